@@ -1,0 +1,3 @@
+//! The `evertally` program.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Seekable white noise and the convolutions that correlate it.

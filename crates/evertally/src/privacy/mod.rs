@@ -1,0 +1,1 @@
+//! Budgets, calibration and who is protected.
