@@ -1,3 +1,6 @@
 //! The `evertally` program.
-
+mod error;
+mod input;
+mod output;
+mod time;
 fn main() {}

@@ -74,7 +74,6 @@ impl Follow {
     }
 
     /// Closes every step that is left.
-    #[must_use]
     pub fn finish(mut self) -> ClosedSteps {
         self.close_before(self.buckets.steps())
     }
