@@ -45,6 +45,17 @@ impl Cell {
         }
     }
 
+    /// The cell as a name that is held in the cell itself.
+    pub(crate) fn to_name(&mut self) -> Option<&str> {
+        if !matches!(self, Self::Text(_) | Self::Missing) {
+            *self = self.as_name().map_or(Self::Missing, |name| Self::Text(name.into_owned()));
+        }
+        match self {
+            Self::Text(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// The cell as a time in microseconds. A whole number is Unix seconds.
     pub(crate) fn as_time(&self) -> Option<i64> {
         match self {

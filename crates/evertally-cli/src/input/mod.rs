@@ -9,7 +9,7 @@ mod jsonl;
 mod parquet;
 mod tail;
 
-pub(crate) use cell::Cell;
+pub(crate) use cell::{Cell, EXPECTED_VALUE};
 
 use crate::error::{CliError, Result, name_of, shown};
 use clap::ValueEnum;
