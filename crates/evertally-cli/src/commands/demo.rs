@@ -43,7 +43,7 @@ const REGIONS: [(&str, f64, f64); 5] = [
     ("harbour", 0.04, 14.0),
 ];
 
-const VISITS_A_WEEKDAY: f64 = 560.0;
+const VISITS_A_WEEKDAY: f64 = 500.0;
 const WEEKEND_SHARE: f64 = 1.45;
 const PERSONS: u64 = 6_000;
 

@@ -47,7 +47,7 @@ impl Axis {
     pub(crate) fn time(lo: f64, hi: f64, count: usize) -> Self {
         let (lo, hi) = widened(lo, hi);
         let wanted = (hi - lo) / MICROS_A_SECOND / count as f64;
-        const STEPS: [f64; 15] = [
+        const STEPS: [f64; 16] = [
             1.0,
             5.0,
             15.0,
@@ -63,6 +63,7 @@ impl Axis {
             DAY,
             2.0 * DAY,
             7.0 * DAY,
+            14.0 * DAY,
         ];
         let ticks = match STEPS.into_iter().find(|&step| step >= wanted) {
             Some(step) => even_ticks(lo, hi, step),

@@ -1,6 +1,7 @@
 //! Plots as SVG or PNG, drawn with fonts that travel inside the program.
 
 mod axis;
+mod bitmap;
 mod estimates;
 mod profiles;
 mod thinning;
@@ -17,6 +18,9 @@ use std::path::Path;
 
 /// The family under which the embedded fonts are known, and which SVG viewers fill with their own.
 const FAMILY: &str = "sans-serif";
+
+/// Drawings have whole coordinates; at four times the size and shown at one, curves are smooth to a quarter of a pixel.
+const VECTOR_SCALE: f64 = 4.0;
 
 /// Bitmaps are drawn at twice the size, so that they stay sharp on dense screens and in print.
 const BITMAP_SCALE: f64 = 2.0;
@@ -99,7 +103,8 @@ impl Scale {
     }
 
     fn bold(self, size: f64, colour: RGBColor) -> TextStyle<'static> {
-        (FAMILY, size * self.0).into_font().style(FontStyle::Bold).color(&colour)
+        // The style must be named at once: a font that was made plain keeps its plain glyphs.
+        (FAMILY, size * self.0, FontStyle::Bold).into_font().color(&colour)
     }
 }
 
@@ -112,29 +117,41 @@ pub(crate) fn render(chart: &impl Chart, format: PlotFormat) -> Result<Vec<u8>> 
     for (style, bytes) in fonts {
         register_font(FAMILY, style, bytes).map_err(|_| cannot_draw("an embedded font is damaged"))?;
     }
-    let (width, height) = chart.size();
     match format {
-        PlotFormat::Svg => {
-            let mut text = String::new();
-            {
-                let area = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
-                chart.draw(&area, Scale(1.0)).map_err(cannot_draw)?;
-                area.present().map_err(cannot_draw)?;
-            }
-            Ok(text.into_bytes())
-        }
-        PlotFormat::Png => {
-            let scaled = |length: u32| (f64::from(length) * BITMAP_SCALE) as u32;
-            let (width, height) = (scaled(width), scaled(height));
-            let mut pixels = vec![0xFF; width as usize * height as usize * 3];
-            {
-                let area = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
-                chart.draw(&area, Scale(BITMAP_SCALE)).map_err(cannot_draw)?;
-                area.present().map_err(cannot_draw)?;
-            }
-            encode_png(&pixels, width, height).map_err(cannot_draw)
-        }
+        PlotFormat::Svg => render_svg(chart),
+        PlotFormat::Png => render_png(chart),
     }
+}
+
+fn scaled((width, height): (u32, u32), scale: f64) -> (u32, u32) {
+    ((f64::from(width) * scale) as u32, (f64::from(height) * scale) as u32)
+}
+
+fn render_svg(chart: &impl Chart) -> Result<Vec<u8>> {
+    let (width, height) = chart.size();
+    let (wide, high) = scaled((width, height), VECTOR_SCALE);
+    let mut text = String::new();
+    {
+        let area = SVGBackend::with_string(&mut text, (wide, high)).into_drawing_area();
+        chart.draw(&area, Scale(VECTOR_SCALE)).map_err(cannot_draw)?;
+        area.present().map_err(cannot_draw)?;
+    }
+    // The drawing keeps its coordinates, and the picture says how large it wants to be shown.
+    let drawn_size = format!(r#"width="{wide}" height="{high}" viewBox"#);
+    let shown_size = format!(r#"width="{width}" height="{height}" viewBox"#);
+    Ok(text.replacen(&drawn_size, &shown_size, 1).into_bytes())
+}
+
+fn render_png(chart: &impl Chart) -> Result<Vec<u8>> {
+    let (width, height) = scaled(chart.size(), BITMAP_SCALE);
+    let mut pixels = vec![0xFF; width as usize * height as usize * 3];
+    {
+        let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
+        let area = bitmap::TidyBitmap(backend).into_drawing_area();
+        chart.draw(&area, Scale(BITMAP_SCALE)).map_err(cannot_draw)?;
+        area.present().map_err(cannot_draw)?;
+    }
+    encode_png(&pixels, width, height).map_err(cannot_draw)
 }
 
 fn encode_png(pixels: &[u8], width: u32, height: u32) -> std::result::Result<Vec<u8>, png::EncodingError> {

@@ -58,7 +58,7 @@ impl ProfileChart {
         let y_axis = Axis::logarithmic(lo * 0.85, hi * 1.2);
         let mut chart = ChartBuilder::on(area)
             .margin_left(scale.px(12.0))
-            .margin_right(scale.px(12.0))
+            .margin_right(scale.px(36.0))
             .margin_bottom(scale.px(8.0))
             .x_label_area_size(scale.px(52.0))
             .y_label_area_size(scale.px(84.0))

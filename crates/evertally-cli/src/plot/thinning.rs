@@ -1,7 +1,7 @@
 //! Curves of any length in bounded memory.
 
 /// More points than a picture has pixels across are never seen.
-const MOST_POINTS: usize = 4096;
+const MOST_POINTS: usize = 2048;
 
 /// Keeps every s-th point and the last one, doubling s whenever there are too many.
 #[derive(Debug, Clone)]
