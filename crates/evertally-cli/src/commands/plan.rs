@@ -293,13 +293,9 @@ mod tests {
     fn the_table_names_the_choice_and_what_was_skipped() {
         let (request, comparison) = example();
         let text = table(&request, &comparison);
-        for part in [
-            "→  square-root",
-            "1.2000",
-            "2.0 KiB",
-            "optimal      too large",
-            "would take square-root: the most",
-        ] {
+        for part in
+            ["→  square-root", "1.2000", "2.0 KiB", "optimal  too large", "would take square-root: the most"]
+        {
             assert!(text.contains(part), "{part:?} is missing from\n{text}");
         }
     }

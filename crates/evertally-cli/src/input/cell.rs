@@ -46,7 +46,7 @@ impl Cell {
     }
 
     /// The cell as a name that is held in the cell itself.
-    pub(crate) fn to_name(&mut self) -> Option<&str> {
+    pub(crate) fn make_name(&mut self) -> Option<&str> {
         if !matches!(self, Self::Text(_) | Self::Missing) {
             *self = self.as_name().map_or(Self::Missing, |name| Self::Text(name.into_owned()));
         }

@@ -39,7 +39,7 @@ impl ParquetReleases {
             "message releases {{ required int64 step; {start} {key} required double estimate; \
              required double standard_error; required double lower; required double upper; }}"
         );
-        let failed = |error| failure(&name, error);
+        let failed = |error| failure(&name, &error);
         let schema = Arc::new(parse_message_type(&text).map_err(failed)?);
         let facts =
             header.as_text().map(|(fact, text)| KeyValue::new(format!("evertally.{fact}"), text)).collect();
@@ -96,7 +96,7 @@ impl ReleaseWriter for ParquetReleases {
             column.push(number);
         }
         if self.held.steps.len() == ROWS_A_GROUP {
-            self.write_group().map_err(|error| failure(&self.name, error))?;
+            self.write_group().map_err(|error| failure(&self.name, &error))?;
         }
         Ok(())
     }
@@ -107,16 +107,16 @@ impl ReleaseWriter for ParquetReleases {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.write_group().map_err(|error| failure(&self.name, error))?;
+        self.write_group().map_err(|error| failure(&self.name, &error))?;
         let name = self.name;
-        let buffer = self.writer.into_inner().map_err(|error| failure(&name, error))?;
+        let buffer = self.writer.into_inner().map_err(|error| failure(&name, &error))?;
         let destination = buffer.into_inner().map_err(|error| CliError::writing(&name, error.error()))?;
         destination.commit()
     }
 }
 
-fn failure(name: &str, error: ParquetError) -> CliError {
-    if let ParquetError::External(source) = &error
+fn failure(name: &str, error: &ParquetError) -> CliError {
+    if let ParquetError::External(source) = error
         && let Some(error) = source.downcast_ref::<std::io::Error>()
     {
         return CliError::writing(name, error);

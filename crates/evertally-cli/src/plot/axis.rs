@@ -23,7 +23,8 @@ impl Axis {
     pub(crate) fn linear(lo: f64, hi: f64, count: usize) -> Self {
         let (lo, hi) = widened(lo, hi);
         let step = round_step((hi - lo) / count as f64);
-        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        // One digit more than the power of ten, for steps of 2.5; zeros at the end are not printed.
+        let decimals = (1.0 - step.log10().floor()).max(0.0) as usize;
         let ticks = multiples(lo, hi, step).map(|tick| (tick, grouped(tick, decimals))).collect();
         Self { lo, hi, logarithmic: false, ticks }
     }
@@ -127,14 +128,12 @@ fn widened(lo: f64, hi: f64) -> (f64, f64) {
     if hi > lo { (lo, hi) } else { (lo - 0.5, lo + 0.5) }
 }
 
-/// The smallest of 1, 2, 2.5, 5 × a power of ten that is not below `wanted`.
+/// The one of 1, 2, 2.5, 5 × a power of ten that comes nearest in ratio.
 fn round_step(wanted: f64) -> f64 {
     let power = 10_f64.powf(wanted.log10().floor());
-    [1.0, 2.0, 2.5, 5.0, 10.0]
-        .into_iter()
-        .map(|digit| digit * power)
-        .find(|&step| step >= wanted * 0.999)
-        .unwrap_or(wanted)
+    let ratio = |digit: &f64| (digit * power / wanted).ln().abs();
+    let nearest = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    nearest.unwrap_or(1.0) * power
 }
 
 fn multiples(lo: f64, hi: f64, step: f64) -> impl Iterator<Item = f64> {
@@ -203,8 +202,9 @@ mod tests {
     fn numbers_are_round_and_grouped() {
         assert_eq!(
             labels(&Axis::linear(-700.0, 2_100.0, 5)),
-            ["−500", "0", "500", "1,000", "1,500", "2,000"][0..].to_vec()[..]
+            ["−500", "0", "500", "1,000", "1,500", "2,000"]
         );
+        assert_eq!(labels(&Axis::linear(0.0, 1.0, 4)), ["0", "0.25", "0.5", "0.75", "1"]);
         assert_eq!(grouped(1_234_567.5, 1), "1,234,567.5");
         assert_eq!(grouped(-0.001, 1), "0");
         assert!(!labels(&Axis::linear(5.0, 5.0, 4)).is_empty());

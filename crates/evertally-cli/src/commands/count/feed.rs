@@ -32,7 +32,7 @@ pub(super) fn gather_events(
         match gather.push(&event) {
             Ok(_) => {}
             Err(StreamError::OutsideRange { .. }) if task.outside == Outside::Drop => {
-                warn_outside(&mut warned)
+                warn_outside(&mut warned);
             }
             Err(error) => return Err(rows.refused(&error)),
         }
@@ -172,7 +172,7 @@ impl<'a> EventRows<'a> {
                 expected(&place(column), EXPECTED_VALUE, cell.as_deref().unwrap_or(&Cell::Missing))
             })?);
         }
-        let mut name = |wanted: bool| if wanted { cells.next().and_then(Cell::to_name) } else { None };
+        let mut name = |wanted: bool| if wanted { cells.next().and_then(Cell::make_name) } else { None };
         event.key = name(task.key.is_some());
         event.person = name(task.person.is_some());
         event.id = name(task.id.is_some());

@@ -7,7 +7,7 @@ use crate::mechanism::{Prepared, Running, WorkloadChoice};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;
-use evertally_stream::ClosedStep;
+use evertally_stream::{ClosedStep, KeySet};
 use std::path::Path;
 
 pub(super) struct Releaser<'a> {
@@ -47,16 +47,17 @@ impl<'a> Releaser<'a> {
         let estimates = self.running.step(&closed.totals)?;
         let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
         let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
-        let names = self.task.keys.as_ref().map(|keys| keys.names());
+        let names = self.task.keys.as_ref().map(KeySet::names);
         for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
             self.writer.write(&ReleasedRow {
                 step: closed.step,
                 start,
                 key: names.and_then(|names| names.get(index)).map(String::as_str),
-                estimate: estimate.value,
+                // Adding zero turns a rounded -0 into 0.
+                estimate: estimate.value + 0.0,
                 standard_error: estimate.standard_error,
-                lower: estimate.lower,
-                upper: estimate.upper,
+                lower: estimate.lower + 0.0,
+                upper: estimate.upper + 0.0,
             })?;
             curve.push(Point {
                 x: start.map_or(closed.step as f64, |start| start as f64),
@@ -94,7 +95,7 @@ impl<'a> Releaser<'a> {
     pub(super) fn finish(self) -> Result<EstimateChart> {
         self.writer.finish()?;
         let task = self.task;
-        let names = task.keys.as_ref().map(|keys| keys.names());
+        let names = task.keys.as_ref().map(KeySet::names);
         let panel = |(index, curve): (usize, &Thinned<Point>)| {
             (names.and_then(|names| names.get(index)).cloned(), curve.points())
         };
