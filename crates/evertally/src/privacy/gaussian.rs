@@ -308,7 +308,7 @@ mod tests {
         assert!(gaussian_delta(1e12, 1e12).unwrap() > 0.0);
         assert_eq!(gaussian_delta(1e-6, 0.0).unwrap(), 1.0);
         assert_eq!(gaussian_epsilon(1e12, 1e-3).unwrap(), 0.0);
-        // A thousand standard deviations of room: ε ≈ μ²/2 + 37 μ.
+        // Far out ε ≈ μ²/2 + 37μ, with 37 the normal quantile of 1e-300.
         let epsilon = gaussian_epsilon(1e-6, 1e-300).unwrap();
         assert!(epsilon > 5e11 && epsilon < 5.001e11);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-7] {

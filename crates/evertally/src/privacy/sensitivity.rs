@@ -20,8 +20,8 @@ use super::Participation;
 /// Relative margin, 2⁻⁴⁰ ≈ 9.1·10⁻¹³, by which every sensitivity is enlarged.
 ///
 /// It covers coefficients that are each off by a relative 2⁻⁴² (thousands of units in the last place, where recurrences
-/// and transforms leave a few), and the summation, which by [`CompensatedSum`] is off by a few units whatever the
-/// number of terms. The cost is a relative 10⁻¹² in the standard error.
+/// and transforms leave a few), and the summation, which by [`CompensatedSum`] is off by a few units, or a relative
+/// 2⁻⁴⁴ at 2³⁰ terms. The cost is a relative 10⁻¹² in the standard error.
 pub(crate) const MARGIN: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// The work, in table entries, up to which the best pattern of steps is searched for exactly.
@@ -33,8 +33,9 @@ pub(crate) fn round_up(x: f64, relative: f64) -> f64 {
     (x * (1.0 + relative)).next_up()
 }
 
-/// A running sum with Neumaier's compensation: the error is at most 2⁻⁵³·|s| + n·2⁻¹⁰⁵·Σ|x| for n terms of sum s, so
-/// for terms of one sign about one unit in the last place for any n that fits in memory.
+/// A running sum with Neumaier's compensation: the error is at most 2⁻⁵³·|s| + n²·2⁻¹⁰⁶·Σ|x| for n terms of sum s (Ogita,
+/// Rump and Oishi, "Accurate Sum and Dot Product", 2005), so for terms of one sign one unit in the last place up to
+/// n = 2²⁶, and a relative 2⁻⁴⁶ up to n = 2³⁰.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CompensatedSum {
     sum: f64,

@@ -152,7 +152,6 @@ fn column_bound_holds_for_any_matrix() {
 
 #[test]
 fn best_pattern_is_found() {
-    // With orthogonal columns of squared norms, the sum of norms is enumerated directly.
     for seed in 0..20 {
         let mut next = numbers(2000 + seed);
         let n = 1 + seed as usize % 10;
