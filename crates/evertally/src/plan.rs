@@ -225,7 +225,11 @@ impl Plan {
         self.check(later.step)?;
         let Some(earlier) = earlier else { return Ok(*later) };
         if earlier.step >= later.step {
-            return Err(Error::bad("interval", "an earlier and a later step", format!("{} and {}", earlier.step, later.step)));
+            return Err(Error::bad(
+                "interval",
+                "an earlier and a later step",
+                format!("{} and {}", earlier.step, later.step),
+            ));
         }
         let norm = self.inner.factorization.difference_norm_squared(earlier.step, later.step);
         Ok(Release {

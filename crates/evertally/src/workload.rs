@@ -204,7 +204,10 @@ impl Totals {
                 return Err(Error::BadInput { step, reason: "not a finite number" });
             }
             if x.abs() > EXACT_INTEGERS || self.0.peek(lane, x).abs() > EXACT_INTEGERS {
-                return Err(Error::BadInput { step, reason: "total beyond 2^53, where counts are no longer exact" });
+                return Err(Error::BadInput {
+                    step,
+                    reason: "total beyond 2^53, where counts are no longer exact",
+                });
             }
         }
         Ok(())

@@ -78,10 +78,9 @@ impl Engine {
 
     /// A released value of an earlier step with its error.
     pub(super) fn released(&self, lane: usize, step: u64) -> Result<Release> {
-        let history = self
-            .history
-            .as_ref()
-            .ok_or_else(|| Error::bad("interval", "asked of a counter that remembers its releases", "one that does not"))?;
+        let history = self.history.as_ref().ok_or_else(|| {
+            Error::bad("interval", "asked of a counter that remembers its releases", "one that does not")
+        })?;
         if step >= self.step {
             return Err(Error::bad("interval", format!("below the {} steps taken", self.step), step));
         }
@@ -90,13 +89,22 @@ impl Engine {
     }
 
     pub(super) fn release(&self, step: u64, value: f64) -> Result<Release> {
-        Ok(Release { step, value, standard_error: self.plan.standard_error(step)?, tail: self.plan.tail(step) })
+        Ok(Release {
+            step,
+            value,
+            standard_error: self.plan.standard_error(step)?,
+            tail: self.plan.tail(step),
+        })
     }
 
     /// The total over steps `first..=last` of one lane, from what was released.
     pub(super) fn interval(&self, lane: usize, first: u64, last: u64) -> Result<Release> {
         if first > last {
-            return Err(Error::bad("interval", "a first step not after its last", format!("{first} to {last}")));
+            return Err(Error::bad(
+                "interval",
+                "a first step not after its last",
+                format!("{first} to {last}"),
+            ));
         }
         let earlier = first.checked_sub(1).map(|step| self.released(lane, step)).transpose()?;
         self.plan.interval(earlier.as_ref(), &self.released(lane, last)?)

@@ -117,6 +117,9 @@ fn check(plan: &Plan) -> Result<()> {
 
 impl fmt::Debug for Counter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counter").field("plan", self.plan()).field("steps_taken", &self.steps_taken()).finish_non_exhaustive()
+        f.debug_struct("Counter")
+            .field("plan", self.plan())
+            .field("steps_taken", &self.steps_taken())
+            .finish_non_exhaustive()
     }
 }

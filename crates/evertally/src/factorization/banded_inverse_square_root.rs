@@ -26,8 +26,7 @@ impl BandedInverseSquareRoot {
     pub(crate) fn new(request: &Request<'_>, band: Option<u64>) -> Result<Self> {
         let mechanism = Mechanism::BandedInverseSquareRoot { band };
         let (workload, n) = (request.workload, request.horizon as usize);
-        let (band, toeplitz) =
-            choose_band(&mechanism, request, band, |p| banded_inverse(workload, n, p))?;
+        let (band, toeplitz) = choose_band(&mechanism, request, band, |p| banded_inverse(workload, n, p))?;
         Ok(Self { toeplitz, horizon: request.horizon, workload, band })
     }
 }
@@ -41,7 +40,7 @@ impl Factorization for BandedInverseSquareRoot {
         self.horizon
     }
 
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         self.toeplitz.sensitivity(participation)
     }
 

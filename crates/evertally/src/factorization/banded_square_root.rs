@@ -25,8 +25,7 @@ impl BandedSquareRoot {
     pub(crate) fn new(request: &Request<'_>, band: Option<u64>) -> Result<Self> {
         let mechanism = Mechanism::BandedSquareRoot { band };
         let (workload, n) = (request.workload, request.horizon as usize);
-        let (band, toeplitz) =
-            choose_band(&mechanism, request, band, |p| banded_encoder(workload, n, p))?;
+        let (band, toeplitz) = choose_band(&mechanism, request, band, |p| banded_encoder(workload, n, p))?;
         Ok(Self { toeplitz, horizon: request.horizon, workload, band })
     }
 }
@@ -48,7 +47,7 @@ impl Factorization for BandedSquareRoot {
         self.horizon
     }
 
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         self.toeplitz.sensitivity(participation)
     }
 

@@ -50,7 +50,7 @@ impl Factorization for Binary {
         self.horizon
     }
 
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         tree::sensitivity(self.horizon, participation)
     }
 

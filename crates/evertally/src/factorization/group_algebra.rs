@@ -8,11 +8,13 @@
 use std::f64::consts::PI;
 use std::sync::Arc;
 
+use rustfft::num_complex::Complex;
+
 use super::square_root::transform_operations;
 use super::{Cost, Dense, Factorization, Mechanism, Request, array_size, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::noise::{Complex, Correlator, CyclicConvolver, Prepared, Progress, WhiteField};
+use crate::noise::{Correlator, CyclicConvolver, Prepared, Progress, WhiteField};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
 
 pub(crate) struct GroupAlgebra {
@@ -33,22 +35,26 @@ impl GroupAlgebra {
     }
 
     /// The eigenvalue of S at frequency j ≤ n: the principal root of that of M, which is n at zero, 0 at other even
-    /// frequencies and 2/(1 − e^{−πij/n}) = csc(πj/2n)·e^{i(π/2 − πj/2n)} at odd ones.
-    fn root(&self, j: u64) -> Complex {
+    /// frequencies and 2/(1 − e^{−πij/n}) = csc(πj/2n)·e^{−i(π/2 − πj/2n)} at odd ones.
+    fn root(&self, j: u64) -> Complex<f64> {
+        let n = self.horizon;
         if j == 0 {
-            return Complex::new((self.horizon as f64).sqrt(), 0.0);
+            return Complex::new((n as f64).sqrt(), 0.0);
         }
         if j.is_multiple_of(2) {
             return Complex::new(0.0, 0.0);
         }
-        let angle = (PI - PI * j as f64 / self.horizon as f64) / 4.0;
-        // The angle of M's eigenvalue is π/2 − πj/2n; its sign follows the transform e^{−2πijk/2n}.
-        Complex::from_polar(modulus(self.horizon, j).sqrt(), -angle)
+        if j == n {
+            return Complex::new(modulus(n, j).sqrt(), 0.0);
+        }
+        let angle = PI * (n - j) as f64 / (4 * n) as f64;
+        Complex::from_polar(modulus(n, j).sqrt(), -angle)
     }
 
     fn convolver(&self) -> CyclicConvolver {
-        let spectrum: Vec<Complex> = (0..=self.horizon).map(|j| self.root(j)).collect();
+        let spectrum = (0..=self.horizon).map(|j| self.root(j)).collect();
         CyclicConvolver::from_spectrum(2 * self.horizon as usize, spectrum)
+            .expect("n + 1 values, real at both ends: the spectrum of a real kernel of length 2n")
     }
 }
 
@@ -67,9 +73,9 @@ impl Factorization for GroupAlgebra {
     }
 
     /// All columns have one norm; several participations by the triangle inequality.
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         let norms = std::iter::repeat_n(self.norm_squared.sqrt(), self.horizon as usize);
-        round_up(columns_sensitivity(norms, participation), MARGIN)
+        round_up(columns_sensitivity(norms, participation, self.horizon as usize), MARGIN)
     }
 
     fn gram_is_nonnegative(&self) -> bool {

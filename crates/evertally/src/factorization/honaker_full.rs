@@ -166,11 +166,8 @@ impl Variances {
         let (left, right) =
             (self.prefix_within(meeting - 1, earlier), self.prefix_within(meeting - 1, later));
         // The left child whole, less the earlier prefix, and the later prefix within the right child.
-        let mut part = self.split(meeting, later).combine(
-            1.0 - left.slope,
-            right.slope,
-            left.rest + right.rest,
-        );
+        let mut part =
+            self.split(meeting, later).combine(1.0 - left.slope, right.slope, left.rest + right.rest);
         for height in meeting + 1..=self.root_height() {
             let split = self.split(height, later);
             let is_right = later >> (height - 1) & 1 == 1;
@@ -194,7 +191,7 @@ impl Factorization for HonakerFull {
         self.variances.horizon
     }
 
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         tree::sensitivity(self.horizon(), participation)
     }
 
@@ -220,11 +217,7 @@ impl Factorization for HonakerFull {
 
     fn cost(&self) -> Cost {
         let levels = u64::from(tree::levels(self.horizon()));
-        Cost {
-            shared_bytes: 16 * levels,
-            bytes_per_coordinate: 8 * (levels + 2),
-            operations_per_step: 12.0,
-        }
+        Cost { shared_bytes: 16 * levels, bytes_per_coordinate: 8 * (levels + 2), operations_per_step: 12.0 }
     }
 
     fn dense(&self) -> Result<Dense> {

@@ -43,7 +43,7 @@ impl Factorization for HonakerStreaming {
         self.horizon
     }
 
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         tree::sensitivity(self.horizon, participation)
     }
 

@@ -33,7 +33,7 @@ impl Factorization for InputPerturbation {
     }
 
     /// The columns of I are orthonormal, so k steps move R x by √k.
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         let times = participation.bounded(self.horizon);
         if times == 1 { 1.0 } else { round_up((times as f64).sqrt(), MARGIN) }
     }

@@ -133,6 +133,21 @@ impl Shape {
         best as f64
     }
 
+    /// The index of the first draw of each level. A level has room for its nodes and for those subtracted beyond the
+    /// horizon.
+    fn first_indices(&self, horizon: u64) -> Vec<u64> {
+        let mut first = 0;
+        let mut size = 1_u128;
+        (0..self.levels)
+            .map(|_| {
+                let start = first;
+                first += (u128::from(horizon) / size) as u64 + self.base() + 1;
+                size *= u128::from(self.base());
+                start
+            })
+            .collect()
+    }
+
     /// The nodes read at each level for a number of items, and whether they are subtracted.
     fn nodes(&self, items: u64) -> impl Iterator<Item = (Range<u64>, bool)> {
         let base = u128::from(self.base());
@@ -174,7 +189,7 @@ impl Factorization for LaplaceTree {
     }
 
     /// The sum of magnitudes: h nodes of weight one for every step in which a person takes part.
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         participation.bounded(self.horizon) as f64 * f64::from(self.shape.levels)
     }
 
@@ -208,6 +223,13 @@ impl Factorization for LaplaceTree {
         }
     }
 
+    fn draws(&self) -> u64 {
+        self.shape
+            .first_indices(self.horizon)
+            .last()
+            .map_or(0, |first| first + self.horizon + self.shape.base() + 1)
+    }
+
     fn dense(&self) -> Result<Dense> {
         let n = dense_size(&self.mechanism(), self.horizon)?;
         let mut nodes: Vec<(usize, u64)> = (1..=n as u64)
@@ -237,20 +259,9 @@ impl Factorization for LaplaceTree {
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
         let lanes = field.width();
         let levels = self.shape.levels as usize;
-        // Every level has room for its nodes and for those subtracted beyond the horizon.
-        let mut first = 0;
-        let mut size = 1_u128;
-        let first_index = (0..levels)
-            .map(|_| {
-                let start = first;
-                first += (u128::from(self.horizon) / size) as u64 + self.shape.base() + 1;
-                size *= u128::from(self.shape.base());
-                start
-            })
-            .collect();
         Box::new(LevelSums {
             shape: self.shape,
-            first_index,
+            first_index: self.shape.first_indices(self.horizon),
             field,
             step: 0,
             sums: vec![0.0; levels * lanes],

@@ -53,7 +53,7 @@ pub trait Factorization: Send + Sync {
 
     /// Δ: the largest ‖Σ ±R\[;i\]‖ over the steps i in which one person may take part, rounded up. The norm is
     /// Euclidean, or the sum of magnitudes where the noise is Laplace's.
-    fn sensitivity(&self, participation: &Participation) -> f64;
+    fn sensitivity(&self, participation: Participation) -> f64;
 
     /// Whether every entry of RᵀR is known to be non-negative, so that contributions of one sign never
     /// lengthen a difference.
@@ -73,6 +73,11 @@ pub trait Factorization: Send + Sync {
 
     /// What it costs to run.
     fn cost(&self) -> Cost;
+
+    /// An upper bound on the draws that the correlator makes for each coordinate.
+    fn draws(&self) -> u64 {
+        2 * self.horizon()
+    }
 
     /// L and R written from the definition.
     ///
@@ -147,7 +152,7 @@ pub(crate) fn array_size(mechanism: &Mechanism, horizon: u64) -> Result<usize> {
 pub(crate) struct Request<'a> {
     pub(crate) horizon: u64,
     pub(crate) workload: Workload,
-    pub(crate) participation: &'a Participation,
+    pub(crate) participation: Participation,
     pub(crate) progress: &'a dyn Progress,
 }
 
@@ -157,8 +162,10 @@ impl Request<'_> {
         if self.workload == Workload::PrefixSum {
             return Ok(());
         }
-        let reason =
-            format!("it factors the prefix sum only, not {}; square-root factors any workload", self.workload);
+        let reason = format!(
+            "it factors the prefix sum only, not {}; square-root factors any workload",
+            self.workload
+        );
         Err(Error::unsupported(mechanism, reason))
     }
 }
@@ -256,20 +263,38 @@ impl Mechanism {
         }
     }
 
-    /// Floating-point operations to prepare the factorization, so that a plan can leave out what would keep
-    /// its caller waiting.
+    /// Operations to prepare the factorization, in units of which some 10⁹ take a second: so that a plan can leave out
+    /// what would keep its caller waiting.
     pub(crate) fn preparation(&self, horizon: u64) -> f64 {
         let n = horizon as f64;
         match self {
-            Self::Optimal => 400.0 * n * n * n,
-            Self::NormalizedSquareRoot => 2.0 * n * n,
-            Self::BandedSquareRoot { band } | Self::BandedInverseSquareRoot { band } => match band {
-                Some(band) => 4.0 * n * *band as f64,
-                None => 4.0 * n * 2.0 * toeplitz::LARGEST_CHOSEN_BAND.min(horizon) as f64,
-            },
-            Self::HonakerFull => n * n.log2().max(1.0),
+            Self::Optimal => 20.0 * n * n * n,
+            Self::NormalizedSquareRoot => 0.2 * n * n,
+            Self::BandedSquareRoot { band } | Self::BandedInverseSquareRoot { band } => {
+                // All narrower powers of two are tried when no band is named.
+                let tried = band.unwrap_or(2 * toeplitz::LARGEST_CHOSEN_BAND).min(2 * horizon);
+                4.0 * n * tried as f64
+            }
+            Self::HonakerFull => 2.0 * n * n.log2().max(1.0),
             Self::SquareRoot | Self::GroupAlgebra => 10.0 * n,
             _ => 1.0,
+        }
+    }
+
+    /// Bytes that the factorization and its correlator hold at the least, known before anything is allocated.
+    pub(crate) fn least_cost(&self, horizon: u64) -> Cost {
+        let arrays = |shared: u64, own: u64| Cost {
+            shared_bytes: horizon.saturating_mul(8 * shared),
+            bytes_per_coordinate: horizon.saturating_mul(8 * own),
+            operations_per_step: 0.0,
+        };
+        match self {
+            Self::SquareRoot => arrays(2, 1),
+            Self::NormalizedSquareRoot => arrays(3, 1),
+            Self::GroupAlgebra => arrays(0, 1),
+            Self::BandedSquareRoot { .. } | Self::BandedInverseSquareRoot { .. } => arrays(3, 0),
+            Self::Optimal => arrays(2 * horizon.min(LARGEST_DENSE), 1),
+            _ => arrays(0, 0),
         }
     }
 

@@ -126,9 +126,9 @@ impl Factorization for NormalizedSquareRoot {
     }
 
     /// Every column has norm one; several participations by the triangle inequality.
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         let ones = std::iter::repeat_n(1.0, self.norms.len());
-        round_up(columns_sensitivity(ones, participation), MARGIN)
+        round_up(columns_sensitivity(ones, participation, self.norms.len()), MARGIN)
     }
 
     fn gram_is_nonnegative(&self) -> bool {
@@ -176,8 +176,7 @@ impl Factorization for NormalizedSquareRoot {
     fn dense(&self) -> Result<Dense> {
         let n = dense_size(&self.mechanism(), self.horizon())?;
         let root = series::root(self.workload, n);
-        let encoder =
-            Matrix::from_fn(n, n, |i, j| if j <= i { root[i - j] / self.norms[j] } else { 0.0 });
+        let encoder = Matrix::from_fn(n, n, |i, j| if j <= i { root[i - j] / self.norms[j] } else { 0.0 });
         let mut row = vec![0.0; n];
         let mut decoder = Matrix::zeros(n, n);
         for t in 0..n {

@@ -74,8 +74,11 @@ impl Factorization for Optimal {
     }
 
     /// The largest column norm of R as it stands; several participations by the triangle inequality.
-    fn sensitivity(&self, participation: &Participation) -> f64 {
-        round_up(columns_sensitivity(self.column_norms.iter().copied(), participation), MARGIN)
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        round_up(
+            columns_sensitivity(self.column_norms.iter().copied(), participation, self.column_norms.len()),
+            MARGIN,
+        )
     }
 
     fn gram_is_nonnegative(&self) -> bool {

@@ -35,7 +35,7 @@ impl Factorization for OutputPerturbation {
         self.horizon
     }
 
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         let times = participation.bounded(self.horizon);
         let alone = self.workload.energy(self.horizon).sqrt();
         if times == 1 {

@@ -90,7 +90,7 @@ impl Factorization for SmoothBinary {
     }
 
     /// h/2 nodes an item; by the triangle inequality when a person takes part more than once.
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         let times = participation.bounded(self.horizon) as f64;
         round_up(times * f64::from(self.ones).sqrt(), MARGIN)
     }
@@ -122,6 +122,10 @@ impl Factorization for SmoothBinary {
             bytes_per_coordinate: code_stack::bytes_per_coordinate(self.ones),
             operations_per_step: 4.0,
         }
+    }
+
+    fn draws(&self) -> u64 {
+        self.horizon * u64::from(self.ones)
     }
 
     /// One column of L and row of R for each left sibling that some prefix reads, named by the bits above it.

@@ -39,7 +39,7 @@ impl Factorization for SquareRoot {
         self.horizon
     }
 
-    fn sensitivity(&self, participation: &Participation) -> f64 {
+    fn sensitivity(&self, participation: Participation) -> f64 {
         self.toeplitz.sensitivity(participation)
     }
 

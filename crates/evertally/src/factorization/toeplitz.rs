@@ -36,7 +36,7 @@ impl Toeplitz {
         self.encoder.as_ref().unwrap_or(&self.decoder)
     }
 
-    pub(crate) fn sensitivity(&self, participation: &Participation) -> f64 {
+    pub(crate) fn sensitivity(&self, participation: Participation) -> f64 {
         toeplitz_sensitivity(self.encoder(), participation)
     }
 

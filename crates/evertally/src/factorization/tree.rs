@@ -4,7 +4,7 @@
 //! including it has t + 1 items, and the one-bits of t + 1 name the nodes that cover it.
 
 use crate::matrix::Matrix;
-use crate::privacy::{Participation, round_up, MARGIN};
+use crate::privacy::{MARGIN, Participation, round_up};
 
 /// The number of levels, leaves and root included: ⌈log₂ n⌉ + 1.
 pub(crate) fn levels(horizon: u64) -> u32 {
@@ -14,7 +14,7 @@ pub(crate) fn levels(horizon: u64) -> u32 {
 /// Δ of the tree's R, one row a node. Every item lies in one node of each level; when one person takes part
 /// k' times at least b apart, a node of 2^j leaves holds at most min(k', ⌈2^j/b⌉) of them, so
 /// Σ count² ≤ k'·Σ_j min(k', ⌈2^j/b⌉). Equality for one step.
-pub(crate) fn sensitivity(horizon: u64, participation: &Participation) -> f64 {
+pub(crate) fn sensitivity(horizon: u64, participation: Participation) -> f64 {
     let times = participation.bounded(horizon);
     let gap = participation.min_gap();
     let squares: f64 = (0..levels(horizon)).map(|j| times.min((1_u64 << j).div_ceil(gap)) as f64).sum();

@@ -21,7 +21,9 @@
 //! ```
 
 mod convolution;
+mod correlator;
 mod cyclic;
+mod field;
 mod key;
 mod portable;
 mod progress;
@@ -32,7 +34,10 @@ mod white;
 mod white_statistics;
 
 pub use convolution::{CausalConvolver, causal_convolution_direct};
+pub use correlator::Correlator;
+pub(crate) use correlator::{Prepared, misfit};
 pub use cyclic::CyclicConvolver;
+pub use field::{KeyedField, VectorField, WhiteField};
 pub use key::{NoiseKey, StreamKey};
 pub use progress::Progress;
 pub use square_root::{inverse_square_root_coefficients, square_root_coefficient, square_root_coefficients};

@@ -73,7 +73,8 @@ mod tests {
         }
         let n = 1 << 20;
         let direct: f64 =
-            (1..=n).map(|i| 0.5 / ((2 * i - 1) as f64 * PI / (4 * n + 2) as f64).sin()).sum::<f64>() / n as f64;
+            (1..=n).map(|i| 0.5 / ((2 * i - 1) as f64 * PI / (4 * n + 2) as f64).sin()).sum::<f64>()
+                / n as f64;
         let bound = nuclear_lower_bound(Workload::PrefixSum, n as u64).unwrap();
         assert!(bound <= direct * direct && bound > direct * direct * 0.99999, "{bound} {direct}");
         assert!(nuclear_lower_bound(Workload::PrefixSum, 1 << 60).unwrap() > 100.0);

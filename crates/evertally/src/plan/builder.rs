@@ -135,7 +135,10 @@ impl PlanBuilder {
             }
             match self.plan_for(mechanism, budget, &()) {
                 Ok(plan) => {
-                    if best.as_ref().is_none_or(|best| plan.accuracy().mean_error < best.accuracy().mean_error) {
+                    if best
+                        .as_ref()
+                        .is_none_or(|best| plan.accuracy().mean_error < best.accuracy().mean_error)
+                    {
                         best = Some(plan);
                     }
                 }
@@ -143,7 +146,9 @@ impl PlanBuilder {
             }
         }
         best.ok_or_else(|| {
-            refusal.unwrap_or_else(|| Error::too_costly("every mechanism", "none fits the horizon and memory limit"))
+            refusal.unwrap_or_else(|| {
+                Error::too_costly("every mechanism", "none fits the horizon and memory limit")
+            })
         })
     }
 
@@ -181,7 +186,11 @@ impl PlanBuilder {
                     return Err(Error::bad("dimension", "at least 1", 0));
                 }
                 if !self.contribution.is_vector() {
-                    return Err(Error::bad("contribution", "a bound on the norm of a vector", self.contribution));
+                    return Err(Error::bad(
+                        "contribution",
+                        "a bound on the norm of a vector",
+                        self.contribution,
+                    ));
                 }
             }
             Lanes::Keyed { keys } => check_keys(keys)?,
@@ -192,7 +201,12 @@ impl PlanBuilder {
         self.budget.ok_or_else(|| Error::bad("budget", "given", "nothing"))
     }
 
-    pub(super) fn plan_for(&self, mechanism: Mechanism, budget: Budget, progress: &dyn Progress) -> Result<Plan> {
+    pub(super) fn plan_for(
+        &self,
+        mechanism: Mechanism,
+        budget: Budget,
+        progress: &dyn Progress,
+    ) -> Result<Plan> {
         self.check_noise(mechanism, budget)?;
         self.check_memory(mechanism, mechanism.least_cost(self.horizon).bytes(self.lanes.width() as u64))?;
         let factorization = mechanism.factorize(self.request(progress))?;
@@ -205,10 +219,9 @@ impl PlanBuilder {
                 mechanism,
                 "its Gaussian noise cannot give pure ε (δ = 0); laplace-tree can",
             )),
-            (NoiseKind::Laplace, NoiseKind::Gaussian) => Err(Error::unsupported(
-                mechanism,
-                "it is calibrated to pure ε only: ask for δ = 0",
-            )),
+            (NoiseKind::Laplace, NoiseKind::Gaussian) => {
+                Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
+            }
             _ => Ok(()),
         }
     }
@@ -226,7 +239,10 @@ impl PlanBuilder {
         let width = self.lanes.width() as u64;
         self.check_memory(mechanism, factorization.cost().bytes(width))?;
         if factorization.draws().checked_mul(width).is_none() {
-            return Err(Error::too_costly(mechanism, "there are fewer noise indices than steps and coordinates"));
+            return Err(Error::too_costly(
+                mechanism,
+                "there are fewer noise indices than steps and coordinates",
+            ));
         }
         let sensitivity = factorization.sensitivity(self.participation);
         let replacement = match mechanism.noise() {

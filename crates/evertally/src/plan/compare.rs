@@ -68,9 +68,10 @@ impl PlanBuilder {
             let plan = match (mechanism, optimum.take_if(|_| mechanism == Mechanism::Optimal)) {
                 (Mechanism::Optimal, Some(Ok(optimum))) => self.assemble(optimum, budget),
                 (Mechanism::Optimal, Some(Err(error))) => Err(error),
-                _ if mechanism.preparation(self.horizon()) > LARGEST_PREPARATION => {
-                    Err(Error::too_costly(mechanism, format!("preparing {} steps takes too long", self.horizon())))
-                }
+                _ if mechanism.preparation(self.horizon()) > LARGEST_PREPARATION => Err(Error::too_costly(
+                    mechanism,
+                    format!("preparing {} steps takes too long", self.horizon()),
+                )),
                 _ => self.plan_for(mechanism, budget, progress),
             };
             entries.push((mechanism, plan));

@@ -16,5 +16,6 @@ pub use budget::{Budget, NoiseKind};
 pub use calibration::{Calibration, paper_sigma};
 pub use gaussian::{gaussian_delta, gaussian_epsilon, gaussian_sigma};
 pub use protection::{Contribution, Neighbours, Participation, replace_factor, replace_factor_l1};
+pub(crate) use sensitivity::{CompensatedSum, MARGIN, round_up};
 pub use sensitivity::{columns_sensitivity, toeplitz_sensitivity};
 pub use zcdp::{zcdp_epsilon, zcdp_rho, zcdp_sigma};
