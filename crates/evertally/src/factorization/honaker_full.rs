@@ -81,16 +81,6 @@ struct Part {
 }
 
 impl Split {
-    /// An error expressed in the left child, expressed in the node.
-    fn from_left(&self, part: Part) -> Part {
-        self.combine(part.slope, 0.0, part.rest)
-    }
-
-    /// An error expressed in the right child, expressed in the node.
-    fn from_right(&self, part: Part) -> Part {
-        self.combine(0.0, part.slope, part.rest)
-    }
-
     /// `left`·err(l) + `right`·err(r) + rest, expressed in the node.
     fn combine(&self, left: f64, right: f64, rest: f64) -> Part {
         let difference = left - right;
@@ -171,7 +161,8 @@ impl Variances {
         for height in meeting + 1..=self.root_height() {
             let split = self.split(height, later);
             let is_right = later >> (height - 1) & 1 == 1;
-            part = if is_right { split.from_right(part) } else { split.from_left(part) };
+            let (left, right) = if is_right { (0.0, part.slope) } else { (part.slope, 0.0) };
+            part = split.combine(left, right, part.rest);
         }
         self.at_root(part)
     }

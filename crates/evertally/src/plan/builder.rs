@@ -222,6 +222,11 @@ impl PlanBuilder {
             (NoiseKind::Laplace, NoiseKind::Gaussian) => {
                 Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
             }
+            // Laplace noise answers to the sum of magnitudes, which a bound on the Euclidean norm does not bound well.
+            (NoiseKind::Laplace, _) if self.contribution.is_vector() => Err(Error::unsupported(
+                mechanism,
+                "vectors are bounded in Euclidean norm, and Laplace noise needs another",
+            )),
             _ => Ok(()),
         }
     }
