@@ -44,7 +44,7 @@ pub(crate) fn run() -> Outcome {
 
 /// Best of several, in turns. Short lengths are repeated more often, since a single interruption spoils them.
 fn measure(ours: &mut Worker, theirs: &mut Worker, n: usize) -> Result<Row, String> {
-    let repeats = ((1 << 23) / n).clamp(5, 60);
+    let repeats = ((1 << 23) / n).clamp(7, 100);
     let (mut first, mut reused, mut normals) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     let (mut scipy, mut numpy_normals) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..repeats {

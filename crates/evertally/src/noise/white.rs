@@ -200,6 +200,14 @@ mod tests {
     }
 
     #[test]
+    fn is_shared_between_threads_and_shows_nothing() {
+        fn shared<T: Send + Sync + Clone>(_: &T) {}
+        let [gaussian, laplace] = both();
+        shared(&gaussian);
+        assert_eq!(format!("{gaussian:?} {laplace:?}"), "WhiteNoise(Gaussian, ..) WhiteNoise(Laplace, ..)");
+    }
+
+    #[test]
     fn chunking_does_not_matter() {
         for white in both() {
             // Starts on both sides of what could carry: a block of the cipher, 2³² blocks, an odd index, the end.
