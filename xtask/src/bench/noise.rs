@@ -117,7 +117,7 @@ fn write_results(rows: &[Row], table: &str) -> Outcome {
          - **plan reused**: normals (ChaCha20, Box–Muller) and convolution.\n\
          - **scipy**: `scipy.signal.fftconvolve(rng.standard_normal(n), f)[:n]` with numpy's default generator (PCG64, not \
          cryptographic) and f given, its time not counted. scipy runs a one-dimensional transform on one thread, and \
-         transforms f again in every call, about a third of its work.\n\
+         transforms f again in every call, one transform of its three.\n\
          - **normals/s**: into fresh memory, on all threads here, on one in numpy.\n\n\
          {cores} cores ({processor}); evertally {version}, {rustc}, {python}, {numpy}, {scipy}.\n"
     );
