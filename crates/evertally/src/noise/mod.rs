@@ -28,6 +28,7 @@ mod key;
 mod portable;
 mod progress;
 mod square_root;
+mod vectorise;
 mod white;
 
 #[cfg(test)]

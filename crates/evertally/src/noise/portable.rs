@@ -36,15 +36,15 @@ pub(crate) fn open_unit_63(word: u64) -> f64 {
 /// −ln u for a normal u in (0, 1]; exactly zero (of either sign) at 1.
 #[inline(always)]
 pub(crate) fn minus_ln(u: f64) -> f64 {
-    const LN2_HIGH: f64 = 6.931_471_803_691_238_164_90e-1;
-    const LN2_LOW: f64 = 1.908_214_929_270_587_700_02e-10;
-    const L1: f64 = 6.666_666_666_666_735_13e-1;
-    const L2: f64 = 3.999_999_999_940_941_908e-1;
-    const L3: f64 = 2.857_142_874_366_239_149e-1;
-    const L4: f64 = 2.222_219_843_214_978_396e-1;
-    const L5: f64 = 1.818_357_216_161_805_012e-1;
-    const L6: f64 = 1.531_383_769_920_937_332e-1;
-    const L7: f64 = 1.479_819_860_511_658_591e-1;
+    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    const L1: f64 = 6.666_666_666_666_735e-1;
+    const L2: f64 = 3.999_999_999_940_942e-1;
+    const L3: f64 = 2.857_142_874_366_239e-1;
+    const L4: f64 = 2.222_219_843_214_978_4e-1;
+    const L5: f64 = 1.818_357_216_161_805e-1;
+    const L6: f64 = 1.531_383_769_920_937_3e-1;
+    const L7: f64 = 1.479_819_860_511_658_6e-1;
     /// The upper half of √½, as bits: mantissas are brought into [√½, √2).
     const SQRT_HALF_BITS: u64 = 0x3fe6_a09e_0000_0000;
     const ONE_BITS: u64 = 0x3ff0_0000_0000_0000;
@@ -69,18 +69,18 @@ pub(crate) fn minus_ln(u: f64) -> f64 {
 /// (sin 2πv, cos 2πv) for v = (w + ½)·2⁻⁶⁴.
 #[inline(always)]
 pub(crate) fn sin_cos_turn(word: u64) -> (f64, f64) {
-    const S1: f64 = -1.666_666_666_666_663_243_48e-1;
-    const S2: f64 = 8.333_333_333_322_489_461_24e-3;
-    const S3: f64 = -1.984_126_982_985_794_931_34e-4;
-    const S4: f64 = 2.755_731_370_707_006_767_89e-6;
-    const S5: f64 = -2.505_076_025_340_686_341_95e-8;
-    const S6: f64 = 1.589_690_995_211_550_102_21e-10;
-    const C1: f64 = 4.166_666_666_666_660_190_37e-2;
-    const C2: f64 = -1.388_888_888_887_410_957_49e-3;
-    const C3: f64 = 2.480_158_728_947_672_941_78e-5;
-    const C4: f64 = -2.755_731_435_139_066_330_35e-7;
-    const C5: f64 = 2.087_572_321_298_174_827_90e-9;
-    const C6: f64 = -1.135_964_755_778_819_482_65e-11;
+    const S1: f64 = -1.666_666_666_666_663_2e-1;
+    const S2: f64 = 8.333_333_333_322_49e-3;
+    const S3: f64 = -1.984_126_982_985_795e-4;
+    const S4: f64 = 2.755_731_370_707_006_8e-6;
+    const S5: f64 = -2.505_076_025_340_686_3e-8;
+    const S6: f64 = 1.589_690_995_211_55e-10;
+    const C1: f64 = 4.166_666_666_666_66e-2;
+    const C2: f64 = -1.388_888_888_887_411e-3;
+    const C3: f64 = 2.480_158_728_947_673e-5;
+    const C4: f64 = -2.755_731_435_139_066_3e-7;
+    const C5: f64 = 2.087_572_321_298_175e-9;
+    const C6: f64 = -1.135_964_755_778_819_5e-11;
 
     // The nearest quarter turn, and the signed rest in eighths of a turn either side of it, exact in integers.
     let (high, low) = ((word >> 32) as u32, word as u32);

@@ -15,6 +15,8 @@
 
 use rayon::prelude::*;
 
+use super::vectorise::vectorised;
+
 /// The first k at which the expansion is used.
 const EXPANSION_FROM: u64 = 32;
 /// Coefficients that one thread computes at a time.
@@ -93,10 +95,9 @@ fn expansion(k: f64) -> f64 {
 /// Calls `work(first index, chunk)` on all threads. An index is exact as a double, and adding 32-bit offsets to it is what
 /// lets the loops inside vectorise.
 fn for_each_chunk(table: &mut [f64], work: impl Fn(f64, &mut [f64]) + Sync) {
-    let arch = pulp::Arch::new();
     table.par_chunks_mut(CHUNK_LEN).enumerate().for_each(|(i, chunk)| {
         let first = (i * CHUNK_LEN) as f64;
-        arch.dispatch(
+        vectorised(
             #[inline(always)]
             || work(first, chunk),
         );
@@ -108,6 +109,7 @@ mod tests {
     use super::*;
 
     /// (k, f(k), coefficient k of the inverse), from 60-digit arithmetic.
+    #[expect(clippy::excessive_precision, reason = "the digits are those of the source")]
     const KNOWN: [(u64, f64, f64); 19] = [
         (1, 0.5, -0.5),
         (2, 0.375, -0.125),

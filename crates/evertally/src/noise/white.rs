@@ -24,11 +24,12 @@ use zeroize::Zeroize;
 
 use super::key::StreamKey;
 use super::portable::{minus_ln, open_unit, open_unit_63, sin_cos_turn};
+use super::vectorise::vectorised;
 
 /// Draws made at a time: 4 KiB of words and 4 KiB of draws stay in the first-level cache.
 const BLOCK_LEN: usize = 512;
 /// Draws that one thread makes at a time: long enough to hide the seek, even so that no pair is made twice.
-const PARALLEL_CHUNK_LEN: usize = 1 << 14;
+const PARALLEL_CHUNK_LEN: usize = 1 << 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -110,7 +111,6 @@ impl WhiteNoise {
     fn fill_blocks<const LEN: usize>(&self, first: u64, mut out: &mut [f64]) {
         let mut words = [0_u64; LEN];
         let mut draws = [0.0_f64; LEN];
-        let arch = pulp::Arch::new();
         let mut skip = (first & 1) as usize;
         let mut source = self.source(first & !1);
         while !out.is_empty() {
@@ -118,7 +118,7 @@ impl WhiteNoise {
             // A pair is always made whole, even where only its first draw is wanted.
             let made = used.next_multiple_of(2);
             words[..made].fill_with(|| source.next_u64());
-            transform(arch, self.kind, &words[..made], &mut draws[..made]);
+            transform(self.kind, &words[..made], &mut draws[..made]);
             let (now, later) = out.split_at_mut(used - skip);
             now.copy_from_slice(&draws[skip..used]);
             out = later;
@@ -152,11 +152,17 @@ fn check_range(first: u64, len: usize) {
     assert!(first.checked_add(last_offset).is_some(), "the range of noise passes index u64::MAX");
 }
 
-/// Runs the plain loops below as code for the widest vectors this processor has.
-fn transform(arch: pulp::Arch, kind: Kind, words: &[u64], draws: &mut [f64]) {
+/// Makes draws of the words, as vector code.
+fn transform(kind: Kind, words: &[u64], draws: &mut [f64]) {
     match kind {
-        Kind::Gaussian => arch.dispatch(|| gaussian(words, draws)),
-        Kind::Laplace => arch.dispatch(|| laplace(words, draws)),
+        Kind::Gaussian => vectorised(
+            #[inline(always)]
+            || gaussian(words, draws),
+        ),
+        Kind::Laplace => vectorised(
+            #[inline(always)]
+            || laplace(words, draws),
+        ),
     }
 }
 
@@ -191,6 +197,14 @@ mod tests {
 
     fn bits(values: &[f64]) -> Vec<u64> {
         values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    #[test]
+    fn is_shared_between_threads_and_shows_nothing() {
+        fn shared<T: Send + Sync + Clone>(_: &T) {}
+        let [gaussian, laplace] = both();
+        shared(&gaussian);
+        assert_eq!(format!("{gaussian:?} {laplace:?}"), "WhiteNoise(Gaussian, ..) WhiteNoise(Laplace, ..)");
     }
 
     #[test]
@@ -234,7 +248,7 @@ mod tests {
         let mut wide = vec![0.0; words.len()];
         let mut narrow = wide.clone();
         for kind in [Kind::Gaussian, Kind::Laplace] {
-            transform(pulp::Arch::new(), kind, &words, &mut wide);
+            transform(kind, &words, &mut wide);
             // Two words at a time leave the compiler nothing to vectorise over.
             for (words, draws) in words.chunks(2).zip(narrow.chunks_mut(2)) {
                 let words = std::hint::black_box(words);

@@ -7,6 +7,7 @@ use rustfft::num_complex::Complex;
 
 use super::C64;
 use super::turns::Turns;
+use crate::noise::vectorise::vectorised;
 
 /// Which part of the negacyclic product a stretch of the output takes: it holds y_j + i y_{j+m}.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +35,7 @@ pub(super) fn load_cyclic(x: &[f64], z: &mut [C64]) {
 pub(super) fn load_negacyclic(x: &[f64], turns: &Turns, z: &mut [C64]) {
     let m = z.len();
     let (low, high) = x.split_at(m.min(x.len()));
-    let arch = pulp::Arch::new();
-    arch.dispatch(
+    vectorised(
         #[inline(always)]
         || {
             // Three stretches: both coefficients present, only the low one, and padding.
@@ -107,7 +107,7 @@ pub(super) fn multiply_cyclic(z: &mut [C64], kernel: &[C64], turns: &Turns) {
     let high_start = high.len() - pairs;
     let high = &mut high[high_start..];
     let (kernel_low, kernel_high) = (&kernel[1..=pairs], &kernel[m - pairs..m]);
-    pulp::Arch::new().dispatch(
+    vectorised(
         #[inline(always)]
         || {
             let fronts = low.iter_mut().zip(kernel_low);
@@ -123,7 +123,7 @@ pub(super) fn multiply_cyclic(z: &mut [C64], kernel: &[C64], turns: &Turns) {
 
 /// Multiplies by the kernel's transform and exchanges real and imaginary parts.
 pub(super) fn multiply_negacyclic(z: &mut [C64], kernel: &[C64]) {
-    pulp::Arch::new().dispatch(
+    vectorised(
         #[inline(always)]
         || {
             for (z, kernel) in z.iter_mut().zip(kernel) {
@@ -145,7 +145,7 @@ pub(super) fn combine(
     part: Part,
 ) {
     // Undoing the twist: (im + i re) times the conjugate of ω^j, of which one part is wanted.
-    pulp::Arch::new().dispatch(
+    vectorised(
         #[inline(always)]
         || {
             for (offset, coarse, fine) in turns.runs(at, out.len()) {
