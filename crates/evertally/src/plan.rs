@@ -92,19 +92,16 @@ struct Inner {
 
 impl Plan {
     /// A plan for running totals over `horizon` steps.
-    #[must_use]
     pub fn prefix_sum(horizon: u64) -> PlanBuilder {
         PlanBuilder::new(Workload::PrefixSum, horizon)
     }
 
     /// A plan for totals over the last `width` steps.
-    #[must_use]
     pub fn sliding_window(horizon: u64, width: u64) -> PlanBuilder {
         PlanBuilder::new(Workload::SlidingWindow { width }, horizon)
     }
 
     /// A plan for totals in which every step multiplies the past by `factor`.
-    #[must_use]
     pub fn decay(horizon: u64, factor: f64) -> PlanBuilder {
         PlanBuilder::new(Workload::Decay { factor }, horizon)
     }

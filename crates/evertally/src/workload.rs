@@ -129,8 +129,8 @@ impl Filter {
 
     /// Takes the inputs of a step and replaces them by its row of A x.
     pub(crate) fn apply(&mut self, values: &mut [f64]) {
-        for lane in 0..self.sums.len() {
-            self.sums[lane] = self.peek(lane, values[lane]);
+        for (lane, &x) in values.iter().enumerate() {
+            self.sums[lane] = self.peek(lane, x);
         }
         if let Workload::SlidingWindow { width } = self.workload {
             if self.window_is_full() {

@@ -127,12 +127,13 @@ impl Factorization for GroupAlgebra {
 
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator> {
         let convolver = self.convolver();
-        Box::new(Prepared::new(&field, self.horizon, progress, |coordinate, noise| {
+        Box::new(Prepared::new(&field, self.horizon, progress, |coordinate, noise, part| {
             noise.resize(2 * self.horizon as usize, 0.0);
             field.column(coordinate, 0, noise);
             convolver.apply(noise);
             noise.truncate(self.horizon as usize);
             noise.shrink_to_fit();
+            part.report(1.0);
         }))
     }
 }

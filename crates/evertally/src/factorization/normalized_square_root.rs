@@ -190,9 +190,9 @@ impl Factorization for NormalizedSquareRoot {
 
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator> {
         let convolver = CausalConvolver::new(&self.inverse);
-        Box::new(Prepared::new(&field, self.horizon(), progress, |coordinate, noise| {
+        Box::new(Prepared::new(&field, self.horizon(), progress, |coordinate, noise, part| {
             field.column(coordinate, 0, noise);
-            convolver.apply(noise);
+            convolver.apply_with_progress(noise, part);
             let mut filter = Filter::new(self.workload, 1);
             for (z, norm) in noise.iter_mut().zip(&self.norms) {
                 *z *= norm;

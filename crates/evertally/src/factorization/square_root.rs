@@ -77,9 +77,9 @@ impl Factorization for SquareRoot {
 
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator> {
         let convolver = CausalConvolver::new(self.toeplitz.decoder());
-        Box::new(Prepared::new(&field, self.horizon, progress, |coordinate, noise| {
+        Box::new(Prepared::new(&field, self.horizon, progress, |coordinate, noise, part| {
             field.column(coordinate, 0, noise);
-            convolver.apply(noise);
+            convolver.apply_with_progress(noise, part);
         }))
     }
 }

@@ -40,19 +40,19 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Makes `horizon` values for each coordinate with `make(coordinate, out)`.
+    /// Makes `horizon` values for each coordinate with `make(coordinate, out, progress)`.
     pub(crate) fn new(
         field: &Arc<dyn WhiteField>,
         horizon: u64,
         progress: &dyn Progress,
-        make: impl Fn(usize, &mut Vec<f64>),
+        make: impl Fn(usize, &mut Vec<f64>, &dyn Progress),
     ) -> Self {
         let width = field.width();
         let columns = (0..width)
             .map(|coordinate| {
                 let mut column = vec![0.0; horizon as usize];
-                make(coordinate, &mut column);
-                progress.report((coordinate + 1) as f64 / width as f64);
+                let part = |fraction: f64| progress.report((coordinate as f64 + fraction) / width as f64);
+                make(coordinate, &mut column, &part);
                 column
             })
             .collect();
