@@ -1,3 +1,46 @@
 //! `cargo xtask …`: everything a contributor runs.
 
-fn main() {}
+mod bench;
+mod process;
+mod test;
+mod venv;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Everything a contributor runs.
+
+Usage: cargo xtask <TASK>
+
+Tasks:
+  test          formatting, lints, all tests, documentation and licences, stopping at the first failure
+  bench noise   square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
+  help          this text
+";
+
+/// What a task returns: a failure is one line for the contributor, who has seen the output of the command itself.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments[..] {
+        ["test"] => test::run(),
+        ["bench", "noise"] => bench::noise::run(),
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

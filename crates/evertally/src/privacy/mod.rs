@@ -1,1 +1,21 @@
 //! Budgets, calibration and who is protected.
+//!
+//! A release is private at a [`Budget`]; the budget fixes the noise multiplier σ, the standard deviation of the noise
+//! for sensitivity 1. What one person can change fixes the sensitivity Δ: [`Contribution`] says how large one value
+//! is, [`Participation`] in how many steps, [`Neighbours`] what counts as a change. The noise then has standard
+//! deviation σ·Δ before decoding. Everything here errs to the safe side: σ and Δ are rounded up, never down.
+
+mod budget;
+mod calibration;
+mod gaussian;
+mod protection;
+pub(crate) mod sensitivity;
+mod zcdp;
+
+pub use budget::{Budget, NoiseKind};
+pub use calibration::{Calibration, paper_sigma};
+pub use gaussian::{gaussian_delta, gaussian_epsilon, gaussian_sigma};
+pub use protection::{Contribution, Neighbours, Participation, replace_factor, replace_factor_l1};
+pub(crate) use sensitivity::{CompensatedSum, MARGIN, round_up};
+pub use sensitivity::{columns_sensitivity, toeplitz_sensitivity};
+pub use zcdp::{zcdp_epsilon, zcdp_rho, zcdp_sigma};

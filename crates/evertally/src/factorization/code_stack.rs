@@ -1,0 +1,89 @@
+//! Noise read off the one-bits of a growing sequence of codes.
+//!
+//! The binary tree covers the first c items by one node for each one-bit of c. The smooth tree does the same
+//! with codes of constant weight. In both, the noise of a node is named by the bits of the code down to and
+//! including its own, so going from one code to the next keeps the noise above the highest changed bit and
+//! needs fresh draws below it. The partial sums from the top are the state: one number for each one-bit.
+
+use std::sync::Arc;
+
+use crate::Result;
+use crate::noise::{Correlator, WhiteField, misfit};
+
+/// The sequence of codes, strictly increasing.
+pub(crate) trait Codes: Send {
+    /// The code after this one.
+    fn successor(&self, code: u64) -> u64;
+    /// The most one-bits in a code.
+    fn most_ones(&self) -> u32;
+    /// The most one-bits at or below the highest bit changed by a step: draws a step.
+    fn draws_per_step(&self) -> u32;
+}
+
+pub(crate) struct CodeStack<C> {
+    codes: C,
+    field: Arc<dyn WhiteField>,
+    step: u64,
+    code: u64,
+    /// `partial[i]` lanes: the sum over the highest i one-bits of the current code.
+    partial: Vec<f64>,
+    fresh: Vec<f64>,
+}
+
+impl<C: Codes> CodeStack<C> {
+    /// Starts before the first step, at the code that is never read.
+    pub(crate) fn new(codes: C, before_first: u64, field: Arc<dyn WhiteField>) -> Self {
+        let lanes = field.width();
+        let partial = vec![0.0; (codes.most_ones() as usize + 1) * lanes];
+        Self { codes, field, step: 0, code: before_first, partial, fresh: vec![0.0; lanes] }
+    }
+}
+
+/// Bytes of state for each coordinate.
+pub(crate) fn bytes_per_coordinate(most_ones: u32) -> u64 {
+    8 * (u64::from(most_ones) + 2)
+}
+
+impl<C: Codes> Correlator for CodeStack<C> {
+    fn next(&mut self, out: &mut [f64]) {
+        let lanes = out.len();
+        let code = self.codes.successor(self.code);
+        let changed = 63 - (code ^ self.code).leading_zeros();
+        // In two shifts, because the whole word may have changed.
+        let mut depth = (code >> changed >> 1).count_ones() as usize;
+        let mut rest = code & (u64::MAX >> (63 - changed));
+        let mut draw = self.step * u64::from(self.codes.draws_per_step());
+        while rest != 0 {
+            rest &= !(1 << (63 - rest.leading_zeros()));
+            self.field.draw(draw, &mut self.fresh);
+            draw += 1;
+            let (above, below) = self.partial.split_at_mut((depth + 1) * lanes);
+            let above = &above[depth * lanes..];
+            for ((sum, base), fresh) in below.iter_mut().zip(above).zip(&self.fresh) {
+                *sum = base + fresh;
+            }
+            depth += 1;
+        }
+        out.copy_from_slice(&self.partial[depth * lanes..(depth + 1) * lanes]);
+        self.code = code;
+        self.step += 1;
+    }
+
+    fn save(&self) -> Vec<f64> {
+        // A code has up to 64 bits; two halves pass through floats unharmed.
+        let mut saved = vec![(self.code >> 32) as f64, f64::from(self.code as u32)];
+        saved.extend(&self.partial);
+        saved
+    }
+
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        let [high, low, partial @ ..] = saved else { return Err(misfit()) };
+        if partial.len() != self.partial.len() {
+            return Err(misfit());
+        }
+        self.code = ((*high as u64) << 32) | *low as u64;
+        self.partial.copy_from_slice(partial);
+        self.step = step;
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! The binary tree with each node re-estimated from its own subtree (Honaker, 2015, as used in DP-FTRL).
+//!
+//! R is the binary tree's. A node of height k has its own noisy value and, independently, the sum of its
+//! children's estimates; weighing both by their precision gives variance V_k = 2^k/(2^{k+1} − 1), and prefixes
+//! are read from the better values. Causal: a node needs nothing that came after its last leaf. State O(log n),
+//! two draws a step on average, any horizon.
+
+use std::sync::Arc;
+
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use crate::Result;
+use crate::matrix::Matrix;
+use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::privacy::Participation;
+
+pub(crate) struct HonakerStreaming {
+    horizon: u64,
+}
+
+impl HonakerStreaming {
+    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+        request.prefix_sum_only(&Mechanism::HonakerStreaming)?;
+        Ok(Self { horizon: request.horizon })
+    }
+}
+
+/// V_k: the variance of the estimate of a node of height k.
+fn variance(height: u32) -> f64 {
+    1.0 / (2.0 - (-f64::from(height)).exp2())
+}
+
+/// What the children's estimates are multiplied by: V_k / (2 V_{k−1}). The node's own value has weight V_k.
+fn weight_of_children(height: u32) -> f64 {
+    variance(height) / (2.0 * variance(height - 1))
+}
+
+impl Factorization for HonakerStreaming {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::HonakerStreaming
+    }
+
+    fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        tree::sensitivity(self.horizon, participation)
+    }
+
+    fn gram_is_nonnegative(&self) -> bool {
+        true
+    }
+
+    fn row_norm_squared(&self, step: u64) -> f64 {
+        sum_of_variances(step + 1)
+    }
+
+    /// Nodes above the highest differing bit are shared and cancel. Below it, the later prefix has a node v of
+    /// height h that contains all the earlier one's remaining nodes u; the estimate of v passes on each of
+    /// theirs with weight V_h/(2^{h−k} V_k), so that Cov(v, u) = V_h/2^{h−k}.
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        let (earlier, later) = tree::low_parts(earlier + 1, later + 1);
+        let height = 63 - later.leading_zeros();
+        let shared = variance(height) * earlier as f64 / (f64::from(height)).exp2();
+        sum_of_variances(earlier) + sum_of_variances(later) - 2.0 * shared
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        tree::mean_over_bits(self.horizon, variance)
+    }
+
+    fn max_row_norm_squared(&self) -> f64 {
+        tree::max_over_bits(self.horizon, variance)
+    }
+
+    fn cost(&self) -> Cost {
+        let levels = tree::levels(self.horizon);
+        Cost {
+            shared_bytes: 0,
+            bytes_per_coordinate: 8 * (u64::from(levels) + 2),
+            operations_per_step: 8.0 + f64::from(levels) / 2.0,
+        }
+    }
+
+    fn dense(&self) -> Result<Dense> {
+        let n = dense_size(&self.mechanism(), self.horizon)?;
+        let encoder = tree::encoder(n);
+        let mut decoder = Matrix::zeros(n, encoder.rows());
+        for t in 0..n {
+            let mut covered = t + 1;
+            while covered > 0 {
+                let height = covered.trailing_zeros();
+                estimate(n, height, covered - 1, 1.0, &mut |node, weight| decoder[(t, node)] += weight);
+                covered &= covered - 1;
+            }
+        }
+        Ok(Dense { decoder, encoder })
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+        let lanes = field.width();
+        let levels = tree::levels(self.horizon) as usize;
+        let estimates = vec![0.0; levels * lanes];
+        Box::new(Estimates { field, step: 0, estimates, node: vec![0.0; lanes], own: vec![0.0; lanes] })
+    }
+}
+
+/// Σ V_k over the one-bits of a count of items.
+fn sum_of_variances(covered: u64) -> f64 {
+    (0..64).filter(|bit| covered >> bit & 1 == 1).map(variance).sum()
+}
+
+/// The weights of all noisy values of a subtree in the estimate of its root.
+fn estimate(n: usize, height: u32, last: usize, weight: f64, visit: &mut impl FnMut(usize, f64)) {
+    let node = tree::node_index(n, height, last);
+    visit(node, weight * variance(height));
+    if height > 0 {
+        let half = 1 << (height - 1);
+        estimate(n, height - 1, last, weight * weight_of_children(height), visit);
+        estimate(n, height - 1, last - half, weight * weight_of_children(height), visit);
+    }
+}
+
+/// The noise in the estimates of the nodes that cover the current prefix, one for each height.
+struct Estimates {
+    field: Arc<dyn WhiteField>,
+    step: u64,
+    /// `estimates[k]` lanes: the node of height k, meaningful where bit k of the count is set.
+    estimates: Vec<f64>,
+    node: Vec<f64>,
+    own: Vec<f64>,
+}
+
+impl Correlator for Estimates {
+    fn next(&mut self, out: &mut [f64]) {
+        let lanes = out.len();
+        let covered = self.step + 1;
+        // Nodes are numbered in the order in which they are completed; this many came before this step.
+        let completed = 2 * self.step - u64::from(self.step.count_ones());
+        self.field.draw(completed, &mut self.node);
+        let top = covered.trailing_zeros();
+        for height in 1..=top {
+            self.field.draw(completed + u64::from(height), &mut self.own);
+            let left = &self.estimates[(height as usize - 1) * lanes..height as usize * lanes];
+            let (own_weight, child_weight) = (variance(height), weight_of_children(height));
+            for ((node, own), left) in self.node.iter_mut().zip(&self.own).zip(left) {
+                *node = own_weight * own + child_weight * (*node + left);
+            }
+        }
+        self.estimates[top as usize * lanes..(top as usize + 1) * lanes].copy_from_slice(&self.node);
+        out.fill(0.0);
+        for height in (0..64).filter(|bit| covered >> bit & 1 == 1) {
+            let estimate = &self.estimates[height as usize * lanes..(height as usize + 1) * lanes];
+            for (sum, value) in out.iter_mut().zip(estimate) {
+                *sum += value;
+            }
+        }
+        self.step = covered;
+    }
+
+    fn save(&self) -> Vec<f64> {
+        self.estimates.clone()
+    }
+
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        if saved.len() != self.estimates.len() {
+            return Err(misfit());
+        }
+        self.estimates.copy_from_slice(saved);
+        self.step = step;
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Fresh noise on every input: R = I, L = A. The simplest mechanism, and the best at very short horizons.
+//!
+//! Δ = 1 and ‖L\[t;\]‖² = Σ_{k ≤ t} a_k², which for the prefix sum grows like t. One number of state (a window
+//! needs its last inputs), one draw a step, any horizon.
+
+use std::sync::Arc;
+
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
+use crate::Result;
+use crate::matrix::Matrix;
+use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::privacy::{MARGIN, Participation, round_up};
+use crate::workload::{Filter, Workload};
+
+pub(crate) struct InputPerturbation {
+    horizon: u64,
+    workload: Workload,
+}
+
+impl InputPerturbation {
+    pub(crate) fn new(request: &Request<'_>) -> Self {
+        Self { horizon: request.horizon, workload: request.workload }
+    }
+}
+
+impl Factorization for InputPerturbation {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::InputPerturbation
+    }
+
+    fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// The columns of I are orthonormal, so k steps move R x by √k.
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        let times = participation.bounded(self.horizon);
+        if times == 1 { 1.0 } else { round_up((times as f64).sqrt(), MARGIN) }
+    }
+
+    fn gram_is_nonnegative(&self) -> bool {
+        true
+    }
+
+    fn row_norm_squared(&self, step: u64) -> f64 {
+        self.workload.energy(step + 1)
+    }
+
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        let lag = later - earlier;
+        match self.workload {
+            Workload::PrefixSum => lag as f64,
+            // As many columns as have entered the window, and as many as have left it.
+            Workload::SlidingWindow { width } => {
+                let entered = lag.min(width);
+                let start = |step: u64| (step + 1).saturating_sub(width);
+                let left = start(later).min(earlier + 1) - start(earlier);
+                (entered + left) as f64
+            }
+            Workload::Decay { factor } => {
+                let shrink = 1.0 - factor.powf(lag as f64);
+                shrink * shrink * self.workload.energy(earlier + 1) + self.workload.energy(lag)
+            }
+        }
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        let n = self.horizon as f64;
+        match self.workload {
+            Workload::PrefixSum => (n + 1.0) / 2.0,
+            Workload::SlidingWindow { width } => {
+                let filling = width.min(self.horizon) as f64;
+                filling * (n - (filling - 1.0) / 2.0) / n
+            }
+            // Few steps, whose closed form would cancel when λ is close to one.
+            Workload::Decay { .. } if self.horizon <= 1 << 16 => {
+                (1..=self.horizon).map(|t| self.workload.energy(t)).sum::<f64>() / n
+            }
+            Workload::Decay { factor } => {
+                // The mean of (1 − λ^{2t})/(1 − λ²) over t = 1 … n.
+                let square = factor * factor;
+                let vanished = square * self.workload.energy(self.horizon);
+                (n - vanished) / (n * (1.0 - factor) * (1.0 + factor))
+            }
+        }
+    }
+
+    fn max_row_norm_squared(&self) -> f64 {
+        self.workload.energy(self.horizon)
+    }
+
+    fn cost(&self) -> Cost {
+        let kept = match self.workload {
+            Workload::SlidingWindow { width } => width.min(self.horizon),
+            _ => 0,
+        };
+        Cost { shared_bytes: 0, bytes_per_coordinate: 8 * (1 + kept), operations_per_step: 2.0 }
+    }
+
+    fn dense(&self) -> Result<Dense> {
+        let n = dense_size(&self.mechanism(), self.horizon)?;
+        let encoder = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
+        Ok(Dense { decoder: self.workload.matrix(n), encoder })
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+        let filter = Filter::new(self.workload, field.width());
+        Box::new(Filtered { field, step: 0, filter })
+    }
+}
+
+struct Filtered {
+    field: Arc<dyn WhiteField>,
+    step: u64,
+    filter: Filter,
+}
+
+impl Correlator for Filtered {
+    fn next(&mut self, out: &mut [f64]) {
+        self.field.draw(self.step, out);
+        self.filter.apply(out);
+        self.step += 1;
+    }
+
+    fn save(&self) -> Vec<f64> {
+        let mut saved = Vec::new();
+        self.filter.save(&mut saved);
+        saved
+    }
+
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        let mut numbers = saved.iter().copied();
+        self.filter.restore(&mut numbers).ok_or_else(misfit)?;
+        if numbers.next().is_some() {
+            return Err(misfit());
+        }
+        self.step = step;
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! The factorization of least mean squared error, dense, by the fixed point of [`crate::gamma`].
+//!
+//! The fixed point gives X = RᵀR with equal diagonal; R is taken lower triangular, so that L = A R⁻¹ is lower
+//! triangular too and the noise can be made step by step. O(n³) to prepare, O(n²) memory, O(n) a step.
+
+use std::sync::Arc;
+
+use faer::linalg::solvers::DenseSolveCore;
+
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
+use crate::gamma::{Certificate, gamma_f};
+use crate::matrix::Matrix;
+use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
+use crate::{Error, Result};
+
+/// The gap to which the optimum is found: relative, in γ_F.
+const GAP: f64 = 1e-9;
+
+pub(crate) struct Optimal {
+    decoder: Arc<Matrix>,
+    encoder: Matrix,
+    row_norms: Vec<f64>,
+    column_norms: Vec<f64>,
+    gram_is_nonnegative: bool,
+    certificate: Certificate,
+}
+
+impl Optimal {
+    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+        let n = dense_size(&Mechanism::Optimal, request.horizon)?;
+        let workload = request.workload.matrix(n);
+        let solution = gamma_f(&workload, GAP, request.progress)?;
+        let gram = &solution.gram;
+        // X = U Uᵀ with U upper triangular comes from the Cholesky factor of X with rows and columns reversed;
+        // then R = Uᵀ is lower triangular and RᵀR = X.
+        let reversed = faer::Mat::from_fn(n, n, |i, j| gram[(n - 1 - i, n - 1 - j)]);
+        let cholesky = reversed
+            .llt(faer::Side::Lower)
+            .map_err(|_| Error::too_costly(Mechanism::Optimal, "the optimum is too ill-conditioned here"))?;
+        let lower = cholesky.L();
+        let encoder = Matrix::from_fn(n, n, |i, j| if j <= i { lower[(n - 1 - j, n - 1 - i)] } else { 0.0 });
+        let inverse = encoder.to_faer().partial_piv_lu().inverse();
+        let product = workload.to_faer() * inverse;
+        let decoder = Matrix::from_fn(n, n, |i, j| if j <= i { product[(i, j)] } else { 0.0 });
+        let row_norms = (0..n).map(|t| decoder.row_norm_squared(t)).collect();
+        let transposed = encoder.transpose();
+        let column_norms = (0..n).map(|j| transposed.row_norm_squared(j).sqrt()).collect();
+        // Entries below rounding are as good as zero: they change a norm by less than the margin.
+        let gram_is_nonnegative = (0..n).all(|i| gram.row(i).iter().all(|x| *x >= -1e-14));
+        Ok(Self {
+            decoder: Arc::new(decoder),
+            encoder,
+            row_norms,
+            column_norms,
+            gram_is_nonnegative,
+            certificate: solution.certificate,
+        })
+    }
+
+    /// What the fixed point proved of γ_F.
+    pub(crate) fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+}
+
+impl Factorization for Optimal {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::Optimal
+    }
+
+    fn horizon(&self) -> u64 {
+        self.row_norms.len() as u64
+    }
+
+    /// The largest column norm of R as it stands; several participations by the triangle inequality.
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        round_up(
+            columns_sensitivity(self.column_norms.iter().copied(), participation, self.column_norms.len()),
+            MARGIN,
+        )
+    }
+
+    fn gram_is_nonnegative(&self) -> bool {
+        self.gram_is_nonnegative
+    }
+
+    fn row_norm_squared(&self, step: u64) -> f64 {
+        self.row_norms[step as usize]
+    }
+
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        let rows = self.decoder.row(earlier as usize).iter().zip(self.decoder.row(later as usize));
+        rows.map(|(a, b)| (b - a) * (b - a)).sum()
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        let mut sum = CompensatedSum::default();
+        self.row_norms.iter().for_each(|norm| sum.add(*norm));
+        sum.value() / self.row_norms.len() as f64
+    }
+
+    fn max_row_norm_squared(&self) -> f64 {
+        self.row_norms.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn cost(&self) -> Cost {
+        let n = self.horizon();
+        Cost { shared_bytes: 16 * n * n + 16 * n, bytes_per_coordinate: 8 * n, operations_per_step: n as f64 }
+    }
+
+    fn dense(&self) -> Result<Dense> {
+        Ok(Dense { decoder: (*self.decoder).clone(), encoder: self.encoder.clone() })
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+        Box::new(Rows { decoder: Arc::clone(&self.decoder), field, drawn: Vec::new() })
+    }
+}
+
+/// Row by row; the draws so far are kept, and can be made again.
+struct Rows {
+    decoder: Arc<Matrix>,
+    field: Arc<dyn WhiteField>,
+    drawn: Vec<Vec<f64>>,
+}
+
+impl Rows {
+    fn draw(&mut self) {
+        let mut fresh = vec![0.0; self.field.width()];
+        self.field.draw(self.drawn.len() as u64, &mut fresh);
+        self.drawn.push(fresh);
+    }
+}
+
+impl Correlator for Rows {
+    fn next(&mut self, out: &mut [f64]) {
+        let step = self.drawn.len();
+        self.draw();
+        out.fill(0.0);
+        for (weight, drawn) in self.decoder.row(step).iter().zip(&self.drawn) {
+            for (sum, g) in out.iter_mut().zip(drawn) {
+                *sum += weight * g;
+            }
+        }
+    }
+
+    fn save(&self) -> Vec<f64> {
+        Vec::new()
+    }
+
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        if !saved.is_empty() {
+            return Err(misfit());
+        }
+        self.drawn.clear();
+        (0..step).for_each(|_| self.draw());
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Coefficients of the square root of a workload's generating function, and of its inverse.
+//!
+//! With a(x) = Σ a_k x^k the generating function of the workload, s = a^{1/2} and c = a^{-1/2}:
+//!
+//! | workload | a(x) | s(x) | c(x) |
+//! |---|---|---|---|
+//! | prefix sum | 1/(1−x) | (1−x)^{-1/2} | (1−x)^{1/2} |
+//! | decay λ | 1/(1−λx) | (1−λx)^{-1/2} | (1−λx)^{1/2} |
+//! | window w | (1−x^w)/(1−x) | (1−x^w)^{1/2}(1−x)^{-1/2} | (1−x^w)^{-1/2}(1−x)^{1/2} |
+
+use crate::noise::{CausalConvolver, inverse_square_root_coefficients, square_root_coefficients};
+use crate::workload::Workload;
+
+/// The first `n` coefficients of a^{1/2}.
+pub(crate) fn root(workload: Workload, n: usize) -> Vec<f64> {
+    let prefix = square_root_coefficients(n);
+    match workload {
+        Workload::PrefixSum => prefix,
+        Workload::Decay { factor } => damp(prefix, factor),
+        Workload::SlidingWindow { width } => {
+            times_in_powers(prefix, &inverse_square_root_coefficients(powers(n, width)), width)
+        }
+    }
+}
+
+/// The first `n` coefficients of a^{-1/2}.
+pub(crate) fn inverse_root(workload: Workload, n: usize) -> Vec<f64> {
+    let prefix = inverse_square_root_coefficients(n);
+    match workload {
+        Workload::PrefixSum => prefix,
+        Workload::Decay { factor } => damp(prefix, factor),
+        Workload::SlidingWindow { width } => {
+            times_in_powers(prefix, &square_root_coefficients(powers(n, width)), width)
+        }
+    }
+}
+
+/// The first `n` coefficients of numerator/denominator, where `denominator` has few coefficients: O(n·p).
+pub(crate) fn divide(numerator: &[f64], denominator: &[f64], n: usize) -> Vec<f64> {
+    let mut quotient: Vec<f64> = Vec::with_capacity(n);
+    for t in 0..n {
+        let mut rest = numerator.get(t).copied().unwrap_or(0.0);
+        let reach = denominator.len().min(t + 1);
+        // The newest quotients stand last, so walking backwards meets denominator coefficients in order.
+        for (d, q) in denominator[1..reach].iter().zip(quotient.iter().rev()) {
+            rest -= d * q;
+        }
+        quotient.push(rest / denominator[0]);
+    }
+    quotient
+}
+
+/// The first `n` coefficients of the product with a short series: O(n·p).
+pub(crate) fn multiply(long: &[f64], short: &[f64], n: usize) -> Vec<f64> {
+    (0..n)
+        .map(|t| {
+            let reach = short.len().min(t + 1);
+            short[..reach].iter().enumerate().map(|(k, s)| s * long.get(t - k).copied().unwrap_or(0.0)).sum()
+        })
+        .collect()
+}
+
+fn damp(mut coefficients: Vec<f64>, factor: f64) -> Vec<f64> {
+    for (k, c) in coefficients.iter_mut().enumerate() {
+        *c *= factor.powf(k as f64);
+    }
+    coefficients
+}
+
+/// How many powers of x^width fall below x^n.
+fn powers(n: usize, width: u64) -> usize {
+    n.div_ceil(usize::try_from(width).unwrap_or(usize::MAX).max(1)).max(1)
+}
+
+/// Multiplications up to which the product is added up term by term, which keeps each coefficient accurate.
+const DIRECT_WORK: f64 = 1e9;
+
+/// The product of a series in x with a series in x^width.
+fn times_in_powers(series: Vec<f64>, in_powers: &[f64], width: u64) -> Vec<f64> {
+    let n = series.len();
+    let width = usize::try_from(width).unwrap_or(usize::MAX);
+    if n as f64 * in_powers.len() as f64 <= DIRECT_WORK {
+        let mut product = vec![0.0; n];
+        for (i, c) in in_powers.iter().enumerate() {
+            for (p, s) in product[i * width..].iter_mut().zip(&series) {
+                *p += c * s;
+            }
+        }
+        return product;
+    }
+    let mut kernel = vec![0.0; n];
+    for (i, &c) in in_powers.iter().enumerate() {
+        kernel[i * width] = c;
+    }
+    let mut product = series;
+    CausalConvolver::new(&kernel).apply(&mut product);
+    product
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::causal_convolution_direct;
+
+    #[test]
+    fn roots_square_to_the_workload_and_invert_each_other() {
+        for n in [1, 2, 3, 7, 40] {
+            for workload in [
+                Workload::PrefixSum,
+                Workload::Decay { factor: 0.9 },
+                Workload::SlidingWindow { width: 1 },
+                Workload::SlidingWindow { width: 5 },
+                Workload::SlidingWindow { width: 100 },
+            ] {
+                let s = root(workload, n);
+                let c = inverse_root(workload, n);
+                let square = causal_convolution_direct(&s, &s);
+                let one = causal_convolution_direct(&s, &c);
+                for k in 0..n {
+                    assert!((square[k] - workload.coefficient(k as u64)).abs() < 1e-13, "{workload} {n} {k}");
+                    assert!((one[k] - f64::from(u8::from(k == 0))).abs() < 1e-13, "{workload} {n} {k}");
+                }
+                let quotient = divide(&workload.coefficients(n), &s, n);
+                for k in 0..n {
+                    assert!((quotient[k] - s[k]).abs() < 1e-12, "{workload} {n} {k}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_transform_agrees_with_the_sum_for_a_narrow_window() {
+        let n = 40_000;
+        let series = square_root_coefficients(n);
+        let in_powers = inverse_square_root_coefficients(n);
+        let fast = times_in_powers(series.clone(), &in_powers, 1);
+        // (1−x)^{1/2}(1−x)^{-1/2} = 1.
+        for (k, value) in fast.iter().enumerate() {
+            assert!((value - f64::from(u8::from(k == 0))).abs() < 1e-12, "{k}: {value}");
+        }
+    }
+}

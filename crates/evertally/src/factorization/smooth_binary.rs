@@ -1,0 +1,160 @@
+//! The smooth binary mechanism (Andersson and Pagh, 2023): a tree whose error is the same at every step.
+//!
+//! Items sit, in order, on the leaves of a tree of even height h whose binary names have h/2 ones; h is the
+//! smallest with C(h, h/2) > n. The prefix of c items is read at leaf number c + 1: one node, the left
+//! sibling, for each one-bit. An item lies in the h/2 left siblings named by its zeros. So
+//! Δ² = ‖L\[t;\]‖² = h/2, exactly and for every t. State O(log n), two draws a step on average.
+
+use std::sync::Arc;
+
+use super::code_stack::{self, CodeStack, Codes};
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use crate::matrix::Matrix;
+use crate::noise::{Correlator, Progress, WhiteField};
+use crate::privacy::{MARGIN, Participation, round_up};
+use crate::{Error, Result};
+
+pub(crate) struct SmoothBinary {
+    horizon: u64,
+    /// h/2: one-bits in a leaf's name.
+    ones: u32,
+}
+
+impl SmoothBinary {
+    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+        let mechanism = Mechanism::SmoothBinary;
+        request.prefix_sum_only(&mechanism)?;
+        let mut ones = 1;
+        while binomial(2 * ones, ones) <= u128::from(request.horizon) {
+            ones += 1;
+        }
+        if request.horizon.checked_mul(u64::from(ones)).is_none() {
+            let reason = format!("{} steps need more noise indices than there are", request.horizon);
+            return Err(Error::too_costly(mechanism, reason));
+        }
+        Ok(Self { horizon: request.horizon, ones })
+    }
+
+    /// The name of leaf number `rank`, counted from zero.
+    fn leaf(&self, mut rank: u64) -> u64 {
+        let mut code = 0;
+        let mut ones = self.ones;
+        for bit in (0..2 * self.ones).rev() {
+            // The leaves with a zero here come first.
+            let with_zero = binomial(bit, ones) as u64;
+            if rank >= with_zero && ones > 0 {
+                rank -= with_zero;
+                code |= 1 << bit;
+                ones -= 1;
+            }
+        }
+        code
+    }
+}
+
+/// C(n, k), zero when k > n. Exact for every n up to 64.
+fn binomial(n: u32, k: u32) -> u128 {
+    if k > n {
+        return 0;
+    }
+    (0..u128::from(k)).fold(1, |product, i| product * (u128::from(n) - i) / (i + 1))
+}
+
+struct ConstantWeight {
+    ones: u32,
+}
+
+impl Codes for ConstantWeight {
+    /// The next number with as many one-bits.
+    fn successor(&self, code: u64) -> u64 {
+        let lowest = code & code.wrapping_neg();
+        let carried = code + lowest;
+        let moved = (carried ^ code) >> 2 >> lowest.trailing_zeros();
+        carried | moved
+    }
+    fn most_ones(&self) -> u32 {
+        self.ones
+    }
+    fn draws_per_step(&self) -> u32 {
+        self.ones
+    }
+}
+
+impl Factorization for SmoothBinary {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::SmoothBinary
+    }
+
+    fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// h/2 nodes an item; by the triangle inequality when a person takes part more than once.
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        let times = participation.bounded(self.horizon) as f64;
+        round_up(times * f64::from(self.ones).sqrt(), MARGIN)
+    }
+
+    fn gram_is_nonnegative(&self) -> bool {
+        true
+    }
+
+    fn row_norm_squared(&self, _: u64) -> f64 {
+        f64::from(self.ones)
+    }
+
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        let (earlier, later) = tree::low_parts(self.leaf(earlier + 1), self.leaf(later + 1));
+        f64::from(earlier.count_ones() + later.count_ones())
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        f64::from(self.ones)
+    }
+
+    fn max_row_norm_squared(&self) -> f64 {
+        f64::from(self.ones)
+    }
+
+    fn cost(&self) -> Cost {
+        Cost {
+            shared_bytes: 0,
+            bytes_per_coordinate: code_stack::bytes_per_coordinate(self.ones),
+            operations_per_step: 4.0,
+        }
+    }
+
+    fn draws(&self) -> u64 {
+        self.horizon * u64::from(self.ones)
+    }
+
+    /// One column of L and row of R for each left sibling that some prefix reads, named by the bits above it.
+    fn dense(&self) -> Result<Dense> {
+        let n = dense_size(&self.mechanism(), self.horizon)?;
+        let leaves: Vec<u64> = (0..=n as u64).map(|rank| self.leaf(rank)).collect();
+        // The node read for a one-bit: all higher bits, and where the bit stands.
+        let read = |leaf: u64, bit: u32| (leaf >> bit >> 1, bit);
+        let bits = 0..2 * self.ones;
+        let mut nodes: Vec<(u64, u32)> = leaves[1..]
+            .iter()
+            .flat_map(|&leaf| bits.clone().filter(move |b| leaf >> b & 1 == 1).map(move |b| read(leaf, b)))
+            .collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let decoder = Matrix::from_fn(n, nodes.len(), |t, i| {
+            let (above, bit) = nodes[i];
+            let leaf = leaves[t + 1];
+            f64::from(u8::from(leaf >> bit >> 1 == above && leaf >> bit & 1 == 1))
+        });
+        let encoder = Matrix::from_fn(nodes.len(), n, |i, j| {
+            let (above, bit) = nodes[i];
+            let leaf = leaves[j];
+            f64::from(u8::from(leaf >> bit >> 1 == above && leaf >> bit & 1 == 0))
+        });
+        Ok(Dense { decoder, encoder })
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+        Box::new(CodeStack::new(ConstantWeight { ones: self.ones }, self.leaf(0), field))
+    }
+}

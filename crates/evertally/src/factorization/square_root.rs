@@ -1,0 +1,85 @@
+//! The square root of the workload: L = R = T(s) with s(x) = a(x)^{1/2}. The paper's mechanism.
+//!
+//! For the prefix sum s_k = f(k) = (1 − 1/2k)·f(k−1), the coefficients of (1−x)^{-1/2}, positive and decreasing,
+//! so Δ for a person in several steps is exact too. ‖L\[t;\]‖² = Σ_{k ≤ t} s_k² ≈ (ln t + 0.5772 + 4 ln 2)/π.
+//! The noise is made for the whole horizon at once by a fast Fourier transform: O(n log n) time, O(n) memory.
+
+use std::sync::Arc;
+
+use super::toeplitz::Toeplitz;
+use super::{Cost, Dense, Factorization, Mechanism, Request, array_size, series};
+use crate::Result;
+use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
+use crate::privacy::Participation;
+
+pub(crate) struct SquareRoot {
+    toeplitz: Toeplitz,
+    horizon: u64,
+}
+
+impl SquareRoot {
+    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+        let n = array_size(&Mechanism::SquareRoot, request.horizon)?;
+        let toeplitz = Toeplitz::new(series::root(request.workload, n), None);
+        Ok(Self { toeplitz, horizon: request.horizon })
+    }
+}
+
+/// Operations of one transform of length n, a step, twice and with the draw: 2·(2.5·log₂ 2n) + a few.
+pub(crate) fn transform_operations(horizon: u64) -> f64 {
+    5.0 * ((2 * horizon) as f64).log2() + 10.0
+}
+
+impl Factorization for SquareRoot {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::SquareRoot
+    }
+
+    fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        self.toeplitz.sensitivity(participation)
+    }
+
+    fn gram_is_nonnegative(&self) -> bool {
+        self.toeplitz.gram_is_nonnegative()
+    }
+
+    fn row_norm_squared(&self, step: u64) -> f64 {
+        self.toeplitz.row_norm_squared(step)
+    }
+
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        self.toeplitz.difference_norm_squared(earlier, later)
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        self.toeplitz.mean_row_norm_squared()
+    }
+
+    fn max_row_norm_squared(&self) -> f64 {
+        self.toeplitz.max_row_norm_squared()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost {
+            shared_bytes: self.toeplitz.bytes(),
+            bytes_per_coordinate: 8 * self.horizon,
+            operations_per_step: transform_operations(self.horizon),
+        }
+    }
+
+    fn dense(&self) -> Result<Dense> {
+        self.toeplitz.dense(&self.mechanism())
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator> {
+        let convolver = CausalConvolver::new(self.toeplitz.decoder());
+        Box::new(Prepared::new(&field, self.horizon, progress, |coordinate, noise, part| {
+            field.column(coordinate, 0, noise);
+            convolver.apply_with_progress(noise, part);
+        }))
+    }
+}

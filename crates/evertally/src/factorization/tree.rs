@@ -1,0 +1,107 @@
+//! Arithmetic of the padded binary tree: levels, counts of nodes, sums over digits.
+//!
+//! The tree stands over 2^⌈log₂ n⌉ leaves. Step t (counted from zero) is leaf t; the prefix up to and
+//! including it has t + 1 items, and the one-bits of t + 1 name the nodes that cover it.
+
+use crate::matrix::Matrix;
+use crate::privacy::{MARGIN, Participation, round_up};
+
+/// The number of levels, leaves and root included: ⌈log₂ n⌉ + 1.
+pub(crate) fn levels(horizon: u64) -> u32 {
+    horizon.next_power_of_two().trailing_zeros() + 1
+}
+
+/// Δ of the tree's R, one row a node. Every item lies in one node of each level; when one person takes part
+/// k' times at least b apart, a node of 2^j leaves holds at most min(k', ⌈2^j/b⌉) of them, so
+/// Σ count² ≤ k'·Σ_j min(k', ⌈2^j/b⌉). Equality for one step.
+pub(crate) fn sensitivity(horizon: u64, participation: Participation) -> f64 {
+    let times = participation.bounded(horizon);
+    let gap = participation.min_gap();
+    let squares: f64 = (0..levels(horizon)).map(|j| times.min((1_u64 << j).div_ceil(gap)) as f64).sum();
+    round_up((times as f64 * squares).sqrt(), MARGIN)
+}
+
+/// The number of integers in 1..=n whose bit `bit` is set.
+pub(crate) fn count_with_bit(n: u64, bit: u32) -> u64 {
+    let period = 1_u128 << (bit + 1);
+    let half = 1_u128 << bit;
+    let numbers = u128::from(n) + 1;
+    let whole = numbers / period * half;
+    (whole + (numbers % period).saturating_sub(half)) as u64
+}
+
+/// Σ over 1..=n of Σ over set bits of `weight(bit)`, divided by n.
+pub(crate) fn mean_over_bits(n: u64, weight: impl Fn(u32) -> f64) -> f64 {
+    (0..levels(n)).map(|bit| weight(bit) * (count_with_bit(n, bit) as f64 / n as f64)).sum()
+}
+
+/// max over 1..=n of Σ over set bits of `weight(bit)`, for positive weights.
+///
+/// The best integer below n shares a prefix with n, has a zero where n has a one, and ones after it.
+pub(crate) fn max_over_bits(n: u64, weight: impl Fn(u32) -> f64) -> f64 {
+    let over = |c: u64| (0..64).filter(|bit| c >> bit & 1 == 1).map(&weight).sum::<f64>();
+    (0..64)
+        .filter(|bit| n >> bit & 1 == 1)
+        .map(|bit| n & !(1 << bit) | ((1 << bit) - 1))
+        .map(over)
+        .fold(over(n), f64::max)
+}
+
+/// The bits of `later` and `earlier` at and below the highest one in which they differ.
+pub(crate) fn low_parts(earlier: u64, later: u64) -> (u64, u64) {
+    let highest = 63 - (earlier ^ later).leading_zeros();
+    let mask = if highest == 63 { u64::MAX } else { (1 << (highest + 1)) - 1 };
+    (earlier & mask, later & mask)
+}
+
+/// The rows of R: one for each node of the padded tree, level by level from the leaves, cut to n columns.
+pub(crate) fn nodes(horizon: usize) -> Vec<std::ops::Range<usize>> {
+    let leaves = horizon.next_power_of_two();
+    let mut nodes = Vec::new();
+    let mut size = 1;
+    while size <= leaves {
+        nodes.extend((0..leaves / size).map(|i| (i * size)..((i + 1) * size)));
+        size *= 2;
+    }
+    nodes
+}
+
+/// R as a dense matrix.
+pub(crate) fn encoder(horizon: usize) -> Matrix {
+    let nodes = nodes(horizon);
+    Matrix::from_fn(nodes.len(), horizon, |i, j| f64::from(u8::from(nodes[i].contains(&j))))
+}
+
+/// The row of `nodes` that holds the node of this height whose last leaf is `last`.
+pub(crate) fn node_index(horizon: usize, height: u32, last: usize) -> usize {
+    let leaves = horizon.next_power_of_two();
+    let below: usize = (0..height).map(|j| leaves >> j).sum();
+    below + (last >> height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_over_bits_match_enumeration() {
+        let weight = |bit: u32| 1.0 + f64::from(bit) * 0.3;
+        for n in 1..300_u64 {
+            let values: Vec<f64> =
+                (1..=n).map(|c| (0..64).filter(|b| c >> b & 1 == 1).map(weight).sum()).collect();
+            let mean = values.iter().sum::<f64>() / n as f64;
+            let max = values.iter().copied().fold(0.0, f64::max);
+            assert!((mean_over_bits(n, weight) - mean).abs() < 1e-12, "{n}");
+            assert!((max_over_bits(n, weight) - max).abs() < 1e-12, "{n}");
+        }
+    }
+
+    #[test]
+    fn counts_at_the_longest_horizon() {
+        assert_eq!(count_with_bit(1 << 60, 60), 1);
+        assert_eq!(count_with_bit(1 << 60, 0), 1 << 59);
+        assert_eq!(levels(1 << 60), 61);
+        assert_eq!(levels(1), 1);
+        assert_eq!(levels(100), 8);
+    }
+}

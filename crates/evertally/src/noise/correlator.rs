@@ -1,0 +1,82 @@
+//! From white noise to the noise that is released: state and next.
+
+use std::sync::Arc;
+
+use super::field::WhiteField;
+use super::progress::Progress;
+use crate::{Error, Result};
+
+/// Produces the rows of L g in order, for every coordinate of its field.
+///
+/// A correlator is a pure function of its field and of how often `next` was called. It never looks at data.
+pub trait Correlator: Send {
+    /// Writes row t of L g, where t is the number of earlier calls.
+    ///
+    /// Must not be called more often than the horizon has steps; counters see to that.
+    fn next(&mut self, out: &mut [f64]);
+
+    /// The numbers which, with the step, make up the state. Raw noise can be computed from them.
+    fn save(&self) -> Vec<f64>;
+
+    /// Continues after `step` calls of `next`, from what `save` gave at that point.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] when the numbers cannot be such a state.
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()>;
+}
+
+/// The error of every `restore` whose numbers do not fit.
+pub(crate) fn misfit() -> Error {
+    Error::BadState { reason: "it does not fit this mechanism" }
+}
+
+/// Noise made in advance for the whole horizon, because the mechanism has no cheaper way.
+///
+/// Its state is only the step: the noise is made again from the key on resumption.
+pub(crate) struct Prepared {
+    /// One column of `horizon` values for each coordinate.
+    columns: Vec<Vec<f64>>,
+    step: usize,
+}
+
+impl Prepared {
+    /// Makes `horizon` values for each coordinate with `make(coordinate, out, progress)`.
+    pub(crate) fn new(
+        field: &Arc<dyn WhiteField>,
+        horizon: u64,
+        progress: &dyn Progress,
+        make: impl Fn(usize, &mut Vec<f64>, &dyn Progress),
+    ) -> Self {
+        let width = field.width();
+        let columns = (0..width)
+            .map(|coordinate| {
+                let mut column = vec![0.0; horizon as usize];
+                let part = |fraction: f64| progress.report((coordinate as f64 + fraction) / width as f64);
+                make(coordinate, &mut column, &part);
+                column
+            })
+            .collect();
+        Self { columns, step: 0 }
+    }
+}
+
+impl Correlator for Prepared {
+    fn next(&mut self, out: &mut [f64]) {
+        for (value, column) in out.iter_mut().zip(&self.columns) {
+            *value = column[self.step];
+        }
+        self.step += 1;
+    }
+
+    fn save(&self) -> Vec<f64> {
+        Vec::new()
+    }
+
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        if !saved.is_empty() {
+            return Err(misfit());
+        }
+        self.step = step as usize;
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! The secret that all noise comes from, and the subkeys derived from it.
+//!
+//! **Definition.** A [`NoiseKey`] is 256 secret bits. A [`StreamKey`] is BLAKE3, keyed with them, of a context and a label.
+//!
+//! **Guarantee.** Under the usual assumption on BLAKE3 (its keyed mode is a pseudorandom function), streams with distinct
+//! labels are independent of each other, of the key's tag, and of everything an observer without the key can compute.
+//! Keys are wiped from memory when dropped, and `Debug` never shows them.
+//!
+//! **Proof obligation of the caller.** Privacy holds against whoever does not hold the key. A key must have been drawn
+//! uniformly, must stay secret for as long as the releases matter, and (key, label, index) must never be used for two
+//! different inputs: the difference of two such releases carries no noise at all.
+//!
+//! **Cost.** One BLAKE3 compression per derived key for short labels.
+//!
+//! **Source.** O'Connor, Aumasson, Neves and Wilcox-O'Hearn, *BLAKE3: one function, fast everywhere* (2020).
+
+use std::fmt;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::error::{Error, Result};
+
+/// Contexts are as long as each other and distinct, so no (context, label) pair can be read as another.
+const CONTEXT_STREAM: &[u8; 16] = b"evertally stream";
+const CONTEXT_TAG: &[u8; 16] = b"evertally keytag";
+/// BLAKE3's key-derivation mode wants a sentence that is used nowhere else.
+const CONTEXT_SEED: &str = "evertally 2026 insecure noise key from a 64-bit test seed";
+
+/// The secret that all noise comes from.
+///
+/// It is neither `Clone` nor `PartialEq`, so that copies are deliberate and comparisons go through [`NoiseKey::tag`].
+///
+/// ```
+/// use evertally::noise::NoiseKey;
+///
+/// let key = NoiseKey::from_os()?;
+/// assert_eq!(format!("{key:?}"), "NoiseKey(..)");
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(ZeroizeOnDrop)]
+pub struct NoiseKey([u8; 32]);
+
+impl NoiseKey {
+    /// Draws a key from the operating system.
+    ///
+    /// # Errors
+    /// [`Error::NoEntropy`] where the system gives no randomness. There is no fallback: a weaker source would void the
+    /// privacy guarantee without anyone noticing.
+    pub fn from_os() -> Result<Self> {
+        let mut key = Self([0; 32]);
+        getrandom::fill(&mut key.0).map_err(|error| Error::NoEntropy { reason: error.to_string() })?;
+        Ok(key)
+    }
+
+    /// Takes a key that the caller keeps, as [`expose_bytes`](Self::expose_bytes) gave it.
+    ///
+    /// The bytes must have been drawn uniformly at random (by [`from_os`](Self::from_os), say) and be known to nobody
+    /// who may see a release. A password or a hash of public data will not do.
+    ///
+    /// ```
+    /// use evertally::noise::NoiseKey;
+    ///
+    /// let key = NoiseKey::from_os()?;
+    /// let again = NoiseKey::from_bytes(*key.expose_bytes());
+    /// assert_eq!(key.tag(), again.tag());
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// A key for tests and examples: **whoever guesses the seed can subtract the noise**, so nothing released under it is
+    /// private.
+    ///
+    /// ```
+    /// use evertally::noise::NoiseKey;
+    ///
+    /// assert_eq!(NoiseKey::insecure_from_seed(7).tag(), NoiseKey::insecure_from_seed(7).tag());
+    /// ```
+    #[must_use]
+    pub fn insecure_from_seed(seed: u64) -> Self {
+        Self(blake3::derive_key(CONTEXT_SEED, &seed.to_le_bytes()))
+    }
+
+    /// The key itself, for writing it to a key file. The caller keeps these bytes as secret as the data.
+    #[must_use]
+    pub fn expose_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Derives the key of one noise stream. Distinct labels give independent streams; the same label, the same stream.
+    ///
+    /// ```
+    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    ///
+    /// let key = NoiseKey::insecure_from_seed(7);
+    /// let north = WhiteNoise::gaussian(key.stream(b"north"));
+    /// let south = WhiteNoise::gaussian(key.stream(b"south"));
+    /// assert_ne!(north.draw(0), south.draw(0));
+    /// ```
+    #[must_use]
+    pub fn stream(&self, label: &[u8]) -> StreamKey {
+        StreamKey(self.derive(CONTEXT_STREAM, label))
+    }
+
+    /// A one-way tag by which a saved state recognises its key. It tells nothing about the key or its streams beyond
+    /// equality, and is not a proof of possession: two keys share a tag with probability 2⁻⁶⁴.
+    ///
+    /// ```
+    /// use evertally::noise::NoiseKey;
+    ///
+    /// assert_ne!(NoiseKey::insecure_from_seed(1).tag(), NoiseKey::insecure_from_seed(2).tag());
+    /// ```
+    #[must_use]
+    pub fn tag(&self) -> [u8; 8] {
+        let mut wide = self.derive(CONTEXT_TAG, &[]);
+        let mut tag = [0; 8];
+        tag.copy_from_slice(&wide[..8]);
+        wide.zeroize();
+        tag
+    }
+
+    fn derive(&self, context: &[u8; 16], label: &[u8]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(context).update(label);
+        let derived = *hasher.finalize().as_bytes();
+        // The hasher holds the key in its state, so it is wiped like the key.
+        hasher.zeroize();
+        derived
+    }
+}
+
+impl fmt::Debug for NoiseKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NoiseKey(..)")
+    }
+}
+
+/// The key of one noise stream, made by [`NoiseKey::stream`].
+///
+/// ```
+/// use evertally::noise::NoiseKey;
+///
+/// let stream = NoiseKey::insecure_from_seed(7).stream(b"visits");
+/// assert_eq!(format!("{stream:?}"), "StreamKey(..)");
+/// ```
+#[derive(Clone, ZeroizeOnDrop)]
+pub struct StreamKey([u8; 32]);
+
+impl StreamKey {
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for StreamKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StreamKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn os_keys_differ() {
+        let (a, b) = (NoiseKey::from_os().unwrap(), NoiseKey::from_os().unwrap());
+        assert_ne!(a.expose_bytes(), b.expose_bytes());
+        assert_ne!(a.expose_bytes(), &[0; 32]);
+    }
+
+    #[test]
+    fn debug_shows_no_key_byte() {
+        let key = NoiseKey::from_bytes([0xAB; 32]);
+        for text in [format!("{key:?} {key:#?}"), format!("{:?} {:#?}", key.stream(b"a"), key.stream(b"a"))] {
+            assert!(!text.contains("171") && !text.to_lowercase().contains("ab,"), "{text}");
+            assert!(text.contains("Key(..)"), "{text}");
+        }
+    }
+
+    #[test]
+    fn labels_separate_streams_and_the_tag() {
+        let key = NoiseKey::insecure_from_seed(1);
+        let labels: [&[u8]; 6] = [b"", b"a", b"b", b"aa", b"evertally keytag", &[0]];
+        for (i, a) in labels.iter().enumerate() {
+            assert_ne!(key.stream(a).bytes()[..8], key.tag());
+            assert_ne!(key.stream(a).bytes(), key.expose_bytes());
+            for b in &labels[..i] {
+                assert_ne!(key.stream(a).bytes(), key.stream(b).bytes());
+            }
+        }
+    }
+
+    /// Saved states carry tags and released noise hangs on the streams: neither derivation may ever change.
+    #[test]
+    fn derivations_are_frozen() {
+        let key = NoiseKey::insecure_from_seed(20);
+        assert_eq!(&key.expose_bytes()[..8], &FROZEN[0]);
+        assert_eq!(&key.stream(b"visits").bytes()[..8], &FROZEN[1]);
+        assert_eq!(&key.tag(), &FROZEN[2]);
+    }
+
+    const FROZEN: [[u8; 8]; 3] = [
+        [156, 51, 63, 32, 196, 170, 38, 22],
+        [116, 131, 56, 108, 235, 147, 95, 201],
+        [224, 163, 17, 38, 48, 204, 213, 74],
+    ];
+}

@@ -1,0 +1,349 @@
+//! Unit-variance white noise, addressed by index.
+//!
+//! **Definition.** Word i is the i-th 64-bit little-endian word of the ChaCha20 key stream under the stream key (nonce 1 for
+//! Gaussian noise, 2 for Laplace; 64-bit block counter). Gaussian draws come in pairs by Box–Muller: with words a = w₂ᵢ and
+//! b = w₂ᵢ₊₁, r = √(−2 ln((a+½)2⁻⁶⁴)), draw 2i is r cos(2π(b+½)2⁻⁶⁴) and draw 2i+1 is r sin of the same. Laplace draw i
+//! takes its sign from the top bit of wᵢ and its size −ln((v+½)2⁻⁶³)/√2 from the other 63, v.
+//!
+//! **Guarantee.** A draw is a pure function of (stream key, kind, index): the same bits on every machine, for every way of
+//! cutting a range into calls, at every vector width and thread count, and in every version of this library. All 2⁶⁴
+//! indices are distinct draws: index i needs 32-bit words 2i and 2i+1 of the key stream, below 2⁶⁵, where ChaCha20's counter
+//! spans 2⁶⁸. Tails are right to probability 2⁻⁶⁴ (|g| ≤ 9.5). No branch depends on a value drawn. Noise is a double:
+//! where the last bits of a release matter, round it to a grid first.
+//!
+//! **Cost.** Eight bytes of key stream, half a logarithm and half a sine and cosine per draw. Memory is constant.
+//!
+//! **Source.** Box and Muller, *A note on the generation of random normal deviates* (1958); Bernstein, *ChaCha* (2008).
+
+use std::fmt;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+use zeroize::Zeroize;
+
+use super::key::StreamKey;
+use super::portable::{minus_ln, open_unit, open_unit_63, sin_cos_turn};
+use super::vectorise::vectorised;
+
+/// Draws made at a time: 4 KiB of words and 4 KiB of draws stay in the first-level cache.
+const BLOCK_LEN: usize = 512;
+/// Draws that one thread makes at a time: long enough to hide the seek, even so that no pair is made twice.
+const PARALLEL_CHUNK_LEN: usize = 1 << 12;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Gaussian,
+    Laplace,
+}
+
+/// Unit-variance white noise, addressed by index: a pure function of (stream key, index).
+///
+/// ```
+/// use evertally::noise::{NoiseKey, WhiteNoise};
+///
+/// let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"visits"));
+/// let mut all = [0.0; 10];
+/// white.fill(0, &mut all);
+/// assert_eq!(white.draw(6), all[6]);
+/// assert_eq!(format!("{white:?}"), "WhiteNoise(Gaussian, ..)");
+/// ```
+#[derive(Clone)]
+pub struct WhiteNoise {
+    stream: StreamKey,
+    kind: Kind,
+}
+
+impl WhiteNoise {
+    /// Independent N(0, 1) draws.
+    #[must_use]
+    pub fn gaussian(stream: StreamKey) -> Self {
+        Self { stream, kind: Kind::Gaussian }
+    }
+
+    /// Independent Laplace draws of variance 1, that is of scale 1/√2.
+    ///
+    /// ```
+    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    ///
+    /// let scale = 3.0;
+    /// let white = WhiteNoise::laplace(NoiseKey::insecure_from_seed(7).stream(b"visits"));
+    /// let noise = scale * std::f64::consts::SQRT_2 * white.draw(0); // Laplace of that scale
+    /// # assert!(noise.is_finite());
+    /// ```
+    #[must_use]
+    pub fn laplace(stream: StreamKey) -> Self {
+        Self { stream, kind: Kind::Laplace }
+    }
+
+    /// Draws for indices `first`, `first + 1`, …; any index can be made again from nothing.
+    ///
+    /// # Panics
+    /// Where the range passes the last index, `u64::MAX`: starting over would use noise twice.
+    pub fn fill(&self, first: u64, out: &mut [f64]) {
+        check_range(first, out.len());
+        self.fill_blocks::<BLOCK_LEN>(first, out);
+    }
+
+    /// The same draws as [`fill`](Self::fill), bit for bit, made on all threads of the current rayon pool.
+    ///
+    /// # Panics
+    /// As [`fill`](Self::fill).
+    pub fn fill_parallel(&self, first: u64, out: &mut [f64]) {
+        check_range(first, out.len());
+        if out.len() <= PARALLEL_CHUNK_LEN {
+            return self.fill_blocks::<BLOCK_LEN>(first, out);
+        }
+        out.par_chunks_mut(PARALLEL_CHUNK_LEN).enumerate().for_each(|(i, chunk)| {
+            self.fill_blocks::<BLOCK_LEN>(first + (i * PARALLEL_CHUNK_LEN) as u64, chunk);
+        });
+    }
+
+    /// The draw at one index. A run of draws is an order of magnitude cheaper through [`fill`](Self::fill).
+    #[must_use]
+    pub fn draw(&self, index: u64) -> f64 {
+        let mut out = [0.0];
+        self.fill_blocks::<2>(index, &mut out);
+        out[0]
+    }
+
+    /// Blocks start at an even index, so that the pair of an index does not depend on where a call begins.
+    fn fill_blocks<const LEN: usize>(&self, first: u64, mut out: &mut [f64]) {
+        let mut words = [0_u64; LEN];
+        let mut draws = [0.0_f64; LEN];
+        let mut skip = (first & 1) as usize;
+        let mut source = self.source(first & !1);
+        while !out.is_empty() {
+            let used = LEN.min(skip + out.len());
+            // A pair is always made whole, even where only its first draw is wanted.
+            let made = used.next_multiple_of(2);
+            words[..made].fill_with(|| source.next_u64());
+            transform(self.kind, &words[..made], &mut draws[..made]);
+            let (now, later) = out.split_at_mut(used - skip);
+            now.copy_from_slice(&draws[skip..used]);
+            out = later;
+            skip = 0;
+        }
+        words.zeroize();
+        draws.zeroize();
+    }
+
+    /// The key stream from word `index` on. The kinds have nonces of their own, so they are independent even where a caller
+    /// gives both the same stream key.
+    fn source(&self, index: u64) -> ChaCha20Rng {
+        let mut source = ChaCha20Rng::from_seed(*self.stream.bytes());
+        source.set_stream(match self.kind {
+            Kind::Gaussian => 1,
+            Kind::Laplace => 2,
+        });
+        source.set_word_pos(u128::from(index) * 2);
+        source
+    }
+}
+
+impl fmt::Debug for WhiteNoise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WhiteNoise({:?}, ..)", self.kind)
+    }
+}
+
+fn check_range(first: u64, len: usize) {
+    let last_offset = (len as u64).saturating_sub(1);
+    assert!(first.checked_add(last_offset).is_some(), "the range of noise passes index u64::MAX");
+}
+
+/// Makes draws of the words, as vector code.
+fn transform(kind: Kind, words: &[u64], draws: &mut [f64]) {
+    match kind {
+        Kind::Gaussian => vectorised(
+            #[inline(always)]
+            || gaussian(words, draws),
+        ),
+        Kind::Laplace => vectorised(
+            #[inline(always)]
+            || laplace(words, draws),
+        ),
+    }
+}
+
+#[inline(always)]
+fn gaussian(words: &[u64], draws: &mut [f64]) {
+    for (words, draws) in words.chunks_exact(2).zip(draws.chunks_exact_mut(2)) {
+        let radius = (2.0 * minus_ln(open_unit(words[0]))).sqrt();
+        let (sin, cos) = sin_cos_turn(words[1]);
+        draws[0] = radius * cos;
+        draws[1] = radius * sin;
+    }
+}
+
+#[inline(always)]
+fn laplace(words: &[u64], draws: &mut [f64]) {
+    const SIGN: u64 = 1 << 63;
+    for (&word, draw) in words.iter().zip(draws) {
+        let size = minus_ln(open_unit_63(word)) * std::f64::consts::FRAC_1_SQRT_2;
+        *draw = f64::from_bits(size.to_bits() ^ (word & SIGN));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::NoiseKey;
+
+    fn both() -> [WhiteNoise; 2] {
+        let stream = NoiseKey::insecure_from_seed(1).stream(b"test");
+        [WhiteNoise::gaussian(stream.clone()), WhiteNoise::laplace(stream)]
+    }
+
+    fn bits(values: &[f64]) -> Vec<u64> {
+        values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    #[test]
+    fn is_shared_between_threads_and_shows_nothing() {
+        fn shared<T: Send + Sync + Clone>(_: &T) {}
+        let [gaussian, laplace] = both();
+        shared(&gaussian);
+        assert_eq!(format!("{gaussian:?} {laplace:?}"), "WhiteNoise(Gaussian, ..) WhiteNoise(Laplace, ..)");
+    }
+
+    #[test]
+    fn chunking_does_not_matter() {
+        for white in both() {
+            // Starts on both sides of what could carry: a block of the cipher, 2³² blocks, an odd index, the end.
+            for start in [0, 1, (1 << 35) - 700, (1 << 35) - 701, u64::MAX - 1499] {
+                let mut whole = vec![0.0; 1500];
+                white.fill(start, &mut whole);
+                for chunk_len in [1, 2, 3, 7, 255, 512, 513, 1499] {
+                    let mut pieces = vec![0.0; 1500];
+                    for (i, piece) in pieces.chunks_mut(chunk_len).enumerate() {
+                        white.fill(start + (i * chunk_len) as u64, piece);
+                    }
+                    assert_eq!(bits(&whole), bits(&pieces), "{white:?} from {start} by {chunk_len}");
+                }
+                let single: Vec<f64> = (0..1500).map(|i| white.draw(start + i)).collect();
+                assert_eq!(bits(&whole), bits(&single), "{white:?} from {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_do_not_matter() {
+        for white in both() {
+            for (start, len) in [(0, 100_000), (12_345, 99_999), (u64::MAX - 49_999, 50_000), (3, 10)] {
+                let (mut one, mut many) = (vec![0.0; len], vec![0.0; len]);
+                white.fill(start, &mut one);
+                white.fill_parallel(start, &mut many);
+                assert_eq!(bits(&one), bits(&many), "{white:?} from {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn vector_width_does_not_matter() {
+        let stream = NoiseKey::insecure_from_seed(2).stream(b"width");
+        let mut source = WhiteNoise::gaussian(stream).source(0);
+        let mut words: Vec<u64> = (0..100_000).map(|_| source.next_u64()).collect();
+        words.extend([0, 0, u64::MAX, u64::MAX, 0, u64::MAX, u64::MAX, 0, 1 << 63, 1 << 62]);
+        let mut wide = vec![0.0; words.len()];
+        let mut narrow = wide.clone();
+        for kind in [Kind::Gaussian, Kind::Laplace] {
+            transform(kind, &words, &mut wide);
+            // Two words at a time leave the compiler nothing to vectorise over.
+            for (words, draws) in words.chunks(2).zip(narrow.chunks_mut(2)) {
+                let words = std::hint::black_box(words);
+                match kind {
+                    Kind::Gaussian => gaussian(words, draws),
+                    Kind::Laplace => laplace(words, draws),
+                }
+            }
+            assert!(wide.iter().all(|value| value.is_finite()));
+            assert_eq!(bits(&wide), bits(&narrow), "{kind:?}");
+        }
+    }
+
+    /// ChaCha20 written out from its definition, with a 64-bit counter: the words must be those of the cipher, and indices
+    /// past 2³² blocks and at the very end must not wrap.
+    #[test]
+    fn words_are_those_of_the_cipher() {
+        fn quarter(s: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
+            for (rotate_d, rotate_b) in [(16, 12), (8, 7)] {
+                s[a] = s[a].wrapping_add(s[b]);
+                s[d] = (s[d] ^ s[a]).rotate_left(rotate_d);
+                s[c] = s[c].wrapping_add(s[d]);
+                s[b] = (s[b] ^ s[c]).rotate_left(rotate_b);
+            }
+        }
+        fn word(key: &[u8; 32], nonce: u64, index: u64) -> u64 {
+            let block = index / 8;
+            let mut start =
+                [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            for (slot, bytes) in start[4..12].iter_mut().zip(key.chunks_exact(4)) {
+                *slot = u32::from_le_bytes(bytes.try_into().unwrap());
+            }
+            start[12..].copy_from_slice(&[
+                block as u32,
+                (block >> 32) as u32,
+                nonce as u32,
+                (nonce >> 32) as u32,
+            ]);
+            let mut s = start;
+            for _ in 0..10 {
+                for i in 0..4 {
+                    quarter(&mut s, [i, 4 + i, 8 + i, 12 + i]);
+                }
+                for i in 0..4 {
+                    quarter(&mut s, [i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4]);
+                }
+            }
+            let at = 2 * (index % 8) as usize;
+            u64::from(s[at].wrapping_add(start[at])) | u64::from(s[at + 1].wrapping_add(start[at + 1])) << 32
+        }
+        for (white, nonce) in both().iter().zip([1, 2]) {
+            for start in [0, 6, (1 << 35) - 20, (1 << 35) - 2, 1 << 63, u64::MAX - 39] {
+                let mut source = white.source(start);
+                for index in start..=start + 39 {
+                    assert_eq!(source.next_u64(), word(white.stream.bytes(), nonce, index), "word {index}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "passes index u64::MAX")]
+    fn a_range_past_the_end_is_refused() {
+        both()[0].fill(u64::MAX, &mut [0.0; 2]);
+    }
+
+    /// Released noise is derived again years later, so these values may never change.
+    #[test]
+    fn draws_are_frozen() {
+        let [gaussian, laplace] = both();
+        for (white, frozen) in [(gaussian, FROZEN_GAUSSIAN), (laplace, FROZEN_LAPLACE)] {
+            let got = FROZEN_INDICES.map(|index| white.draw(index).to_bits());
+            assert!(got == frozen, "{white:?}: {got:#018x?}");
+        }
+    }
+
+    const FROZEN_INDICES: [u64; 8] = [0, 1, 2, 3, 1000, 1 << 35, 1 << 63, u64::MAX];
+    const FROZEN_GAUSSIAN: [u64; 8] = [
+        0xbfdf_b12f_5fee_0fad,
+        0x3fc7_86e8_d588_f94e,
+        0x3fe1_f325_7758_f969,
+        0x3fec_b481_3b8d_0559,
+        0x3fc7_8a47_ad10_b0b0,
+        0xbff7_da37_c769_9e58,
+        0xbfd3_f4b5_481a_2d06,
+        0xc000_8217_0b0f_99f3,
+    ];
+    const FROZEN_LAPLACE: [u64; 8] = [
+        0x3ff0_7165_81a1_220d,
+        0x3fe4_fc99_2d6c_2ba2,
+        0xbfc3_7cdf_2ffd_f16b,
+        0x3ff8_8521_3e42_b5cf,
+        0x3fde_77d2_4d92_2172,
+        0xbfe9_57cc_b2f2_f6ee,
+        0x3fdc_3abc_7f6a_d08d,
+        0x3fd0_acaf_b621_4526,
+    ];
+}

@@ -1,0 +1,292 @@
+//! The plan: everything that is decided before the first event.
+//!
+//! A plan fixes the horizon, the workload, the budget, who is protected and the mechanism; from these follow the noise
+//! scale and the error of every step. Making one may take seconds; stepping a counter made from it does not.
+//!
+//! # The privacy argument
+//! Let x and x' be neighbouring inputs in the sense of the plan's [`Neighbours`], [`Participation`] and
+//! [`Contribution`]. Then ‖R(x − x')‖ ≤ Δ·m·r, with Δ the factorization's sensitivity, m the largest magnitude of a
+//! contribution and r the factor for replacement; all three are rounded up. Releasing R x + (σ·Δ·m·r)·g with white noise g
+//! meets the budget by the definition of σ. The released A x + (σ·Δ·m·r)·L g = L (R x + …) is computed from that alone.
+//! Gaussian noise keeps the guarantee when inputs are chosen adaptively, because A is lower triangular and the noise
+//! depends on L Lᵀ only (Denisov et al., 2022); for Laplace noise see the module of that mechanism.
+
+mod accuracy;
+mod builder;
+mod compare;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use accuracy::Accuracy;
+pub use builder::PlanBuilder;
+pub use compare::{Comparison, OptimalMean};
+
+use crate::factorization::{Cost, Dense, Factorization, Mechanism};
+use crate::privacy::{Budget, Contribution, Neighbours, Participation};
+use crate::release::{Release, Tail};
+use crate::workload::Workload;
+use crate::{Error, Result};
+
+/// What the counters of a plan count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lanes {
+    /// One number a step.
+    Scalar,
+    /// A vector a step.
+    Vector {
+        /// The dimension d.
+        dimension: usize,
+    },
+    /// One number a step for each declared key.
+    Keyed {
+        /// The keys, in the order in which inputs and releases stand.
+        keys: Vec<String>,
+    },
+}
+
+impl Lanes {
+    /// How many numbers a step has.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Scalar => 1,
+            Self::Vector { dimension } => *dimension,
+            Self::Keyed { keys } => keys.len(),
+        }
+    }
+}
+
+/// A finished plan. Cloning it is cheap.
+///
+/// ```
+/// use evertally::{Budget, Counter, NoiseKey, Plan};
+///
+/// let plan = Plan::prefix_sum(1000).budget(Budget::new(1.0, 1e-6)?).build()?;
+/// println!("{}", plan.accuracy());
+/// let mut counter = Counter::new(&plan, NoiseKey::from_os()?)?;
+/// for x in [3.0, 1.0, 4.0] {
+///     let release = counter.step(x)?;
+///     println!("{} ± {}", release.value, release.margin(0.95));
+/// }
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Plan {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    factorization: Arc<dyn Factorization>,
+    workload: Workload,
+    budget: Budget,
+    neighbours: Neighbours,
+    participation: Participation,
+    contribution: Contribution,
+    lanes: Lanes,
+    sensitivity: f64,
+    scale: f64,
+    accuracy: Accuracy,
+}
+
+impl Plan {
+    /// A plan for running totals over `horizon` steps.
+    pub fn prefix_sum(horizon: u64) -> PlanBuilder {
+        PlanBuilder::new(Workload::PrefixSum, horizon)
+    }
+
+    /// A plan for totals over the last `width` steps.
+    pub fn sliding_window(horizon: u64, width: u64) -> PlanBuilder {
+        PlanBuilder::new(Workload::SlidingWindow { width }, horizon)
+    }
+
+    /// A plan for totals in which every step multiplies the past by `factor`.
+    pub fn decay(horizon: u64, factor: f64) -> PlanBuilder {
+        PlanBuilder::new(Workload::Decay { factor }, horizon)
+    }
+
+    /// The number of steps n.
+    #[must_use]
+    pub fn horizon(&self) -> u64 {
+        self.inner.factorization.horizon()
+    }
+
+    /// What is released at each step.
+    #[must_use]
+    pub fn workload(&self) -> Workload {
+        self.inner.workload
+    }
+
+    /// The mechanism that was named or chosen, with its parameters.
+    #[must_use]
+    pub fn mechanism(&self) -> Mechanism {
+        self.inner.factorization.mechanism()
+    }
+
+    /// The factorization behind it.
+    #[must_use]
+    pub fn factorization(&self) -> &dyn Factorization {
+        &*self.inner.factorization
+    }
+
+    /// The budget that the whole stream of releases spends.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.inner.budget
+    }
+
+    /// Which change of the input is hidden.
+    #[must_use]
+    pub fn neighbours(&self) -> Neighbours {
+        self.inner.neighbours
+    }
+
+    /// In how many steps one person may take part.
+    #[must_use]
+    pub fn participation(&self) -> Participation {
+        self.inner.participation
+    }
+
+    /// How large one contribution may be.
+    #[must_use]
+    pub fn contribution(&self) -> Contribution {
+        self.inner.contribution
+    }
+
+    /// What a step consists of.
+    #[must_use]
+    pub fn lanes(&self) -> &Lanes {
+        &self.inner.lanes
+    }
+
+    /// σ: the standard deviation of the noise for sensitivity one, rounded up.
+    #[must_use]
+    pub fn noise_multiplier(&self) -> f64 {
+        self.inner.budget.noise_multiplier()
+    }
+
+    /// Δ of the factorization under the plan's participation, for contributions of magnitude one, rounded up.
+    #[must_use]
+    pub fn sensitivity(&self) -> f64 {
+        self.inner.sensitivity
+    }
+
+    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest contribution and the
+    /// factor for replacement.
+    #[must_use]
+    pub fn noise_scale(&self) -> f64 {
+        self.inner.scale
+    }
+
+    /// How accurate the releases are.
+    #[must_use]
+    pub fn accuracy(&self) -> &Accuracy {
+        &self.inner.accuracy
+    }
+
+    /// Memory and time of a counter made from this plan, a coordinate.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.inner.factorization.cost()
+    }
+
+    /// The standard deviation of the noise in the release of a step.
+    ///
+    /// # Errors
+    /// [`Error::HorizonSpent`] for a step beyond the horizon.
+    pub fn standard_error(&self, step: u64) -> Result<f64> {
+        self.check(step)?;
+        Ok(self.inner.scale * self.inner.factorization.row_norm_squared(step).sqrt())
+    }
+
+    /// L and R as dense matrices, for small horizons.
+    ///
+    /// # Errors
+    /// [`Error::TooCostly`] for horizons beyond [`crate::factorization::LARGEST_DENSE`].
+    pub fn dense(&self) -> Result<Dense> {
+        self.inner.factorization.dense()
+    }
+
+    /// The total over the steps after `earlier` up to and including `later`, from their releases: an unbiased estimate
+    /// with its exact standard error. `None` stands for the time before the first step.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] unless the workload is the prefix sum, and [`Error::BadParameter`] if the steps do not
+    /// follow each other.
+    pub fn interval(&self, earlier: Option<&Release>, later: &Release) -> Result<Release> {
+        if self.workload() != Workload::PrefixSum {
+            let reason = format!("sums between steps follow from prefix sums, not from {}", self.workload());
+            return Err(Error::unsupported(self.mechanism(), reason));
+        }
+        self.check(later.step)?;
+        let Some(earlier) = earlier else { return Ok(*later) };
+        if earlier.step >= later.step {
+            return Err(Error::bad(
+                "interval",
+                "an earlier and a later step",
+                format!("{} and {}", earlier.step, later.step),
+            ));
+        }
+        let norm = self.inner.factorization.difference_norm_squared(earlier.step, later.step);
+        Ok(Release {
+            step: later.step,
+            value: later.value - earlier.value,
+            standard_error: self.inner.scale * norm.sqrt(),
+            tail: self.inner.factorization.tail(Some(earlier.step), later.step),
+        })
+    }
+
+    pub(crate) fn tail(&self, step: u64) -> Tail {
+        self.inner.factorization.tail(None, step)
+    }
+
+    fn check(&self, step: u64) -> Result<()> {
+        if step < self.horizon() { Ok(()) } else { Err(Error::HorizonSpent { horizon: self.horizon() }) }
+    }
+
+    /// What the noise depends on: two plans that differ here never share noise under one key, and a key's noise does not
+    /// depend on which other keys were declared.
+    pub(crate) fn noise_label(&self) -> String {
+        format!(
+            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}",
+            self.workload(),
+            self.horizon(),
+            self.mechanism(),
+            self.inner.budget,
+            self.inner.neighbours,
+            self.inner.participation,
+            self.inner.contribution,
+        )
+    }
+
+    /// What a saved state must have in common with the plan that resumes it.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
+        let lanes = match &self.inner.lanes {
+            Lanes::Scalar => "scalar".to_owned(),
+            Lanes::Vector { dimension } => format!("vector {dimension}"),
+            Lanes::Keyed { keys } => {
+                keys.iter().map(|key| format!("{}:{key}", key.len())).collect::<Vec<_>>().join(",")
+            }
+        };
+        hasher.update(self.noise_label().as_bytes()).update(b"|").update(lanes.as_bytes());
+        *hasher.finalize().as_bytes()
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("workload", &self.workload())
+            .field("horizon", &self.horizon())
+            .field("mechanism", &self.mechanism())
+            .field("budget", &self.inner.budget)
+            .field("neighbours", &self.inner.neighbours)
+            .field("participation", &self.inner.participation)
+            .field("contribution", &self.inner.contribution)
+            .field("lanes", &self.inner.lanes)
+            .field("noise_scale", &self.inner.scale)
+            .finish()
+    }
+}

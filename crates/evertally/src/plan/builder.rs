@@ -1,0 +1,299 @@
+//! Choices first, then one expensive call.
+
+use std::sync::Arc;
+
+use super::accuracy::{Accuracy, nuclear_lower_bound};
+use super::{Inner, Lanes, Plan};
+use crate::factorization::{Factorization, Mechanism, Request};
+use crate::noise::Progress;
+use crate::privacy::{
+    Budget, Contribution, Neighbours, NoiseKind, Participation, replace_factor, replace_factor_l1, round_up,
+};
+use crate::workload::{LONGEST_HORIZON, Workload};
+use crate::{Error, Result};
+
+/// Memory that a counter may hold unless the caller says otherwise: 2 GiB.
+const MEMORY_LIMIT: u64 = 2 << 30;
+
+/// Operations that choosing a mechanism may spend on preparing one candidate: about a second.
+const LARGEST_PREPARATION: f64 = 1e9;
+
+/// Collects what a plan is made of. [`PlanBuilder::build`] checks everything.
+///
+/// ```
+/// use evertally::{Budget, Mechanism, Participation, Plan};
+/// let plan = Plan::prefix_sum(365)
+///     .budget(Budget::new(1.0, 1e-6)?)
+///     .participation(Participation::at_most(12, 28)?)
+///     .mechanism(Mechanism::SquareRoot)
+///     .build()?;
+/// assert_eq!(plan.mechanism(), Mechanism::SquareRoot);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct PlanBuilder {
+    workload: Workload,
+    horizon: u64,
+    budget: Option<Budget>,
+    mechanism: Option<Mechanism>,
+    neighbours: Neighbours,
+    participation: Participation,
+    contribution: Contribution,
+    lanes: Lanes,
+    memory_limit: u64,
+}
+
+impl PlanBuilder {
+    pub(super) fn new(workload: Workload, horizon: u64) -> Self {
+        Self {
+            workload,
+            horizon,
+            budget: None,
+            mechanism: None,
+            neighbours: Neighbours::AddRemove,
+            participation: Participation::single(),
+            contribution: Contribution::unit(),
+            lanes: Lanes::Scalar,
+            memory_limit: MEMORY_LIMIT,
+        }
+    }
+
+    /// The privacy budget of the whole stream. Required.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// The mechanism; when absent, the most accurate one that fits the memory limit.
+    pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
+        self.mechanism = Some(mechanism);
+        self
+    }
+
+    /// Which change of the input is hidden: by default, that one contribution is present or absent.
+    pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
+        self.neighbours = neighbours;
+        self
+    }
+
+    /// In how many steps one person may take part: by default, one event in one step.
+    pub fn participation(mut self, participation: Participation) -> Self {
+        self.participation = participation;
+        self
+    }
+
+    /// How large one contribution to a step may be: by default, between zero and one. The caller must see to it that no
+    /// contribution is larger; a counter sees sums only and cannot check.
+    pub fn contribution(mut self, contribution: Contribution) -> Self {
+        self.contribution = contribution;
+        self
+    }
+
+    /// Counts vectors of this dimension; see [`crate::VectorCounter`].
+    pub fn dimension(mut self, dimension: usize) -> Self {
+        self.lanes = Lanes::Vector { dimension };
+        self
+    }
+
+    /// Counts one number for each of these keys; see [`crate::KeyedCounter`]. The set must be public: keys taken from the
+    /// data would give away who is in it.
+    pub fn keys<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.lanes = Lanes::Keyed { keys: keys.into_iter().map(Into::into).collect() };
+        self
+    }
+
+    /// The most memory, in bytes, that a counter may hold. Two gibibytes unless said otherwise.
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// Checks everything and makes the plan.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for a value outside its range, [`Error::Unsupported`] or [`Error::TooCostly`] if the named
+    /// mechanism, or every mechanism, cannot serve.
+    pub fn build(&self) -> Result<Plan> {
+        self.build_with_progress(&())
+    }
+
+    /// Like [`PlanBuilder::build`], and reports on the preparation of a mechanism that was named.
+    ///
+    /// # Errors
+    /// As [`PlanBuilder::build`].
+    pub fn build_with_progress(&self, progress: &dyn Progress) -> Result<Plan> {
+        let budget = self.checked_budget()?;
+        if let Some(mechanism) = self.mechanism {
+            return self.plan_for(mechanism, budget, progress);
+        }
+        let mut best: Option<Plan> = None;
+        let mut refusal = None;
+        for mechanism in Mechanism::ALL {
+            if mechanism.preparation(self.horizon) > LARGEST_PREPARATION {
+                continue;
+            }
+            match self.plan_for(mechanism, budget, &()) {
+                Ok(plan) => {
+                    if best
+                        .as_ref()
+                        .is_none_or(|best| plan.accuracy().mean_error < best.accuracy().mean_error)
+                    {
+                        best = Some(plan);
+                    }
+                }
+                Err(error) => refusal = Some(error),
+            }
+        }
+        best.ok_or_else(|| {
+            refusal.unwrap_or_else(|| {
+                Error::too_costly("every mechanism", "none fits the horizon and memory limit")
+            })
+        })
+    }
+
+    pub(super) fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    pub(super) fn named_mechanism(&self) -> Option<Mechanism> {
+        self.mechanism
+    }
+
+    pub(super) fn participation_limit(&self) -> u64 {
+        self.participation.bounded(self.horizon)
+    }
+
+    pub(super) fn request<'a>(&'a self, progress: &'a dyn Progress) -> Request<'a> {
+        Request {
+            horizon: self.horizon,
+            workload: self.workload,
+            participation: self.participation,
+            progress,
+        }
+    }
+
+    /// Checks all that does not depend on the mechanism.
+    pub(super) fn checked_budget(&self) -> Result<Budget> {
+        if self.horizon == 0 || self.horizon > LONGEST_HORIZON {
+            return Err(Error::bad("horizon", "a number of steps from 1 to 2^60", self.horizon));
+        }
+        self.workload.validate()?;
+        match &self.lanes {
+            Lanes::Scalar => {}
+            Lanes::Vector { dimension } => {
+                if *dimension == 0 {
+                    return Err(Error::bad("dimension", "at least 1", 0));
+                }
+                if !self.contribution.is_vector() {
+                    return Err(Error::bad(
+                        "contribution",
+                        "a bound on the norm of a vector",
+                        self.contribution,
+                    ));
+                }
+            }
+            Lanes::Keyed { keys } => check_keys(keys)?,
+        }
+        if self.contribution.is_vector() && !matches!(self.lanes, Lanes::Vector { .. }) {
+            return Err(Error::bad("contribution", "a range of numbers", self.contribution));
+        }
+        self.budget.ok_or_else(|| Error::bad("budget", "given", "nothing"))
+    }
+
+    pub(super) fn plan_for(
+        &self,
+        mechanism: Mechanism,
+        budget: Budget,
+        progress: &dyn Progress,
+    ) -> Result<Plan> {
+        self.check_noise(mechanism, budget)?;
+        self.check_memory(mechanism, mechanism.least_cost(self.horizon).bytes(self.lanes.width() as u64))?;
+        let factorization = mechanism.factorize(self.request(progress))?;
+        self.assemble(factorization, budget)
+    }
+
+    fn check_noise(&self, mechanism: Mechanism, budget: Budget) -> Result<()> {
+        match (mechanism.noise(), budget.noise()) {
+            (NoiseKind::Gaussian, NoiseKind::Laplace) => Err(Error::unsupported(
+                mechanism,
+                "its Gaussian noise cannot give pure ε (δ = 0); laplace-tree can",
+            )),
+            (NoiseKind::Laplace, NoiseKind::Gaussian) => {
+                Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
+            }
+            // Laplace noise answers to the sum of magnitudes, which a bound on the Euclidean norm does not bound well.
+            (NoiseKind::Laplace, _) if self.contribution.is_vector() => Err(Error::unsupported(
+                mechanism,
+                "vectors are bounded in Euclidean norm, and Laplace noise needs another",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_memory(&self, mechanism: Mechanism, bytes: u64) -> Result<()> {
+        if bytes > self.memory_limit {
+            let reason = format!("it holds {bytes} bytes, more than the limit of {}", self.memory_limit);
+            return Err(Error::too_costly(mechanism, reason));
+        }
+        Ok(())
+    }
+
+    pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>, budget: Budget) -> Result<Plan> {
+        let mechanism = factorization.mechanism();
+        let width = self.lanes.width() as u64;
+        self.check_memory(mechanism, factorization.cost().bytes(width))?;
+        if factorization.draws().checked_mul(width).is_none() {
+            return Err(Error::too_costly(
+                mechanism,
+                "there are fewer noise indices than steps and coordinates",
+            ));
+        }
+        let sensitivity = factorization.sensitivity(self.participation);
+        let replacement = match mechanism.noise() {
+            NoiseKind::Laplace => replace_factor_l1(self.neighbours),
+            NoiseKind::Gaussian => {
+                replace_factor(self.neighbours, self.contribution, factorization.gram_is_nonnegative())
+            }
+        };
+        let product = budget.noise_multiplier() * sensitivity * self.contribution.magnitude() * replacement;
+        // Three roundings of half an ulp each.
+        let scale = round_up(product, 4.0 * f64::EPSILON);
+        let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
+        let is_single = self.participation.bounded(self.horizon) == 1;
+        let accuracy = Accuracy {
+            mean_error: sensitivity * sensitivity * mean,
+            max_error: sensitivity * sensitivity * max,
+            rmse: scale * mean.sqrt(),
+            worst_rmse: scale * max.sqrt(),
+            lower_bound: (is_single && mechanism.noise() == NoiseKind::Gaussian)
+                .then(|| nuclear_lower_bound(self.workload, self.horizon))
+                .flatten(),
+        };
+        Ok(Plan {
+            inner: Arc::new(Inner {
+                factorization,
+                workload: self.workload,
+                budget,
+                neighbours: self.neighbours,
+                participation: self.participation,
+                contribution: self.contribution,
+                lanes: self.lanes.clone(),
+                sensitivity,
+                scale,
+                accuracy,
+            }),
+        })
+    }
+}
+
+fn check_keys(keys: &[String]) -> Result<()> {
+    if keys.is_empty() {
+        return Err(Error::bad("keys", "at least one", "none"));
+    }
+    let mut seen = std::collections::HashSet::new();
+    match keys.iter().find(|key| !seen.insert(key.as_str())) {
+        Some(twice) => Err(Error::bad("keys", "distinct", format!("'{twice}' twice"))),
+        None => Ok(()),
+    }
+}

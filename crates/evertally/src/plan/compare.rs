@@ -1,0 +1,90 @@
+//! Every mechanism side by side.
+
+use std::sync::Arc;
+
+use super::{Plan, PlanBuilder};
+use crate::Result;
+use crate::factorization::Mechanism;
+use crate::factorization::optimal::Optimal;
+use crate::noise::Progress;
+use crate::privacy::{Budget, NoiseKind};
+use crate::{Error, factorization};
+
+/// Operations that preparing one mechanism may take in a comparison: some ten seconds.
+const LARGEST_PREPARATION: f64 = 2.2e10;
+
+/// The mechanisms of a comparison, each with its plan or the reason why it has none.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The budget that all of them spend.
+    pub budget: Budget,
+    /// The least mean error factor that any factorization has, where the horizon is small enough to compute it.
+    pub optimal: Option<OptimalMean>,
+    /// One entry a mechanism.
+    pub entries: Vec<(Mechanism, Result<Plan>)>,
+}
+
+/// Proven bounds on the least mean error factor, γ_F²/n.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct OptimalMean {
+    /// No factorization has a smaller mean error factor.
+    pub lower: f64,
+    /// Some factorization has at most this one.
+    pub upper: f64,
+}
+
+impl Comparison {
+    /// The plan of least mean error.
+    #[must_use]
+    pub fn best(&self) -> Option<&Plan> {
+        let plans = self.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok());
+        plans.min_by(|a, b| a.accuracy().mean_error.total_cmp(&b.accuracy().mean_error))
+    }
+}
+
+impl PlanBuilder {
+    /// Plans for every mechanism, or for the named one alone, and the optimum beside them.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for what no mechanism could serve. That a single mechanism cannot serve is part of the
+    /// answer.
+    pub fn compare(&self, progress: &dyn Progress) -> Result<Comparison> {
+        let budget = self.checked_budget()?;
+        let mechanisms = match self.named_mechanism() {
+            Some(mechanism) => vec![mechanism],
+            None => Mechanism::ALL.to_vec(),
+        };
+        let optimum = self.optimum(budget, progress);
+        let optimal = optimum.as_ref().and_then(|optimum| optimum.as_ref().ok()).map(|optimum| {
+            let n = self.horizon() as f64;
+            let certificate = optimum.certificate();
+            OptimalMean { lower: certificate.lower.powi(2) / n, upper: certificate.upper.powi(2) / n }
+        });
+        let mut optimum = optimum.map(|found| found.map(Arc::new));
+        let mut entries = Vec::new();
+        for mechanism in mechanisms {
+            let plan = match (mechanism, optimum.take_if(|_| mechanism == Mechanism::Optimal)) {
+                (Mechanism::Optimal, Some(Ok(optimum))) => self.assemble(optimum, budget),
+                (Mechanism::Optimal, Some(Err(error))) => Err(error),
+                _ if mechanism.preparation(self.horizon()) > LARGEST_PREPARATION => Err(Error::too_costly(
+                    mechanism,
+                    format!("preparing {} steps takes too long", self.horizon()),
+                )),
+                _ => self.plan_for(mechanism, budget, progress),
+            };
+            entries.push((mechanism, plan));
+        }
+        Ok(Comparison { budget, optimal, entries })
+    }
+
+    /// The optimum, unless it is out of reach or is not what the budget asks about.
+    fn optimum(&self, budget: Budget, progress: &dyn Progress) -> Option<Result<Optimal>> {
+        let within_reach = Mechanism::Optimal.preparation(self.horizon()) <= LARGEST_PREPARATION
+            && self.horizon() <= factorization::LARGEST_DENSE;
+        // The certificate speaks of one step and of Gaussian noise.
+        let applies = budget.noise() == NoiseKind::Gaussian && self.participation_limit() == 1;
+        (within_reach && applies).then(|| Optimal::new(&self.request(progress)))
+    }
+}

@@ -1,0 +1,332 @@
+//! Who is protected: which change of the input a release hides.
+//!
+//! **Definition.** One person contributes, in each of at most k steps that are at least b apart, one value: a number in
+//! [lo, hi] (or a vector of bounded norm), added to one key. Whether the person takes part, or with which
+//! contribution, is what the release must not reveal; [`Neighbours`] says which of the two. By default a "person" is a
+//! single event: one value in one step.
+//!
+//! **Guarantee.** Let R be the encoder, r_i its columns, M the largest magnitude of a value and Δ_k the sensitivity of
+//! R to values of norm at most 1 ([`toeplitz_sensitivity`](super::toeplitz_sensitivity)). A contribution moves the
+//! encoded stream by u = Σ_l v_l r_{i_l} with |v_l| ≤ M, so ‖u‖ ≤ M·Δ_k. Then, for neighbouring inputs x and x',
+//!
+//! - *add or remove*: R(x − x') = ±u, of norm at most M·Δ_k;
+//! - *replace*: R(x − x') = u − v, where v is another admissible contribution (other values, other steps, another key),
+//!   of norm at most 2·M·Δ_k by the triangle inequality. If all values have one sign and RᵀR ≥ 0 entrywise, then
+//!   uᵀv = Σ v_l w_m ⟨r_{i_l}, r_{j_m}⟩ ≥ 0, where contributions to different keys lie in orthogonal coordinates
+//!   and add nothing; so ‖u − v‖² ≤ ‖u‖² + ‖v‖² and the norm is at most √2·M·Δ_k.
+//!
+//! The noise is calibrated to [`replace_factor`]·M·Δ_k. It is on the caller, or on a bounding stage before the
+//! counter, that contributions stay within what was declared here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// Which inputs are neighbours: a release must look nearly the same on both.
+///
+/// ```
+/// use evertally::privacy::Neighbours;
+/// assert_eq!("replace".parse::<Neighbours>()?, Neighbours::Replace);
+/// assert_eq!(Neighbours::default().to_string(), "add-remove");
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Neighbours {
+    /// One contribution is present in one input and absent from the other.
+    #[default]
+    AddRemove,
+    /// One contribution is replaced by any other admissible one: other values, other steps, another key.
+    Replace,
+}
+
+impl fmt::Display for Neighbours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::AddRemove => "add-remove",
+            Self::Replace => "replace",
+        })
+    }
+}
+
+impl FromStr for Neighbours {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "add-remove" => Ok(Self::AddRemove),
+            "replace" => Ok(Self::Replace),
+            other => Err(Error::bad("neighbours", "add-remove or replace", format!("{other:?}"))),
+        }
+    }
+}
+
+/// In how many steps one person may contribute, and how far apart.
+///
+/// ```
+/// use evertally::privacy::Participation;
+/// let weekly = Participation::at_most(4, 7)?;
+/// assert_eq!(weekly.to_string(), "at most 4 steps, at least 7 apart");
+/// assert_eq!(weekly.bounded(15), 3); // steps 0, 7 and 14
+/// assert_eq!(Participation::single().to_string(), "one step");
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Participation {
+    max_steps: u64,
+    min_gap: u64,
+}
+
+impl Participation {
+    /// One step only: event-level privacy, or persons who contribute once.
+    #[must_use]
+    pub fn single() -> Self {
+        Self { max_steps: 1, min_gap: 1 }
+    }
+
+    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: consecutive steps are allowed).
+    ///
+    /// # Errors
+    /// `BadParameter` where either is zero.
+    pub fn at_most(max_steps: u64, min_gap: u64) -> Result<Self> {
+        if max_steps == 0 {
+            return Err(Error::bad("max_steps", "at least 1", max_steps));
+        }
+        if min_gap == 0 {
+            return Err(Error::bad("min_gap", "at least 1 (steps may be consecutive)", min_gap));
+        }
+        Ok(Self { max_steps, min_gap })
+    }
+
+    /// The number of steps in which one person may contribute.
+    #[must_use]
+    pub fn max_steps(&self) -> u64 {
+        self.max_steps
+    }
+
+    /// The least distance between two of them.
+    #[must_use]
+    pub fn min_gap(&self) -> u64 {
+        self.min_gap
+    }
+
+    /// The number of steps that fit in a horizon: min(k, ⌈horizon/b⌉).
+    #[must_use]
+    pub fn bounded(&self, horizon: u64) -> u64 {
+        self.max_steps.min(horizon.div_ceil(self.min_gap))
+    }
+}
+
+impl Default for Participation {
+    fn default() -> Self {
+        Self::single()
+    }
+}
+
+impl fmt::Display for Participation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.max_steps, self.min_gap) {
+            (1, _) => f.pad("one step"),
+            (steps, gap) => f.pad(&format!("at most {steps} steps, at least {gap} apart")),
+        }
+    }
+}
+
+/// What one person may contribute to one step: a number in a range, or a vector of bounded ℓ2 norm.
+///
+/// ```
+/// use evertally::privacy::Contribution;
+/// assert_eq!(Contribution::unit().to_string(), "a value in [0, 1]");
+/// assert_eq!(Contribution::range(-2.0, 5.0)?.magnitude(), 5.0);
+/// assert!(!Contribution::norm(1.0)?.is_single_signed());
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contribution {
+    lo: f64,
+    hi: f64,
+    is_vector: bool,
+}
+
+impl Contribution {
+    /// A number in [0, 1]: counting.
+    #[must_use]
+    pub fn unit() -> Self {
+        Self { lo: 0.0, hi: 1.0, is_vector: false }
+    }
+
+    /// A number in [`lo`, `hi`].
+    ///
+    /// # Errors
+    /// `BadParameter` unless both are finite, lo ≤ hi and at least one is not zero.
+    pub fn range(lo: f64, hi: f64) -> Result<Self> {
+        if !lo.is_finite() || !hi.is_finite() {
+            return Err(Error::bad("range", "finite", format!("[{lo}, {hi}]")));
+        }
+        if lo > hi {
+            return Err(Error::bad("range", "ordered, low end first", format!("[{lo}, {hi}]")));
+        }
+        if lo == 0.0 && hi == 0.0 {
+            return Err(Error::bad("range", "wider than zero alone", format!("[{lo}, {hi}]")));
+        }
+        Ok(Self { lo, hi, is_vector: false })
+    }
+
+    /// A vector of ℓ2 norm at most `bound`.
+    ///
+    /// # Errors
+    /// `BadParameter` unless the bound is positive and finite.
+    pub fn norm(bound: f64) -> Result<Self> {
+        if bound > 0.0 && bound.is_finite() {
+            Ok(Self { lo: -bound, hi: bound, is_vector: true })
+        } else {
+            Err(Error::bad("norm", "positive and finite", bound))
+        }
+    }
+
+    /// The low end of the range; −c for a vector of norm at most c, whose coordinates it bounds.
+    #[must_use]
+    pub fn lo(&self) -> f64 {
+        self.lo
+    }
+
+    /// The high end of the range; c for a vector of norm at most c.
+    #[must_use]
+    pub fn hi(&self) -> f64 {
+        self.hi
+    }
+
+    /// Whether a contribution is a vector.
+    #[must_use]
+    pub fn is_vector(&self) -> bool {
+        self.is_vector
+    }
+
+    /// The largest norm of a contribution to one step, max(|lo|, |hi|).
+    #[must_use]
+    pub fn magnitude(&self) -> f64 {
+        self.lo.abs().max(self.hi.abs())
+    }
+
+    /// Whether no two contributions have opposite signs. Never so for vectors, which may point anywhere.
+    #[must_use]
+    pub fn is_single_signed(&self) -> bool {
+        !self.is_vector && (self.lo >= 0.0 || self.hi <= 0.0)
+    }
+}
+
+impl Default for Contribution {
+    fn default() -> Self {
+        Self::unit()
+    }
+}
+
+impl fmt::Display for Contribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_vector {
+            write!(f, "a vector of norm at most {}", self.hi)
+        } else {
+            write!(f, "a value in [{}, {}]", self.lo, self.hi)
+        }
+    }
+}
+
+/// The factor on the ℓ2 sensitivity M·Δ_k that the neighbouring relation calls for: 1 where a contribution is added or
+/// removed; where it is replaced, √2 (rounded up) if values have one sign and RᵀR ≥ 0 entrywise, else 2.
+///
+/// `gram_is_nonnegative` is the caller's promise that no two columns of R have a negative inner product. It holds for
+/// every R without negative entries; where it is not known, pass `false`, which is always sound.
+///
+/// ```
+/// use evertally::privacy::{Contribution, Neighbours, replace_factor};
+/// assert_eq!(replace_factor(Neighbours::AddRemove, Contribution::unit(), false), 1.0);
+/// assert_eq!(replace_factor(Neighbours::Replace, Contribution::norm(1.0)?, true), 2.0);
+/// let moved = replace_factor(Neighbours::Replace, Contribution::unit(), true);
+/// assert!(moved * moved >= 2.0 && moved < 1.4143);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[must_use]
+pub fn replace_factor(neighbours: Neighbours, contribution: Contribution, gram_is_nonnegative: bool) -> f64 {
+    match neighbours {
+        Neighbours::AddRemove => 1.0,
+        // The constant is the float nearest to √2, and lies above it.
+        Neighbours::Replace if contribution.is_single_signed() && gram_is_nonnegative => {
+            std::f64::consts::SQRT_2
+        }
+        Neighbours::Replace => 2.0,
+    }
+}
+
+/// The factor on an ℓ1 sensitivity, for Laplace noise: 1 or 2. The argument for √2 is about Euclidean norms; in ℓ1 two
+/// contributions to different steps add up in full.
+///
+/// ```
+/// use evertally::privacy::{Neighbours, replace_factor_l1};
+/// assert_eq!(replace_factor_l1(Neighbours::Replace), 2.0);
+/// ```
+#[must_use]
+pub fn replace_factor_l1(neighbours: Neighbours) -> f64 {
+    match neighbours {
+        Neighbours::AddRemove => 1.0,
+        Neighbours::Replace => 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqrt_two_is_rounded_up() {
+        // Squared exactly, in integers: the mantissa m of the constant has m² > 2·2¹⁰⁴.
+        let m = u128::from(std::f64::consts::SQRT_2.to_bits() & ((1 << 52) - 1) | 1 << 52);
+        assert!(m * m > 2 << 104);
+    }
+
+    #[test]
+    fn replacing_reaches_the_factor() {
+        // An event moves from one key to another: (1, −1) has norm √2; a value −1 becomes 1: norm 2.
+        let factor =
+            |lo, hi, gram| replace_factor(Neighbours::Replace, Contribution::range(lo, hi).unwrap(), gram);
+        assert_eq!(factor(0.0, 1.0, true), std::f64::consts::SQRT_2);
+        assert_eq!(factor(-1.0, 0.0, true), std::f64::consts::SQRT_2);
+        assert_eq!(factor(-1.0, 1.0, true), 2.0);
+        // Columns (1, 0) and (−1, 0): moving a 1 from one step to the other moves the encoding by 2.
+        assert_eq!(factor(0.0, 1.0, false), 2.0);
+    }
+
+    #[test]
+    fn participation_is_bounded_by_the_horizon() {
+        let of = |k, b, n| Participation::at_most(k, b).unwrap().bounded(n);
+        assert_eq!(of(3, 1, 10), 3);
+        assert_eq!(of(3, 5, 10), 2);
+        assert_eq!(of(3, 5, 11), 3);
+        assert_eq!(of(3, 5, 0), 0);
+        assert_eq!(of(u64::MAX, u64::MAX, u64::MAX), 1);
+        assert!(Participation::at_most(0, 1).is_err());
+        assert!(Participation::at_most(1, 0).is_err());
+    }
+
+    #[test]
+    fn contributions_are_checked() {
+        assert!(Contribution::range(1.0, 0.0).is_err());
+        assert!(Contribution::range(0.0, -0.0).is_err());
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(Contribution::range(bad, 1.0).is_err());
+            assert!(Contribution::range(0.0, bad).is_err());
+            assert!(Contribution::norm(bad).is_err());
+        }
+        assert!(Contribution::norm(0.0).is_err());
+        assert!(Contribution::norm(-1.0).is_err());
+        assert_eq!(Contribution::range(-3.0, -1.0).unwrap().magnitude(), 3.0);
+        assert_eq!(Contribution::norm(2.5).unwrap().to_string(), "a vector of norm at most 2.5");
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
+            assert_eq!(neighbours.to_string().parse::<Neighbours>().unwrap(), neighbours);
+        }
+        assert!("swap".parse::<Neighbours>().is_err());
+    }
+}

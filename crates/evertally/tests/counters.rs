@@ -1,0 +1,303 @@
+//! Counters as their users meet them: resumption, limits, queries, refusals.
+
+mod common;
+
+use common::{budget_for, builder, mechanisms_and_workloads, plan};
+use evertally::{
+    Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, Neighbours, NoiseKey,
+    Participation, Plan, VectorCounter, Workload,
+};
+
+fn budget() -> Budget {
+    Budget::new(1.0, 1e-6).unwrap()
+}
+
+fn input(t: u64) -> f64 {
+    ((t * 7) % 11) as f64
+}
+
+#[test]
+fn a_resumed_counter_continues_bit_for_bit() {
+    let n = 23;
+    for (mechanism, workload) in mechanisms_and_workloads() {
+        let plan = plan(mechanism, workload, n);
+        let key = || NoiseKey::insecure_from_seed(42);
+        let mut whole = Counter::new(&plan, key()).unwrap();
+        let expected: Vec<u64> = (0..n).map(|t| whole.step(input(t)).unwrap().value.to_bits()).collect();
+        for cut in 0..=n {
+            let mut first = Counter::new(&plan, key()).unwrap();
+            (0..cut).for_each(|t| {
+                first.step(input(t)).unwrap();
+            });
+            let mut second = Counter::resume(&plan, key(), &first.save()).unwrap();
+            assert_eq!(second.steps_taken(), cut);
+            for t in cut..n {
+                let got = second.step(input(t)).unwrap().value.to_bits();
+                assert_eq!(got, expected[t as usize], "{mechanism} {workload}, cut at {cut}, step {t}");
+            }
+        }
+    }
+}
+
+#[test]
+fn keyed_and_vector_counters_resume_too() {
+    for mechanism in Mechanism::ALL {
+        let keyed = builder(Workload::PrefixSum, 9)
+            .mechanism(mechanism)
+            .budget(budget_for(mechanism))
+            .keys(["a", "b"])
+            .build()
+            .unwrap();
+        let key = || NoiseKey::insecure_from_seed(7);
+        let mut whole = KeyedCounter::new(&keyed, key()).unwrap().remember_releases().unwrap();
+        let all: Vec<_> = (0..9).map(|t| whole.step(&[input(t), 1.0]).unwrap()).collect();
+        let mut first = KeyedCounter::new(&keyed, key()).unwrap().remember_releases().unwrap();
+        (0..4).for_each(|t| assert_eq!(first.step(&[input(t), 1.0]).unwrap(), all[t as usize]));
+        let mut second = KeyedCounter::resume(&keyed, key(), &first.save()).unwrap();
+        (4..9).for_each(|t| assert_eq!(second.step(&[input(t), 1.0]).unwrap(), all[t as usize]));
+        assert_eq!(second.interval("b", 2, 8).unwrap(), whole.interval("b", 2, 8).unwrap());
+
+        let vector = builder(Workload::PrefixSum, 9)
+            .mechanism(mechanism)
+            .budget(budget_for(mechanism))
+            .dimension(3)
+            .contribution(Contribution::norm(2.0).unwrap());
+        if mechanism == Mechanism::LaplaceTree {
+            // A vector of Euclidean norm 2 can have a sum of magnitudes of 2√3: the bound would not be sound.
+            assert_eq!(vector.build().unwrap_err().class(), ErrorClass::Unsupported);
+            continue;
+        }
+        let vector = vector.build().unwrap();
+        let mut whole = VectorCounter::new(&vector, key()).unwrap();
+        let all: Vec<_> = (0..9).map(|t| whole.step(&[input(t), 0.5, -1.0]).unwrap()).collect();
+        let mut first = VectorCounter::new(&vector, key()).unwrap();
+        (0..5).for_each(|t| assert_eq!(first.step(&[input(t), 0.5, -1.0]).unwrap(), all[t as usize]));
+        let mut second = VectorCounter::resume(&vector, key(), &first.save()).unwrap();
+        (5..9).for_each(|t| assert_eq!(second.step(&[input(t), 0.5, -1.0]).unwrap(), all[t as usize]));
+    }
+}
+
+#[test]
+fn a_state_of_another_plan_or_key_or_with_a_flipped_bit_is_refused() {
+    let plan = plan(Mechanism::Binary, Workload::PrefixSum, 10);
+    let other = plan_with_budget(Budget::new(2.0, 1e-6).unwrap());
+    let mut counter = Counter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();
+    counter.step(1.0).unwrap();
+    let state = counter.save();
+    let refused = |plan: &Plan, seed, state: &[u8]| {
+        let error = Counter::resume(plan, NoiseKey::insecure_from_seed(seed), state).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::BadState, "{error}");
+    };
+    refused(&other, 1, &state);
+    refused(&plan, 2, &state);
+    for length in 0..state.len() {
+        refused(&plan, 1, &state[..length]);
+    }
+    for bit in 0..8 * state.len() {
+        let mut flipped = state.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        refused(&plan, 1, &flipped);
+    }
+    assert!(Counter::resume(&plan, NoiseKey::insecure_from_seed(1), &state).is_ok());
+}
+
+fn plan_with_budget(budget: Budget) -> Plan {
+    Plan::prefix_sum(10).mechanism(Mechanism::Binary).budget(budget).build().unwrap()
+}
+
+#[test]
+fn step_n_plus_one_is_an_error_and_stays_one() {
+    for mechanism in Mechanism::ALL {
+        let plan = plan(mechanism, Workload::PrefixSum, 3);
+        let mut counter = Counter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();
+        for _ in 0..3 {
+            counter.step(1.0).unwrap();
+        }
+        for _ in 0..2 {
+            assert_eq!(counter.step(1.0).unwrap_err(), Error::HorizonSpent { horizon: 3 });
+        }
+        let mut resumed = Counter::resume(&plan, NoiseKey::insecure_from_seed(1), &counter.save()).unwrap();
+        assert!(resumed.step(1.0).is_err());
+    }
+}
+
+#[test]
+fn a_refused_input_does_not_use_up_a_step() {
+    let plan = plan(Mechanism::SquareRoot, Workload::PrefixSum, 4);
+    let mut clean = Counter::new(&plan, NoiseKey::insecure_from_seed(3)).unwrap();
+    let mut dirty = Counter::new(&plan, NoiseKey::insecure_from_seed(3)).unwrap();
+    for t in 0..4 {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e16] {
+            assert!(matches!(dirty.step(bad), Err(Error::BadInput { step, .. }) if step == t));
+        }
+        assert_eq!(clean.step(input(t)).unwrap(), dirty.step(input(t)).unwrap());
+    }
+}
+
+/// With the noise taken away, interval sums are those of the data; their error is that of L's rows.
+#[test]
+fn interval_sums_have_the_error_of_the_difference_of_rows() {
+    for mechanism in Mechanism::ALL {
+        let n = 20;
+        let plan = plan(mechanism, Workload::PrefixSum, n);
+        let decoder = plan.dense().unwrap().decoder;
+        let mut counter =
+            Counter::new(&plan, NoiseKey::insecure_from_seed(5)).unwrap().remember_releases().unwrap();
+        let releases: Vec<_> = (0..n).map(|t| counter.step(input(t)).unwrap()).collect();
+        for first in 0..n {
+            for last in first..n {
+                let sum = counter.interval(first, last).unwrap();
+                let before = if first == 0 { 0.0 } else { releases[first as usize - 1].value };
+                assert_eq!(sum.value, releases[last as usize].value - before);
+                let norm: f64 = (0..decoder.columns())
+                    .map(|j| {
+                        let earlier = if first == 0 { 0.0 } else { decoder[(first as usize - 1, j)] };
+                        (decoder[(last as usize, j)] - earlier).powi(2)
+                    })
+                    .sum();
+                let expected = plan.noise_scale() * norm.sqrt();
+                assert!((sum.standard_error / expected - 1.0).abs() < 1e-9, "{mechanism} {first}..={last}");
+                assert!(sum.margin(0.95) > sum.standard_error);
+            }
+        }
+        assert!(counter.interval(5, 4).is_err());
+        assert!(counter.interval(0, n).is_err());
+    }
+    let forgetful =
+        Counter::new(&plan(Mechanism::Binary, Workload::PrefixSum, 3), NoiseKey::insecure_from_seed(5));
+    assert!(forgetful.unwrap().interval(0, 0).is_err());
+}
+
+#[test]
+fn intervals_of_windows_are_refused() {
+    let plan = plan(Mechanism::SquareRoot, Workload::SlidingWindow { width: 2 }, 5);
+    let mut counter =
+        Counter::new(&plan, NoiseKey::insecure_from_seed(5)).unwrap().remember_releases().unwrap();
+    counter.step(1.0).unwrap();
+    assert_eq!(counter.interval(0, 0).unwrap_err().class(), ErrorClass::Unsupported);
+    assert!(counter.remember_releases().is_ok(), "asking twice is harmless");
+}
+
+#[test]
+fn a_keys_noise_does_not_depend_on_the_other_keys() {
+    let with = |keys: &[&str]| {
+        let plan =
+            Plan::prefix_sum(6).budget(budget()).mechanism(Mechanism::SquareRoot).keys(keys.to_vec()).build();
+        KeyedCounter::new(&plan.unwrap(), NoiseKey::insecure_from_seed(9)).unwrap()
+    };
+    let mut pair = with(&["a", "b"]);
+    let mut many = with(&["x", "b", "y", "a"]);
+    for _ in 0..6 {
+        let pair = pair.step(&[1.0, 2.0]).unwrap();
+        let many = many.step(&[9.0, 2.0, 9.0, 1.0]).unwrap();
+        assert_eq!((pair[0].value, pair[1].value), (many[3].value, many[1].value));
+        assert_ne!(pair[0].value - 1.0, pair[1].value - 2.0);
+    }
+}
+
+#[test]
+fn plans_that_differ_do_not_share_noise() {
+    let noise = |plan: &Plan| {
+        let mut counter = Counter::new(plan, NoiseKey::insecure_from_seed(1)).unwrap();
+        counter.step(0.0).unwrap().value / plan.standard_error(0).unwrap()
+    };
+    let base = noise(&plan_with_budget(budget()));
+    assert_ne!(base, noise(&plan_with_budget(Budget::new(2.0, 1e-6).unwrap())));
+    assert_ne!(base, noise(&plan(Mechanism::Binary, Workload::PrefixSum, 11)));
+    assert_eq!(base, noise(&plan_with_budget(budget())));
+}
+
+#[test]
+fn the_plan_scales_with_contribution_and_neighbours() {
+    let plan = |neighbours, contribution, mechanism| {
+        Plan::prefix_sum(50)
+            .budget(budget())
+            .mechanism(mechanism)
+            .neighbours(neighbours)
+            .contribution(contribution)
+            .build()
+            .unwrap()
+            .noise_scale()
+    };
+    let unit = plan(Neighbours::AddRemove, Contribution::unit(), Mechanism::SquareRoot);
+    let ratio = |scale: f64| scale / unit;
+    let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
+    let range = |lo, hi| Contribution::range(lo, hi).unwrap();
+    close(ratio(plan(Neighbours::AddRemove, range(-3.0, 7.0), Mechanism::SquareRoot)), 7.0);
+    close(ratio(plan(Neighbours::Replace, Contribution::unit(), Mechanism::SquareRoot)), 2.0_f64.sqrt());
+    close(ratio(plan(Neighbours::Replace, range(-1.0, 1.0), Mechanism::SquareRoot)), 2.0);
+    let group = plan(Neighbours::AddRemove, Contribution::unit(), Mechanism::GroupAlgebra);
+    close(plan(Neighbours::Replace, Contribution::unit(), Mechanism::GroupAlgebra) / group, 2.0);
+}
+
+#[test]
+fn the_default_is_the_most_accurate_that_fits_the_memory() {
+    let small = Plan::prefix_sum(100).budget(budget()).build().unwrap();
+    assert_eq!(small.mechanism(), Mechanism::Optimal);
+    let medium = Plan::prefix_sum(5000).budget(budget()).build().unwrap();
+    assert_eq!(medium.mechanism(), Mechanism::NormalizedSquareRoot);
+    let tight = Plan::prefix_sum(5000).budget(budget()).memory_limit(4096).build().unwrap();
+    assert!(tight.cost().bytes(1) <= 4096);
+    assert!(tight.accuracy().mean_error > medium.accuracy().mean_error);
+    let endless = Plan::prefix_sum(1 << 50).budget(budget()).build().unwrap();
+    assert_eq!(endless.mechanism(), Mechanism::HonakerStreaming);
+    let pure = Plan::prefix_sum(5000).budget(Budget::pure(1.0).unwrap()).build().unwrap();
+    assert_eq!(pure.mechanism(), Mechanism::LaplaceTree);
+    assert!(Plan::prefix_sum(5000).budget(budget()).memory_limit(4).build().is_err());
+    let twelve = Participation::at_most(12, 400).unwrap();
+    let many = Plan::prefix_sum(5000).budget(budget()).participation(twelve).build().unwrap();
+    for mechanism in Mechanism::ALL {
+        let named =
+            Plan::prefix_sum(5000).budget(budget()).participation(twelve).mechanism(mechanism).build();
+        if let Ok(named) = named {
+            assert!(many.accuracy().mean_error <= named.accuracy().mean_error * (1.0 + 1e-12), "{mechanism}");
+        }
+    }
+}
+
+#[test]
+fn bad_parameters_are_refused_with_their_name() {
+    let refused = |result: Result<Plan, Error>, word: &str| {
+        let error = result.expect_err(word);
+        assert!(error.to_string().contains(word), "'{error}' does not mention {word}");
+    };
+    refused(Plan::prefix_sum(0).budget(budget()).build(), "horizon");
+    refused(Plan::prefix_sum((1 << 60) + 1).budget(budget()).build(), "horizon");
+    refused(Plan::prefix_sum(10).build(), "budget");
+    refused(Plan::sliding_window(10, 0).budget(budget()).build(), "window");
+    for factor in [0.0, 1.0, -0.5, 2.0, f64::NAN, f64::INFINITY] {
+        refused(Plan::decay(10, factor).budget(budget()).build(), "decay");
+    }
+    refused(Plan::prefix_sum(10).budget(budget()).dimension(0).build(), "dimension");
+    refused(Plan::prefix_sum(10).budget(budget()).dimension(3).build(), "contribution");
+    let norm = Contribution::norm(1.0).unwrap();
+    refused(Plan::prefix_sum(10).budget(budget()).contribution(norm).build(), "contribution");
+    refused(Plan::prefix_sum(10).budget(budget()).keys(Vec::<String>::new()).build(), "keys");
+    refused(Plan::prefix_sum(10).budget(budget()).keys(["a", "a"]).build(), "keys");
+    refused(Plan::decay(10, 0.9).budget(budget()).mechanism(Mechanism::Binary).build(), "binary");
+    let pure = Budget::pure(1.0).unwrap();
+    refused(Plan::prefix_sum(10).budget(pure).mechanism(Mechanism::SquareRoot).build(), "square-root");
+    refused(Plan::prefix_sum(10).budget(budget()).mechanism(Mechanism::LaplaceTree).build(), "laplace-tree");
+    refused(
+        Plan::prefix_sum(1 << 40).budget(budget()).mechanism(Mechanism::SquareRoot).build(),
+        "square-root",
+    );
+    for (k, b) in [(0, 1), (1, 0)] {
+        assert!(Participation::at_most(k, b).is_err());
+    }
+    for text in ["binry", "binary:3", "banded-square-root:0", "banded-square-root:x", ""] {
+        assert!(text.parse::<Mechanism>().is_err(), "{text}");
+    }
+    let scalar = Plan::prefix_sum(10).budget(budget()).build().unwrap();
+    assert!(KeyedCounter::new(&scalar, NoiseKey::insecure_from_seed(1)).is_err());
+    assert!(VectorCounter::new(&scalar, NoiseKey::insecure_from_seed(1)).is_err());
+}
+
+#[test]
+fn nothing_secret_is_in_debug_output() {
+    let plan = plan(Mechanism::Binary, Workload::PrefixSum, 10);
+    let mut counter = Counter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();
+    counter.step(123_456.0).unwrap();
+    let text = format!("{counter:?}");
+    assert!(!text.contains("123456") && !text.contains("total"), "{text}");
+}

@@ -1,0 +1,46 @@
+//! `cargo xtask test`: what must pass before a change is shared.
+
+use std::process::Stdio;
+
+use crate::Outcome;
+use crate::process::{self, cargo, name};
+
+/// The checks in order, cheapest first, so that a slip in formatting does not wait for the tests.
+const CHECKS: [(&str, &[&str]); 4] = [
+    ("Formatting", &["fmt", "--all", "--check"]),
+    ("Lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    ("Tests: unit, integration and documentation", &["test", "--workspace"]),
+    ("Documentation", &["doc", "--no-deps", "--workspace"]),
+];
+
+/// Runs every check and stops at the first that fails.
+pub(crate) fn run() -> Outcome {
+    for (title, arguments) in CHECKS {
+        let mut command = cargo();
+        command.args(arguments);
+        if arguments[0] == "doc" {
+            command.env("RUSTDOCFLAGS", "-D warnings");
+        }
+        heading(&format!("{title} ({})", name(&command)));
+        process::run(&mut command)?;
+    }
+    heading("Licences, bans and sources (cargo deny)");
+    if deny_is_installed() {
+        // Advisories need a download, so they are left to continuous integration.
+        process::run(cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
+    } else {
+        eprintln!("skipped: cargo-deny is not installed; `cargo install --locked cargo-deny` installs it");
+    }
+    heading("All checks passed");
+    Ok(())
+}
+
+fn heading(text: &str) {
+    eprintln!("\n== {text}");
+}
+
+fn deny_is_installed() -> bool {
+    let mut command = cargo();
+    command.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,29 @@
+//! A Python environment with pinned packages, made once under `target/` and reused.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::process::{command, output, root, run};
+
+/// Returns the interpreter of `target/venv/<name>`, with exactly these packages asked for (`name==version`).
+///
+/// What was installed is noted in a file written last, so that an interrupted installation is done again and a changed
+/// pin is noticed.
+pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let home = root().join("target/venv").join(name);
+    let python = home.join("bin").join("python");
+    let note = home.join("packages.txt");
+    let wanted = packages.join("\n");
+    if fs::read_to_string(&note).is_ok_and(|found| found == wanted)
+        && output(command(&python).args(["-c", "import sys"])).is_ok()
+    {
+        return Ok(python);
+    }
+    eprintln!("installing {} into target/venv/{name}", packages.join(", "));
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+    run(command(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .args(packages))?;
+    fs::write(&note, wanted).map_err(|error| format!("cannot note what was installed: {error}"))?;
+    Ok(python)
+}
