@@ -19,7 +19,7 @@ Examples:
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 --max-steps 4 --min-gap 24 --plot errors.svg
 
 How to read it: rmse is the typical error of a released total over all steps, worst step the largest standard error. The
-ratio compares the mean squared error with the least that any mechanism of this kind can have. One event counts as one.";
+ratio compares the mean squared error with the least that any mechanism of this kind can have. Operations a step are\naverages, preparation included. One event counts as one.";
 
 /// Compare the mechanisms for a horizon and a budget, and say which one would be taken
 #[derive(Debug, Args)]
@@ -130,7 +130,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
         }
     }
     reports.sort_by(|a, b| a.rmse.total_cmp(&b.rmse));
-    let head = ["", "mechanism", "rmse", "worst step", "mse / optimum", "memory", "time a step"];
+    let head = ["", "mechanism", "rmse", "worst step", "mse / optimum", "memory", "operations a step"];
     let mut rows = vec![head.map(str::to_owned)];
     for report in &reports {
         let chosen = comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.name);
@@ -138,13 +138,13 @@ fn table(request: &Request, comparison: &Comparison) -> String {
             if chosen { "→" } else { "" }.to_owned(),
             report.name.clone(),
             format!("{:.4}", report.rmse),
-            format!("{:.4}", comparison.noise_multiplier * report.max_error.sqrt()),
+            format!("{:.4}", report.worst_rmse),
             comparison.optimal.map_or_else(
                 || "unknown".to_owned(),
                 |(_, upper)| format!("{:.4}", report.mean_error / upper),
             ),
             bytes_in_words(report.state_bytes),
-            report.time_per_step.clone(),
+            format!("{:.0}", report.operations_per_step),
         ]);
     }
     let mut text = summary(request, comparison);
@@ -191,7 +191,7 @@ fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]]) -> String {
     for row in rows {
         let mut line = String::new();
         for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let numeric = (2..6).contains(&column) && WIDTH > 3;
+            let numeric = column >= 2 && WIDTH > 3;
             line.push_str(&if numeric { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") });
         }
         text.push_str(line.trim_end());
@@ -261,8 +261,9 @@ mod tests {
             mean_error: 1.5,
             max_error: 2.0,
             rmse: 5.0,
+            worst_rmse: 6.0,
             state_bytes: 2048,
-            time_per_step: "0.1 µs".to_owned(),
+            operations_per_step: 123.4,
             profile: vec![(0, 4.0), (3, 6.0)],
         };
         let skipped = Entry::Skipped { name: "optimal".to_owned(), reason: "too large".to_owned() };
