@@ -3,13 +3,12 @@
 
 use crate::error::{CliError, Result};
 use crate::output::Header;
-use crate::progress::Progress;
+use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
     Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, NoiseKey, Participation, Plan,
     PlanBuilder, Release, Tail,
 };
-use std::sync::Mutex;
 
 /// The level of every interval that is written.
 const LEVEL: f64 = 0.95;
@@ -119,16 +118,6 @@ impl Privacy {
         }
         Ok(Budget::pure(self.epsilon)?)
     }
-}
-
-/// Runs something long under a progress bar, with a hook that the library can call from any thread.
-fn with_progress<T>(label: &'static str, work: impl FnOnce(&dyn evertally::Progress) -> T) -> T {
-    let bar = Mutex::new(Progress::new(label));
-    work(&|fraction: f64| {
-        if let Ok(mut bar) = bar.lock() {
-            bar.update(Some(fraction));
-        }
-    })
 }
 
 /// One private estimate with its 95 % interval.
@@ -256,13 +245,18 @@ pub(crate) enum Entry {
 /// What one mechanism would do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Report {
+    /// The name by which the mechanism was asked for.
     pub(crate) name: String,
+    /// The name with the parameters that were chosen for it.
+    pub(crate) in_full: String,
     pub(crate) sensitivity: f64,
     pub(crate) mean_error: f64,
     pub(crate) max_error: f64,
     pub(crate) rmse: f64,
     /// The largest standard error of a step.
     pub(crate) worst_rmse: f64,
+    /// A bound on the mean squared error divided by the least possible one.
+    pub(crate) most_above_optimum: Option<f64>,
     pub(crate) state_bytes: u64,
     /// Floating-point operations a step, preparation included.
     pub(crate) operations_per_step: f64,
@@ -275,8 +269,8 @@ pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparis
     let builder = request.builder()?;
     let compared = with_progress("comparing", |progress| builder.compare(progress))?;
     let entries = compared.entries.iter().map(|(mechanism, plan)| match plan {
-        Ok(plan) => Ok(Entry::Report(report(plan, with_profiles)?)),
-        Err(error) => Ok(Entry::Skipped { name: mechanism.to_string(), reason: error.to_string() }),
+        Ok(plan) => Ok(Entry::Report(report(mechanism.to_string(), plan, with_profiles)?)),
+        Err(error) => Ok(Entry::Skipped { name: mechanism.to_string(), reason: reason(error) }),
     });
     let entries = entries.collect::<Result<_>>()?;
     let chosen = if request.mechanism.is_some() { None } else { Some(choice(&builder)?) };
@@ -297,17 +291,29 @@ fn choice(builder: &PlanBuilder) -> Result<(String, String)> {
     Ok((plan.mechanism().to_string(), reason.to_owned()))
 }
 
-fn report(plan: &Plan, with_profile: bool) -> Result<Report> {
+/// Why a mechanism cannot serve, without repeating its name.
+fn reason(error: &evertally::Error) -> String {
+    match error {
+        evertally::Error::Unsupported { reason, .. } | evertally::Error::TooCostly { reason, .. } => {
+            reason.clone()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
     let accuracy = plan.accuracy();
     let steps = if with_profile { steps_to_draw(plan.horizon()) } else { Vec::new() };
     let profile = steps.into_iter().map(|step| Ok((step, plan.standard_error(step)?)));
     Ok(Report {
-        name: plan.mechanism().to_string(),
+        name,
+        in_full: plan.mechanism().to_string(),
         sensitivity: plan.sensitivity(),
         mean_error: accuracy.mean_error,
         max_error: accuracy.max_error,
         rmse: accuracy.rmse,
         worst_rmse: accuracy.worst_rmse,
+        most_above_optimum: accuracy.ratio_to_lower_bound(),
         state_bytes: plan.cost().bytes(1),
         operations_per_step: plan.cost().operations_per_step,
         profile: profile.collect::<Result<_>>()?,

@@ -2,6 +2,7 @@
 
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
+use crate::commands::shared::delta_in_words;
 use crate::error::Result;
 use crate::mechanism::{PostProcessing, Prepared, Running, WorkloadChoice};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
@@ -176,6 +177,6 @@ fn subtitle(task: &Task, mechanism: &str) -> String {
     let privacy = &task.privacy;
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
     let unit = if task.person.is_some() { "person" } else { "event" };
-    let (epsilon, delta) = (privacy.epsilon, privacy.delta);
-    format!("ε = {epsilon}, δ = {delta:e} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
+    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
+    format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
 }
