@@ -161,8 +161,8 @@ impl Prepared {
     }
 
     /// Starts counting with a key: the one given, or a fresh one from the operating system.
-    pub(crate) fn start(self, key: Option<[u8; 32]>) -> Result<Running> {
-        let key = key.map_or_else(NoiseKey::from_os, |bytes| Ok(NoiseKey::from_bytes(bytes)))?;
+    pub(crate) fn start(self, key: Option<NoiseKey>) -> Result<Running> {
+        let key = key.map_or_else(NoiseKey::from_os, Ok)?;
         let plan = &self.plan;
         let width = plan.lanes().width();
         let counter = with_progress("making noise", |progress| match plan.lanes() {

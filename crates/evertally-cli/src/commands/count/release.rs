@@ -8,6 +8,7 @@ use crate::mechanism::{PostProcessing, Prepared, Running, WorkloadChoice};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;
+use evertally::NoiseKey;
 use evertally_stream::{ClosedStep, KeySet};
 use std::path::Path;
 
@@ -26,7 +27,7 @@ impl<'a> Releaser<'a> {
         task: &'a Task,
         horizon: u64,
         prepared: Prepared,
-        key: Option<[u8; 32]>,
+        key: Option<NoiseKey>,
         format: OutputFormat,
         destination: Destination,
         truth_not_private: bool,
