@@ -17,11 +17,14 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Start here:
   evertally demo --out visits.csv
-  evertally count visits.csv --time time --every 1h --from 2026-01-05 --steps 1344 \\
-    --key region --keys north,south,east,west,harbour --epsilon 1 --delta 1e-6 --plot visits.svg
+  evertally count visits.csv --time time --every 1h \\
+    --from 2026-01-05 --steps 1344 \\
+    --key region --keys north,south,east,west,harbour \\
+    --epsilon 1 --delta 1e-6 --plot visits.svg
   evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
 
-Exit codes: 0 done, 1 something failed, 2 the command line or the input cannot be used.";
+Exit codes: 0 done, 1 something failed, 2 the command line or the input
+cannot be used.";
 
 /// Publish running totals of a sensitive stream under differential privacy, with the error of every number
 #[derive(Debug, Parser)]

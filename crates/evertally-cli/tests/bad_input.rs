@@ -153,7 +153,7 @@ fn files_that_are_not_what_they_should_be() {
     refused_without_traces("", "", &["in.csv", "empty", "header"]);
     refused_without_traces(EVENTS, "--key town --keys north", &["no column", "town", "region"]);
     // Without a header, the first event is taken for one: the message shows what was found.
-    refused_without_traces("2026-01-05T00:10:00Z,north,1\n", "", &["no column \"time\"", "first line"]);
+    refused_without_traces("2026-01-05T00:10:00Z,north,1\n", "", &["no column \"time\" in its first line"]);
     refused_without_traces("time,time\n1,2\n", "", &["more than one column", "time"]);
     refused_without_traces("time,n\n2026-01-05T00:10:00Z\n", "", &["line 2", "expected 2 columns"]);
 

@@ -16,10 +16,14 @@ Examples:
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
 
   The same for persons who may come on four days, and as a picture:
-    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 --max-steps 4 --min-gap 24 --plot errors.svg
+    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 \\
+      --max-steps 4 --min-gap 24 --plot errors.svg
 
-How to read it: rmse is the typical error of a released total over all steps, worst step the largest standard error. The
-ratio compares the mean squared error with the least that any mechanism of this kind can have. Operations a step are\naverages, preparation included. One event counts as one.";
+How to read it: rmse is the typical error of a released total over all
+steps, worst step the largest standard error of one. The ratio compares
+the mean squared error with the least that any mechanism of this kind can
+have. Operations a step are averages, preparation included. One event
+counts as one.";
 
 /// Compare the mechanisms for a horizon and a budget, and say which one would be taken
 #[derive(Debug, Args)]

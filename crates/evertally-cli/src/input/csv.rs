@@ -23,7 +23,8 @@ impl CsvReader {
             )));
         }
         let present: Vec<String> = header.iter().map(column_name).collect();
-        let positions = positions(&name, &present, columns)?;
+        let positions =
+            positions(&name, &present, columns, " in its first line, which must name the columns")?;
         Ok(Self { name, columns: columns.to_vec(), positions, reader, record: ByteRecord::new() })
     }
 }

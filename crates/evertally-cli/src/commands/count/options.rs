@@ -9,19 +9,27 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   Hourly visits by region over eight declared weeks, with a picture:
-    evertally count visits.csv --time time --every 1h --from 2026-01-05 --steps 1344 \\
-      --key region --keys north,south,east,west,harbour --epsilon 1 --delta 1e-6 --plot visits.svg
+    evertally count visits.csv --time time --every 1h \\
+      --from 2026-01-05 --steps 1344 \\
+      --key region --keys north,south,east,west,harbour \\
+      --epsilon 1 --delta 1e-6 --plot visits.svg
 
-  Daily spending, at most 100 an event, protecting whole persons who come on at most 4 days, a week apart:
-    evertally count visits.csv --time time --every 1d --from 2026-01-05 --steps 56 --value amount --clamp 0,100 \\
-      --person person --max-steps 4 --min-gap 7 --epsilon 1 --delta 1e-6
+  Daily spending, at most 100 an event, protecting whole persons
+  who count on at most 4 days, a week apart:
+    evertally count visits.csv --time time --every 1d \\
+      --from 2026-01-05 --steps 56 --value amount --clamp 0,100 \\
+      --person person --max-steps 4 --min-gap 7 \\
+      --epsilon 1 --delta 1e-6
 
   One count a row, 365 declared rows, released as they arrive:
-    tail -f counts.csv | evertally count - --value cases --steps 365 --follow --epsilon 1 --delta 1e-6
+    tail -f counts.csv | evertally count - --value cases \\
+      --steps 365 --follow --epsilon 1 --delta 1e-6
 
-What is public: the options, the declared range of time and the declared keys. The first and the last event, which keys
-occur and how many events there are stay private, which is why --from, --steps and --keys must be declared.
-With --follow the order of arrival decides which event is late: the guarantee is for events that arrive in order.";
+What is public: the options, the declared range of time and the declared
+keys. The first and the last event, which keys occur and how many events
+there are stay private, which is why --from, --steps and --keys must be
+declared. With --follow the order of arrival decides which event is late:
+the guarantee is for events that arrive in the order of their times.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
