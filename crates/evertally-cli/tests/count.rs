@@ -191,3 +191,68 @@ fn a_closed_pipe_ends_quietly() {
         assert_eq!(output.status.code(), Some(0));
     }
 }
+
+#[test]
+fn workloads_budgets_and_mechanisms_can_be_chosen() {
+    let place = Place::new();
+    place.with_key().write("in.csv", "n\n1000\n2000\n4000\n8000\n");
+    let run = |extra: &str| {
+        let line = format!("count in.csv --value n --steps 4 --key-file noise.key {extra}");
+        place.run(&line).ok().stdout
+    };
+    assert_near(&run("--epsilon 1 --delta 1e-6 --window 2"), &[1000.0, 3000.0, 6000.0, 12000.0]);
+    assert_near(&run("--epsilon 1 --delta 1e-6 --decay 0.5"), &[1000.0, 2500.0, 5250.0, 10625.0]);
+    let totals = [1000.0, 3000.0, 7000.0, 15000.0];
+    for extra in [
+        "--epsilon 1 --delta 0",
+        "--epsilon 1 --delta 1e-6 --calibration zcdp",
+        "--epsilon 0.5 --delta 1e-6 --calibration paper",
+        "--epsilon 1 --delta 1e-6 --neighbours replace",
+        "--epsilon 1 --delta 1e-6 --max-steps 2 --min-gap 2",
+        "--epsilon 1 --delta 1e-6 --memory-limit 1M --mechanism banded-square-root:2",
+    ] {
+        assert_near(&run(extra), &totals);
+    }
+    assert!(run("--epsilon 1 --delta 0").contains("laplace-tree"));
+    let line = "count in.csv --value n --epsilon 1.5 --delta 1e-6 --calibration paper";
+    place.run(line).refused(&["epsilon", "paper"]);
+    place.run("count in.csv --value n --epsilon 1 --delta 0 --calibration zcdp").refused(&["--calibration"]);
+}
+
+#[test]
+fn post_processing_holds_what_it_promises() {
+    let place = Place::new();
+    place.with_key().write("in.csv", format!("n\n{}", "0\n".repeat(200)));
+    let line = format!("count in.csv {ROWS} --key-file noise.key");
+    let estimates = |extra: &str| {
+        let csv = place.run(&format!("{line} {extra}")).ok().stdout;
+        let cells = column(&csv, "estimate");
+        let inside = cells.iter().zip(column(&csv, "lower")).zip(column(&csv, "upper")).all(
+            |((cell, lower), upper)| {
+                let [cell, lower, upper] = [cell, &lower, &upper].map(|text| text.parse::<f64>().unwrap());
+                lower <= cell && cell <= upper
+            },
+        );
+        assert!(inside, "an estimate lies outside its interval");
+        cells
+    };
+    let numbers =
+        |cells: &[String]| cells.iter().map(|cell| cell.parse::<f64>().unwrap()).collect::<Vec<_>>();
+    let raw = numbers(&estimates(""));
+    assert!(raw.iter().any(|&value| value < 0.0) && raw.windows(2).any(|pair| pair[1] < pair[0]));
+    assert!(numbers(&estimates("--non-negative")).iter().all(|&value| value >= 0.0));
+    assert!(numbers(&estimates("--monotone")).is_sorted());
+    assert!(estimates("--round").iter().all(|cell| cell.parse::<i64>().is_ok() && cell != "-0"));
+}
+
+#[test]
+fn noise_is_fresh_unless_a_key_is_given() {
+    let place = Place::new();
+    place.with_key().write("in.csv", "n\n1\n2\n3\n");
+    let line = format!("count in.csv {ROWS}");
+    let estimates = |line: &str| column(&place.run(line).ok().stdout, "estimate");
+    assert_ne!(estimates(&line), estimates(&line));
+    let keyed = format!("{line} --key-file noise.key");
+    assert_eq!(estimates(&keyed), estimates(&keyed));
+    assert_ne!(estimates(&keyed), ["1", "3", "6"]);
+}
