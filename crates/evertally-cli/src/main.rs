@@ -1,3 +1,64 @@
-//! The `evertally` program.
+//! The `evertally` program: private running totals on the command line. It holds no mathematics.
 
-fn main() {}
+mod commands;
+mod error;
+mod input;
+mod mechanism;
+mod noise_key;
+mod output;
+mod plot;
+mod progress;
+mod time;
+
+use clap::{Parser, Subcommand};
+use error::CliError;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Start here:
+  evertally demo --out visits.csv
+  evertally count visits.csv --time time --every 1h --from 2026-01-05 --steps 1344 \\
+    --key region --keys north,south,east,west,harbour --epsilon 1 --delta 1e-6 --plot visits.svg
+  evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
+
+Exit codes: 0 done, 1 something failed, 2 the command line or the input cannot be used.";
+
+/// Publish running totals of a sensitive stream under differential privacy, with the error of every number
+#[derive(Debug, Parser)]
+#[command(name = "evertally", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Count(Box<commands::count::CountArgs>),
+    Plan(Box<commands::plan::PlanArgs>),
+    Demo(commands::demo::DemoArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => return fail(&CliError::bad(error::one_line(&error))),
+        Err(help) => {
+            // Help and version; a closed pipe is no reason to complain.
+            let _ = help.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    let done = match &cli.command {
+        Command::Count(args) => commands::count::run(args),
+        Command::Plan(args) => commands::plan::run(args),
+        Command::Demo(args) => commands::demo::run(args),
+    };
+    done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
+fn fail(error: &CliError) -> ExitCode {
+    if !matches!(error, CliError::ClosedPipe) {
+        eprintln!("evertally: {error}");
+    }
+    ExitCode::from(error.exit_code())
+}

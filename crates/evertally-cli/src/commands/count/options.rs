@@ -1,0 +1,128 @@
+//! What the user may write after `evertally count`.
+
+use crate::commands::shared::{PrivacyArgs, WorkloadArgs};
+use crate::input::InputFormat;
+use crate::output::OutputFormat;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  Hourly visits by region over eight declared weeks, with a picture:
+    evertally count visits.csv --time time --every 1h --from 2026-01-05 --steps 1344 \\
+      --key region --keys north,south,east,west,harbour --epsilon 1 --delta 1e-6 --plot visits.svg
+
+  Daily spending, at most 100 an event, protecting whole persons who come on at most 4 days, a week apart:
+    evertally count visits.csv --time time --every 1d --from 2026-01-05 --steps 56 --value amount --clamp 0,100 \\
+      --person person --max-steps 4 --min-gap 7 --epsilon 1 --delta 1e-6
+
+  One count a row, 365 declared rows, released as they arrive:
+    tail -f counts.csv | evertally count - --value cases --steps 365 --follow --epsilon 1 --delta 1e-6
+
+What is public: the options, the declared range of time and the declared keys. The first and the last event, which keys
+occur and how many events there are stay private, which is why --from, --steps and --keys must be declared.
+With --follow the order of arrival decides which event is late: the guarantee is for events that arrive in order.";
+
+/// Release private running totals of a file of events
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub(crate) struct CountArgs {
+    /// The events: a .csv, .jsonl or .parquet file, or - for standard input
+    pub(super) file: PathBuf,
+    /// The format of the input where its name does not tell
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) input_format: Option<InputFormat>,
+
+    /// The column that holds each event's time; without it, each row is one step
+    #[arg(long, value_name = "COLUMN", requires_all = ["every", "from"], help_heading = "Steps")]
+    pub(super) time: Option<String>,
+    /// The length of a step: a whole number of s, m, h, d or w, such as 1h
+    #[arg(long, value_name = "LENGTH", requires = "time", help_heading = "Steps")]
+    pub(super) every: Option<String>,
+    /// The start of the first step
+    #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
+    pub(super) from: Option<String>,
+    /// The number of steps
+    #[arg(long, value_name = "N", help_heading = "Steps")]
+    pub(super) steps: Option<u64>,
+    /// The end of the last step, instead of --steps
+    #[arg(long, value_name = "TIME", requires = "time", conflicts_with = "steps", help_heading = "Steps")]
+    pub(super) to: Option<String>,
+    /// What to do with an event outside the declared range of time
+    #[arg(long, value_name = "ACTION", default_value = "error", help_heading = "Steps")]
+    pub(super) outside: Outside,
+    /// Release each step as soon as it is closed, and wait at the end of a file for more
+    #[arg(long, help_heading = "Steps")]
+    pub(super) follow: bool,
+
+    /// The column to sum; with --time it needs --clamp, without --time each row is one step's count
+    #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
+    pub(super) value: Option<String>,
+    /// Bring every value into this range before it is counted
+    #[arg(
+        long,
+        value_name = "LO,HI",
+        requires = "value",
+        allow_hyphen_values = true,
+        help_heading = "What counts"
+    )]
+    pub(super) clamp: Option<String>,
+    /// The column to count by
+    #[arg(long, value_name = "COLUMN", requires_all = ["keys", "time"], help_heading = "What counts")]
+    pub(super) key: Option<String>,
+    /// The declared keys, separated by commas, or a file with one a line; any other key counts as `other`
+    #[arg(long, value_name = "A,B,C|FILE", requires = "key", help_heading = "What counts")]
+    pub(super) keys: Option<String>,
+    /// The column that says whose event it is: protects whole persons instead of single events
+    #[arg(long, value_name = "COLUMN", requires_all = ["time", "max_steps"], help_heading = "What counts")]
+    pub(super) person: Option<String>,
+    /// The most steps that one person may count in
+    #[arg(long, value_name = "K", help_heading = "What counts")]
+    pub(super) max_steps: Option<u64>,
+    /// The fewest steps between two in which one person counts [default: 1]
+    #[arg(long, value_name = "B", help_heading = "What counts")]
+    pub(super) min_gap: Option<u64>,
+    /// The column that identifies an event: copies are dropped, at 16 bytes of memory for each distinct one
+    #[arg(long, value_name = "COLUMN", requires = "time", help_heading = "What counts")]
+    pub(super) id: Option<String>,
+
+    #[command(flatten)]
+    pub(super) privacy: PrivacyArgs,
+    /// A file with a noise key of 64 hexadecimal digits that only its owner may read; fresh randomness where absent
+    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
+    pub(super) key_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) workload: WorkloadArgs,
+    /// Round estimates to whole numbers
+    #[arg(long, help_heading = "What is released")]
+    pub(super) round: bool,
+    /// Raise negative estimates to zero; this biases small totals upwards
+    #[arg(long, help_heading = "What is released")]
+    pub(super) non_negative: bool,
+    /// Never let a running total fall; this biases totals upwards
+    #[arg(long, help_heading = "What is released")]
+    pub(super) monotone: bool,
+
+    /// The file to write, which appears only once it is whole; standard output where absent
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    /// The format of the output [default: by the name of --output, else csv]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    pub(super) format: Option<OutputFormat>,
+    /// Draw the totals with their 95 % bands into an .svg or .png file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) plot: Option<PathBuf>,
+    /// Also draw the true totals: the picture is then NOT PRIVATE and must not be published
+    #[arg(long, requires = "plot", help_heading = "Output")]
+    pub(super) plot_truth_not_private: bool,
+}
+
+/// What happens to an event outside the declared range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Outside {
+    /// Stop with an error that names the line
+    Error,
+    /// Leave the event out
+    Drop,
+}

@@ -1,0 +1,188 @@
+//! From closed steps to estimates: released, written, and kept for the picture.
+
+use super::task::{Steps, Task};
+use super::truth::TruthNotPrivate;
+use crate::error::Result;
+use crate::mechanism::{Prepared, Running, WorkloadChoice};
+use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
+use crate::plot::{EstimateChart, Point, Thinned};
+use crate::time;
+use evertally_stream::{ClosedStep, KeySet};
+use std::path::Path;
+
+pub(super) struct Releaser<'a> {
+    task: &'a Task,
+    running: Running,
+    mechanism: String,
+    writer: Box<dyn ReleaseWriter>,
+    curves: Vec<Thinned<Point>>,
+    truth: Option<TruthNotPrivate>,
+}
+
+impl<'a> Releaser<'a> {
+    /// Starts the counter and the output with its header.
+    pub(super) fn start(
+        task: &'a Task,
+        horizon: u64,
+        prepared: Prepared,
+        key: Option<[u8; 32]>,
+        format: OutputFormat,
+        destination: Destination,
+        truth_not_private: bool,
+    ) -> Result<Self> {
+        let mut header = Header::new();
+        prepared.describe(&mut header);
+        describe(task, horizon, &mut header);
+        let shape = Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() };
+        let mechanism = prepared.mechanism_name();
+        // The counter is made before the output is touched, so that without randomness nothing is written.
+        let running = prepared.start(key)?;
+        let writer = output::start(format, destination, &header, shape)?;
+        let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
+        let truth = truth_not_private.then(|| TruthNotPrivate::new(task.workload, width));
+        Ok(Self { task, running, mechanism, writer, curves: vec![Thinned::default(); width], truth })
+    }
+
+    pub(super) fn release_one(&mut self, closed: &ClosedStep) -> Result<()> {
+        let estimates = self.running.step(&closed.totals)?;
+        let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
+        let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
+        let names = self.task.keys.as_ref().map(KeySet::names);
+        for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
+            self.writer.write(&ReleasedRow {
+                step: closed.step,
+                start,
+                key: names.and_then(|names| names.get(index)).map(String::as_str),
+                // Adding zero turns a rounded -0 into 0.
+                estimate: estimate.value + 0.0,
+                standard_error: estimate.standard_error,
+                lower: estimate.lower + 0.0,
+                upper: estimate.upper + 0.0,
+            })?;
+            curve.push(Point {
+                x: start.map_or(closed.step as f64, |start| start as f64),
+                estimate: estimate.value,
+                lower: estimate.lower,
+                upper: estimate.upper,
+                truth_not_private: truths.and_then(|truths| truths.get(index)).copied(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn release_all(&mut self, closed: impl Iterator<Item = ClosedStep>) -> Result<()> {
+        for step in closed {
+            self.release_one(&step)?;
+        }
+        Ok(())
+    }
+
+    /// Releases steps that were just closed and shows them at once.
+    pub(super) fn release_and_flush(&mut self, closed: impl Iterator<Item = ClosedStep>) -> Result<()> {
+        let mut any = false;
+        for step in closed {
+            self.release_one(&step)?;
+            any = true;
+        }
+        if any { self.flush() } else { Ok(()) }
+    }
+
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.writer.flush()
+    }
+
+    /// Completes the output and hands over what there is to draw.
+    pub(super) fn finish(self) -> Result<EstimateChart> {
+        self.writer.finish()?;
+        let task = self.task;
+        let names = task.keys.as_ref().map(KeySet::names);
+        let panel = |(index, curve): (usize, &Thinned<Point>)| {
+            (names.and_then(|names| names.get(index)).cloned(), curve.points())
+        };
+        Ok(EstimateChart {
+            title: title(task),
+            subtitle: subtitle(task, &self.mechanism),
+            timed: task.buckets().is_some(),
+            panels: self.curves.iter().enumerate().map(panel).collect(),
+        })
+    }
+}
+
+/// Everything that the command line knows about the releases.
+fn describe(task: &Task, horizon: u64, header: &mut Header) {
+    let privacy = &task.privacy;
+    header.record("epsilon", privacy.epsilon);
+    header.record("delta", privacy.delta);
+    header.record("calibration", privacy.calibration.clone());
+    header.record("workload", workload_words(task.workload));
+    header.record("neighbours", privacy.neighbours.clone());
+    let participation = match (privacy.participation, &task.person) {
+        (None, _) => "one step".to_owned(),
+        (Some((steps, gap)), Some(_)) => {
+            format!("one person in at most {steps} steps at least {gap} apart, enforced")
+        }
+        (Some((steps, gap)), None) => {
+            format!("at most {steps} steps at least {gap} apart, declared and not enforced")
+        }
+    };
+    header.record("participation", participation);
+    let contribution = match task.clamp {
+        Some(clamp) => format!("{},{}", clamp.lo(), clamp.hi()),
+        None => "1".to_owned(),
+    };
+    header.record("contribution", contribution);
+    header.record("horizon", horizon);
+    match &task.steps {
+        Steps::Buckets(buckets) => {
+            header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());
+            header.record("every", buckets.every().to_string());
+        }
+        Steps::Rows(Some(_)) => header.record("steps", "one row each, their number declared"),
+        Steps::Rows(None) => header.record("steps", "one row each, their number taken as public"),
+    }
+    if let (Some(column), Some(keys)) = (&task.key, &task.keys) {
+        header.record("key_column", column.clone());
+        header.record("keys", keys.names().to_vec());
+    }
+    header.record("post_processing", post_processing_words(task));
+    header.record("interval", "95 %");
+}
+
+fn workload_words(workload: WorkloadChoice) -> String {
+    match workload {
+        WorkloadChoice::PrefixSum => "prefix-sum".to_owned(),
+        WorkloadChoice::SlidingWindow(steps) => format!("sliding-window:{steps}"),
+        WorkloadChoice::Decay(factor) => format!("decay:{factor}"),
+    }
+}
+
+fn post_processing_words(task: &Task) -> String {
+    let choice = task.post_processing;
+    let chosen =
+        [("round", choice.round), ("non-negative", choice.non_negative), ("monotone", choice.monotone)];
+    let names: Vec<_> = chosen.into_iter().filter(|&(_, on)| on).map(|(name, _)| name).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(",") }
+}
+
+fn title(task: &Task) -> String {
+    let what = match task.workload {
+        WorkloadChoice::PrefixSum => "Private running total",
+        WorkloadChoice::SlidingWindow(_) => "Private sliding-window total",
+        WorkloadChoice::Decay(_) => "Private decayed total",
+    };
+    let of = match (&task.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
+        (Some(value), Some(source)) => format!(" of {value} in {source}"),
+        (None, Some(source)) => format!(" of {source}"),
+        (_, None) => String::new(),
+    };
+    let by = task.key.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
+    format!("{what}{of}{by}")
+}
+
+fn subtitle(task: &Task, mechanism: &str) -> String {
+    let privacy = &task.privacy;
+    let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
+    let unit = if task.person.is_some() { "person" } else { "event" };
+    let (epsilon, delta) = (privacy.epsilon, privacy.delta);
+    format!("ε = {epsilon}, δ = {delta:e} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
+}

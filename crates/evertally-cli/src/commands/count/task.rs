@@ -1,0 +1,209 @@
+//! What the options mean: checked, parsed, and with nothing left to decide.
+
+use super::options::{CountArgs, Outside};
+use crate::commands::shared::participation;
+use crate::error::{CliError, Result, shown};
+use crate::mechanism::{PostProcessing, Privacy, Request, WorkloadChoice};
+use crate::time;
+use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet};
+use std::path::Path;
+
+/// What a step is.
+pub(super) enum Steps {
+    /// A bucket of time.
+    Buckets(Buckets),
+    /// A row; the number of rows is declared, or public.
+    Rows(Option<u64>),
+}
+
+pub(super) struct Task {
+    pub(super) source: String,
+    pub(super) steps: Steps,
+    pub(super) time: Option<String>,
+    pub(super) value: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) person: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) clamp: Option<Clamp>,
+    pub(super) keys: Option<KeySet>,
+    pub(super) outside: Outside,
+    pub(super) privacy: Privacy,
+    pub(super) workload: WorkloadChoice,
+    pub(super) post_processing: PostProcessing,
+    pub(super) memory_limit: Option<u64>,
+    mechanism: Option<String>,
+}
+
+impl Task {
+    pub(super) fn from_args(args: &CountArgs) -> Result<Self> {
+        let steps = steps_of(args)?;
+        let timed = matches!(steps, Steps::Buckets(_));
+        let clamp = args.clamp.as_deref().map(parse_clamp).transpose()?;
+        if timed && args.value.is_some() && clamp.is_none() {
+            return Err(CliError::bad(
+                "--value with --time needs --clamp LO,HI: one event's value must be bounded",
+            ));
+        }
+        let participation = participation(args.max_steps, args.min_gap)?;
+        if timed && participation.is_some() && args.person.is_none() {
+            return Err(CliError::bad(
+                "--max-steps needs --person COLUMN: without it nobody's steps can be bounded",
+            ));
+        }
+        let workload = args.workload.workload();
+        if args.monotone && workload != WorkloadChoice::PrefixSum {
+            return Err(CliError::bad(
+                "--monotone needs a total that only grows, and a window or decay can fall",
+            ));
+        }
+        if args.monotone && clamp.is_some_and(|clamp| clamp.lo() < 0.0) {
+            return Err(CliError::bad(
+                "--monotone needs a total that only grows: --clamp must not reach below zero",
+            ));
+        }
+        Ok(Self {
+            source: crate::error::name_of(&args.file),
+            steps,
+            time: args.time.clone(),
+            value: args.value.clone(),
+            key: args.key.clone(),
+            person: args.person.clone(),
+            id: args.id.clone(),
+            clamp,
+            keys: args.keys.as_deref().map(declared_keys).transpose()?,
+            outside: args.outside,
+            privacy: args.privacy.privacy(participation),
+            workload,
+            post_processing: PostProcessing {
+                round: args.round,
+                non_negative: args.non_negative,
+                monotone: args.monotone,
+            },
+            memory_limit: args.workload.memory_limit,
+            mechanism: args.workload.mechanism.clone(),
+        })
+    }
+
+    /// The number of steps, where it was declared.
+    pub(super) fn horizon(&self) -> Option<u64> {
+        match &self.steps {
+            Steps::Buckets(buckets) => Some(buckets.steps()),
+            Steps::Rows(declared) => *declared,
+        }
+    }
+
+    pub(super) fn buckets(&self) -> Option<&Buckets> {
+        match &self.steps {
+            Steps::Buckets(buckets) => Some(buckets),
+            Steps::Rows(_) => None,
+        }
+    }
+
+    pub(super) fn request(&self, horizon: u64) -> Request {
+        Request {
+            horizon,
+            workload: self.workload,
+            privacy: self.privacy.clone(),
+            mechanism: self.mechanism.clone(),
+            contribution: self.clamp.map(|clamp| (clamp.lo(), clamp.hi())),
+            keys: self.keys.as_ref().map(|keys| keys.names().to_vec()).unwrap_or_default(),
+            memory_limit: self.memory_limit,
+            post_processing: self.post_processing,
+        }
+    }
+
+    /// The columns to read. Their order is known to [`super::feed`] alone.
+    pub(super) fn columns(&self) -> Vec<String> {
+        [&self.time, &self.value, &self.key, &self.person, &self.id].into_iter().flatten().cloned().collect()
+    }
+
+    /// The rules under which an event counts.
+    pub(super) fn admission(&self) -> Result<Admission> {
+        let mut rules = Admission::new();
+        if let Some(keys) = &self.keys {
+            rules = rules.keys(keys.clone());
+        }
+        if let Some(clamp) = self.clamp {
+            rules = rules.clamp(clamp);
+        }
+        if let (Some(_), Some((max_steps, min_gap))) = (&self.person, self.privacy.participation) {
+            rules = rules.bound(ContributionBound::new(max_steps, min_gap)?);
+        }
+        if self.id.is_some() {
+            rules = rules.drop_duplicates();
+        }
+        Ok(rules)
+    }
+}
+
+fn steps_of(args: &CountArgs) -> Result<Steps> {
+    if args.steps == Some(0) {
+        return Err(CliError::bad("--steps: expected at least 1, got 0"));
+    }
+    let (Some(_), Some(every), Some(from)) = (&args.time, &args.every, &args.from) else {
+        if args.value.is_none() {
+            return Err(CliError::bad(
+                "expected --time COLUMN (rows are events) or --value COLUMN (rows are steps)",
+            ));
+        }
+        if args.follow && args.steps.is_none() {
+            return Err(CliError::bad(
+                "--follow needs --steps N: the noise depends on how many steps there will be",
+            ));
+        }
+        return Ok(Steps::Rows(args.steps));
+    };
+    let every: BucketLength =
+        every.parse().map_err(|error: evertally_stream::Error| CliError::bad(format!("--every: {error}")))?;
+    let from = option_time("--from", from)?;
+    let steps = match (args.steps, &args.to) {
+        (Some(steps), _) => steps,
+        (None, Some(to)) => steps_until(from, option_time("--to", to)?, every)?,
+        (None, None) => {
+            return Err(CliError::bad("--time needs --steps N or --to TIME: the range must be declared"));
+        }
+    };
+    let buckets = Buckets::new(from, every, steps)?;
+    if time::format(buckets.start_of(steps)).is_none() {
+        return Err(CliError::bad("--steps: expected a range that ends before the year 10000"));
+    }
+    Ok(Steps::Buckets(buckets))
+}
+
+fn option_time(option: &str, text: &str) -> Result<i64> {
+    time::parse(text)
+        .ok_or_else(|| CliError::bad(format!("{option}: expected {}, got {}", time::EXPECTED, shown(text))))
+}
+
+fn steps_until(from: i64, to: i64, every: BucketLength) -> Result<u64> {
+    let length = i128::from(to) - i128::from(from);
+    if length <= 0 {
+        return Err(CliError::bad("--to: expected a time after --from"));
+    }
+    if length % i128::from(every.micros()) != 0 {
+        return Err(CliError::bad(format!("--to: expected a whole number of steps of {every} after --from")));
+    }
+    u64::try_from(length / i128::from(every.micros()))
+        .map_err(|_| CliError::bad("--to: the range is too long"))
+}
+
+fn parse_clamp(text: &str) -> Result<Clamp> {
+    let number = |part: &str| part.trim().parse::<f64>().ok();
+    let ends = text.split_once(',').and_then(|(lo, hi)| Some((number(lo)?, number(hi)?)));
+    let (lo, hi) = ends.ok_or_else(|| {
+        CliError::bad(format!("--clamp: expected two numbers LO,HI such as 0,100, got {}", shown(text)))
+    })?;
+    Clamp::new(lo, hi).map_err(|error| CliError::bad(format!("--clamp: {error}")))
+}
+
+/// Keys from the command line, or from a file of that name with one key a line.
+fn declared_keys(text: &str) -> Result<KeySet> {
+    let path = Path::new(text);
+    let declared: Vec<String> = if !text.contains(',') && path.is_file() {
+        let lines = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
+        lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    } else {
+        text.split(',').map(|key| key.trim().to_owned()).collect()
+    };
+    KeySet::new(declared).map_err(|error| CliError::bad(format!("--keys: {error}")))
+}

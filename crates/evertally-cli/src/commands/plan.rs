@@ -1,0 +1,302 @@
+//! `evertally plan`: every mechanism side by side, before any data is touched.
+
+use super::shared::{PrivacyArgs, WorkloadArgs, participation};
+use crate::error::{CliError, Result};
+use crate::mechanism::{self, Comparison, Entry, PostProcessing, Report, Request};
+use crate::output::{Destination, write_whole_file};
+use crate::plot::{PlotFormat, Profile, ProfileChart, render};
+use clap::Args;
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  What error will eight weeks of hourly totals have?
+    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
+
+  The same for persons who may come on four days, and as a picture:
+    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 --max-steps 4 --min-gap 24 --plot errors.svg
+
+How to read it: rmse is the typical error of a released total over all steps, worst step the largest standard error. The
+ratio compares the mean squared error with the least that any mechanism of this kind can have. One event counts as one.";
+
+/// Compare the mechanisms for a horizon and a budget, and say which one would be taken
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub(crate) struct PlanArgs {
+    /// The number of steps
+    #[arg(long, value_name = "N")]
+    horizon: u64,
+    #[command(flatten)]
+    privacy: PrivacyArgs,
+    /// The most steps that one person may count in
+    #[arg(long, value_name = "K", help_heading = "Privacy")]
+    max_steps: Option<u64>,
+    /// The fewest steps between two in which one person counts [default: 1]
+    #[arg(long, value_name = "B", help_heading = "Privacy")]
+    min_gap: Option<u64>,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    /// Print the comparison as one JSON object
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// Draw the standard error of every step into an .svg or .png file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    plot: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &PlanArgs) -> Result<()> {
+    let plot =
+        args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
+    let request = Request {
+        horizon: args.horizon,
+        workload: args.workload.workload(),
+        privacy: args.privacy.privacy(participation(args.max_steps, args.min_gap)?),
+        mechanism: args.workload.mechanism.clone(),
+        contribution: None,
+        keys: Vec::new(),
+        memory_limit: args.workload.memory_limit,
+        post_processing: PostProcessing::default(),
+    };
+    let comparison = mechanism::compare(&request, plot.is_some())?;
+    let text = if args.json { json(&request, &comparison)? } else { table(&request, &comparison) };
+    let mut out = Destination::open(None)?;
+    out.write_all(text.as_bytes()).map_err(|error| CliError::writing("standard output", &error))?;
+    out.commit()?;
+    if let Some((path, format)) = plot {
+        write_whole_file(path, &render(&chart(&request, &comparison), format)?)?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct PlanJson<'a> {
+    horizon: u64,
+    epsilon: f64,
+    delta: f64,
+    noise_multiplier: f64,
+    optimal: Option<OptimalJson>,
+    mechanisms: Vec<MechanismJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct OptimalJson {
+    lower: f64,
+    upper: f64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MechanismJson<'a> {
+    Report { name: &'a str, sensitivity: f64, mean_error: f64, max_error: f64, rmse: f64, state_bytes: u64 },
+    Skipped { name: &'a str, skipped: &'a str },
+}
+
+/// The comparison in the shape that other programs rely on: no field more, no field less.
+fn json(request: &Request, comparison: &Comparison) -> Result<String> {
+    let mechanisms = comparison.entries.iter().map(|entry| match entry {
+        Entry::Report(report) => MechanismJson::Report {
+            name: &report.name,
+            sensitivity: report.sensitivity,
+            mean_error: report.mean_error,
+            max_error: report.max_error,
+            rmse: report.rmse,
+            state_bytes: report.state_bytes,
+        },
+        Entry::Skipped { name, reason } => MechanismJson::Skipped { name, skipped: reason },
+    });
+    let whole = PlanJson {
+        horizon: request.horizon,
+        epsilon: request.privacy.epsilon,
+        delta: request.privacy.delta,
+        noise_multiplier: comparison.noise_multiplier,
+        optimal: comparison.optimal.map(|(lower, upper)| OptimalJson { lower, upper }),
+        mechanisms: mechanisms.collect(),
+    };
+    let text = serde_json::to_string(&whole);
+    text.map(|text| text + "\n")
+        .map_err(|error| CliError::Failure(format!("the plan cannot be printed: {error}")))
+}
+
+/// The comparison for people: the most accurate mechanism first, then those that were skipped and why.
+fn table(request: &Request, comparison: &Comparison) -> String {
+    let mut reports: Vec<&Report> = Vec::new();
+    let mut skipped = Vec::new();
+    for entry in &comparison.entries {
+        match entry {
+            Entry::Report(report) => reports.push(report),
+            Entry::Skipped { name, reason } => skipped.push((name, reason)),
+        }
+    }
+    reports.sort_by(|a, b| a.rmse.total_cmp(&b.rmse));
+    let head = ["", "mechanism", "rmse", "worst step", "mse / optimum", "memory", "time a step"];
+    let mut rows = vec![head.map(str::to_owned)];
+    for report in &reports {
+        let chosen = comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.name);
+        rows.push([
+            if chosen { "→" } else { "" }.to_owned(),
+            report.name.clone(),
+            format!("{:.4}", report.rmse),
+            format!("{:.4}", comparison.noise_multiplier * report.max_error.sqrt()),
+            comparison.optimal.map_or_else(
+                || "unknown".to_owned(),
+                |(_, upper)| format!("{:.4}", report.mean_error / upper),
+            ),
+            bytes_in_words(report.state_bytes),
+            report.time_per_step.clone(),
+        ]);
+    }
+    let mut text = summary(request, comparison);
+    text.push_str(&aligned(&rows));
+    if !skipped.is_empty() {
+        text.push_str("\nskipped:\n");
+        let rows: Vec<_> = skipped
+            .iter()
+            .map(|(name, reason)| ["".to_owned(), (*name).clone(), (*reason).clone()])
+            .collect();
+        text.push_str(&aligned(&rows));
+    }
+    if let Some((name, reason)) = &comparison.chosen {
+        text.push_str(&format!("\nEvertally would take {name}: {reason}\n"));
+    }
+    text
+}
+
+fn summary(request: &Request, comparison: &Comparison) -> String {
+    let privacy = &request.privacy;
+    let optimum = match comparison.optimal {
+        Some((lower, upper)) => {
+            format!("best possible mean error factor: between {lower:.7} and {upper:.7}\n")
+        }
+        None => "best possible mean error factor: not certified at this horizon\n".to_owned(),
+    };
+    format!(
+        "{} steps at ε = {}, δ = {:e} ({}, {}): noise multiplier σ = {:.6}\n{optimum}\n",
+        request.horizon,
+        privacy.epsilon,
+        privacy.delta,
+        privacy.calibration,
+        privacy.neighbours,
+        comparison.noise_multiplier
+    )
+}
+
+/// Columns of equal width; names to the left, numbers to the right.
+fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]]) -> String {
+    let widths: [usize; WIDTH] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            let numeric = (2..6).contains(&column) && WIDTH > 3;
+            line.push_str(&if numeric { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") });
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn bytes_in_words(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut amount = bytes as f64;
+    let mut unit = 0;
+    while amount >= 1024.0 && unit + 1 < UNITS.len() {
+        amount /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{amount:.1} {}", UNITS[unit]) }
+}
+
+fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
+    let privacy = &request.privacy;
+    let profiles = comparison.entries.iter().filter_map(|entry| match entry {
+        Entry::Report(report) => Some(Profile {
+            name: report.name.clone(),
+            errors: report.profile.clone(),
+            chosen: comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.name),
+        }),
+        Entry::Skipped { .. } => None,
+    });
+    let (epsilon, delta) = (privacy.epsilon, privacy.delta);
+    ProfileChart {
+        title: "Standard error of each released total".to_owned(),
+        subtitle: format!(
+            "{} steps · ε = {epsilon}, δ = {delta:e} · {}",
+            request.horizon, privacy.neighbours
+        ),
+        profiles: profiles.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanism::{Privacy, WorkloadChoice};
+
+    fn example() -> (Request, Comparison) {
+        let privacy = Privacy {
+            epsilon: 1.0,
+            delta: 1e-6,
+            calibration: "exact".to_owned(),
+            neighbours: "add-remove".to_owned(),
+            participation: None,
+        };
+        let request = Request {
+            horizon: 4,
+            workload: WorkloadChoice::PrefixSum,
+            privacy,
+            mechanism: None,
+            contribution: None,
+            keys: Vec::new(),
+            memory_limit: None,
+            post_processing: PostProcessing::default(),
+        };
+        let report = Report {
+            name: "square-root".to_owned(),
+            sensitivity: 1.25,
+            mean_error: 1.5,
+            max_error: 2.0,
+            rmse: 5.0,
+            state_bytes: 2048,
+            time_per_step: "0.1 µs".to_owned(),
+            profile: vec![(0, 4.0), (3, 6.0)],
+        };
+        let skipped = Entry::Skipped { name: "optimal".to_owned(), reason: "too large".to_owned() };
+        let comparison = Comparison {
+            noise_multiplier: 4.25,
+            optimal: Some((1.25, 1.25)),
+            entries: vec![Entry::Report(report), skipped],
+            chosen: Some(("square-root".to_owned(), "the most accurate".to_owned())),
+        };
+        (request, comparison)
+    }
+
+    #[test]
+    fn json_has_exactly_the_promised_shape() {
+        let (request, mut comparison) = example();
+        let expected = concat!(
+            r#"{"horizon":4,"epsilon":1.0,"delta":1e-6,"noise_multiplier":4.25,"optimal":{"lower":1.25,"upper":1.25},"#,
+            r#""mechanisms":[{"name":"square-root","sensitivity":1.25,"mean_error":1.5,"max_error":2.0,"rmse":5.0,"#,
+            r#""state_bytes":2048},{"name":"optimal","skipped":"too large"}]}"#,
+            "\n"
+        );
+        assert_eq!(json(&request, &comparison).unwrap(), expected);
+        comparison.optimal = None;
+        assert!(json(&request, &comparison).unwrap().contains(r#""optimal":null"#));
+    }
+
+    #[test]
+    fn the_table_names_the_choice_and_what_was_skipped() {
+        let (request, comparison) = example();
+        let text = table(&request, &comparison);
+        for part in
+            ["→  square-root", "1.2000", "2.0 KiB", "optimal  too large", "would take square-root: the most"]
+        {
+            assert!(text.contains(part), "{part:?} is missing from\n{text}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Options that `count` and `plan` have in common.
+
+use crate::error::{CliError, Result};
+use crate::mechanism::{Privacy, WorkloadChoice};
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Privacy")]
+pub(crate) struct PrivacyArgs {
+    /// The privacy budget ε: smaller is more private and noisier
+    #[arg(long, value_name = "E")]
+    epsilon: f64,
+    /// The chance δ with which the guarantee may fail; 0 asks for pure ε
+    #[arg(long, value_name = "D")]
+    delta: f64,
+    /// How σ follows from (ε, δ): exact is the tightest, paper the published closed form
+    #[arg(long, value_name = "NAME", default_value = "exact", value_parser = ["exact", "zcdp", "paper"])]
+    calibration: String,
+    /// What two streams that must look alike may differ in: one event added or removed, or one replaced
+    #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = ["add-remove", "replace"])]
+    neighbours: String,
+}
+
+impl PrivacyArgs {
+    pub(crate) fn privacy(&self, participation: Option<(u64, u64)>) -> Privacy {
+        Privacy {
+            epsilon: self.epsilon,
+            delta: self.delta,
+            calibration: self.calibration.clone(),
+            neighbours: self.neighbours.clone(),
+            participation,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is released")]
+pub(crate) struct WorkloadArgs {
+    /// Release the sum of the last W steps instead of everything so far
+    #[arg(long, value_name = "W", conflicts_with = "decay")]
+    window: Option<u64>,
+    /// Let each step count λ times what it counted a step ago, 0 < λ < 1
+    #[arg(long, value_name = "LAMBDA")]
+    decay: Option<f64>,
+    /// The mechanism, such as square-root, binary or banded-square-root:64; the most accurate one that fits where absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mechanism: Option<String>,
+    /// The most memory that may be taken, such as 512M or 4G
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) memory_limit: Option<u64>,
+}
+
+impl WorkloadArgs {
+    pub(crate) fn workload(&self) -> WorkloadChoice {
+        match (self.window, self.decay) {
+            (Some(steps), _) => WorkloadChoice::SlidingWindow(steps),
+            (None, Some(factor)) => WorkloadChoice::Decay(factor),
+            (None, None) => WorkloadChoice::PrefixSum,
+        }
+    }
+}
+
+/// A bound on one person's steps: `--max-steps` and `--min-gap` together.
+pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Result<Option<(u64, u64)>> {
+    match (max_steps, min_gap) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(CliError::bad("--min-gap needs --max-steps: a gap alone bounds nothing")),
+        (Some(0), _) => Err(CliError::bad("--max-steps: expected at least 1, got 0")),
+        (_, Some(0)) => Err(CliError::bad("--min-gap: expected at least 1, got 0")),
+        (Some(steps), gap) => Ok(Some((steps, gap.unwrap_or(1)))),
+    }
+}
+
+/// A number of bytes, with K, M, G or T for powers of 1024.
+fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
+    let refuse = || "expected a number of bytes such as 1048576, 512M or 4G".to_owned();
+    let (digits, shift) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 30),
+        Some((at, 'T' | 't')) => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| refuse())?;
+    number.checked_mul(1 << shift).filter(|&bytes| bytes > 0).ok_or_else(refuse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_suffixes() {
+        assert_eq!(parse_bytes("4096"), Ok(4096));
+        assert_eq!(parse_bytes("512M"), Ok(512 << 20));
+        assert_eq!(parse_bytes("4g"), Ok(4 << 30));
+        for text in ["", "M", "0", "-1", "1.5G", "99999999999T", "4 G"] {
+            assert!(parse_bytes(text).is_err(), "{text:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! How the program fails: one clear line, and an exit code that says whose fault it was.
+
+use evertally::ErrorClass;
+use std::io;
+use std::path::Path;
+
+/// Why the program stops.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The command line or the input cannot be used: exit code 2.
+    #[error("{0}")]
+    BadInput(String),
+    /// The machine or the program failed: exit code 1.
+    #[error("{0}")]
+    Failure(String),
+    /// Whoever read the output has closed it: nothing to report.
+    #[error("the output was closed")]
+    ClosedPipe,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, CliError>;
+
+impl CliError {
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::BadInput(message.into())
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::BadInput(_) => 2,
+            Self::Failure(_) => 1,
+            Self::ClosedPipe => 0,
+        }
+    }
+
+    /// An input that cannot be opened or read. What is missing was named by the user, so it is bad input; the rest is not.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+        let message = format!("{} cannot be read: {}", name_of(path), plain(error));
+        match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::UnexpectedEof => Self::BadInput(message),
+            _ => Self::Failure(message),
+        }
+    }
+
+    /// An output that cannot be written.
+    pub(crate) fn writing(target: &str, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Failure(format!("{target} cannot be written: {}", plain(error))),
+        }
+    }
+
+    fn classed(class: ErrorClass, message: String) -> Self {
+        match class {
+            ErrorClass::BadParameter | ErrorClass::Unsupported | ErrorClass::HorizonSpent => {
+                Self::BadInput(message)
+            }
+            _ => Self::Failure(message),
+        }
+    }
+}
+
+impl From<evertally::Error> for CliError {
+    fn from(error: evertally::Error) -> Self {
+        Self::classed(error.class(), error.to_string())
+    }
+}
+
+impl From<evertally_stream::Error> for CliError {
+    fn from(error: evertally_stream::Error) -> Self {
+        Self::classed(error.class(), error.to_string())
+    }
+}
+
+/// The name of an input as the user knows it.
+pub(crate) fn name_of(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// The system's words without Rust's "(os error 2)".
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_lowercase(),
+        None => text,
+    }
+}
+
+/// The command line's own complaint on one line: its first paragraph, without usage and tips.
+pub(crate) fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let line = paragraph.collect::<Vec<_>>().join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+/// A cell as an error may show it: quoted, without control characters, and never long.
+pub(crate) fn shown(cell: &str) -> String {
+    const LONGEST: usize = 60;
+    if cell.chars().count() <= LONGEST {
+        return format!("{cell:?}");
+    }
+    let start: String = cell.chars().take(LONGEST).collect();
+    format!("{:?}…", start)
+}

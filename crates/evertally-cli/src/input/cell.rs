@@ -1,0 +1,132 @@
+//! One cell, and what it may be taken as.
+
+use crate::time;
+use std::borrow::Cow;
+
+/// A cell as its format gave it. No `Debug`: cells are private.
+#[derive(Clone, Default)]
+pub(crate) enum Cell {
+    /// Absent, null or empty.
+    #[default]
+    Missing,
+    Text(String),
+    Integer(i64),
+    Decimal(f64),
+    /// Microseconds since 1970, from a format that has times of its own.
+    Time(i64),
+}
+
+/// What a value may look like, for messages.
+pub(crate) const EXPECTED_VALUE: &str = "a whole number from -2^63 to 2^63-1 or a finite decimal";
+
+impl Cell {
+    /// Takes a text, using the memory that the cell already holds. An empty text is a missing cell.
+    pub(crate) fn set_text(&mut self, text: &str) {
+        if text.is_empty() {
+            *self = Self::Missing;
+        } else if let Self::Text(held) = self {
+            held.clear();
+            held.push_str(text);
+        } else {
+            *self = Self::Text(text.to_owned());
+        }
+    }
+
+    /// The cell as a name (a key, a person, an id), if there is one.
+    pub(crate) fn as_name(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Missing => None,
+            Self::Text(text) => Some(Cow::Borrowed(text)),
+            Self::Integer(number) => Some(Cow::Owned(number.to_string())),
+            Self::Decimal(number) => Some(Cow::Owned(number.to_string())),
+            Self::Time(micros) => {
+                Some(Cow::Owned(time::format(*micros).unwrap_or_else(|| micros.to_string())))
+            }
+        }
+    }
+
+    /// The cell as a name that is held in the cell itself.
+    pub(crate) fn make_name(&mut self) -> Option<&str> {
+        if !matches!(self, Self::Text(_) | Self::Missing) {
+            *self = self.as_name().map_or(Self::Missing, |name| Self::Text(name.into_owned()));
+        }
+        match self {
+            Self::Text(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The cell as a time in microseconds. A whole number is Unix seconds.
+    pub(crate) fn as_time(&self) -> Option<i64> {
+        match self {
+            Self::Text(text) => time::parse(text),
+            Self::Integer(seconds) => time::from_unix_seconds(*seconds),
+            Self::Time(micros) => Some(*micros),
+            Self::Missing | Self::Decimal(_) => None,
+        }
+    }
+
+    /// The cell as a value: a whole number that fits 64 bits, or a finite decimal.
+    pub(crate) fn as_value(&self) -> Option<f64> {
+        match self {
+            Self::Text(text) => parse_value(text.trim()),
+            Self::Integer(number) => Some(whole(*number)),
+            Self::Decimal(number) => Some(*number).filter(|number| number.is_finite()),
+            Self::Missing | Self::Time(_) => None,
+        }
+    }
+}
+
+/// A number as it stands in a text file.
+pub(crate) fn parse_value(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok().map(whole);
+    }
+    // Words such as "inf" and "nan" parse as floating-point numbers, and are refused here with everything infinite.
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// The nearest double, except that a number above 2^53 never becomes 2^53: it must be seen to be too large.
+fn whole(number: i64) -> f64 {
+    const LARGEST_EXACT: u64 = 1 << 53;
+    let nearest = number as f64;
+    if number.unsigned_abs() > LARGEST_EXACT && nearest.abs() == LARGEST_EXACT as f64 {
+        return (LARGEST_EXACT + 2) as f64 * nearest.signum();
+    }
+    nearest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_whole_numbers_or_finite_decimals() {
+        let taken = [("0", 0.0), ("-17", -17.0), ("+3", 3.0), ("2.5", 2.5), ("1e3", 1000.0), (".5", 0.5)];
+        for (text, value) in taken {
+            assert_eq!(parse_value(text), Some(value), "{text}");
+        }
+        assert_eq!(parse_value("9223372036854775807"), Some(9_223_372_036_854_775_807.0));
+        let refused = [
+            "",
+            "-",
+            "9223372036854775808",
+            "-9223372036854775809",
+            "nan",
+            "inf",
+            "-infinity",
+            "1e999",
+            "0x10",
+        ];
+        for text in refused.into_iter().chain(["1,5", "1_000", "five", "1 2"]) {
+            assert_eq!(parse_value(text), None, "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn just_above_the_largest_exact_number_stays_above_it() {
+        assert!(parse_value("9007199254740993").is_some_and(|value| value > 9_007_199_254_740_992.0));
+        assert_eq!(parse_value("9007199254740992"), Some(9_007_199_254_740_992.0));
+    }
+}

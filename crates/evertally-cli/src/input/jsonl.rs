@@ -1,0 +1,126 @@
+//! JSON lines: one object a line.
+
+use super::{Cell, Row, RowReader, Source};
+use crate::error::{CliError, Result};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{BufRead, BufReader};
+
+pub(crate) struct JsonLinesReader {
+    source: BufReader<Source>,
+    columns: Vec<String>,
+    line: u64,
+    text: String,
+    any_rows: bool,
+}
+
+impl JsonLinesReader {
+    pub(crate) fn new(source: Source, columns: &[String]) -> Self {
+        let source = BufReader::with_capacity(1 << 16, source);
+        Self { source, columns: columns.to_vec(), line: 0, text: String::new(), any_rows: false }
+    }
+
+    fn name(&self) -> &str {
+        &self.source.get_ref().name
+    }
+}
+
+impl RowReader for JsonLinesReader {
+    fn read(&mut self, row: &mut Row) -> Result<bool> {
+        loop {
+            self.text.clear();
+            self.line += 1;
+            let count = self.source.read_line(&mut self.text).map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => {
+                    CliError::bad(format!("{}, line {}: expected text in UTF-8", self.name(), self.line))
+                }
+                _ => CliError::reading(std::path::Path::new(self.name()), &error),
+            })?;
+            if count == 0 && !self.any_rows {
+                return Err(CliError::bad(format!(
+                    "{} is empty: expected one JSON object a line",
+                    self.name()
+                )));
+            }
+            if count == 0 {
+                return Ok(false);
+            }
+            if !self.text.trim().is_empty() {
+                break;
+            }
+        }
+        self.any_rows = true;
+        row.line = self.line;
+        row.cells.fill(Cell::Missing);
+        let mut parser = serde_json::Deserializer::from_str(&self.text);
+        let picked = Pick { columns: &self.columns, cells: &mut row.cells }.deserialize(&mut parser);
+        picked.and_then(|()| parser.end()).map_err(|error| {
+            // The parser knows the column of the text, not of the table; its message never repeats the data.
+            let (name, line) = (self.name(), self.line);
+            CliError::bad(format!(
+                "{name}, line {line}: expected a JSON object, stopped at character {}",
+                error.column()
+            ))
+        })?;
+        Ok(true)
+    }
+
+    fn fraction_read(&self) -> Option<f64> {
+        self.source.get_ref().fraction_read()
+    }
+}
+
+/// Takes the wanted members out of an object and skips the rest without building it.
+struct Pick<'a> {
+    columns: &'a [String],
+    cells: &'a mut [Cell],
+}
+
+impl<'de> DeserializeSeed<'de> for Pick<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Pick<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<(), A::Error> {
+        while let Some(name) = members.next_key::<Cow<'_, str>>()? {
+            // The same column may be asked for twice, as the key and as the person for example.
+            if !self.columns.iter().any(|column| *column == name) {
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let cell = cell_of(members.next_value::<&RawValue>()?.get());
+            for (column, target) in self.columns.iter().zip(&mut *self.cells) {
+                if *column == name {
+                    *target = cell.clone();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A member's cell, from its text: numbers keep every digit, so that one outside 64 bits is still seen to be one.
+fn cell_of(raw: &str) -> Cell {
+    match raw.as_bytes().first() {
+        Some(b'n') => Cell::Missing,
+        Some(b'"') => {
+            let mut cell = Cell::Missing;
+            cell.set_text(serde_json::from_str::<Cow<'_, str>>(raw).unwrap_or_default().trim());
+            cell
+        }
+        // Numbers, booleans, arrays and objects: the text is what a message would show if it does not fit.
+        _ => raw.parse().map_or_else(|_| Cell::Text(raw.to_owned()), Cell::Integer),
+    }
+}

@@ -1,0 +1,164 @@
+//! Readers: rows of named columns from CSV, JSON lines or Parquet, from a file or standard input.
+//!
+//! A reader yields only the columns it was asked for, one row at a time, into a buffer that is used again. It knows
+//! nothing of what the columns mean.
+
+mod cell;
+mod csv;
+mod jsonl;
+mod parquet;
+mod tail;
+
+pub(crate) use cell::{Cell, EXPECTED_VALUE};
+
+use crate::error::{CliError, Result, name_of, shown};
+use clap::ValueEnum;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The formats that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// Comma-separated values with a header line
+    Csv,
+    /// One JSON object a line
+    Jsonl,
+    /// Apache Parquet
+    Parquet,
+}
+
+impl InputFormat {
+    /// The format that a file's extension names; standard input is CSV unless told otherwise.
+    fn of(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Csv);
+        }
+        match path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {
+            Some("csv") => Ok(Self::Csv),
+            Some("jsonl" | "ndjson" | "json") => Ok(Self::Jsonl),
+            Some("parquet" | "pq") => Ok(Self::Parquet),
+            _ => Err(CliError::bad(format!(
+                "the format of {} cannot be told from its name: expected .csv, .jsonl or .parquet, or --input-format",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// One row: the requested columns in the order in which they were requested.
+pub(crate) struct Row {
+    /// The line, or the number of the row where a format has no lines; both from 1.
+    pub(crate) line: u64,
+    pub(crate) cells: Vec<Cell>,
+}
+
+impl Row {
+    pub(crate) fn for_columns(columns: &[String]) -> Self {
+        Self { line: 0, cells: vec![Cell::default(); columns.len()] }
+    }
+}
+
+/// A source of rows.
+pub(crate) trait RowReader {
+    /// Fills the row, or answers `false` at the end of the input.
+    fn read(&mut self, row: &mut Row) -> Result<bool>;
+
+    /// How much of the input has been read, from 0 to 1, where that is known.
+    fn fraction_read(&self) -> Option<f64>;
+
+    /// What a row's number counts: a "line" or a "row".
+    fn unit(&self) -> &'static str {
+        "line"
+    }
+}
+
+/// Opens an input. With `follow`, the end of a file is waited at: rows that are appended later are read too.
+pub(crate) fn open(
+    path: &Path,
+    format: Option<InputFormat>,
+    columns: &[String],
+    follow: bool,
+) -> Result<Box<dyn RowReader>> {
+    let format = format.map_or_else(|| InputFormat::of(path), Ok)?;
+    if format == InputFormat::Parquet {
+        if follow {
+            return Err(CliError::bad(
+                "a Parquet file cannot be followed: it is whole only once its end is written",
+            ));
+        }
+        return Ok(Box::new(parquet::ParquetReader::open(path, columns)?));
+    }
+    let source = Source::open(path, follow)?;
+    Ok(match format {
+        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns)),
+        _ => Box::new(csv::CsvReader::open(source, columns)?),
+    })
+}
+
+/// The bytes of an input, with its name for messages and a count of what has been read for the progress bar.
+pub(crate) struct Source {
+    name: String,
+    bytes: Box<dyn Read>,
+    read: Arc<AtomicU64>,
+    length: Option<u64>,
+}
+
+impl Source {
+    fn open(path: &Path, follow: bool) -> Result<Self> {
+        let name = name_of(path);
+        let read = Arc::new(AtomicU64::new(0));
+        if path.as_os_str() == "-" {
+            return Ok(Self { name, bytes: Box::new(std::io::stdin()), read, length: None });
+        }
+        let file = open_file(path)?;
+        let length = file.metadata().ok().filter(|_| !follow).map(|metadata| metadata.len());
+        let bytes: Box<dyn Read> = if follow { Box::new(tail::Tail::new(file)) } else { Box::new(file) };
+        Ok(Self { name, bytes, read, length })
+    }
+
+    fn fraction_read(&self) -> Option<f64> {
+        let length = self.length.filter(|&length| length > 0)?;
+        Some((self.read.load(Ordering::Relaxed) as f64 / length as f64).min(1.0))
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.bytes.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+fn open_file(path: &Path) -> Result<File> {
+    let file = File::open(path).map_err(|error| CliError::reading(path, &error))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(CliError::bad(format!("{} is a directory: expected a file", path.display())));
+    }
+    Ok(file)
+}
+
+/// Where each requested column stands among the names that the input has.
+fn positions(source: &str, present: &[String], requested: &[String]) -> Result<Vec<usize>> {
+    let find = |wanted: &String| {
+        let mut matching = present.iter().enumerate().filter(|(_, name)| *name == wanted).map(|(at, _)| at);
+        match (matching.next(), matching.next()) {
+            (Some(at), None) => Ok(at),
+            (Some(_), Some(_)) => {
+                Err(CliError::bad(format!("{source} has more than one column {}", shown(wanted))))
+            }
+            (None, _) => {
+                let names = present.iter().take(20).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+                let more = if present.len() > 20 { ", …" } else { "" };
+                Err(CliError::bad(format!(
+                    "{source} has no column {}: its first line must name the columns, and it has {names}{more}",
+                    shown(wanted)
+                )))
+            }
+        }
+    };
+    requested.iter().map(find).collect()
+}

@@ -1,0 +1,64 @@
+//! Releases as CSV, with the header in lines that start with `#`.
+
+use super::{Destination, Header, ReleaseWriter, ReleasedRow, Shape};
+use crate::error::{CliError, Result};
+use crate::time;
+use csv::{Writer, WriterBuilder};
+use std::io::Write;
+
+pub(crate) struct CsvReleases {
+    name: String,
+    writer: Writer<Destination>,
+}
+
+impl CsvReleases {
+    pub(crate) fn start(mut destination: Destination, header: &Header, shape: Shape) -> Result<Self> {
+        let name = destination.name();
+        let mut lines = String::from("# evertally: private running totals\n");
+        for (fact, text) in header.as_text() {
+            lines.push_str(&format!("# {fact}: {text}\n"));
+        }
+        destination.write_all(lines.as_bytes()).map_err(|error| CliError::writing(&name, &error))?;
+        let mut columns = vec!["step"];
+        columns.extend(shape.timed.then_some("start"));
+        columns.extend(shape.keyed.then_some("key"));
+        columns.extend(["estimate", "standard_error", "lower", "upper"]);
+        let mut started = Self { name, writer: WriterBuilder::new().from_writer(destination) };
+        let written = started.writer.write_record(columns);
+        written.map_err(|error| started.failure(&error))?;
+        Ok(started)
+    }
+
+    fn failure(&self, error: &csv::Error) -> CliError {
+        match error.kind() {
+            csv::ErrorKind::Io(error) => CliError::writing(&self.name, error),
+            _ => CliError::Failure(format!("{} cannot be written: {error}", self.name)),
+        }
+    }
+}
+
+impl ReleaseWriter for CsvReleases {
+    fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
+        let start = row.start.map(|start| time::format(start).unwrap_or_default());
+        let numbers =
+            [row.estimate, row.standard_error, row.lower, row.upper].map(|number| number.to_string());
+        let step = row.step.to_string();
+        let cells = std::iter::once(step.as_str())
+            .chain(start.as_deref())
+            .chain(row.key)
+            .chain(numbers.iter().map(String::as_str));
+        let written = self.writer.write_record(cells);
+        written.map_err(|error| self.failure(&error))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.writer.flush().map_err(|error| CliError::writing(&self.name, &error))
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        let name = self.name;
+        let destination =
+            self.writer.into_inner().map_err(|error| CliError::writing(&name, error.error()))?;
+        destination.commit()
+    }
+}

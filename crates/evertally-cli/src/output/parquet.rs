@@ -1,0 +1,125 @@
+//! Releases as Parquet, with the header in the file's key-value metadata under `evertally.…`.
+
+use super::{Destination, Header, ReleaseWriter, ReleasedRow, Shape};
+use crate::error::{CliError, Result};
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use std::io::BufWriter;
+use std::sync::Arc;
+
+/// Rows that are held before they are written as one group.
+const ROWS_A_GROUP: usize = 1 << 16;
+
+pub(crate) struct ParquetReleases {
+    name: String,
+    writer: SerializedFileWriter<BufWriter<Destination>>,
+    shape: Shape,
+    held: Held,
+}
+
+#[derive(Default)]
+struct Held {
+    steps: Vec<i64>,
+    starts: Vec<i64>,
+    keys: Vec<ByteArray>,
+    numbers: [Vec<f64>; 4],
+}
+
+impl ParquetReleases {
+    pub(crate) fn start(destination: Destination, header: &Header, shape: Shape) -> Result<Self> {
+        let name = destination.name();
+        let start = if shape.timed { "required int64 start (TIMESTAMP(MICROS,true));" } else { "" };
+        let key = if shape.keyed { "required binary key (STRING);" } else { "" };
+        let text = format!(
+            "message releases {{ required int64 step; {start} {key} required double estimate; \
+             required double standard_error; required double lower; required double upper; }}"
+        );
+        let failed = |error| failure(&name, &error);
+        let schema = Arc::new(parse_message_type(&text).map_err(failed)?);
+        let facts =
+            header.as_text().map(|(fact, text)| KeyValue::new(format!("evertally.{fact}"), text)).collect();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(format!("evertally {}", env!("CARGO_PKG_VERSION")))
+            .set_key_value_metadata(Some(facts))
+            .build();
+        let writer = SerializedFileWriter::new(BufWriter::new(destination), schema, Arc::new(properties));
+        let writer = writer.map_err(failed)?;
+        Ok(Self { name, writer, shape, held: Held::default() })
+    }
+
+    fn write_group(&mut self) -> std::result::Result<(), ParquetError> {
+        if self.held.steps.is_empty() {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        write_column::<Int64Type>(&mut group, &self.held.steps)?;
+        if self.shape.timed {
+            write_column::<Int64Type>(&mut group, &self.held.starts)?;
+        }
+        if self.shape.keyed {
+            write_column::<ByteArrayType>(&mut group, &self.held.keys)?;
+        }
+        for numbers in &self.held.numbers {
+            write_column::<DoubleType>(&mut group, numbers)?;
+        }
+        group.close()?;
+        self.held = Held::default();
+        Ok(())
+    }
+}
+
+fn write_column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, BufWriter<Destination>>,
+    values: &[T::T],
+) -> std::result::Result<(), ParquetError> {
+    let column = group.next_column()?;
+    let mut column =
+        column.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
+    column.typed::<T>().write_batch(values, None, None)?;
+    column.close()
+}
+
+impl ReleaseWriter for ParquetReleases {
+    fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
+        // Horizons end at 2^60, so every step fits the signed column that other programs read most easily.
+        self.held.steps.push(i64::try_from(row.step).unwrap_or(i64::MAX));
+        self.held.starts.push(row.start.unwrap_or_default());
+        self.held.keys.push(ByteArray::from(row.key.unwrap_or_default()));
+        let numbers = [row.estimate, row.standard_error, row.lower, row.upper];
+        for (column, number) in self.held.numbers.iter_mut().zip(numbers) {
+            column.push(number);
+        }
+        if self.held.steps.len() == ROWS_A_GROUP {
+            self.write_group().map_err(|error| failure(&self.name, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Parquet is whole or nothing: there is nothing to hand over before the end.
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.write_group().map_err(|error| failure(&self.name, &error))?;
+        let name = self.name;
+        let buffer = self.writer.into_inner().map_err(|error| failure(&name, &error))?;
+        let destination = buffer.into_inner().map_err(|error| CliError::writing(&name, error.error()))?;
+        destination.commit()
+    }
+}
+
+fn failure(name: &str, error: &ParquetError) -> CliError {
+    if let ParquetError::External(source) = error
+        && let Some(error) = source.downcast_ref::<std::io::Error>()
+    {
+        return CliError::writing(name, error);
+    }
+    CliError::Failure(format!("{name} cannot be written: {error}"))
+}

@@ -1,0 +1,194 @@
+//! Private running totals with their 95 % bands: one panel a key.
+
+use super::axis::Axis;
+use super::{Chart, Drawn, FAINT_INK, GRID, INK, Scale, WARNING, colour};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// A picture with more panels than this says nothing; the file has them all.
+const MOST_PANELS: usize = 12;
+
+/// One point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    /// The start of the bucket in microseconds since 1970, or the step.
+    pub(crate) x: f64,
+    pub(crate) estimate: f64,
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
+    /// The true total. Only ever filled where the user has asked for a plot that is not private.
+    pub(crate) truth_not_private: Option<f64>,
+}
+
+/// The picture of a whole run.
+pub(crate) struct EstimateChart {
+    pub(crate) title: String,
+    /// Budget and mechanism.
+    pub(crate) subtitle: String,
+    pub(crate) timed: bool,
+    /// Panels with their names; a single total has no name.
+    pub(crate) panels: Vec<(Option<String>, Vec<Point>)>,
+}
+
+const HEAD: f64 = 92.0;
+
+impl EstimateChart {
+    fn shown(&self) -> &[(Option<String>, Vec<Point>)] {
+        &self.panels[..self.panels.len().min(MOST_PANELS)]
+    }
+
+    /// Columns and rows of panels.
+    fn grid(&self) -> (usize, usize) {
+        let count = self.shown().len().max(1);
+        let columns = match count {
+            1 => 1,
+            2..=6 => 2,
+            _ => 3,
+        };
+        (columns, count.div_ceil(columns))
+    }
+
+    fn shows_truth(&self) -> bool {
+        self.panels.iter().any(|(_, points)| points.iter().any(|point| point.truth_not_private.is_some()))
+    }
+}
+
+impl Chart for EstimateChart {
+    fn size(&self) -> (u32, u32) {
+        let (columns, rows) = self.grid();
+        let panel_height = if rows == 1 { 420 } else { 230 };
+        (if columns == 3 { 1320 } else { 1080 }, HEAD as u32 + panel_height * rows as u32)
+    }
+
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
+    where
+        DB::ErrorType: 'static,
+    {
+        area.fill(&WHITE)?;
+        let (head, body) = area.split_vertically(scale.px(HEAD));
+        self.draw_head(&head, scale)?;
+        let (columns, rows) = self.grid();
+        let cells = body.split_evenly((rows, columns));
+        for (index, ((name, points), cell)) in self.shown().iter().zip(&cells).enumerate() {
+            self.draw_panel(cell, scale, name.as_deref(), points, colour(index))?;
+        }
+        Ok(())
+    }
+}
+
+impl EstimateChart {
+    fn draw_head<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB> {
+        let left = scale.px(24.0);
+        area.draw(&Text::new(self.title.clone(), (left, scale.px(16.0)), scale.bold(22.0, INK)))?;
+        let hidden = self.panels.len() - self.shown().len();
+        let more = if hidden > 0 { format!(" · {hidden} further keys not drawn") } else { String::new() };
+        let subtitle = format!("{}{more}", self.subtitle);
+        area.draw(&Text::new(subtitle, (left, scale.px(44.0)), scale.text(15.0, FAINT_INK)))?;
+        self.draw_legend(area, scale, left)
+    }
+
+    fn draw_legend<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        scale: Scale,
+        left: i32,
+    ) -> Drawn<DB> {
+        let middle = scale.px(76.0);
+        let (sample, gap) = (scale.px(26.0), scale.px(8.0));
+        let ink = scale.text(14.0, INK).pos(Pos::new(HPos::Left, VPos::Center));
+        let mut at = left;
+        let mut entries = vec![("private estimate", INK), ("95 % interval", FAINT_INK)];
+        if self.shows_truth() {
+            entries.push(("true total: NOT PRIVATE", WARNING));
+        }
+        for (text, tone) in entries {
+            let line = tone.stroke_width(scale.line(2.0));
+            if tone == FAINT_INK {
+                let box_of = [(at, middle - scale.px(6.0)), (at + sample, middle + scale.px(6.0))];
+                area.draw(&Rectangle::new(box_of, FAINT_INK.mix(0.3).filled()))?;
+            } else if tone == WARNING {
+                for dash in 0..3 {
+                    let start = at + scale.px(9.5 * f64::from(dash));
+                    area.draw(&PathElement::new([(start, middle), (start + scale.px(6.5), middle)], line))?;
+                }
+            } else {
+                area.draw(&PathElement::new([(at, middle), (at + sample, middle)], line))?;
+            }
+            area.draw(&Text::new(text, (at + sample + gap, middle), ink.clone()))?;
+            let (width, _) = area.estimate_text_size(text, &ink)?;
+            at += sample + gap + width as i32 + scale.px(28.0);
+        }
+        Ok(())
+    }
+
+    fn draw_panel<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        scale: Scale,
+        name: Option<&str>,
+        points: &[Point],
+        tone: RGBColor,
+    ) -> Drawn<DB>
+    where
+        DB::ErrorType: 'static,
+    {
+        let (x_axis, y_axis) = self.axes(points);
+        let mut builder = ChartBuilder::on(area);
+        builder
+            .margin_left(scale.px(12.0))
+            .margin_right(scale.px(26.0))
+            .margin_top(scale.px(8.0))
+            .margin_bottom(scale.px(6.0))
+            .x_label_area_size(scale.px(34.0))
+            .y_label_area_size(scale.px(76.0));
+        if let Some(name) = name {
+            builder.caption(name, scale.bold(16.0, tone));
+        }
+        let mut chart = builder.build_cartesian_2d(x_axis, y_axis)?;
+        chart
+            .configure_mesh()
+            .axis_style(FAINT_INK.stroke_width(scale.line(1.0)))
+            .bold_line_style(GRID.stroke_width(scale.line(1.0)))
+            .light_line_style(TRANSPARENT)
+            .label_style(scale.text(13.0, INK))
+            .set_all_tick_mark_size(scale.px(4.0))
+            .draw()?;
+        // The band is one polygon: along the upper ends, and back along the lower ones.
+        let upper = points.iter().map(|point| (point.x, point.upper));
+        let lower = points.iter().rev().map(|point| (point.x, point.lower));
+        let band: Vec<_> = upper.chain(lower).collect();
+        chart.draw_series(std::iter::once(Polygon::new(band, tone.mix(0.22).filled())))?;
+        let curve = points.iter().map(|point| (point.x, point.estimate));
+        chart.draw_series(LineSeries::new(curve, tone.stroke_width(scale.line(1.6))))?;
+        let truth: Vec<_> =
+            points.iter().filter_map(|point| point.truth_not_private.map(|truth| (point.x, truth))).collect();
+        if !truth.is_empty() {
+            let line = WARNING.stroke_width(scale.line(1.2));
+            chart.draw_series(DashedLineSeries::new(
+                truth,
+                scale.px(5.0) as u32,
+                scale.px(3.0) as u32,
+                line,
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn axes(&self, points: &[Point]) -> (Axis, Axis) {
+        let first = points.first().map_or(0.0, |point| point.x);
+        let last = points.last().map_or(1.0, |point| point.x);
+        let (columns, rows) = self.grid();
+        let (across, up) = (if columns == 1 { 9 } else { 5 }, if rows == 1 { 7 } else { 4 });
+        let x_axis =
+            if self.timed { Axis::time(first, last, across) } else { Axis::linear(first, last, across) };
+        let ends = points
+            .iter()
+            .flat_map(|point| [point.lower, point.upper, point.truth_not_private.unwrap_or(point.upper)]);
+        // Zero is always in sight, so that the height of a curve means its size.
+        let (lo, hi) = ends.fold((0.0_f64, 0.0_f64), |(lo, hi), end| (lo.min(end), hi.max(end)));
+        let room = 0.04 * (hi - lo);
+        let below = if lo < 0.0 { lo - room } else { 0.0 };
+        (x_axis, Axis::linear(below, hi + room, up))
+    }
+}

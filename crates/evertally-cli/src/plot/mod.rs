@@ -1,0 +1,170 @@
+//! Plots as SVG or PNG, drawn with fonts that travel inside the program.
+
+mod axis;
+mod bitmap;
+mod estimates;
+mod profiles;
+mod thinning;
+
+pub(crate) use estimates::{EstimateChart, Point};
+pub(crate) use profiles::{Profile, ProfileChart};
+pub(crate) use thinning::Thinned;
+
+use crate::error::{CliError, Result};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::register_font;
+use std::path::Path;
+
+/// The family under which the embedded fonts are known, and which SVG viewers fill with their own.
+const FAMILY: &str = "sans-serif";
+
+/// Drawings have whole coordinates; at four times the size and shown at one, curves are smooth to a quarter of a pixel.
+const VECTOR_SCALE: f64 = 4.0;
+
+/// Bitmaps are drawn at twice the size, so that they stay sharp on dense screens and in print.
+const BITMAP_SCALE: f64 = 2.0;
+
+const INK: RGBColor = RGBColor(0x22, 0x26, 0x2B);
+const FAINT_INK: RGBColor = RGBColor(0x6B, 0x72, 0x7B);
+const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
+const WARNING: RGBColor = RGBColor(0xB0, 0x1E, 0x1E);
+
+/// Colours that stay apart for colour-blind readers (Okabe and Ito), then darker ones for long lists.
+const COLOURS: [RGBColor; 13] = [
+    RGBColor(0x00, 0x72, 0xB2),
+    RGBColor(0xD5, 0x5E, 0x00),
+    RGBColor(0x00, 0x9E, 0x73),
+    RGBColor(0xCC, 0x79, 0xA7),
+    RGBColor(0xE6, 0x9F, 0x00),
+    RGBColor(0x56, 0xB4, 0xE9),
+    RGBColor(0x5B, 0x3F, 0x99),
+    RGBColor(0x8C, 0x56, 0x4B),
+    RGBColor(0x4D, 0x4D, 0x4D),
+    RGBColor(0x6B, 0x8E, 0x23),
+    RGBColor(0xB2, 0x22, 0x5C),
+    RGBColor(0x2F, 0x6F, 0x6F),
+    RGBColor(0x9A, 0x6B, 0x00),
+];
+
+fn colour(index: usize) -> RGBColor {
+    COLOURS[index % COLOURS.len()]
+}
+
+/// The kinds of picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlotFormat {
+    Svg,
+    Png,
+}
+
+impl PlotFormat {
+    /// The format that a picture's name asks for. Called before any work is done, so that a wrong name costs nothing.
+    pub(crate) fn of(path: &Path) -> Result<Self> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        match ending.to_ascii_lowercase().as_str() {
+            "svg" => Ok(Self::Svg),
+            "png" => Ok(Self::Png),
+            _ => Err(CliError::bad(format!(
+                "--plot: expected a file that ends in .svg or .png, got {}",
+                path.display()
+            ))),
+        }
+    }
+}
+
+type Drawn<DB> = std::result::Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+
+/// Something that can be drawn on any backend, at any scale.
+pub(crate) trait Chart {
+    /// Width and height at scale 1, in pixels.
+    fn size(&self) -> (u32, u32);
+
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
+    where
+        DB::ErrorType: 'static;
+}
+
+/// Turns lengths at scale 1 into pixels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale(f64);
+
+impl Scale {
+    fn px(self, length: f64) -> i32 {
+        (length * self.0).round() as i32
+    }
+
+    fn line(self, width: f64) -> u32 {
+        (width * self.0).round().max(1.0) as u32
+    }
+
+    fn text(self, size: f64, colour: RGBColor) -> TextStyle<'static> {
+        (FAMILY, size * self.0).into_font().color(&colour)
+    }
+
+    fn bold(self, size: f64, colour: RGBColor) -> TextStyle<'static> {
+        // The style must be named at once: a font that was made plain keeps its plain glyphs.
+        (FAMILY, size * self.0, FontStyle::Bold).into_font().color(&colour)
+    }
+}
+
+/// Draws a chart into the bytes of a picture.
+pub(crate) fn render(chart: &impl Chart, format: PlotFormat) -> Result<Vec<u8>> {
+    let fonts: [(FontStyle, &'static [u8]); 2] = [
+        (FontStyle::Normal, include_bytes!("../../assets/DejaVuSans-subset.ttf")),
+        (FontStyle::Bold, include_bytes!("../../assets/DejaVuSans-Bold-subset.ttf")),
+    ];
+    for (style, bytes) in fonts {
+        register_font(FAMILY, style, bytes).map_err(|_| cannot_draw("an embedded font is damaged"))?;
+    }
+    match format {
+        PlotFormat::Svg => render_svg(chart),
+        PlotFormat::Png => render_png(chart),
+    }
+}
+
+fn scaled((width, height): (u32, u32), scale: f64) -> (u32, u32) {
+    ((f64::from(width) * scale) as u32, (f64::from(height) * scale) as u32)
+}
+
+fn render_svg(chart: &impl Chart) -> Result<Vec<u8>> {
+    let (width, height) = chart.size();
+    let (wide, high) = scaled((width, height), VECTOR_SCALE);
+    let mut text = String::new();
+    {
+        let area = SVGBackend::with_string(&mut text, (wide, high)).into_drawing_area();
+        chart.draw(&area, Scale(VECTOR_SCALE)).map_err(cannot_draw)?;
+        area.present().map_err(cannot_draw)?;
+    }
+    // The drawing keeps its coordinates, and the picture says how large it wants to be shown.
+    let drawn_size = format!(r#"width="{wide}" height="{high}" viewBox"#);
+    let shown_size = format!(r#"width="{width}" height="{height}" viewBox"#);
+    Ok(text.replacen(&drawn_size, &shown_size, 1).into_bytes())
+}
+
+fn render_png(chart: &impl Chart) -> Result<Vec<u8>> {
+    let (width, height) = scaled(chart.size(), BITMAP_SCALE);
+    let mut pixels = vec![0xFF; width as usize * height as usize * 3];
+    {
+        let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
+        let area = bitmap::TidyBitmap(backend).into_drawing_area();
+        chart.draw(&area, Scale(BITMAP_SCALE)).map_err(cannot_draw)?;
+        area.present().map_err(cannot_draw)?;
+    }
+    encode_png(&pixels, width, height).map_err(cannot_draw)
+}
+
+fn encode_png(pixels: &[u8], width: u32, height: u32) -> std::result::Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+fn cannot_draw(reason: impl std::fmt::Display) -> CliError {
+    CliError::Failure(format!("the plot cannot be drawn: {reason}"))
+}

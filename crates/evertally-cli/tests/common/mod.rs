@@ -1,0 +1,141 @@
+//! Runs the built program in a directory of its own.
+
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Options of a small timed count: four one-hour steps on 5 January 2026.
+pub const TIMED: &str = "--time time --every 1h --from 2026-01-05 --steps 4 --epsilon 1 --delta 1e-6";
+
+/// Options of a count by rows.
+pub const ROWS: &str = "--value n --epsilon 1 --delta 1e-6";
+
+pub struct Place {
+    directory: TempDir,
+}
+
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Ran {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            bytes: output.stdout,
+        }
+    }
+
+    /// The run succeeded in silence.
+    pub fn ok(self) -> Self {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "stdout: {}", self.stdout);
+        self
+    }
+
+    /// The run refused its input with one line that holds every part, and wrote nothing.
+    pub fn refused(self, parts: &[&str]) -> Self {
+        assert_eq!(self.code, Some(2), "stderr: {}", self.stderr);
+        assert_eq!(self.stderr.lines().count(), 1, "stderr: {}", self.stderr);
+        assert_eq!(self.stdout, "");
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is missing from {}", self.stderr);
+        }
+        self
+    }
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { directory: TempDir::new().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> &Self {
+        std::fs::write(self.path(name), contents).unwrap();
+        self
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A key file, for runs that must give the same releases twice.
+    pub fn with_key(&self) -> &Self {
+        self.write("noise.key", "5a".repeat(32));
+        only_for_its_owner(&self.path("noise.key"));
+        self
+    }
+
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evertally"));
+        command.current_dir(self.directory.path()).args(line.split_whitespace());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, line: &str) -> Ran {
+        Ran::of(self.command(line).output().unwrap())
+    }
+
+    pub fn run_with_input(&self, line: &str, input: impl AsRef<[u8]>) -> Ran {
+        let mut child = self.command(line).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // A program that refuses its options may be gone before it reads; that is not the test's concern.
+        let _ = stdin.write_all(input.as_ref());
+        drop(stdin);
+        Ran::of(child.wait_with_output().unwrap())
+    }
+}
+
+#[cfg(unix)]
+pub fn only_for_its_owner(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+#[cfg(not(unix))]
+pub fn only_for_its_owner(_path: &Path) {}
+
+/// The rows of a CSV output as cells, without the header.
+pub fn rows(csv: &str) -> Vec<Vec<String>> {
+    let lines = csv.lines().filter(|line| !line.starts_with('#')).skip(1);
+    lines.map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// One column of a CSV output, by name.
+pub fn column(csv: &str, name: &str) -> Vec<String> {
+    let names = csv.lines().find(|line| !line.starts_with('#')).unwrap();
+    let at = names.split(',').position(|column| column == name).unwrap();
+    rows(csv).into_iter().map(|row| row[at].clone()).collect()
+}
+
+/// Asserts that every estimate of a CSV output lies within six of its own standard errors of the true total.
+pub fn assert_near(csv: &str, totals: &[f64]) {
+    let numbers =
+        |name: &str| column(csv, name).iter().map(|cell| cell.parse::<f64>().unwrap()).collect::<Vec<_>>();
+    let (estimates, errors) = (numbers("estimate"), numbers("standard_error"));
+    assert_eq!(estimates.len(), totals.len(), "{csv}");
+    for ((estimate, error), total) in estimates.iter().zip(&errors).zip(totals) {
+        assert!((estimate - total).abs() <= 6.0 * error + 1e-9, "{estimate} ± {error} is far from {total}");
+        assert!(*error > 0.0);
+    }
+}

@@ -1,0 +1,202 @@
+//! What `count` releases: every declared step and key, whatever the order and the format of the input.
+
+mod common;
+
+use common::{Place, ROWS, TIMED, assert_near, column, rows};
+
+const SHUFFLED: &str = "time,region,amount,who,id
+2026-01-05T03:59:59Z,north,4,ada,1
+2026-01-05T00:10:00Z,south,1,ada,2
+2026-01-05T00:10:00Z,north,20,bob,3
+1767571200,west,3,bob,4
+2026-01-05 02:30,north,2.5,ada,5
+2026-01-05 02:30,north,2.5,ada,5
+";
+
+fn counted(extra: &str) -> String {
+    let place = Place::new();
+    place.with_key().write("in.csv", SHUFFLED);
+    place.run(&format!("count in.csv {TIMED} --key-file noise.key {extra}")).ok().stdout
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn every_declared_step_is_released_even_when_empty() {
+    let csv = counted("");
+    assert_near(&csv, &[3.0, 3.0, 5.0, 6.0]);
+    assert_eq!(column(&csv, "step"), ["0", "1", "2", "3"]);
+    assert_eq!(column(&csv, "start")[1], "2026-01-05T01:00:00Z");
+    let place = Place::new();
+    place.write("in.csv", "time\n");
+    assert_eq!(rows(&place.run(&format!("count in.csv {TIMED}")).ok().stdout).len(), 4);
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn every_declared_key_is_released_and_the_rest_is_other() {
+    let csv = counted("--key region --keys north,south,east");
+    let keys = ["north", "south", "east", "other"];
+    assert_eq!(column(&csv, "key"), keys.repeat(4));
+    let totals = [1, 1, 0, 1, 1, 1, 0, 1, 3, 1, 0, 1, 4, 1, 0, 1].map(f64::from);
+    assert_near(&csv, &totals);
+    assert!(csv.contains("# keys: north,south,east,other\n"));
+
+    let place = Place::new();
+    place.with_key().write("in.csv", SHUFFLED).write("keys.txt", "north\nsouth\n\neast\n");
+    let line = format!("count in.csv {TIMED} --key-file noise.key --key region --keys keys.txt");
+    assert_eq!(place.run(&line).ok().stdout, csv);
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn values_are_clamped_copies_dropped_and_persons_bounded() {
+    assert_near(&counted("--value amount --clamp 0,10"), &[14.0, 14.0, 19.0, 23.0]);
+    assert_near(&counted("--id id"), &[3.0, 3.0, 4.0, 5.0]);
+    // In order of arrival: ada counts in step 3, then in step 0; bob counts once in step 0.
+    assert_near(&counted("--person who --max-steps 2 --min-gap 2"), &[2.0, 2.0, 2.0, 3.0]);
+    let outside =
+        SHUFFLED.replace("02:30,north,2.5,ada,5\n2026-01-05 ", "02:30,north,2.5,ada,5\n2027-01-05 ");
+    let place = Place::new();
+    place.with_key().write("in.csv", outside);
+    let ran = place.run(&format!("count in.csv {TIMED} --key-file noise.key --outside drop"));
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(0), 1));
+    assert_near(&ran.stdout, &[3.0, 3.0, 4.0, 5.0]);
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn unsorted_input_equals_sorted_input() {
+    let mut lines: Vec<&str> = SHUFFLED.lines().collect();
+    lines[1..].reverse();
+    let place = Place::new();
+    place.with_key().write("in.csv", lines.join("\n"));
+    let extra = "--key region --keys north,south --value amount --clamp 0,10";
+    let reversed = place.run(&format!("count in.csv {TIMED} --key-file noise.key {extra}")).ok().stdout;
+    assert_eq!(reversed, counted(extra));
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn json_lines_and_standard_input_are_read_alike() {
+    let json = r#"{"time":"2026-01-05T03:59:59Z","region":"north","more":{"time":[1]}}
+{"time":"2026-01-05T00:10:00Z","region":"south"}
+
+{"region":"north","time":"2026-01-05T00:10:00Z"}
+{"time":1767571200,"region":"west"}
+{"time":"2026-01-05 02:30","region":"north"}
+{"time":"2026-01-05 02:30","region":"north"}"#;
+    let place = Place::new();
+    place.with_key().write("in.jsonl", json);
+    let extra = "--key region --keys north,south";
+    let by_csv = counted(extra);
+    let line = format!("{TIMED} --key-file noise.key {extra}");
+    assert_eq!(place.run(&format!("count in.jsonl {line}")).ok().stdout, by_csv);
+    assert_eq!(
+        place.run_with_input(&format!("count - --input-format jsonl {line}"), json).ok().stdout,
+        by_csv
+    );
+    assert_eq!(place.run_with_input(&format!("count - {line}"), SHUFFLED).ok().stdout, by_csv);
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn rows_are_steps() {
+    let place = Place::new();
+    place.with_key().write("in.csv", "\u{feff}n,more\n5,x\n-2,y\n1e3,z\n");
+    let csv = place.run(&format!("count in.csv {ROWS} --key-file noise.key")).ok().stdout;
+    assert_near(&csv, &[5.0, 3.0, 1003.0]);
+    assert!(csv.contains("taken as public"), "{csv}");
+    assert!(csv.contains("\nstep,estimate,standard_error,lower,upper\n"), "{csv}");
+    let csv =
+        place.run(&format!("count in.csv {ROWS} --key-file noise.key --steps 5 --clamp 0,10")).ok().stdout;
+    assert_near(&csv, &[5.0, 5.0, 15.0, 15.0, 15.0]);
+    assert!(csv.contains("declared"), "{csv}");
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn the_three_output_formats_hold_the_same_releases() {
+    let place = Place::new();
+    place.with_key().write("in.csv", SHUFFLED);
+    let line = format!("count in.csv {TIMED} --key-file noise.key --key region --keys north,south");
+    for name in ["out.csv", "out.jsonl", "out.parquet"] {
+        assert_eq!(place.run(&format!("{line} --output {name}")).ok().stdout, "");
+    }
+    assert_eq!(place.files(), ["in.csv", "noise.key", "out.csv", "out.jsonl", "out.parquet"]);
+    assert_eq!(place.run(&line).ok().bytes, place.read("out.csv"));
+    assert_eq!(place.run(&format!("{line} --format parquet")).ok().bytes, place.read("out.parquet"));
+
+    let csv = String::from_utf8(place.read("out.csv")).unwrap();
+    let json = String::from_utf8(place.read("out.jsonl")).unwrap();
+    let mut lines = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let header = lines.next().unwrap();
+    for fact in
+        ["version", "epsilon", "delta", "calibration", "mechanism", "workload", "neighbours", "participation"]
+    {
+        assert!(!header["evertally"][fact].is_null(), "{fact} is missing from {header}");
+        assert!(csv.contains(&format!("\n# {fact}: ")), "{fact} is missing from {csv}");
+    }
+    for fact in ["contribution", "horizon", "keys", "post_processing"] {
+        assert!(!header["evertally"][fact].is_null(), "{fact} is missing from {header}");
+    }
+    let expected = rows(&csv);
+    for (line, row) in lines.zip(&expected) {
+        assert_eq!(line["step"].to_string(), row[0]);
+        assert_eq!(
+            (line["start"].as_str(), line["key"].as_str()),
+            (Some(row[1].as_str()), Some(row[2].as_str()))
+        );
+        for (name, cell) in ["estimate", "standard_error", "lower", "upper"].into_iter().zip(&row[3..]) {
+            assert_eq!(line[name].as_f64(), cell.parse().ok());
+        }
+    }
+    // Read back as rows of steps and as events, the Parquet file gives what the JSON lines give.
+    for extra in [
+        "--value upper --epsilon 1 --delta 1e-6",
+        "--time start --every 1h --from 2026-01-05 --steps 4 --key key --keys north,south --epsilon 1 --delta 1e-6",
+    ] {
+        let again = |name: &str, body: &str| {
+            place.write(name, body);
+            place.run(&format!("count {name} {extra} --key-file noise.key")).ok().stdout
+        };
+        let body: String = json.lines().skip(1).map(|line| format!("{line}\n")).collect();
+        let by_json = again("again.jsonl", &body);
+        assert_eq!(
+            place.run(&format!("count out.parquet {extra} --key-file noise.key")).ok().stdout,
+            by_json
+        );
+        let body: String =
+            csv.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        assert_eq!(again("again.csv", &body), by_json);
+    }
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn plots_are_drawn_without_the_truth_unless_asked() {
+    let place = Place::new();
+    place.write("in.csv", SHUFFLED);
+    let line = format!("count in.csv {TIMED} --output o.csv");
+    place.run(&format!("{line} --plot o.svg")).ok();
+    place.run(&format!("{line} --plot o.png")).ok();
+    place.run(&format!("{line} --plot truth.svg --plot-truth-not-private")).ok();
+    let svg = String::from_utf8(place.read("o.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>") && svg.contains("95 % interval"));
+    assert!(!svg.contains("NOT PRIVATE"));
+    assert!(String::from_utf8(place.read("truth.svg")).unwrap().contains("NOT PRIVATE"));
+    assert!(place.read("o.png").starts_with(b"\x89PNG\r\n\x1a\n"));
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn a_closed_pipe_ends_quietly() {
+    let place = Place::new();
+    place.write("in.csv", format!("n\n{}", "1\n".repeat(100_000)));
+    for line in [format!("count in.csv {ROWS}"), "demo".to_owned()] {
+        let mut child = place.command(&line).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(0));
+    }
+}

@@ -1,0 +1,42 @@
+//! `demo`: the example file, and the help that leads to it.
+
+mod common;
+
+use common::Place;
+
+#[test]
+fn the_same_seed_gives_the_same_file() {
+    let place = Place::new();
+    let first = place.run("demo --days 7").ok().stdout;
+    assert_eq!(place.run("demo --days 7 --out visits.csv").ok().stdout, "");
+    assert_eq!(place.read("visits.csv"), first.as_bytes());
+    assert_ne!(place.run("demo --days 7 --seed 2").ok().stdout, first);
+    // More days only add to the end.
+    assert!(place.run("demo --days 8").ok().stdout.starts_with(&first));
+}
+
+#[test]
+fn the_example_is_small_sorted_and_varied() {
+    let csv = Place::new().run("demo").ok().stdout;
+    assert!(csv.len() <= 1_500_000, "{} bytes", csv.len());
+    let events: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert!((30_000..60_000).contains(&events.len()), "{} events", events.len());
+    assert!(events.is_sorted_by(|a, b| a[0] <= b[0]));
+    assert!(events.first().is_some_and(|event| event[0].starts_with("2026-01-05T")));
+    assert!(events.last().is_some_and(|event| event[0].starts_with("2026-03-01T")));
+    let of = |region: &str| events.iter().filter(|event| event[2] == region).count();
+    assert!(of("north") > 5 * of("harbour") && of("harbour") > 1_000);
+    let weekend = events.iter().filter(|event| event[0].starts_with("2026-01-10")).count();
+    let monday = events.iter().filter(|event| event[0].starts_with("2026-01-05")).count();
+    assert!(weekend > monday);
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let place = Place::new();
+    for line in ["--help", "count --help", "plan --help", "demo --help"] {
+        let help = place.run(line).ok().stdout;
+        assert!(help.contains("evertally count") || help.contains("evertally plan"), "{line}: {help}");
+    }
+    assert!(place.run("--version").ok().stdout.starts_with("evertally "));
+}

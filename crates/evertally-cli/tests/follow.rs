@@ -1,0 +1,100 @@
+//! `count --follow`: each bucket is shown as soon as it is closed.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, ROWS, TIMED, assert_near};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Stdio};
+
+/// Reads lines until the table of releases starts.
+fn past_the_header(child: &mut Child) -> BufReader<ChildStdout> {
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("step,") {
+        line.clear();
+        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "no header was written");
+    }
+    lines
+}
+
+fn next_step(lines: &mut BufReader<ChildStdout>) -> String {
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    line.split(',').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn standard_input_is_released_while_it_is_open() {
+    let place = Place::new();
+    let mut child =
+        place.command(&format!("count - {TIMED} --follow")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "time\n2026-01-05T00:10:00Z\n2026-01-05T00:20:00Z\n2026-01-05T02:00:00Z").unwrap();
+    input.flush().unwrap();
+    let mut lines = past_the_header(&mut child);
+    // The input is still open: the event at two o'clock has closed the first two hours.
+    assert_eq!([next_step(&mut lines), next_step(&mut lines)], ["0", "1"]);
+    writeln!(input, "2026-01-05T01:59:00Z\n2026-01-05T00:59:00Z\n2026-01-05T02:01:00Z").unwrap();
+    drop(input);
+    assert_eq!([next_step(&mut lines), next_step(&mut lines)], ["2", "3"]);
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    let output = child.wait_with_output().unwrap();
+    let warning = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), warning.lines().count()), (Some(0), 1), "{warning}");
+    assert!(
+        warning.contains("warning") && !warning.contains(|letter: char| letter.is_ascii_digit()),
+        "{warning}"
+    );
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn following_sorted_events_equals_gathering_them() {
+    let place = Place::new();
+    let events =
+        "time,region\n2026-01-05T00:10:00Z,north\n2026-01-05T02:10:00Z,south\n2026-01-05T02:11:00Z,north\n";
+    place.with_key().write("in.csv", events);
+    let line = format!("{TIMED} --key region --keys north,south --key-file noise.key");
+    let gathered = place.run(&format!("count in.csv {line}")).ok().stdout;
+    assert_eq!(place.run_with_input(&format!("count - --follow {line}"), events).ok().stdout, gathered);
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn a_growing_file_is_waited_for() {
+    let place = Place::new();
+    place.write("in.csv", "time\n2026-01-05T00:10:00Z\n2026-01-05T02:00:");
+    let line = format!("count in.csv {TIMED} --follow --outside drop --output out.csv");
+    let child = place.command(&line).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    // Half a line is not an event, and the output has no name of its own yet.
+    assert_eq!(place.files(), ["in.csv", "out.csv.partial"]);
+    let mut file = std::fs::OpenOptions::new().append(true).open(place.path("in.csv")).unwrap();
+    writeln!(file, "00Z\n2026-01-05T04:00:00Z").unwrap();
+    drop(file);
+    // An event after the declared range ends it.
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(place.files(), ["in.csv", "out.csv"]);
+    assert_near(&String::from_utf8(place.read("out.csv")).unwrap(), &[1.0, 1.0, 2.0, 2.0]);
+}
+
+#[test]
+#[ignore = "waits for the mechanism"]
+fn rows_are_released_one_by_one() {
+    let place = Place::new();
+    let mut child =
+        place.command(&format!("count - {ROWS} --steps 3 --follow")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "n\n4\n5").unwrap();
+    let mut lines = past_the_header(&mut child);
+    assert_eq!([next_step(&mut lines), next_step(&mut lines)], ["0", "1"]);
+    drop(input);
+    assert_eq!(next_step(&mut lines), "2");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

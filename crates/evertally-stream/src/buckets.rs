@@ -1,0 +1,186 @@
+//! Buckets of time: which step a moment belongs to.
+//!
+//! Times are microseconds since 1970-01-01T00:00:00Z. A bucket has a fixed length, so a day is 24 hours and a week
+//! seven of them: no time zone and no leap second enters, and the step of an event is plain integer division.
+
+use crate::error::{Error, Result, Side};
+use std::fmt;
+use std::str::FromStr;
+
+const MICROS_A_SECOND: i64 = 1_000_000;
+
+/// The length of a bucket: a whole number of seconds, minutes, hours, days or weeks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BucketLength {
+    micros: i64,
+}
+
+impl BucketLength {
+    /// A length in microseconds; it must be positive.
+    pub fn from_micros(micros: i64) -> Result<Self> {
+        if micros <= 0 {
+            return Err(Error::bad("the length of a bucket", "positive", format!("{micros} µs")));
+        }
+        Ok(Self { micros })
+    }
+
+    /// The length in microseconds.
+    #[must_use]
+    pub fn micros(self) -> i64 {
+        self.micros
+    }
+}
+
+/// Seconds in the units that a length may be written in, longest first so that printing picks the longest that fits.
+const UNITS: [(char, i64); 5] = [('w', 604_800), ('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+
+impl FromStr for BucketLength {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse =
+            || Error::bad("the length of a bucket", "like 30s, 15m, 1h, 1d or 1w", format!("{text:?}"));
+        let unit = text.chars().last().ok_or_else(refuse)?;
+        let (_, seconds) = UNITS.into_iter().find(|&(letter, _)| letter == unit).ok_or_else(refuse)?;
+        let digits = &text[..text.len() - unit.len_utf8()];
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(refuse());
+        }
+        let too_long =
+            || Error::bad("the length of a bucket", "less than 292,000 years", format!("{text:?}"));
+        let count: i64 = digits.parse().map_err(|_| too_long())?;
+        let micros = seconds.checked_mul(MICROS_A_SECOND).and_then(|unit| unit.checked_mul(count));
+        match micros.ok_or_else(too_long)? {
+            0 => Err(refuse()),
+            micros => Ok(Self { micros }),
+        }
+    }
+}
+
+impl fmt::Display for BucketLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (letter, seconds) in UNITS {
+            let unit = seconds * MICROS_A_SECOND;
+            if self.micros % unit == 0 {
+                return write!(f, "{}{letter}", self.micros / unit);
+            }
+        }
+        write!(f, "{}µs", self.micros)
+    }
+}
+
+/// The declared, public range of time: `steps` buckets of equal length from a first moment on.
+///
+/// The range is declared and never read off the events, because the first and the last event are private.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buckets {
+    from: i64,
+    every: BucketLength,
+    steps: u64,
+}
+
+impl Buckets {
+    /// `steps` buckets of length `every`, the first starting at `from`. The end must be a representable time.
+    pub fn new(from: i64, every: BucketLength, steps: u64) -> Result<Self> {
+        if steps == 0 {
+            return Err(Error::bad("the number of steps", "at least 1", steps));
+        }
+        let end = i128::from(from) + i128::from(every.micros) * i128::from(steps);
+        if end > i128::from(i64::MAX) {
+            return Err(Error::bad(
+                "the number of steps",
+                "small enough to end before the year 294,000",
+                steps,
+            ));
+        }
+        Ok(Self { from, every, steps })
+    }
+
+    /// The number of buckets.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The length of each bucket.
+    #[must_use]
+    pub fn every(&self) -> BucketLength {
+        self.every
+    }
+
+    /// The step that a time belongs to. A bucket holds its start and not its end.
+    pub fn step_of(&self, time: i64) -> Result<u64> {
+        let since = i128::from(time) - i128::from(self.from);
+        if since < 0 {
+            return Err(Error::OutsideRange { side: Side::Before });
+        }
+        let step = since / i128::from(self.every.micros);
+        if step >= i128::from(self.steps) {
+            return Err(Error::OutsideRange { side: Side::After });
+        }
+        Ok(step as u64)
+    }
+
+    /// The moment at which a step's bucket starts. For `step == steps` this is the end of the range.
+    #[must_use]
+    pub fn start_of(&self, step: u64) -> i64 {
+        debug_assert!(step <= self.steps, "a step outside the declared range has no start");
+        // `new` has checked that the end of the range fits; the minimum keeps that true for any argument.
+        let offset = i128::from(self.every.micros) * i128::from(step.min(self.steps));
+        (i128::from(self.from) + offset) as i64
+    }
+
+    /// How many buckets have ended at or before a time.
+    #[must_use]
+    pub fn ended_by(&self, time: i64) -> u64 {
+        let since = i128::from(time) - i128::from(self.from);
+        (since / i128::from(self.every.micros)).clamp(0, i128::from(self.steps)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_parse_in_every_unit() {
+        for (text, seconds) in [("30s", 30), ("15m", 900), ("1h", 3_600), ("1d", 86_400), ("2w", 1_209_600)] {
+            let length: BucketLength = text.parse().unwrap();
+            assert_eq!(length.micros(), seconds * MICROS_A_SECOND);
+            assert_eq!(length.to_string(), text);
+        }
+        assert_eq!("60m".parse::<BucketLength>().unwrap().to_string(), "1h");
+    }
+
+    #[test]
+    fn lengths_that_make_no_sense_are_refused() {
+        for text in ["", "h", "0h", "-1h", "1.5h", "1y", "1h30m", " 1h", "1 h", "99999999999999w", "١h", "1µ"]
+        {
+            assert!(text.parse::<BucketLength>().is_err(), "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn a_bucket_holds_its_start_and_not_its_end() {
+        let buckets = Buckets::new(1_000, BucketLength::from_micros(10).unwrap(), 3).unwrap();
+        assert_eq!(buckets.step_of(1_000), Ok(0));
+        assert_eq!(buckets.step_of(1_009), Ok(0));
+        assert_eq!(buckets.step_of(1_010), Ok(1));
+        assert_eq!(buckets.step_of(1_029), Ok(2));
+        assert_eq!(buckets.step_of(999), Err(Error::OutsideRange { side: Side::Before }));
+        assert_eq!(buckets.step_of(1_030), Err(Error::OutsideRange { side: Side::After }));
+        assert_eq!(buckets.step_of(i64::MIN), Err(Error::OutsideRange { side: Side::Before }));
+        assert_eq!(buckets.step_of(i64::MAX), Err(Error::OutsideRange { side: Side::After }));
+        assert_eq!([0, 1, 3].map(|step| buckets.start_of(step)), [1_000, 1_010, 1_030]);
+        assert_eq!([0, 1_009, 1_010, 5_000].map(|time| buckets.ended_by(time)), [0, 0, 1, 3]);
+    }
+
+    #[test]
+    fn a_range_past_the_end_of_time_is_refused() {
+        let week: BucketLength = "1w".parse().unwrap();
+        assert!(Buckets::new(0, week, 1 << 60).is_err());
+        assert!(Buckets::new(0, week, u64::MAX).is_err());
+        assert!(Buckets::new(0, week, 0).is_err());
+        assert!(Buckets::new(i64::MIN, week, 1).is_ok());
+    }
+}

@@ -1,0 +1,89 @@
+//! Errors as values with a class, as in the library.
+
+use evertally::ErrorClass;
+
+/// What went wrong. Messages may repeat a parameter or a name that did not fit; they never carry a total.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter that cannot be used.
+    #[error("{name} must be {expected}, got {got}")]
+    BadParameter {
+        /// The parameter, as the caller knows it.
+        name: &'static str,
+        /// The values that are accepted.
+        expected: String,
+        /// What was given.
+        got: String,
+    },
+    /// A time before the first or after the last declared bucket.
+    #[error("the time lies {side} the declared range")]
+    OutsideRange {
+        /// On which side it fell.
+        side: Side,
+    },
+    /// A value that is not a finite number.
+    #[error("the value is not a finite number")]
+    NotFinite,
+    /// A total whose magnitude would pass 2^53, where doubles stop being exact.
+    #[error("the total of step {step} would pass 2^53, beyond which it is no longer exact")]
+    TotalTooLarge {
+        /// The step, counted from zero.
+        step: u64,
+    },
+    /// More rows than steps were declared.
+    #[error("there are more rows than the {horizon} declared steps")]
+    HorizonSpent {
+        /// The number of steps that were declared.
+        horizon: u64,
+    },
+    /// The table of totals would not fit the memory it may take.
+    #[error("{steps} steps of {keys} totals need {needed} bytes, over the limit of {limit}")]
+    TooCostly {
+        /// Declared steps.
+        steps: u64,
+        /// Totals in each.
+        keys: usize,
+        /// Bytes that the table needs.
+        needed: u128,
+        /// Bytes that it may take.
+        limit: u64,
+    },
+}
+
+/// On which side of the declared range a time fell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Before the first bucket starts.
+    Before,
+    /// At or after the end of the last bucket.
+    After,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Before => "before",
+            Self::After => "after",
+        })
+    }
+}
+
+impl Error {
+    /// The class of this error, the same as everywhere in the project.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
+            Self::TooCostly { .. } => ErrorClass::Unsupported,
+            _ => ErrorClass::BadParameter,
+        }
+    }
+
+    pub(crate) fn bad(name: &'static str, expected: impl Into<String>, got: impl std::fmt::Display) -> Self {
+        Self::BadParameter { name, expected: expected.into(), got: got.to_string() }
+    }
+}
+
+/// The result of every fallible call in this crate.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,199 @@
+//! Events as they arrive: a bucket is closed as soon as time has moved past it.
+
+use crate::ClosedStep;
+use crate::admission::{Admission, Event, Refusal};
+use crate::amount::Amount;
+use crate::buckets::Buckets;
+use crate::error::{Error, Result};
+use std::ops::Range;
+
+/// Closes buckets while events arrive.
+///
+/// One bucket is open at a time. It is closed when an event of a later bucket counts, or when [`Follow::advance_to`]
+/// says that time has passed; from then on it never changes, and an event that belongs to it is refused as
+/// [`Refusal::Late`]. Events that do not count move nothing.
+///
+/// Memory: one total a key.
+///
+/// # What must hold
+/// Which event arrives first decides which one is late. Where one person can send an event of a much later bucket, that
+/// event closes the open one and makes the stragglers late, so a total can move by more than that event's own share.
+/// The stated guarantee is for events that arrive in the order of their times, or whose arrival is public; a caller who
+/// cannot promise either drives time from its own clock with [`Follow::advance_to`] and refuses events from the future.
+#[derive(Clone)]
+pub struct Follow {
+    buckets: Buckets,
+    rules: Admission,
+    open: u64,
+    totals: Vec<Amount>,
+}
+
+/// What an event did.
+pub struct Pushed {
+    /// Whether it counted.
+    pub counted: std::result::Result<(), Refusal>,
+    /// The steps that it closed, in order.
+    pub closed: ClosedSteps,
+}
+
+impl Follow {
+    /// Starts with the first bucket open.
+    #[must_use]
+    pub fn new(buckets: Buckets, rules: Admission) -> Self {
+        let totals = vec![Amount::default(); rules.width()];
+        Self { buckets, rules, open: 0, totals }
+    }
+
+    /// The step whose bucket is open; the number of steps once all are closed.
+    #[must_use]
+    pub fn open_step(&self) -> u64 {
+        self.open
+    }
+
+    /// Takes one event. The steps that it closed must be taken from the answer: they come out once.
+    pub fn push(&mut self, event: &Event<'_>) -> Result<Pushed> {
+        let step = self.buckets.step_of(event.time)?;
+        let nothing = ClosedSteps::none();
+        if step < self.open {
+            return Ok(Pushed { counted: Err(Refusal::Late), closed: nothing });
+        }
+        let (position, amount) = match self.rules.decide(event, step)? {
+            Ok(counted) => counted,
+            Err(refusal) => return Ok(Pushed { counted: Err(refusal), closed: nothing }),
+        };
+        let before = if step == self.open { self.totals[position] } else { Amount::default() };
+        let after = before.plus(amount).ok_or(Error::TotalTooLarge { step })?;
+        let closed = self.close_before(step);
+        self.totals[position] = after;
+        Ok(Pushed { counted: Ok(()), closed })
+    }
+
+    /// Time has reached `time`: closes every bucket that has ended by then.
+    pub fn advance_to(&mut self, time: i64) -> ClosedSteps {
+        self.close_before(self.buckets.ended_by(time))
+    }
+
+    /// Closes every step that is left.
+    pub fn finish(mut self) -> ClosedSteps {
+        self.close_before(self.buckets.steps())
+    }
+
+    fn close_before(&mut self, step: u64) -> ClosedSteps {
+        if step <= self.open {
+            return ClosedSteps::none();
+        }
+        let totals = self.totals.iter().map(|total| total.to_f64()).collect();
+        let first = ClosedStep { step: self.open, totals };
+        let closed = ClosedSteps { first: Some(first), empty: self.open + 1..step, width: self.totals.len() };
+        self.totals.fill(Amount::default());
+        self.open = step;
+        closed
+    }
+}
+
+/// Steps that were just closed, in order: the bucket that was open, then the empty ones that were skipped.
+#[must_use = "closed steps come out once; dropping them loses their releases"]
+pub struct ClosedSteps {
+    first: Option<ClosedStep>,
+    empty: Range<u64>,
+    width: usize,
+}
+
+impl ClosedSteps {
+    fn none() -> Self {
+        Self { first: None, empty: 0..0, width: 0 }
+    }
+}
+
+impl Iterator for ClosedSteps {
+    type Item = ClosedStep;
+
+    fn next(&mut self) -> Option<ClosedStep> {
+        self.first
+            .take()
+            .or_else(|| self.empty.next().map(|step| ClosedStep { step, totals: vec![0.0; self.width] }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contribution::ContributionBound;
+    use crate::gather::Gather;
+    use crate::keys::KeySet;
+    use proptest::prelude::*;
+
+    const SECOND: i64 = 1_000_000;
+
+    fn at(second: i64) -> Event<'static> {
+        Event { time: second * SECOND, ..Event::default() }
+    }
+
+    fn five_seconds() -> Buckets {
+        Buckets::new(0, "1s".parse().unwrap(), 5).unwrap()
+    }
+
+    fn plain(closed: ClosedSteps) -> Vec<(u64, f64)> {
+        closed.map(|closed| (closed.step, closed.totals[0])).collect()
+    }
+
+    #[test]
+    fn a_later_event_closes_and_a_straggler_is_late() {
+        let mut follow = Follow::new(five_seconds(), Admission::new());
+        assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
+        assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
+        assert_eq!(plain(follow.push(&at(3)).unwrap().closed), [(0, 2.0), (1, 0.0), (2, 0.0)]);
+        let late = follow.push(&at(2)).unwrap();
+        assert_eq!(late.counted, Err(Refusal::Late));
+        assert_eq!(plain(late.closed), []);
+        assert_eq!(follow.open_step(), 3);
+        assert_eq!(plain(follow.finish()), [(3, 1.0), (4, 0.0)]);
+    }
+
+    #[test]
+    fn time_moves_when_told() {
+        let mut follow = Follow::new(five_seconds(), Admission::new());
+        assert_eq!(plain(follow.advance_to(SECOND - 1)), []);
+        assert_eq!(plain(follow.advance_to(SECOND)), [(0, 0.0)]);
+        assert_eq!(plain(follow.advance_to(0)), []);
+        assert_eq!(follow.push(&at(0)).unwrap().counted, Err(Refusal::Late));
+        assert_eq!(plain(follow.advance_to(i64::MAX)), [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.0)]);
+        assert_eq!(plain(follow.finish()), []);
+    }
+
+    #[test]
+    fn an_event_that_does_not_count_moves_nothing() {
+        let rules = Admission::new().bound(ContributionBound::new(1, 1).unwrap());
+        let mut follow = Follow::new(five_seconds(), rules);
+        assert!(follow.push(&at(0)).unwrap().counted.is_ok());
+        assert_eq!(follow.push(&at(4)).unwrap().counted, Err(Refusal::OverBound));
+        assert_eq!(follow.open_step(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_gathering_on_sorted_events(
+            mut events in prop::collection::vec((0_i64..40 * SECOND, 0_u8..4, 0_u8..6), 0..120),
+            k in 1_u64..4, b in 1_u64..4, bounded in any::<bool>(),
+        ) {
+            events.sort_unstable();
+            let buckets = Buckets::new(0, "1s".parse().unwrap(), 40).unwrap();
+            let mut rules = Admission::new().keys(KeySet::new(["0", "1", "2"]).unwrap());
+            if bounded {
+                rules = rules.bound(ContributionBound::new(k, b).unwrap());
+            }
+            let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();
+            let mut follow = Follow::new(buckets, rules);
+            let mut followed = Vec::new();
+            for (time, key, person) in events {
+                let (key, person) = (key.to_string(), person.to_string());
+                let event = Event { time, key: Some(&key), person: Some(&person), ..Event::default() };
+                let pushed = follow.push(&event).unwrap();
+                prop_assert_eq!(gather.push(&event).unwrap(), pushed.counted);
+                followed.extend(pushed.closed);
+            }
+            followed.extend(follow.finish());
+            prop_assert!(gather.finish().eq(followed));
+        }
+    }
+}

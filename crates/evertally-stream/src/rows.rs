@@ -1,0 +1,72 @@
+//! Input in which each row already is one step's count.
+
+use crate::ClosedStep;
+use crate::amount::{Amount, Clamp};
+use crate::error::{Error, Result};
+
+/// Turns the n-th row into step n. A row is closed as soon as it is read.
+pub struct Rows {
+    horizon: Option<u64>,
+    clamp: Option<Clamp>,
+    next: u64,
+}
+
+impl Rows {
+    /// Rows for a declared number of steps, or for as many as there will be, where that number is public.
+    pub fn new(horizon: Option<u64>, clamp: Option<Clamp>) -> Result<Self> {
+        if horizon == Some(0) {
+            return Err(Error::bad("the number of steps", "at least 1", 0));
+        }
+        Ok(Self { horizon, clamp, next: 0 })
+    }
+
+    /// Takes the next row.
+    pub fn push(&mut self, value: f64) -> Result<ClosedStep> {
+        let step = self.next;
+        if let Some(horizon) = self.horizon
+            && step >= horizon
+        {
+            return Err(Error::HorizonSpent { horizon });
+        }
+        let amount = match &self.clamp {
+            Some(clamp) => clamp.apply(value)?,
+            None => Amount::nearest(value)?,
+        };
+        let total = Amount::default().plus(amount).ok_or(Error::TotalTooLarge { step })?;
+        self.next += 1;
+        Ok(ClosedStep { step, totals: vec![total.to_f64()] })
+    }
+
+    /// The declared steps for which there was no row, each zero.
+    pub fn finish(self) -> impl Iterator<Item = ClosedStep> {
+        let end = self.horizon.unwrap_or(self.next);
+        (self.next..end).map(|step| ClosedStep { step, totals: vec![0.0] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_rows_are_zero_and_a_further_row_is_an_error() {
+        let mut rows = Rows::new(Some(3), None).unwrap();
+        assert!(rows.push(4.0).is_ok_and(|closed| closed.totals == [4.0]));
+        let rest: Vec<_> = rows.finish().map(|closed| (closed.step, closed.totals[0])).collect();
+        assert_eq!(rest, [(1, 0.0), (2, 0.0)]);
+
+        let mut rows = Rows::new(Some(1), None).unwrap();
+        assert!(rows.push(1.0).is_ok());
+        assert!(rows.push(1.0).is_err_and(|error| error == Error::HorizonSpent { horizon: 1 }));
+    }
+
+    #[test]
+    fn values_are_clamped_or_must_be_exact() {
+        let mut rows = Rows::new(None, Some(Clamp::new(-2.0, 2.0).unwrap())).unwrap();
+        assert!(rows.push(1e300).is_ok_and(|closed| closed.totals == [2.0]));
+        let mut rows = Rows::new(None, None).unwrap();
+        assert!(rows.push(1e300).is_err());
+        assert!(rows.push(f64::NAN).is_err());
+        assert!(Rows::new(Some(0), None).is_err());
+    }
+}
