@@ -125,7 +125,6 @@ fn key_files_must_be_private_and_whole() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn parameters_outside_the_mathematics() {
     let place = Place::new();
     place.write("in.csv", "n\n1\n2\n");
@@ -150,7 +149,6 @@ fn parameters_outside_the_mathematics() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn files_that_are_not_what_they_should_be() {
     refused_without_traces("", "", &["in.csv", "empty", "header"]);
     refused_without_traces(EVENTS, "--key town --keys north", &["no column", "town", "region"]);
@@ -184,7 +182,6 @@ fn files_that_are_not_what_they_should_be() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn cells_that_do_not_parse_are_named_by_line_and_column() {
     let good = "2026-01-05T00:10:00Z";
     for bad in ["yesterday", "25:00", "2026-13-05", "1.5", "", "nan"] {
@@ -203,7 +200,6 @@ fn cells_that_do_not_parse_are_named_by_line_and_column() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn times_outside_the_declared_range() {
     for outside in ["2026-01-04T23:59:59.999999Z", "2026-01-05T04:00:00Z", "1999-01-01"] {
         let contents = format!("time,region,amount\n{outside},north,1\n");
@@ -216,7 +212,6 @@ fn times_outside_the_declared_range() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn rows_past_the_horizon_or_too_large() {
     let place = Place::new();
     place.write("in.csv", "n\n1\n2\n3\n");
@@ -231,7 +226,6 @@ fn rows_past_the_horizon_or_too_large() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn a_parquet_file_cut_short_anywhere() {
     let place = Place::new();
     place.write("in.csv", EVENTS).run(&format!("count in.csv {TIMED} --output whole.parquet")).ok();
@@ -246,7 +240,6 @@ fn a_parquet_file_cut_short_anywhere() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn a_damaged_parquet_file_never_crashes() {
     let place = Place::new();
     place.write("in.csv", EVENTS).run(&format!("count in.csv {TIMED} --output whole.parquet")).ok();

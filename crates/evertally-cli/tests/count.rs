@@ -20,7 +20,6 @@ fn counted(extra: &str) -> String {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn every_declared_step_is_released_even_when_empty() {
     let csv = counted("");
     assert_near(&csv, &[3.0, 3.0, 5.0, 6.0]);
@@ -32,7 +31,6 @@ fn every_declared_step_is_released_even_when_empty() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn every_declared_key_is_released_and_the_rest_is_other() {
     let csv = counted("--key region --keys north,south,east");
     let keys = ["north", "south", "east", "other"];
@@ -48,7 +46,6 @@ fn every_declared_key_is_released_and_the_rest_is_other() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn values_are_clamped_copies_dropped_and_persons_bounded() {
     assert_near(&counted("--value amount --clamp 0,10"), &[14.0, 14.0, 19.0, 23.0]);
     assert_near(&counted("--id id"), &[3.0, 3.0, 4.0, 5.0]);
@@ -64,7 +61,6 @@ fn values_are_clamped_copies_dropped_and_persons_bounded() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn unsorted_input_equals_sorted_input() {
     let mut lines: Vec<&str> = SHUFFLED.lines().collect();
     lines[1..].reverse();
@@ -76,7 +72,6 @@ fn unsorted_input_equals_sorted_input() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn json_lines_and_standard_input_are_read_alike() {
     let json = r#"{"time":"2026-01-05T03:59:59Z","region":"north","more":{"time":[1]}}
 {"time":"2026-01-05T00:10:00Z","region":"south"}
@@ -99,7 +94,6 @@ fn json_lines_and_standard_input_are_read_alike() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn rows_are_steps() {
     let place = Place::new();
     place.with_key().write("in.csv", "\u{feff}n,more\n5,x\n-2,y\n1e3,z\n");
@@ -114,7 +108,6 @@ fn rows_are_steps() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn the_three_output_formats_hold_the_same_releases() {
     let place = Place::new();
     place.with_key().write("in.csv", SHUFFLED);
@@ -172,7 +165,6 @@ fn the_three_output_formats_hold_the_same_releases() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn plots_are_drawn_without_the_truth_unless_asked() {
     let place = Place::new();
     place.write("in.csv", SHUFFLED);
@@ -188,7 +180,6 @@ fn plots_are_drawn_without_the_truth_unless_asked() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn a_closed_pipe_ends_quietly() {
     let place = Place::new();
     place.write("in.csv", format!("n\n{}", "1\n".repeat(100_000)));

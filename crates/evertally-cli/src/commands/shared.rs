@@ -71,6 +71,11 @@ pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Res
     }
 }
 
+/// δ as people write it.
+pub(crate) fn delta_in_words(delta: f64) -> String {
+    if delta == 0.0 || delta >= 0.001 { delta.to_string() } else { format!("{delta:e}") }
+}
+
 /// A number of bytes, with K, M, G or T for powers of 1024.
 fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
     let refuse = || "expected a number of bytes such as 1048576, 512M or 4G".to_owned();

@@ -88,7 +88,8 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(super) privacy: PrivacyArgs,
-    /// A file with a noise key of 64 hexadecimal digits that only its owner may read; fresh randomness where absent
+    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. Two runs with one key and different
+    /// data give the data away: a key belongs to one input for ever
     #[arg(long, value_name = "FILE", help_heading = "Privacy")]
     pub(super) key_file: Option<PathBuf>,
 

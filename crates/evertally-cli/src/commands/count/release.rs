@@ -2,11 +2,13 @@
 
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
+use crate::commands::shared::delta_in_words;
 use crate::error::Result;
-use crate::mechanism::{Prepared, Running, WorkloadChoice};
+use crate::mechanism::{PostProcessing, Prepared, Running, WorkloadChoice};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;
+use evertally::NoiseKey;
 use evertally_stream::{ClosedStep, KeySet};
 use std::path::Path;
 
@@ -25,7 +27,7 @@ impl<'a> Releaser<'a> {
         task: &'a Task,
         horizon: u64,
         prepared: Prepared,
-        key: Option<[u8; 32]>,
+        key: Option<NoiseKey>,
         format: OutputFormat,
         destination: Destination,
         truth_not_private: bool,
@@ -113,9 +115,8 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     let privacy = &task.privacy;
     header.record("epsilon", privacy.epsilon);
     header.record("delta", privacy.delta);
-    header.record("calibration", privacy.calibration.clone());
-    header.record("workload", workload_words(task.workload));
-    header.record("neighbours", privacy.neighbours.clone());
+    let calibration = if privacy.delta == 0.0 { "pure epsilon" } else { &privacy.calibration };
+    header.record("calibration", calibration);
     let participation = match (privacy.participation, &task.person) {
         (None, _) => "one step".to_owned(),
         (Some((steps, gap)), Some(_)) => {
@@ -145,23 +146,17 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         header.record("keys", keys.names().to_vec());
     }
     header.record("post_processing", post_processing_words(task));
-    header.record("interval", "95 %");
-}
-
-fn workload_words(workload: WorkloadChoice) -> String {
-    match workload {
-        WorkloadChoice::PrefixSum => "prefix-sum".to_owned(),
-        WorkloadChoice::SlidingWindow(steps) => format!("sliding-window:{steps}"),
-        WorkloadChoice::Decay(factor) => format!("decay:{factor}"),
-    }
+    let interval = if task.post_processing == PostProcessing::default() {
+        "95 %"
+    } else {
+        "95 %, of the estimate before post-processing, widened to hold the one after"
+    };
+    header.record("interval", interval);
 }
 
 fn post_processing_words(task: &Task) -> String {
-    let choice = task.post_processing;
-    let chosen =
-        [("round", choice.round), ("non-negative", choice.non_negative), ("monotone", choice.monotone)];
-    let names: Vec<_> = chosen.into_iter().filter(|&(_, on)| on).map(|(name, _)| name).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(",") }
+    let post = task.post_processing.start();
+    if post.is_identity() { "none".to_owned() } else { post.names().join(",") }
 }
 
 fn title(task: &Task) -> String {
@@ -183,6 +178,6 @@ fn subtitle(task: &Task, mechanism: &str) -> String {
     let privacy = &task.privacy;
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
     let unit = if task.person.is_some() { "person" } else { "event" };
-    let (epsilon, delta) = (privacy.epsilon, privacy.delta);
-    format!("ε = {epsilon}, δ = {delta:e} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
+    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
+    format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
 }
