@@ -1,5 +1,7 @@
 //! Counters as their users meet them: resumption, limits, queries, refusals.
 
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
+
 mod common;
 
 use common::{budget_for, builder, mechanisms_and_workloads, plan};

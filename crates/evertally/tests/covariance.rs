@@ -11,6 +11,8 @@
 //! **Power.** The same samples must be rejected when the noise is 15 % short, and when every step draws a fresh vector
 //! instead of sharing one; both are shown below.
 
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
+
 mod common;
 
 use common::{budget_for, builder, mechanisms_and_workloads};

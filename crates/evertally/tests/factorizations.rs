@@ -1,5 +1,7 @@
 //! Every mechanism against dense matrices written from the definition.
 
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
+
 mod common;
 
 use common::{applied_matrix, largest_difference, mechanisms_and_workloads, plan, plan_with};

@@ -1,5 +1,7 @@
 //! The error factors of the reference table, to 1e-9.
 
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
+
 mod common;
 
 use common::plan;

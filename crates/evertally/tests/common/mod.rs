@@ -1,5 +1,6 @@
 //! What several test files share.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
 use std::sync::Arc;
 
