@@ -37,27 +37,40 @@ pub(crate) fn inverse_root(workload: Workload, n: usize) -> Vec<f64> {
 
 /// The first `n` coefficients of numerator/denominator, where `denominator` has few coefficients: O(n·p).
 pub(crate) fn divide(numerator: &[f64], denominator: &[f64], n: usize) -> Vec<f64> {
+    // Reversed, so that its products with the newest quotients run forwards through memory.
+    let reversed: Vec<f64> = denominator[1..].iter().rev().copied().collect();
     let mut quotient: Vec<f64> = Vec::with_capacity(n);
     for t in 0..n {
-        let mut rest = numerator.get(t).copied().unwrap_or(0.0);
-        let reach = denominator.len().min(t + 1);
-        // The newest quotients stand last, so walking backwards meets denominator coefficients in order.
-        for (d, q) in denominator[1..reach].iter().zip(quotient.iter().rev()) {
-            rest -= d * q;
-        }
-        quotient.push(rest / denominator[0]);
+        let reach = reversed.len().min(t);
+        let known = dot(&reversed[reversed.len() - reach..], &quotient[t - reach..]);
+        quotient.push((numerator.get(t).copied().unwrap_or(0.0) - known) / denominator[0]);
     }
     quotient
 }
 
 /// The first `n` coefficients of the product with a short series: O(n·p).
 pub(crate) fn multiply(long: &[f64], short: &[f64], n: usize) -> Vec<f64> {
+    let reversed: Vec<f64> = short.iter().rev().copied().collect();
     (0..n)
         .map(|t| {
             let reach = short.len().min(t + 1);
-            short[..reach].iter().enumerate().map(|(k, s)| s * long.get(t - k).copied().unwrap_or(0.0)).sum()
+            dot(&reversed[short.len() - reach..], &long[t + 1 - reach..=t])
         })
         .collect()
+}
+
+/// Σ a_i b_i in eight interleaved sums, which vector units add at once.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 fn damp(mut coefficients: Vec<f64>, factor: f64) -> Vec<f64> {

@@ -91,6 +91,9 @@ pub(crate) const LARGEST_CHOSEN_BAND: u64 = 1024;
 /// Multiply-adds that one banded factorization may take to prepare.
 const LARGEST_WORK: f64 = 6.9e10;
 
+/// Multiply-adds that trying several bands may take together.
+const CHOICE_WORK: f64 = 5e8;
+
 /// The band asked for, cut to the horizon, or else the power of two (or the gap between participations) that
 /// gives the least mean error.
 pub(crate) fn choose_band(
@@ -118,6 +121,14 @@ pub(crate) fn choose_band(
         candidates.push(request.horizon);
     }
     candidates.retain(|p| *p <= request.horizon);
+    // Wide bands are the accurate ones at long horizons; where trying all would take long, the narrow ones go untried.
+    candidates.sort_unstable_by(|a, b| b.cmp(a));
+    let mut work = 0.0;
+    candidates.retain(|p| {
+        let is_first = work == 0.0;
+        work += *p as f64 * request.horizon as f64;
+        is_first || work <= CHOICE_WORK
+    });
     let error = |toeplitz: &Toeplitz| {
         toeplitz.sensitivity(request.participation).powi(2) * toeplitz.mean_row_norm_squared()
     };
