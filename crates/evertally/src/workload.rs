@@ -74,6 +74,14 @@ impl Workload {
         }
     }
 
+    /// How many past inputs multiplication by A has to keep, step by step, besides one sum.
+    pub(crate) fn kept(self, horizon: u64) -> u64 {
+        match self {
+            Self::SlidingWindow { width } => width.min(horizon),
+            _ => 0,
+        }
+    }
+
     /// The n × n matrix A.
     #[must_use]
     pub fn matrix(self, n: usize) -> Matrix {

@@ -287,6 +287,11 @@ fn bad_parameters_are_refused_with_their_name() {
     for (k, b) in [(0, 1), (1, 0)] {
         assert!(Participation::at_most(k, b).is_err());
     }
+    for mechanism in
+        [Mechanism::BandedSquareRoot { band: Some(0) }, Mechanism::BandedInverseSquareRoot { band: Some(0) }]
+    {
+        refused(Plan::prefix_sum(10).budget(budget()).mechanism(mechanism).build(), "band");
+    }
     for text in ["binry", "binary:3", "banded-square-root:0", "banded-square-root:x", ""] {
         assert!(text.parse::<Mechanism>().is_err(), "{text}");
     }
@@ -302,4 +307,58 @@ fn nothing_secret_is_in_debug_output() {
     counter.step(123_456.0).unwrap();
     let text = format!("{counter:?}");
     assert!(!text.contains("123456") && !text.contains("total"), "{text}");
+}
+
+/// Draws of a vector are numbered index by index, so a stream shared by two dimensions would repeat noise.
+#[test]
+fn vectors_of_different_dimension_do_not_share_noise() {
+    let noise = |dimension: usize| {
+        let plan = Plan::prefix_sum(4)
+            .budget(budget())
+            .mechanism(Mechanism::OutputPerturbation)
+            .dimension(dimension)
+            .contribution(Contribution::norm(1.0).unwrap())
+            .build()
+            .unwrap();
+        let mut counter = VectorCounter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();
+        let zero = vec![0.0; dimension];
+        (0..4).flat_map(|_| counter.step(&zero).unwrap().values).map(f64::to_bits).collect::<Vec<_>>()
+    };
+    let (two, four) = (noise(2), noise(4));
+    assert!(two.iter().all(|draw| !four.contains(draw)));
+}
+
+/// Replacement costs √2 or 2, depending on the mechanism, so the error factors alone do not tell which is best.
+#[test]
+fn the_default_is_the_most_accurate_for_replaced_contributions_too() {
+    for (horizon, width) in [(40, 5), (60, 3)] {
+        let builder = Plan::sliding_window(horizon, width).budget(budget()).neighbours(Neighbours::Replace);
+        let chosen = builder.build().unwrap();
+        for (mechanism, plan) in builder.compare(&()).unwrap().entries {
+            let rmse = plan.map_or(f64::INFINITY, |plan| plan.accuracy().rmse);
+            assert!(
+                chosen.accuracy().rmse <= rmse * (1.0 + 1e-12),
+                "{} against {mechanism}",
+                chosen.mechanism()
+            );
+        }
+        let best = builder.compare(&()).unwrap();
+        assert_eq!(best.best().unwrap().mechanism(), chosen.mechanism());
+    }
+}
+
+#[test]
+fn the_memory_limit_counts_the_inputs_inside_a_window() {
+    let plan = |limit| Plan::sliding_window(1 << 40, 1 << 20).budget(budget()).memory_limit(limit).build();
+    assert!(plan(1 << 20).is_err(), "the window alone takes 8 MiB");
+    assert!(plan(1 << 24).unwrap().cost().bytes(1) >= 8 << 20);
+}
+
+#[test]
+fn noise_without_a_finite_scale_is_refused() {
+    for hi in [1e308, 5e-324] {
+        let huge = Contribution::range(0.0, hi).unwrap();
+        let error = Plan::prefix_sum(10).budget(budget()).contribution(huge).build().unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Unsupported, "{error}");
+    }
 }
