@@ -274,6 +274,18 @@ mod tests {
         }
     }
 
+    /// A large input leaves rounding behind when it is subtracted again; one window later it is gone.
+    #[test]
+    fn rounding_does_not_outlive_the_window() {
+        let mut filter = Filter::new(Workload::SlidingWindow { width: 3 }, 1);
+        let mut value = [0.0];
+        for t in 0..12 {
+            value = [if t == 1 { 1e15 } else { 0.1 }];
+            filter.apply(&mut value);
+        }
+        assert!((value[0] - 0.3).abs() < 1e-15, "{}", value[0]);
+    }
+
     #[test]
     fn refused_input_leaves_the_total_alone() {
         let mut totals = Totals::new(Workload::PrefixSum, 1);

@@ -7,7 +7,7 @@ mod common;
 use common::{budget_for, builder, mechanisms_and_workloads, plan};
 use evertally::{
     Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, Neighbours, NoiseKey,
-    Participation, Plan, VectorCounter, Workload,
+    Participation, Plan, PlanBuilder, VectorCounter, Workload,
 };
 
 fn budget() -> Budget {
@@ -207,6 +207,40 @@ fn plans_that_differ_do_not_share_noise() {
     assert_ne!(base, noise(&plan_with_budget(Budget::new(2.0, 1e-6).unwrap())));
     assert_ne!(base, noise(&plan(Mechanism::Binary, Workload::PrefixSum, 11)));
     assert_eq!(base, noise(&plan_with_budget(budget())));
+
+    // One choice changed at a time. Fresh noise on every output shows its first draw whatever the choice is.
+    let fresh = |plan: PlanBuilder| plan.mechanism(Mechanism::OutputPerturbation).budget(budget());
+    let choices = [
+        fresh(Plan::prefix_sum(10)),
+        fresh(Plan::sliding_window(10, 3)),
+        fresh(Plan::decay(10, 0.5)),
+        fresh(Plan::prefix_sum(10)).mechanism(Mechanism::InputPerturbation),
+        fresh(Plan::prefix_sum(10)).neighbours(Neighbours::Replace),
+        fresh(Plan::prefix_sum(10)).participation(Participation::at_most(2, 1).unwrap()),
+        fresh(Plan::prefix_sum(10)).contribution(Contribution::range(0.0, 2.0).unwrap()),
+    ];
+    let draws: Vec<f64> = choices.iter().map(|choice| noise(&choice.build().unwrap())).collect();
+    for (i, a) in draws.iter().enumerate() {
+        for (j, b) in draws[..i].iter().enumerate() {
+            assert!((a - b).abs() > 1e-9, "choices {i} and {j} share their noise");
+        }
+    }
+}
+
+/// A key may have any name, also one that stands for something else elsewhere.
+#[test]
+fn no_name_of_a_key_leads_to_the_noise_of_another_counter() {
+    let builder = Plan::prefix_sum(4).budget(budget()).mechanism(Mechanism::OutputPerturbation);
+    let key = || NoiseKey::insecure_from_seed(1);
+    let mut scalar = Counter::new(&builder.build().unwrap(), key()).unwrap();
+    let names = ["scalar", "vector 1", "key:scalar", "", "|scalar"];
+    let mut keyed = KeyedCounter::new(&builder.keys(names).build().unwrap(), key()).unwrap();
+    let released = keyed.step(&[0.0; 5]).unwrap();
+    let mut seen = vec![scalar.step(0.0).unwrap().value];
+    for release in released {
+        assert!(!seen.contains(&release.value), "noise used twice");
+        seen.push(release.value);
+    }
 }
 
 #[test]
@@ -230,6 +264,13 @@ fn the_plan_scales_with_contribution_and_neighbours() {
     close(ratio(plan(Neighbours::Replace, range(-1.0, 1.0), Mechanism::SquareRoot)), 2.0);
     let group = plan(Neighbours::AddRemove, Contribution::unit(), Mechanism::GroupAlgebra);
     close(plan(Neighbours::Replace, Contribution::unit(), Mechanism::GroupAlgebra) / group, 2.0);
+
+    // Laplace noise answers to sums of magnitudes, in which a moved event counts twice whatever its sign.
+    let laplace = |neighbours| {
+        let builder = Plan::prefix_sum(50).budget(Budget::pure(1.0).unwrap()).neighbours(neighbours);
+        builder.build().unwrap().noise_scale()
+    };
+    close(laplace(Neighbours::Replace) / laplace(Neighbours::AddRemove), 2.0);
 }
 
 #[test]
