@@ -185,10 +185,10 @@ impl Plan {
         &self.inner.accuracy
     }
 
-    /// Memory and time of a counter made from this plan, a coordinate.
+    /// Memory and time of a counter made from this plan, a coordinate: its noise and its true totals.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        self.inner.factorization.cost()
+        self.inner.factorization.cost().with_totals(self.workload(), self.horizon())
     }
 
     /// The standard deviation of the noise in the release of a step.

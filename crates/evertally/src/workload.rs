@@ -74,6 +74,14 @@ impl Workload {
         }
     }
 
+    /// How many past inputs multiplication by A has to keep, step by step, besides one sum.
+    pub(crate) fn kept(self, horizon: u64) -> u64 {
+        match self {
+            Self::SlidingWindow { width } => width.min(horizon),
+            _ => 0,
+        }
+    }
+
     /// The n × n matrix A.
     #[must_use]
     pub fn matrix(self, n: usize) -> Matrix {
@@ -264,6 +272,18 @@ mod tests {
                 assert!((values[1] + 2.0 * expected).abs() < 1e-12, "{workload} at {t}");
             }
         }
+    }
+
+    /// A large input leaves rounding behind when it is subtracted again; one window later it is gone.
+    #[test]
+    fn rounding_does_not_outlive_the_window() {
+        let mut filter = Filter::new(Workload::SlidingWindow { width: 3 }, 1);
+        let mut value = [0.0];
+        for t in 0..12 {
+            value = [if t == 1 { 1e15 } else { 0.1 }];
+            filter.apply(&mut value);
+        }
+        assert!((value[0] - 0.3).abs() < 1e-15, "{}", value[0]);
     }
 
     #[test]

@@ -164,7 +164,10 @@ fn white_field(plan: &Plan, key: &NoiseKey) -> Arc<dyn WhiteField> {
     };
     match plan.lanes() {
         Lanes::Scalar => Arc::new(VectorField::new(white("scalar"), 1)),
-        Lanes::Vector { dimension } => Arc::new(VectorField::new(white("vector"), *dimension)),
+        // Draws are laid out by dimension, so vectors of another dimension must not read the same stream.
+        Lanes::Vector { dimension } => {
+            Arc::new(VectorField::new(white(&format!("vector {dimension}")), *dimension))
+        }
         Lanes::Keyed { keys } => {
             Arc::new(KeyedField::new(keys.iter().map(|name| white(&format!("key:{name}"))).collect()))
         }

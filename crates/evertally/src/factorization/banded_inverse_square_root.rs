@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::banded_square_root::window_kept;
 use super::toeplitz::{Toeplitz, banded_inverse, choose_band};
 use super::{Cost, Dense, Factorization, Mechanism, Request, series};
 use crate::Result;
@@ -67,7 +66,7 @@ impl Factorization for BandedInverseSquareRoot {
     fn cost(&self) -> Cost {
         Cost {
             shared_bytes: self.toeplitz.bytes(),
-            bytes_per_coordinate: 8 * (self.band as u64 + 1 + window_kept(self.workload, self.horizon)),
+            bytes_per_coordinate: 8 * (self.band as u64 + 1 + self.workload.kept(self.horizon)),
             operations_per_step: 2.0 * self.band as f64 + 2.0,
         }
     }

@@ -30,14 +30,6 @@ impl BandedSquareRoot {
     }
 }
 
-/// The steps that a correlator of this workload keeps besides its band.
-pub(crate) fn window_kept(workload: Workload, horizon: u64) -> u64 {
-    match workload {
-        Workload::SlidingWindow { width } => width.min(horizon),
-        _ => 0,
-    }
-}
-
 impl Factorization for BandedSquareRoot {
     fn mechanism(&self) -> Mechanism {
         Mechanism::BandedSquareRoot { band: Some(self.band as u64) }
@@ -74,7 +66,7 @@ impl Factorization for BandedSquareRoot {
     fn cost(&self) -> Cost {
         Cost {
             shared_bytes: self.toeplitz.bytes(),
-            bytes_per_coordinate: 8 * (self.band as u64 + 1 + window_kept(self.workload, self.horizon)),
+            bytes_per_coordinate: 8 * (self.band as u64 + 1 + self.workload.kept(self.horizon)),
             operations_per_step: 2.0 * self.band as f64 + 2.0,
         }
     }

@@ -90,10 +90,7 @@ impl Factorization for InputPerturbation {
     }
 
     fn cost(&self) -> Cost {
-        let kept = match self.workload {
-            Workload::SlidingWindow { width } => width.min(self.horizon),
-            _ => 0,
-        };
+        let kept = self.workload.kept(self.horizon);
         Cost { shared_bytes: 0, bytes_per_coordinate: 8 * (1 + kept), operations_per_step: 2.0 }
     }
 

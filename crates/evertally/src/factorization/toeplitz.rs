@@ -103,6 +103,9 @@ pub(crate) fn choose_band(
     make: impl Fn(usize) -> Toeplitz,
 ) -> Result<(usize, Toeplitz)> {
     let n = super::array_size(mechanism, request.horizon)?;
+    if band == Some(0) {
+        return Err(Error::bad("band", "a whole number from 1", 0));
+    }
     let widest = band.unwrap_or(LARGEST_CHOSEN_BAND).min(request.horizon);
     if widest as f64 * request.horizon as f64 > LARGEST_WORK {
         let reason = format!("preparing {n} steps with a band of {widest} takes too many operations");

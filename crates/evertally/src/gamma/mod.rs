@@ -12,4 +12,4 @@
 mod anderson;
 mod fixed_point;
 
-pub use fixed_point::{Certificate, gamma_f};
+pub use fixed_point::{Certificate, Solution, gamma_f};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::accuracy::{Accuracy, nuclear_lower_bound};
 use super::{Inner, Lanes, Plan};
-use crate::factorization::{Factorization, Mechanism, Request};
+use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::Progress;
 use crate::privacy::{
     Budget, Contribution, Neighbours, NoiseKind, Participation, replace_factor, replace_factor_l1, round_up,
@@ -135,10 +135,8 @@ impl PlanBuilder {
             }
             match self.plan_for(mechanism, budget, &()) {
                 Ok(plan) => {
-                    if best
-                        .as_ref()
-                        .is_none_or(|best| plan.accuracy().mean_error < best.accuracy().mean_error)
-                    {
+                    // In the units of the data: the factor for replacement differs between mechanisms.
+                    if best.as_ref().is_none_or(|best| plan.accuracy().rmse < best.accuracy().rmse) {
                         best = Some(plan);
                     }
                 }
@@ -208,7 +206,7 @@ impl PlanBuilder {
         progress: &dyn Progress,
     ) -> Result<Plan> {
         self.check_noise(mechanism, budget)?;
-        self.check_memory(mechanism, mechanism.least_cost(self.horizon).bytes(self.lanes.width() as u64))?;
+        self.check_memory(mechanism, mechanism.least_cost(self.horizon))?;
         let factorization = mechanism.factorize(self.request(progress))?;
         self.assemble(factorization, budget)
     }
@@ -231,7 +229,8 @@ impl PlanBuilder {
         }
     }
 
-    fn check_memory(&self, mechanism: Mechanism, bytes: u64) -> Result<()> {
+    fn check_memory(&self, mechanism: Mechanism, noise: Cost) -> Result<()> {
+        let bytes = noise.with_totals(self.workload, self.horizon).bytes(self.lanes.width() as u64);
         if bytes > self.memory_limit {
             let reason = format!("it holds {bytes} bytes, more than the limit of {}", self.memory_limit);
             return Err(Error::too_costly(mechanism, reason));
@@ -242,7 +241,7 @@ impl PlanBuilder {
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>, budget: Budget) -> Result<Plan> {
         let mechanism = factorization.mechanism();
         let width = self.lanes.width() as u64;
-        self.check_memory(mechanism, factorization.cost().bytes(width))?;
+        self.check_memory(mechanism, factorization.cost())?;
         if factorization.draws().checked_mul(width).is_none() {
             return Err(Error::too_costly(
                 mechanism,
@@ -260,6 +259,11 @@ impl PlanBuilder {
         // Three roundings of half an ulp each.
         let scale = round_up(product, 4.0 * f64::EPSILON);
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
+        // Coefficients or contributions that overflow have no noise to answer them with.
+        if !(scale.is_normal() && (scale * max.sqrt()).is_finite() && mean.is_finite()) {
+            let reason = "the noise that it needs is outside the range of floating-point numbers";
+            return Err(Error::unsupported(mechanism, reason));
+        }
         let is_single = self.participation.bounded(self.horizon) == 1;
         let accuracy = Accuracy {
             mean_error: sensitivity * sensitivity * mean,
