@@ -56,6 +56,15 @@ impl Lanes {
             Self::Keyed { keys } => keys.len(),
         }
     }
+
+    /// What a step is, in words; the names of keys are left out.
+    pub(crate) fn shape(&self) -> &'static str {
+        match self {
+            Self::Scalar => "one for one number a step",
+            Self::Vector { .. } => "one for vectors",
+            Self::Keyed { .. } => "one for keys",
+        }
+    }
 }
 
 /// A finished plan. Cloning it is cheap.
@@ -85,6 +94,7 @@ struct Inner {
     participation: Participation,
     contribution: Contribution,
     lanes: Lanes,
+    stream: String,
     sensitivity: f64,
     scale: f64,
     accuracy: Accuracy,
@@ -249,7 +259,7 @@ impl Plan {
     /// depend on which other keys were declared.
     pub(crate) fn noise_label(&self) -> String {
         format!(
-            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}",
+            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}:{}",
             self.workload(),
             self.horizon(),
             self.mechanism(),
@@ -257,6 +267,9 @@ impl Plan {
             self.inner.neighbours,
             self.inner.participation,
             self.inner.contribution,
+            // With its length, so that no name can imitate what follows it.
+            self.inner.stream.len(),
+            self.inner.stream,
         )
     }
 
@@ -271,6 +284,9 @@ impl Plan {
             }
         };
         hasher.update(self.noise_label().as_bytes()).update(b"|").update(lanes.as_bytes());
+        if let Some(digest) = self.inner.factorization.digest() {
+            hasher.update(&digest);
+        }
         *hasher.finalize().as_bytes()
     }
 }

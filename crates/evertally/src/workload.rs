@@ -101,8 +101,8 @@ impl fmt::Display for Workload {
 
 /// Multiplication by A one step at a time, for several lanes at once.
 ///
-/// It carries inputs to true answers in a counter and white noise to correlated noise in a correlator, so it
-/// holds what must not be shown: no `Debug`.
+/// Correlators carry noise through it; the true totals of counters have exact arithmetic of their own. It holds raw noise, so
+/// there is no `Debug`.
 #[derive(Clone)]
 pub(crate) struct Filter {
     workload: Workload,
@@ -192,49 +192,6 @@ impl Filter {
     }
 }
 
-/// The largest magnitude up to which every whole number is a float.
-const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
-
-/// The true answers so far, one lane a coordinate or key.
-#[derive(Clone)]
-pub(crate) struct Totals(Filter);
-
-impl Totals {
-    pub(crate) fn new(workload: Workload, lanes: usize) -> Self {
-        Self(Filter::new(workload, lanes))
-    }
-
-    /// Refuses inputs that are not numbers or would carry a total beyond exact integers. A refusal changes
-    /// nothing, so that the caller may mend the input and try the same step again.
-    pub(crate) fn check(&self, step: u64, inputs: &[f64]) -> Result<()> {
-        for (lane, &x) in inputs.iter().enumerate() {
-            if !x.is_finite() {
-                return Err(Error::BadInput { step, reason: "not a finite number" });
-            }
-            if x.abs() > EXACT_INTEGERS || self.0.peek(lane, x).abs() > EXACT_INTEGERS {
-                return Err(Error::BadInput {
-                    step,
-                    reason: "total beyond 2^53, where counts are no longer exact",
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Replaces the checked inputs of a step by its row of A x.
-    pub(crate) fn apply(&mut self, values: &mut [f64]) {
-        self.0.apply(values);
-    }
-
-    pub(crate) fn save(&self, out: &mut Vec<f64>) {
-        self.0.save(out);
-    }
-
-    pub(crate) fn restore(&mut self, saved: &mut impl Iterator<Item = f64>) -> Option<()> {
-        self.0.restore(saved)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,18 +241,5 @@ mod tests {
             filter.apply(&mut value);
         }
         assert!((value[0] - 0.3).abs() < 1e-15, "{}", value[0]);
-    }
-
-    #[test]
-    fn refused_input_leaves_the_total_alone() {
-        let mut totals = Totals::new(Workload::PrefixSum, 1);
-        totals.apply(&mut [3.0]);
-        for bad in [f64::NAN, f64::INFINITY, 1e16, -1e300] {
-            assert!(totals.check(1, &[bad]).is_err());
-        }
-        let mut value = [1.0];
-        totals.check(1, &value).unwrap();
-        totals.apply(&mut value);
-        assert_eq!(value, [4.0]);
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::toeplitz::Toeplitz;
-use super::{Cost, Dense, Factorization, Mechanism, Request, array_size, series};
+use super::{Cost, Dense, Factorization, Mechanism, Request, root_size, series};
 use crate::Result;
 use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
 use crate::privacy::Participation;
@@ -19,7 +19,7 @@ pub(crate) struct SquareRoot {
 
 impl SquareRoot {
     pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
-        let n = array_size(&Mechanism::SquareRoot, request.horizon)?;
+        let n = root_size(&Mechanism::SquareRoot, request)?;
         let toeplitz = Toeplitz::new(series::root(request.workload, n), None);
         Ok(Self { toeplitz, horizon: request.horizon })
     }

@@ -102,7 +102,7 @@ pub(crate) fn choose_band(
     band: Option<u64>,
     make: impl Fn(usize) -> Toeplitz,
 ) -> Result<(usize, Toeplitz)> {
-    let n = super::array_size(mechanism, request.horizon)?;
+    let n = super::root_size(mechanism, request)?;
     if band == Some(0) {
         return Err(Error::bad("band", "a whole number from 1", 0));
     }

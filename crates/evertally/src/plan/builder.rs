@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::accuracy::{Accuracy, nuclear_lower_bound};
 use super::{Inner, Lanes, Plan};
+use crate::counter::totals::{Unit, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::Progress;
 use crate::privacy::{
@@ -17,6 +18,10 @@ const MEMORY_LIMIT: u64 = 2 << 30;
 
 /// Operations that choosing a mechanism may spend on preparing one candidate: about a second.
 const LARGEST_PREPARATION: f64 = 1e9;
+
+/// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to reach this many, a thousand
+/// draws would have to lie at their ends together.
+const FARTHEST_NOISE: f64 = 1024.0;
 
 /// Collects what a plan is made of. [`PlanBuilder::build`] checks everything.
 ///
@@ -41,6 +46,7 @@ pub struct PlanBuilder {
     participation: Participation,
     contribution: Contribution,
     lanes: Lanes,
+    stream: String,
     memory_limit: u64,
 }
 
@@ -55,6 +61,7 @@ impl PlanBuilder {
             participation: Participation::single(),
             contribution: Contribution::unit(),
             lanes: Lanes::Scalar,
+            stream: String::new(),
             memory_limit: MEMORY_LIMIT,
         }
     }
@@ -103,6 +110,13 @@ impl PlanBuilder {
         self
     }
 
+    /// Names the stream that is counted. Plans that differ in nothing but this name have independent noise under one key, so
+    /// that a key may serve several streams.
+    pub fn stream(mut self, name: impl Into<String>) -> Self {
+        self.stream = name.into();
+        self
+    }
+
     /// The most memory, in bytes, that a counter may hold. Two gibibytes unless said otherwise.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
@@ -130,7 +144,8 @@ impl PlanBuilder {
         let mut best: Option<Plan> = None;
         let mut refusal = None;
         for mechanism in Mechanism::ALL {
-            if mechanism.preparation(self.horizon) > LARGEST_PREPARATION {
+            let takes_too_long = mechanism.preparation(self.horizon) > LARGEST_PREPARATION;
+            if takes_too_long || mechanism.noise() != budget.noise() {
                 continue;
             }
             match self.plan_for(mechanism, budget, &()) {
@@ -140,7 +155,8 @@ impl PlanBuilder {
                         best = Some(plan);
                     }
                 }
-                Err(error) => refusal = Some(error),
+                // The first mechanisms are the most frugal, so their reason says most.
+                Err(error) => refusal = refusal.or(Some(error)),
             }
         }
         best.ok_or_else(|| {
@@ -255,12 +271,16 @@ impl PlanBuilder {
                 replace_factor(self.neighbours, self.contribution, factorization.gram_is_nonnegative())
             }
         };
-        let product = budget.noise_multiplier() * sensitivity * self.contribution.magnitude() * replacement;
-        // Three roundings of half an ulp each.
+        let magnitude = self.contribution.magnitude();
+        let charge = rounding_charge(self.workload, self.horizon, self.lanes.width());
+        let product = budget.noise_multiplier() * sensitivity * magnitude * charge * replacement;
+        // Four roundings of half an ulp each.
         let scale = round_up(product, 4.0 * f64::EPSILON);
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
         // Coefficients or contributions that overflow have no noise to answer them with.
-        if !(scale.is_normal() && (scale * max.sqrt()).is_finite() && mean.is_finite()) {
+        let largest_noise = FARTHEST_NOISE * scale * max.sqrt();
+        let is_countable = Unit::for_magnitude(magnitude).count(largest_noise).is_some();
+        if !(scale.is_normal() && is_countable && mean.is_finite()) {
             let reason = "the noise that it needs is outside the range of floating-point numbers";
             return Err(Error::unsupported(mechanism, reason));
         }
@@ -283,6 +303,7 @@ impl PlanBuilder {
                 participation: self.participation,
                 contribution: self.contribution,
                 lanes: self.lanes.clone(),
+                stream: self.stream.clone(),
                 sensitivity,
                 scale,
                 accuracy,
