@@ -5,12 +5,12 @@ mod common;
 use common::{Place, ROWS, TIMED, assert_near, column, rows};
 
 const SHUFFLED: &str = "time,region,amount,who,id
-2026-01-05T03:59:59Z,north,4,ada,1
-2026-01-05T00:10:00Z,south,1,ada,2
-2026-01-05T00:10:00Z,north,20,bob,3
-1767571200,west,3,bob,4
-2026-01-05 02:30,north,2.5,ada,5
-2026-01-05 02:30,north,2.5,ada,5
+2026-01-05T03:59:59Z,north,4,p1,1
+2026-01-05T00:10:00Z,south,1,p1,2
+2026-01-05T00:10:00Z,north,20,p2,3
+1767571200,west,3,p2,4
+2026-01-05 02:30,north,2.5,p1,5
+2026-01-05 02:30,north,2.5,p1,5
 ";
 
 fn counted(extra: &str) -> String {
@@ -49,10 +49,9 @@ fn every_declared_key_is_released_and_the_rest_is_other() {
 fn values_are_clamped_copies_dropped_and_persons_bounded() {
     assert_near(&counted("--value amount --clamp 0,10"), &[14.0, 14.0, 19.0, 23.0]);
     assert_near(&counted("--id id"), &[3.0, 3.0, 4.0, 5.0]);
-    // In order of arrival: ada counts in step 3, then in step 0; bob counts once in step 0.
+    // In order of arrival: p1 counts in step 3, then in step 0; p2 counts once in step 0.
     assert_near(&counted("--person who --max-steps 2 --min-gap 2"), &[2.0, 2.0, 2.0, 3.0]);
-    let outside =
-        SHUFFLED.replace("02:30,north,2.5,ada,5\n2026-01-05 ", "02:30,north,2.5,ada,5\n2027-01-05 ");
+    let outside = SHUFFLED.replace("02:30,north,2.5,p1,5\n2026-01-05 ", "02:30,north,2.5,p1,5\n2027-01-05 ");
     let place = Place::new();
     place.with_key().write("in.csv", outside);
     let ran = place.run(&format!("count in.csv {TIMED} --key-file noise.key --outside drop"));
