@@ -184,7 +184,7 @@ fn files_that_are_not_what_they_should_be() {
 #[test]
 fn cells_that_do_not_parse_are_named_by_line_and_column() {
     let good = "2026-01-05T00:10:00Z";
-    for bad in ["yesterday", "25:00", "2026-13-05", "1.5", "", "nan"] {
+    for bad in ["2026-01-05T00:10:00[Europe/Paris]", "yesterday", "25:00", "2026-13-05", "1.5", "", "nan"] {
         let contents = format!("time,region,amount\n{good},north,1\n{bad},south,1\n");
         refused_without_traces(&contents, "", &["line 3", "column \"time\"", "expected a time"]);
     }
