@@ -90,6 +90,7 @@ fn more_options_of_a_timed_count() {
         ("--key region", &["--keys"]),
         ("--key region --keys north,north", &["--keys", "north"]),
         ("--key region --keys north,,south", &["--keys"]),
+        ("--key region --keys absent.txt", &["--keys", "absent.txt,other"]),
         ("--key region --keys other,north,other", &["--keys", "other"]),
         ("--person region", &["--max-steps"]),
         ("--max-steps 2", &["--person"]),

@@ -3,9 +3,10 @@
 use super::options::{CountArgs, Outside};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
+use crate::input::BYTE_ORDER_MARK;
 use crate::mechanism::{PostProcessing, Privacy, Request, WorkloadChoice};
 use crate::time;
-use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet};
+use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet, OTHER};
 use std::path::Path;
 
 /// What a step is.
@@ -199,7 +200,7 @@ fn parse_clamp(text: &str) -> Result<Clamp> {
 /// Keys from the command line, or from a file of that name with one key a line.
 fn declared_keys(text: &str) -> Result<KeySet> {
     let path = Path::new(text);
-    let declared: Vec<String> = if !text.contains(',') && path.is_file() {
+    let declared: Vec<String> = if !text.contains(',') && path.exists() && !path.is_dir() {
         let lines = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
         lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
     } else {
@@ -207,3 +208,10 @@ fn declared_keys(text: &str) -> Result<KeySet> {
     };
     KeySet::new(declared).map_err(|error| CliError::bad(format!("--keys: {error}")))
 }
+        let lines = lines.trim_start_matches(BYTE_ORDER_MARK);
+    } else if !text.contains(',') && text.contains(['.', '/', '\\']) {
+        // A mistyped name of a file would otherwise be the only key, and every event would silently count as `other`.
+        return Err(CliError::bad(format!(
+            "--keys: {0} looks like a file and there is none of that name; as a key, write {0},{OTHER}",
+            text.escape_debug()
+        )));
