@@ -1,7 +1,7 @@
 //! How the program fails: one clear line, and an exit code that says whose fault it was.
 
 use evertally::ErrorClass;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Why the program stops.
@@ -74,6 +74,11 @@ impl From<evertally_stream::Error> for CliError {
     fn from(error: evertally_stream::Error) -> Self {
         Self::classed(error.class(), error.to_string())
     }
+}
+
+/// A line for the operator. Where nobody can read it, the program goes on without.
+pub(crate) fn tell(message: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "evertally: {message}");
 }
 
 /// The name of an input as the user knows it.

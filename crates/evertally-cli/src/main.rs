@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 
 fn fail(error: &CliError) -> ExitCode {
     if !matches!(error, CliError::ClosedPipe) {
-        eprintln!("evertally: {error}");
+        error::tell(error);
     }
     ExitCode::from(error.exit_code())
 }

@@ -3,7 +3,7 @@
 use super::options::Outside;
 use super::release::Releaser;
 use super::task::Task;
-use crate::error::{CliError, Result, shown};
+use crate::error::{CliError, Result, shown, tell};
 use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader};
 use crate::progress::Progress;
 use crate::time;
@@ -68,9 +68,7 @@ pub(super) fn follow_events(
         if pushed.counted == Err(Refusal::Late) && !warned_late {
             warned_late = true;
             // No count: how many are late is private, and so is what they were.
-            eprintln!(
-                "evertally: warning: an event came after its step was released and was dropped, as will be others"
-            );
+            tell("warning: an event came after its step was released and was dropped, as will be others");
         }
         releaser.release_and_flush(pushed.closed)?;
     }
@@ -216,6 +214,6 @@ fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
 fn warn_outside(warned: &mut bool) {
     if !*warned {
         *warned = true;
-        eprintln!("evertally: warning: an event outside the declared range was dropped, as will be others");
+        tell("warning: an event outside the declared range was dropped, as will be others");
     }
 }
