@@ -171,7 +171,8 @@ impl Prepared {
             }
             _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),
         })?;
-        Ok(Running { counter, post: vec![self.post_processing.start(); width], quantiles: Vec::new() })
+        let post = vec![self.post_processing.start(); width];
+        Ok(Running { counter, post, rounds: self.post_processing.round, quantiles: Vec::new() })
     }
 }
 
@@ -184,6 +185,8 @@ enum Lanes {
 pub(crate) struct Running {
     counter: Lanes,
     post: Vec<PostProcess>,
+    /// Whether only whole numbers may leave.
+    rounds: bool,
     /// Margins in standard errors for the shapes of noise met so far: one for a normal, a few for trees.
     quantiles: Vec<(Tail, f64)>,
 }
@@ -200,11 +203,14 @@ impl Running {
             let margin = self.margin(release);
             let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
             // The interval is that of the release before post-processing, widened where the estimate was pushed out.
+            let (lower, upper) = (release.value - margin, release.value + margin);
+            // The margin is public: an end that kept its low bits would give back those that rounding took away.
+            let (lower, upper) = if self.rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
             estimates.push(Estimate {
                 value,
                 standard_error: release.standard_error,
-                lower: (release.value - margin).min(value),
-                upper: (release.value + margin).max(value),
+                lower: lower.min(value),
+                upper: upper.max(value),
             });
         }
         Ok(estimates)

@@ -103,7 +103,7 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(super) workload: WorkloadArgs,
-    /// Round estimates to whole numbers
+    /// Round estimates to whole numbers, and the ends of their intervals outwards
     #[arg(long, help_heading = "What is released")]
     pub(super) round: bool,
     /// Raise negative estimates to zero; this biases small totals upwards
