@@ -127,12 +127,15 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         }
     };
     header.record("participation", participation);
-    let contribution = match task.clamp {
-        Some(clamp) => format!("{},{}", clamp.lo(), clamp.hi()),
+    let contribution = match task.contribution() {
+        Some((lo, hi)) => format!("{lo},{hi}"),
         None => "1".to_owned(),
     };
     header.record("contribution", contribution);
     header.record("horizon", horizon);
+    if let Some(clamp) = task.clamp {
+        header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
+    }
     match &task.steps {
         Steps::Buckets(buckets) => {
             header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());

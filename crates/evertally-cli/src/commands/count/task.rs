@@ -106,10 +106,23 @@ impl Task {
             workload: self.workload,
             privacy: self.privacy.clone(),
             mechanism: self.mechanism.clone(),
-            contribution: self.clamp.map(|clamp| (clamp.lo(), clamp.hi())),
+            contribution: self.contribution(),
             keys: self.keys.as_ref().map(|keys| keys.names().to_vec()).unwrap_or_default(),
             memory_limit: self.memory_limit,
             post_processing: self.post_processing,
+        }
+    }
+
+    /// The range of what one protected unit may change in one step; one, where it is absent.
+    ///
+    /// A clamped event is there or not, so it changes its step by a value of the clamp. A clamped row is a whole step, and
+    /// the change of one event inside it may take it from any value of the clamp to any other.
+    pub(super) fn contribution(&self) -> Option<(f64, f64)> {
+        let clamp = self.clamp?;
+        let (lo, hi) = (clamp.lo(), clamp.hi());
+        match self.steps {
+            Steps::Rows(_) if lo < 0.0 && hi > 0.0 => Some((lo - hi, hi - lo)),
+            _ => Some((lo, hi)),
         }
     }
 
