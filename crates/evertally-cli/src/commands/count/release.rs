@@ -126,6 +126,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
             format!("at most {steps} steps at least {gap} apart, declared and not enforced")
         }
     };
+    header.record("unit", unit(task));
     header.record("participation", participation);
     let contribution = match task.contribution() {
         Some((lo, hi)) => format!("{lo},{hi}"),
@@ -155,6 +156,16 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         "95 %, of the estimate before post-processing, widened to hold the one after"
     };
     header.record("interval", interval);
+}
+
+/// Whom or what the budget protects.
+fn unit(task: &Task) -> &'static str {
+    match (&task.steps, &task.person, &task.id) {
+        (_, Some(_), _) => "one person with all of their events",
+        (_, None, Some(_)) => "one event with all rows of the same id",
+        (Steps::Buckets(_), None, None) => "one event",
+        (Steps::Rows(_), None, None) => "one event, which changes its row by no more than the contribution",
+    }
 }
 
 fn post_processing_words(task: &Task) -> String {
