@@ -75,40 +75,40 @@ pub(super) fn follow_events(
     releaser.release_and_flush(follow.finish())
 }
 
-/// Releases each row as its step; declared steps without a row are zero.
-pub(super) fn release_rows(
+/// Releases each row as its step, as soon as it is read; declared steps without a row are zero.
+pub(super) fn follow_rows(
     task: &Task,
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
-    flush_each: bool,
 ) -> Result<()> {
     let mut rows = Rows::new(task.horizon(), task.clamp)?;
     each_row_value(task, reader, |value| {
         let closed = rows.push(value)?;
-        Ok(if flush_each {
-            releaser.release_and_flush(std::iter::once(closed))
-        } else {
-            releaser.release_one(&closed)
-        })
+        Ok(releaser.release_and_flush(std::iter::once(closed)))
     })?;
     releaser.release_all(rows.finish())
 }
 
-/// Reads every row as its step, where their number is public.
-pub(super) fn read_rows(task: &Task, reader: &mut dyn RowReader) -> Result<Vec<ClosedStep>> {
-    let mut rows = Rows::new(None, task.clamp)?;
+/// Reads every row as its step before any is released, so that a row that cannot be used costs no budget. Declared steps
+/// without a row are zero; where no number was declared, that of the rows is public. Answers with the number of steps.
+pub(super) fn read_rows(
+    task: &Task,
+    reader: &mut dyn RowReader,
+) -> Result<(u64, impl Iterator<Item = ClosedStep> + use<>)> {
+    let mut rows = Rows::new(task.horizon(), task.clamp)?;
     let mut closed = Vec::new();
     each_row_value(task, reader, |value| {
         closed.push(rows.push(value)?);
         Ok(Ok(()))
     })?;
-    if closed.is_empty() {
+    let steps = task.horizon().unwrap_or(closed.len() as u64);
+    if steps == 0 {
         return Err(CliError::bad(format!(
             "{} has no rows: expected at least one, or --steps N",
             task.source
         )));
     }
-    Ok(closed)
+    Ok((steps, closed.into_iter().chain(rows.finish())))
 }
 
 /// Hands on the value of each row. The inner result is the writer's, the outer one the stream's.

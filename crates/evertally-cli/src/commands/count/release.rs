@@ -133,10 +133,10 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         None => "1".to_owned(),
     };
     header.record("contribution", contribution);
-    header.record("horizon", horizon);
     if let Some(clamp) = task.clamp {
         header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
     }
+    header.record("horizon", horizon);
     match &task.steps {
         Steps::Buckets(buckets) => {
             header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());

@@ -215,16 +215,16 @@ fn declared_keys(text: &str) -> Result<KeySet> {
     let path = Path::new(text);
     let declared: Vec<String> = if !text.contains(',') && path.exists() && !path.is_dir() {
         let lines = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
-        lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
-    } else {
-        text.split(',').map(|key| key.trim().to_owned()).collect()
-    };
-    KeySet::new(declared).map_err(|error| CliError::bad(format!("--keys: {error}")))
-}
         let lines = lines.trim_start_matches(BYTE_ORDER_MARK);
+        lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
     } else if !text.contains(',') && text.contains(['.', '/', '\\']) {
         // A mistyped name of a file would otherwise be the only key, and every event would silently count as `other`.
         return Err(CliError::bad(format!(
             "--keys: {0} looks like a file and there is none of that name; as a key, write {0},{OTHER}",
             text.escape_debug()
         )));
+    } else {
+        text.split(',').map(|key| key.trim().to_owned()).collect()
+    };
+    KeySet::new(declared).map_err(|error| CliError::bad(format!("--keys: {error}")))
+}
