@@ -257,6 +257,50 @@ fn a_damaged_parquet_file_never_crashes() {
 }
 
 #[test]
+fn an_output_never_destroys_what_is_read() {
+    let place = Place::new();
+    place.with_key().write("in.csv", EVENTS).write("in.svg", EVENTS).write("keys.csv", "north\n");
+    let keyed = "--key region --keys keys.csv";
+    for extra in [
+        "--output in.csv",
+        "--output ./in.csv --follow",
+        "--output noise.key --key-file noise.key",
+        "--output keys.csv",
+        "--output out.svg --plot out.svg",
+    ] {
+        place.run(&format!("count in.csv {TIMED} {keyed} {extra}")).refused(&["cannot be an output"]);
+    }
+    let line = format!("count in.svg --input-format csv {TIMED} {keyed} --plot in.svg");
+    place.run(&line).refused(&["in.svg", "cannot be an output"]);
+    assert_eq!(place.read("in.csv"), EVENTS.as_bytes());
+    assert_eq!(place.files(), ["in.csv", "in.svg", "keys.csv", "noise.key"]);
+}
+
+#[test]
+fn nothing_is_released_where_the_rest_would_fail() {
+    let place = Place::new();
+    // A bad row far behind what any buffer holds back.
+    place.write("in.csv", format!("n\n{}x\n", "1\n".repeat(20_000)));
+    place.run(&format!("count in.csv {ROWS} --steps 30000")).refused(&["line 20002"]);
+    place.write("in.csv", EVENTS);
+    for extra in ["--plot absent/o.svg", "--plot o.svg --output .", "--plot o.svg --output absent/o.csv"] {
+        let ran = place.run(&format!("count in.csv {TIMED} {extra}"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{extra}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    }
+    assert_eq!(place.files(), ["in.csv"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn messages_that_nobody_can_read_change_no_exit_code() {
+    let place = Place::new();
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let line = format!("count absent.csv {TIMED}");
+    assert_eq!(place.command(&line).stderr(full()).status().unwrap().code(), Some(2));
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_a_failure() {
     let ran = Place::new().run("demo --out absent/visits.csv");
     assert_eq!(ran.code, Some(1));
