@@ -95,12 +95,16 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// The command line's own complaint on one line: its first paragraph, without usage and tips.
+/// The command line's own complaint on one line: its first paragraph and its first tip, without usage.
 pub(crate) fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let line = paragraph.collect::<Vec<_>>().join(" ");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    match text.lines().find_map(|line| line.trim().strip_prefix("tip: ")) {
+        Some(tip) => format!("{line}: {tip}"),
+        None => line.to_owned(),
+    }
 }
 
 /// A cell as an error may show it: quoted, without control characters, and never long.
