@@ -6,8 +6,8 @@ use crate::output::Header;
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
-    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, NoiseKey, Participation, Plan,
-    PlanBuilder, Release, Tail,
+    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Participation,
+    Plan, PlanBuilder, Release, Tail,
 };
 
 /// The level of every interval that is written.
@@ -54,10 +54,8 @@ pub(crate) struct Privacy {
     pub(crate) epsilon: f64,
     /// Zero asks for pure ε.
     pub(crate) delta: f64,
-    /// `exact`, `zcdp` or `paper`.
-    pub(crate) calibration: String,
-    /// `add-remove` or `replace`.
-    pub(crate) neighbours: String,
+    pub(crate) calibration: Calibration,
+    pub(crate) neighbours: Neighbours,
     /// At most k steps, at least b apart; one step where absent.
     pub(crate) participation: Option<(u64, u64)>,
 }
@@ -85,7 +83,7 @@ impl Request {
             WorkloadChoice::SlidingWindow(width) => Plan::sliding_window(self.horizon, width),
             WorkloadChoice::Decay(factor) => Plan::decay(self.horizon, factor),
         };
-        builder = builder.budget(self.privacy.budget()?).neighbours(self.privacy.neighbours.parse()?);
+        builder = builder.budget(self.privacy.budget()?).neighbours(self.privacy.neighbours);
         if let Some((max_steps, min_gap)) = self.privacy.participation {
             builder = builder.participation(Participation::at_most(max_steps, min_gap)?);
         }
@@ -107,11 +105,10 @@ impl Request {
 
 impl Privacy {
     fn budget(&self) -> Result<Budget> {
-        let calibration: Calibration = self.calibration.parse()?;
         if self.delta != 0.0 {
-            return Ok(Budget::new(self.epsilon, self.delta)?.with_calibration(calibration)?);
+            return Ok(Budget::new(self.epsilon, self.delta)?.with_calibration(self.calibration)?);
         }
-        if calibration != Calibration::Exact {
+        if self.calibration != Calibration::Exact {
             return Err(CliError::bad(
                 "--calibration chooses how (ε, δ) sets the noise: with --delta 0 there is no choice",
             ));

@@ -115,7 +115,8 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     let privacy = &task.privacy;
     header.record("epsilon", privacy.epsilon);
     header.record("delta", privacy.delta);
-    let calibration = if privacy.delta == 0.0 { "pure epsilon" } else { &privacy.calibration };
+    let calibration =
+        if privacy.delta == 0.0 { "pure epsilon".to_owned() } else { privacy.calibration.to_string() };
     header.record("calibration", calibration);
     let participation = match (privacy.participation, &task.person) {
         (None, _) => "one step".to_owned(),
