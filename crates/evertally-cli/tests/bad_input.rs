@@ -143,8 +143,14 @@ fn parameters_outside_the_mathematics() {
     for horizon in ["0", "1152921504606846977"] {
         place.run(&format!("plan --horizon {horizon} --epsilon 1 --delta 1e-6")).refused(&["horizon"]);
     }
-    for workload in ["--window 0", "--decay 0", "--decay 1.5", "--decay NaN", "--mechanism cubic-root"] {
-        place.run(&format!("count in.csv {ROWS} {workload} --output o.csv")).refused(&[]);
+    for (workload, part) in [
+        ("--window 0", "window"),
+        ("--decay 0", "decay"),
+        ("--decay 1.5", "decay"),
+        ("--decay NaN", "decay"),
+        ("--mechanism cubic-root", "cubic-root"),
+    ] {
+        place.run(&format!("count in.csv {ROWS} {workload} --output o.csv")).refused(&[part]);
     }
     assert_eq!(place.files(), ["in.csv"]);
 }
@@ -166,7 +172,9 @@ fn files_that_are_not_what_they_should_be() {
         .run(&format!("count in.txt {TIMED}"))
         .refused(&["in.txt", "--input-format"]);
     place.write("in.jsonl", "").run(&format!("count in.jsonl {TIMED}")).refused(&["in.jsonl", "empty"]);
-    place.write("in.jsonl", "{\"time\":1}\n[1]\n").run(&format!("count in.jsonl {TIMED} --outside drop"));
+    let ran =
+        place.write("in.jsonl", "{\"time\":1}\n[1]\n").run(&format!("count in.jsonl {TIMED} --outside drop"));
+    assert!(ran.code == Some(2) && ran.stderr.contains("line 2"), "{}", ran.stderr);
     place
         .write("in.jsonl", "\n[1]\n")
         .run(&format!("count in.jsonl {TIMED}"))
