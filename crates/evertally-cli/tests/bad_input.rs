@@ -278,6 +278,9 @@ fn an_output_never_destroys_what_is_read() {
     ] {
         place.run(&format!("count in.csv {TIMED} {keyed} {extra}")).refused(&["cannot be an output"]);
     }
+    // A key may have the name of an output that is not there yet.
+    place.run(&format!("count in.csv {TIMED} --key region --keys north --output north")).ok();
+    std::fs::remove_file(place.path("north")).unwrap();
     let line = format!("count in.svg --input-format csv {TIMED} {keyed} --plot in.svg");
     place.run(&line).refused(&["in.svg", "cannot be an output"]);
     assert_eq!(place.read("in.csv"), EVENTS.as_bytes());

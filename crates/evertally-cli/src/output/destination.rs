@@ -53,7 +53,14 @@ impl Destination {
         let mut name = path.as_os_str().to_owned();
         name.push(".partial");
         let partial = PathBuf::from(name);
-        let file = File::create(&partial).map_err(|error| cannot_write(&partial, &error))?;
+        // What an unfinished run has released was paid for: it is not overwritten.
+        let file = File::create_new(&partial).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => CliError::bad(format!(
+                "{} was left by a run that did not finish: its releases have spent their budget; move it away",
+                partial.display()
+            )),
+            _ => cannot_write(&partial, &error),
+        })?;
         Ok(Self::Growing { file, partial, path: path.to_owned() })
     }
 
@@ -131,7 +138,9 @@ pub(crate) fn write_whole_file(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Refuses an output under the name of an input or of another output: what was there would be lost.
 pub(crate) fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<()> {
-    let mut taken: Vec<PathBuf> = read.iter().flatten().filter_map(|path| file_at(path)).collect();
+    // What is read is there already; a name that is not may be a declared key.
+    let there = read.iter().flatten().filter(|path| path.exists());
+    let mut taken: Vec<PathBuf> = there.filter_map(|path| file_at(path)).collect();
     for path in written.iter().flatten() {
         let Some(place) = file_at(path) else { continue };
         if taken.contains(&place) {
