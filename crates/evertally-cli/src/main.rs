@@ -10,6 +10,7 @@ mod plot;
 mod progress;
 mod time;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use error::CliError;
 use std::process::ExitCode;
@@ -44,6 +45,11 @@ enum Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        // Nothing was asked for: the help says what could be.
+        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = help.print();
+            return ExitCode::from(2);
+        }
         Err(error) if error.use_stderr() => return fail(&CliError::bad(error::one_line(&error))),
         Err(help) => {
             // Help and version; a closed pipe is no reason to complain.
@@ -61,7 +67,7 @@ fn main() -> ExitCode {
 
 fn fail(error: &CliError) -> ExitCode {
     if !matches!(error, CliError::ClosedPipe) {
-        eprintln!("evertally: {error}");
+        error::tell(error);
     }
     ExitCode::from(error.exit_code())
 }

@@ -6,8 +6,8 @@ use crate::output::Header;
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
-    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, NoiseKey, Participation, Plan,
-    PlanBuilder, Release, Tail,
+    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Participation,
+    Plan, PlanBuilder, Release, Tail,
 };
 
 /// The level of every interval that is written.
@@ -54,10 +54,8 @@ pub(crate) struct Privacy {
     pub(crate) epsilon: f64,
     /// Zero asks for pure ε.
     pub(crate) delta: f64,
-    /// `exact`, `zcdp` or `paper`.
-    pub(crate) calibration: String,
-    /// `add-remove` or `replace`.
-    pub(crate) neighbours: String,
+    pub(crate) calibration: Calibration,
+    pub(crate) neighbours: Neighbours,
     /// At most k steps, at least b apart; one step where absent.
     pub(crate) participation: Option<(u64, u64)>,
 }
@@ -85,7 +83,7 @@ impl Request {
             WorkloadChoice::SlidingWindow(width) => Plan::sliding_window(self.horizon, width),
             WorkloadChoice::Decay(factor) => Plan::decay(self.horizon, factor),
         };
-        builder = builder.budget(self.privacy.budget()?).neighbours(self.privacy.neighbours.parse()?);
+        builder = builder.budget(self.privacy.budget()?).neighbours(self.privacy.neighbours);
         if let Some((max_steps, min_gap)) = self.privacy.participation {
             builder = builder.participation(Participation::at_most(max_steps, min_gap)?);
         }
@@ -107,11 +105,10 @@ impl Request {
 
 impl Privacy {
     fn budget(&self) -> Result<Budget> {
-        let calibration: Calibration = self.calibration.parse()?;
         if self.delta != 0.0 {
-            return Ok(Budget::new(self.epsilon, self.delta)?.with_calibration(calibration)?);
+            return Ok(Budget::new(self.epsilon, self.delta)?.with_calibration(self.calibration)?);
         }
-        if calibration != Calibration::Exact {
+        if self.calibration != Calibration::Exact {
             return Err(CliError::bad(
                 "--calibration chooses how (ε, δ) sets the noise: with --delta 0 there is no choice",
             ));
@@ -171,7 +168,8 @@ impl Prepared {
             }
             _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),
         })?;
-        Ok(Running { counter, post: vec![self.post_processing.start(); width], quantiles: Vec::new() })
+        let post = vec![self.post_processing.start(); width];
+        Ok(Running { counter, post, rounds: self.post_processing.round, quantiles: Vec::new() })
     }
 }
 
@@ -184,6 +182,8 @@ enum Lanes {
 pub(crate) struct Running {
     counter: Lanes,
     post: Vec<PostProcess>,
+    /// Whether only whole numbers may leave.
+    rounds: bool,
     /// Margins in standard errors for the shapes of noise met so far: one for a normal, a few for trees.
     quantiles: Vec<(Tail, f64)>,
 }
@@ -200,11 +200,14 @@ impl Running {
             let margin = self.margin(release);
             let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
             // The interval is that of the release before post-processing, widened where the estimate was pushed out.
+            let (lower, upper) = (release.value - margin, release.value + margin);
+            // The margin is public: an end that kept its low bits would give back those that rounding took away.
+            let (lower, upper) = if self.rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
             estimates.push(Estimate {
                 value,
                 standard_error: release.standard_error,
-                lower: (release.value - margin).min(value),
-                upper: (release.value + margin).max(value),
+                lower: lower.min(value),
+                upper: upper.max(value),
             });
         }
         Ok(estimates)

@@ -82,6 +82,15 @@ fn a_growing_file_is_waited_for() {
 }
 
 #[test]
+fn releases_of_an_unfinished_run_are_kept() {
+    let place = Place::new();
+    place.write("in.csv", "time\n").write("out.csv.partial", "released");
+    let line = format!("count in.csv {TIMED} --follow --output out.csv");
+    place.run(&line).refused(&["out.csv.partial", "did not finish"]);
+    assert_eq!(place.read("out.csv.partial"), b"released");
+}
+
+#[test]
 fn rows_are_released_one_by_one() {
     let place = Place::new();
     let mut child =

@@ -247,13 +247,14 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 mod tests {
     use super::*;
     use crate::mechanism::{Privacy, WorkloadChoice};
+    use evertally::{Calibration, Neighbours};
 
     fn example() -> (Request, Comparison) {
         let privacy = Privacy {
             epsilon: 1.0,
             delta: 1e-6,
-            calibration: "exact".to_owned(),
-            neighbours: "add-remove".to_owned(),
+            calibration: Calibration::Exact,
+            neighbours: Neighbours::AddRemove,
             participation: None,
         };
         let request = Request {

@@ -19,6 +19,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What some programs put at the start of a text file, and nobody sees.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The formats that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {

@@ -66,7 +66,8 @@ pub(crate) struct CountArgs {
     /// The column to sum; with --time it needs --clamp, without --time each row is one step's count
     #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
     pub(super) value: Option<String>,
-    /// Bring every value into this range before it is counted
+    /// Bring every value into this range before it is counted; where rows are steps, the noise covers any change of one row
+    /// within it
     #[arg(
         long,
         value_name = "LO,HI",
@@ -103,7 +104,7 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(super) workload: WorkloadArgs,
-    /// Round estimates to whole numbers
+    /// Round estimates to whole numbers, and the ends of their intervals outwards
     #[arg(long, help_heading = "What is released")]
     pub(super) round: bool,
     /// Raise negative estimates to zero; this biases small totals upwards

@@ -115,7 +115,8 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     let privacy = &task.privacy;
     header.record("epsilon", privacy.epsilon);
     header.record("delta", privacy.delta);
-    let calibration = if privacy.delta == 0.0 { "pure epsilon" } else { &privacy.calibration };
+    let calibration =
+        if privacy.delta == 0.0 { "pure epsilon".to_owned() } else { privacy.calibration.to_string() };
     header.record("calibration", calibration);
     let participation = match (privacy.participation, &task.person) {
         (None, _) => "one step".to_owned(),
@@ -126,12 +127,16 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
             format!("at most {steps} steps at least {gap} apart, declared and not enforced")
         }
     };
+    header.record("unit", unit(task));
     header.record("participation", participation);
-    let contribution = match task.clamp {
-        Some(clamp) => format!("{},{}", clamp.lo(), clamp.hi()),
+    let contribution = match task.contribution() {
+        Some((lo, hi)) => format!("{lo},{hi}"),
         None => "1".to_owned(),
     };
     header.record("contribution", contribution);
+    if let Some(clamp) = task.clamp {
+        header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
+    }
     header.record("horizon", horizon);
     match &task.steps {
         Steps::Buckets(buckets) => {
@@ -152,6 +157,16 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         "95 %, of the estimate before post-processing, widened to hold the one after"
     };
     header.record("interval", interval);
+}
+
+/// Whom or what the budget protects.
+fn unit(task: &Task) -> &'static str {
+    match (&task.steps, &task.person, &task.id) {
+        (_, Some(_), _) => "one person with all of their events",
+        (_, None, Some(_)) => "one event with all rows of the same id",
+        (Steps::Buckets(_), None, None) => "one event",
+        (Steps::Rows(_), None, None) => "one event, which changes its row by no more than the contribution",
+    }
 }
 
 fn post_processing_words(task: &Task) -> String {
