@@ -7,46 +7,11 @@ use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
     Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Participation,
-    Plan, PlanBuilder, Release, Tail,
+    Plan, PlanBuilder, Release, Tail, Workload,
 };
 
 /// The level of every interval that is written.
 const LEVEL: f64 = 0.95;
-
-/// What is to be released at each step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum WorkloadChoice {
-    /// Everything so far.
-    PrefixSum,
-    /// The last `w` steps.
-    SlidingWindow(u64),
-    /// Everything so far, each step counting λ times what it did a step ago.
-    Decay(f64),
-}
-
-/// What is done to an estimate after the noise; none of it costs privacy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct PostProcessing {
-    pub(crate) round: bool,
-    pub(crate) non_negative: bool,
-    pub(crate) monotone: bool,
-}
-
-impl PostProcessing {
-    pub(crate) fn start(self) -> PostProcess {
-        let mut post = PostProcess::default();
-        if self.round {
-            post = post.round();
-        }
-        if self.non_negative {
-            post = post.non_negative();
-        }
-        if self.monotone {
-            post = post.monotone();
-        }
-        post
-    }
-}
 
 /// The user's choices about privacy, as they were given.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +29,7 @@ pub(crate) struct Privacy {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
     pub(crate) horizon: u64,
-    pub(crate) workload: WorkloadChoice,
+    pub(crate) workload: Workload,
     pub(crate) privacy: Privacy,
     /// By name, as in `banded-square-root:64`; the most accurate one that fits where absent.
     pub(crate) mechanism: Option<String>,
@@ -73,17 +38,17 @@ pub(crate) struct Request {
     /// Declared keys with `other`; empty for a single total.
     pub(crate) keys: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
-    pub(crate) post_processing: PostProcessing,
+    pub(crate) post_processing: PostProcess,
+    /// What is counted, in words that differ wherever the input could: streams of other names have other noise.
+    pub(crate) stream: String,
 }
 
 impl Request {
     fn builder(&self) -> Result<PlanBuilder> {
-        let mut builder = match self.workload {
-            WorkloadChoice::PrefixSum => Plan::prefix_sum(self.horizon),
-            WorkloadChoice::SlidingWindow(width) => Plan::sliding_window(self.horizon, width),
-            WorkloadChoice::Decay(factor) => Plan::decay(self.horizon, factor),
-        };
-        builder = builder.budget(self.privacy.budget()?).neighbours(self.privacy.neighbours);
+        let mut builder = Plan::for_workload(self.horizon, self.workload)
+            .budget(self.privacy.budget()?)
+            .neighbours(self.privacy.neighbours)
+            .stream(self.stream.clone());
         if let Some((max_steps, min_gap)) = self.privacy.participation {
             builder = builder.participation(Participation::at_most(max_steps, min_gap)?);
         }
@@ -129,7 +94,7 @@ pub(crate) struct Estimate {
 /// A plan that is ready to run.
 pub(crate) struct Prepared {
     plan: Plan,
-    post_processing: PostProcessing,
+    post_processing: PostProcess,
 }
 
 impl Prepared {
@@ -137,7 +102,7 @@ impl Prepared {
     pub(crate) fn new(request: &Request) -> Result<Self> {
         let builder = request.builder()?;
         let plan = with_progress("planning", |progress| builder.build_with_progress(progress))?;
-        Ok(Self { plan, post_processing: request.post_processing })
+        Ok(Self { plan, post_processing: request.post_processing.clone() })
     }
 
     /// The mechanism that was taken, for titles.
@@ -168,8 +133,8 @@ impl Prepared {
             }
             _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),
         })?;
-        let post = vec![self.post_processing.start(); width];
-        Ok(Running { counter, post, rounds: self.post_processing.round, quantiles: Vec::new() })
+        let rounds = self.post_processing.rounds();
+        Ok(Running { counter, post: vec![self.post_processing; width], rounds, quantiles: Vec::new() })
     }
 }
 

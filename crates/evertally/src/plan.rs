@@ -116,6 +116,11 @@ impl Plan {
         PlanBuilder::new(Workload::Decay { factor }, horizon)
     }
 
+    /// A plan for any workload.
+    pub fn for_workload(horizon: u64, workload: Workload) -> PlanBuilder {
+        PlanBuilder::new(workload, horizon)
+    }
+
     /// The number of steps n.
     #[must_use]
     pub fn horizon(&self) -> u64 {

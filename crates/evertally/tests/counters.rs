@@ -218,6 +218,8 @@ fn plans_that_differ_do_not_share_noise() {
         fresh(Plan::prefix_sum(10)).neighbours(Neighbours::Replace),
         fresh(Plan::prefix_sum(10)).participation(Participation::at_most(2, 1).unwrap()),
         fresh(Plan::prefix_sum(10)).contribution(Contribution::range(0.0, 2.0).unwrap()),
+        fresh(Plan::prefix_sum(10)).stream("visits"),
+        fresh(Plan::prefix_sum(10)).stream("amounts"),
     ];
     let draws: Vec<f64> = choices.iter().map(|choice| noise(&choice.build().unwrap())).collect();
     for (i, a) in draws.iter().enumerate() {

@@ -2,10 +2,11 @@
 
 use super::shared::{PrivacyArgs, WorkloadArgs, delta_in_words, participation};
 use crate::error::{CliError, Result};
-use crate::mechanism::{self, Comparison, Entry, PostProcessing, Report, Request};
+use crate::mechanism::{self, Comparison, Entry, Report, Request};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
+use evertally::post::PostProcess;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -61,7 +62,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         contribution: None,
         keys: Vec::new(),
         memory_limit: args.workload.memory_limit,
-        post_processing: PostProcessing::default(),
+        post_processing: PostProcess::default(),
+        stream: String::new(),
     };
     let comparison = mechanism::compare(&request, plot.is_some())?;
     let text = if args.json { json(&request, &comparison)? } else { table(&request, &comparison) };
@@ -246,7 +248,8 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{Privacy, WorkloadChoice};
+    use crate::mechanism::Privacy;
+    use evertally::Workload;
     use evertally::{Calibration, Neighbours};
 
     fn example() -> (Request, Comparison) {
@@ -259,13 +262,14 @@ mod tests {
         };
         let request = Request {
             horizon: 4,
-            workload: WorkloadChoice::PrefixSum,
+            workload: Workload::PrefixSum,
             privacy,
             mechanism: None,
             contribution: None,
             keys: Vec::new(),
             memory_limit: None,
-            post_processing: PostProcessing::default(),
+            post_processing: PostProcess::default(),
+            stream: String::new(),
         };
         let report = Report {
             name: "square-root".to_owned(),

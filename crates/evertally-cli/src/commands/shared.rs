@@ -1,10 +1,10 @@
 //! Options that `count` and `plan` have in common.
 
 use crate::error::{CliError, Result};
-use crate::mechanism::{Privacy, WorkloadChoice};
+use crate::mechanism::Privacy;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use evertally::{Calibration, Neighbours};
+use evertally::{Calibration, Neighbours, Workload};
 use std::str::FromStr;
 
 #[derive(Debug, Args)]
@@ -62,11 +62,11 @@ pub(crate) struct WorkloadArgs {
 }
 
 impl WorkloadArgs {
-    pub(crate) fn workload(&self) -> WorkloadChoice {
+    pub(crate) fn workload(&self) -> Workload {
         match (self.window, self.decay) {
-            (Some(steps), _) => WorkloadChoice::SlidingWindow(steps),
-            (None, Some(factor)) => WorkloadChoice::Decay(factor),
-            (None, None) => WorkloadChoice::PrefixSum,
+            (Some(width), _) => Workload::SlidingWindow { width },
+            (None, Some(factor)) => Workload::Decay { factor },
+            (None, None) => Workload::PrefixSum,
         }
     }
 }

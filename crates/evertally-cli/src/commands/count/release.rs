@@ -4,11 +4,12 @@ use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::commands::shared::delta_in_words;
 use crate::error::Result;
-use crate::mechanism::{PostProcessing, Prepared, Running, WorkloadChoice};
+use crate::mechanism::{Prepared, Running};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;
 use evertally::NoiseKey;
+use evertally::Workload;
 use evertally_stream::{ClosedStep, KeySet};
 use std::path::Path;
 
@@ -151,7 +152,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         header.record("keys", keys.names().to_vec());
     }
     header.record("post_processing", post_processing_words(task));
-    let interval = if task.post_processing == PostProcessing::default() {
+    let interval = if task.post_processing.is_identity() {
         "95 %"
     } else {
         "95 %, of the estimate before post-processing, widened to hold the one after"
@@ -170,15 +171,15 @@ fn unit(task: &Task) -> &'static str {
 }
 
 fn post_processing_words(task: &Task) -> String {
-    let post = task.post_processing.start();
+    let post = &task.post_processing;
     if post.is_identity() { "none".to_owned() } else { post.names().join(",") }
 }
 
 fn title(task: &Task) -> String {
     let what = match task.workload {
-        WorkloadChoice::PrefixSum => "Private running total",
-        WorkloadChoice::SlidingWindow(_) => "Private sliding-window total",
-        WorkloadChoice::Decay(_) => "Private decayed total",
+        Workload::PrefixSum => "Private running total",
+        Workload::SlidingWindow { .. } => "Private sliding-window total",
+        _ => "Private decayed total",
     };
     let of = match (&task.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),

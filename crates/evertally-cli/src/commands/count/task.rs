@@ -4,8 +4,10 @@ use super::options::{CountArgs, Outside};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
-use crate::mechanism::{PostProcessing, Privacy, Request, WorkloadChoice};
+use crate::mechanism::{Privacy, Request};
 use crate::time;
+use evertally::Workload;
+use evertally::post::PostProcess;
 use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet, OTHER};
 use std::path::Path;
 
@@ -29,8 +31,8 @@ pub(super) struct Task {
     pub(super) keys: Option<KeySet>,
     pub(super) outside: Outside,
     pub(super) privacy: Privacy,
-    pub(super) workload: WorkloadChoice,
-    pub(super) post_processing: PostProcessing,
+    pub(super) workload: Workload,
+    pub(super) post_processing: PostProcess,
     pub(super) memory_limit: Option<u64>,
     mechanism: Option<String>,
 }
@@ -52,7 +54,7 @@ impl Task {
             ));
         }
         let workload = args.workload.workload();
-        if args.monotone && workload != WorkloadChoice::PrefixSum {
+        if args.monotone && workload != Workload::PrefixSum {
             return Err(CliError::bad(
                 "--monotone needs a total that only grows, and a window or decay can fall",
             ));
@@ -75,11 +77,7 @@ impl Task {
             outside: args.outside,
             privacy: args.privacy.privacy(participation),
             workload,
-            post_processing: PostProcessing {
-                round: args.round,
-                non_negative: args.non_negative,
-                monotone: args.monotone,
-            },
+            post_processing: post_processing(args),
             memory_limit: args.workload.memory_limit,
             mechanism: args.workload.mechanism.clone(),
         })
@@ -109,7 +107,8 @@ impl Task {
             contribution: self.contribution(),
             keys: self.keys.as_ref().map(|keys| keys.names().to_vec()).unwrap_or_default(),
             memory_limit: self.memory_limit,
-            post_processing: self.post_processing,
+            post_processing: self.post_processing.clone(),
+            stream: self.stream_name(),
         }
     }
 
@@ -124,6 +123,13 @@ impl Task {
             Steps::Rows(_) if lo < 0.0 && hi > 0.0 => Some((lo - hi, hi - lo)),
             _ => Some((lo, hi)),
         }
+    }
+
+    /// What is counted: one key file may serve several columns or ranges of time without their sharing noise.
+    fn stream_name(&self) -> String {
+        let columns = [&self.time, &self.value, &self.key, &self.person, &self.id];
+        let range = self.buckets().map(|buckets| (buckets.start_of(0), buckets.every().micros()));
+        format!("{columns:?} {range:?}")
     }
 
     /// The columns to read. Their order is known to [`super::feed`] alone.
@@ -148,6 +154,20 @@ impl Task {
         }
         Ok(rules)
     }
+}
+
+fn post_processing(args: &CountArgs) -> PostProcess {
+    let mut post = PostProcess::default();
+    if args.round {
+        post = post.round();
+    }
+    if args.non_negative {
+        post = post.non_negative();
+    }
+    if args.monotone {
+        post = post.monotone();
+    }
+    post
 }
 
 fn steps_of(args: &CountArgs) -> Result<Steps> {
