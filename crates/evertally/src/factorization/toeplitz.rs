@@ -85,6 +85,44 @@ impl Toeplitz {
     }
 }
 
+/// Answers the questions of a [`super::Factorization`] from its field `toeplitz`.
+macro_rules! answer_from_toeplitz {
+    () => {
+        fn horizon(&self) -> u64 {
+            self.toeplitz.decoder().len() as u64
+        }
+
+        fn sensitivity(&self, participation: Participation) -> f64 {
+            self.toeplitz.sensitivity(participation)
+        }
+
+        fn gram_is_nonnegative(&self) -> bool {
+            self.toeplitz.gram_is_nonnegative()
+        }
+
+        fn row_norm_squared(&self, step: u64) -> f64 {
+            self.toeplitz.row_norm_squared(step)
+        }
+
+        fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+            self.toeplitz.difference_norm_squared(earlier, later)
+        }
+
+        fn mean_row_norm_squared(&self) -> f64 {
+            self.toeplitz.mean_row_norm_squared()
+        }
+
+        fn max_row_norm_squared(&self) -> f64 {
+            self.toeplitz.max_row_norm_squared()
+        }
+
+        fn dense(&self) -> Result<Dense> {
+            self.toeplitz.dense(&self.mechanism())
+        }
+    };
+}
+pub(crate) use answer_from_toeplitz;
+
 /// The widest band that is tried when none is named.
 pub(crate) const LARGEST_CHOSEN_BAND: u64 = 1024;
 
