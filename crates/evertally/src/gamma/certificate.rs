@@ -29,7 +29,11 @@ impl ComplexMatrix {
         let shape = |part: &Matrix| (part.rows(), part.columns());
         if shape(&real) != shape(&imaginary) {
             let (rows, columns) = shape(&imaginary);
-            return Err(Error::bad("imaginary part", "of the real part's shape", format!("{rows} × {columns}")));
+            return Err(Error::bad(
+                "imaginary part",
+                "of the real part's shape",
+                format!("{rows} × {columns}"),
+            ));
         }
         Ok(Self { real, imaginary })
     }
@@ -107,6 +111,12 @@ impl Subject {
         match self {
             Self::Workload { workload: Workload::PrefixSum, .. } => Some(1.0),
             Self::Workload { workload: Workload::Decay { factor }, .. } => Some(*factor),
+            // A window that never closes.
+            Self::Workload { workload: Workload::SlidingWindow { width }, horizon }
+                if *width >= *horizon as u64 =>
+            {
+                Some(1.0)
+            }
             _ => None,
         }
     }

@@ -65,7 +65,8 @@ impl Support {
             let (real, imaginary) = a[(i, j)].parts();
             real.abs().max(imaginary.abs())
         };
-        let largest = (0..m).flat_map(|j| (0..n).map(move |i| (i, j))).map(|(i, j)| size(i, j)).fold(0.0, f64::max);
+        let largest =
+            (0..m).flat_map(|j| (0..n).map(move |i| (i, j))).map(|(i, j)| size(i, j)).fold(0.0, f64::max);
         // Entries below rounding of the largest do not make a row or column part of the problem; the checker charges them.
         let counts = |i: usize, j: usize| size(i, j) > 1e-150 * largest;
         Self {
@@ -144,15 +145,13 @@ fn roots_of(logs: &[f64]) -> Vec<f64> {
 }
 
 impl<T: Entry> Problem for Mean<T> {
-    const STEP: f64 = 2.0;
-
     fn count(&self) -> usize {
         self.a.ncols()
     }
 
     fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
         let roots = roots_of(logs);
-        let ratios = match self.by_eigenvalues(&roots, tolerance)? {
+        let mut ratios = match self.by_eigenvalues(&roots, tolerance)? {
             Some(ratios) => ratios,
             None => {
                 let svd = Thin::of(&scale(&self.a, None, &roots))?;
@@ -162,7 +161,12 @@ impl<T: Entry> Problem for Mean<T> {
         let sum: f64 = ratios.iter().zip(&roots).map(|(ratio, root)| ratio * root * root).sum();
         let mass: f64 = roots.iter().map(|root| root * root).sum();
         let largest = ratios.iter().copied().fold(0.0, f64::max);
+        ratios.iter_mut().for_each(|ratio| *ratio *= mass / sum);
         Ok(Point { lower: sum / mass.sqrt(), upper: (sum * largest).sqrt(), ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        true
     }
 
     fn weights(&self, logs: &[f64]) -> Weights {
@@ -182,8 +186,6 @@ impl<T: Entry> Worst<T> {
 }
 
 impl<T: Entry> Problem for Worst<T> {
-    const STEP: f64 = 1.0;
-
     fn count(&self) -> usize {
         self.a.nrows() + self.a.ncols()
     }
@@ -198,9 +200,15 @@ impl<T: Entry> Problem for Worst<T> {
         let mass = |roots: &[f64]| roots.iter().map(|root| root * root).sum::<f64>();
         let of_columns = diagonal_of(svd.right.as_ref(), &svd.values, &columns);
         let upper = (largest(&ratios) * largest(&of_columns)).sqrt();
-        ratios.extend(of_columns);
         let sum: f64 = svd.values.iter().sum();
-        Ok(Point { lower: sum / (mass(&rows) * mass(&columns)).sqrt(), upper, ratios })
+        let (row_mean, column_mean) = (sum / mass(&rows), sum / mass(&columns));
+        ratios.iter_mut().for_each(|ratio| *ratio /= row_mean);
+        ratios.extend(of_columns.iter().map(|ratio| ratio / column_mean));
+        Ok(Point { lower: (row_mean * column_mean).sqrt(), upper, ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        true
     }
 
     fn weights(&self, logs: &[f64]) -> Weights {

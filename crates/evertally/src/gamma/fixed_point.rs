@@ -18,9 +18,21 @@ const PATIENCE: usize = 60;
 /// The lightest weight, relative to the mean: lighter ones are as good as zero, and cost the bound 10⁻¹².
 const LIGHTEST: f64 = 1e-12;
 
+/// ρ: w enters d under a square root, so that a plain step would move half as far as the scale of w asks for.
+const STEP: f64 = 2.0;
+
+/// A weight below this, relative to the mean, that still falls is on its way to zero.
+const LIGHT: f64 = 1e-2;
+
+/// A weight is not dropped to the floor more often than this.
+const MOST_DROPS: u8 = 3;
+
+/// No logarithm moves by more in one step: a weight that falls without end would throw the extrapolation off.
+const FARTHEST: f64 = 6.0;
+
 /// What one evaluation at the weights w gives.
 pub(super) struct Point {
-    /// d/w, one entry a weight.
+    /// d/w, one entry a weight, over its mean: all one at the fixed point.
     pub(super) ratios: Vec<f64>,
     pub(super) lower: f64,
     pub(super) upper: f64,
@@ -28,14 +40,14 @@ pub(super) struct Point {
 
 /// A problem whose fixed point is sought.
 pub(super) trait Problem {
-    /// ρ: about 2 where w enters under a square root once, less where twice.
-    const STEP: f64;
-
     /// The number of weights.
     fn count(&self) -> usize;
 
     /// d/w and the bounds at w = exp(logs), good to a relative `tolerance`.
     fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point>;
+
+    /// Whether some weights may be zero at the optimum.
+    fn weights_may_vanish(&self) -> bool;
 
     /// The weights that a certificate carries.
     fn weights(&self, logs: &[f64]) -> Weights;
@@ -59,23 +71,33 @@ pub(super) fn iterate<P: Problem>(
     let mut anderson = Anderson::default();
     let mut best: Option<(Found, Vec<f64>)> = None;
     let (mut first, mut since_best, mut iterations) = (None, 0, 0);
+    let mut vanishing = Vanishing { drops: vec![0; logs.len()] };
     while iterations < MOST_ITERATIONS && since_best < PATIENCE {
         // While the gap is wide a rough evaluation steers as well as an exact one.
         let known = best.as_ref().map_or(1.0, |(found, _)| found.gap);
         let tolerance = (1e-3 * known).clamp(0.02 * target.max(1e-11), 1e-5);
-        let point = problem.evaluate(&logs, tolerance)?;
+        let point = match (problem.evaluate(&logs, tolerance), &best) {
+            (Ok(point), _) => point,
+            // Extrapolated out of range; the best point so far still stands.
+            (Err(_), Some(_)) => Point { ratios: Vec::new(), lower: f64::NAN, upper: f64::NAN },
+            (Err(error), None) => return Err(error),
+        };
         iterations += 1;
+        let gap = point.upper / point.lower - 1.0;
         // Rounding can make the bounds cross by an ulp.
-        let gap = (point.upper / point.lower - 1.0).max(f64::EPSILON);
+        let gap = if gap < f64::EPSILON { f64::EPSILON } else { gap };
         // On a logarithmic scale: the gap shrinks by a factor at each step.
         let first = *first.get_or_insert(gap.max(2.0 * target));
-        report(((first / gap.min(known)).ln() / (first / target).ln()).clamp(0.0, 1.0));
+        report(((first / known.min(gap)).ln() / (first / target).ln()).clamp(0.0, 1.0));
         let lightest = lightest(&logs);
-        let residual: Vec<f64> = point.ratios.iter().zip(&logs).map(|(ratio, log)| {
-            // A weight on the floor that would fall stays there.
-            let resting = *log <= lightest + 1e-9 && *ratio < 1.0;
-            if resting { 0.0 } else { P::STEP * ratio.ln() }
-        }).collect();
+        let entries = point.ratios.iter().zip(&logs);
+        let residual: Vec<f64> = entries
+            .map(|(ratio, log)| {
+                // A weight on the floor that would fall stays there.
+                let resting = *log <= lightest + 1e-9 && *ratio < 1.0;
+                if resting { 0.0 } else { STEP * ratio.ln() }
+            })
+            .collect();
         if gap.is_finite() && best.as_ref().is_none_or(|(found, _)| gap < found.gap) {
             since_best = 0;
             best = Some((Found { logs: logs.clone(), gap, iterations }, residual.clone()));
@@ -88,20 +110,50 @@ pub(super) fn iterate<P: Problem>(
         if found.gap <= target {
             break;
         }
-        let lost = gap.is_nan() || gap > 1e3 * found.gap || since_best % 20 == 19;
-        if lost {
-            // Extrapolated too far: a plain step from the best point, and forget.
+        if gap.is_nan() || gap > 1e3 * found.gap || since_best % 20 == 19 {
+            // Lost: a plain step from the best point, and forget.
             anderson.restart();
-            logs = found.logs.iter().zip(from_best).map(|(log, f)| log + f / P::STEP).collect();
+            logs = found.logs.iter().zip(from_best).map(|(log, f)| log + f / STEP).collect();
         } else {
+            let before = logs.clone();
             anderson.advance(&mut logs, &residual);
+            let entries = logs.iter_mut().zip(&before);
+            entries.for_each(|(log, before)| *log = log.clamp(before - FARTHEST, before + FARTHEST));
         }
         let lightest = self::lightest(&logs);
         logs.iter_mut().for_each(|log| *log = log.max(lightest));
+        if problem.weights_may_vanish() && gap.is_finite() {
+            vanishing.drop_weights(&mut logs, &point.ratios, gap, &mut anderson);
+        }
     }
     let (mut found, _) = best.ok_or_else(super::linear::failed)?;
     found.iterations = iterations;
     Ok(found)
+}
+
+/// Weights that are zero at the optimum fall geometrically, which takes long and confuses the extrapolation. They are
+/// dropped to the floor at once; one that was dropped wrongly has d/w > 1 there and rises again.
+struct Vanishing {
+    /// How often each weight was dropped.
+    drops: Vec<u8>,
+}
+
+impl Vanishing {
+    fn drop_weights(&mut self, logs: &mut [f64], ratios: &[f64], gap: f64, anderson: &mut Anderson) {
+        let floor = lightest(logs);
+        let light = floor - LIGHTEST.ln() + LIGHT.ln();
+        let falls = 1.0 - (10.0 * gap).min(0.02);
+        let mut dropped = false;
+        for ((log, ratio), drops) in logs.iter_mut().zip(ratios).zip(&mut self.drops) {
+            if *log > floor && *log < light && *ratio < falls && *drops < MOST_DROPS {
+                (*log, dropped) = (floor, true);
+                *drops += 1;
+            }
+        }
+        if dropped {
+            anderson.restart();
+        }
+    }
 }
 
 /// The logarithm of the lightest weight that is kept.

@@ -60,7 +60,8 @@ impl Dense {
 }
 
 pub(super) fn complex_matrix(matrix: MatRef<'_, c64>) -> Result<ComplexMatrix> {
-    let part = |of: fn(c64) -> f64| Matrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| of(matrix[(i, j)]));
+    let part =
+        |of: fn(c64) -> f64| Matrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| of(matrix[(i, j)]));
     ComplexMatrix::new(part(|x| x.re), part(|x| x.im))
 }
 

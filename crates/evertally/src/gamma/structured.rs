@@ -9,9 +9,7 @@
 use super::certificate::{Certificate, Subject, Weights};
 use super::elliptic::Nodes;
 use super::fixed_point::{Point, Problem, certify, check_gap, iterate};
-use super::verify::sweep::{
-    LANES, Rounding, Scaled, column_energies, largest_eigenvalue, resolvents,
-};
+use super::verify::sweep::{LANES, Rounding, Scaled, column_energies, largest_eigenvalue, resolvents};
 use crate::Result;
 use crate::noise::Progress;
 
@@ -51,8 +49,6 @@ fn normalised(logs: &[f64]) -> Vec<f64> {
 }
 
 impl Problem for Mean {
-    const STEP: f64 = 2.0;
-
     fn count(&self) -> usize {
         self.ones.len()
     }
@@ -60,10 +56,15 @@ impl Problem for Mean {
     fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
         let v: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
         let scaled = Scaled { rows: &self.ones, columns: &v, decay: self.decay };
-        let (ratios, sum) = diagonal(scaled, tolerance);
+        let (mut ratios, sum) = diagonal(scaled, tolerance);
         let largest = ratios.iter().copied().fold(0.0, f64::max);
         let mass: f64 = v.iter().sum();
+        ratios.iter_mut().for_each(|ratio| *ratio *= mass / sum);
         Ok(Point { lower: sum / mass.sqrt(), upper: (sum * largest).sqrt(), ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        false
     }
 
     fn weights(&self, logs: &[f64]) -> Weights {
@@ -72,8 +73,6 @@ impl Problem for Mean {
 }
 
 impl Problem for Worst {
-    const STEP: f64 = 1.0;
-
     fn count(&self) -> usize {
         self.count
     }
@@ -81,10 +80,16 @@ impl Problem for Worst {
     fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
         let v: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
         let u: Vec<f64> = v.iter().rev().copied().collect();
-        let (ratios, sum) = diagonal(Scaled { rows: &u, columns: &v, decay: self.decay }, tolerance);
+        let (mut ratios, sum) = diagonal(Scaled { rows: &u, columns: &v, decay: self.decay }, tolerance);
         // d_u/u is d_v/v read backwards.
         let largest = ratios.iter().copied().fold(0.0, f64::max);
-        Ok(Point { lower: sum / v.iter().sum::<f64>(), upper: largest, ratios })
+        let mean = sum / v.iter().sum::<f64>();
+        ratios.iter_mut().for_each(|ratio| *ratio /= mean);
+        Ok(Point { lower: mean, upper: largest, ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        false
     }
 
     fn weights(&self, logs: &[f64]) -> Weights {
@@ -143,7 +148,8 @@ fn stretch(logs: &[f64], n: usize) -> Vec<f64> {
     let thinner = (coarse as f64 / n as f64).ln();
     (0..n)
         .map(|t| {
-            let position = ((t as f64 + 0.5) * coarse as f64 / n as f64 - 0.5).clamp(0.0, (coarse - 1) as f64);
+            let position =
+                ((t as f64 + 0.5) * coarse as f64 / n as f64 - 0.5).clamp(0.0, (coarse - 1) as f64);
             let below = (position as usize).min(coarse - 2);
             let part = position - below as f64;
             logs[below] * (1.0 - part) + logs[below + 1] * part + thinner

@@ -100,3 +100,53 @@ pub(super) fn state(subject: &Subject, weights: &Weights) -> Result<Proof> {
     let room = if subject.decay().is_some() { 0.0 } else { ELSEWHERE };
     Ok(Proof { lower: proof.lower * (1.0 - room), upper: proof.upper * (1.0 + room) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Workload;
+
+    /// Weights far from the optimum, in no order.
+    fn scattered(n: usize, seed: usize) -> Vec<f64> {
+        (0..n).map(|i| 0.01 + ((i * 7919 + seed * 104_729) % 101) as f64).collect()
+    }
+
+    #[test]
+    fn both_proofs_agree_on_any_weights() {
+        for n in (1..=40).chain([130]) {
+            for workload in
+                [Workload::PrefixSum, Workload::Decay { factor: 0.999 }, Workload::Decay { factor: 0.5 }]
+            {
+                let subject = Subject::workload(workload, n);
+                let (rows, columns) = (scattered(n, 1), scattered(n, 2));
+                for weights in
+                    [Weights::GammaF { columns: columns.clone() }, Weights::Gamma2 { rows, columns }]
+                {
+                    let structured = prove(&subject, &weights).unwrap();
+                    let dense = dense::prove(&subject, &weights).unwrap();
+                    // Each pair holds the same two numbers, the exact nuclear norm and the exact product of norms.
+                    let apart = |a: f64, b: f64| (a / b - 1.0).abs();
+                    assert!(
+                        apart(structured.lower, dense.lower) < 2e-11,
+                        "{workload} {n}: {structured:?} {dense:?}"
+                    );
+                    assert!(
+                        apart(structured.upper, dense.upper) < 2e-10,
+                        "{workload} {n}: {structured:?} {dense:?}"
+                    );
+                    assert!(structured.lower < structured.upper && dense.lower < dense.upper);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_known_value_is_enclosed() {
+        // γ_F² of the prefix sum at n = 2 is (3 + √5)/2, reached at v = ((5 + √5)/10, (5 − √5)/10); γ_2² is 4/3.
+        let root = 5.0_f64.sqrt();
+        let weights = Weights::GammaF { columns: vec![(5.0 + root) / 10.0, (5.0 - root) / 10.0] };
+        let proof = prove(&Subject::workload(Workload::PrefixSum, 2), &weights).unwrap();
+        let exact = ((3.0 + root) / 2.0).sqrt();
+        assert!(proof.lower < exact && exact < proof.upper, "{proof:?} {exact}");
+    }
+}

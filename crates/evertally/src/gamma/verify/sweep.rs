@@ -70,13 +70,7 @@ fn forward(shifts: &Lanes, u: f64, v: f64, carry: f64, f: &mut Lanes) -> Lanes {
 }
 
 /// Adds Σ_l weights_l/h_i to `out[i]`, for every i.
-fn add_resolvents(
-    scaled: Scaled<'_>,
-    rounding: Rounding,
-    shifts: &Lanes,
-    weights: &Lanes,
-    out: &mut [f64],
-) {
+fn add_resolvents(scaled: Scaled<'_>, rounding: Rounding, shifts: &Lanes, weights: &Lanes, out: &mut [f64]) {
     let (rows, columns) = (scaled.rows, scaled.columns);
     let n = rows.len();
     let nudge = rounding.nudge();
