@@ -37,6 +37,7 @@ mod dense;
 mod elliptic;
 mod fixed_point;
 mod linear;
+mod newton;
 mod structured;
 mod verify;
 
