@@ -22,8 +22,9 @@ use super::super::linear::{Dense, Entry, Thin, scale};
 use super::{Proof, UNIT};
 use crate::{Error, Result};
 
-/// More than what underflow can add to any quantity here.
-const TINY: f64 = 1e-200;
+/// More than what underflow can add to any quantity here, and more than the rounding of λ^k in a decay so steep (λ < 10⁻³⁰)
+/// that its matrix comes here.
+const TINY: f64 = 1e-40;
 
 /// Singular values are raised to this fraction of their mean in the factors for γ_F: it adds as much to ‖L‖_F².
 const MEAN_FLOOR: f64 = 1e-13;
