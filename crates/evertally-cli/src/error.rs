@@ -1,7 +1,7 @@
 //! How the program fails: one clear line, and an exit code that says whose fault it was.
 
 use evertally::ErrorClass;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Why the program stops.
@@ -76,6 +76,11 @@ impl From<evertally_stream::Error> for CliError {
     }
 }
 
+/// A line for the operator. Where nobody can read it, the program goes on without.
+pub(crate) fn tell(message: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "evertally: {message}");
+}
+
 /// The name of an input as the user knows it.
 pub(crate) fn name_of(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
@@ -90,12 +95,16 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// The command line's own complaint on one line: its first paragraph, without usage and tips.
+/// The command line's own complaint on one line: its first paragraph and its first tip, without usage.
 pub(crate) fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let line = paragraph.collect::<Vec<_>>().join(" ");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    match text.lines().find_map(|line| line.trim().strip_prefix("tip: ")) {
+        Some(tip) => format!("{line}: {tip}"),
+        None => line.to_owned(),
+    }
 }
 
 /// A cell as an error may show it: quoted, without control characters, and never long.

@@ -10,6 +10,7 @@ mod plot;
 mod progress;
 mod time;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use error::CliError;
 use std::process::ExitCode;
@@ -17,11 +18,14 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Start here:
   evertally demo --out visits.csv
-  evertally count visits.csv --time time --every 1h --from 2026-01-05 --steps 1344 \\
-    --key region --keys north,south,east,west,harbour --epsilon 1 --delta 1e-6 --plot visits.svg
+  evertally count visits.csv --time time --every 1h \\
+    --from 2026-01-05 --steps 1344 \\
+    --key region --keys north,south,east,west,harbour \\
+    --epsilon 1 --delta 1e-6 --plot visits.svg
   evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
 
-Exit codes: 0 done, 1 something failed, 2 the command line or the input cannot be used.";
+Exit codes: 0 done, 1 something failed, 2 the command line or the input
+cannot be used.";
 
 /// Publish running totals of a sensitive stream under differential privacy, with the error of every number
 #[derive(Debug, Parser)]
@@ -41,6 +45,11 @@ enum Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        // Nothing was asked for: the help says what could be.
+        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = help.print();
+            return ExitCode::from(2);
+        }
         Err(error) if error.use_stderr() => return fail(&CliError::bad(error::one_line(&error))),
         Err(help) => {
             // Help and version; a closed pipe is no reason to complain.
@@ -58,7 +67,7 @@ fn main() -> ExitCode {
 
 fn fail(error: &CliError) -> ExitCode {
     if !matches!(error, CliError::ClosedPipe) {
-        eprintln!("evertally: {error}");
+        error::tell(error);
     }
     ExitCode::from(error.exit_code())
 }

@@ -1,30 +1,17 @@
 //! The one place where the program touches the mathematics: from the user's choices to a plan, and from closed steps to
 //! estimates.
-//!
-//! **Placeholder.** Until the library's `Plan` is there, [`Prepared::new`] and [`compare`] answer that they are not
-//! supported; everything around them is complete. Nothing here ever returns a true total as an estimate.
 
 use crate::error::{CliError, Result};
 use crate::output::Header;
+use crate::progress::with_progress;
+use evertally::post::PostProcess;
+use evertally::{
+    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Participation,
+    Plan, PlanBuilder, Release, Tail, Workload,
+};
 
-/// What is to be released at each step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum WorkloadChoice {
-    /// Everything so far.
-    PrefixSum,
-    /// The last `w` steps.
-    SlidingWindow(u64),
-    /// Everything so far, each step counting λ times what it did a step ago.
-    Decay(f64),
-}
-
-/// What is done to an estimate after the noise; none of it costs privacy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct PostProcessing {
-    pub(crate) round: bool,
-    pub(crate) non_negative: bool,
-    pub(crate) monotone: bool,
-}
+/// The level of every interval that is written.
+const LEVEL: f64 = 0.95;
 
 /// The user's choices about privacy, as they were given.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,10 +19,8 @@ pub(crate) struct Privacy {
     pub(crate) epsilon: f64,
     /// Zero asks for pure ε.
     pub(crate) delta: f64,
-    /// `exact`, `zcdp` or `paper`.
-    pub(crate) calibration: String,
-    /// `add-remove` or `replace`.
-    pub(crate) neighbours: String,
+    pub(crate) calibration: Calibration,
+    pub(crate) neighbours: Neighbours,
     /// At most k steps, at least b apart; one step where absent.
     pub(crate) participation: Option<(u64, u64)>,
 }
@@ -44,7 +29,7 @@ pub(crate) struct Privacy {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
     pub(crate) horizon: u64,
-    pub(crate) workload: WorkloadChoice,
+    pub(crate) workload: Workload,
     pub(crate) privacy: Privacy,
     /// By name, as in `banded-square-root:64`; the most accurate one that fits where absent.
     pub(crate) mechanism: Option<String>,
@@ -53,7 +38,48 @@ pub(crate) struct Request {
     /// Declared keys with `other`; empty for a single total.
     pub(crate) keys: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
-    pub(crate) post_processing: PostProcessing,
+    pub(crate) post_processing: PostProcess,
+    /// What is counted, in words that differ wherever the input could: streams of other names have other noise.
+    pub(crate) stream: String,
+}
+
+impl Request {
+    fn builder(&self) -> Result<PlanBuilder> {
+        let mut builder = Plan::for_workload(self.horizon, self.workload)
+            .budget(self.privacy.budget()?)
+            .neighbours(self.privacy.neighbours)
+            .stream(self.stream.clone());
+        if let Some((max_steps, min_gap)) = self.privacy.participation {
+            builder = builder.participation(Participation::at_most(max_steps, min_gap)?);
+        }
+        if let Some((lo, hi)) = self.contribution {
+            builder = builder.contribution(Contribution::range(lo, hi)?);
+        }
+        if let Some(name) = &self.mechanism {
+            builder = builder.mechanism(name.parse::<Mechanism>()?);
+        }
+        if !self.keys.is_empty() {
+            builder = builder.keys(self.keys.iter().cloned());
+        }
+        if let Some(bytes) = self.memory_limit {
+            builder = builder.memory_limit(bytes);
+        }
+        Ok(builder)
+    }
+}
+
+impl Privacy {
+    fn budget(&self) -> Result<Budget> {
+        if self.delta != 0.0 {
+            return Ok(Budget::new(self.epsilon, self.delta)?.with_calibration(self.calibration)?);
+        }
+        if self.calibration != Calibration::Exact {
+            return Err(CliError::bad(
+                "--calibration chooses how (ε, δ) sets the noise: with --delta 0 there is no choice",
+            ));
+        }
+        Ok(Budget::pure(self.epsilon)?)
+    }
 }
 
 /// One private estimate with its 95 % interval.
@@ -67,43 +93,100 @@ pub(crate) struct Estimate {
 
 /// A plan that is ready to run.
 pub(crate) struct Prepared {
-    request: Request,
+    plan: Plan,
+    post_processing: PostProcess,
 }
 
 impl Prepared {
     /// Makes the plan: the expensive part, and the one that refuses parameters.
     pub(crate) fn new(request: &Request) -> Result<Self> {
-        if request.horizon == 0 {
-            return Err(CliError::bad("the number of steps must be at least 1, got 0"));
-        }
-        Err(unsupported())
+        let builder = request.builder()?;
+        let plan = with_progress("planning", |progress| builder.build_with_progress(progress))?;
+        Ok(Self { plan, post_processing: request.post_processing.clone() })
     }
 
     /// The mechanism that was taken, for titles.
     pub(crate) fn mechanism_name(&self) -> String {
-        self.request.mechanism.clone().unwrap_or_default()
+        self.plan.mechanism().to_string()
     }
 
     /// Adds to a header everything that the mathematics knows about the releases.
     pub(crate) fn describe(&self, header: &mut Header) {
+        let plan = &self.plan;
+        header.record("budget", plan.budget().to_string());
         header.record("mechanism", self.mechanism_name());
+        header.record("workload", plan.workload().to_string());
+        header.record("neighbours", plan.neighbours().to_string());
+        header.record("noise_multiplier", plan.noise_multiplier());
+        header.record("sensitivity", plan.sensitivity());
+        header.record("rmse", plan.accuracy().rmse);
     }
 
     /// Starts counting with a key: the one given, or a fresh one from the operating system.
-    pub(crate) fn start(self, _key: Option<[u8; 32]>) -> Result<Running> {
-        Err(unsupported())
+    pub(crate) fn start(self, key: Option<NoiseKey>) -> Result<Running> {
+        let key = key.map_or_else(NoiseKey::from_os, Ok)?;
+        let plan = &self.plan;
+        let width = plan.lanes().width();
+        let counter = with_progress("making noise", |progress| match plan.lanes() {
+            evertally::plan::Lanes::Keyed { .. } => {
+                KeyedCounter::with_progress(plan, key, progress).map(Lanes::Keyed)
+            }
+            _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),
+        })?;
+        let rounds = self.post_processing.rounds();
+        Ok(Running { counter, post: vec![self.post_processing; width], rounds, quantiles: Vec::new() })
     }
+}
+
+enum Lanes {
+    Single(Counter),
+    Keyed(KeyedCounter),
 }
 
 /// A counter that is running.
 pub(crate) struct Running {
-    nothing_runs_yet: std::convert::Infallible,
+    counter: Lanes,
+    post: Vec<PostProcess>,
+    /// Whether only whole numbers may leave.
+    rounds: bool,
+    /// Margins in standard errors for the shapes of noise met so far: one for a normal, a few for trees.
+    quantiles: Vec<(Tail, f64)>,
 }
 
 impl Running {
     /// Feeds the totals of the next step and releases one estimate a key, in order.
-    pub(crate) fn step(&mut self, _totals: &[f64]) -> Result<Vec<Estimate>> {
-        match self.nothing_runs_yet {}
+    pub(crate) fn step(&mut self, totals: &[f64]) -> Result<Vec<Estimate>> {
+        let releases = match &mut self.counter {
+            Lanes::Single(counter) => vec![counter.step(totals.first().copied().unwrap_or_default())?],
+            Lanes::Keyed(counter) => counter.step(totals)?,
+        };
+        let mut estimates = Vec::with_capacity(releases.len());
+        for (index, release) in releases.iter().enumerate() {
+            let margin = self.margin(release);
+            let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
+            // The interval is that of the release before post-processing, widened where the estimate was pushed out.
+            let (lower, upper) = (release.value - margin, release.value + margin);
+            // The margin is public: an end that kept its low bits would give back those that rounding took away.
+            let (lower, upper) = if self.rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
+            estimates.push(Estimate {
+                value,
+                standard_error: release.standard_error,
+                lower: lower.min(value),
+                upper: upper.max(value),
+            });
+        }
+        Ok(estimates)
+    }
+
+    /// Half the width of the interval. A quantile takes thousands of operations and only depends on the noise's shape.
+    fn margin(&mut self, release: &Release) -> f64 {
+        if let Some(&(_, quantile)) = self.quantiles.iter().find(|(tail, _)| *tail == release.tail) {
+            return quantile * release.standard_error;
+        }
+        let unit = Release { standard_error: 1.0, ..*release };
+        let quantile = unit.margin(LEVEL);
+        self.quantiles.push((release.tail, quantile));
+        quantile * release.standard_error
     }
 }
 
@@ -119,7 +202,6 @@ pub(crate) struct Comparison {
 }
 
 /// One mechanism of a comparison.
-#[allow(dead_code, reason = "made by `compare` once the library's plan is there")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Entry {
     /// It can serve the request.
@@ -131,23 +213,89 @@ pub(crate) enum Entry {
 /// What one mechanism would do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Report {
+    /// The name by which the mechanism was asked for.
     pub(crate) name: String,
+    /// The name with the parameters that were chosen for it.
+    pub(crate) in_full: String,
     pub(crate) sensitivity: f64,
     pub(crate) mean_error: f64,
     pub(crate) max_error: f64,
     pub(crate) rmse: f64,
+    /// The largest standard error of a step.
+    pub(crate) worst_rmse: f64,
+    /// A bound on the mean squared error divided by the least possible one.
+    pub(crate) most_above_optimum: Option<f64>,
     pub(crate) state_bytes: u64,
-    /// Arithmetic per step, in words such as "O(log n)" or a measured time.
-    pub(crate) time_per_step: String,
+    /// Floating-point operations a step, preparation included.
+    pub(crate) operations_per_step: f64,
     /// Steps (from zero) with the standard error there; thinned where there are many.
     pub(crate) profile: Vec<(u64, f64)>,
 }
 
 /// Compares every mechanism, or only the one that the request names.
-pub(crate) fn compare(_request: &Request, _with_profiles: bool) -> Result<Comparison> {
-    Err(unsupported())
+pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparison> {
+    let builder = request.builder()?;
+    let compared = with_progress("comparing", |progress| builder.compare(progress))?;
+    let entries = compared.entries.iter().map(|(mechanism, plan)| match plan {
+        Ok(plan) => Ok(Entry::Report(report(mechanism.to_string(), plan, with_profiles)?)),
+        Err(error) => Ok(Entry::Skipped { name: mechanism.to_string(), reason: reason(error) }),
+    });
+    let entries = entries.collect::<Result<_>>()?;
+    let chosen = if request.mechanism.is_some() { None } else { Some(choice(&builder)?) };
+    Ok(Comparison {
+        noise_multiplier: compared.budget.noise_multiplier(),
+        optimal: compared.optimal.map(|bounds| (bounds.lower, bounds.upper)),
+        entries,
+        chosen,
+    })
 }
 
-fn unsupported() -> CliError {
-    CliError::bad("this build holds no mechanism yet")
+/// What `count` would take. It is asked rather than guessed, because it weighs preparation more strictly than a
+/// comparison does.
+fn choice(builder: &PlanBuilder) -> Result<(String, String)> {
+    let plan = with_progress("choosing", |progress| builder.build_with_progress(progress))?;
+    let reason =
+        "the least mean squared error of those that fit the memory and are ready within about a second";
+    Ok((plan.mechanism().to_string(), reason.to_owned()))
+}
+
+/// Why a mechanism cannot serve, without repeating its name.
+fn reason(error: &evertally::Error) -> String {
+    match error {
+        evertally::Error::Unsupported { reason, .. } | evertally::Error::TooCostly { reason, .. } => {
+            reason.clone()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
+    let accuracy = plan.accuracy();
+    let steps = if with_profile { steps_to_draw(plan.horizon()) } else { Vec::new() };
+    let profile = steps.into_iter().map(|step| Ok((step, plan.standard_error(step)?)));
+    Ok(Report {
+        name,
+        in_full: plan.mechanism().to_string(),
+        sensitivity: plan.sensitivity(),
+        mean_error: accuracy.mean_error,
+        max_error: accuracy.max_error,
+        rmse: accuracy.rmse,
+        worst_rmse: accuracy.worst_rmse,
+        most_above_optimum: accuracy.ratio_to_lower_bound(),
+        state_bytes: plan.cost().bytes(1),
+        operations_per_step: plan.cost().operations_per_step,
+        profile: profile.collect::<Result<_>>()?,
+    })
+}
+
+/// Every step where there are few, else steps evenly spread on the logarithmic axis that they are drawn on.
+fn steps_to_draw(horizon: u64) -> Vec<u64> {
+    const MOST: u64 = 600;
+    if horizon <= MOST {
+        return (0..horizon).collect();
+    }
+    let spread = (0..MOST).map(|index| (horizon as f64).powf(index as f64 / (MOST - 1) as f64) as u64);
+    let mut steps: Vec<u64> = spread.map(|step| step.clamp(1, horizon) - 1).chain([horizon - 1]).collect();
+    steps.dedup();
+    steps
 }

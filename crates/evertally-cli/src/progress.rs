@@ -4,9 +4,12 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(2);
+const BETWEEN_TICKS: Duration = Duration::from_millis(200);
 const WHOLE: u64 = 1_000;
 
 pub(crate) struct Progress {
@@ -14,11 +17,13 @@ pub(crate) struct Progress {
     started: Instant,
     shown: bool,
     bar: Option<ProgressBar>,
+    measured: bool,
 }
 
 impl Progress {
     pub(crate) fn new(label: &'static str) -> Self {
-        Self { label, started: Instant::now(), shown: std::io::stderr().is_terminal(), bar: None }
+        let shown = std::io::stderr().is_terminal();
+        Self { label, started: Instant::now(), shown, bar: None, measured: false }
     }
 
     /// A share of the work is done; `None` where nobody knows how much there is.
@@ -26,20 +31,27 @@ impl Progress {
         if !self.shown || self.started.elapsed() < PATIENCE {
             return;
         }
-        let label = self.label;
-        let bar = self.bar.get_or_insert_with(|| new_bar(label, fraction.is_some()));
+        if self.measured != fraction.is_some() {
+            self.clear();
+        }
+        self.measured = fraction.is_some();
+        let bar = self.bar.get_or_insert_with(|| new_bar(self.label, self.measured));
         match fraction {
             Some(fraction) => bar.set_position((fraction * WHOLE as f64) as u64),
             None => bar.tick(),
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
         }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.clear();
     }
 }
 
@@ -54,4 +66,31 @@ fn new_bar(label: &'static str, measured: bool) -> ProgressBar {
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_message(label);
     bar
+}
+
+/// Runs something long with a hook that the library may call from any thread. Work that never calls it still shows that
+/// it is alive.
+pub(crate) fn with_progress<T>(label: &'static str, work: impl FnOnce(&dyn evertally::Progress) -> T) -> T {
+    let mut progress = Progress::new(label);
+    if !progress.shown {
+        return work(&());
+    }
+    let reported: Mutex<Option<f64>> = Mutex::new(None);
+    let (done, waiting) = channel::<()>();
+    std::thread::scope(|scope| {
+        let reported = &reported;
+        scope.spawn(move || {
+            while waiting.recv_timeout(BETWEEN_TICKS) == Err(RecvTimeoutError::Timeout) {
+                progress.update(reported.lock().ok().and_then(|fraction| *fraction));
+            }
+        });
+        let result = work(&|fraction: f64| {
+            if let Ok(mut latest) = reported.lock() {
+                *latest = Some(fraction);
+            }
+        });
+        // Hanging up ends the thread at once, and with it the bar.
+        drop(done);
+        result
+    })
 }

@@ -24,6 +24,10 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return micros_of(time);
     }
+    // A zone's name in brackets would be skipped over, and the time taken as UTC although it says that it is not.
+    if text.contains('[') {
+        return None;
+    }
     let civil = text.parse::<DateTime>().ok()?;
     micros_of(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
 }
@@ -53,6 +57,7 @@ mod tests {
             "2026-01-05T08:30:00Z",
             "2026-01-05t08:30:00z",
             "2026-01-05T10:30:00+02:00",
+            "2026-01-05T09:30:00+01:00[Europe/Paris]",
             "2026-01-05T08:30",
             "2026-01-05 08:30",
             "2026-01-05 08:30:00",
@@ -81,6 +86,7 @@ mod tests {
             "05/01/2026",
             "1e9",
             "1.5",
+            "2026-01-05T08:30[Europe/Paris]",
         ];
         for text in
             refused.into_iter().chain(["99999999999999999999", "9223372036854775807", "2026-01-05T25:00Z"])

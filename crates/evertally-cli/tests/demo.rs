@@ -38,5 +38,13 @@ fn help_teaches_by_example() {
         let help = place.run(line).ok().stdout;
         assert!(help.contains("evertally count") || help.contains("evertally plan"), "{line}: {help}");
     }
+    // Who asks for nothing is shown what there is; who mistypes, what was meant.
+    let bare = place.run("");
+    assert!(
+        bare.code == Some(2) && bare.stdout.is_empty() && bare.stderr.contains("Usage:"),
+        "{}",
+        bare.stderr
+    );
+    place.run("count in.csv --valu n --epsilon 1 --delta 1e-6").refused(&["'--valu'", "'--value'"]);
     assert!(place.run("--version").ok().stdout.starts_with("evertally "));
 }

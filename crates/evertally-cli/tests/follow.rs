@@ -26,7 +26,6 @@ fn next_step(lines: &mut BufReader<ChildStdout>) -> String {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn standard_input_is_released_while_it_is_open() {
     let place = Place::new();
     let mut child =
@@ -53,7 +52,6 @@ fn standard_input_is_released_while_it_is_open() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn following_sorted_events_equals_gathering_them() {
     let place = Place::new();
     let events =
@@ -65,7 +63,6 @@ fn following_sorted_events_equals_gathering_them() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn a_growing_file_is_waited_for() {
     let place = Place::new();
     place.write("in.csv", "time\n2026-01-05T00:10:00Z\n2026-01-05T02:00:");
@@ -85,7 +82,15 @@ fn a_growing_file_is_waited_for() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
+fn releases_of_an_unfinished_run_are_kept() {
+    let place = Place::new();
+    place.write("in.csv", "time\n").write("out.csv.partial", "released");
+    let line = format!("count in.csv {TIMED} --follow --output out.csv");
+    place.run(&line).refused(&["out.csv.partial", "did not finish"]);
+    assert_eq!(place.read("out.csv.partial"), b"released");
+}
+
+#[test]
 fn rows_are_released_one_by_one() {
     let place = Place::new();
     let mut child =

@@ -5,7 +5,6 @@ mod common;
 use common::Place;
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn json_has_the_promised_shape() {
     let text = Place::new().run("plan --horizon 64 --epsilon 1 --delta 1e-6 --json").ok().stdout;
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -30,7 +29,6 @@ fn json_has_the_promised_shape() {
 }
 
 #[test]
-#[ignore = "waits for the mechanism"]
 fn one_mechanism_can_be_picked_and_drawn() {
     let place = Place::new();
     let line = "plan --horizon 100 --epsilon 1 --delta 1e-6 --mechanism square-root";

@@ -143,10 +143,10 @@ mod tests {
             let event = Event { person: Some(person), id: Some(id), ..Event::default() };
             rules.decide(&event, step).unwrap().err()
         };
-        assert_eq!(counts("ada", "1", 0), None);
-        assert_eq!(counts("ada", "1", 1), Some(Refusal::Duplicate));
-        assert_eq!(counts("grace", "1", 1), None);
-        assert_eq!(counts("ada", "2", 0), Some(Refusal::OverBound));
+        assert_eq!(counts("p1", "1", 0), None);
+        assert_eq!(counts("p1", "1", 1), Some(Refusal::Duplicate));
+        assert_eq!(counts("p2", "1", 1), None);
+        assert_eq!(counts("p1", "2", 0), Some(Refusal::OverBound));
     }
 
     #[test]

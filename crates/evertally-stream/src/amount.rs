@@ -63,7 +63,8 @@ impl Clamp {
             return Err(Error::bad("the clamp", expected, format!("{lo},{hi}")));
         }
         let clamp = Self { lo, hi };
-        if clamp.lowest() > clamp.highest() {
+        // One amount alone would count every value alike, and a clamp near zero every event as nothing.
+        if clamp.lowest() >= clamp.highest() {
             return Err(Error::bad("the clamp", "wider than the grid of 2^-20", format!("{lo},{hi}")));
         }
         Ok(clamp)
@@ -125,9 +126,15 @@ mod tests {
 
     #[test]
     fn clamps_that_make_no_sense_are_refused() {
-        for (lo, hi) in
-            [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::NAN), (0.0, f64::INFINITY), (0.1, 0.1000001)]
-        {
+        for (lo, hi) in [
+            (1.0, 1.0),
+            (2.0, 1.0),
+            (f64::NAN, 1.0),
+            (0.0, f64::NAN),
+            (0.0, f64::INFINITY),
+            (0.1, 0.1000001),
+            (0.0, 1e-7),
+        ] {
             assert!(Clamp::new(lo, hi).is_err(), "{lo},{hi} was taken");
         }
     }

@@ -7,9 +7,12 @@
 //! The key is not in it.
 
 mod engine;
+#[macro_use]
+mod face;
 mod keyed;
 mod scalar;
 mod state;
+pub(crate) mod totals;
 mod vector;
 
 pub use keyed::KeyedCounter;

@@ -56,6 +56,15 @@ impl Lanes {
             Self::Keyed { keys } => keys.len(),
         }
     }
+
+    /// What a step is, in words; the names of keys are left out.
+    pub(crate) fn shape(&self) -> &'static str {
+        match self {
+            Self::Scalar => "one for one number a step",
+            Self::Vector { .. } => "one for vectors",
+            Self::Keyed { .. } => "one for keys",
+        }
+    }
 }
 
 /// A finished plan. Cloning it is cheap.
@@ -85,6 +94,7 @@ struct Inner {
     participation: Participation,
     contribution: Contribution,
     lanes: Lanes,
+    stream: String,
     sensitivity: f64,
     scale: f64,
     accuracy: Accuracy,
@@ -104,6 +114,11 @@ impl Plan {
     /// A plan for totals in which every step multiplies the past by `factor`.
     pub fn decay(horizon: u64, factor: f64) -> PlanBuilder {
         PlanBuilder::new(Workload::Decay { factor }, horizon)
+    }
+
+    /// A plan for any workload.
+    pub fn for_workload(horizon: u64, workload: Workload) -> PlanBuilder {
+        PlanBuilder::new(workload, horizon)
     }
 
     /// The number of steps n.
@@ -185,10 +200,10 @@ impl Plan {
         &self.inner.accuracy
     }
 
-    /// Memory and time of a counter made from this plan, a coordinate.
+    /// Memory and time of a counter made from this plan, a coordinate: its noise and its true totals.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        self.inner.factorization.cost()
+        self.inner.factorization.cost().with_totals(self.workload(), self.horizon())
     }
 
     /// The standard deviation of the noise in the release of a step.
@@ -249,7 +264,7 @@ impl Plan {
     /// depend on which other keys were declared.
     pub(crate) fn noise_label(&self) -> String {
         format!(
-            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}",
+            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}:{}",
             self.workload(),
             self.horizon(),
             self.mechanism(),
@@ -257,6 +272,9 @@ impl Plan {
             self.inner.neighbours,
             self.inner.participation,
             self.inner.contribution,
+            // With its length, so that no name can imitate what follows it.
+            self.inner.stream.len(),
+            self.inner.stream,
         )
     }
 
@@ -271,6 +289,9 @@ impl Plan {
             }
         };
         hasher.update(self.noise_label().as_bytes()).update(b"|").update(lanes.as_bytes());
+        if let Some(digest) = self.inner.factorization.digest() {
+            hasher.update(&digest);
+        }
         *hasher.finalize().as_bytes()
     }
 }

@@ -59,6 +59,12 @@ impl PostProcess {
         !(self.round || self.non_negative || self.monotone)
     }
 
+    /// Whether values leave as integers.
+    #[must_use]
+    pub fn rounds(&self) -> bool {
+        self.round
+    }
+
     /// The names of the steps, in the order in which they are applied.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {

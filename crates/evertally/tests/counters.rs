@@ -7,7 +7,7 @@ mod common;
 use common::{budget_for, builder, mechanisms_and_workloads, plan};
 use evertally::{
     Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, Neighbours, NoiseKey,
-    Participation, Plan, VectorCounter, Workload,
+    Participation, Plan, PlanBuilder, VectorCounter, Workload,
 };
 
 fn budget() -> Budget {
@@ -129,7 +129,7 @@ fn a_refused_input_does_not_use_up_a_step() {
     let mut clean = Counter::new(&plan, NoiseKey::insecure_from_seed(3)).unwrap();
     let mut dirty = Counter::new(&plan, NoiseKey::insecure_from_seed(3)).unwrap();
     for t in 0..4 {
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e16] {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e19] {
             assert!(matches!(dirty.step(bad), Err(Error::BadInput { step, .. }) if step == t));
         }
         assert_eq!(clean.step(input(t)).unwrap(), dirty.step(input(t)).unwrap());
@@ -207,6 +207,42 @@ fn plans_that_differ_do_not_share_noise() {
     assert_ne!(base, noise(&plan_with_budget(Budget::new(2.0, 1e-6).unwrap())));
     assert_ne!(base, noise(&plan(Mechanism::Binary, Workload::PrefixSum, 11)));
     assert_eq!(base, noise(&plan_with_budget(budget())));
+
+    // One choice changed at a time. Fresh noise on every output shows its first draw whatever the choice is.
+    let fresh = |plan: PlanBuilder| plan.mechanism(Mechanism::OutputPerturbation).budget(budget());
+    let choices = [
+        fresh(Plan::prefix_sum(10)),
+        fresh(Plan::sliding_window(10, 3)),
+        fresh(Plan::decay(10, 0.5)),
+        fresh(Plan::prefix_sum(10)).mechanism(Mechanism::InputPerturbation),
+        fresh(Plan::prefix_sum(10)).neighbours(Neighbours::Replace),
+        fresh(Plan::prefix_sum(10)).participation(Participation::at_most(2, 1).unwrap()),
+        fresh(Plan::prefix_sum(10)).contribution(Contribution::range(0.0, 2.0).unwrap()),
+        fresh(Plan::prefix_sum(10)).stream("visits"),
+        fresh(Plan::prefix_sum(10)).stream("amounts"),
+    ];
+    let draws: Vec<f64> = choices.iter().map(|choice| noise(&choice.build().unwrap())).collect();
+    for (i, a) in draws.iter().enumerate() {
+        for (j, b) in draws[..i].iter().enumerate() {
+            assert!((a - b).abs() > 1e-9, "choices {i} and {j} share their noise");
+        }
+    }
+}
+
+/// A key may have any name, also one that stands for something else elsewhere.
+#[test]
+fn no_name_of_a_key_leads_to_the_noise_of_another_counter() {
+    let builder = Plan::prefix_sum(4).budget(budget()).mechanism(Mechanism::OutputPerturbation);
+    let key = || NoiseKey::insecure_from_seed(1);
+    let mut scalar = Counter::new(&builder.build().unwrap(), key()).unwrap();
+    let names = ["scalar", "vector 1", "key:scalar", "", "|scalar"];
+    let mut keyed = KeyedCounter::new(&builder.keys(names).build().unwrap(), key()).unwrap();
+    let released = keyed.step(&[0.0; 5]).unwrap();
+    let mut seen = vec![scalar.step(0.0).unwrap().value];
+    for release in released {
+        assert!(!seen.contains(&release.value), "noise used twice");
+        seen.push(release.value);
+    }
 }
 
 #[test]
@@ -230,6 +266,13 @@ fn the_plan_scales_with_contribution_and_neighbours() {
     close(ratio(plan(Neighbours::Replace, range(-1.0, 1.0), Mechanism::SquareRoot)), 2.0);
     let group = plan(Neighbours::AddRemove, Contribution::unit(), Mechanism::GroupAlgebra);
     close(plan(Neighbours::Replace, Contribution::unit(), Mechanism::GroupAlgebra) / group, 2.0);
+
+    // Laplace noise answers to sums of magnitudes, in which a moved event counts twice whatever its sign.
+    let laplace = |neighbours| {
+        let builder = Plan::prefix_sum(50).budget(Budget::pure(1.0).unwrap()).neighbours(neighbours);
+        builder.build().unwrap().noise_scale()
+    };
+    close(laplace(Neighbours::Replace) / laplace(Neighbours::AddRemove), 2.0);
 }
 
 #[test]
@@ -287,6 +330,11 @@ fn bad_parameters_are_refused_with_their_name() {
     for (k, b) in [(0, 1), (1, 0)] {
         assert!(Participation::at_most(k, b).is_err());
     }
+    for mechanism in
+        [Mechanism::BandedSquareRoot { band: Some(0) }, Mechanism::BandedInverseSquareRoot { band: Some(0) }]
+    {
+        refused(Plan::prefix_sum(10).budget(budget()).mechanism(mechanism).build(), "band");
+    }
     for text in ["binry", "binary:3", "banded-square-root:0", "banded-square-root:x", ""] {
         assert!(text.parse::<Mechanism>().is_err(), "{text}");
     }
@@ -302,4 +350,58 @@ fn nothing_secret_is_in_debug_output() {
     counter.step(123_456.0).unwrap();
     let text = format!("{counter:?}");
     assert!(!text.contains("123456") && !text.contains("total"), "{text}");
+}
+
+/// Draws of a vector are numbered index by index, so a stream shared by two dimensions would repeat noise.
+#[test]
+fn vectors_of_different_dimension_do_not_share_noise() {
+    let noise = |dimension: usize| {
+        let plan = Plan::prefix_sum(4)
+            .budget(budget())
+            .mechanism(Mechanism::OutputPerturbation)
+            .dimension(dimension)
+            .contribution(Contribution::norm(1.0).unwrap())
+            .build()
+            .unwrap();
+        let mut counter = VectorCounter::new(&plan, NoiseKey::insecure_from_seed(1)).unwrap();
+        let zero = vec![0.0; dimension];
+        (0..4).flat_map(|_| counter.step(&zero).unwrap().values).map(f64::to_bits).collect::<Vec<_>>()
+    };
+    let (two, four) = (noise(2), noise(4));
+    assert!(two.iter().all(|draw| !four.contains(draw)));
+}
+
+/// Replacement costs √2 or 2, depending on the mechanism, so the error factors alone do not tell which is best.
+#[test]
+fn the_default_is_the_most_accurate_for_replaced_contributions_too() {
+    for (horizon, width) in [(40, 5), (60, 3)] {
+        let builder = Plan::sliding_window(horizon, width).budget(budget()).neighbours(Neighbours::Replace);
+        let chosen = builder.build().unwrap();
+        for (mechanism, plan) in builder.compare(&()).unwrap().entries {
+            let rmse = plan.map_or(f64::INFINITY, |plan| plan.accuracy().rmse);
+            assert!(
+                chosen.accuracy().rmse <= rmse * (1.0 + 1e-12),
+                "{} against {mechanism}",
+                chosen.mechanism()
+            );
+        }
+        let best = builder.compare(&()).unwrap();
+        assert_eq!(best.best().unwrap().mechanism(), chosen.mechanism());
+    }
+}
+
+#[test]
+fn the_memory_limit_counts_the_inputs_inside_a_window() {
+    let plan = |limit| Plan::sliding_window(1 << 40, 1 << 20).budget(budget()).memory_limit(limit).build();
+    assert!(plan(1 << 20).is_err(), "the window alone takes 16 MiB");
+    assert!(plan(1 << 25).unwrap().cost().bytes(1) >= 16 << 20);
+}
+
+#[test]
+fn noise_without_a_finite_scale_is_refused() {
+    for hi in [1e308, 5e-324] {
+        let huge = Contribution::range(0.0, hi).unwrap();
+        let error = Plan::prefix_sum(10).budget(budget()).contribution(huge).build().unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Unsupported, "{error}");
+    }
 }

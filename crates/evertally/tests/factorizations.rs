@@ -161,6 +161,39 @@ fn sensitivity_bounds_every_pattern_of_participation() {
     }
 }
 
+/// The factor √2 for replaced contributions rests on this claim, so a wrong one would leave the noise short.
+#[test]
+fn the_gram_matrix_is_nonnegative_where_it_is_claimed() {
+    let mut negative = Vec::new();
+    for (mechanism, workload) in mechanisms_and_workloads() {
+        for n in [2_u64, 7, 12, 33, 64] {
+            let plan = plan(mechanism, workload, n);
+            let r = plan.dense().unwrap().encoder;
+            let gram = r.transpose().times(&r);
+            let least = (0..gram.rows()).flat_map(|i| gram.row(i)).copied().fold(0.0, f64::min);
+            if least < -1e-12 {
+                negative.push(mechanism.name());
+                let context = format!("{mechanism} {workload} n = {n}: {least}");
+                assert!(!plan.factorization().gram_is_nonnegative(), "{context}");
+            }
+        }
+    }
+    // The claim is put to the test by every mechanism that makes it by looking.
+    for name in ["square-root", "normalized-square-root", "banded-square-root", "optimal"] {
+        assert!(negative.contains(&name), "{name} has no negative entry here: {negative:?}");
+    }
+}
+
+/// Beyond the horizon up to which overlapping windows are added up, the bound must not fall.
+#[test]
+fn long_horizons_protect_several_participations_no_less_than_short_ones() {
+    for workload in [Workload::SlidingWindow { width: 5 }, Workload::Decay { factor: 0.8 }] {
+        let three = Participation::at_most(3, 1).unwrap();
+        let at = |n| plan_with(Mechanism::OutputPerturbation, workload, n, three).sensitivity();
+        assert!(at(1 << 30) >= at(1 << 10), "{workload}");
+    }
+}
+
 #[test]
 fn every_horizon_up_to_the_longest_has_a_plan() {
     for n in [1, 1000, 1 << 17, (1 << 40) + 17, 1 << 60] {

@@ -11,10 +11,13 @@ const EXAMPLES: &str = "\
 Examples:
   Write eight weeks of visits, and count them privately by region and hour:
     evertally demo --out visits.csv
-    evertally count visits.csv --time time --every 1h --from 2026-01-05 --steps 1344 \\
-      --key region --keys north,south,east,west,harbour --epsilon 1 --delta 1e-6 --plot visits.svg
+    evertally count visits.csv --time time --every 1h \\
+      --from 2026-01-05 --steps 1344 \\
+      --key region --keys north,south,east,west,harbour \\
+      --epsilon 1 --delta 1e-6 --plot visits.svg
 
-The same seed and number of days always give the same file. Nobody in it is real.";
+The same seed and number of days always give the same file. Nobody in it
+is real.";
 
 /// Write a synthetic file of events: time,person,region,amount
 #[derive(Debug, Args)]

@@ -1,11 +1,12 @@
 //! `evertally plan`: every mechanism side by side, before any data is touched.
 
-use super::shared::{PrivacyArgs, WorkloadArgs, participation};
+use super::shared::{PrivacyArgs, WorkloadArgs, delta_in_words, participation};
 use crate::error::{CliError, Result};
-use crate::mechanism::{self, Comparison, Entry, PostProcessing, Report, Request};
+use crate::mechanism::{self, Comparison, Entry, Report, Request};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
+use evertally::post::PostProcess;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,10 +17,14 @@ Examples:
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
 
   The same for persons who may come on four days, and as a picture:
-    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 --max-steps 4 --min-gap 24 --plot errors.svg
+    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 \\
+      --max-steps 4 --min-gap 24 --plot errors.svg
 
-How to read it: rmse is the typical error of a released total over all steps, worst step the largest standard error. The
-ratio compares the mean squared error with the least that any mechanism of this kind can have. One event counts as one.";
+How to read it: rmse is the typical error of a released total over all
+steps, worst step the largest standard error of one. The ratio compares
+the mean squared error with the least that any mechanism of this kind can
+have. Operations a step are averages, preparation included. One event
+counts as one.";
 
 /// Compare the mechanisms for a horizon and a budget, and say which one would be taken
 #[derive(Debug, Args)]
@@ -57,7 +62,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         contribution: None,
         keys: Vec::new(),
         memory_limit: args.workload.memory_limit,
-        post_processing: PostProcessing::default(),
+        post_processing: PostProcess::default(),
+        stream: String::new(),
     };
     let comparison = mechanism::compare(&request, plot.is_some())?;
     let text = if args.json { json(&request, &comparison)? } else { table(&request, &comparison) };
@@ -130,21 +136,18 @@ fn table(request: &Request, comparison: &Comparison) -> String {
         }
     }
     reports.sort_by(|a, b| a.rmse.total_cmp(&b.rmse));
-    let head = ["", "mechanism", "rmse", "worst step", "mse / optimum", "memory", "time a step"];
+    let head = ["", "mechanism", "rmse", "worst step", "mse / optimum", "memory", "operations a step"];
     let mut rows = vec![head.map(str::to_owned)];
     for report in &reports {
-        let chosen = comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.name);
+        let chosen = is_chosen(comparison, report);
         rows.push([
             if chosen { "→" } else { "" }.to_owned(),
-            report.name.clone(),
+            report.in_full.clone(),
             format!("{:.4}", report.rmse),
-            format!("{:.4}", comparison.noise_multiplier * report.max_error.sqrt()),
-            comparison.optimal.map_or_else(
-                || "unknown".to_owned(),
-                |(_, upper)| format!("{:.4}", report.mean_error / upper),
-            ),
+            format!("{:.4}", report.worst_rmse),
+            above_optimum(comparison, report),
             bytes_in_words(report.state_bytes),
-            report.time_per_step.clone(),
+            format!("{:.0}", report.operations_per_step),
         ]);
     }
     let mut text = summary(request, comparison);
@@ -172,14 +175,27 @@ fn summary(request: &Request, comparison: &Comparison) -> String {
         None => "best possible mean error factor: not certified at this horizon\n".to_owned(),
     };
     format!(
-        "{} steps at ε = {}, δ = {:e} ({}, {}): noise multiplier σ = {:.6}\n{optimum}\n",
+        "{} steps at ε = {}, δ = {} ({}, {}): noise multiplier σ = {:.6}\n{optimum}\n",
         request.horizon,
         privacy.epsilon,
-        privacy.delta,
+        delta_in_words(privacy.delta),
         privacy.calibration,
         privacy.neighbours,
         comparison.noise_multiplier
     )
+}
+
+fn is_chosen(comparison: &Comparison, report: &Report) -> bool {
+    comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.in_full)
+}
+
+/// The mean squared error against the least possible: exactly where that is known, else what it is at most.
+fn above_optimum(comparison: &Comparison, report: &Report) -> String {
+    match (comparison.optimal, report.most_above_optimum) {
+        (Some((lower, _)), _) => format!("{:.4}", report.mean_error / lower),
+        (None, Some(most)) => format!("≤ {most:.4}"),
+        (None, None) => "unknown".to_owned(),
+    }
 }
 
 /// Columns of equal width; names to the left, numbers to the right.
@@ -191,7 +207,7 @@ fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]]) -> String {
     for row in rows {
         let mut line = String::new();
         for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let numeric = (2..6).contains(&column) && WIDTH > 3;
+            let numeric = column >= 2 && WIDTH > 3;
             line.push_str(&if numeric { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") });
         }
         text.push_str(line.trim_end());
@@ -215,19 +231,16 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
     let privacy = &request.privacy;
     let profiles = comparison.entries.iter().filter_map(|entry| match entry {
         Entry::Report(report) => Some(Profile {
-            name: report.name.clone(),
+            name: report.in_full.clone(),
             errors: report.profile.clone(),
-            chosen: comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.name),
+            chosen: is_chosen(comparison, report),
         }),
         Entry::Skipped { .. } => None,
     });
-    let (epsilon, delta) = (privacy.epsilon, privacy.delta);
+    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
     ProfileChart {
         title: "Standard error of each released total".to_owned(),
-        subtitle: format!(
-            "{} steps · ε = {epsilon}, δ = {delta:e} · {}",
-            request.horizon, privacy.neighbours
-        ),
+        subtitle: format!("{} steps · ε = {epsilon}, δ = {delta} · {}", request.horizon, privacy.neighbours),
         profiles: profiles.collect(),
     }
 }
@@ -235,34 +248,40 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{Privacy, WorkloadChoice};
+    use crate::mechanism::Privacy;
+    use evertally::Workload;
+    use evertally::{Calibration, Neighbours};
 
     fn example() -> (Request, Comparison) {
         let privacy = Privacy {
             epsilon: 1.0,
             delta: 1e-6,
-            calibration: "exact".to_owned(),
-            neighbours: "add-remove".to_owned(),
+            calibration: Calibration::Exact,
+            neighbours: Neighbours::AddRemove,
             participation: None,
         };
         let request = Request {
             horizon: 4,
-            workload: WorkloadChoice::PrefixSum,
+            workload: Workload::PrefixSum,
             privacy,
             mechanism: None,
             contribution: None,
             keys: Vec::new(),
             memory_limit: None,
-            post_processing: PostProcessing::default(),
+            post_processing: PostProcess::default(),
+            stream: String::new(),
         };
         let report = Report {
             name: "square-root".to_owned(),
+            in_full: "square-root".to_owned(),
             sensitivity: 1.25,
             mean_error: 1.5,
             max_error: 2.0,
             rmse: 5.0,
+            worst_rmse: 6.0,
+            most_above_optimum: None,
             state_bytes: 2048,
-            time_per_step: "0.1 µs".to_owned(),
+            operations_per_step: 123.4,
             profile: vec![(0, 4.0), (3, 6.0)],
         };
         let skipped = Entry::Skipped { name: "optimal".to_owned(), reason: "too large".to_owned() };

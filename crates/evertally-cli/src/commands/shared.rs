@@ -1,8 +1,11 @@
 //! Options that `count` and `plan` have in common.
 
 use crate::error::{CliError, Result};
-use crate::mechanism::{Privacy, WorkloadChoice};
+use crate::mechanism::Privacy;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use evertally::{Calibration, Neighbours, Workload};
+use std::str::FromStr;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Privacy")]
@@ -14,11 +17,11 @@ pub(crate) struct PrivacyArgs {
     #[arg(long, value_name = "D")]
     delta: f64,
     /// How σ follows from (ε, δ): exact is the tightest, paper the published closed form
-    #[arg(long, value_name = "NAME", default_value = "exact", value_parser = ["exact", "zcdp", "paper"])]
-    calibration: String,
+    #[arg(long, value_name = "NAME", default_value = "exact", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]))]
+    calibration: Calibration,
     /// What two streams that must look alike may differ in: one event added or removed, or one replaced
-    #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = ["add-remove", "replace"])]
-    neighbours: String,
+    #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]))]
+    neighbours: Neighbours,
 }
 
 impl PrivacyArgs {
@@ -26,11 +29,19 @@ impl PrivacyArgs {
         Privacy {
             epsilon: self.epsilon,
             delta: self.delta,
-            calibration: self.calibration.clone(),
-            neighbours: self.neighbours.clone(),
+            calibration: self.calibration,
+            neighbours: self.neighbours,
             participation,
         }
     }
+}
+
+/// One of the library's types by its name; the names are listed in the help.
+fn named<T>(names: impl Into<PossibleValuesParser>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = evertally::Error> + Clone + Send + Sync + 'static,
+{
+    names.into().try_map(|name| name.parse::<T>())
 }
 
 #[derive(Debug, Args)]
@@ -51,11 +62,11 @@ pub(crate) struct WorkloadArgs {
 }
 
 impl WorkloadArgs {
-    pub(crate) fn workload(&self) -> WorkloadChoice {
+    pub(crate) fn workload(&self) -> Workload {
         match (self.window, self.decay) {
-            (Some(steps), _) => WorkloadChoice::SlidingWindow(steps),
-            (None, Some(factor)) => WorkloadChoice::Decay(factor),
-            (None, None) => WorkloadChoice::PrefixSum,
+            (Some(width), _) => Workload::SlidingWindow { width },
+            (None, Some(factor)) => Workload::Decay { factor },
+            (None, None) => Workload::PrefixSum,
         }
     }
 }
@@ -69,6 +80,11 @@ pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Res
         (_, Some(0)) => Err(CliError::bad("--min-gap: expected at least 1, got 0")),
         (Some(steps), gap) => Ok(Some((steps, gap.unwrap_or(1)))),
     }
+}
+
+/// δ as people write it.
+pub(crate) fn delta_in_words(delta: f64) -> String {
+    if delta == 0.0 || delta >= 0.001 { delta.to_string() } else { format!("{delta:e}") }
 }
 
 /// A number of bytes, with K, M, G or T for powers of 1024.

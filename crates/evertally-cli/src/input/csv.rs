@@ -1,6 +1,6 @@
 //! Comma-separated values with a header line.
 
-use super::{Row, RowReader, Source, positions};
+use super::{BYTE_ORDER_MARK, Row, RowReader, Source, positions};
 use crate::error::{CliError, Result, shown};
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
 
@@ -23,14 +23,15 @@ impl CsvReader {
             )));
         }
         let present: Vec<String> = header.iter().map(column_name).collect();
-        let positions = positions(&name, &present, columns)?;
+        let positions =
+            positions(&name, &present, columns, " in its first line, which must name the columns")?;
         Ok(Self { name, columns: columns.to_vec(), positions, reader, record: ByteRecord::new() })
     }
 }
 
 /// A column's name without the spaces around it and the mark that some programs put at the start of a file.
 fn column_name(cell: &[u8]) -> String {
-    String::from_utf8_lossy(cell).trim_start_matches('\u{feff}').trim().to_owned()
+    String::from_utf8_lossy(cell).trim_start_matches(BYTE_ORDER_MARK).trim().to_owned()
 }
 
 impl RowReader for CsvReader {

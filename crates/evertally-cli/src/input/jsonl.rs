@@ -1,6 +1,6 @@
 //! JSON lines: one object a line.
 
-use super::{Cell, Row, RowReader, Source};
+use super::{BYTE_ORDER_MARK, Cell, Row, RowReader, Source};
 use crate::error::{CliError, Result};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -38,6 +38,9 @@ impl RowReader for JsonLinesReader {
                 }
                 _ => CliError::reading(std::path::Path::new(self.name()), &error),
             })?;
+            if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+                self.text.drain(..BYTE_ORDER_MARK.len_utf8());
+            }
             if count == 0 && !self.any_rows {
                 return Err(CliError::bad(format!(
                     "{} is empty: expected one JSON object a line",

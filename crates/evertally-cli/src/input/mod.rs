@@ -19,6 +19,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What some programs put at the start of a text file, and nobody sees.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The formats that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {
@@ -141,8 +144,8 @@ fn open_file(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Where each requested column stands among the names that the input has.
-fn positions(source: &str, present: &[String], requested: &[String]) -> Result<Vec<usize>> {
+/// Where each requested column stands among the names that the input has. The hint says where names come from.
+fn positions(source: &str, present: &[String], requested: &[String], hint: &str) -> Result<Vec<usize>> {
     let find = |wanted: &String| {
         let mut matching = present.iter().enumerate().filter(|(_, name)| *name == wanted).map(|(at, _)| at);
         match (matching.next(), matching.next()) {
@@ -153,10 +156,8 @@ fn positions(source: &str, present: &[String], requested: &[String]) -> Result<V
             (None, _) => {
                 let names = present.iter().take(20).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
                 let more = if present.len() > 20 { ", …" } else { "" };
-                Err(CliError::bad(format!(
-                    "{source} has no column {}: its first line must name the columns, and it has {names}{more}",
-                    shown(wanted)
-                )))
+                let wanted = shown(wanted);
+                Err(CliError::bad(format!("{source} has no column {wanted}{hint}: it has {names}{more}")))
             }
         }
     };

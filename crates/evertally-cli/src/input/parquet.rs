@@ -53,7 +53,7 @@ impl ParquetReader {
         let metadata = file.metadata().file_metadata();
         let schema = metadata.schema_descr();
         let present: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
-        let columns = positions(&name, &present, columns)?
+        let columns = positions(&name, &present, columns, "")?
             .into_iter()
             .map(|index| Column::new(&name, index, schema.column(index)))
             .collect::<Result<_>>()?;
@@ -124,11 +124,8 @@ impl RowReader for ParquetReader {
 impl Column {
     fn new(source: &str, index: usize, descriptor: ColumnDescPtr) -> Result<Self> {
         let name = descriptor.path().string();
-        let supported = match descriptor.physical_type() {
-            PhysicalType::FIXED_LEN_BYTE_ARRAY => false,
-            PhysicalType::BYTE_ARRAY => descriptor.converted_type() != ConvertedType::DECIMAL,
-            _ => true,
-        };
+        let supported =
+            descriptor.physical_type() != PhysicalType::FIXED_LEN_BYTE_ARRAY || is_decimal(&descriptor);
         if descriptor.max_rep_level() > 0 || !supported {
             let expected = "expected a flat column of text, numbers, dates or times";
             return Err(CliError::bad(format!("{source}, column {}: {expected}", shown(&name))));
@@ -139,6 +136,7 @@ impl Column {
     fn fill(&mut self, source: &str, count: usize) -> Result<()> {
         use ColumnReader as C;
         let whole = whole_number_of(&self.descriptor);
+        let bytes = bytes_of(&self.descriptor);
         let cells = &mut self.cells;
         let nullable = self.descriptor.max_def_level();
         let Some(reader) = &mut self.reader else { return Err(damaged(source)) };
@@ -159,12 +157,12 @@ impl Column {
             C::DoubleColumnReader(reader) => {
                 read_batch(reader, nullable, count, cells, |value| Some(Cell::Decimal(value)))
             }
-            C::ByteArrayColumnReader(reader) => read_batch(reader, nullable, count, cells, |value| {
-                let mut cell = Cell::Missing;
-                cell.set_text(std::str::from_utf8(value.data()).ok()?.trim());
-                Some(cell)
-            }),
-            C::FixedLenByteArrayColumnReader(_) => Ok(false),
+            C::ByteArrayColumnReader(reader) => {
+                read_batch(reader, nullable, count, cells, |value| bytes(value.data()))
+            }
+            C::FixedLenByteArrayColumnReader(reader) => {
+                read_batch(reader, nullable, count, cells, |value| bytes(value.data()))
+            }
         };
         match read {
             Ok(true) => Ok(()),
@@ -248,6 +246,30 @@ fn whole_number_of(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> +
     }
 }
 
+/// What the bytes of a column stand for: decimals, or text.
+fn bytes_of(descriptor: &ColumnDescPtr) -> impl Fn(&[u8]) -> Option<Cell> + use<> {
+    let scale = is_decimal(descriptor).then(|| descriptor.type_scale());
+    move |bytes| {
+        if let Some(scale) = scale {
+            return Some(Cell::Decimal(big_endian(bytes)? as f64 / 10_f64.powi(scale)));
+        }
+        let mut cell = Cell::Missing;
+        cell.set_text(std::str::from_utf8(bytes).ok()?.trim());
+        Some(cell)
+    }
+}
+
+fn is_decimal(descriptor: &ColumnDescPtr) -> bool {
+    descriptor.converted_type() == ConvertedType::DECIMAL
+}
+
+/// A signed number of up to 16 bytes, the first of which carries the sign.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let (&first, _) = bytes.split_first().filter(|_| bytes.len() <= 16)?;
+    let sign = if first >= 0x80 { -1 } else { 0 };
+    Some(bytes.iter().fold(sign, |number, &byte| (number << 8) | i128::from(byte)))
+}
+
 fn damaged(name: &str) -> CliError {
     CliError::bad(format!("{name} is not a whole Parquet file: it was cut short or damaged"))
 }
@@ -268,3 +290,7 @@ fn failure(name: &str, error: &ParquetError) -> CliError {
         _ => damaged(name),
     }
 }
+
+#[cfg(test)]
+#[path = "parquet_tests.rs"]
+mod tests;

@@ -10,6 +10,8 @@ use tempfile::NamedTempFile;
 pub(crate) enum Destination {
     /// Standard output: what is written is seen.
     Stdout(io::Stdout),
+    /// A device or a pipe that is there already: it takes what is written and cannot be replaced by a file.
+    Device { file: File, path: PathBuf },
     /// A file that is written under another name in the same directory and renamed when it is whole. Dropped before
     /// that, it disappears.
     Whole { file: NamedTempFile, path: PathBuf },
@@ -23,6 +25,11 @@ impl Destination {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
             return Ok(Self::Stdout(io::stdout()));
         };
+        if let Some(device) = Self::device(path)? {
+            return Ok(device);
+        }
+        // A link stays a link: what it points to is written.
+        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut builder = tempfile::Builder::new();
         builder.prefix(".evertally-").suffix(".tmp");
         #[cfg(unix)]
@@ -40,18 +47,50 @@ impl Destination {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
             return Ok(Self::Stdout(io::stdout()));
         };
+        if let Some(device) = Self::device(path)? {
+            return Ok(device);
+        }
         let mut name = path.as_os_str().to_owned();
         name.push(".partial");
         let partial = PathBuf::from(name);
-        let file = File::create(&partial).map_err(|error| cannot_write(&partial, &error))?;
+        // What an unfinished run has released was paid for: it is not overwritten.
+        let file = File::create_new(&partial).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => CliError::bad(format!(
+                "{} was left by a run that did not finish: its releases have spent their budget; move it away",
+                partial.display()
+            )),
+            _ => cannot_write(&partial, &error),
+        })?;
         Ok(Self::Growing { file, partial, path: path.to_owned() })
+    }
+
+    /// What stands under this name already, where it is neither a file nor nothing.
+    fn device(path: &Path) -> Result<Option<Self>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                Err(CliError::Failure(format!("{} cannot be written: is a directory", path.display())))
+            }
+            Ok(metadata) if !metadata.is_file() => {
+                let file = File::options().write(true).open(path);
+                let file = file.map_err(|error| cannot_write(path, &error))?;
+                Ok(Some(Self::Device { file, path: path.to_owned() }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes what is already whole in memory.
+    pub(crate) fn write_whole(mut self, bytes: &[u8]) -> Result<()> {
+        let name = self.name();
+        self.write_all(bytes).map_err(|error| CliError::writing(&name, &error))?;
+        self.commit()
     }
 
     /// What messages call this output.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout(_) => "standard output".to_owned(),
-            Self::Whole { path, .. } => path.display().to_string(),
+            Self::Whole { path, .. } | Self::Device { path, .. } => path.display().to_string(),
             Self::Growing { partial, .. } => partial.display().to_string(),
         }
     }
@@ -61,7 +100,7 @@ impl Destination {
         let name = self.name();
         self.flush().map_err(|error| CliError::writing(&name, &error))?;
         match self {
-            Self::Stdout(_) => Ok(()),
+            Self::Stdout(_) | Self::Device { .. } => Ok(()),
             Self::Whole { file, path } => {
                 file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
                 file.persist(&path).map(drop).map_err(|error| cannot_write(&path, &error.error))
@@ -79,7 +118,7 @@ impl Write for Destination {
         match self {
             Self::Stdout(out) => out.write(bytes),
             Self::Whole { file, .. } => file.write(bytes),
-            Self::Growing { file, .. } => file.write(bytes),
+            Self::Growing { file, .. } | Self::Device { file, .. } => file.write(bytes),
         }
     }
 
@@ -87,16 +126,41 @@ impl Write for Destination {
         match self {
             Self::Stdout(out) => out.flush(),
             Self::Whole { file, .. } => file.flush(),
-            Self::Growing { file, .. } => file.flush(),
+            Self::Growing { file, .. } | Self::Device { file, .. } => file.flush(),
         }
     }
 }
 
 /// Writes a file that is already whole in memory.
 pub(crate) fn write_whole_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut destination = Destination::open(Some(path))?;
-    destination.write_all(bytes).map_err(|error| cannot_write(path, &error))?;
-    destination.commit()
+    Destination::open(Some(path))?.write_whole(bytes)
+}
+
+/// Refuses an output under the name of an input or of another output: what was there would be lost.
+pub(crate) fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<()> {
+    // What is read is there already; a name that is not may be a declared key.
+    let there = read.iter().flatten().filter(|path| path.exists());
+    let mut taken: Vec<PathBuf> = there.filter_map(|path| file_at(path)).collect();
+    for path in written.iter().flatten() {
+        let Some(place) = file_at(path) else { continue };
+        if taken.contains(&place) {
+            let name = path.display();
+            return Err(CliError::bad(format!("{name} cannot be an output: it is used for something else")));
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
+/// The place of a file, there already or not; nothing for standard input and output, devices and pipes.
+fn file_at(path: &Path) -> Option<PathBuf> {
+    if path.as_os_str() == "-" {
+        return None;
+    }
+    match std::fs::canonicalize(path) {
+        Ok(place) => place.is_file().then_some(place),
+        Err(_) => Some(std::fs::canonicalize(directory_of(path)).ok()?.join(path.file_name()?)),
+    }
 }
 
 fn directory_of(path: &Path) -> &Path {

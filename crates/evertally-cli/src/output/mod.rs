@@ -6,7 +6,7 @@ mod header;
 mod jsonl;
 mod parquet;
 
-pub(crate) use destination::{Destination, write_whole_file};
+pub(crate) use destination::{Destination, refuse_overwriting, write_whole_file};
 pub(crate) use header::Header;
 
 use crate::error::Result;

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use super::state;
+use super::totals::{MOST_UNITS, Totals, Unit};
 use crate::noise::{Correlator, KeyedField, NoiseKey, Progress, VectorField, WhiteField, WhiteNoise};
 use crate::plan::{Lanes, Plan};
 use crate::privacy::NoiseKind;
 use crate::release::Release;
-use crate::workload::Totals;
 use crate::{Error, Result};
 
 pub(super) struct Engine {
     plan: Plan,
     key_tag: [u8; 8],
     step: u64,
+    unit: Unit,
     totals: Totals,
     correlator: Box<dyn Correlator>,
     noise: Vec<f64>,
@@ -25,11 +26,13 @@ impl Engine {
     pub(super) fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Self {
         let width = plan.lanes().width();
         let field = white_field(plan, key);
+        let unit = Unit::for_magnitude(plan.contribution().magnitude());
         Self {
             plan: plan.clone(),
             key_tag: key.tag(),
             step: 0,
-            totals: Totals::new(plan.workload(), width),
+            unit,
+            totals: Totals::new(plan.workload(), unit, width),
             correlator: plan.factorization().correlator(field, progress),
             noise: vec![0.0; width],
             history: None,
@@ -62,12 +65,13 @@ impl Engine {
             let expected = format!("{} numbers a step", self.noise.len());
             return Err(Error::bad("inputs", expected, values.len()));
         }
-        self.totals.check(self.step, values)?;
-        self.totals.apply(values);
+        let totals = self.totals.step(self.step, values)?;
         self.correlator.next(&mut self.noise);
         let scale = self.plan.noise_scale();
-        for (value, noise) in values.iter_mut().zip(&self.noise) {
-            *value += scale * noise;
+        for ((value, total), noise) in values.iter_mut().zip(totals).zip(&self.noise) {
+            // Added as integers; the plan has seen to it that noise is never too large to be counted in units.
+            let noise = self.unit.count(scale * noise).unwrap_or(MOST_UNITS);
+            *value = self.unit.value(total + noise);
         }
         if let Some(history) = &mut self.history {
             history.extend_from_slice(values);
@@ -111,13 +115,11 @@ impl Engine {
     }
 
     pub(super) fn save(&self) -> Vec<u8> {
-        let mut totals = Vec::new();
-        self.totals.save(&mut totals);
         let saved = state::Saved {
             fingerprint: self.plan.fingerprint(),
             key_tag: self.key_tag,
             step: self.step,
-            totals,
+            totals: self.totals.save(),
             noise: self.correlator.save(),
             history: self.history.clone(),
         };
@@ -137,8 +139,7 @@ impl Engine {
             return refuse("it lies beyond the horizon");
         }
         let mut engine = Self::new(plan, key, progress);
-        let mut totals = saved.totals.iter().copied();
-        if engine.totals.restore(&mut totals).is_none() || totals.next().is_some() {
+        if engine.totals.restore(saved.step, &saved.totals).is_none() {
             return refuse("its totals do not fit the plan");
         }
         let remembered = saved.step.checked_mul(plan.lanes().width() as u64);
@@ -164,7 +165,10 @@ fn white_field(plan: &Plan, key: &NoiseKey) -> Arc<dyn WhiteField> {
     };
     match plan.lanes() {
         Lanes::Scalar => Arc::new(VectorField::new(white("scalar"), 1)),
-        Lanes::Vector { dimension } => Arc::new(VectorField::new(white("vector"), *dimension)),
+        // Draws are laid out by dimension, so vectors of another dimension must not read the same stream.
+        Lanes::Vector { dimension } => {
+            Arc::new(VectorField::new(white(&format!("vector {dimension}")), *dimension))
+        }
         Lanes::Keyed { keys } => {
             Arc::new(KeyedField::new(keys.iter().map(|name| white(&format!("key:{name}"))).collect()))
         }

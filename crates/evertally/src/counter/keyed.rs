@@ -1,7 +1,5 @@
 //! A counter of one number a step for each declared key.
 
-use std::fmt;
-
 use super::engine::Engine;
 use crate::noise::{NoiseKey, Progress};
 use crate::plan::{Lanes, Plan};
@@ -14,43 +12,22 @@ use crate::{Error, Result};
 /// ```
 /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
 /// let plan = Plan::prefix_sum(24).budget(Budget::new(1.0, 1e-6)?).keys(["north", "south"]).build()?;
-/// let mut counter = KeyedCounter::new(&plan, NoiseKey::from_os()?)?;
-/// let releases = counter.step(&[12.0, 7.0])?;
-/// assert_eq!(releases.len(), 2);
+/// let mut counter = KeyedCounter::new(&plan, NoiseKey::from_os()?)?.remember_releases()?;
+/// for _ in 0..24 {
+///     let releases = counter.step(&[12.0, 7.0])?;
+///     assert_eq!(releases.len(), 2);
+/// }
+/// let evening = counter.interval("south", 18, 23)?;
+/// println!("{:.0} ± {:.0}", evening.value, evening.margin(0.95));
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub struct KeyedCounter {
     engine: Engine,
 }
 
+counter_face!(KeyedCounter, Lanes::Keyed { .. }, "keys");
+
 impl KeyedCounter {
-    /// A counter before its first step, under a key that is used for nothing else.
-    ///
-    /// # Errors
-    /// [`Error::BadParameter`] if the plan declares no keys.
-    pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
-        Self::with_progress(plan, key, &())
-    }
-
-    /// Like [`KeyedCounter::new`], and reports on long preparation of noise.
-    ///
-    /// # Errors
-    /// As [`KeyedCounter::new`].
-    #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
-    pub fn with_progress(plan: &Plan, key: NoiseKey, progress: &dyn Progress) -> Result<Self> {
-        check(plan)?;
-        Ok(Self { engine: Engine::new(plan, &key, progress) })
-    }
-
-    /// Keeps every released value, so that [`KeyedCounter::interval`] can be asked. Memory then grows with the steps taken.
-    ///
-    /// # Errors
-    /// [`Error::BadParameter`] after the first step.
-    pub fn remember_releases(mut self) -> Result<Self> {
-        self.engine.remember()?;
-        Ok(self)
-    }
-
     /// The declared keys, in the order in which inputs and releases stand.
     #[must_use]
     pub fn keys(&self) -> &[String] {
@@ -80,49 +57,5 @@ impl KeyedCounter {
         let lane = self.keys().iter().position(|declared| declared == key);
         let lane = lane.ok_or_else(|| Error::bad("key", "one of the declared keys", format!("'{key}'")))?;
         self.engine.interval(lane, first, last)
-    }
-
-    /// The number of steps taken.
-    #[must_use]
-    pub fn steps_taken(&self) -> u64 {
-        self.engine.steps_taken()
-    }
-
-    /// The plan that the counter follows.
-    #[must_use]
-    pub fn plan(&self) -> &Plan {
-        self.engine.plan()
-    }
-
-    /// The state as bytes. It holds true totals: guard it like the data.
-    #[must_use]
-    pub fn save(&self) -> Vec<u8> {
-        self.engine.save()
-    }
-
-    /// Continues from a saved state, once; the releases that follow are those that would have followed, bit for bit.
-    ///
-    /// # Errors
-    /// [`Error::BadState`] if the state is damaged or belongs to another plan or key.
-    #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
-    pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
-        check(plan)?;
-        Ok(Self { engine: Engine::resume(plan, &key, state, &())? })
-    }
-}
-
-fn check(plan: &Plan) -> Result<()> {
-    match plan.lanes() {
-        Lanes::Keyed { .. } => Ok(()),
-        other => Err(Error::bad("plan", "for keys", format!("one for {other:?}"))),
-    }
-}
-
-impl fmt::Debug for KeyedCounter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyedCounter")
-            .field("plan", self.plan())
-            .field("steps_taken", &self.steps_taken())
-            .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,7 @@
 //! | 32 | fingerprint of the plan |
 //! | 8 | tag of the key |
 //! | 8 | steps taken |
-//! | 8 + 8·k | number of totals, totals |
+//! | 8 + 16·k | number of totals, totals in units |
 //! | 8 + 8·k | number of correlator numbers, those numbers |
 //! | 1 (+ 8 + 8·k) | whether releases are remembered, and if so their number and values |
 //! | 32 | BLAKE3 hash of all before |
@@ -24,7 +24,7 @@ pub(super) struct Saved {
     pub(super) fingerprint: [u8; 32],
     pub(super) key_tag: [u8; 8],
     pub(super) step: u64,
-    pub(super) totals: Vec<f64>,
+    pub(super) totals: Vec<i128>,
     pub(super) noise: Vec<f64>,
     pub(super) history: Option<Vec<f64>>,
 }
@@ -37,7 +37,8 @@ impl Saved {
         bytes.extend(self.fingerprint);
         bytes.extend(self.key_tag);
         bytes.extend(self.step.to_le_bytes());
-        put_numbers(&mut bytes, &self.totals);
+        bytes.extend((self.totals.len() as u64).to_le_bytes());
+        self.totals.iter().for_each(|total| bytes.extend(total.to_le_bytes()));
         put_numbers(&mut bytes, &self.noise);
         bytes.push(u8::from(self.history.is_some()));
         if let Some(history) = &self.history {
@@ -64,7 +65,7 @@ impl Saved {
             fingerprint: reader.take()?,
             key_tag: reader.take()?,
             step: u64::from_le_bytes(reader.take()?),
-            totals: reader.numbers()?,
+            totals: reader.many(i128::from_le_bytes)?,
             noise: reader.numbers()?,
             history: match reader.take::<1>()? {
                 [0] => None,
@@ -95,12 +96,17 @@ impl Reader<'_> {
         Ok(*taken)
     }
 
-    fn numbers(&mut self) -> Result<Vec<f64>> {
+    /// A number of values, and the values, of N bytes each.
+    fn many<const N: usize, T>(&mut self, value: impl Fn([u8; N]) -> T) -> Result<Vec<T>> {
         let count = u64::from_le_bytes(self.take()?);
         // The length is checked before anything is allocated for it.
-        if count > self.0.len() as u64 / 8 {
+        if count > (self.0.len() / N) as u64 {
             return Err(cut_short());
         }
-        (0..count).map(|_| Ok(f64::from_bits(u64::from_le_bytes(self.take()?)))).collect()
+        (0..count).map(|_| Ok(value(self.take()?))).collect()
+    }
+
+    fn numbers(&mut self) -> Result<Vec<f64>> {
+        self.many(|bytes| f64::from_bits(u64::from_le_bytes(bytes)))
     }
 }

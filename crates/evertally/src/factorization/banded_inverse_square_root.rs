@@ -7,8 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::banded_square_root::window_kept;
-use super::toeplitz::{Toeplitz, banded_inverse, choose_band};
+use super::toeplitz::{Toeplitz, answer_from_toeplitz, banded_inverse, choose_band};
 use super::{Cost, Dense, Factorization, Mechanism, Request, series};
 use crate::Result;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
@@ -17,7 +16,6 @@ use crate::workload::{Filter, Workload};
 
 pub(crate) struct BandedInverseSquareRoot {
     toeplitz: Toeplitz,
-    horizon: u64,
     workload: Workload,
     band: usize,
 }
@@ -27,7 +25,7 @@ impl BandedInverseSquareRoot {
         let mechanism = Mechanism::BandedInverseSquareRoot { band };
         let (workload, n) = (request.workload, request.horizon as usize);
         let (band, toeplitz) = choose_band(&mechanism, request, band, |p| banded_inverse(workload, n, p))?;
-        Ok(Self { toeplitz, horizon: request.horizon, workload, band })
+        Ok(Self { toeplitz, workload, band })
     }
 }
 
@@ -36,44 +34,14 @@ impl Factorization for BandedInverseSquareRoot {
         Mechanism::BandedInverseSquareRoot { band: Some(self.band as u64) }
     }
 
-    fn horizon(&self) -> u64 {
-        self.horizon
-    }
-
-    fn sensitivity(&self, participation: Participation) -> f64 {
-        self.toeplitz.sensitivity(participation)
-    }
-
-    fn gram_is_nonnegative(&self) -> bool {
-        self.toeplitz.gram_is_nonnegative()
-    }
-
-    fn row_norm_squared(&self, step: u64) -> f64 {
-        self.toeplitz.row_norm_squared(step)
-    }
-
-    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
-        self.toeplitz.difference_norm_squared(earlier, later)
-    }
-
-    fn mean_row_norm_squared(&self) -> f64 {
-        self.toeplitz.mean_row_norm_squared()
-    }
-
-    fn max_row_norm_squared(&self) -> f64 {
-        self.toeplitz.max_row_norm_squared()
-    }
+    answer_from_toeplitz!();
 
     fn cost(&self) -> Cost {
         Cost {
             shared_bytes: self.toeplitz.bytes(),
-            bytes_per_coordinate: 8 * (self.band as u64 + 1 + window_kept(self.workload, self.horizon)),
+            bytes_per_coordinate: 8 * (self.band as u64 + 1 + self.workload.kept(self.horizon())),
             operations_per_step: 2.0 * self.band as f64 + 2.0,
         }
-    }
-
-    fn dense(&self) -> Result<Dense> {
-        self.toeplitz.dense(&self.mechanism())
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::toeplitz::{Toeplitz, banded_encoder, choose_band};
+use super::toeplitz::{Toeplitz, answer_from_toeplitz, banded_encoder, choose_band};
 use super::{Cost, Dense, Factorization, Mechanism, Request};
 use crate::Result;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
@@ -16,7 +16,6 @@ use crate::workload::{Filter, Workload};
 
 pub(crate) struct BandedSquareRoot {
     toeplitz: Toeplitz,
-    horizon: u64,
     workload: Workload,
     band: usize,
 }
@@ -26,15 +25,7 @@ impl BandedSquareRoot {
         let mechanism = Mechanism::BandedSquareRoot { band };
         let (workload, n) = (request.workload, request.horizon as usize);
         let (band, toeplitz) = choose_band(&mechanism, request, band, |p| banded_encoder(workload, n, p))?;
-        Ok(Self { toeplitz, horizon: request.horizon, workload, band })
-    }
-}
-
-/// The steps that a correlator of this workload keeps besides its band.
-pub(crate) fn window_kept(workload: Workload, horizon: u64) -> u64 {
-    match workload {
-        Workload::SlidingWindow { width } => width.min(horizon),
-        _ => 0,
+        Ok(Self { toeplitz, workload, band })
     }
 }
 
@@ -43,44 +34,14 @@ impl Factorization for BandedSquareRoot {
         Mechanism::BandedSquareRoot { band: Some(self.band as u64) }
     }
 
-    fn horizon(&self) -> u64 {
-        self.horizon
-    }
-
-    fn sensitivity(&self, participation: Participation) -> f64 {
-        self.toeplitz.sensitivity(participation)
-    }
-
-    fn gram_is_nonnegative(&self) -> bool {
-        self.toeplitz.gram_is_nonnegative()
-    }
-
-    fn row_norm_squared(&self, step: u64) -> f64 {
-        self.toeplitz.row_norm_squared(step)
-    }
-
-    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
-        self.toeplitz.difference_norm_squared(earlier, later)
-    }
-
-    fn mean_row_norm_squared(&self) -> f64 {
-        self.toeplitz.mean_row_norm_squared()
-    }
-
-    fn max_row_norm_squared(&self) -> f64 {
-        self.toeplitz.max_row_norm_squared()
-    }
+    answer_from_toeplitz!();
 
     fn cost(&self) -> Cost {
         Cost {
             shared_bytes: self.toeplitz.bytes(),
-            bytes_per_coordinate: 8 * (self.band as u64 + 1 + window_kept(self.workload, self.horizon)),
+            bytes_per_coordinate: 8 * (self.band as u64 + 1 + self.workload.kept(self.horizon())),
             operations_per_step: 2.0 * self.band as f64 + 2.0,
         }
-    }
-
-    fn dense(&self) -> Result<Dense> {
-        self.toeplitz.dense(&self.mechanism())
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

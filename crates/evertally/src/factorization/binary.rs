@@ -30,14 +30,14 @@ struct Counting {
 }
 
 impl Codes for Counting {
+    fn at(&self, step: u64) -> u64 {
+        step
+    }
     fn successor(&self, code: u64) -> u64 {
         code + 1
     }
     fn most_ones(&self) -> u32 {
         self.levels
-    }
-    fn draws_per_step(&self) -> u32 {
-        1
     }
 }
 
@@ -99,6 +99,6 @@ impl Factorization for Binary {
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
-        Box::new(CodeStack::new(Counting { levels: tree::levels(self.horizon) }, 0, field))
+        Box::new(CodeStack::new(Counting { levels: tree::levels(self.horizon) }, field))
     }
 }

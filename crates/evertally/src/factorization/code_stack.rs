@@ -10,20 +10,19 @@ use std::sync::Arc;
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
 
-/// The sequence of codes, strictly increasing.
+/// The sequence of codes, strictly increasing. Code 0 is never read; it stands for the empty prefix.
 pub(crate) trait Codes: Send {
+    /// Code number `step`.
+    fn at(&self, step: u64) -> u64;
     /// The code after this one.
     fn successor(&self, code: u64) -> u64;
     /// The most one-bits in a code.
     fn most_ones(&self) -> u32;
-    /// The most one-bits at or below the highest bit changed by a step: draws a step.
-    fn draws_per_step(&self) -> u32;
 }
 
 pub(crate) struct CodeStack<C> {
     codes: C,
     field: Arc<dyn WhiteField>,
-    step: u64,
     code: u64,
     /// `partial[i]` lanes: the sum over the highest i one-bits of the current code.
     partial: Vec<f64>,
@@ -31,11 +30,11 @@ pub(crate) struct CodeStack<C> {
 }
 
 impl<C: Codes> CodeStack<C> {
-    /// Starts before the first step, at the code that is never read.
-    pub(crate) fn new(codes: C, before_first: u64, field: Arc<dyn WhiteField>) -> Self {
+    /// Starts before the first step. No one-bit of code 0 may stand above the highest bit that code 1 changes.
+    pub(crate) fn new(codes: C, field: Arc<dyn WhiteField>) -> Self {
         let lanes = field.width();
         let partial = vec![0.0; (codes.most_ones() as usize + 1) * lanes];
-        Self { codes, field, step: 0, code: before_first, partial, fresh: vec![0.0; lanes] }
+        Self { code: codes.at(0), codes, field, partial, fresh: vec![0.0; lanes] }
     }
 }
 
@@ -52,11 +51,11 @@ impl<C: Codes> Correlator for CodeStack<C> {
         // In two shifts, because the whole word may have changed.
         let mut depth = (code >> changed >> 1).count_ones() as usize;
         let mut rest = code & (u64::MAX >> (63 - changed));
-        let mut draw = self.step * u64::from(self.codes.draws_per_step());
         while rest != 0 {
-            rest &= !(1 << (63 - rest.leading_zeros()));
-            self.field.draw(draw, &mut self.fresh);
-            draw += 1;
+            let bit = 63 - rest.leading_zeros();
+            rest &= !(1 << bit);
+            // The bits down to this one name the node, and the node names the draw.
+            self.field.draw(code & (u64::MAX << bit), &mut self.fresh);
             let (above, below) = self.partial.split_at_mut((depth + 1) * lanes);
             let above = &above[depth * lanes..];
             for ((sum, base), fresh) in below.iter_mut().zip(above).zip(&self.fresh) {
@@ -66,24 +65,18 @@ impl<C: Codes> Correlator for CodeStack<C> {
         }
         out.copy_from_slice(&self.partial[depth * lanes..(depth + 1) * lanes]);
         self.code = code;
-        self.step += 1;
     }
 
     fn save(&self) -> Vec<f64> {
-        // A code has up to 64 bits; two halves pass through floats unharmed.
-        let mut saved = vec![(self.code >> 32) as f64, f64::from(self.code as u32)];
-        saved.extend(&self.partial);
-        saved
+        self.partial.clone()
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        let [high, low, partial @ ..] = saved else { return Err(misfit()) };
-        if partial.len() != self.partial.len() {
+        if saved.len() != self.partial.len() {
             return Err(misfit());
         }
-        self.code = ((*high as u64) << 32) | *low as u64;
-        self.partial.copy_from_slice(partial);
-        self.step = step;
+        self.partial.copy_from_slice(saved);
+        self.code = self.codes.at(step);
         Ok(())
     }
 }

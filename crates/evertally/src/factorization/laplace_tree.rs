@@ -166,17 +166,16 @@ impl Shape {
     }
 }
 
-/// Nodes that carry weight one, and nodes that carry weight two, in the difference of two steps.
-fn weights(shape: &Shape, earlier: u64, later: u64) -> (u64, u64) {
-    let (mut singles, mut doubles) = (0, 0);
-    for ((a, a_minus), (b, b_minus)) in shape.nodes(earlier).zip(shape.nodes(later)) {
-        let shared = a.end.min(b.end).saturating_sub(a.start.max(b.start));
-        singles += (a.end - a.start) + (b.end - b.start) - 2 * shared;
-        if a_minus != b_minus {
-            doubles += shared;
-        }
-    }
-    (singles, doubles)
+/// The number of nodes in which two prefixes differ. A node is only ever added (it is one of the first half of its group) or
+/// only ever subtracted (one of the last), so that nodes of both prefixes cancel and no node counts twice.
+fn differing_nodes(shape: &Shape, earlier: u64, later: u64) -> u64 {
+    let levels = shape.nodes(earlier).zip(shape.nodes(later));
+    levels
+        .map(|((a, _), (b, _))| {
+            let shared = a.end.min(b.end).saturating_sub(a.start.max(b.start));
+            (a.end - a.start) + (b.end - b.start) - 2 * shared
+        })
+        .sum()
 }
 
 impl Factorization for LaplaceTree {
@@ -203,8 +202,7 @@ impl Factorization for LaplaceTree {
     }
 
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
-        let (singles, doubles) = weights(&self.shape, earlier + 1, later + 1);
-        singles as f64 + 4.0 * doubles as f64
+        differing_nodes(&self.shape, earlier + 1, later + 1) as f64
     }
 
     fn mean_row_norm_squared(&self) -> f64 {
@@ -270,8 +268,7 @@ impl Factorization for LaplaceTree {
     }
 
     fn tail(&self, earlier: Option<u64>, later: u64) -> Tail {
-        let (singles, doubles) = weights(&self.shape, earlier.map_or(0, |s| s + 1), later + 1);
-        Tail::LaplaceSum { singles, doubles }
+        Tail::LaplaceSum { terms: differing_nodes(&self.shape, earlier.map_or(0, |s| s + 1), later + 1) }
     }
 }
 

@@ -88,6 +88,11 @@ pub trait Factorization: Send + Sync {
     /// The machine that turns a field of white noise into rows of L g. `progress` hears of long preparation.
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator>;
 
+    /// A hash of numbers that another machine might compute differently in the last place and that the noise depends on.
+    fn digest(&self) -> Option<[u8; 32]> {
+        None
+    }
+
     /// The shape of the noise at a step, or of its difference to an earlier one.
     fn tail(&self, _earlier: Option<u64>, _later: u64) -> Tail {
         Tail::Gaussian
@@ -121,6 +126,12 @@ impl Cost {
     pub fn bytes(&self, coordinates: u64) -> u64 {
         self.shared_bytes.saturating_add(self.bytes_per_coordinate.saturating_mul(coordinates))
     }
+
+    /// With the true totals that a counter holds beside the noise: a window keeps every input inside it.
+    pub(crate) fn with_totals(self, workload: Workload, horizon: u64) -> Self {
+        let totals = (1 + workload.kept(horizon)).saturating_mul(16);
+        Self { bytes_per_coordinate: self.bytes_per_coordinate.saturating_add(totals), ..self }
+    }
 }
 
 /// The largest horizon for which dense matrices are made.
@@ -145,6 +156,16 @@ pub(crate) fn array_size(mechanism: &Mechanism, horizon: u64) -> Result<usize> {
         return Err(Error::too_costly(mechanism, reason));
     }
     Ok(horizon as usize)
+}
+
+/// Horizon as an index, once it is known that the root of the workload can be made.
+pub(crate) fn root_size(mechanism: &Mechanism, request: &Request<'_>) -> Result<usize> {
+    if !series::is_within_reach(request.workload, request.horizon) {
+        let reason =
+            format!("the root of {} over {} steps takes too long", request.workload, request.horizon);
+        return Err(Error::too_costly(mechanism, reason));
+    }
+    array_size(mechanism, request.horizon)
 }
 
 /// What a factorization is made for.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::square_root::transform_operations;
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, series};
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, root_size, series};
 use crate::matrix::Matrix;
 use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
@@ -41,7 +41,7 @@ impl NormalizedSquareRoot {
             );
             return Err(Error::too_costly(Mechanism::NormalizedSquareRoot, reason));
         }
-        let n = request.horizon as usize;
+        let n = root_size(&Mechanism::NormalizedSquareRoot, request)?;
         let root = series::root(request.workload, n);
         let inverse = series::inverse_root(request.workload, n);
         let mut sum = CompensatedSum::default();

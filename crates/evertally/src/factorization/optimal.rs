@@ -117,6 +117,17 @@ impl Factorization for Optimal {
         Ok(Dense { decoder: (*self.decoder).clone(), encoder: self.encoder.clone() })
     }
 
+    /// The decoder comes from an iteration that stops at a tolerance, so its last digits depend on the machine.
+    fn digest(&self) -> Option<[u8; 32]> {
+        let mut hasher = blake3::Hasher::new();
+        for t in 0..self.decoder.rows() {
+            for entry in self.decoder.row(t) {
+                hasher.update(&entry.to_bits().to_le_bytes());
+            }
+        }
+        Some(*hasher.finalize().as_bytes())
+    }
+
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
         Box::new(Rows { decoder: Arc::clone(&self.decoder), field, drawn: Vec::new() })
     }

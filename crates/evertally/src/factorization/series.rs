@@ -8,7 +8,7 @@
 //! | decay λ | 1/(1−λx) | (1−λx)^{-1/2} | (1−λx)^{1/2} |
 //! | window w | (1−x^w)/(1−x) | (1−x^w)^{1/2}(1−x)^{-1/2} | (1−x^w)^{-1/2}(1−x)^{1/2} |
 
-use crate::noise::{CausalConvolver, inverse_square_root_coefficients, square_root_coefficients};
+use crate::noise::{inverse_square_root_coefficients, square_root_coefficients};
 use crate::workload::Workload;
 
 /// The first `n` coefficients of a^{1/2}.
@@ -18,7 +18,7 @@ pub(crate) fn root(workload: Workload, n: usize) -> Vec<f64> {
         Workload::PrefixSum => prefix,
         Workload::Decay { factor } => damp(prefix, factor),
         Workload::SlidingWindow { width } => {
-            times_in_powers(prefix, &inverse_square_root_coefficients(powers(n, width)), width)
+            times_in_powers(&prefix, &inverse_square_root_coefficients(powers(n, width)), width)
         }
     }
 }
@@ -30,34 +30,47 @@ pub(crate) fn inverse_root(workload: Workload, n: usize) -> Vec<f64> {
         Workload::PrefixSum => prefix,
         Workload::Decay { factor } => damp(prefix, factor),
         Workload::SlidingWindow { width } => {
-            times_in_powers(prefix, &square_root_coefficients(powers(n, width)), width)
+            times_in_powers(&prefix, &square_root_coefficients(powers(n, width)), width)
         }
     }
 }
 
 /// The first `n` coefficients of numerator/denominator, where `denominator` has few coefficients: O(n·p).
 pub(crate) fn divide(numerator: &[f64], denominator: &[f64], n: usize) -> Vec<f64> {
+    // Reversed, so that its products with the newest quotients run forwards through memory.
+    let reversed: Vec<f64> = denominator[1..].iter().rev().copied().collect();
     let mut quotient: Vec<f64> = Vec::with_capacity(n);
     for t in 0..n {
-        let mut rest = numerator.get(t).copied().unwrap_or(0.0);
-        let reach = denominator.len().min(t + 1);
-        // The newest quotients stand last, so walking backwards meets denominator coefficients in order.
-        for (d, q) in denominator[1..reach].iter().zip(quotient.iter().rev()) {
-            rest -= d * q;
-        }
-        quotient.push(rest / denominator[0]);
+        let reach = reversed.len().min(t);
+        let known = dot(&reversed[reversed.len() - reach..], &quotient[t - reach..]);
+        quotient.push((numerator.get(t).copied().unwrap_or(0.0) - known) / denominator[0]);
     }
     quotient
 }
 
 /// The first `n` coefficients of the product with a short series: O(n·p).
 pub(crate) fn multiply(long: &[f64], short: &[f64], n: usize) -> Vec<f64> {
+    let reversed: Vec<f64> = short.iter().rev().copied().collect();
     (0..n)
         .map(|t| {
             let reach = short.len().min(t + 1);
-            short[..reach].iter().enumerate().map(|(k, s)| s * long.get(t - k).copied().unwrap_or(0.0)).sum()
+            dot(&reversed[short.len() - reach..], &long[t + 1 - reach..=t])
         })
         .collect()
+}
+
+/// Σ a_i b_i in eight interleaved sums, which vector units add at once.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 fn damp(mut coefficients: Vec<f64>, factor: f64) -> Vec<f64> {
@@ -72,28 +85,29 @@ fn powers(n: usize, width: u64) -> usize {
     n.div_ceil(usize::try_from(width).unwrap_or(usize::MAX).max(1)).max(1)
 }
 
-/// Multiplications up to which the product is added up term by term, which keeps each coefficient accurate.
-const DIRECT_WORK: f64 = 1e9;
+/// Multiplications up to which the root of a window is added up. A transform would be faster, but leaves an absolute error in
+/// every coefficient that the margin of a sensitivity does not cover.
+const LARGEST_WORK: f64 = 2e10;
+
+/// Whether the roots of a workload can be made at this horizon.
+pub(crate) fn is_within_reach(workload: Workload, horizon: u64) -> bool {
+    match workload {
+        Workload::SlidingWindow { width } => {
+            horizon as f64 * (horizon as f64 / width as f64).ceil() <= LARGEST_WORK
+        }
+        _ => true,
+    }
+}
 
 /// The product of a series in x with a series in x^width.
-fn times_in_powers(series: Vec<f64>, in_powers: &[f64], width: u64) -> Vec<f64> {
-    let n = series.len();
+fn times_in_powers(series: &[f64], in_powers: &[f64], width: u64) -> Vec<f64> {
     let width = usize::try_from(width).unwrap_or(usize::MAX);
-    if n as f64 * in_powers.len() as f64 <= DIRECT_WORK {
-        let mut product = vec![0.0; n];
-        for (i, c) in in_powers.iter().enumerate() {
-            for (p, s) in product[i * width..].iter_mut().zip(&series) {
-                *p += c * s;
-            }
+    let mut product = vec![0.0; series.len()];
+    for (i, c) in in_powers.iter().enumerate() {
+        for (p, s) in product[i * width..].iter_mut().zip(series) {
+            *p += c * s;
         }
-        return product;
     }
-    let mut kernel = vec![0.0; n];
-    for (i, &c) in in_powers.iter().enumerate() {
-        kernel[i * width] = c;
-    }
-    let mut product = series;
-    CausalConvolver::new(&kernel).apply(&mut product);
     product
 }
 
@@ -125,18 +139,6 @@ mod tests {
                     assert!((quotient[k] - s[k]).abs() < 1e-12, "{workload} {n} {k}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn the_transform_agrees_with_the_sum_for_a_narrow_window() {
-        let n = 40_000;
-        let series = square_root_coefficients(n);
-        let in_powers = inverse_square_root_coefficients(n);
-        let fast = times_in_powers(series.clone(), &in_powers, 1);
-        // (1−x)^{1/2}(1−x)^{-1/2} = 1.
-        for (k, value) in fast.iter().enumerate() {
-            assert!((value - f64::from(u8::from(k == 0))).abs() < 1e-12, "{k}: {value}");
         }
     }
 }

@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
 use crate::privacy::{MARGIN, Participation, round_up};
-use crate::{Error, Result};
 
 pub(crate) struct SmoothBinary {
     horizon: u64,
-    /// h/2: one-bits in a leaf's name.
-    ones: u32,
+    leaves: ConstantWeight,
 }
 
 impl SmoothBinary {
@@ -28,15 +27,27 @@ impl SmoothBinary {
         while binomial(2 * ones, ones) <= u128::from(request.horizon) {
             ones += 1;
         }
-        if request.horizon.checked_mul(u64::from(ones)).is_none() {
-            let reason = format!("{} steps need more noise indices than there are", request.horizon);
-            return Err(Error::too_costly(mechanism, reason));
-        }
-        Ok(Self { horizon: request.horizon, ones })
+        Ok(Self { horizon: request.horizon, leaves: ConstantWeight { ones } })
     }
+}
 
+/// C(n, k), zero when k > n. Exact for every n up to 64.
+fn binomial(n: u32, k: u32) -> u128 {
+    if k > n {
+        return 0;
+    }
+    (0..u128::from(k)).fold(1, |product, i| product * (u128::from(n) - i) / (i + 1))
+}
+
+/// The names of the leaves: the numbers with this many one-bits among twice as many bits.
+#[derive(Clone, Copy)]
+struct ConstantWeight {
+    ones: u32,
+}
+
+impl Codes for ConstantWeight {
     /// The name of leaf number `rank`, counted from zero.
-    fn leaf(&self, mut rank: u64) -> u64 {
+    fn at(&self, mut rank: u64) -> u64 {
         let mut code = 0;
         let mut ones = self.ones;
         for bit in (0..2 * self.ones).rev() {
@@ -50,21 +61,7 @@ impl SmoothBinary {
         }
         code
     }
-}
 
-/// C(n, k), zero when k > n. Exact for every n up to 64.
-fn binomial(n: u32, k: u32) -> u128 {
-    if k > n {
-        return 0;
-    }
-    (0..u128::from(k)).fold(1, |product, i| product * (u128::from(n) - i) / (i + 1))
-}
-
-struct ConstantWeight {
-    ones: u32,
-}
-
-impl Codes for ConstantWeight {
     /// The next number with as many one-bits.
     fn successor(&self, code: u64) -> u64 {
         let lowest = code & code.wrapping_neg();
@@ -73,9 +70,6 @@ impl Codes for ConstantWeight {
         carried | moved
     }
     fn most_ones(&self) -> u32 {
-        self.ones
-    }
-    fn draws_per_step(&self) -> u32 {
         self.ones
     }
 }
@@ -92,7 +86,7 @@ impl Factorization for SmoothBinary {
     /// h/2 nodes an item; by the triangle inequality when a person takes part more than once.
     fn sensitivity(&self, participation: Participation) -> f64 {
         let times = participation.bounded(self.horizon) as f64;
-        round_up(times * f64::from(self.ones).sqrt(), MARGIN)
+        round_up(times * f64::from(self.leaves.ones).sqrt(), MARGIN)
     }
 
     fn gram_is_nonnegative(&self) -> bool {
@@ -100,41 +94,42 @@ impl Factorization for SmoothBinary {
     }
 
     fn row_norm_squared(&self, _: u64) -> f64 {
-        f64::from(self.ones)
+        f64::from(self.leaves.ones)
     }
 
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
-        let (earlier, later) = tree::low_parts(self.leaf(earlier + 1), self.leaf(later + 1));
+        let (earlier, later) = tree::low_parts(self.leaves.at(earlier + 1), self.leaves.at(later + 1));
         f64::from(earlier.count_ones() + later.count_ones())
     }
 
     fn mean_row_norm_squared(&self) -> f64 {
-        f64::from(self.ones)
+        f64::from(self.leaves.ones)
     }
 
     fn max_row_norm_squared(&self) -> f64 {
-        f64::from(self.ones)
+        f64::from(self.leaves.ones)
     }
 
     fn cost(&self) -> Cost {
         Cost {
             shared_bytes: 0,
-            bytes_per_coordinate: code_stack::bytes_per_coordinate(self.ones),
+            bytes_per_coordinate: code_stack::bytes_per_coordinate(self.leaves.ones),
             operations_per_step: 4.0,
         }
     }
 
+    /// Draws are named by leaves, which are numbers of h bits.
     fn draws(&self) -> u64 {
-        self.horizon * u64::from(self.ones)
+        1_u64.checked_shl(2 * self.leaves.ones).unwrap_or(u64::MAX)
     }
 
     /// One column of L and row of R for each left sibling that some prefix reads, named by the bits above it.
     fn dense(&self) -> Result<Dense> {
         let n = dense_size(&self.mechanism(), self.horizon)?;
-        let leaves: Vec<u64> = (0..=n as u64).map(|rank| self.leaf(rank)).collect();
+        let leaves: Vec<u64> = (0..=n as u64).map(|rank| self.leaves.at(rank)).collect();
         // The node read for a one-bit: all higher bits, and where the bit stands.
         let read = |leaf: u64, bit: u32| (leaf >> bit >> 1, bit);
-        let bits = 0..2 * self.ones;
+        let bits = 0..2 * self.leaves.ones;
         let mut nodes: Vec<(u64, u32)> = leaves[1..]
             .iter()
             .flat_map(|&leaf| bits.clone().filter(move |b| leaf >> b & 1 == 1).map(move |b| read(leaf, b)))
@@ -155,6 +150,6 @@ impl Factorization for SmoothBinary {
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
-        Box::new(CodeStack::new(ConstantWeight { ones: self.ones }, self.leaf(0), field))
+        Box::new(CodeStack::new(self.leaves, field))
     }
 }

@@ -6,22 +6,20 @@
 
 use std::sync::Arc;
 
-use super::toeplitz::Toeplitz;
-use super::{Cost, Dense, Factorization, Mechanism, Request, array_size, series};
+use super::toeplitz::{Toeplitz, answer_from_toeplitz};
+use super::{Cost, Dense, Factorization, Mechanism, Request, root_size, series};
 use crate::Result;
 use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
 use crate::privacy::Participation;
 
 pub(crate) struct SquareRoot {
     toeplitz: Toeplitz,
-    horizon: u64,
 }
 
 impl SquareRoot {
     pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
-        let n = array_size(&Mechanism::SquareRoot, request.horizon)?;
-        let toeplitz = Toeplitz::new(series::root(request.workload, n), None);
-        Ok(Self { toeplitz, horizon: request.horizon })
+        let n = root_size(&Mechanism::SquareRoot, request)?;
+        Ok(Self { toeplitz: Toeplitz::new(series::root(request.workload, n), None) })
     }
 }
 
@@ -35,49 +33,19 @@ impl Factorization for SquareRoot {
         Mechanism::SquareRoot
     }
 
-    fn horizon(&self) -> u64 {
-        self.horizon
-    }
-
-    fn sensitivity(&self, participation: Participation) -> f64 {
-        self.toeplitz.sensitivity(participation)
-    }
-
-    fn gram_is_nonnegative(&self) -> bool {
-        self.toeplitz.gram_is_nonnegative()
-    }
-
-    fn row_norm_squared(&self, step: u64) -> f64 {
-        self.toeplitz.row_norm_squared(step)
-    }
-
-    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
-        self.toeplitz.difference_norm_squared(earlier, later)
-    }
-
-    fn mean_row_norm_squared(&self) -> f64 {
-        self.toeplitz.mean_row_norm_squared()
-    }
-
-    fn max_row_norm_squared(&self) -> f64 {
-        self.toeplitz.max_row_norm_squared()
-    }
+    answer_from_toeplitz!();
 
     fn cost(&self) -> Cost {
         Cost {
             shared_bytes: self.toeplitz.bytes(),
-            bytes_per_coordinate: 8 * self.horizon,
-            operations_per_step: transform_operations(self.horizon),
+            bytes_per_coordinate: 8 * self.horizon(),
+            operations_per_step: transform_operations(self.horizon()),
         }
-    }
-
-    fn dense(&self) -> Result<Dense> {
-        self.toeplitz.dense(&self.mechanism())
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator> {
         let convolver = CausalConvolver::new(self.toeplitz.decoder());
-        Box::new(Prepared::new(&field, self.horizon, progress, |coordinate, noise, part| {
+        Box::new(Prepared::new(&field, self.horizon(), progress, |coordinate, noise, part| {
             field.column(coordinate, 0, noise);
             convolver.apply_with_progress(noise, part);
         }))

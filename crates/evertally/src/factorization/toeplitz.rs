@@ -85,11 +85,52 @@ impl Toeplitz {
     }
 }
 
+/// Answers the questions of a [`super::Factorization`] from its field `toeplitz`.
+macro_rules! answer_from_toeplitz {
+    () => {
+        fn horizon(&self) -> u64 {
+            self.toeplitz.decoder().len() as u64
+        }
+
+        fn sensitivity(&self, participation: Participation) -> f64 {
+            self.toeplitz.sensitivity(participation)
+        }
+
+        fn gram_is_nonnegative(&self) -> bool {
+            self.toeplitz.gram_is_nonnegative()
+        }
+
+        fn row_norm_squared(&self, step: u64) -> f64 {
+            self.toeplitz.row_norm_squared(step)
+        }
+
+        fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+            self.toeplitz.difference_norm_squared(earlier, later)
+        }
+
+        fn mean_row_norm_squared(&self) -> f64 {
+            self.toeplitz.mean_row_norm_squared()
+        }
+
+        fn max_row_norm_squared(&self) -> f64 {
+            self.toeplitz.max_row_norm_squared()
+        }
+
+        fn dense(&self) -> Result<Dense> {
+            self.toeplitz.dense(&self.mechanism())
+        }
+    };
+}
+pub(crate) use answer_from_toeplitz;
+
 /// The widest band that is tried when none is named.
 pub(crate) const LARGEST_CHOSEN_BAND: u64 = 1024;
 
 /// Multiply-adds that one banded factorization may take to prepare.
 const LARGEST_WORK: f64 = 6.9e10;
+
+/// Multiply-adds that trying several bands may take together.
+const CHOICE_WORK: f64 = 5e8;
 
 /// The band asked for, cut to the horizon, or else the power of two (or the gap between participations) that
 /// gives the least mean error.
@@ -99,7 +140,10 @@ pub(crate) fn choose_band(
     band: Option<u64>,
     make: impl Fn(usize) -> Toeplitz,
 ) -> Result<(usize, Toeplitz)> {
-    let n = super::array_size(mechanism, request.horizon)?;
+    let n = super::root_size(mechanism, request)?;
+    if band == Some(0) {
+        return Err(Error::bad("band", "a whole number from 1", 0));
+    }
     let widest = band.unwrap_or(LARGEST_CHOSEN_BAND).min(request.horizon);
     if widest as f64 * request.horizon as f64 > LARGEST_WORK {
         let reason = format!("preparing {n} steps with a band of {widest} takes too many operations");
@@ -118,6 +162,14 @@ pub(crate) fn choose_band(
         candidates.push(request.horizon);
     }
     candidates.retain(|p| *p <= request.horizon);
+    // Wide bands are the accurate ones at long horizons; where trying all would take long, the narrow ones go untried.
+    candidates.sort_unstable_by(|a, b| b.cmp(a));
+    let mut work = 0.0;
+    candidates.retain(|p| {
+        let is_first = work == 0.0;
+        work += *p as f64 * request.horizon as f64;
+        is_first || work <= CHOICE_WORK
+    });
     let error = |toeplitz: &Toeplitz| {
         toeplitz.sensitivity(request.participation).powi(2) * toeplitz.mean_row_norm_squared()
     };

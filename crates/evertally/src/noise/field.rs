@@ -30,6 +30,11 @@ impl VectorField {
     pub fn new(noise: WhiteNoise, width: usize) -> Self {
         Self { noise, width }
     }
+
+    /// The number of the first draw with this index. Starting over would use noise twice, so it is refused loudly.
+    fn first(&self, index: u64) -> u64 {
+        index.checked_mul(self.width as u64).expect("plans check that all draws have a number")
+    }
 }
 
 /// Draws fetched at a time when one coordinate of several is wanted.
@@ -41,7 +46,7 @@ impl WhiteField for VectorField {
     }
 
     fn draw(&self, index: u64, out: &mut [f64]) {
-        self.noise.fill(index * self.width as u64, out);
+        self.noise.fill(self.first(index), out);
     }
 
     fn column(&self, coordinate: usize, first: u64, out: &mut [f64]) {
@@ -51,7 +56,7 @@ impl WhiteField for VectorField {
         let rows = (STRIDED_BLOCK / self.width).max(1);
         let mut block = vec![0.0; rows * self.width];
         for (chunk, values) in out.chunks_mut(rows).enumerate() {
-            let start = (first + (chunk * rows) as u64) * self.width as u64;
+            let start = self.first(first + (chunk * rows) as u64);
             let block = &mut block[..values.len() * self.width];
             self.noise.fill(start, block);
             for (value, row) in values.iter_mut().zip(block.chunks(self.width)) {

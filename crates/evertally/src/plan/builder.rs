@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::accuracy::{Accuracy, nuclear_lower_bound};
 use super::{Inner, Lanes, Plan};
-use crate::factorization::{Factorization, Mechanism, Request};
+use crate::counter::totals::{Unit, rounding_charge};
+use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::Progress;
 use crate::privacy::{
     Budget, Contribution, Neighbours, NoiseKind, Participation, replace_factor, replace_factor_l1, round_up,
@@ -17,6 +18,10 @@ const MEMORY_LIMIT: u64 = 2 << 30;
 
 /// Operations that choosing a mechanism may spend on preparing one candidate: about a second.
 const LARGEST_PREPARATION: f64 = 1e9;
+
+/// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to reach this many, a thousand
+/// draws would have to lie at their ends together.
+const FARTHEST_NOISE: f64 = 1024.0;
 
 /// Collects what a plan is made of. [`PlanBuilder::build`] checks everything.
 ///
@@ -41,6 +46,7 @@ pub struct PlanBuilder {
     participation: Participation,
     contribution: Contribution,
     lanes: Lanes,
+    stream: String,
     memory_limit: u64,
 }
 
@@ -55,6 +61,7 @@ impl PlanBuilder {
             participation: Participation::single(),
             contribution: Contribution::unit(),
             lanes: Lanes::Scalar,
+            stream: String::new(),
             memory_limit: MEMORY_LIMIT,
         }
     }
@@ -103,6 +110,13 @@ impl PlanBuilder {
         self
     }
 
+    /// Names the stream that is counted. Plans that differ in nothing but this name have independent noise under one key, so
+    /// that a key may serve several streams.
+    pub fn stream(mut self, name: impl Into<String>) -> Self {
+        self.stream = name.into();
+        self
+    }
+
     /// The most memory, in bytes, that a counter may hold. Two gibibytes unless said otherwise.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
@@ -130,19 +144,19 @@ impl PlanBuilder {
         let mut best: Option<Plan> = None;
         let mut refusal = None;
         for mechanism in Mechanism::ALL {
-            if mechanism.preparation(self.horizon) > LARGEST_PREPARATION {
+            let takes_too_long = mechanism.preparation(self.horizon) > LARGEST_PREPARATION;
+            if takes_too_long || mechanism.noise() != budget.noise() {
                 continue;
             }
             match self.plan_for(mechanism, budget, &()) {
                 Ok(plan) => {
-                    if best
-                        .as_ref()
-                        .is_none_or(|best| plan.accuracy().mean_error < best.accuracy().mean_error)
-                    {
+                    // In the units of the data: the factor for replacement differs between mechanisms.
+                    if best.as_ref().is_none_or(|best| plan.accuracy().rmse < best.accuracy().rmse) {
                         best = Some(plan);
                     }
                 }
-                Err(error) => refusal = Some(error),
+                // The first mechanisms are the most frugal, so their reason says most.
+                Err(error) => refusal = refusal.or(Some(error)),
             }
         }
         best.ok_or_else(|| {
@@ -208,7 +222,7 @@ impl PlanBuilder {
         progress: &dyn Progress,
     ) -> Result<Plan> {
         self.check_noise(mechanism, budget)?;
-        self.check_memory(mechanism, mechanism.least_cost(self.horizon).bytes(self.lanes.width() as u64))?;
+        self.check_memory(mechanism, mechanism.least_cost(self.horizon))?;
         let factorization = mechanism.factorize(self.request(progress))?;
         self.assemble(factorization, budget)
     }
@@ -231,7 +245,8 @@ impl PlanBuilder {
         }
     }
 
-    fn check_memory(&self, mechanism: Mechanism, bytes: u64) -> Result<()> {
+    fn check_memory(&self, mechanism: Mechanism, noise: Cost) -> Result<()> {
+        let bytes = noise.with_totals(self.workload, self.horizon).bytes(self.lanes.width() as u64);
         if bytes > self.memory_limit {
             let reason = format!("it holds {bytes} bytes, more than the limit of {}", self.memory_limit);
             return Err(Error::too_costly(mechanism, reason));
@@ -242,7 +257,7 @@ impl PlanBuilder {
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>, budget: Budget) -> Result<Plan> {
         let mechanism = factorization.mechanism();
         let width = self.lanes.width() as u64;
-        self.check_memory(mechanism, factorization.cost().bytes(width))?;
+        self.check_memory(mechanism, factorization.cost())?;
         if factorization.draws().checked_mul(width).is_none() {
             return Err(Error::too_costly(
                 mechanism,
@@ -256,10 +271,19 @@ impl PlanBuilder {
                 replace_factor(self.neighbours, self.contribution, factorization.gram_is_nonnegative())
             }
         };
-        let product = budget.noise_multiplier() * sensitivity * self.contribution.magnitude() * replacement;
-        // Three roundings of half an ulp each.
+        let magnitude = self.contribution.magnitude();
+        let charge = rounding_charge(self.workload, self.horizon, self.lanes.width());
+        let product = budget.noise_multiplier() * sensitivity * magnitude * charge * replacement;
+        // Four roundings of half an ulp each.
         let scale = round_up(product, 4.0 * f64::EPSILON);
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
+        // Coefficients or contributions that overflow have no noise to answer them with.
+        let largest_noise = FARTHEST_NOISE * scale * max.sqrt();
+        let is_countable = Unit::for_magnitude(magnitude).count(largest_noise).is_some();
+        if !(scale.is_normal() && is_countable && mean.is_finite()) {
+            let reason = "the noise that it needs is outside the range of floating-point numbers";
+            return Err(Error::unsupported(mechanism, reason));
+        }
         let is_single = self.participation.bounded(self.horizon) == 1;
         let accuracy = Accuracy {
             mean_error: sensitivity * sensitivity * mean,
@@ -279,6 +303,7 @@ impl PlanBuilder {
                 participation: self.participation,
                 contribution: self.contribution,
                 lanes: self.lanes.clone(),
+                stream: self.stream.clone(),
                 sensitivity,
                 scale,
                 accuracy,

@@ -45,11 +45,11 @@ pub struct OptimalMean {
 }
 
 impl Comparison {
-    /// The plan of least mean error.
+    /// The plan of least mean squared error, in the units of the data.
     #[must_use]
     pub fn best(&self) -> Option<&Plan> {
         let plans = self.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok());
-        plans.min_by(|a, b| a.accuracy().mean_error.total_cmp(&b.accuracy().mean_error))
+        plans.min_by(|a, b| a.accuracy().rmse.total_cmp(&b.accuracy().rmse))
     }
 }
 

@@ -17,12 +17,7 @@ pub(crate) fn budget_for(mechanism: Mechanism) -> Budget {
 }
 
 pub(crate) fn builder(workload: Workload, n: u64) -> PlanBuilder {
-    match workload {
-        Workload::PrefixSum => Plan::prefix_sum(n),
-        Workload::SlidingWindow { width } => Plan::sliding_window(n, width),
-        Workload::Decay { factor } => Plan::decay(n, factor),
-        other => panic!("no builder for {other}"),
-    }
+    Plan::for_workload(n, workload)
 }
 
 pub(crate) fn plan(mechanism: Mechanism, workload: Workload, n: u64) -> Plan {

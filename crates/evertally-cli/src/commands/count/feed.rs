@@ -3,7 +3,7 @@
 use super::options::Outside;
 use super::release::Releaser;
 use super::task::Task;
-use crate::error::{CliError, Result, shown};
+use crate::error::{CliError, Result, shown, tell};
 use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader};
 use crate::progress::Progress;
 use crate::time;
@@ -68,49 +68,47 @@ pub(super) fn follow_events(
         if pushed.counted == Err(Refusal::Late) && !warned_late {
             warned_late = true;
             // No count: how many are late is private, and so is what they were.
-            eprintln!(
-                "evertally: warning: an event came after its step was released and was dropped, as will be others"
-            );
+            tell("warning: an event came after its step was released and was dropped, as will be others");
         }
         releaser.release_and_flush(pushed.closed)?;
     }
     releaser.release_and_flush(follow.finish())
 }
 
-/// Releases each row as its step; declared steps without a row are zero.
-pub(super) fn release_rows(
+/// Releases each row as its step, as soon as it is read; declared steps without a row are zero.
+pub(super) fn follow_rows(
     task: &Task,
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
-    flush_each: bool,
 ) -> Result<()> {
     let mut rows = Rows::new(task.horizon(), task.clamp)?;
     each_row_value(task, reader, |value| {
         let closed = rows.push(value)?;
-        Ok(if flush_each {
-            releaser.release_and_flush(std::iter::once(closed))
-        } else {
-            releaser.release_one(&closed)
-        })
+        Ok(releaser.release_and_flush(std::iter::once(closed)))
     })?;
     releaser.release_all(rows.finish())
 }
 
-/// Reads every row as its step, where their number is public.
-pub(super) fn read_rows(task: &Task, reader: &mut dyn RowReader) -> Result<Vec<ClosedStep>> {
-    let mut rows = Rows::new(None, task.clamp)?;
+/// Reads every row as its step before any is released, so that a row that cannot be used costs no budget. Declared steps
+/// without a row are zero; where no number was declared, that of the rows is public. Answers with the number of steps.
+pub(super) fn read_rows(
+    task: &Task,
+    reader: &mut dyn RowReader,
+) -> Result<(u64, impl Iterator<Item = ClosedStep> + use<>)> {
+    let mut rows = Rows::new(task.horizon(), task.clamp)?;
     let mut closed = Vec::new();
     each_row_value(task, reader, |value| {
         closed.push(rows.push(value)?);
         Ok(Ok(()))
     })?;
-    if closed.is_empty() {
+    let steps = task.horizon().unwrap_or(closed.len() as u64);
+    if steps == 0 {
         return Err(CliError::bad(format!(
             "{} has no rows: expected at least one, or --steps N",
             task.source
         )));
     }
-    Ok(closed)
+    Ok((steps, closed.into_iter().chain(rows.finish())))
 }
 
 /// Hands on the value of each row. The inner result is the writer's, the outer one the stream's.
@@ -216,6 +214,6 @@ fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
 fn warn_outside(warned: &mut bool) {
     if !*warned {
         *warned = true;
-        eprintln!("evertally: warning: an event outside the declared range was dropped, as will be others");
+        tell("warning: an event outside the declared range was dropped, as will be others");
     }
 }

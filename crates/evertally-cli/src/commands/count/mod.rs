@@ -16,8 +16,9 @@ use crate::mechanism::Prepared;
 use crate::noise_key;
 use crate::plot::PlotFormat;
 use crate::{input, output};
-use output::OutputFormat;
+use output::{Destination, OutputFormat};
 use release::Releaser;
+use std::path::Path;
 use task::{Steps, Task};
 
 pub(crate) fn run(args: &CountArgs) -> Result<()> {
@@ -33,14 +34,18 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
     // Parameters are refused before anything is read, where they do not depend on what will be read.
     let planned = task.horizon().map(|horizon| Prepared::new(&task.request(horizon))).transpose()?;
+    let written = [args.output.as_deref(), args.plot.as_deref()];
+    let read = [Some(args.file.as_path()), args.key_file.as_deref(), args.keys.as_deref().map(Path::new)];
+    output::refuse_overwriting(&read, &written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
+    // Outputs are opened before anything is released: one that cannot be written must not cost the budget. A file that
+    // can be read while it grows is opened last, because it stays.
+    let whole = if args.follow { None } else { Some(Destination::open(args.output.as_deref())?) };
+    let plot =
+        plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
 
     let start = |prepared: Prepared, horizon: u64| {
-        let destination = if args.follow {
-            output::Destination::open_growing(args.output.as_deref())?
-        } else {
-            output::Destination::open(args.output.as_deref())?
-        };
+        let destination = whole.map_or_else(|| Destination::open_growing(args.output.as_deref()), Ok)?;
         Releaser::start(&task, horizon, prepared, key, format, destination, args.plot_truth_not_private)
     };
     let releaser = match (&task.steps, planned) {
@@ -55,23 +60,23 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             releaser.release_all(gathered)?;
             releaser
         }
-        (Steps::Rows(Some(horizon)), Some(prepared)) => {
+        (Steps::Rows(Some(horizon)), Some(prepared)) if args.follow => {
             let mut releaser = start(prepared, *horizon)?;
-            feed::release_rows(&task, reader.as_mut(), &mut releaser, args.follow)?;
+            feed::follow_rows(&task, reader.as_mut(), &mut releaser)?;
             releaser
         }
-        // The number of rows was not declared: it is taken as public, and known only once they are read.
-        _ => {
-            let closed = feed::read_rows(&task, reader.as_mut())?;
-            let horizon = closed.len() as u64;
-            let mut releaser = start(Prepared::new(&task.request(horizon))?, horizon)?;
-            releaser.release_all(closed.into_iter())?;
+        // Where the number of rows was not declared it is taken as public, and known only once they are read.
+        (_, planned) => {
+            let (horizon, closed) = feed::read_rows(&task, reader.as_mut())?;
+            let prepared = planned.map_or_else(|| Prepared::new(&task.request(horizon)), Ok)?;
+            let mut releaser = start(prepared, horizon)?;
+            releaser.release_all(closed)?;
             releaser
         }
     };
     let chart = releaser.finish()?;
-    if let Some((path, format)) = plot {
-        output::write_whole_file(path, &crate::plot::render(&chart, format)?)?;
+    if let Some((out, format)) = plot {
+        out.write_whole(&crate::plot::render(&chart, format)?)?;
     }
     Ok(())
 }

@@ -9,19 +9,27 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   Hourly visits by region over eight declared weeks, with a picture:
-    evertally count visits.csv --time time --every 1h --from 2026-01-05 --steps 1344 \\
-      --key region --keys north,south,east,west,harbour --epsilon 1 --delta 1e-6 --plot visits.svg
+    evertally count visits.csv --time time --every 1h \\
+      --from 2026-01-05 --steps 1344 \\
+      --key region --keys north,south,east,west,harbour \\
+      --epsilon 1 --delta 1e-6 --plot visits.svg
 
-  Daily spending, at most 100 an event, protecting whole persons who come on at most 4 days, a week apart:
-    evertally count visits.csv --time time --every 1d --from 2026-01-05 --steps 56 --value amount --clamp 0,100 \\
-      --person person --max-steps 4 --min-gap 7 --epsilon 1 --delta 1e-6
+  Daily spending, at most 100 an event, protecting whole persons
+  who count on at most 4 days, a week apart:
+    evertally count visits.csv --time time --every 1d \\
+      --from 2026-01-05 --steps 56 --value amount --clamp 0,100 \\
+      --person person --max-steps 4 --min-gap 7 \\
+      --epsilon 1 --delta 1e-6
 
   One count a row, 365 declared rows, released as they arrive:
-    tail -f counts.csv | evertally count - --value cases --steps 365 --follow --epsilon 1 --delta 1e-6
+    tail -f counts.csv | evertally count - --value cases \\
+      --steps 365 --follow --epsilon 1 --delta 1e-6
 
-What is public: the options, the declared range of time and the declared keys. The first and the last event, which keys
-occur and how many events there are stay private, which is why --from, --steps and --keys must be declared.
-With --follow the order of arrival decides which event is late: the guarantee is for events that arrive in order.";
+What is public: the options, the declared range of time and the declared
+keys. The first and the last event, which keys occur and how many events
+there are stay private, which is why --from, --steps and --keys must be
+declared. With --follow the order of arrival decides which event is late:
+the guarantee is for events that arrive in the order of their times.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
@@ -58,7 +66,8 @@ pub(crate) struct CountArgs {
     /// The column to sum; with --time it needs --clamp, without --time each row is one step's count
     #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
     pub(super) value: Option<String>,
-    /// Bring every value into this range before it is counted
+    /// Bring every value into this range before it is counted; where rows are steps, the noise covers any change of one row
+    /// within it
     #[arg(
         long,
         value_name = "LO,HI",
@@ -88,13 +97,14 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(super) privacy: PrivacyArgs,
-    /// A file with a noise key of 64 hexadecimal digits that only its owner may read; fresh randomness where absent
+    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. Two runs with one key and different
+    /// data give the data away: a key belongs to one input for ever
     #[arg(long, value_name = "FILE", help_heading = "Privacy")]
     pub(super) key_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) workload: WorkloadArgs,
-    /// Round estimates to whole numbers
+    /// Round estimates to whole numbers, and the ends of their intervals outwards
     #[arg(long, help_heading = "What is released")]
     pub(super) round: bool,
     /// Raise negative estimates to zero; this biases small totals upwards

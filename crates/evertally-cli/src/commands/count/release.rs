@@ -2,11 +2,14 @@
 
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
+use crate::commands::shared::delta_in_words;
 use crate::error::Result;
-use crate::mechanism::{Prepared, Running, WorkloadChoice};
+use crate::mechanism::{Prepared, Running};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;
+use evertally::NoiseKey;
+use evertally::Workload;
 use evertally_stream::{ClosedStep, KeySet};
 use std::path::Path;
 
@@ -25,7 +28,7 @@ impl<'a> Releaser<'a> {
         task: &'a Task,
         horizon: u64,
         prepared: Prepared,
-        key: Option<[u8; 32]>,
+        key: Option<NoiseKey>,
         format: OutputFormat,
         destination: Destination,
         truth_not_private: bool,
@@ -113,9 +116,9 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     let privacy = &task.privacy;
     header.record("epsilon", privacy.epsilon);
     header.record("delta", privacy.delta);
-    header.record("calibration", privacy.calibration.clone());
-    header.record("workload", workload_words(task.workload));
-    header.record("neighbours", privacy.neighbours.clone());
+    let calibration =
+        if privacy.delta == 0.0 { "pure epsilon".to_owned() } else { privacy.calibration.to_string() };
+    header.record("calibration", calibration);
     let participation = match (privacy.participation, &task.person) {
         (None, _) => "one step".to_owned(),
         (Some((steps, gap)), Some(_)) => {
@@ -125,12 +128,16 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
             format!("at most {steps} steps at least {gap} apart, declared and not enforced")
         }
     };
+    header.record("unit", unit(task));
     header.record("participation", participation);
-    let contribution = match task.clamp {
-        Some(clamp) => format!("{},{}", clamp.lo(), clamp.hi()),
+    let contribution = match task.contribution() {
+        Some((lo, hi)) => format!("{lo},{hi}"),
         None => "1".to_owned(),
     };
     header.record("contribution", contribution);
+    if let Some(clamp) = task.clamp {
+        header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
+    }
     header.record("horizon", horizon);
     match &task.steps {
         Steps::Buckets(buckets) => {
@@ -145,30 +152,34 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         header.record("keys", keys.names().to_vec());
     }
     header.record("post_processing", post_processing_words(task));
-    header.record("interval", "95 %");
+    let interval = if task.post_processing.is_identity() {
+        "95 %"
+    } else {
+        "95 %, of the estimate before post-processing, widened to hold the one after"
+    };
+    header.record("interval", interval);
 }
 
-fn workload_words(workload: WorkloadChoice) -> String {
-    match workload {
-        WorkloadChoice::PrefixSum => "prefix-sum".to_owned(),
-        WorkloadChoice::SlidingWindow(steps) => format!("sliding-window:{steps}"),
-        WorkloadChoice::Decay(factor) => format!("decay:{factor}"),
+/// Whom or what the budget protects.
+fn unit(task: &Task) -> &'static str {
+    match (&task.steps, &task.person, &task.id) {
+        (_, Some(_), _) => "one person with all of their events",
+        (_, None, Some(_)) => "one event with all rows of the same id",
+        (Steps::Buckets(_), None, None) => "one event",
+        (Steps::Rows(_), None, None) => "one event, which changes its row by no more than the contribution",
     }
 }
 
 fn post_processing_words(task: &Task) -> String {
-    let choice = task.post_processing;
-    let chosen =
-        [("round", choice.round), ("non-negative", choice.non_negative), ("monotone", choice.monotone)];
-    let names: Vec<_> = chosen.into_iter().filter(|&(_, on)| on).map(|(name, _)| name).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(",") }
+    let post = &task.post_processing;
+    if post.is_identity() { "none".to_owned() } else { post.names().join(",") }
 }
 
 fn title(task: &Task) -> String {
     let what = match task.workload {
-        WorkloadChoice::PrefixSum => "Private running total",
-        WorkloadChoice::SlidingWindow(_) => "Private sliding-window total",
-        WorkloadChoice::Decay(_) => "Private decayed total",
+        Workload::PrefixSum => "Private running total",
+        Workload::SlidingWindow { .. } => "Private sliding-window total",
+        _ => "Private decayed total",
     };
     let of = match (&task.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),
@@ -183,6 +194,6 @@ fn subtitle(task: &Task, mechanism: &str) -> String {
     let privacy = &task.privacy;
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
     let unit = if task.person.is_some() { "person" } else { "event" };
-    let (epsilon, delta) = (privacy.epsilon, privacy.delta);
-    format!("ε = {epsilon}, δ = {delta:e} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
+    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
+    format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
 }

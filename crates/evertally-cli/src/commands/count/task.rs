@@ -3,9 +3,12 @@
 use super::options::{CountArgs, Outside};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
-use crate::mechanism::{PostProcessing, Privacy, Request, WorkloadChoice};
+use crate::input::BYTE_ORDER_MARK;
+use crate::mechanism::{Privacy, Request};
 use crate::time;
-use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet};
+use evertally::Workload;
+use evertally::post::PostProcess;
+use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet, OTHER};
 use std::path::Path;
 
 /// What a step is.
@@ -28,8 +31,8 @@ pub(super) struct Task {
     pub(super) keys: Option<KeySet>,
     pub(super) outside: Outside,
     pub(super) privacy: Privacy,
-    pub(super) workload: WorkloadChoice,
-    pub(super) post_processing: PostProcessing,
+    pub(super) workload: Workload,
+    pub(super) post_processing: PostProcess,
     pub(super) memory_limit: Option<u64>,
     mechanism: Option<String>,
 }
@@ -51,7 +54,7 @@ impl Task {
             ));
         }
         let workload = args.workload.workload();
-        if args.monotone && workload != WorkloadChoice::PrefixSum {
+        if args.monotone && workload != Workload::PrefixSum {
             return Err(CliError::bad(
                 "--monotone needs a total that only grows, and a window or decay can fall",
             ));
@@ -74,11 +77,7 @@ impl Task {
             outside: args.outside,
             privacy: args.privacy.privacy(participation),
             workload,
-            post_processing: PostProcessing {
-                round: args.round,
-                non_negative: args.non_negative,
-                monotone: args.monotone,
-            },
+            post_processing: post_processing(args),
             memory_limit: args.workload.memory_limit,
             mechanism: args.workload.mechanism.clone(),
         })
@@ -105,11 +104,32 @@ impl Task {
             workload: self.workload,
             privacy: self.privacy.clone(),
             mechanism: self.mechanism.clone(),
-            contribution: self.clamp.map(|clamp| (clamp.lo(), clamp.hi())),
+            contribution: self.contribution(),
             keys: self.keys.as_ref().map(|keys| keys.names().to_vec()).unwrap_or_default(),
             memory_limit: self.memory_limit,
-            post_processing: self.post_processing,
+            post_processing: self.post_processing.clone(),
+            stream: self.stream_name(),
         }
+    }
+
+    /// The range of what one protected unit may change in one step; one, where it is absent.
+    ///
+    /// A clamped event is there or not, so it changes its step by a value of the clamp. A clamped row is a whole step, and
+    /// the change of one event inside it may take it from any value of the clamp to any other.
+    pub(super) fn contribution(&self) -> Option<(f64, f64)> {
+        let clamp = self.clamp?;
+        let (lo, hi) = (clamp.lo(), clamp.hi());
+        match self.steps {
+            Steps::Rows(_) if lo < 0.0 && hi > 0.0 => Some((lo - hi, hi - lo)),
+            _ => Some((lo, hi)),
+        }
+    }
+
+    /// What is counted: one key file may serve several columns or ranges of time without their sharing noise.
+    fn stream_name(&self) -> String {
+        let columns = [&self.time, &self.value, &self.key, &self.person, &self.id];
+        let range = self.buckets().map(|buckets| (buckets.start_of(0), buckets.every().micros()));
+        format!("{columns:?} {range:?}")
     }
 
     /// The columns to read. Their order is known to [`super::feed`] alone.
@@ -134,6 +154,20 @@ impl Task {
         }
         Ok(rules)
     }
+}
+
+fn post_processing(args: &CountArgs) -> PostProcess {
+    let mut post = PostProcess::default();
+    if args.round {
+        post = post.round();
+    }
+    if args.non_negative {
+        post = post.non_negative();
+    }
+    if args.monotone {
+        post = post.monotone();
+    }
+    post
 }
 
 fn steps_of(args: &CountArgs) -> Result<Steps> {
@@ -199,9 +233,16 @@ fn parse_clamp(text: &str) -> Result<Clamp> {
 /// Keys from the command line, or from a file of that name with one key a line.
 fn declared_keys(text: &str) -> Result<KeySet> {
     let path = Path::new(text);
-    let declared: Vec<String> = if !text.contains(',') && path.is_file() {
+    let declared: Vec<String> = if !text.contains(',') && path.exists() && !path.is_dir() {
         let lines = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
+        let lines = lines.trim_start_matches(BYTE_ORDER_MARK);
         lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    } else if !text.contains(',') && text.contains(['.', '/', '\\']) {
+        // A mistyped name of a file would otherwise be the only key, and every event would silently count as `other`.
+        return Err(CliError::bad(format!(
+            "--keys: {0} looks like a file and there is none of that name; as a key, write {0},{OTHER}",
+            text.escape_debug()
+        )));
     } else {
         text.split(',').map(|key| key.trim().to_owned()).collect()
     };

@@ -1,28 +1,28 @@
 //! The true curve, for a plot that is not private.
 
-use crate::mechanism::WorkloadChoice;
+use evertally::Workload;
 use std::collections::VecDeque;
 
 /// What the mechanism would release without noise. Made only where the user has asked for it by a flag that says what it
 /// is, and handed to nothing but the plot.
 pub(super) struct TruthNotPrivate {
-    workload: WorkloadChoice,
+    workload: Workload,
     sums: Vec<f64>,
     recent: VecDeque<Vec<f64>>,
 }
 
 impl TruthNotPrivate {
-    pub(super) fn new(workload: WorkloadChoice, width: usize) -> Self {
+    pub(super) fn new(workload: Workload, width: usize) -> Self {
         Self { workload, sums: vec![0.0; width], recent: VecDeque::new() }
     }
 
     /// The true value of each key after this step.
     pub(super) fn step(&mut self, totals: &[f64]) -> &[f64] {
-        let kept = if let WorkloadChoice::Decay(factor) = self.workload { factor } else { 1.0 };
+        let kept = if let Workload::Decay { factor } = self.workload { factor } else { 1.0 };
         for (sum, total) in self.sums.iter_mut().zip(totals) {
             *sum = kept * *sum + total;
         }
-        if let WorkloadChoice::SlidingWindow(window) = self.workload {
+        if let Workload::SlidingWindow { width: window } = self.workload {
             self.recent.push_back(totals.to_vec());
             if self.recent.len() as u64 > window
                 && let Some(gone) = self.recent.pop_front()
@@ -38,15 +38,15 @@ impl TruthNotPrivate {
 mod tests {
     use super::*;
 
-    fn after(workload: WorkloadChoice) -> Vec<f64> {
+    fn after(workload: Workload) -> Vec<f64> {
         let mut truth = TruthNotPrivate::new(workload, 1);
         [1.0, 2.0, 4.0, 8.0].map(|total| truth.step(&[total])[0]).to_vec()
     }
 
     #[test]
     fn each_workload_has_its_own_truth() {
-        assert_eq!(after(WorkloadChoice::PrefixSum), [1.0, 3.0, 7.0, 15.0]);
-        assert_eq!(after(WorkloadChoice::SlidingWindow(2)), [1.0, 3.0, 6.0, 12.0]);
-        assert_eq!(after(WorkloadChoice::Decay(0.5)), [1.0, 2.5, 5.25, 10.625]);
+        assert_eq!(after(Workload::PrefixSum), [1.0, 3.0, 7.0, 15.0]);
+        assert_eq!(after(Workload::SlidingWindow { width: 2 }), [1.0, 3.0, 6.0, 12.0]);
+        assert_eq!(after(Workload::Decay { factor: 0.5 }), [1.0, 2.5, 5.25, 10.625]);
     }
 }

@@ -1,0 +1,96 @@
+//! What the three counters have in common, written once. Keys are taken by value, so that using one twice needs a copy.
+
+/// Implements, for a counter around an [`Engine`](super::engine::Engine), everything but the shape of a step.
+macro_rules! counter_face {
+    ($counter:ident, $lanes:pat, $shape:literal) => {
+        impl $counter {
+            /// A counter before its first step.
+            ///
+            /// The key must be fresh: two counters of equal plans under one key share their noise, and the difference of their
+            /// releases is exact.
+            ///
+            /// # Errors
+            #[doc = concat!("[`Error::BadParameter`](crate::Error::BadParameter) unless the plan is for ", $shape, ".")]
+            pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
+                Self::with_progress(plan, key, &())
+            }
+
+            /// Like `new`, and reports on long preparation of noise.
+            ///
+            /// # Errors
+            /// As `new`.
+            pub fn with_progress(plan: &Plan, key: NoiseKey, progress: &dyn Progress) -> Result<Self> {
+                Self::check(plan)?;
+                Ok(Self { engine: Engine::new(plan, &key, progress) })
+            }
+
+            /// Keeps every released value, so that `interval` can be asked. Memory then grows with the steps taken.
+            ///
+            /// # Errors
+            /// [`Error::BadParameter`](crate::Error::BadParameter) after the first step.
+            pub fn remember_releases(mut self) -> Result<Self> {
+                self.engine.remember()?;
+                Ok(self)
+            }
+
+            /// The number of steps taken.
+            #[must_use]
+            pub fn steps_taken(&self) -> u64 {
+                self.engine.steps_taken()
+            }
+
+            /// The plan that the counter follows.
+            #[must_use]
+            pub fn plan(&self) -> &Plan {
+                self.engine.plan()
+            }
+
+            /// The state as bytes. It holds true totals: guard it like the data.
+            #[must_use]
+            pub fn save(&self) -> Vec<u8> {
+                self.engine.save()
+            }
+
+            /// Continues from a saved state; on the same machine, the releases that follow are those that would have followed,
+            /// bit for bit.
+            ///
+            /// A state must be resumed once only: two runs from one state release different totals under the same noise.
+            ///
+            /// # Errors
+            /// [`Error::BadState`](crate::Error::BadState) if the state is damaged or belongs to another plan or key.
+            pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
+                Self::resume_with_progress(plan, key, state, &())
+            }
+
+            /// Like `resume`, and reports on noise that is prepared again.
+            ///
+            /// # Errors
+            /// As `resume`.
+            pub fn resume_with_progress(
+                plan: &Plan,
+                key: NoiseKey,
+                state: &[u8],
+                progress: &dyn Progress,
+            ) -> Result<Self> {
+                Self::check(plan)?;
+                Ok(Self { engine: Engine::resume(plan, &key, state, progress)? })
+            }
+
+            fn check(plan: &Plan) -> Result<()> {
+                match plan.lanes() {
+                    $lanes => Ok(()),
+                    other => Err(crate::Error::bad("plan", concat!("for ", $shape), other.shape())),
+                }
+            }
+        }
+
+        impl std::fmt::Debug for $counter {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($counter))
+                    .field("plan", self.plan())
+                    .field("steps_taken", &self.steps_taken())
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
