@@ -14,6 +14,7 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   test          formatting, lints, all tests, documentation and licences, stopping at the first failure
+  bench gamma   the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
   bench noise   square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
   help          this text
 ";
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["test"] => test::run(),
+        ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -3,6 +3,7 @@
 //! Each side is a worker process that answers a line `task length` with the seconds the task took. Requests alternate
 //! between the sides, so that a busy or throttled machine slows both.
 
+pub(crate) mod gamma;
 pub(crate) mod noise;
 
 use std::io::{BufRead, BufReader, Write};
@@ -34,13 +35,41 @@ impl Worker {
 
     /// The seconds that the worker says the task took.
     fn time(&mut self, task: &str, n: usize) -> Result<f64, String> {
-        let fail = |error: &dyn std::fmt::Display| format!("{} on {task} {n}: {error}", self.name);
+        self.ask(&format!("{task} {n}"))
+    }
+
+    /// The number that the worker answers a request with.
+    fn ask(&mut self, request: &str) -> Result<f64, String> {
+        let fail = |error: &dyn std::fmt::Display| format!("{} on {request}: {error}", self.name);
         let input = self.input.as_mut().ok_or_else(|| fail(&"already closed"))?;
-        writeln!(input, "{task} {n}").map_err(|error| fail(&error))?;
+        writeln!(input, "{request}").map_err(|error| fail(&error))?;
         let mut line = String::new();
         self.output.read_line(&mut line).map_err(|error| fail(&error))?;
         line.trim().parse().map_err(|error| fail(&error))
     }
+}
+
+/// Three digits and a unit a reader can take in.
+fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s < 1e-3 => (s * 1e6, "µs"),
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s => (s, "s"),
+    };
+    let decimals = (2 - value.max(1.0).log10() as i32).max(0) as usize;
+    format!("{value:.decimals$} {unit}")
+}
+
+/// Writes the figures for programs and the text for people, as `bench/<name>.json` and `bench/<name>.md`.
+fn write_results(name: &str, document: &serde_json::Value, text: &str) -> crate::Outcome {
+    for (name, content) in
+        [(format!("{name}.json"), format!("{document:#}\n")), (format!("{name}.md"), text.to_owned())]
+    {
+        let path = crate::process::root().join("bench").join(&name);
+        std::fs::write(&path, content).map_err(|error| format!("cannot write bench/{name}: {error}"))?;
+        eprintln!("wrote bench/{name}");
+    }
+    Ok(())
 }
 
 impl Drop for Worker {

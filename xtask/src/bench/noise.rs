@@ -1,12 +1,11 @@
 //! `cargo xtask bench noise`: square-root noise beside scipy.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::thread;
 
 use serde_json::json;
 
-use super::{Worker, processor};
+use super::{Worker, duration, processor};
 use crate::Outcome;
 use crate::process::{self, cargo, command, output, root};
 use crate::venv;
@@ -121,22 +120,5 @@ fn write_results(rows: &[Row], table: &str) -> Outcome {
          - **normals/s**: into fresh memory, on all threads here, on one in numpy.\n\n\
          {cores} cores ({processor}); evertally {version}, {rustc}, {python}, {numpy}, {scipy}.\n"
     );
-    let json = format!("{document:#}\n");
-    for (name, content) in [("noise.json", json), ("noise.md", text)] {
-        let path = root().join("bench").join(name);
-        fs::write(&path, content).map_err(|error| format!("cannot write bench/{name}: {error}"))?;
-        eprintln!("wrote bench/{name}");
-    }
-    Ok(())
-}
-
-/// Three digits and a unit a reader can take in.
-fn duration(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        s if s < 1e-3 => (s * 1e6, "µs"),
-        s if s < 1.0 => (s * 1e3, "ms"),
-        s => (s, "s"),
-    };
-    let decimals = (2 - value.max(1.0).log10() as i32).max(0) as usize;
-    format!("{value:.decimals$} {unit}")
+    super::write_results("noise", &document, &text)
 }

@@ -1,0 +1,126 @@
+//! `cargo xtask bench gamma`: the certified optimum beside jax_privacy's dense optimiser and the fixed point in numpy.
+
+use std::fmt::Write as _;
+use std::thread;
+
+use serde_json::json;
+
+use super::{Worker, duration, processor, write_results};
+use crate::Outcome;
+use crate::process::{self, cargo, command, output, root};
+use crate::venv;
+
+const PACKAGES: [&str; 4] = ["jax-privacy==2.0.0", "jax==0.10.2", "numpy==2.4.6", "scipy==1.17.1"];
+/// Horizons at which the peers are timed too.
+const BESIDE_PEERS: [usize; 3] = [256, 512, 1024];
+/// Horizons at which growth is measured: powers of four from 2⁸ to 2²⁰.
+const GROWTH: [usize; 7] = [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
+
+struct Beside {
+    n: usize,
+    ours: f64,
+    jax_privacy: f64,
+    numpy: f64,
+}
+
+struct Growth {
+    n: usize,
+    coarse: f64,
+    fine: f64,
+}
+
+pub(crate) fn run() -> Outcome {
+    let python = venv::python("bench-gamma", &PACKAGES)?;
+    eprintln!("building the release worker");
+    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
+    let mut ours = Worker::start(&mut command(root().join("target/release/bench-gamma")))?;
+    let mut theirs = Worker::start(command(&python).arg("bench/gamma.py"))?;
+    let mut beside = Vec::new();
+    for n in BESIDE_PEERS {
+        let optimum = ours.ask(&format!("optimum {n}"))?;
+        let mut row = Beside { n, ours: f64::INFINITY, jax_privacy: f64::INFINITY, numpy: f64::INFINITY };
+        for _ in 0..2 {
+            for _ in 0..5 {
+                row.ours = row.ours.min(ours.ask(&format!("time {n} 1e-6"))?);
+            }
+            row.jax_privacy = row.jax_privacy.min(theirs.ask(&format!("jax-privacy {n} {optimum}"))?);
+            row.numpy = row.numpy.min(theirs.ask(&format!("numpy {n} {optimum}"))?);
+        }
+        eprintln!(
+            "n = {n:>4}: {} against {} and {}",
+            duration(row.ours),
+            duration(row.jax_privacy),
+            duration(row.numpy)
+        );
+        beside.push(row);
+    }
+    let mut growth = Vec::new();
+    for n in GROWTH {
+        let (coarse, fine) = (ours.ask(&format!("time {n} 1e-6"))?, ours.ask(&format!("time {n} 1e-9"))?);
+        eprintln!("n = {n:>7}: {} to 1e-6, {} to 1e-9", duration(coarse), duration(fine));
+        growth.push(Growth { n, coarse, fine });
+    }
+    let text = text(&beside, &growth)?;
+    println!("{text}");
+    write_results("gamma", &document(&beside, &growth), &text)
+}
+
+fn text(beside: &[Beside], growth: &[Growth]) -> Result<String, String> {
+    let mut peers = String::from(
+        "| n | evertally, certified | jax_privacy | numpy | faster of both / evertally |\n|--:|--:|--:|--:|--:|\n",
+    );
+    for row in beside {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            peers,
+            "| {} | {} | {} | {} | {:.0} |",
+            row.n,
+            duration(row.ours),
+            duration(row.jax_privacy),
+            duration(row.numpy),
+            row.jax_privacy.min(row.numpy) / row.ours
+        );
+    }
+    let mut table = String::from("| n | to 1e-6 | to 1e-9 |\n|--:|--:|--:|\n");
+    for row in growth {
+        let _ =
+            writeln!(table, "| 2^{} | {} | {} |", row.n.ilog2(), duration(row.coarse), duration(row.fine));
+    }
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    Ok(format!(
+        "# The certified optimum beside its peers\n\n\
+         Seconds until the mean error of the prefix sum over n steps is within a relative 1e-6 of the optimum, best of two (of ten \
+         here), in turns in one run. Written by `cargo xtask bench gamma`.\n\n{peers}\n\
+         - **evertally, certified**: weights, and both bounds proved by the checker.\n\
+         - **jax_privacy**: `matrix_factorization.dense.optimize` on the processor, compiled beforehand; told the optimum, so that it \
+         can stop as soon as it is close enough. It proves nothing.\n\
+         - **numpy**: the published fixed point v ← diag((√v AᵀA √v)^½) by `numpy.linalg.eigh`, until its own bounds meet.\n\n\
+         ## Growth\n\nTime to certify, single runs.\n\n{table}\n\
+         {cores} cores ({}); evertally {}, {}, {}, {}.\n",
+        processor(),
+        env!("CARGO_PKG_VERSION"),
+        output(command("rustc").arg("--version"))?,
+        output(command("python3").arg("--version"))?,
+        PACKAGES.map(|package| package.replace("==", " ")).join(", "),
+    ))
+}
+
+fn document(beside: &[Beside], growth: &[Growth]) -> serde_json::Value {
+    let beside: Vec<_> = beside
+        .iter()
+        .map(|row| {
+            json!({
+                "n": row.n,
+                "evertally_seconds": row.ours,
+                "jax_privacy_seconds": row.jax_privacy,
+                "numpy_seconds": row.numpy,
+                "faster_peer_over_evertally": row.jax_privacy.min(row.numpy) / row.ours,
+            })
+        })
+        .collect();
+    let growth: Vec<_> = growth
+        .iter()
+        .map(|row| json!({ "n": row.n, "seconds_to_1e-6": row.coarse, "seconds_to_1e-9": row.fine }))
+        .collect();
+    json!({ "benchmark": "certified optimum", "processor": processor(), "beside_peers": beside, "growth": growth })
+}
