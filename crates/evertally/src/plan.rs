@@ -14,6 +14,7 @@
 mod accuracy;
 mod builder;
 mod compare;
+mod objective;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 pub use accuracy::Accuracy;
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, OptimalMean};
+pub use objective::Objective;
 
 use crate::factorization::{Cost, Dense, Factorization, Mechanism};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
@@ -83,6 +85,7 @@ struct Inner {
     budget: Budget,
     neighbours: Neighbours,
     participation: Participation,
+    objective: Objective,
     contribution: Contribution,
     lanes: Lanes,
     sensitivity: f64,
@@ -146,6 +149,12 @@ impl Plan {
     #[must_use]
     pub fn participation(&self) -> Participation {
         self.inner.participation
+    }
+
+    /// Which error the plan keeps small.
+    #[must_use]
+    pub fn objective(&self) -> Objective {
+        self.inner.objective
     }
 
     /// How large one contribution may be.
@@ -248,8 +257,13 @@ impl Plan {
     /// What the noise depends on: two plans that differ here never share noise under one key, and a key's noise does not
     /// depend on which other keys were declared.
     pub(crate) fn noise_label(&self) -> String {
+        // The objective shapes one mechanism only, and labels from before there was a choice stay as they were.
+        let objective = match (self.mechanism(), self.inner.objective) {
+            (Mechanism::GradedSquareRoot, objective) => format!("|{objective}"),
+            _ => String::new(),
+        };
         format!(
-            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}",
+            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}{objective}",
             self.workload(),
             self.horizon(),
             self.mechanism(),
@@ -284,6 +298,7 @@ impl fmt::Debug for Plan {
             .field("budget", &self.inner.budget)
             .field("neighbours", &self.inner.neighbours)
             .field("participation", &self.inner.participation)
+            .field("objective", &self.inner.objective)
             .field("contribution", &self.inner.contribution)
             .field("lanes", &self.inner.lanes)
             .field("noise_scale", &self.inner.scale)

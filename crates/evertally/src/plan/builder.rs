@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::accuracy::{Accuracy, nuclear_lower_bound};
-use super::{Inner, Lanes, Plan};
+use super::{Inner, Lanes, Objective, Plan};
 use crate::factorization::{Factorization, Mechanism, Request};
 use crate::noise::Progress;
 use crate::privacy::{
@@ -39,6 +39,7 @@ pub struct PlanBuilder {
     mechanism: Option<Mechanism>,
     neighbours: Neighbours,
     participation: Participation,
+    objective: Objective,
     contribution: Contribution,
     lanes: Lanes,
     memory_limit: u64,
@@ -53,6 +54,7 @@ impl PlanBuilder {
             mechanism: None,
             neighbours: Neighbours::AddRemove,
             participation: Participation::single(),
+            objective: Objective::Mean,
             contribution: Contribution::unit(),
             lanes: Lanes::Scalar,
             memory_limit: MEMORY_LIMIT,
@@ -80,6 +82,13 @@ impl PlanBuilder {
     /// In how many steps one person may take part: by default, one event in one step.
     pub fn participation(mut self, participation: Participation) -> Self {
         self.participation = participation;
+        self
+    }
+
+    /// Which error to keep small: by default, the mean over all steps. It decides which mechanism is chosen, and the shape
+    /// of [`Mechanism::GradedSquareRoot`].
+    pub fn objective(mut self, objective: Objective) -> Self {
+        self.objective = objective;
         self
     }
 
@@ -135,10 +144,8 @@ impl PlanBuilder {
             }
             match self.plan_for(mechanism, budget, &()) {
                 Ok(plan) => {
-                    if best
-                        .as_ref()
-                        .is_none_or(|best| plan.accuracy().mean_error < best.accuracy().mean_error)
-                    {
+                    let error = |plan: &Plan| plan.accuracy().aimed_at(self.objective);
+                    if best.as_ref().is_none_or(|best| error(&plan) < error(best)) {
                         best = Some(plan);
                     }
                 }
@@ -169,6 +176,7 @@ impl PlanBuilder {
             horizon: self.horizon,
             workload: self.workload,
             participation: self.participation,
+            objective: self.objective,
             progress,
         }
     }
@@ -277,6 +285,7 @@ impl PlanBuilder {
                 budget,
                 neighbours: self.neighbours,
                 participation: self.participation,
+                objective: self.objective,
                 contribution: self.contribution,
                 lanes: self.lanes.clone(),
                 sensitivity,

@@ -1,0 +1,240 @@
+//! The two diagonals: e by a short sum of exponentials, and from it d, the column norms, in closed form.
+//!
+//! **Definition.** With t from 0 and rates ρ_m spread geometrically from 1.2/n to 2,
+//!
+//! > e_t² = 1 − Σ_m a_m exp(−ρ_m(t+1)) − Σ_m b_m exp(−ρ_m(n−t)),  a, b ≥ 0.
+//!
+//! d_t² = Σ_{i≥t} e_i² f̂(i−t)². As f̂² = Σ_l W_l exp(−Λ_l k), over all pairs of decays of f̂, each product is a geometric series, and
+//! with N = n − t
+//!
+//! > d_t² = C − Σ_m A_m exp(−ρ_m(t+1)) − Σ_m B_m exp(−ρ_m N) − Σ_l P_l exp(−Λ_l N)
+//!
+//! exactly: no array over the horizon, no interpolation.
+//!
+//! **Guarantee.** −e² is a sum of convex functions, so e² is concave and positive everywhere once it is at both ends, which is
+//! checked. The series for d² cancels towards the end of the horizon, by a factor κ that is largest at the last step:
+//! [`Weights::rounding`] bounds what rounding does to d and is added to the sensitivity.
+//!
+//! **Cost.** O(J²·M) to make. A block of 64 steps costs J²/2 + 2M exponentials and, for those that are not negligible there,
+//! one multiplication a step.
+
+use super::mixture::Mixture;
+use super::shape::Shape;
+
+/// Steps whose weights are computed together. Blocks begin at multiples of it, so that a step's weights do not depend on
+/// where a counter was resumed.
+pub(super) const BLOCK: u64 = 64;
+
+/// exp(−x) beyond this is below 2⁻⁸⁶: nothing beside the terms of order one.
+const NEGLIGIBLE: f64 = 60.0;
+
+/// coefficient·exp(−rate·k), k counted from one end of the horizon.
+#[derive(Debug, Clone, Copy)]
+struct Term {
+    rate: f64,
+    /// In e².
+    grade: f64,
+    /// In d².
+    norm: f64,
+}
+
+/// e and d of one horizon.
+#[derive(Debug, Clone)]
+pub(super) struct Weights {
+    horizon: u64,
+    /// C.
+    constant: f64,
+    /// In t + 1.
+    from_start: Vec<Term>,
+    /// In n − t.
+    from_end: Vec<Term>,
+    rounding: f64,
+}
+
+/// e_t and d_t of consecutive steps.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stretch {
+    pub(super) grades: Vec<f64>,
+    pub(super) norms: Vec<f64>,
+}
+
+impl Weights {
+    /// Nothing where the shape gives a grade that is not safely positive.
+    pub(super) fn new(horizon: u64, shape: &Shape, mixture: &Mixture) -> Option<Self> {
+        let n = horizon as f64;
+        let pairs = pairs(mixture);
+        let over = |ratio: &dyn Fn(f64) -> f64| pairs.iter().map(|(rate, weight)| weight * ratio(*rate)).sum::<f64>();
+        let constant = over(&|pair| -1.0 / libm::expm1(-pair));
+        let mut ends: Vec<f64> = pairs.iter().map(|(pair, _)| -1.0 / libm::expm1(-pair)).collect();
+        let mut magnitude = constant;
+        let mut from_start = Vec::new();
+        let mut from_end = Vec::new();
+        for (rate, start, end) in shape.amplitudes(horizon) {
+            let norm = start * over(&|pair| -1.0 / libm::expm1(-pair - rate));
+            from_start.push(Term { rate, grade: start, norm });
+            let cut = start * libm::exp(-rate * (n + 1.0));
+            for (end, (pair, _)) in ends.iter_mut().zip(&pairs) {
+                *end += cut / libm::expm1(-pair - rate);
+            }
+            // Equal rates would need another formula; a rate between those of the pairs serves as well.
+            let rate = away_from(rate, &pairs);
+            let norm = end * over(&|pair| -1.0 / libm::expm1(rate - pair));
+            magnitude += end * over(&|pair| 1.0 / libm::expm1(rate - pair).abs());
+            from_end.push(Term { rate, grade: end, norm });
+            for (own, (pair, _)) in ends.iter_mut().zip(&pairs) {
+                *own += end / libm::expm1(rate - pair);
+            }
+        }
+        for ((rate, weight), end) in pairs.iter().zip(&ends) {
+            magnitude += (weight * end).abs();
+            from_end.push(Term { rate: *rate, grade: 0.0, norm: weight * end });
+        }
+        let mut weights = Self { horizon, constant, from_start, from_end, rounding: 0.0 };
+        let ends = [weights.at(0), weights.at(horizon - 1)];
+        if ends.iter().any(|(grade, norm)| !(*grade > SMALLEST_GRADE && *norm > 0.0)) {
+            return None;
+        }
+        // d² is off by at most a few units of each term, 64 multiplications included, relative to its smallest value.
+        let smallest = ends[1].1.powi(2).min(ends[1].0.powi(2));
+        weights.rounding = 128.0 * f64::EPSILON * magnitude / smallest;
+        Some(weights)
+    }
+
+    /// By how much, relatively, rounding can make a column of R longer than one.
+    pub(super) fn rounding(&self) -> f64 {
+        self.rounding
+    }
+
+    /// The bytes held.
+    pub(super) fn bytes(&self) -> u64 {
+        24 * (self.from_start.len() + self.from_end.len()) as u64
+    }
+
+    /// Exponentials evaluated for a block.
+    pub(super) fn terms(&self) -> usize {
+        self.from_start.len() + self.from_end.len()
+    }
+
+    /// e_t and d_t.
+    pub(super) fn at(&self, step: u64) -> (f64, f64) {
+        let mut stretch = Stretch::default();
+        self.fill(step, step + 1, &mut stretch);
+        (stretch.grades[0], stretch.norms[0])
+    }
+
+    /// The weights of the whole block that holds the step.
+    pub(super) fn block(&self, step: u64, out: &mut Stretch) {
+        let first = step - step % BLOCK;
+        self.fill(first, (first + BLOCK).min(self.horizon), out);
+    }
+
+    fn fill(&self, first: u64, end: u64, out: &mut Stretch) {
+        let len = (end - first) as usize;
+        out.grades.clear();
+        out.grades.resize(len, 1.0);
+        out.norms.clear();
+        out.norms.resize(len, self.constant);
+        // Every power is taken towards smaller values, so that none overflows.
+        let from = (first + 1) as f64;
+        for term in &self.from_start {
+            if term.rate * from < NEGLIGIBLE {
+                subtract(term, from, out.grades.iter_mut().zip(&mut out.norms));
+            }
+        }
+        let from = (self.horizon - end + 1) as f64;
+        for term in &self.from_end {
+            if term.rate * from < NEGLIGIBLE {
+                subtract(term, from, out.grades.iter_mut().zip(&mut out.norms).rev());
+            }
+        }
+        out.grades.iter_mut().chain(&mut out.norms).for_each(|square| *square = square.sqrt());
+    }
+}
+
+/// The least e that is run at either end. It bounds how much the series cancel, and costs nothing in accuracy.
+const SMALLEST_GRADE: f64 = 0.02;
+
+fn subtract<'a>(term: &Term, from: f64, squares: impl Iterator<Item = (&'a mut f64, &'a mut f64)>) {
+    let ratio = libm::exp(-term.rate);
+    let mut power = libm::exp(-term.rate * from);
+    for (grade, norm) in squares {
+        *grade -= term.grade * power;
+        *norm -= term.norm * power;
+        power *= ratio;
+    }
+}
+
+/// f̂² as a mixture: rates λ_i + λ_j and weights ω_iω_j, counted twice off the diagonal.
+fn pairs(mixture: &Mixture) -> Vec<(f64, f64)> {
+    let rates = mixture.rates();
+    let mut pairs = Vec::new();
+    for i in 0..rates.len() {
+        for j in 0..=i {
+            let count = if i == j { 1.0 } else { 2.0 };
+            pairs.push((rates[i] + rates[j], count * mixture.weights[i] * mixture.weights[j]));
+        }
+    }
+    pairs
+}
+
+/// The rate within a quarter of `rate` that is farthest, relatively, from every rate of the pairs.
+fn away_from(rate: f64, pairs: &[(f64, f64)]) -> f64 {
+    let distance = |candidate: f64| {
+        let distances = pairs.iter().map(|(pair, _)| (candidate / pair - 1.0).abs());
+        distances.fold(f64::INFINITY, f64::min)
+    };
+    let candidates = (0..=50).map(|i| rate * (0.8 + 0.01 * f64::from(i)));
+    candidates.fold(rate, |best, candidate| if distance(candidate) > distance(best) { candidate } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Objective;
+    use crate::privacy::CompensatedSum;
+
+    /// Σ_{i≥t} e_i² f̂(i−t)² added up.
+    fn direct(grades: &[f64], coefficients: &[f64], t: usize) -> f64 {
+        let mut sum = CompensatedSum::default();
+        for (grade, f) in grades[t..].iter().zip(coefficients) {
+            sum.add((grade * f).powi(2));
+        }
+        sum.value().sqrt()
+    }
+
+    #[test]
+    fn the_closed_form_is_the_column_norm_within_its_bound() {
+        for objective in [Objective::Mean, Objective::Worst] {
+            for n in (1..=70).chain([100, 127, 128, 129, 1000, 4096, 20_000]) {
+                let shape = Shape::for_horizon(n, objective);
+                let mixture = Mixture::new(n, shape.decline, shape.tilt);
+                let weights = Weights::new(n, &shape, &mixture).expect("positive");
+                let all: Vec<(f64, f64)> = (0..n).map(|t| weights.at(t)).collect();
+                let grades: Vec<f64> = all.iter().map(|w| w.0).collect();
+                let coefficients = mixture.coefficients(n as usize);
+                let mut worst = 0.0_f64;
+                for t in (0..n as usize).step_by((n as usize / 500).max(1)).chain([n as usize - 1]) {
+                    let ratio = direct(&grades, &coefficients, t) / all[t].1;
+                    worst = worst.max((ratio - 1.0).abs());
+                }
+                assert!(worst < weights.rounding(), "n = {n}: {worst} {}", weights.rounding());
+                assert!(weights.rounding() < 5e-11, "n = {n}: {}", weights.rounding());
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_agree_with_single_steps() {
+        let n = 1000;
+        let shape = Shape::for_horizon(n, Objective::Mean);
+        let weights = Weights::new(n, &shape, &Mixture::new(n, shape.decline, shape.tilt)).expect("positive");
+        let mut stretch = Stretch::default();
+        for t in 0..n {
+            weights.block(t, &mut stretch);
+            let (grade, norm) = weights.at(t);
+            let i = (t % BLOCK) as usize;
+            assert!((stretch.grades[i] / grade - 1.0).abs() < weights.rounding());
+            assert!((stretch.norms[i] / norm - 1.0).abs() < weights.rounding());
+        }
+    }
+}
