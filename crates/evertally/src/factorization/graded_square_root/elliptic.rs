@@ -49,11 +49,7 @@ fn sc_lower_half(u: f64, m1: f64) -> f64 {
 /// sc(u|m) for 0 < u < K.
 pub(super) fn sc(u: f64, m1: f64) -> f64 {
     let quarter = complete_integral(m1);
-    if u <= 0.5 * quarter {
-        sc_lower_half(u, m1)
-    } else {
-        1.0 / (m1.sqrt() * sc_lower_half(quarter - u, m1))
-    }
+    if u <= 0.5 * quarter { sc_lower_half(u, m1) } else { 1.0 / (m1.sqrt() * sc_lower_half(quarter - u, m1)) }
 }
 
 /// The J terms for the interval \[low, high\], shifts ascending.
@@ -66,10 +62,7 @@ pub(super) fn inverse_square_root(low: f64, high: f64, terms: usize) -> Vec<Frac
             let square = tangent * tangent;
             // dt/du = √a·dn/cn², and both are algebraic in sc.
             let slope = ((1.0 + m1 * square) * (1.0 + square)).sqrt();
-            Fraction {
-                shift: low * square,
-                weight: 2.0 * quarter / (PI * terms as f64) * low.sqrt() * slope,
-            }
+            Fraction { shift: low * square, weight: 2.0 * quarter / (PI * terms as f64) * low.sqrt() * slope }
         })
         .collect()
 }
@@ -118,6 +111,12 @@ mod tests {
                 })
                 .fold(0.0, f64::max)
         };
-        assert!(largest(10) < 1e-3 && largest(20) < 1e-7 && largest(40) < 2e-14, "{} {} {}", largest(10), largest(20), largest(40));
+        assert!(
+            largest(10) < 1e-3 && largest(20) < 1e-7 && largest(40) < 2e-14,
+            "{} {} {}",
+            largest(10),
+            largest(20),
+            largest(40)
+        );
     }
 }

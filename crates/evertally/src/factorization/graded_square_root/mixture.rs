@@ -62,7 +62,8 @@ impl Mixture {
         let weights: Vec<f64> = (0..poles.len())
             .map(|j| {
                 let below = others(j, &poles);
-                let ratios = below.iter().zip(&zeros[1..]).map(|(&k, zero)| (zero - poles[j]) / (poles[k] - poles[j]));
+                let ratios =
+                    below.iter().zip(&zeros[1..]).map(|(&k, zero)| (zero - poles[j]) / (poles[k] - poles[j]));
                 ratios.product()
             })
             .collect();
@@ -96,7 +97,8 @@ impl Mixture {
     pub(super) fn coefficients(&self, n: usize) -> Vec<f64> {
         let rates = self.rates();
         let term = |k: usize| {
-            let terms = rates.iter().zip(&self.weights).map(|(rate, weight)| weight * libm::exp(-rate * k as f64));
+            let terms =
+                rates.iter().zip(&self.weights).map(|(rate, weight)| weight * libm::exp(-rate * k as f64));
             terms.sum()
         };
         (0..n).map(term).collect()
@@ -149,7 +151,8 @@ mod tests {
             assert!(mixture.impulse > 0.0);
             assert!((mixture.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             let rates = mixture.rates();
-            let at = |k: f64| rates.iter().zip(&mixture.weights).map(|(r, w)| w * (-r * k).exp()).sum::<f64>();
+            let at =
+                |k: f64| rates.iter().zip(&mixture.weights).map(|(r, w)| w * (-r * k).exp()).sum::<f64>();
             // Relative to f̂ at mid-range: f̂ is scaled to begin with one, which the root's approximation misses a little.
             for i in 0..=20 {
                 let k = libm::pow(n as f64, f64::from(i) / 20.0).floor().min(n as f64 - 1.0);

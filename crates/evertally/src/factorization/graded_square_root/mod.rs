@@ -1,18 +1,18 @@
 //! The graded square root: within 0.2 % of the least possible mean error, in constant memory.
 //!
 //! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture of J geometric decays close to the
-//! coefficients of (1−x)^{-1/2} ([`mixture`]); the grades e give less weight to both ends of the horizon, by a short sum of
-//! exponentials ([`weights`]); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
-//! few numbers behind e and f̂ come from the horizon and the objective alone ([`shape`]).
+//! coefficients of (1−x)^{-1/2} (`mixture`); the grades e give less weight to both ends of the horizon, by a short sum of
+//! exponentials (`weights`); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
+//! few numbers behind e and f̂ come from the horizon and the objective alone (`shape`).
 //!
 //! **Privacy.** L R = A diag(d) T(f̂)⁻¹ diag(1/e) diag(e) T(f̂) diag(1/d) = A whatever e > 0, d > 0 and f̂ with f̂₀ ≠ 0 are, so that no
 //! approximation enters: L is run by the mixture Ŝ with T(f̂) T(Ŝ) = A, which has the same poles and zeros as f̂ and not
-//! merely nearly so, and d has a closed form. What is left is rounding: of d, bounded by [`weights::Weights::rounding`], and of the
+//! merely nearly so, and d has a closed form. What is left is rounding: of d, bounded by `weights::Weights::rounding`, and of the
 //! machine's arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both. Where a person takes
 //! part several times the triangle inequality is used: Δ = k'.
 //!
 //! **Cost.** J = 4 + 0.6 log₂ n decays: J + 2 numbers a coordinate, O(J) operations a step. Preparation takes O(n J²) up to 2^16 steps, and
-//! beyond that O(J² log n); see [`profile`] for how closely the errors are then known.
+//! beyond that O(J² log n); see `profile` for how closely the errors are then known.
 //!
 //! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose optimum all of them are.
 //! Grades fitted over the horizon, and their closed form, are this library's; `cargo xtask fit graded` makes the table.
@@ -111,7 +111,7 @@ impl Parts {
 /// shape cannot be run, and the smaller of the grades at the two ends beside.
 #[doc(hidden)]
 #[must_use]
-pub fn trial(horizon: u64, shape: &Shape) -> Option<Trial> {
+pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
     let parts = Parts::new(horizon, shape)?;
     let profile = if horizon <= 1 << 11 {
         Profile::exact(horizon, &parts.mixture, &parts.weights)
@@ -119,7 +119,7 @@ pub fn trial(horizon: u64, shape: &Shape) -> Option<Trial> {
         Profile::strided(horizon, &parts.mixture, &parts.weights)
     };
     let least_grade = parts.weights.at(0).0.min(parts.weights.at(horizon - 1).0);
-    Some(Trial { mean: profile.mean(), max: profile.max(), soft_max: profile.soft_max(), least_grade })
+    Some(Trial { mean: profile.mean(), max: profile.max(), soft_max: profile.soft_max(power), least_grade })
 }
 
 /// What [`trial`] measures.
@@ -130,7 +130,7 @@ pub struct Trial {
     pub mean: f64,
     /// max ‖L\[t;\]‖².
     pub max: f64,
-    /// A smooth stand-in for `max`.
+    /// A smooth stand-in for `max`: the mean of this power.
     pub soft_max: f64,
     /// The smaller e of the first and last step.
     pub least_grade: f64,
@@ -160,9 +160,14 @@ impl Factorization for GradedSquareRoot {
         self.profile.row(step)
     }
 
+    /// Entry by entry where that is quick, in strides beyond.
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        let parts = &self.parts;
+        if later >= profile::LARGEST_EXACT {
+            return profile::difference(parts.horizon, &parts.mixture, &parts.weights, earlier, later);
+        }
         let mut sum = CompensatedSum::default();
-        self.parts.walk_row(earlier + 1, later, |_, entry| sum.add(entry * entry));
+        parts.walk_row(earlier + 1, later, |_, entry| sum.add(entry * entry));
         sum.value()
     }
 

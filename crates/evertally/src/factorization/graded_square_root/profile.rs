@@ -27,17 +27,36 @@ pub(super) const TOLERANCE: f64 = 2e-5;
 /// Strides are this part of the distance to the nearer end.
 const FINENESS: u64 = 64;
 
-/// The steps at which strides end, the first step included.
-fn stops(horizon: u64) -> Vec<u64> {
-    let mut stops = vec![0];
-    let mut step = 0;
-    while step + 1 < horizon {
-        let nearer = step.min(horizon - 1 - step);
+/// The steps from `first` to `last` at which strides end, both included; short near `first` and near the horizon.
+fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
+    let mut stops = vec![first];
+    let mut step = first;
+    while step < last {
+        let nearer = (step - first).min(horizon - 1 - step);
         // Behind the middle a stride must be short for where it ends.
-        step += (nearer / (FINENESS + 1)).max(1);
+        step = (step + (nearer / (FINENESS + 1)).max(1)).min(last);
         stops.push(step);
     }
     stops
+}
+
+/// ‖L\[t;\] − L\[s;\]‖² for `earlier` s < `later` t, in strides, within the tolerance.
+///
+/// With ζ̃ = ζ − z_s the difference z_t − z_s is ζ̃ + d_t u, so that the same recursion serves from step s on, where ζ̃ = −d_s u.
+pub(super) fn difference(
+    horizon: u64,
+    mixture: &Mixture,
+    weights: &Weights,
+    earlier: u64,
+    later: u64,
+) -> f64 {
+    let mut covariance = Covariance::new(mixture);
+    let (grade, mut norm) = weights.at(0);
+    covariance.step(grade.powi(-2), 0.0);
+    norm = covariance.follow(&stops(0, earlier, horizon), weights, norm, |_, _| {});
+    covariance.begin_again(norm);
+    norm = covariance.follow(&stops(earlier, later, horizon), weights, norm, |_, _| {});
+    covariance.row(norm) * (1.0 + TOLERANCE)
 }
 
 /// ‖L\[t;\]‖² at chosen steps, and what follows.
@@ -53,12 +72,16 @@ pub(super) struct Profile {
 
 impl Profile {
     pub(super) fn new(horizon: u64, mixture: &Mixture, weights: &Weights) -> Self {
-        if horizon <= LARGEST_EXACT { Self::exact(horizon, mixture, weights) } else { Self::strided(horizon, mixture, weights) }
+        if horizon <= LARGEST_EXACT {
+            Self::exact(horizon, mixture, weights)
+        } else {
+            Self::strided(horizon, mixture, weights)
+        }
     }
 
     /// Every step taken.
     pub(super) fn exact(horizon: u64, mixture: &Mixture, weights: &Weights) -> Self {
-        let kept = if horizon <= LARGEST_KEPT { Vec::new() } else { stops(horizon) };
+        let kept = if horizon <= LARGEST_KEPT { Vec::new() } else { stops(0, horizon - 1, horizon) };
         let mut stretch = Stretch::default();
         let mut covariance = Covariance::new(mixture);
         let (mut rows, mut sum, mut max) = (Vec::new(), CompensatedSum::default(), 0.0_f64);
@@ -83,27 +106,19 @@ impl Profile {
 
     /// In strides; see the module.
     pub(super) fn strided(horizon: u64, mixture: &Mixture, weights: &Weights) -> Self {
-        let steps = stops(horizon);
+        let steps = stops(0, horizon - 1, horizon);
         let mut covariance = Covariance::new(mixture);
-        let (grade, mut norm) = weights.at(0);
+        let (grade, norm) = weights.at(0);
         covariance.step(grade.powi(-2), 0.0);
         let mut rows = vec![covariance.row(norm)];
         let mut sum = CompensatedSum::default();
         sum.add(rows[0]);
-        for pair in steps.windows(2) {
-            let length = pair[1] - pair[0];
-            let (grade, next) = weights.at(pair[1]);
-            if length == 1 {
-                covariance.step(grade.powi(-2), next - norm);
-            } else {
-                covariance.stride(length as f64, grade.powi(-2), next - norm);
-            }
-            norm = next;
-            let (before, row) = (rows[rows.len() - 1], covariance.row(norm));
+        covariance.follow(&steps, weights, norm, |length, row| {
+            let before = rows[rows.len() - 1];
             // The trapezium, less its first step and with its last.
-            sum.add(0.5 * length as f64 * (before + row) + 0.5 * (row - before));
+            sum.add(0.5 * length * (before + row) + 0.5 * (row - before));
             rows.push(row);
-        }
+        });
         let max = rows.iter().copied().fold(0.0, f64::max);
         Self { steps, rows, mean: sum.value() / horizon as f64, max, strided: true }
     }
@@ -133,14 +148,17 @@ impl Profile {
         self.enlarged(self.max)
     }
 
-    /// A smooth stand-in for the largest, for fitting: the mean of 400th powers, over the steps kept.
-    pub(super) fn soft_max(&self) -> f64 {
+    /// A smooth stand-in for the largest, for fitting: the power mean over the steps kept.
+    pub(super) fn soft_max(&self, power: i32) -> f64 {
         let mut sum = 0.0;
         for (i, row) in self.rows.iter().enumerate() {
             let length = if i == 0 || self.steps.is_empty() { 1 } else { self.steps[i] - self.steps[i - 1] };
-            sum += length as f64 * (row / self.max).powi(400);
+            sum += length as f64 * (row / self.max).powi(power);
         }
-        self.max * (1.0 + libm::log(sum / self.steps.last().map_or(self.rows.len() as f64, |last| *last as f64)) / 400.0)
+        self.max
+            * (1.0
+                + libm::log(sum / self.steps.last().map_or(self.rows.len() as f64, |last| *last as f64))
+                    / f64::from(power))
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -187,6 +205,39 @@ impl<'a> Covariance<'a> {
         }
     }
 
+    /// Goes from stop to stop, beginning with the first, where d is `norm`; tells the length of each stride and
+    /// ‖L\[t;\]‖² at its end. Returns d at the last stop.
+    fn follow(
+        &mut self,
+        stops: &[u64],
+        weights: &Weights,
+        norm: f64,
+        mut visit: impl FnMut(f64, f64),
+    ) -> f64 {
+        let mut norm = norm;
+        for pair in stops.windows(2) {
+            let length = pair[1] - pair[0];
+            let (grade, next) = weights.at(pair[1]);
+            if length == 1 {
+                self.step(grade.powi(-2), next - norm);
+            } else {
+                self.stride(length as f64, grade.powi(-2), next - norm);
+            }
+            norm = next;
+            visit(length as f64, self.row(norm));
+        }
+        norm
+    }
+
+    /// From here on ζ stands for ζ − z, z that of this step, where d is `norm`.
+    fn begin_again(&mut self, norm: f64) {
+        self.zeta_squared = norm * norm * self.sum_squared;
+        self.zeta_sum = -norm * self.sum_squared;
+        for (shifted, sum) in self.shifted.iter_mut().zip(&self.sums) {
+            *shifted = -norm * sum;
+        }
+    }
+
     /// One step: h of variance `fresh`, d rising by `rise`.
     fn step(&mut self, fresh: f64, rise: f64) {
         self.zeta_squared += rise * (rise * self.sum_squared - 2.0 * self.zeta_sum);
@@ -207,7 +258,8 @@ impl<'a> Covariance<'a> {
         for a in 0..len {
             for b in 0..=a {
                 let power = Powers::new(self.rates[a] + self.rates[b], length);
-                let state = power.last * self.states[a * len + b] + fresh * power.sum - (fresh - old) * power.moment;
+                let state =
+                    power.last * self.states[a * len + b] + fresh * power.sum - (fresh - old) * power.moment;
                 self.states[a * len + b] = state;
                 self.states[b * len + a] = state;
             }
@@ -226,7 +278,8 @@ impl<'a> Covariance<'a> {
         // Sums over the steps before the last of the stride, by the trapezium.
         let trapezium = |first: f64, last: f64| 0.5 * (length * (first + last) - (last - first));
         self.zeta_squared += rise_a_step
-            * (rise_a_step * trapezium(before.2, self.sum_squared) - 2.0 * trapezium(before.1, self.zeta_sum));
+            * (rise_a_step * trapezium(before.2, self.sum_squared)
+                - 2.0 * trapezium(before.1, self.zeta_sum));
     }
 
     /// What follows from the states.
@@ -236,7 +289,8 @@ impl<'a> Covariance<'a> {
         self.sum_squared = impulse * fresh * impulse;
         self.zeta_sum = 0.0;
         for (a, row) in self.states.chunks_exact(weights.len()).enumerate() {
-            let sum = impulse * fresh + row.iter().zip(weights).map(|(state, weight)| state * weight).sum::<f64>();
+            let sum =
+                impulse * fresh + row.iter().zip(weights).map(|(state, weight)| state * weight).sum::<f64>();
             self.sums[a] = sum;
             // Σ η_a E[u v_a] has κ·Ση·fresh once; E u² needs it twice.
             self.sum_squared += weights[a] * (sum + impulse * fresh);
@@ -271,5 +325,83 @@ impl Powers {
         }
         let sum = total / lost;
         Self { last, sum, moment: ((1.0 - lost) * sum - length * last) / (lost * length) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Parts;
+    use super::super::shape::Shape;
+    use super::*;
+    use crate::plan::Objective;
+
+    fn parts(horizon: u64, objective: Objective) -> Parts {
+        Parts::new(horizon, &Shape::for_horizon(horizon, objective)).expect("positive grades")
+    }
+
+    /// ‖Σ_{first ≤ s ≤ last} …‖² entry by entry.
+    fn walked(parts: &Parts, first: u64, last: u64) -> f64 {
+        let mut sum = CompensatedSum::default();
+        parts.walk_row(first, last, |_, entry| sum.add(entry * entry));
+        sum.value()
+    }
+
+    #[test]
+    fn the_exact_recursion_agrees_with_rows_added_up() {
+        for n in [1, 2, 64, 65, 1000, 5000] {
+            let parts = parts(n, Objective::Mean);
+            let profile = Profile::exact(n, &parts.mixture, &parts.weights);
+            for step in [0, 1, 7, 63, 64, 500, n / 2, n - 2, n - 1] {
+                if step < n {
+                    let (row, expected) = (profile.row(step), walked(&parts, 0, step));
+                    let tolerance = if n <= LARGEST_KEPT { 1e-11 } else { 1.5 * TOLERANCE };
+                    assert!((row / expected - 1.0).abs() < tolerance, "n = {n}, {step}: {row} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn strides_and_interpolation_stay_within_half_the_tolerance() {
+        for objective in [Objective::Mean, Objective::Worst] {
+            for n in [3000, 1 << 14, 100_000, 1 << 18] {
+                let parts = parts(n, objective);
+                let (mixture, weights) = (&parts.mixture, &parts.weights);
+                let exact = Profile::exact(n, mixture, weights);
+                let strided = Profile::strided(n, mixture, weights);
+                let off = |a: f64, b: f64| (a / b - 1.0).abs() / TOLERANCE;
+                assert!(
+                    off(exact.mean, strided.mean) < 0.5,
+                    "n = {n}: mean {}",
+                    off(exact.mean, strided.mean)
+                );
+                assert!(off(exact.max, strided.max) < 0.5, "n = {n}: max {}", off(exact.max, strided.max));
+                let rows = exact.rows.iter().zip(&strided.rows).map(|(a, b)| off(*a, *b)).fold(0.0, f64::max);
+                assert!(rows < 0.5, "n = {n}: a row {rows}");
+                // In the middle of strides, where interpolation is worst.
+                for pair in strided.steps.windows(2).step_by(61) {
+                    let step = (pair[0] + pair[1]) / 2;
+                    let ratio = strided.row(step) / walked(&parts, 0, step);
+                    assert!(
+                        (0.0..2.0).contains(&((ratio - 1.0) / TOLERANCE)) || pair[1] - pair[0] <= 1,
+                        "n = {n}, {step}: {ratio}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn differences_in_strides_agree_with_rows_added_up() {
+        for n in [3000, 1 << 17] {
+            let parts = parts(n, Objective::Mean);
+            for earlier in [0, 1, 100, 1777, n / 2, n - 200] {
+                for later in [earlier + 1, earlier + 2, earlier + 150, (earlier + n) / 2, n - 2, n - 1] {
+                    let got = difference(n, &parts.mixture, &parts.weights, earlier, later);
+                    let ratio = got / walked(&parts, earlier + 1, later);
+                    assert!((ratio - 1.0).abs() < 2.0 * TOLERANCE, "n = {n}, {earlier} to {later}: {ratio}");
+                }
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ pub const PARAMETERS: usize = 8;
 /// A shape of the grades and of the Toeplitz part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// ln of the amplitude a(s) is a quadratic in ln s, s the rate in units of 1/n.
+    /// ln a(s) = start₀ + start₁ ln s + start₂ (ln s)²/ln 2n, s the rate in units of 1/n, up to 2n.
     pub start: [f64; 3],
     /// The same for b(s).
     pub end: [f64; 3],
@@ -34,7 +34,8 @@ impl Shape {
             Objective::Worst => table::WORST,
         };
         let after = knots.partition_point(|(n, _)| *n < horizon);
-        let (Some(upper), Some(lower)) = (knots.get(after.min(knots.len() - 1)), knots.get(after.saturating_sub(1)))
+        let (Some(upper), Some(lower)) =
+            (knots.get(after.min(knots.len() - 1)), knots.get(after.saturating_sub(1)))
         else {
             return Self::from_parameters(&[0.0; PARAMETERS]);
         };
@@ -49,14 +50,14 @@ impl Shape {
         const SLOWEST: f64 = 1.2;
         let n = horizon as f64;
         let fastest = 2.0 * n;
-        let spread = libm::log(fastest / SLOWEST);
+        let (widest, spread) = (libm::log(fastest), libm::log(fastest / SLOWEST));
         let count = (spread / libm::log(4.0)).ceil().max(1.0);
         let gap = spread / count;
         // The factor `gap` makes a quadrature of the sum, so that one more rate changes little.
         (0..=count as u32)
             .map(|m| {
                 let l = libm::log(SLOWEST) + gap * f64::from(m);
-                let amplitude = |c: &[f64; 3]| gap * libm::exp(c[0] + l * (c[1] + l * 0.1 * c[2]));
+                let amplitude = |c: &[f64; 3]| gap * libm::exp(c[0] + l * (c[1] + l / widest * c[2]));
                 (libm::exp(l) / n, amplitude(&self.start), amplitude(&self.end))
             })
             .collect()

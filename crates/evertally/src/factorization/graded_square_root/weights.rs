@@ -9,11 +9,11 @@
 //!
 //! > d_t² = C − Σ_m A_m exp(−ρ_m(t+1)) − Σ_m B_m exp(−ρ_m N) − Σ_l P_l exp(−Λ_l N)
 //!
-//! exactly: no array over the horizon, no interpolation.
+//! exactly: no array over the horizon, no interpolation. (The last 64 are added up instead, where the series would cancel.)
 //!
 //! **Guarantee.** −e² is a sum of convex functions, so e² is concave and positive everywhere once it is at both ends, which is
-//! checked. The series for d² cancels towards the end of the horizon, by a factor κ that is largest at the last step:
-//! [`Weights::rounding`] bounds what rounding does to d and is added to the sensitivity.
+//! checked. The series for d² cancels towards the end of the horizon, and
+//! [`Weights::rounding`] bounds what rounding then does to d; it is added to the sensitivity.
 //!
 //! **Cost.** O(J²·M) to make. A block of 64 steps costs J²/2 + 2M exponentials and, for those that are not negligible there,
 //! one multiplication a step.
@@ -48,6 +48,8 @@ pub(super) struct Weights {
     from_start: Vec<Term>,
     /// In n − t.
     from_end: Vec<Term>,
+    /// d of the last steps, added up from the definition: there the closed form would cancel most.
+    last_norms: Vec<f64>,
     rounding: f64,
 }
 
@@ -63,7 +65,9 @@ impl Weights {
     pub(super) fn new(horizon: u64, shape: &Shape, mixture: &Mixture) -> Option<Self> {
         let n = horizon as f64;
         let pairs = pairs(mixture);
-        let over = |ratio: &dyn Fn(f64) -> f64| pairs.iter().map(|(rate, weight)| weight * ratio(*rate)).sum::<f64>();
+        let over = |ratio: &dyn Fn(f64) -> f64| {
+            pairs.iter().map(|(rate, weight)| weight * ratio(*rate)).sum::<f64>()
+        };
         let constant = over(&|pair| -1.0 / libm::expm1(-pair));
         let mut ends: Vec<f64> = pairs.iter().map(|(pair, _)| -1.0 / libm::expm1(-pair)).collect();
         let mut magnitude = constant;
@@ -76,8 +80,9 @@ impl Weights {
             for (end, (pair, _)) in ends.iter_mut().zip(&pairs) {
                 *end += cut / libm::expm1(-pair - rate);
             }
-            // Equal rates would need another formula; a rate between those of the pairs serves as well.
-            let rate = away_from(rate, &pairs);
+            // Equal rates would need another formula; a rate between those of the pairs serves as well. Its distances
+            // to them are made those of a horizon without decline, so that e depends smoothly on the shape.
+            let rate = away_from(rate, &pairs, 2.0 * shape.decline / n) + 2.0 * shape.decline / n;
             let norm = end * over(&|pair| -1.0 / libm::expm1(rate - pair));
             magnitude += end * over(&|pair| 1.0 / libm::expm1(rate - pair).abs());
             from_end.push(Term { rate, grade: end, norm });
@@ -89,15 +94,40 @@ impl Weights {
             magnitude += (weight * end).abs();
             from_end.push(Term { rate: *rate, grade: 0.0, norm: weight * end });
         }
-        let mut weights = Self { horizon, constant, from_start, from_end, rounding: 0.0 };
-        let ends = [weights.at(0), weights.at(horizon - 1)];
-        if ends.iter().any(|(grade, norm)| !(*grade > SMALLEST_GRADE && *norm > 0.0)) {
+        let mut weights =
+            Self { horizon, constant, from_start, from_end, last_norms: Vec::new(), rounding: 0.0 };
+        let least = [0, horizon - 1].map(|end| weights.at(end).0);
+        if !least.iter().all(|grade| *grade > SMALLEST_GRADE) {
             return None;
         }
-        // d² is off by at most a few units of each term, 64 multiplications included, relative to its smallest value.
-        let smallest = ends[1].1.powi(2).min(ends[1].0.powi(2));
-        weights.rounding = 128.0 * f64::EPSILON * magnitude / smallest;
+        weights.add_up_last_norms(mixture);
+        // The closed form of d² is off by at most a few units of each term, 64 multiplications included, and smallest
+        // where it is first used.
+        let smallest = match horizon.checked_sub(LAST + 1) {
+            Some(step) => weights.at(step).1.powi(2),
+            None => f64::INFINITY,
+        };
+        weights.rounding = 128.0 * f64::EPSILON * (1.0 + magnitude / smallest);
         Some(weights)
+    }
+
+    /// d² = Σ e_i² f̂(i−t)² with the very e that are run.
+    fn add_up_last_norms(&mut self, mixture: &Mixture) {
+        let first = self.horizon.saturating_sub(LAST);
+        let (mut grades, mut stretch) = (Vec::new(), Stretch::default());
+        for step in first..self.horizon {
+            if step == first || step % BLOCK == 0 {
+                self.block(step, &mut stretch);
+            }
+            grades.push(stretch.grades[(step % BLOCK) as usize]);
+        }
+        let coefficients = mixture.coefficients(grades.len());
+        self.last_norms = (0..grades.len())
+            .map(|t| {
+                let products = grades[t..].iter().zip(&coefficients).map(|(grade, f)| (grade * f).powi(2));
+                products.sum::<f64>().sqrt()
+            })
+            .collect();
     }
 
     /// By how much, relatively, rounding can make a column of R longer than one.
@@ -107,7 +137,7 @@ impl Weights {
 
     /// The bytes held.
     pub(super) fn bytes(&self) -> u64 {
-        24 * (self.from_start.len() + self.from_end.len()) as u64
+        (24 * (self.from_start.len() + self.from_end.len()) + 8 * self.last_norms.len()) as u64
     }
 
     /// Exponentials evaluated for a block.
@@ -148,11 +178,20 @@ impl Weights {
             }
         }
         out.grades.iter_mut().chain(&mut out.norms).for_each(|square| *square = square.sqrt());
+        let from_last = (self.horizon - first) as usize;
+        for (i, norm) in out.norms.iter_mut().enumerate() {
+            if let Some(last) = (self.last_norms.len() + i).checked_sub(from_last) {
+                *norm = self.last_norms[last];
+            }
+        }
     }
 }
 
 /// The least e that is run at either end. It bounds how much the series cancel, and costs nothing in accuracy.
 const SMALLEST_GRADE: f64 = 0.02;
+
+/// How many of the last norms are added up.
+const LAST: u64 = 64;
 
 fn subtract<'a>(term: &Term, from: f64, squares: impl Iterator<Item = (&'a mut f64, &'a mut f64)>) {
     let ratio = libm::exp(-term.rate);
@@ -177,14 +216,15 @@ fn pairs(mixture: &Mixture) -> Vec<(f64, f64)> {
     pairs
 }
 
-/// The rate within a quarter of `rate` that is farthest, relatively, from every rate of the pairs.
-fn away_from(rate: f64, pairs: &[(f64, f64)]) -> f64 {
+/// The rate within a quarter of `rate` that is farthest, relatively, from every rate of the pairs less `excess`.
+fn away_from(rate: f64, pairs: &[(f64, f64)], excess: f64) -> f64 {
     let distance = |candidate: f64| {
-        let distances = pairs.iter().map(|(pair, _)| (candidate / pair - 1.0).abs());
+        let distances = pairs.iter().map(|(pair, _)| (candidate / (pair - excess) - 1.0).abs());
         distances.fold(f64::INFINITY, f64::min)
     };
     let candidates = (0..=50).map(|i| rate * (0.8 + 0.01 * f64::from(i)));
-    candidates.fold(rate, |best, candidate| if distance(candidate) > distance(best) { candidate } else { best })
+    candidates
+        .fold(rate, |best, candidate| if distance(candidate) > distance(best) { candidate } else { best })
 }
 
 #[cfg(test)]
