@@ -1,6 +1,7 @@
 //! `cargo xtask …`: everything a contributor runs.
 
 mod bench;
+mod fit;
 mod process;
 mod test;
 mod venv;
@@ -15,6 +16,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test          formatting, lints, all tests, documentation and licences, stopping at the first failure
   bench noise   square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
+  fit graded    fits graded-square-root again; rewrites its table of shapes
   help          this text
 ";
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let outcome = match arguments[..] {
         ["test"] => test::run(),
         ["bench", "noise"] => bench::noise::run(),
+        ["fit", "graded"] => fit::graded(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

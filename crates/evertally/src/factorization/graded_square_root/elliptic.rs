@@ -93,7 +93,8 @@ mod tests {
                 let slope = (sc(u + h, m1) - sc(u - h, m1)) / (2.0 * h);
                 let square = sc(u, m1).powi(2);
                 let expected = ((1.0 + m1 * square) * (1.0 + square)).sqrt();
-                assert!((slope / expected - 1.0).abs() < 1e-8, "{m1} {u}: {slope} {expected}");
+                // The difference quotient itself is off by as much close to the pole at K.
+                assert!((slope / expected - 1.0).abs() < 1e-7, "{m1} {u}: {slope} {expected}");
             }
         }
     }

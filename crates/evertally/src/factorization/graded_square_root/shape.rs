@@ -9,9 +9,10 @@ pub const PARAMETERS: usize = 8;
 /// A shape of the grades and of the Toeplitz part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// ln a(s) = start₀ + start₁ ln s + start₂ (ln s)²/ln 2n, s the rate in units of 1/n, up to 2n.
+    /// e² at the first step is the logistic function of start₀; ln a(s) = start₁ ln s + start₂ (ln s)²/ln 2n up to a constant,
+    /// s the rate in units of 1/n, up to 2n.
     pub start: [f64; 3],
-    /// The same for b(s).
+    /// The same for the last step and b(s).
     pub end: [f64; 3],
     /// f̂ is the root times about exp(−decline·k/n).
     pub decline: f64,
@@ -45,21 +46,35 @@ impl Shape {
         Self::from_parameters(&std::array::from_fn(|i| lower.1[i] + part * (upper.1[i] - lower.1[i])))
     }
 
-    /// (rate a step, amplitude at the start, amplitude at the end) for rates spread over all scales of the horizon.
-    pub(super) fn amplitudes(&self, horizon: u64) -> Vec<(f64, f64, f64)> {
+    /// Rates spread over all scales of the horizon, each with its amplitude at the start and at the end, up to a common
+    /// factor for either.
+    pub(super) fn amplitudes(&self, horizon: u64) -> Vec<Amplitude> {
         const SLOWEST: f64 = 1.2;
         let n = horizon as f64;
-        let fastest = 2.0 * n;
-        let (widest, spread) = (libm::log(fastest), libm::log(fastest / SLOWEST));
-        let count = (spread / libm::log(4.0)).ceil().max(1.0);
-        let gap = spread / count;
-        // The factor `gap` makes a quadrature of the sum, so that one more rate changes little.
-        (0..=count as u32)
+        let (widest, gap) = (libm::log(2.0 * n), libm::log(4.0));
+        let count = (widest - libm::log(SLOWEST)) / gap;
+        (0..=count as u32 + 1)
             .map(|m| {
                 let l = libm::log(SLOWEST) + gap * f64::from(m);
-                let amplitude = |c: &[f64; 3]| gap * libm::exp(c[0] + l * (c[1] + l / widest * c[2]));
-                (libm::exp(l) / n, amplitude(&self.start), amplitude(&self.end))
+                // The fastest rate fades in, so that nothing jumps where the horizon grows by one.
+                let share = (count + 1.0 - f64::from(m)).min(1.0);
+                let amplitude = |c: &[f64; 3]| share * libm::exp(l * (c[1] + l / widest * c[2]));
+                Amplitude { rate: libm::exp(l) / n, start: amplitude(&self.start), end: amplitude(&self.end) }
             })
             .collect()
     }
+
+    /// e² at the first and at the last step, where it is one at the most.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        let logistic = |x: f64| 1.0 / (1.0 + libm::exp(-x));
+        (logistic(self.start[0]), logistic(self.end[0]))
+    }
+}
+
+/// A rate a step and its shares of the two ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Amplitude {
+    pub(super) rate: f64,
+    pub(super) start: f64,
+    pub(super) end: f64,
 }

@@ -1,8 +1,8 @@
 //! The two diagonals: e by a short sum of exponentials, and from it d, the column norms, in closed form.
 //!
-//! **Definition.** With t from 0 and rates ρ_m spread geometrically from 1.2/n to 2,
+//! **Definition.** With t from 0 and rates ρ_m = 1.2·4^m/n up to 2,
 //!
-//! > e_t² = 1 − Σ_m a_m exp(−ρ_m(t+1)) − Σ_m b_m exp(−ρ_m(n−t)),  a, b ≥ 0.
+//! > e_t² = c − Σ_m a_m exp(−ρ_m(t+1)) − Σ_m b_m exp(−ρ_m(n−t)),  a, b ≥ 0.
 //!
 //! d_t² = Σ_{i≥t} e_i² f̂(i−t)². As f̂² = Σ_l W_l exp(−Λ_l k), over all pairs of decays of f̂, each product is a geometric series, and
 //! with N = n − t
@@ -19,7 +19,7 @@
 //! one multiplication a step.
 
 use super::mixture::Mixture;
-use super::shape::Shape;
+use super::shape::{Amplitude, Shape};
 
 /// Steps whose weights are computed together. Blocks begin at multiples of it, so that a step's weights do not depend on
 /// where a counter was resumed.
@@ -42,6 +42,8 @@ struct Term {
 #[derive(Debug, Clone)]
 pub(super) struct Weights {
     horizon: u64,
+    /// c.
+    base: f64,
     /// C.
     constant: f64,
     /// In t + 1.
@@ -68,26 +70,21 @@ impl Weights {
         let over = |ratio: &dyn Fn(f64) -> f64| {
             pairs.iter().map(|(rate, weight)| weight * ratio(*rate)).sum::<f64>()
         };
-        let constant = over(&|pair| -1.0 / libm::expm1(-pair));
-        let mut ends: Vec<f64> = pairs.iter().map(|(pair, _)| -1.0 / libm::expm1(-pair)).collect();
+        let (series, base) = series(horizon, shape, &pairs);
+        let constant = base * over(&|pair| -1.0 / libm::expm1(-pair));
+        let mut ends: Vec<f64> = pairs.iter().map(|(pair, _)| -base / libm::expm1(-pair)).collect();
         let mut magnitude = constant;
-        let mut from_start = Vec::new();
-        let mut from_end = Vec::new();
-        for (rate, start, end) in shape.amplitudes(horizon) {
-            let norm = start * over(&|pair| -1.0 / libm::expm1(-pair - rate));
-            from_start.push(Term { rate, grade: start, norm });
-            let cut = start * libm::exp(-rate * (n + 1.0));
-            for (end, (pair, _)) in ends.iter_mut().zip(&pairs) {
-                *end += cut / libm::expm1(-pair - rate);
-            }
-            // Equal rates would need another formula; a rate between those of the pairs serves as well. Its distances
-            // to them are made those of a horizon without decline, so that e depends smoothly on the shape.
-            let rate = away_from(rate, &pairs, 2.0 * shape.decline / n) + 2.0 * shape.decline / n;
-            let norm = end * over(&|pair| -1.0 / libm::expm1(rate - pair));
-            magnitude += end * over(&|pair| 1.0 / libm::expm1(rate - pair).abs());
-            from_end.push(Term { rate, grade: end, norm });
+        let (mut from_start, mut from_end) = (Vec::new(), Vec::new());
+        for Series { start_rate, start, end_rate, end } in series {
+            let norm = start * over(&|pair| -1.0 / libm::expm1(-pair - start_rate));
+            from_start.push(Term { rate: start_rate, grade: start, norm });
+            magnitude += norm;
+            let norm = end * over(&|pair| -1.0 / libm::expm1(end_rate - pair));
+            from_end.push(Term { rate: end_rate, grade: end, norm });
+            magnitude += end * over(&|pair| 1.0 / libm::expm1(end_rate - pair).abs());
+            let cut = start * libm::exp(-start_rate * (n + 1.0));
             for (own, (pair, _)) in ends.iter_mut().zip(&pairs) {
-                *own += end / libm::expm1(rate - pair);
+                *own += cut / libm::expm1(-pair - start_rate) + end / libm::expm1(end_rate - pair);
             }
         }
         for ((rate, weight), end) in pairs.iter().zip(&ends) {
@@ -95,16 +92,16 @@ impl Weights {
             from_end.push(Term { rate: *rate, grade: 0.0, norm: weight * end });
         }
         let mut weights =
-            Self { horizon, constant, from_start, from_end, last_norms: Vec::new(), rounding: 0.0 };
+            Self { horizon, base, constant, from_start, from_end, last_norms: Vec::new(), rounding: 0.0 };
         let least = [0, horizon - 1].map(|end| weights.at(end).0);
         if !least.iter().all(|grade| *grade > SMALLEST_GRADE) {
             return None;
         }
         weights.add_up_last_norms(mixture);
-        // The closed form of d² is off by at most a few units of each term, 64 multiplications included, and smallest
-        // where it is first used.
+        // The closed form of d² is off by at most a few units of each term, 64 multiplications included. d² falls towards both
+        // ends, so that it is smallest at the first step or at the last where the closed form is used.
         let smallest = match horizon.checked_sub(LAST + 1) {
-            Some(step) => weights.at(step).1.powi(2),
+            Some(step) => weights.at(step).1.min(weights.at(0).1).powi(2),
             None => f64::INFINITY,
         };
         weights.rounding = 128.0 * f64::EPSILON * (1.0 + magnitude / smallest);
@@ -161,7 +158,7 @@ impl Weights {
     fn fill(&self, first: u64, end: u64, out: &mut Stretch) {
         let len = (end - first) as usize;
         out.grades.clear();
-        out.grades.resize(len, 1.0);
+        out.grades.resize(len, self.base);
         out.norms.clear();
         out.norms.resize(len, self.constant);
         // Every power is taken towards smaller values, so that none overflows.
@@ -216,13 +213,55 @@ fn pairs(mixture: &Mixture) -> Vec<(f64, f64)> {
     pairs
 }
 
-/// The rate within a quarter of `rate` that is farthest, relatively, from every rate of the pairs less `excess`.
+/// a·exp(−rate·(t+1)) and b·exp(−rate·(n−t)), each rate at either end.
+struct Series {
+    start_rate: f64,
+    start: f64,
+    end_rate: f64,
+    end: f64,
+}
+
+/// The exponentials of e² and its constant c.
+///
+/// With A(t) the sum of those from the start, e² = 1 − x·(A(t) − A(n−1))/(A(0) − A(n−1)) − …, and the same from the end: so e² is 1 − x at
+/// the first step and 1 − y at the last, for any x and y below one, and concave in between.
+fn series(horizon: u64, shape: &Shape, pairs: &[(f64, f64)]) -> (Vec<Series>, f64) {
+    let n = horizon as f64;
+    let excess = 2.0 * shape.decline / n;
+    let mut series: Vec<Series> = shape
+        .amplitudes(horizon)
+        .into_iter()
+        .map(|Amplitude { rate, start, end }| {
+            // Equal rates would need another formula, and one beside those of the pairs serves as well. The distances are
+            // made those of a root without decline, so that e depends smoothly on the shape.
+            Series { start_rate: rate, start, end_rate: away_from(rate, pairs, excess) + excess, end }
+        })
+        .collect();
+    let near_and_far = |rate: &dyn Fn(&Series) -> (f64, f64)| {
+        let at = |k: f64| {
+            series.iter().map(rate).map(|(rate, amplitude)| amplitude * libm::exp(-rate * k)).sum::<f64>()
+        };
+        (at(1.0), at(n))
+    };
+    let (start, end) = (near_and_far(&|s| (s.start_rate, s.start)), near_and_far(&|s| (s.end_rate, s.end)));
+    let (first, last) = shape.ends();
+    let factor =
+        |grade: f64, (near, far): (f64, f64)| if horizon > 1 { (1.0 - grade) / (near - far) } else { 0.0 };
+    let (x, y) = (factor(first, start), factor(last, end));
+    for s in &mut series {
+        s.start *= x;
+        s.end *= y;
+    }
+    (series, 1.0 + x * start.1 + y * end.1)
+}
+
+/// The rate within a fiftieth of `rate` that is farthest, relatively, from every rate of the pairs less `excess`.
 fn away_from(rate: f64, pairs: &[(f64, f64)], excess: f64) -> f64 {
     let distance = |candidate: f64| {
         let distances = pairs.iter().map(|(pair, _)| (candidate / (pair - excess) - 1.0).abs());
         distances.fold(f64::INFINITY, f64::min)
     };
-    let candidates = (0..=50).map(|i| rate * (0.8 + 0.01 * f64::from(i)));
+    let candidates = (0..=40).map(|i| rate * (0.98 + 0.001 * f64::from(i)));
     candidates
         .fold(rate, |best, candidate| if distance(candidate) > distance(best) { candidate } else { best })
 }
