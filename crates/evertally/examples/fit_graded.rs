@@ -27,10 +27,10 @@ fn knots() -> Vec<u64> {
     let mut knots: Vec<u64> = (1..=24).collect();
     let mut n = 24.0_f64;
     while n < 4096.0 {
-        n *= 1.333;
+        n *= 1.16;
         knots.push(n.round() as u64);
     }
-    knots.extend((13..=20).chain([22, 24, 27, 30, 35, 40]).map(|i| 1 << i));
+    knots.extend([13, 14, 15, 16, 18, 20, 25, 30, 40].map(|i| 1 << i));
     knots.push(CENTRE);
     knots.sort_unstable();
     knots.dedup();

@@ -87,7 +87,7 @@ mod tests {
         for m1 in [0.9, 0.5, 0.01, 1e-6, 1e-12] {
             let quarter = complete_integral(m1);
             // sc(K/2) = m₁^{-1/4}.
-            assert!((sc(0.5 * quarter, m1) * m1.sqrt().sqrt() - 1.0).abs() < 1e-13, "{m1}");
+            assert!((sc(0.5 * quarter, m1) * m1.sqrt().sqrt() - 1.0).abs() < 1e-11, "{m1}");
             for i in 1..20 {
                 let (u, h) = (f64::from(i) / 20.0 * quarter, 1e-5);
                 let slope = (sc(u + h, m1) - sc(u - h, m1)) / (2.0 * h);

@@ -11,7 +11,8 @@
 //! machine's arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both. Where a person takes
 //! part several times the triangle inequality is used: Δ = k'.
 //!
-//! **Cost.** J = 4 + 0.6 log₂ n decays: J + 2 numbers a coordinate, O(J) operations a step. Preparation takes O(n J²) up to 2^16 steps, and
+//! **Cost.** J = 4 + 0.6 log₂ n decays: J + 2 numbers a coordinate, O(J) operations a step; all of it in arithmetic that gives
+//! the same bits on every machine. Preparation takes O(n J²) up to 2^16 steps, and
 //! beyond that O(J² log n); see `profile` for how closely the errors are then known.
 //!
 //! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose optimum all of them are.
