@@ -113,6 +113,27 @@ fn long_horizons_are_cheap() {
     assert!(beyond.is_err());
 }
 
+/// What lets the choice of a mechanism skip all others.
+#[test]
+fn only_the_optimum_is_more_accurate() {
+    for objective in [Objective::Mean, Objective::Worst] {
+        for n in [1, 2, 3, 5, 16, 100, 1000] {
+            let builder = Plan::prefix_sum(n).budget(budget_for(Mechanism::Optimal)).objective(objective);
+            let graded = graded(n, objective).accuracy().aimed_at(objective);
+            for mechanism in Mechanism::ALL.into_iter().filter(|m| *m != Mechanism::Optimal) {
+                if let Ok(plan) = builder.clone().mechanism(mechanism).build() {
+                    let other = plan.accuracy().aimed_at(objective);
+                    assert!(
+                        other > graded * (1.0 - 1e-9),
+                        "{objective} n = {n}: {mechanism} has {other}, not {graded}"
+                    );
+                }
+            }
+            assert!(builder.build().unwrap().accuracy().aimed_at(objective) <= graded);
+        }
+    }
+}
+
 #[test]
 fn other_workloads_are_refused() {
     let mechanism = Mechanism::GradedSquareRoot;

@@ -138,7 +138,14 @@ impl PlanBuilder {
         }
         let mut best: Option<Plan> = None;
         let mut refusal = None;
-        for mechanism in Mechanism::ALL {
+        // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
+        // than any but the optimum itself: where it serves, preparing the others would only take time.
+        let is_single = self.workload == Workload::PrefixSum && self.participation_limit() == 1;
+        if is_single && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot, budget, &()) {
+            best = Some(plan);
+        }
+        let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
+        for &mechanism in rivals {
             if mechanism.preparation(self.horizon) > LARGEST_PREPARATION {
                 continue;
             }
