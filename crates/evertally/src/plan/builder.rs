@@ -18,6 +18,9 @@ const MEMORY_LIMIT: u64 = 2 << 30;
 /// Operations that choosing a mechanism may spend on preparing one candidate: about a second.
 const LARGEST_PREPARATION: f64 = 1e9;
 
+/// Horizons so short that every mechanism is cheap to prepare, and that another may happen to be optimal.
+const ALWAYS_COMPARED: u64 = 64;
+
 /// Collects what a plan is made of. [`PlanBuilder::build`] checks everything.
 ///
 /// ```
@@ -141,7 +144,10 @@ impl PlanBuilder {
         // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
         // than any but the optimum itself: where it serves, preparing the others would only take time.
         let is_single = self.workload == Workload::PrefixSum && self.participation_limit() == 1;
-        if is_single && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot, budget, &()) {
+        if is_single
+            && self.horizon > ALWAYS_COMPARED
+            && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot, budget, &())
+        {
             best = Some(plan);
         }
         let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };

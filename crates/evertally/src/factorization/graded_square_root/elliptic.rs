@@ -93,8 +93,8 @@ mod tests {
                 let slope = (sc(u + h, m1) - sc(u - h, m1)) / (2.0 * h);
                 let square = sc(u, m1).powi(2);
                 let expected = ((1.0 + m1 * square) * (1.0 + square)).sqrt();
-                // The difference quotient itself is off by as much close to the pole at K.
-                assert!((slope / expected - 1.0).abs() < 1e-7, "{m1} {u}: {slope} {expected}");
+                // The quotient magnifies rounding in sc, some 10⁻¹² here, by 1/h, and is curved close to the pole at K.
+                assert!((slope / expected - 1.0).abs() < 1e-6, "{m1} {u}: {slope} {expected}");
             }
         }
     }
