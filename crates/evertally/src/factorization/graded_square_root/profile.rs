@@ -5,7 +5,7 @@
 //!
 //! **Guarantee.** Up to [`LARGEST_EXACT`] steps, every step is taken, and the figures are exact up to rounding. Beyond, steps far from
 //! both ends are taken in strides of a 96th of the distance to the nearer end: within a stride 1/e² and the covariances
-//! are taken as linear, the decays exactly. Compared with the exact recursion up to 2^20 steps, this is within
+//! are taken as linear, the decays exactly. Measured against the exact recursion, up to 2^18 steps, this is within
 //! [`TOLERANCE`]/2 of every step, of the mean and of the largest; reported figures are enlarged by [`TOLERANCE`].
 //! Between the steps that are kept, ‖L\[t;\]‖² is interpolated linearly, again within half the tolerance.
 //!
