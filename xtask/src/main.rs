@@ -1,6 +1,7 @@
 //! `cargo xtask …`: everything a contributor runs.
 
 mod bench;
+mod fit;
 mod process;
 mod test;
 mod venv;
@@ -16,6 +17,7 @@ Tasks:
   test          formatting, lints, all tests, documentation and licences, stopping at the first failure
   bench gamma   the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
   bench noise   square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
+  fit graded    fits graded-square-root again; rewrites its table of shapes
   help          this text
 ";
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
+        ["fit", "graded"] => fit::graded(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

@@ -14,6 +14,7 @@
 mod accuracy;
 mod builder;
 mod compare;
+mod objective;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 pub use accuracy::Accuracy;
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, OptimalMean};
+pub use objective::Objective;
 
 use crate::factorization::{Cost, Dense, Factorization, Mechanism};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
@@ -92,6 +94,7 @@ struct Inner {
     budget: Budget,
     neighbours: Neighbours,
     participation: Participation,
+    objective: Objective,
     contribution: Contribution,
     lanes: Lanes,
     stream: String,
@@ -161,6 +164,12 @@ impl Plan {
     #[must_use]
     pub fn participation(&self) -> Participation {
         self.inner.participation
+    }
+
+    /// Which error the plan keeps small.
+    #[must_use]
+    pub fn objective(&self) -> Objective {
+        self.inner.objective
     }
 
     /// How large one contribution may be.
@@ -264,7 +273,7 @@ impl Plan {
     /// depend on which other keys were declared.
     pub(crate) fn noise_label(&self) -> String {
         format!(
-            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}:{}",
+            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}|{}:{}",
             self.workload(),
             self.horizon(),
             self.mechanism(),
@@ -272,6 +281,7 @@ impl Plan {
             self.inner.neighbours,
             self.inner.participation,
             self.inner.contribution,
+            self.inner.objective,
             // With its length, so that no name can imitate what follows it.
             self.inner.stream.len(),
             self.inner.stream,
@@ -305,6 +315,7 @@ impl fmt::Debug for Plan {
             .field("budget", &self.inner.budget)
             .field("neighbours", &self.inner.neighbours)
             .field("participation", &self.inner.participation)
+            .field("objective", &self.inner.objective)
             .field("contribution", &self.inner.contribution)
             .field("lanes", &self.inner.lanes)
             .field("noise_scale", &self.inner.scale)

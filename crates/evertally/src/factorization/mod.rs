@@ -7,7 +7,7 @@
 //!
 //! | room | mechanisms |
 //! |---|---|
-//! | constant state | `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
+//! | constant state | `graded-square-root`, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
 //! | trees, O(log n) state | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
 //! | prepared for the whole horizon, O(n) | `square-root`, `normalized-square-root`, `group-algebra` |
 //! | dense, O(n²) | `optimal` |
@@ -16,6 +16,8 @@ pub(crate) mod banded_inverse_square_root;
 pub(crate) mod banded_square_root;
 pub(crate) mod binary;
 mod code_stack;
+#[doc(hidden)]
+pub mod graded_square_root;
 pub(crate) mod group_algebra;
 pub(crate) mod honaker_full;
 pub(crate) mod honaker_streaming;
@@ -36,6 +38,7 @@ use std::sync::Arc;
 
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
+use crate::plan::Objective;
 use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
 use crate::workload::Workload;
@@ -174,6 +177,7 @@ pub(crate) struct Request<'a> {
     pub(crate) horizon: u64,
     pub(crate) workload: Workload,
     pub(crate) participation: Participation,
+    pub(crate) objective: Objective,
     pub(crate) progress: &'a dyn Progress,
 }
 
@@ -221,6 +225,8 @@ pub enum Mechanism {
     SquareRoot,
     /// The square root with its columns normalised.
     NormalizedSquareRoot,
+    /// The square root with graded rows and normalised columns, streamed: the default.
+    GradedSquareRoot,
     /// The first coefficients of the square root in R.
     BandedSquareRoot {
         /// The number of coefficients kept; chosen by the plan when absent.
@@ -239,7 +245,7 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Every mechanism, in the order of the documentation.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::InputPerturbation,
         Self::OutputPerturbation,
         Self::Binary,
@@ -249,6 +255,7 @@ impl Mechanism {
         Self::GroupAlgebra,
         Self::SquareRoot,
         Self::NormalizedSquareRoot,
+        Self::GradedSquareRoot,
         Self::BandedSquareRoot { band: None },
         Self::BandedInverseSquareRoot { band: None },
         Self::Optimal,
@@ -268,6 +275,7 @@ impl Mechanism {
             Self::GroupAlgebra => "group-algebra",
             Self::SquareRoot => "square-root",
             Self::NormalizedSquareRoot => "normalized-square-root",
+            Self::GradedSquareRoot => "graded-square-root",
             Self::BandedSquareRoot { .. } => "banded-square-root",
             Self::BandedInverseSquareRoot { .. } => "banded-inverse-square-root",
             Self::Optimal => "optimal",
@@ -296,6 +304,7 @@ impl Mechanism {
                 let tried = band.unwrap_or(2 * toeplitz::LARGEST_CHOSEN_BAND).min(2 * horizon);
                 4.0 * n * tried as f64
             }
+            Self::GradedSquareRoot => 1e3 * n.min(65536.0),
             Self::HonakerFull => 2.0 * n * n.log2().max(1.0),
             Self::SquareRoot | Self::GroupAlgebra => 10.0 * n,
             _ => 1.0,
@@ -333,6 +342,7 @@ impl Mechanism {
             Self::NormalizedSquareRoot => {
                 Arc::new(normalized_square_root::NormalizedSquareRoot::new(&request)?)
             }
+            Self::GradedSquareRoot => Arc::new(graded_square_root::GradedSquareRoot::new(&request)?),
             Self::BandedSquareRoot { band } => {
                 Arc::new(banded_square_root::BandedSquareRoot::new(&request, band)?)
             }

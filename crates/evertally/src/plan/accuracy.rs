@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 use std::fmt;
 
+use super::Objective;
 use crate::workload::Workload;
 
 /// The error of a plan, in factors at σ = 1 and in the units of the data.
@@ -22,6 +23,16 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
+    /// The error that an objective keeps small, in the units of the data: the factor for replacement differs between
+    /// mechanisms.
+    #[must_use]
+    pub fn aimed_at(&self, objective: Objective) -> f64 {
+        match objective {
+            Objective::Mean => self.rmse,
+            Objective::Worst => self.worst_rmse,
+        }
+    }
+
     /// By how much the mean squared error exceeds the proven bound, at most.
     #[must_use]
     pub fn ratio_to_lower_bound(&self) -> Option<f64> {

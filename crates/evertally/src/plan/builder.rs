@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::accuracy::{Accuracy, nuclear_lower_bound};
-use super::{Inner, Lanes, Plan};
+use super::{Inner, Lanes, Objective, Plan};
 use crate::counter::totals::{Unit, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::Progress;
@@ -22,6 +22,9 @@ const LARGEST_PREPARATION: f64 = 1e9;
 /// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to reach this many, a thousand
 /// draws would have to lie at their ends together.
 const FARTHEST_NOISE: f64 = 1024.0;
+
+/// Horizons so short that every mechanism is cheap to prepare, and that another may happen to be optimal.
+const ALWAYS_COMPARED: u64 = 64;
 
 /// Collects what a plan is made of. [`PlanBuilder::build`] checks everything.
 ///
@@ -44,6 +47,7 @@ pub struct PlanBuilder {
     mechanism: Option<Mechanism>,
     neighbours: Neighbours,
     participation: Participation,
+    objective: Objective,
     contribution: Contribution,
     lanes: Lanes,
     stream: String,
@@ -59,6 +63,7 @@ impl PlanBuilder {
             mechanism: None,
             neighbours: Neighbours::AddRemove,
             participation: Participation::single(),
+            objective: Objective::Mean,
             contribution: Contribution::unit(),
             lanes: Lanes::Scalar,
             stream: String::new(),
@@ -87,6 +92,13 @@ impl PlanBuilder {
     /// In how many steps one person may take part: by default, one event in one step.
     pub fn participation(mut self, participation: Participation) -> Self {
         self.participation = participation;
+        self
+    }
+
+    /// Which error to keep small: by default, the mean over all steps. It decides which mechanism is chosen, and the shape
+    /// of [`Mechanism::GradedSquareRoot`].
+    pub fn objective(mut self, objective: Objective) -> Self {
+        self.objective = objective;
         self
     }
 
@@ -143,15 +155,25 @@ impl PlanBuilder {
         }
         let mut best: Option<Plan> = None;
         let mut refusal = None;
-        for mechanism in Mechanism::ALL {
+        // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
+        // than any but the optimum itself: where it serves, preparing the others would only take time.
+        let is_single = self.workload == Workload::PrefixSum && self.participation_limit() == 1;
+        if is_single
+            && self.horizon > ALWAYS_COMPARED
+            && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot, budget, &())
+        {
+            best = Some(plan);
+        }
+        let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
+        for &mechanism in rivals {
             let takes_too_long = mechanism.preparation(self.horizon) > LARGEST_PREPARATION;
             if takes_too_long || mechanism.noise() != budget.noise() {
                 continue;
             }
             match self.plan_for(mechanism, budget, &()) {
                 Ok(plan) => {
-                    // In the units of the data: the factor for replacement differs between mechanisms.
-                    if best.as_ref().is_none_or(|best| plan.accuracy().rmse < best.accuracy().rmse) {
+                    let error = |plan: &Plan| plan.accuracy().aimed_at(self.objective);
+                    if best.as_ref().is_none_or(|best| error(&plan) < error(best)) {
                         best = Some(plan);
                     }
                 }
@@ -183,6 +205,7 @@ impl PlanBuilder {
             horizon: self.horizon,
             workload: self.workload,
             participation: self.participation,
+            objective: self.objective,
             progress,
         }
     }
@@ -301,6 +324,7 @@ impl PlanBuilder {
                 budget,
                 neighbours: self.neighbours,
                 participation: self.participation,
+                objective: self.objective,
                 contribution: self.contribution,
                 lanes: self.lanes.clone(),
                 stream: self.stream.clone(),

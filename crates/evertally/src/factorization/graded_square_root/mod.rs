@@ -1,0 +1,219 @@
+//! The graded square root: within 0.2 % of the least possible mean error, in constant memory.
+//!
+//! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture of J geometric decays close to the
+//! coefficients of (1−x)^{-1/2} (`mixture`); the grades e give less weight to both ends of the horizon, by a short sum of
+//! exponentials (`weights`); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
+//! few numbers behind e and f̂ come from the horizon and the objective alone (`shape`).
+//!
+//! **Privacy.** L R = A diag(d) T(f̂)⁻¹ diag(1/e) diag(e) T(f̂) diag(1/d) = A whatever e > 0, d > 0 and f̂ with f̂₀ ≠ 0 are, so that no
+//! approximation enters: L is run by the mixture Ŝ with T(f̂) T(Ŝ) = A, which has the same poles and zeros as f̂ and not
+//! merely nearly so, and d has a closed form. What is left is rounding: of d, bounded by `weights::Weights::rounding`, and of the
+//! machine's arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both. Where a person takes
+//! part several times the triangle inequality is used: Δ = k'.
+//!
+//! **Cost.** J = 4 + 0.6 log₂ n decays: J + 2 numbers a coordinate, O(J) operations a step; all of it in arithmetic that gives
+//! the same bits on every machine. Preparation takes O(n J²) up to 2^16 steps, and
+//! beyond that O(J² log n); see `profile` for how closely the errors are then known.
+//!
+//! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose optimum all of them are.
+//! Grades fitted over the horizon, and their closed form, are this library's; `cargo xtask fit graded` makes the table.
+
+mod elliptic;
+mod mixture;
+mod profile;
+mod shape;
+mod stream;
+mod table;
+mod weights;
+
+use std::sync::Arc;
+
+use mixture::Mixture;
+use profile::Profile;
+pub use shape::{PARAMETERS, Shape};
+use stream::Stream;
+use weights::{BLOCK, Stretch, Weights};
+
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, series};
+use crate::matrix::Matrix;
+use crate::noise::{Correlator, Progress, WhiteField};
+use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
+use crate::{Error, Result};
+
+/// The longest horizon: beyond it the slowest decays are too close to one for doubles.
+const LARGEST_HORIZON: u64 = 1 << 40;
+
+/// What a machine needs to run.
+struct Parts {
+    horizon: u64,
+    mixture: Mixture,
+    weights: Weights,
+}
+
+pub(crate) struct GradedSquareRoot {
+    parts: Arc<Parts>,
+    profile: Profile,
+}
+
+impl GradedSquareRoot {
+    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+        let mechanism = Mechanism::GradedSquareRoot;
+        request.prefix_sum_only(&mechanism)?;
+        let horizon = request.horizon;
+        if horizon > LARGEST_HORIZON {
+            let reason = format!("its decays are told apart up to 2^40 steps, not {horizon}");
+            return Err(Error::too_costly(mechanism, reason));
+        }
+        let shape = Shape::for_horizon(horizon, request.objective);
+        let parts = Parts::new(horizon, &shape)
+            .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
+        let profile = Profile::new(horizon, &parts.mixture, &parts.weights);
+        Ok(Self { parts: Arc::new(parts), profile })
+    }
+}
+
+impl Parts {
+    fn new(horizon: u64, shape: &Shape) -> Option<Self> {
+        let mixture = Mixture::new(horizon, shape.decline, shape.tilt);
+        let weights = Weights::new(horizon, shape, &mixture)?;
+        Some(Self { horizon, mixture, weights })
+    }
+
+    /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in `first..=last` and zero before:
+    /// with first = 0, row `last` of L.
+    ///
+    /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so that each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
+    fn walk_row(&self, first: u64, last: u64, mut visit: impl FnMut(u64, f64)) {
+        let mixture = &self.mixture;
+        let mut stretch = Stretch::default();
+        let mut states = vec![0.0; mixture.len()];
+        let mut after = 0.0;
+        for j in (0..=last).rev() {
+            let i = (j % BLOCK) as usize;
+            if j == last || i as u64 == BLOCK - 1 {
+                self.weights.block(j, &mut stretch);
+            }
+            let weight = if j >= first { stretch.norms[i] } else { 0.0 };
+            let fall = weight - after;
+            after = weight;
+            let mut entry = mixture.impulse * fall;
+            for (state, (decay, weight)) in
+                states.iter_mut().zip(mixture.decays.iter().zip(&mixture.inverse_weights))
+            {
+                *state = decay * *state + fall;
+                entry += weight * *state;
+            }
+            visit(j, entry / stretch.grades[i]);
+        }
+    }
+}
+
+/// The mean error of a shape, the largest, and a smooth stand-in for the largest: what a fit needs. Nothing where the
+/// shape cannot be run, and the smaller of the grades at the two ends beside.
+#[doc(hidden)]
+#[must_use]
+pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
+    let parts = Parts::new(horizon, shape)?;
+    let profile = if horizon <= 1 << 11 {
+        Profile::exact(horizon, &parts.mixture, &parts.weights)
+    } else {
+        Profile::strided(horizon, &parts.mixture, &parts.weights)
+    };
+    let least_grade = parts.weights.at(0).0.min(parts.weights.at(horizon - 1).0);
+    Some(Trial { mean: profile.mean(), max: profile.max(), soft_max: profile.soft_max(power), least_grade })
+}
+
+/// What [`trial`] measures.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// ‖L‖_F²/n.
+    pub mean: f64,
+    /// max ‖L\[t;\]‖².
+    pub max: f64,
+    /// A smooth stand-in for `max`: the mean of this power.
+    pub soft_max: f64,
+    /// The smaller e of the first and last step.
+    pub least_grade: f64,
+}
+
+impl Factorization for GradedSquareRoot {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::GradedSquareRoot
+    }
+
+    fn horizon(&self) -> u64 {
+        self.parts.horizon
+    }
+
+    /// Every column has norm one, up to rounding; several participations by the triangle inequality.
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        let steps = participation.bounded(self.parts.horizon) as f64;
+        round_up(steps, MARGIN + self.parts.weights.rounding())
+    }
+
+    /// R ≥ 0: its factors are.
+    fn gram_is_nonnegative(&self) -> bool {
+        true
+    }
+
+    fn row_norm_squared(&self, step: u64) -> f64 {
+        self.profile.row(step)
+    }
+
+    /// Entry by entry where that is quick, in strides beyond.
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        let parts = &self.parts;
+        if later >= profile::LARGEST_EXACT {
+            return profile::difference(parts.horizon, &parts.mixture, &parts.weights, earlier, later);
+        }
+        let mut sum = CompensatedSum::default();
+        parts.walk_row(earlier + 1, later, |_, entry| sum.add(entry * entry));
+        sum.value()
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        self.profile.mean()
+    }
+
+    fn max_row_norm_squared(&self) -> f64 {
+        self.profile.max()
+    }
+
+    fn cost(&self) -> Cost {
+        let (parts, decays) = (&self.parts, self.parts.mixture.len() as u64);
+        Cost {
+            shared_bytes: parts.weights.bytes() + 48 * decays + self.profile.bytes() + 16 * BLOCK,
+            bytes_per_coordinate: 8 * (decays + 3),
+            operations_per_step: 4.0 * decays as f64 + 8.0 + 3.0 * parts.weights.terms() as f64,
+        }
+    }
+
+    fn draws(&self) -> u64 {
+        self.parts.horizon
+    }
+
+    /// From the definition: f̂ added up, inverted by long division.
+    fn dense(&self) -> Result<Dense> {
+        let n = dense_size(&self.mechanism(), self.horizon())?;
+        let coefficients = self.parts.mixture.coefficients(n);
+        let inverse = series::divide(&[1.0], &coefficients, n);
+        let weights: Vec<(f64, f64)> = (0..n as u64).map(|t| self.parts.weights.at(t)).collect();
+        let encoder = Matrix::from_fn(n, n, |i, j| {
+            if j <= i { weights[i].0 * coefficients[i - j] / weights[j].1 } else { 0.0 }
+        });
+        let mut decoder = Matrix::zeros(n, n);
+        for j in 0..n {
+            let mut sum = 0.0;
+            for t in j..n {
+                sum += weights[t].1 * inverse[t - j];
+                decoder[(t, j)] = sum / weights[j].0;
+            }
+        }
+        Ok(Dense { decoder, encoder })
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+        Box::new(Stream::new(Arc::clone(&self.parts), field))
+    }
+}

@@ -1,0 +1,38 @@
+//! Which error a plan keeps small.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// What the choice of a mechanism, and the shape of one that can be shaped, aims at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Objective {
+    /// The mean squared error over all steps.
+    #[default]
+    Mean,
+    /// The squared error of the worst step.
+    Worst,
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mean => "mean",
+            Self::Worst => "worst",
+        })
+    }
+}
+
+impl FromStr for Objective {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "mean" => Ok(Self::Mean),
+            "worst" => Ok(Self::Worst),
+            _ => Err(Error::bad("objective", "mean or worst", format!("'{text}'"))),
+        }
+    }
+}
