@@ -27,6 +27,7 @@ mod interval;
 mod landau;
 mod nuclear;
 mod parity;
+mod slips;
 mod table;
 mod tree;
 
@@ -41,6 +42,7 @@ pub use landau::{
 };
 pub use nuclear::{nuclear_mean_error, nuclear_norm};
 pub use parity::{ParityBounds, parity_bounds, parity_gamma};
+pub use slips::{Regret, fresh_noise_shortfall, growing_scale_shortfall, regret, unscaled_noise_shortfall};
 pub use table::{Bound, Group, bounds};
 pub use tree::{
     binary_tree_mean_error, binary_tree_ones, binary_tree_sensitivity_squared, tree_ratio_at_power,
