@@ -62,6 +62,54 @@ fn expansions_hold_the_direct_sums() {
 }
 
 #[test]
+fn claims_hold_from_where_the_report_says() {
+    // From the definitions alone: running sums of f² and of one-bits, and the closed forms written out.
+    let (mut row, mut rows, mut coefficient, mut ones) = (0.0_f64, 0.0_f64, 1.0_f64, 0_u64);
+    for n in 1..=1_u64 << 20 {
+        let x = n as f64;
+        row += coefficient * coefficient;
+        coefficient *= 1.0 - 0.5 / x;
+        rows += row;
+        ones += u64::from(n.count_ones());
+        let closed = 1.0 + (0.8 * x).ln() / PI;
+        let factor = row * rows / x;
+        let levels = f64::from(n.next_power_of_two().trailing_zeros() + 1);
+        let ratio = ones as f64 / x * levels / factor;
+        let rounding = 1.0 + 1e-9;
+        assert_eq!(factor <= closed * closed, n >= 7, "Theorem 2, n = {n}");
+        assert_eq!(rows / x <= closed, n >= 2, "the norm of L, n = {n}");
+        assert!(row > closed, "the norm of R, n = {n}");
+        assert!(row > 1.0 + ((4.0 * x - 3.0) / 5.0).ln() / PI, "the norm of a row, t = {n}");
+        assert!(row <= (1.0 + (4.0 * x - 3.0).ln() / PI) * rounding, "its correction, t = {n}");
+        assert!(factor <= (1.0 + x.ln() / PI).powi(2) * rounding, "Corollary 39, n = {n}");
+        assert!(ratio >= x.log2() * (1.0 + x.log2()) / 2.0 / closed.powi(2), "Theorem 5, n = {n}");
+    }
+    // The additive gap passes ten between 2^35 and 2^36, and only there.
+    for m in 1..=60 {
+        assert_eq!(paper_additive_gap(1 << m).unwrap().lower > 10.0, m >= 36);
+    }
+}
+
+#[test]
+fn shortfalls_match_their_definitions() {
+    // Two steps by hand: G = (1, 5/4).
+    assert!((fresh_noise_shortfall(2).unwrap() - ((1.0 + 0.8) / 1.25_f64).sqrt()).abs() < 1e-14);
+    let second = 0.8_f64.sqrt() - 0.5;
+    assert!((growing_scale_shortfall(2).unwrap() - (1.0 + second * second).sqrt()).abs() < 1e-13);
+    assert!(fresh_noise_shortfall((1 << 22) + 1).is_err() && growing_scale_shortfall(0).is_err());
+    assert!(regret(8, f64::NAN, 1, 1.0, 1.0).is_err() && regret(8, 1.0, 1, 0.0, 1.0).is_err());
+    // The corrected regret is the least value of a/λ + λ‖θ‖²/2n.
+    let (n, sigma) = (1000_u64, 3.0);
+    let a = 1.0 + sigma * 7.0_f64.sqrt() * square_root_mean_error(n).unwrap().upper.sqrt();
+    let least = (1..10_000)
+        .map(|i| f64::from(i) * 0.1)
+        .map(|lambda| a / lambda + lambda * 4.0 / (2.0 * n as f64))
+        .fold(f64::INFINITY, f64::min);
+    let corrected = regret(n, 1.0, 7, 2.0, sigma).unwrap().corrected;
+    assert!((corrected / least - 1.0).abs() < 1e-5, "{corrected} {least}");
+}
+
+#[test]
 fn expansions_join_where_the_sums_stop() {
     // A step in either would show as a break in the differences, which are 1/πn to first order.
     for n in 60..70_u64 {

@@ -216,7 +216,7 @@ fn people(
     if let Some((d, w, bounds)) = parity {
         text.push_str(&format!(
             "\nat least, for all {} parities of {w} out of {d} signs\n",
-            shown(bounds.gamma.middle())
+            count(bounds.gamma.middle())
         ));
         for (name, formula, value) in parity_rows(bounds) {
             text.push_str(&line(formula, width, name.starts_with("paper"), value));
@@ -232,6 +232,11 @@ fn line(formula: &str, width: usize, from_paper: bool, value: &evertally::Result
         Err(error) => format!("does not apply: {error}"),
     };
     format!("  {source:<5}  {formula:<width$}  {figure}\n")
+}
+
+/// A count, in full as long as it is exact.
+fn count(value: f64) -> String {
+    if value < 1e15 { format!("{value:.0}") } else { format!("{value:.5e}") }
 }
 
 /// Six digits, without an exponent where people would not write one.

@@ -3,7 +3,7 @@
 use super::constant::{Reach, oblivious_constant, proven_paper_constant};
 use super::{
     Interval, binary_tree_mean_error, checked, nuclear_mean_error, paper_lower_mean, paper_optimum_ratio,
-    paper_tree_mean, paper_tree_ratio, paper_upper_mean, square_root_mean_error,
+    paper_tree_ratio, paper_upper_mean, square_root_mean_error,
 };
 use crate::privacy::{gaussian_sigma, paper_sigma};
 use crate::{Error, Result};
@@ -59,9 +59,10 @@ fn paper_variance(epsilon: f64, delta: f64) -> Result<Interval> {
 /// ```
 /// use evertally::bounds::{Group, bounds};
 /// let table = bounds(1 << 20, 0.5, 1e-6, None)?;
-/// let least = |group| table.iter().filter(move |b| b.group == group).filter_map(|b| b.value.clone().ok());
-/// let lower = least(Group::MatrixMechanism).filter(|_| true).fold(0.0, f64::max);
-/// assert!(lower > 0.0);
+/// let named = |group, name| table.iter().find(|b| b.group == group && b.name == name);
+/// let least = named(Group::MatrixMechanism, "nuclear-norm").unwrap().value.clone()?;
+/// let attained = named(Group::Attained, "square-root").unwrap().value.clone()?;
+/// assert!(least < attained && attained < 1.1 * least);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn bounds(horizon: u64, epsilon: f64, delta: f64, certified: Option<Interval>) -> Result<Vec<Bound>> {
@@ -99,7 +100,7 @@ fn below(constant: &Result<f64>, factor: Interval) -> Result<f64> {
 }
 
 fn not_certified() -> Error {
-    Error::bad("horizon", "one for which a certificate of gamma_F is at hand", "one without")
+    Error::bad("certificate", "at hand for this horizon", "none")
 }
 
 fn from_constants(
@@ -140,7 +141,7 @@ fn matrix_mechanisms(
         bound(
             "paper-closed-form",
             group,
-            "C² (2 + ln((2n+1)/5) + ln(2n+1)/2n)²/π²",
+            "C² (2 + ln((2n+1)/5) + ln(2n+1)/2n)²/π², if the noise is C's",
             with(closed, closed_lower),
         ),
         bound(
@@ -173,7 +174,6 @@ fn attained(
     let best = certified.ok_or_else(not_certified).and_then(|c| with(exact, c));
     let tree = binary_tree_mean_error(horizon)?;
     Ok(vec![
-        bound("paper-tree", group, "C² log₂n (1 + log₂n)/2", with(closed, paper_tree_mean(horizon)?)),
         bound("tree", group, "σ² (ones of L)(⌈log₂n⌉ + 1)/n", with(exact, tree)),
         bound("paper-closed-form", group, "C² (1 + ln(4n/5)/π)²", closed_holds),
         bound("paper-noise-square-root", group, "C² ‖L‖_F²‖R‖²/n, square root", with(closed, square_root)),

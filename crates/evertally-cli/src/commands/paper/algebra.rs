@@ -193,7 +193,7 @@ fn duality_check() -> Result<String> {
 }
 
 fn norm_check() -> Result<String> {
-    // A(2n) is the sum of its two diagonal blocks A(n) and the block of ones below them, whose γ_F is √n·√1·…: ‖J‖_*/√n = √n.
+    // A over 2n steps is two diagonal blocks A over n, and a block of ones below them: 1·1ᵀ, with γ_F = ‖1‖·1 = √n.
     let n = 32_u64;
     let gamma =
         |n: u64| -> Result<Option<f64>> { Ok(certified(n)?.map(|known| (known.upper * n as f64).sqrt())) };
@@ -269,7 +269,7 @@ pub(super) fn preliminaries() -> Result<Vec<Claim>> {
             "Hadamard products and vectors",
             "⟨A, B∘vv*⟩ = v*(A∘B)v for Hermitian A and B.",
             Verdict::HoldsPartly,
-            "True for real matrices and for real v; for complex ones one of A and B must be conjugated, as in Proposition 12.",
+            hermitian_check(),
         ),
         Claim::new(
             "Proposition 14",
@@ -298,13 +298,31 @@ pub(super) fn preliminaries() -> Result<Vec<Claim>> {
             "Traces",
             "Tr(A) is the sum of eigenvalues, and Tr(AB) ≥ λ_n(A)Tr(B) for positive B.",
             Verdict::Holds,
-            "With A = diag(−1, 2) and B = diag(3, 1): Tr(AB) = −1 ≥ −4."
-                .replace("−1 ≥ −4", &format!("{} ≥ {}", -3.0 + 2.0, -(3.0 + 1.0))),
+            trace_check(),
         ),
         singular_values()?,
         definition("Remark 20", "Convention", "The prefix sum is n × n, and A = LR its factorization."),
         double_factorial(),
     ])
+}
+
+/// A = B = [[0, i], [−i, 0]] and v = (1, 1): the left side adds up |A_ij|², the right side A_ij².
+fn hermitian_check() -> String {
+    let entries = [(0.0_f64, 1.0_f64), (0.0, -1.0)];
+    let left: f64 = entries.iter().map(|(a, b)| a * a + b * b).sum();
+    let right: f64 = entries.iter().map(|(a, b)| a * a - b * b).sum();
+    format!(
+        "True for real B. For A = B = [[0, i], [−i, 0]] and v = (1, 1) the left side is {left} and the right side {right}: B must be conjugated on one \
+         side, as in Proposition 12."
+    )
+}
+
+/// A = diag(−1, 2) and B = diag(3, 1).
+fn trace_check() -> String {
+    let (a, b) = ([-1.0_f64, 2.0], [3.0_f64, 1.0]);
+    let product: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+    let bound = a[0].min(a[1]) * (b[0] + b[1]);
+    format!("For example Tr(AB) = {product} ≥ {bound} for A = diag(−1, 2) and B = diag(3, 1).")
 }
 
 /// [[a, b], [b, d]] is positive exactly if d − b²/a is, for a > 0.

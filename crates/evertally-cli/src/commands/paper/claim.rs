@@ -165,7 +165,10 @@ pub(super) fn figure(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let size = value.abs().log10().floor() as i32;
+    // The exponent after rounding, so that 0.999999 is written like 1.
+    let rounded = format!("{value:.4e}");
+    let size: i32 =
+        rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or_default();
     if !(-4..=6).contains(&size) {
         return format!("{value:.3e}");
     }

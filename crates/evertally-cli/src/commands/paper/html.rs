@@ -22,6 +22,7 @@ article{padding:1rem 0;border-bottom:1px solid var(--line);overflow-wrap:break-w
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 th,td{text-align:right;padding:.2rem .8rem .2rem 0;border-bottom:1px solid var(--line);white-space:nowrap}
 th{font-weight:600;color:var(--faint);vertical-align:bottom;white-space:normal;min-width:4.5rem}
+sup,sub{line-height:0;font-size:.75em}
 td:first-child,th:first-child{text-align:left;min-width:2rem}
 figure{margin:1rem 0}figure svg{width:100%;height:auto;display:block}
 dl{margin:.4rem 0;display:grid;grid-template-columns:5rem 1fr;gap:.1rem .5rem}dt{color:var(--faint);font-size:.85rem;padding-top:.1rem}dd{margin:0}
@@ -121,6 +122,76 @@ fn one_slip(number: usize, slip: &Slip) -> String {
     )
 }
 
+/// Text with its exponents raised and its indices lowered: 2^20, e^4ε, x^(−1/2), γ_F, θ_{t+1}.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let characters: Vec<char> = text.chars().collect();
+    let mut html = String::new();
+    let mut at = 0;
+    while at < characters.len() {
+        let tag = match characters[at] {
+            '^' => "sup",
+            '_' => "sub",
+            other => {
+                push_escaped(&mut html, other);
+                at += 1;
+                continue;
+            }
+        };
+        let script = script(&characters[at + 1..], tag);
+        let (inside, length) = script.unwrap_or((&characters[at..=at], 0));
+        let inside: String = inside.iter().fold(String::new(), |mut text, &character| {
+            push_escaped(&mut text, character);
+            text
+        });
+        html.push_str(&if length == 0 { inside } else { format!("<{tag}>{inside}</{tag}>") });
+        at += 1 + length;
+    }
+    html
+}
+
+/// What stands raised or lowered, without its brackets, and how many characters it takes.
+fn script<'a>(rest: &'a [char], tag: &str) -> Option<(&'a [char], usize)> {
+    let closing = match rest.first()? {
+        '(' if tag == "sup" => Some(')'),
+        '{' => Some('}'),
+        _ => None,
+    };
+    if let Some(closing) = closing {
+        let end = rest.iter().position(|&character| character == closing)?;
+        return Some((&rest[1..end], end + 1));
+    }
+    // An index is one sign, or two letters such as ij; an exponent runs on over letters and digits.
+    let limit = if tag == "sup" { usize::MAX } else { 2 };
+    let length = rest.iter().take_while(|c| c.is_alphanumeric() && !"²³⁴⁺".contains(**c)).count().min(limit);
+    match length {
+        0 if matches!(rest[0], '*' | '⋆') => Some((&rest[..1], 1)),
+        0 => None,
+        length => Some((&rest[..length], length)),
+    }
+}
+
+fn push_escaped(html: &mut String, character: char) {
+    match character {
+        '&' => html.push_str("&amp;"),
+        '<' => html.push_str("&lt;"),
+        '>' => html.push_str("&gt;"),
+        '"' => html.push_str("&quot;"),
+        other => html.push(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn exponents_are_raised_and_indices_lowered() {
+        assert_eq!(escaped("2^20 < e^4ε−1"), "2<sup>20</sup> &lt; e<sup>4ε</sup>−1");
+        assert_eq!(escaped("(1−x)^(−1/2)"), "(1−x)<sup>−1/2</sup>");
+        assert_eq!(
+            escaped("γ_F² ‖A‖_* θ_{t+1} A_ij"),
+            "γ<sub>F</sub>² ‖A‖<sub>*</sub> θ<sub>t+1</sub> A<sub>ij</sub>"
+        );
+        assert_eq!(escaped("a ^ b & c_"), "a ^ b &amp; c_");
+    }
 }
