@@ -261,7 +261,7 @@ fn parities_reach_their_bound() {
         }
     }
     close(parity_gamma(30, 15).unwrap(), 155_117_520.0, 1e-12);
-    close(parity_gamma(1000, 500).unwrap(), 2.702_882_409_454_365_7e299, 1e-11);
+    close(parity_gamma(1000, 500).unwrap(), 2.702_882_409_454_366e299, 1e-11);
     let parity = parity_bounds(10, 3, 0.5, 1e-6).unwrap();
     assert!(parity.paper.unwrap() < parity.any_mechanism.clone().unwrap());
     assert!(parity.any_mechanism.unwrap() < parity.matrix_mechanism.unwrap());
