@@ -1,16 +1,16 @@
 //! The exact error of the square-root factorization at any horizon.
 //!
-//! **Definition.** Row t of L = R = T(f) has the squared norm G(t) = Σ_{k<t} f(k)², f(k) = C(2k,k)/4^k. The largest column
-//! norm of R is √G(n), so the mean error factor is G(n)·(1/n)Σ_{t≤n} G(t) and the largest G(n)².
+//! **Definition.** Row t of L = R = T(f) has the squared norm G(t) = Σ_{k<t} f(k)², f(k) = C(2k,k)/4^k. The largest
+//! column norm of R is √G(n), so the mean error factor is G(n)·(1/n)Σ_{t≤n} G(t) and the largest G(n)².
 //!
 //! **The mean in closed form.** (k+1)² f(k+1)² = (k+½)² f(k)², so (k+1)² f(k+1)² − k² f(k)² = (k+¼) f(k)². Adding up,
 //! Σ_{k<n} k f(k)² = n² f(n)² − G(n)/4, and (1/n)Σ_t G(t) = Σ_{k<n} (1−k/n) f(k)² = G(n)(1 + 1/4n) − n f(n)².
 //!
-//! **How G is computed.** G(n) is Landau's constant of index n − 1. With N = n − ¼,
-//! π G(n) ~ ln N + γ + 4 ln 2 + 11/192N² − 1541/122880N⁴ + 63433/8257536N⁶ − 9199901/1006632960N⁸ + …,
-//! whose partial sums lie alternately above and below the true value (conjectured by Granath, proved by G. Nemes, "Proofs
-//! of two conjectures on the Landau constants", 2012). Below n = 64 the terms are added up; from there on the error of the
-//! terms above is below 5·10⁻²¹. n f(n)² comes from its expansion in n + ¼, with a relative error below 10⁻¹⁶ there.
+//! **How G is computed.** G(n) is Landau's constant of index n − 1. With N = n − ¼, π G(n) ~ ln N + γ + 4 ln 2 +
+//! 11/192N² − 1541/122880N⁴ + 63433/8257536N⁶ − 9199901/1006632960N⁸ + …, whose partial sums lie alternately above
+//! and below the true value (conjectured by Granath, proved by G. Nemes, "Proofs of two conjectures on the Landau
+//! constants", 2012). Below n = 64 the terms are added up; from there on the error of the terms above is below
+//! 5·10⁻²¹. n f(n)² comes from its expansion in n + ¼, with a relative error below 10⁻¹⁶ there.
 //!
 //! **Cost.** Constant.
 

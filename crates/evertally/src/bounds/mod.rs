@@ -4,9 +4,10 @@
 //! such errors when multiplied by a squared noise multiplier. γ_F²/n is the least factor of any matrix mechanism;
 //! (‖A‖_*/n)² lies below it and (1 + ln(4n/5)/π)² is the paper's bound from above.
 //!
-//! **Guarantee.** Every figure is an [`Interval`] that holds the true value: closed forms are evaluated with a margin for
-//! rounding, sums over up to 2⁶⁰ terms by expansions whose error is below that margin. A lower bound is the interval's
-//! lower end, an upper bound its upper end. What holds only for some ε and δ is refused elsewhere, with the limit named.
+//! **Guarantee.** Every figure is an [`Interval`] that holds the true value: closed forms are evaluated with a margin
+//! for rounding, sums over up to 2⁶⁰ terms by expansions whose error is below that margin. A lower bound is the
+//! interval's lower end, an upper bound its upper end. What holds only for some ε and δ is refused elsewhere, with
+//! the limit named.
 //!
 //! **Cost.** Microseconds at any horizon. The constant of [`oblivious_constant`] adds up at most 200,000 terms.
 //!

@@ -1,7 +1,7 @@
 //! What a mechanism would cost that followed the paper's text to the letter where the text slips.
 //!
-//! Each figure here is the factor by which the noise falls short of what the budget needs: noise made for σ then protects
-//! like noise for σ/factor. They are shown in the report on the paper and used nowhere else.
+//! Each figure here is the factor by which the noise falls short of what the budget needs: noise made for σ then
+//! protects like noise for σ/factor. They are shown in the report on the paper and used nowhere else.
 
 use super::landau::{row_norm_squared, square_root_row_norm_squared};
 use crate::noise::{CausalConvolver, inverse_square_root_coefficients};
@@ -18,8 +18,8 @@ fn short(horizon: u64) -> Result<u64> {
     }
 }
 
-/// Fresh noise in every round, as Algorithm 1 is printed: the first input enters n releases whose noises are independent,
-/// of variances σ²G(n)G(t). The shortfall is (Σ_t 1/G(n)G(t))^{1/2}.
+/// Fresh noise in every round, as Algorithm 1 is printed: the first input enters n releases whose noises are
+/// independent, of variances σ²G(n)G(t). The shortfall is (Σ_t 1/G(n)G(t))^{1/2}.
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2²².
@@ -34,8 +34,8 @@ pub fn fresh_noise_shortfall(horizon: u64) -> Result<f64> {
     Ok((sum / row_norm_squared(n as f64)).sqrt())
 }
 
-/// One noise vector whose scale in round t is that of R(t), as Algorithm 3 has it, instead of R: the releases are those of
-/// L⁻¹D⁻¹A x + σ g with D = diag(√G(t)). The shortfall is the norm of the first column of L⁻¹D⁻¹A.
+/// One noise vector whose scale in round t is that of R(t), as Algorithm 3 has it, instead of R: the releases are
+/// those of L⁻¹D⁻¹A x + σ g with D = diag(√G(t)). The shortfall is the norm of the first column of L⁻¹D⁻¹A.
 ///
 /// # Errors
 /// As [`fresh_noise_shortfall`].

@@ -46,16 +46,16 @@ pub(super) fn gamma() -> Result<Vec<Claim>> {
             "Real factors for real matrices",
             "For a real matrix γ_F is attained by a real factorization.",
             Verdict::Holds,
-            "The certificates of this report are real factorizations whose error equals a lower bound that holds for complex ones too; \
-             see Lemma 1's table.",
+            "The certificates of this report are real factorizations whose error equals a lower bound that \
+             holds for complex ones too; see Lemma 1's table.",
         ),
         Claim::new(
             "Lemma 45",
             "The inner dimension",
             "An optimal factorization needs at most m inner dimensions for m columns.",
             Verdict::Holds,
-            "The certified factorizations of the prefix sum have inner dimension m = n. (The proof says that C has at most min(n, m) \
-             singular values; min(r, m) is meant.)",
+            "The certified factorizations of the prefix sum have inner dimension m = n. (The proof says that \
+             C has at most min(n, m) singular values; min(r, m) is meant.)",
         ),
         Claim::new(
             "Corollary 46",
@@ -94,15 +94,15 @@ fn main_lemma() -> Result<Claim> {
     let gamma = parity_gamma(d, w)?.middle();
     let frobenius = (gamma * f64::from(d).exp2()).sqrt();
     let finding = format!(
-        "Both inequalities hold for the prefix sum{}. The last clause fails for matrices wider than high: the paper's own parity \
-         matrix at d = {d}, w = {w} has equal singular values, but γ_F = {} and ‖A‖_F = {}. It holds for square and tall matrices \
-         of full rank.",
+        "Both inequalities hold for the prefix sum{}. The last clause fails for matrices wider than high: \
+         the paper's own parity matrix at d = {d}, w = {w} has equal singular values, but γ_F = {} and ‖A‖_F \
+         = {}. It holds for square and tall matrices of full rank.",
         if all { ", as the certificates show" } else { " except as marked" },
         figure(gamma),
         figure(frobenius)
     );
-    let statement = "For A with n rows and m columns ‖A‖_*/√m ≤ γ_F(A) ≤ ‖A‖_F; γ_F = √n for unitary A, and γ_F = ‖A‖_F if all \
-                     singular values are the same.";
+    let statement = "For A with n rows and m columns ‖A‖_*/√m ≤ γ_F(A) ≤ ‖A‖_F; γ_F = √n for unitary A, and \
+                     γ_F = ‖A‖_F if all singular values are the same.";
     let verdict = if all { Verdict::HoldsPartly } else { Verdict::Fails };
     Ok(Claim::new("Lemma 1", "γ_F between two norms", statement, verdict, finding).with(table))
 }
@@ -111,8 +111,9 @@ fn relation() -> Result<Claim> {
     let n = 256;
     let (largest, mean) = (square_root_max_error(n)?.middle(), nuclear_mean_error(n)?.middle());
     let finding = format!(
-        "Rows of L are no longer than its Frobenius norm, and n of them no longer than √n times the longest. At n = {n} γ_2² is at \
-         most {} (square root) and γ_F²/n at least {}, so the second inequality is within a factor {} of equality.",
+        "Rows of L are no longer than its Frobenius norm, and n of them no longer than √n times the longest. \
+         At n = {n} γ_2² is at most {} (square root) and γ_F²/n at least {}, so the second inequality is \
+         within a factor {} of equality.",
         figure(largest),
         figure(mean),
         figure((largest / mean).sqrt())
@@ -144,9 +145,9 @@ fn figure_two() -> Result<Claim> {
         "The semidefinite programs",
         "γ_F is the value of a pair of semidefinite programs; the dual maximises w*(Â∘Ẑ)w.",
         Verdict::Holds,
-        "Primal and dual values of the prefix sum meet in the certificates. The lower bound of Lemma 1 is the dual at equal weights, \
-         and is not the optimum. Equation dualgeneral2 prints X̂ where Ẑ is meant, and for complex A the product must be with the conjugate \
-         (Proposition 38).",
+        "Primal and dual values of the prefix sum meet in the certificates. The lower bound of Lemma 1 is \
+         the dual at equal weights, and is not the optimum. Equation dualgeneral2 prints X̂ where Ẑ is \
+         meant, and for complex A the product must be with the conjugate (Proposition 38).",
     )
     .with(table))
 }
@@ -174,8 +175,8 @@ fn conjugate_check() -> String {
     let i = (0.0, 1.0);
     let (sum, trace) = (multiply(i, i).0, multiply((0.0, -1.0), i).0);
     format!(
-        "True for real matrices. For A = B = (i) the left side is {sum} and the right side {trace}: one factor must be conjugated. The \
-         lower bound of Lemma 1 survives with the conjugate of Z."
+        "True for real matrices. For A = B = (i) the left side is {sum} and the right side {trace}: one \
+         factor must be conjugated. The lower bound of Lemma 1 survives with the conjugate of Z."
     )
 }
 
@@ -233,7 +234,8 @@ fn diagonal() -> Result<Claim> {
     let dual: f64 = entries.iter().map(|x| x * x / squares.sqrt()).sum();
     let equal: f64 = entries.iter().sum::<f64>() / (entries.len() as f64).sqrt();
     let finding = format!(
-        "For diag(3, 1, ½, 2) the dual at weights a²/Σa² gives {}, equal to ‖A‖_F = {}; Lemma 1 alone gives {}.",
+        "For diag(3, 1, ½, 2) the dual at weights a²/Σa² gives {}, equal to ‖A‖_F = {}; Lemma 1 alone gives \
+         {}.",
         figure(dual),
         figure(squares.sqrt()),
         figure(equal)
@@ -312,8 +314,8 @@ fn hermitian_check() -> String {
     let left: f64 = entries.iter().map(|(a, b)| a * a + b * b).sum();
     let right: f64 = entries.iter().map(|(a, b)| a * a - b * b).sum();
     format!(
-        "True for real B. For A = B = [[0, i], [−i, 0]] and v = (1, 1) the left side is {left} and the right side {right}: B must be conjugated on one \
-         side, as in Proposition 12."
+        "True for real B. For A = B = [[0, i], [−i, 0]] and v = (1, 1) the left side is {left} and the right \
+         side {right}: B must be conjugated on one side, as in Proposition 12."
     )
 }
 
@@ -347,8 +349,8 @@ fn column_norm_check() -> String {
     let image = (a[0] * x[0] + a[1] * x[1]).powi(2);
     let printed: f64 = a.iter().zip(x).map(|(a, x)| a * a * x * x).sum();
     format!(
-        "True. The first line of its proof is not: for A = (1 1), x = (½, ½) it equates ‖Ax‖² = {image} with ΣΣ|A_ij|²|x_j|² = {printed}. \
-         The triangle inequality proves the fact."
+        "True. The first line of its proof is not: for A = (1 1), x = (½, ½) it equates ‖Ax‖² = {image} with \
+         ΣΣ|A_ij|²|x_j|² = {printed}. The triangle inequality proves the fact."
     )
 }
 
@@ -370,8 +372,9 @@ fn singular_values() -> Result<Claim> {
         ]);
     }
     let finding = format!(
-        "The sum of squares is ‖A‖_F² and the product the determinant, to {worst:.0e}. The matrix displayed in its proof, with diagonal \
-         2, …, 2, 1, is (AAᵀ)⁻¹; (AᵀA)⁻¹ has diagonal 1, 2, …, 2. Both have the same eigenvalues."
+        "The sum of squares is ‖A‖_F² and the product the determinant, to {worst:.0e}. The matrix displayed \
+         in its proof, with diagonal 2, …, 2, 1, is (AAᵀ)⁻¹; (AᵀA)⁻¹ has diagonal 1, 2, …, 2. Both have the \
+         same eigenvalues."
     );
     let statement = "The singular values of the prefix sum are ½csc((2i−1)π/(4n+2)), i = 1…n.";
     Ok(Claim::new("Theorem 19", "Singular values", statement, Verdict::Holds, finding).with(table))
@@ -396,7 +399,8 @@ fn double_factorial() -> Claim {
         ]);
     }
     let finding = format!(
-        "Fails at {fails} of k = 1…{tried}. At k = 1 the lower bound is an equality; at k = 0, outside the statement, it would fail."
+        "Fails at {fails} of k = 1…{tried}. At k = 1 the lower bound is an equality; at k = 0, outside the \
+         statement, it would fail."
     );
     let statement = "1/√(π(k + 4/π − 1)) ≤ f(k) < 1/√(π(k + ¼)) for k ≥ 1, where f(k) = (2k−1)!!/(2k)!!.";
     let verdict = if fails == 0 { Verdict::Holds } else { Verdict::Fails };

@@ -17,6 +17,8 @@ pub(super) enum Verdict {
     HoldsPartly,
     /// False as stated.
     Fails,
+    /// Its proof breaks, and what the proof supports is weaker; whether it is false is not shown.
+    Unproven,
     /// Nothing to be true or false.
     Definition,
     /// Stated without a figure that could be computed here; the text says what was checked instead.
@@ -29,6 +31,7 @@ impl Verdict {
             Self::Holds => "holds",
             Self::HoldsPartly => "holds in part",
             Self::Fails => "fails as stated",
+            Self::Unproven => "not proved as stated",
             Self::Definition => "definition",
             Self::NotComputed => "not computed",
         }

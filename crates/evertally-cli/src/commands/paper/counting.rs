@@ -42,13 +42,14 @@ fn upper_bound() -> Result<Claim> {
         ]);
     }
     let finding = format!(
-        "The closed form is above the exact factor {}; below that it promises less error than there is. Its proof goes through a \
-         row norm that is false for every t (see the row norm below), and the error stays below the bound only because the mean \
-         over rows is smaller than the last row.",
+        "The closed form is above the exact factor {}; below that it promises less error than there is. Its \
+         proof goes through a row norm that is false for every t (see the row norm below), and the error \
+         stays below the bound only because the mean over rows is smaller than the last row.",
         from_words(from)
     );
-    let statement = "For 0 < ε, δ < 1 the square root L = R = T(f) has mean squared error at most C²(1 + ln(4n/5)/π)², with \
-                     C = (2/ε)√(4/9 + ln(√(2/π)/δ)); O(n²) preprocessing and constant time a step.";
+    let statement = "For 0 < ε, δ < 1 the square root L = R = T(f) has mean squared error at most C²(1 + \
+                     ln(4n/5)/π)², with C = (2/ε)√(4/9 + ln(√(2/π)/δ)); O(n²) preprocessing and constant \
+                     time a step.";
     Ok(Claim::new("Theorem 2", "The error of the square root", statement, Verdict::HoldsPartly, finding)
         .from(from)
         .with(table))
@@ -73,16 +74,16 @@ fn lower_bound() -> Result<Claim> {
         Ok(sigma * sigma * square_root_mean_error(n)?.upper < c * c * paper_lower_mean(n)?.lower)
     })?;
     let finding = format!(
-        "As a bound on γ_F²/n the closed form holds {}. As a bound on private mechanisms it does not: C is not the least noise, \
-         and at ε = {epsilon}, δ = {delta:e} the square root with exact noise (σ = {}, C = {}) stays below it at {passed} of the {all} \
-         horizons scanned. With σ in place of C it is right. Nor can it hold for 0 ≤ δ ≤ 1: at δ = 1 no noise is needed, at δ = 0 \
-         C is infinite.",
+        "As a bound on γ_F²/n the closed form holds {}. As a bound on private mechanisms it does not: C is \
+         not the least noise, and at ε = {epsilon}, δ = {delta:e} the square root with exact noise (σ = {}, \
+         C = {}) stays below it at {passed} of the {all} horizons scanned. With σ in place of C it is right. \
+         Nor can it hold for 0 ≤ δ ≤ 1: at δ = 1 no noise is needed, at δ = 0 C is infinite.",
         from_words(from),
         figure(sigma),
         figure(c)
     );
-    let statement = "For ε > 0 and 0 ≤ δ ≤ 1 every (ε, δ)-private matrix mechanism has mean squared error at least \
-                     C²(2 + ln((2n+1)/5) + ln(2n+1)/2n)²/π².";
+    let statement = "For ε > 0 and 0 ≤ δ ≤ 1 every (ε, δ)-private matrix mechanism has mean squared error at \
+                     least C²(2 + ln((2n+1)/5) + ln(2n+1)/2n)²/π².";
     Ok(Claim::new("Theorem 3", "Lower bound on matrix mechanisms", statement, Verdict::HoldsPartly, finding)
         .from(from)
         .with(table))
@@ -107,8 +108,8 @@ fn additive_gap() -> Result<Claim> {
         .map(|m| Ok(square_root_mean_error(1 << m)?.upper - nuclear_mean_error(1 << m)?.lower))
         .collect::<Result<Vec<f64>>>()?;
     let finding = format!(
-        "The gap of the closed forms passes 10 at n = 2^{} and is {} at 2^50. The exact gap, between the square root and the \
-         nuclear norm, is at most {} up to there.",
+        "The gap of the closed forms passes 10 at n = 2^{} and is {} at 2^50. The exact gap, between the \
+         square root and the nuclear norm, is at most {} up to there.",
         passes.unwrap_or_default(),
         figure(at_fifty),
         figure(largest.into_iter().fold(0.0, f64::max))
@@ -147,17 +148,20 @@ fn any_mechanism() -> Result<Claim> {
         ]);
     }
     let finding = format!(
-        "Both parts hold while δ is small against ε, to the δ in the table, with errors taken over all integer streams; there this \
-         library proves a larger constant. They fail outside. At ε = {epsilon}, δ = {delta} (allowed: δ ≤ 1/4e^ε) the square root with \
-         Gaussian noise has error {} over {n} steps where at least {} is claimed. And over 0/1 streams, as the paper defines \
-         the error, always releasing t/2 is perfectly private with error at most {} over {short} steps, where {} is claimed at ε = {tiny}.",
+        "Both parts hold while δ is small against ε, to the δ in the table, with errors taken over all \
+         integer streams; there this library proves a larger constant. They fail outside. At ε = {epsilon}, \
+         δ = {delta} (allowed: δ ≤ 1/4e^ε) the square root with Gaussian noise has error {} over {n} steps \
+         where at least {} is claimed. And over 0/1 streams, as the paper defines the error, always \
+         releasing t/2 is perfectly private with error at most {} over {short} steps, where {} is claimed at \
+         ε = {tiny}.",
         figure(gaussian),
         figure(claimed),
         figure(halves),
         figure(claimed_short)
     );
     let statement = "For ε > 0 and δ < c/2e^ε every (ε, δ)-private mechanism has mean squared error at least \
-                     (2 + ln((2n+1)/5) + ln(2n+1)/2n)²/(π(e^4ε − 1))², for all n; with e^2ε for noise oblivious of the input and small ε, δ.";
+                     (2 + ln((2n+1)/5) + ln(2n+1)/2n)²/(π(e^4ε − 1))², for all n; with e^2ε for noise \
+                     oblivious of the input and small ε, δ.";
     Ok(Claim::new("Theorem 4", "Lower bound on any mechanism", statement, Verdict::HoldsPartly, finding)
         .with(table))
 }
@@ -189,13 +193,14 @@ fn tree_ratio() -> Result<Claim> {
         Ok((binary_tree_mean_error(n)? / nuclear_mean_error(n)?).upper < paper_optimum_ratio(n)?.lower)
     })?;
     let finding = format!(
-        "The first inequality holds {}. The second is no equality: it divides by a lower bound that no mechanism attains. The true \
-         ratio is below it {}.",
+        "The first inequality holds {}. The second is no equality: it divides by a lower bound that no \
+         mechanism attains. The true ratio is below it {}.",
         from_words(from),
         from_words(below)
     );
-    let statement = "The binary tree's error is at least log₂n(1+log₂n)/2(1+ln(4n/5)/π)² times that of the square root, and equals \
-                     π²log₂n(1+log₂n)/2(2+ln((2n+1)/5)+ln(2n+1)/2n)² times that of the best matrix mechanism.";
+    let statement = "The binary tree's error is at least log₂n(1+log₂n)/2(1+ln(4n/5)/π)² times that of the \
+                     square root, and equals π²log₂n(1+log₂n)/2(2+ln((2n+1)/5)+ln(2n+1)/2n)² times that of \
+                     the best matrix mechanism.";
     Ok(Claim::new("Theorem 5", "The binary tree is suboptimal", statement, Verdict::HoldsPartly, finding)
         .from(from)
         .with(table))
@@ -214,14 +219,16 @@ fn factor_ten() -> Result<Claim> {
         table = table.row(vec![format!("2^{m}"), figure(tree_ratio_at_power(m)?.middle())]);
     }
     let finding = format!(
-        "{} is the limit. The exact ratio is {} at n = 4096, {} at 2^20 and {} at 2^60; it reaches 10 only at n = 2^{}.",
+        "{} is the limit. The exact ratio is {} at n = 4096, {} at 2^20 and {} at 2^60; it reaches 10 only \
+         at n = 2^{}.",
         figure(limit),
         figure(tree_ratio_at_power(12)?.middle()),
         figure(tree_ratio_at_power(20)?.middle()),
         figure(tree_ratio_at_power(60)?.middle()),
         first.unwrap_or_default()
     );
-    let statement = "The mean squared error is a factor 10 (about 10.2 = ½(π/ln 2)²) smaller than that of the binary tree.";
+    let statement = "The mean squared error is a factor 10 (about 10.2 = ½(π/ln 2)²) smaller than that of \
+                     the binary tree.";
     Ok(Claim::new("Abstract", "A factor of ten", statement, Verdict::HoldsPartly, finding).with(table))
 }
 
@@ -241,8 +248,8 @@ fn row_norm() -> Result<Claim> {
         ]);
     }
     let finding = format!(
-        "True at {true_at} of the {all} steps scanned: the sum starts at 1, so the integral that bounds it must start at 0. \
-         1 + ln(4t−3)/π holds {}.",
+        "True at {true_at} of the {all} steps scanned: the sum starts at 1, so the integral that bounds it \
+         must start at 0. 1 + ln(4t−3)/π holds {}.",
         from_words(corrected).replace("n ", "t ")
     );
     let statement = "The squared norm of row t of L is at most 1 + ln((4t−3)/5)/π.";
@@ -275,12 +282,14 @@ fn factor_norms() -> Result<Claim> {
 fn corollary() -> Result<Claim> {
     let from = holds_from(|n| Ok(square_root_mean_error(n)?.lower <= paper_corollary_mean(n)?.upper))?;
     let finding = format!(
-        "The bound is weaker than Theorem 2's and holds {}. The recipe does not give it: its second step scales the draws by C and \
-         leaves out ‖R‖₁→₂, {} at n = 1024. Preprocessing takes O(n log n) by a fast Fourier transform rather than O(n²).",
+        "The bound is weaker than Theorem 2's and holds {}. The recipe does not give it: its second step \
+         scales the draws by C and leaves out ‖R‖₁→₂, {} at n = 1024. Preprocessing takes O(n log n) by a \
+         fast Fourier transform rather than O(n²).",
         from_words(from),
         figure(unscaled_noise_shortfall(1024)?)
     );
-    let statement = "A data structure with O(n) space, O(1) time a step and O(n²) preprocessing has error at most C²(1 + ln(n)/π)².";
+    let statement = "A data structure with O(n) space, O(1) time a step and O(n²) preprocessing has error at \
+                     most C²(1 + ln(n)/π)².";
     Ok(Claim::new("Corollary 39", "The fast data structure", statement, Verdict::HoldsPartly, finding)
         .from(from))
 }
@@ -312,8 +321,9 @@ fn tree_lemma() -> Result<Claim> {
         off_by_one += usize::from(binary_tree_ones(1 << m)? == n * u128::from(m) / 2 + 1);
     }
     let finding = format!(
-        "At n = 2^m, L has n·m/2 + 1 ones, one more than printed, for {off_by_one} of the 61 powers of two up to 2^60; at other n both \
-         norms differ. The mean squared error is C²‖L‖_F²‖R‖²/n, not C‖L‖_F‖R‖ as the sentence after it says."
+        "At n = 2^m, L has n·m/2 + 1 ones, one more than printed, for {off_by_one} of the 61 powers of two \
+         up to 2^60; at other n both norms differ. The mean squared error is C²‖L‖_F²‖R‖²/n, not C‖L‖_F‖R‖ \
+         as the sentence after it says."
     );
     let statement = "The binary tree factors the prefix sum with ‖L‖_F²‖R‖₁→₂² = (n log₂(n)/2)(1 + log₂ n).";
     Ok(Claim::new("Lemma 40", "The tree as a factorization", statement, Verdict::Fails, finding).with(table))

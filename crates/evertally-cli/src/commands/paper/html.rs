@@ -39,9 +39,14 @@ pub(super) fn render(report: &Report) -> String {
         escaped(&report.summary)
     );
     html.push_str("<div class=\"tally\">");
-    for verdict in
-        [Verdict::Holds, Verdict::HoldsPartly, Verdict::Fails, Verdict::NotComputed, Verdict::Definition]
-    {
+    for verdict in [
+        Verdict::Holds,
+        Verdict::HoldsPartly,
+        Verdict::Fails,
+        Verdict::Unproven,
+        Verdict::NotComputed,
+        Verdict::Definition,
+    ] {
         let count = report.sections.iter().flat_map(|s| &s.claims).filter(|c| c.verdict == verdict).count();
         html.push_str(&badge(verdict, &format!("{count} {}", verdict.words())));
     }
@@ -69,7 +74,7 @@ fn badge(verdict: Verdict, words: &str) -> String {
     let class = match verdict {
         Verdict::Holds => "holds",
         Verdict::HoldsPartly => "part",
-        Verdict::Fails => "fails",
+        Verdict::Fails | Verdict::Unproven => "fails",
         Verdict::Definition | Verdict::NotComputed => "plain",
     };
     format!("<span class=\"verdict {class}\">{words}</span>")

@@ -77,10 +77,12 @@ impl Report {
         let slips = slips::slips()?;
         let claims = sections.iter().map(|section| section.claims.len()).sum::<usize>();
         let summary = format!(
-            "All {claims} statements of “Almost Tight Error Bounds on Differentially Private Continual Counting” (Henzinger, Upadhyay and \
-             Upadhyay, 2023), each beside exact figures computed for this report, and {} places where its text slips. A is the prefix sum over n \
-             steps, A = LR a factorization, f(k) the coefficients of (1−x)^(−1/2), σ the least noise multiplier of the budget (ε, δ) and C the \
-             paper's. Inequalities were evaluated at every n to 4096 and around every power of two to 2^60, with rounding accounted for.",
+            "All {claims} statements of “Almost Tight Error Bounds on Differentially Private Continual \
+             Counting” (Henzinger, Upadhyay and Upadhyay, 2023), each beside exact figures computed for this \
+             report, and {} places where its text slips. A is the prefix sum over n steps, A = LR a \
+             factorization, f(k) the coefficients of (1−x)^(−1/2), σ the least noise multiplier of the \
+             budget (ε, δ) and C the paper's. Inequalities were evaluated at every n to 4096 and around \
+             every power of two to 2^60, with rounding accounted for.",
             slips.len()
         );
         let drawings = [Drawing::Paper, Drawing::Exact]

@@ -26,7 +26,8 @@ fn spent(factor: f64) -> Result<(f64, f64)> {
 fn spent_words(factor: f64) -> Result<String> {
     let (exact, closed) = spent(factor)?;
     Ok(format!(
-        "At n = 1024 the noise falls short by {}. Asked for ε = {}, δ = {:e}, ε = {} is spent with the exact σ and {} with the paper's larger C.",
+        "At n = 1024 the noise falls short by {}. Asked for ε = {}, δ = {:e}, ε = {} is spent with the exact \
+         σ and {} with the paper's larger C.",
         figure(factor),
         BUDGET.0,
         BUDGET.1,
@@ -71,8 +72,8 @@ fn privacy() -> Result<Vec<Slip>> {
             printed: "min{κ/‖g‖², 1}·g, and noise of scale Cκ‖R(t)‖ in round t",
             correct: "min{κ/‖g‖, 1}·g, and the scale of the full horizon, Cκ‖R‖",
             figures: format!(
-                "With κ = {kappa} a gradient of norm {norm} keeps norm {}, {} times what is protected; with κ = {kappa} one of norm 10 is cut to {}. One noise \
-                 vector at the scale of R(t): {}",
+                "With κ = {kappa} a gradient of norm {norm} keeps norm {}, {} times what is protected; with \
+                 κ = {kappa} one of norm 10 is cut to {}. One noise vector at the scale of R(t): {}",
                 figure(printed),
                 figure(printed / kappa),
                 figure(large),
@@ -93,7 +94,8 @@ fn loose() -> Result<String> {
     }
     let edge = 1.0_f64.next_down();
     Ok(format!(
-        "Over ε from 0.01 to 0.999 and δ from 10⁻¹² to 10⁻³, C is {} to {} times σ, {} to {} times in squared error; at ε = 1, δ = 10⁻⁶, {} against {}.",
+        "Over ε from 0.01 to 0.999 and δ from 10⁻¹² to 10⁻³, C is {} to {} times σ, {} to {} times in \
+         squared error; at ε = 1, δ = 10⁻⁶, {} against {}.",
         figure(least),
         figure(most),
         figure(least * least),
@@ -119,7 +121,8 @@ fn error_bounds() -> Result<Vec<Slip>> {
             printed: "‖L[t;]‖² ≤ 1 + ln((4t−3)/5)/π",
             correct: "‖L[t;]‖² ≤ 1 + ln(4t−3)/π; exactly Σ_{k<t} f(k)²",
             figures: format!(
-                "True at {rows} of {all} steps; at t = 1024 {} is printed, {} is exact. The final (1 + ln(4n/5)/π)² holds {} all the same.",
+                "True at {rows} of {all} steps; at t = 1024 {} is printed, {} is exact. The final (1 + \
+                 ln(4n/5)/π)² holds {} all the same.",
                 figure(paper_row_norm_squared(1024)?.middle()),
                 figure(square_root_row_norm_squared(1024)?.middle()),
                 from_words(holds)
@@ -159,7 +162,8 @@ fn error_bounds() -> Result<Vec<Slip>> {
             printed: "(2 + ln((2n+1)/5) + ln(2n+1)/2n) / (π(e^4ε − 1))²",
             correct: "the bracket squared, as in the theorem",
             figures: format!(
-                "At n = 2^20 the bracket is {} and its square {}: the theorem is right, the display too small by that factor.",
+                "At n = 2^20 the bracket is {} and its square {}: the theorem is right, the display too \
+                 small by that factor.",
                 figure(any.sqrt() * std::f64::consts::PI),
                 figure(any * std::f64::consts::PI.powi(2))
             ),
@@ -171,7 +175,8 @@ fn error_bounds() -> Result<Vec<Slip>> {
             printed: "at most 10 C² for n ≤ 2^50; about 10.2 times better than the tree",
             correct: "the closed forms pass it; the ratio is a limit",
             figures: format!(
-                "The gap passes 10 at n = 2^{} and is {} at 2^50. The ratio is {} at n = 4096, {} at 2^20, {} at 2^60; {} is the limit.",
+                "The gap passes 10 at n = 2^{} and is {} at 2^50. The ratio is {} at n = 4096, {} at 2^20, \
+                 {} at 2^60; {} is the limit.",
                 passes.unwrap_or_default(),
                 figure(paper_additive_gap(1 << 50)?.middle()),
                 figure(tree_ratio_at_power(12)?.middle()),
@@ -203,7 +208,8 @@ fn further() -> Result<Vec<Slip>> {
             printed: "every (ε, δ)-private matrix mechanism has error ≥ C²(…)²/π²",
             correct: "σ² in place of C²",
             figures: format!(
-                "At ε = {epsilon}, δ = {delta:e}, n = 2^20 the bound says {}; the square root with exact noise has {}.",
+                "At ε = {epsilon}, δ = {delta:e}, n = 2^20 the bound says {}; the square root with exact \
+                 noise has {}.",
                 figure(c * c * paper_lower_mean(n)?.middle()),
                 figure(sigma * sigma * square_root_mean_error(n)?.middle())
             ),
@@ -215,7 +221,8 @@ fn further() -> Result<Vec<Slip>> {
             printed: "δ ≤ 1/4e^ε, or any δ ≤ 1",
             correct: "δ small against ε: the limit that this program prints",
             figures: format!(
-                "At ε = {loose_epsilon}, δ = {loose_delta}, one query: at least {} is claimed, Gaussian noise has {}. Proven to δ = {}.",
+                "At ε = {loose_epsilon}, δ = {loose_delta}, one query: at least {} is claimed, Gaussian \
+                 noise has {}. Proven to δ = {}.",
                 figure(paper_constant(loose_epsilon, Reach::Oblivious)?),
                 figure(gaussian * gaussian),
                 figure(largest_paper_delta(loose_epsilon, Reach::Oblivious)?)
@@ -228,7 +235,8 @@ fn further() -> Result<Vec<Slip>> {
             printed: "for all n, with errors over x ∈ {0,1}^n",
             correct: "with errors over all integer streams, as the reduction to oblivious noise needs",
             figures: format!(
-                "Releasing t/2 whatever the input is perfectly private. Over {steps} steps of bits its error is at most {}; at ε = {tiny} at least {} is claimed.",
+                "Releasing t/2 whatever the input is perfectly private. Over {steps} steps of bits its error \
+                 is at most {}; at ε = {tiny} at least {} is claimed.",
                 figure(halves),
                 figure(paper_constant(tiny, Reach::Any)? * paper_lower_mean(steps)?.middle())
             ),
@@ -240,7 +248,8 @@ fn further() -> Result<Vec<Slip>> {
             printed: "the same constant for oblivious and for any mechanism; δ ≤ 1, 1/4e^ε, 1/2e^ε or c/2e^ε",
             correct: "one constant, c(ε, δ), for both over integer inputs",
             figures: format!(
-                "At ε = {epsilon} the two printed constants are {} and {}; c(ε, {delta:e}) = {} is proved for both.",
+                "At ε = {epsilon} the two printed constants are {} and {}; c(ε, {delta:e}) = {} is proved \
+                 for both.",
                 figure(paper_constant(epsilon, Reach::Oblivious)?),
                 figure(paper_constant(epsilon, Reach::Any)?),
                 figure(oblivious_constant(epsilon, delta)?)
@@ -286,11 +295,14 @@ fn further() -> Result<Vec<Slip>> {
         Slip {
             title: "Slips of the pen",
             place: "Sections 1.2, 2 and 5, Theorem 19",
-            printed: "|z| = a² + b²; densities with √(2πσ) and without ½; sensitivity κ‖R(t)‖²; row i of the tree's L has ⌈log₂ i⌉ ones; error C‖L‖_F‖R‖; \
-                      (AᵀA)⁻¹ with diagonal 2, …, 2, 1; Tr(A*B) without the conjugate",
-            correct: "√(a² + b²); √(2π)σ and ½; κ‖R‖; at most ⌊log₂ i⌋ + 1; C²‖L‖_F²‖R‖²/n; 1, 2, …, 2; with it",
+            printed: "|z| = a² + b²; densities with √(2πσ) and without ½; sensitivity κ‖R(t)‖²; row i of the \
+                      tree's L has ⌈log₂ i⌉ ones; error C‖L‖_F‖R‖; (AᵀA)⁻¹ with diagonal 2, …, 2, 1; Tr(A*B) \
+                      without the conjugate",
+            correct: "√(a² + b²); √(2π)σ and ½; κ‖R‖; at most ⌊log₂ i⌋ + 1; C²‖L‖_F²‖R‖²/n; 1, 2, …, 2; with \
+                      it",
             figures: format!(
-                "Row 1 of the tree's L has {row_one} one, and ⌈log₂ 1⌉ = {}; for z = 3 + 4i, |z| = {}, and a² + b² = {}.",
+                "Row 1 of the tree's L has {row_one} one, and ⌈log₂ 1⌉ = {}; for z = 3 + 4i, |z| = {}, and \
+                 a² + b² = {}.",
                 figure(1_f64.log2().ceil()),
                 figure(3_f64.hypot(4.0)),
                 figure(3_f64.powi(2) + 4_f64.powi(2))
