@@ -101,3 +101,10 @@ fn the_text_fits_a_terminal() {
         "{text}"
     );
 }
+
+#[test]
+fn help_says_where_the_rest_is() {
+    let place = Place::new();
+    assert!(place.run("paper --help").ok().stdout.contains("evertally paper --html"));
+    assert!(place.run("bounds --help").ok().stdout.contains("evertally bounds --horizon"));
+}

@@ -22,8 +22,8 @@
 //! enough, and proven there; [`largest_paper_delta`] is that limit. They cannot hold for every δ ≤ 1/4e^ε as printed:
 //! as ε → 0 they grow without bound, while Gaussian noise at a fixed δ does not.
 //!
-//! **Guarantee.** c is rounded down. Where ε is small only every 1/4096ε-th k is used, which costs less than a
-//! relative 10⁻³.
+//! **Guarantee.** c is rounded down. Where ε and δ are small only every 1/4096·max(ε,δ)-th k is used, which costs
+//! less than a relative 10⁻³.
 
 use crate::privacy::CompensatedSum;
 use crate::{Error, Result};
@@ -39,7 +39,7 @@ pub enum Reach {
 
 /// Beyond this kε the terms add nothing.
 const FARTHEST: f64 = 45.0;
-/// How finely kε is sampled where ε is small.
+/// How finely kε and kδ are sampled where both are small.
 const FINENESS: f64 = 4096.0;
 
 /// c(ε, δ): mean squared error ≥ c·γ_F²/n for every (ε, δ)-private mechanism, oblivious of its input or, over all
@@ -60,7 +60,8 @@ pub fn oblivious_constant(epsilon: f64, delta: f64) -> Result<f64> {
 }
 
 fn constant(epsilon: f64, delta: f64) -> f64 {
-    let stride = (1.0 / (FINENESS * epsilon)).floor().max(1.0);
+    // The terms end where kε is large or, soon after kδ reaches one, where δ_k does; both are sampled finely.
+    let stride = (1.0 / (FINENESS * epsilon.max(delta))).floor().max(1.0);
     let mut sum = CompensatedSum::default();
     let mut previous = 0.0_f64;
     loop {
@@ -75,7 +76,8 @@ fn constant(epsilon: f64, delta: f64) -> f64 {
         sum.add(tail * (k - previous) * (k + previous) / 4.0);
         previous = k;
     }
-    // 1 − δ_k may cancel when δ_k is near one, by an absolute 10⁻¹⁵ of a term that was at most e⁻¹ of the whole.
+    // Only the last term can lose digits, where δ_k comes near one; what it loses is 10⁻¹⁵ of its weight, and the first
+    // term alone is larger than that by far. The rest are sums and products of positive numbers.
     (sum.value() * (1.0 - 1e-12)).max(0.0)
 }
 

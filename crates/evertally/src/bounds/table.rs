@@ -41,10 +41,17 @@ pub struct Bound {
 
 /// σ² as an interval: the multiplier is rounded up by a relative 2·10⁻¹³ at most.
 fn variance(epsilon: f64, delta: f64) -> Result<Interval> {
+    some_delta(delta)?;
     gaussian_sigma(epsilon, delta).map(|s| Interval { lower: s * (1.0 - 4e-13), upper: s }.squared())
 }
 
+/// No Gaussian is purely private.
+fn some_delta(delta: f64) -> Result<()> {
+    if delta == 0.0 { Err(Error::bad("delta", "above 0 for Gaussian noise", delta)) } else { Ok(()) }
+}
+
 fn paper_variance(epsilon: f64, delta: f64) -> Result<Interval> {
+    some_delta(delta)?;
     paper_sigma(epsilon, delta).map(|c| Interval { lower: c * (1.0 - 1e-13), upper: c }.squared())
 }
 
