@@ -22,7 +22,7 @@
 //! enough, and proven there; [`largest_paper_delta`] is that limit. They cannot hold for every δ ≤ 1/4e^ε as printed:
 //! as ε → 0 they grow without bound, while Gaussian noise at a fixed δ does not.
 //!
-//! **Guarantee.** c is rounded down. Where ε and δ are small only every 1/4096·max(ε,δ)-th k is used, which costs
+//! **Guarantee.** c is rounded down. Where ε and δ are small only every 1/(4096·max(ε,δ))-th k is used, which costs
 //! less than a relative 10⁻³.
 
 use crate::privacy::CompensatedSum;

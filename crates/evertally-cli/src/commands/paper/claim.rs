@@ -26,6 +26,20 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
+    /// What follows for an inequality from where it begins to hold.
+    pub(super) fn from_horizon(from: Option<u64>) -> Self {
+        match from {
+            Some(1) => Self::Holds,
+            Some(_) => Self::HoldsPartly,
+            None => Self::Fails,
+        }
+    }
+
+    /// What follows for a claim that was computed case by case.
+    pub(super) fn if_all(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Fails }
+    }
+
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
