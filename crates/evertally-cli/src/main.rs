@@ -39,6 +39,8 @@ struct Cli {
 enum Command {
     Count(Box<commands::count::CountArgs>),
     Plan(Box<commands::plan::PlanArgs>),
+    Bounds(commands::bounds::BoundsArgs),
+    Paper(commands::paper::PaperArgs),
     Demo(commands::demo::DemoArgs),
 }
 
@@ -60,6 +62,8 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Count(args) => commands::count::run(args),
         Command::Plan(args) => commands::plan::run(args),
+        Command::Bounds(args) => commands::bounds::run(args),
+        Command::Paper(args) => commands::paper::run(args),
         Command::Demo(args) => commands::demo::run(args),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

@@ -24,12 +24,14 @@
 //! | [`factorization`] | L and R: one file a mechanism |
 //! | [`noise`] | white noise as a function of key and index, and its correlation |
 //! | [`gamma`] | the least error that any factorization has |
+//! | [`bounds`] | what is proven of every mechanism, at any horizon |
 //! | [`plan`] | all choices, checked, and what follows from them |
 //! | [`counter`] | the running state, one step at a time |
 //! | [`post`] | what may be done to releases afterwards |
 //!
 //! This crate does no input or output and reads no clock. Randomness comes from the key that is handed in.
 
+pub mod bounds;
 pub mod counter;
 pub mod error;
 pub mod factorization;

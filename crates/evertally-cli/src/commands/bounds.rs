@@ -1,0 +1,249 @@
+//! `evertally bounds`: what is proven about every mechanism at a horizon and a budget.
+
+use super::shared::delta_in_words;
+use crate::error::{CliError, Result};
+use crate::output::Destination;
+use crate::progress::with_progress;
+use clap::Args;
+use evertally::bounds::{self, Bound, Group, Interval, ParityBounds};
+use evertally::{Budget, Mechanism, Plan};
+use serde::Serialize;
+use std::io::Write;
+
+const EXAMPLES: &str = "\
+Examples:
+  What is the least error that a million private totals can have?
+    evertally bounds --horizon 1048576 --epsilon 0.5 --delta 1e-6
+
+  The same for all parities of three out of twenty signs:
+    evertally bounds --horizon 1024 --epsilon 0.5 --delta 1e-6 \\
+      --parity 20,3
+
+How to read it: every figure is a mean squared error, one event counting
+as one. Lower bounds are rounded down, upper bounds up. σ is the exact
+noise multiplier of the budget, C the paper's closed form, c(ε,δ) the
+constant proved in the library's documentation. A bound whose conditions
+are not met says so instead of a figure. evertally paper holds each of
+the paper's claims against the exact figures.";
+
+/// Horizons up to which γ_F is certified on the way: a second or so of work.
+const CERTIFIED_UP_TO: u64 = 512;
+
+/// Show every proven bound on the error of private running totals
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub(crate) struct BoundsArgs {
+    /// The number of steps, up to 2^60
+    #[arg(long, value_name = "N")]
+    horizon: u64,
+    /// The privacy budget ε
+    #[arg(long, value_name = "E", help_heading = "Privacy")]
+    epsilon: f64,
+    /// The chance δ with which the guarantee may fail
+    #[arg(long, value_name = "D", help_heading = "Privacy")]
+    delta: f64,
+    /// Add the bounds for all parities of W out of D signs
+    #[arg(long, value_name = "D,W", value_parser = parse_parity)]
+    parity: Option<(u32, u32)>,
+    /// Print the bounds as one JSON object
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
+    // Once without a certificate, so that a bad parameter costs no work.
+    bounds::bounds(args.horizon, args.epsilon, args.delta, None)?;
+    let parity = args
+        .parity
+        .map(|(d, w)| bounds::parity_bounds(d, w, args.epsilon, args.delta).map(|bounds| (d, w, bounds)))
+        .transpose()?;
+    let certified = certified_mean(args.horizon)?;
+    let table = bounds::bounds(args.horizon, args.epsilon, args.delta, certified)?;
+    let text = if args.json {
+        json(args, certified, &table, parity.as_ref())?
+    } else {
+        people(args, certified, &table, parity.as_ref())
+    };
+    let mut out = Destination::open(None)?;
+    out.write_all(text.as_bytes()).map_err(|error| CliError::writing("standard output", &error))?;
+    out.commit()
+}
+
+/// Proven bounds on γ_F²/n, where they are had within about a second.
+pub(super) fn certified_mean(horizon: u64) -> Result<Option<Interval>> {
+    if horizon > CERTIFIED_UP_TO {
+        return Ok(None);
+    }
+    // The factor does not depend on the budget; a plan only wants one.
+    let plan = Plan::prefix_sum(horizon).budget(Budget::new(1.0, 1e-6)?).mechanism(Mechanism::Optimal);
+    let comparison = with_progress("certifying the optimum", |progress| plan.compare(progress))?;
+    Ok(comparison.optimal.map(|optimal| Interval { lower: optimal.lower, upper: optimal.upper }))
+}
+
+fn parse_parity(text: &str) -> std::result::Result<(u32, u32), String> {
+    let parsed =
+        text.split_once(',').and_then(|(d, w)| Some((d.trim().parse().ok()?, w.trim().parse().ok()?)));
+    parsed.ok_or_else(|| "expected two whole numbers such as 20,3".to_owned())
+}
+
+const GROUPS: [(Group, &str, &str); 5] = [
+    (Group::AnyMechanism, "any-mechanism", "at least, for any mechanism (over all integer streams)"),
+    (Group::Oblivious, "oblivious", "at least, for noise oblivious of the input"),
+    (Group::MatrixMechanism, "matrix-mechanism", "at least, for matrix mechanisms with Gaussian noise"),
+    (Group::Attained, "attained", "attained: a mechanism has at most"),
+    (Group::TreeRatio, "tree-ratio", "the binary tree is worse by a factor of"),
+];
+
+fn label(group: Group) -> (&'static str, &'static str) {
+    GROUPS.iter().find(|(known, ..)| *known == group).map_or(("", ""), |(_, name, words)| (name, words))
+}
+
+#[derive(Serialize)]
+struct BoundsJson<'a> {
+    horizon: u64,
+    epsilon: f64,
+    delta: f64,
+    gamma_f_squared_over_n: Option<Ends>,
+    bounds: Vec<BoundJson<'a>>,
+    parity: Option<ParityJson>,
+}
+
+#[derive(Serialize)]
+struct Ends {
+    lower: f64,
+    upper: f64,
+}
+
+#[derive(Serialize)]
+struct BoundJson<'a> {
+    group: &'static str,
+    name: &'a str,
+    formula: &'a str,
+    from_paper: bool,
+    value: Option<f64>,
+    reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ParityJson {
+    dimension: u32,
+    weight: u32,
+    gamma_f: f64,
+    bounds: Vec<BoundJson<'static>>,
+}
+
+fn json(
+    args: &BoundsArgs,
+    certified: Option<Interval>,
+    table: &[Bound],
+    parity: Option<&(u32, u32, ParityBounds)>,
+) -> Result<String> {
+    let whole = BoundsJson {
+        horizon: args.horizon,
+        epsilon: args.epsilon,
+        delta: args.delta,
+        gamma_f_squared_over_n: certified.map(|c| Ends { lower: c.lower, upper: c.upper }),
+        bounds: table
+            .iter()
+            .map(|bound| BoundJson {
+                group: label(bound.group).0,
+                name: bound.name,
+                formula: bound.formula,
+                from_paper: bound.from_paper,
+                value: bound.value.as_ref().ok().copied(),
+                reason: bound.value.as_ref().err().map(ToString::to_string),
+            })
+            .collect(),
+        parity: parity.map(|(dimension, weight, bounds)| ParityJson {
+            dimension: *dimension,
+            weight: *weight,
+            gamma_f: bounds.gamma.middle(),
+            bounds: parity_rows(bounds)
+                .into_iter()
+                .map(|(name, formula, value)| BoundJson {
+                    group: "parity",
+                    name,
+                    formula,
+                    from_paper: name.starts_with("paper"),
+                    value: value.as_ref().ok().copied(),
+                    reason: value.as_ref().err().map(ToString::to_string),
+                })
+                .collect(),
+        }),
+    };
+    serde_json::to_string(&whole)
+        .map(|text| text + "\n")
+        .map_err(|error| CliError::Failure(format!("the bounds cannot be printed: {error}")))
+}
+
+type ParityRow<'a> = (&'static str, &'static str, &'a evertally::Result<f64>);
+
+fn parity_rows(bounds: &ParityBounds) -> [ParityRow<'_>; 3] {
+    [
+        ("paper", "C(d,w) / (e^2ε − 1)²", &bounds.paper),
+        ("any-mechanism", "c(ε,δ) C(d,w)", &bounds.any_mechanism),
+        ("matrix-mechanism", "σ² C(d,w), attained", &bounds.matrix_mechanism),
+    ]
+}
+
+fn people(
+    args: &BoundsArgs,
+    certified: Option<Interval>,
+    table: &[Bound],
+    parity: Option<&(u32, u32, ParityBounds)>,
+) -> String {
+    let mut text = format!(
+        "Mean squared error of {} private totals at ε = {}, δ = {}\n",
+        args.horizon,
+        args.epsilon,
+        delta_in_words(args.delta)
+    );
+    text.push_str(&match certified {
+        Some(c) => format!("γ_F²/n is certified between {:.9} and {:.9}\n", c.lower, c.upper),
+        None => format!(
+            "γ_F is certified here up to {CERTIFIED_UP_TO} steps; the nuclear norm bounds it beyond\n"
+        ),
+    });
+    let width = table.iter().map(|bound| bound.formula.chars().count()).max().unwrap_or_default();
+    let mut last = None;
+    for bound in table {
+        if last != Some(bound.group) {
+            text.push_str(&format!("\n{}\n", label(bound.group).1));
+            last = Some(bound.group);
+        }
+        text.push_str(&line(bound.formula, width, bound.from_paper, &bound.value));
+    }
+    if let Some((d, w, bounds)) = parity {
+        text.push_str(&format!(
+            "\nat least, for all {} parities of {w} out of {d} signs\n",
+            count(bounds.gamma.middle())
+        ));
+        for (name, formula, value) in parity_rows(bounds) {
+            text.push_str(&line(formula, width, name.starts_with("paper"), value));
+        }
+    }
+    text
+}
+
+fn line(formula: &str, width: usize, from_paper: bool, value: &evertally::Result<f64>) -> String {
+    let source = if from_paper { "paper" } else { "" };
+    let figure = match value {
+        Ok(value) => shown(*value),
+        Err(error) => format!("does not apply: {error}"),
+    };
+    format!("  {source:<5}  {formula:<width$}  {figure}\n")
+}
+
+/// A count, in full as long as it is exact.
+fn count(value: f64) -> String {
+    if value < 1e15 { format!("{value:.0}") } else { format!("{value:.5e}") }
+}
+
+/// Six digits, without an exponent where people would not write one.
+fn shown(value: f64) -> String {
+    if value != 0.0 && !(1e-3..1e7).contains(&value.abs()) {
+        return format!("{value:.5e}");
+    }
+    let whole_digits = value.abs().max(1.0).log10().floor() as usize + 1;
+    format!("{value:.*}", 7_usize.saturating_sub(whole_digits))
+}

@@ -1,0 +1,214 @@
+//! What the report is made of: claims, slips, tables, and how "from which n" is found.
+
+use super::super::bounds::certified_mean;
+use crate::error::Result;
+use evertally::bounds::Interval;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// What became of a claim when it was computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Verdict {
+    /// True as stated, wherever it was computed.
+    Holds,
+    /// True from some horizon on, or under a condition that the text leaves out.
+    HoldsPartly,
+    /// False as stated.
+    Fails,
+    /// Its proof breaks, and what the proof supports is weaker; whether it is false is not shown.
+    Unproven,
+    /// Nothing to be true or false.
+    Definition,
+    /// Stated without a figure that could be computed here; the text says what was checked instead.
+    NotComputed,
+}
+
+impl Verdict {
+    /// What follows for an inequality from where it begins to hold.
+    pub(super) fn from_horizon(from: Option<u64>) -> Self {
+        match from {
+            Some(1) => Self::Holds,
+            Some(_) => Self::HoldsPartly,
+            None => Self::Fails,
+        }
+    }
+
+    /// What follows for a claim that was computed case by case.
+    pub(super) fn if_all(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Fails }
+    }
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::HoldsPartly => "holds in part",
+            Self::Fails => "fails as stated",
+            Self::Unproven => "not proved as stated",
+            Self::Definition => "definition",
+            Self::NotComputed => "not computed",
+        }
+    }
+}
+
+/// A small table of figures.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Table {
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new(head: &[&str]) -> Self {
+        Self { head: head.iter().map(|&cell| cell.to_owned()).collect(), rows: Vec::new() }
+    }
+
+    pub(super) fn row(mut self, cells: Vec<String>) -> Self {
+        self.rows.push(cells);
+        self
+    }
+}
+
+/// One numbered statement of the paper.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Claim {
+    /// As the paper numbers it.
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    /// What it states, in this project's letters.
+    pub(super) statement: &'static str,
+    pub(super) verdict: Verdict,
+    /// The verdict in one sentence, with its figures.
+    pub(super) finding: String,
+    /// From which horizon on it holds, where that is the question; absent where it never does.
+    pub(super) holds_from: Option<u64>,
+    pub(super) table: Option<Table>,
+}
+
+impl Claim {
+    pub(super) fn new(
+        id: &'static str,
+        title: &'static str,
+        statement: &'static str,
+        verdict: Verdict,
+        finding: impl Into<String>,
+    ) -> Self {
+        Self { id, title, statement, verdict, finding: finding.into(), holds_from: None, table: None }
+    }
+
+    pub(super) fn from(mut self, horizon: Option<u64>) -> Self {
+        self.holds_from = horizon;
+        self
+    }
+
+    pub(super) fn with(mut self, table: Table) -> Self {
+        self.table = Some(table);
+        self
+    }
+}
+
+/// A place where the paper's text cannot be followed to the letter.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Slip {
+    pub(super) title: &'static str,
+    /// Where it stands.
+    pub(super) place: &'static str,
+    pub(super) printed: &'static str,
+    pub(super) correct: &'static str,
+    /// What it amounts to, in figures.
+    pub(super) figures: String,
+    /// Whether following the text would break privacy or a bound; the others are slips of the pen.
+    pub(super) matters: bool,
+}
+
+/// A section of the report.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Section {
+    pub(super) title: &'static str,
+    pub(super) claims: Vec<Claim>,
+}
+
+/// Every horizon to 4096, then powers of two with their neighbours to 2^60.
+pub(super) fn scanned() -> impl DoubleEndedIterator<Item = u64> {
+    let far = (13..=60).flat_map(|m| {
+        let n = 1_u64 << m;
+        [n - 1, n, if m < 60 { n + 1 } else { n }]
+    });
+    (1..=4096).chain(far)
+}
+
+/// The least scanned n from which on the predicate holds; `None` where it fails at the far end.
+pub(super) fn holds_from(mut predicate: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
+    let mut from = None;
+    for n in scanned().rev() {
+        if !predicate(n)? {
+            break;
+        }
+        from = Some(n);
+    }
+    Ok(from)
+}
+
+/// How many scanned horizons satisfy the predicate, and how many there are.
+pub(super) fn count_of(mut predicate: impl FnMut(u64) -> Result<bool>) -> Result<(usize, usize)> {
+    let (mut true_at, mut all) = (0, 0);
+    for n in scanned() {
+        all += 1;
+        true_at += usize::from(predicate(n)?);
+    }
+    Ok((true_at, all))
+}
+
+/// "from n = 7 on", "for every n" or "for no n that was tried".
+pub(super) fn from_words(from: Option<u64>) -> String {
+    match from {
+        Some(1) => "for every n scanned".to_owned(),
+        Some(n) => format!("from n = {n} on"),
+        None => "for no n that was tried".to_owned(),
+    }
+}
+
+/// The horizons that tables show.
+pub(super) const SAMPLES: [u64; 8] = [1, 6, 7, 64, 1 << 10, 1 << 20, 1 << 40, 1 << 60];
+
+/// A horizon as people write it.
+pub(super) fn horizon(n: u64) -> String {
+    if n >= 1024 && n.is_power_of_two() { format!("2^{}", n.trailing_zeros()) } else { n.to_string() }
+}
+
+/// Five significant digits.
+pub(super) fn figure(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    // The exponent after rounding, so that 0.999999 is written like 1.
+    let rounded = format!("{value:.4e}");
+    let size: i32 =
+        rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or_default();
+    if !(-4..=6).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    format!("{value:.*}", (4 - size).clamp(0, 8) as usize)
+}
+
+pub(super) fn yes(holds: bool) -> String {
+    if holds { "yes" } else { "no" }.to_owned()
+}
+
+/// The optimum γ_F²/n where a certificate is quick to make; each is made once.
+pub(super) fn certified(n: u64) -> Result<Option<Interval>> {
+    const LARGEST: u64 = 256;
+    static KNOWN: Mutex<BTreeMap<u64, Interval>> = Mutex::new(BTreeMap::new());
+    if n > LARGEST {
+        return Ok(None);
+    }
+    if let Some(known) = KNOWN.lock().ok().and_then(|known| known.get(&n).copied()) {
+        return Ok(Some(known));
+    }
+    let made = certified_mean(n)?;
+    if let (Some(made), Ok(mut known)) = (made, KNOWN.lock()) {
+        known.insert(n, made);
+    }
+    Ok(made)
+}

@@ -1,0 +1,79 @@
+//! The report as plain text, wrapped for a terminal.
+
+use super::Report;
+use super::claim::{Claim, Slip, Table};
+
+const WIDTH: usize = 96;
+
+pub(super) fn render(report: &Report) -> String {
+    let mut text = format!("{}\n{}\n\n", report.title, "=".repeat(report.title.chars().count()));
+    text.push_str(&wrapped(&report.summary, 0));
+    for section in &report.sections {
+        text.push_str(&heading(section.title));
+        for claim in &section.claims {
+            text.push_str(&one_claim(claim));
+        }
+    }
+    text.push_str(&heading("Slips"));
+    for (index, slip) in report.slips.iter().enumerate() {
+        text.push_str(&one_slip(index + 1, slip));
+    }
+    text
+}
+
+fn heading(title: &str) -> String {
+    format!("\n{title}\n{}\n", "-".repeat(title.chars().count()))
+}
+
+fn one_claim(claim: &Claim) -> String {
+    let mut text = format!("\n{} · {} — {}\n", claim.id, claim.title, claim.verdict.words());
+    text.push_str(&wrapped(claim.statement, 2));
+    if !claim.finding.is_empty() {
+        text.push_str(&wrapped(&format!("→ {}", claim.finding), 2));
+    }
+    if let Some(table) = &claim.table {
+        text.push_str(&aligned(table));
+    }
+    text
+}
+
+fn one_slip(number: usize, slip: &Slip) -> String {
+    let mut text = format!("\n{number}. {} ({})\n", slip.title, slip.place);
+    text.push_str(&wrapped(&format!("printed: {}", slip.printed), 3));
+    text.push_str(&wrapped(&format!("correct: {}", slip.correct), 3));
+    text.push_str(&wrapped(&slip.figures, 3));
+    text
+}
+
+/// Words on lines of at most [`WIDTH`] characters.
+fn wrapped(paragraph: &str, indent: usize) -> String {
+    let margin = " ".repeat(indent);
+    let mut text = String::new();
+    let mut line = String::new();
+    for word in paragraph.split_whitespace() {
+        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > WIDTH {
+            text.push_str(&format!("{margin}{line}\n"));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text.push_str(&format!("{margin}{line}\n"));
+    text
+}
+
+fn aligned(table: &Table) -> String {
+    let lines = || std::iter::once(&table.head).chain(&table.rows);
+    let widths: Vec<usize> = (0..table.head.len())
+        .map(|column| lines().map(|row| row[column].chars().count()).max().unwrap_or_default())
+        .collect();
+    let mut text = String::new();
+    for row in lines() {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}")).collect();
+        text.push_str(&format!("    {}\n", cells.join("  ")));
+    }
+    text
+}
