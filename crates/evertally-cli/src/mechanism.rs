@@ -6,8 +6,8 @@ use crate::output::Header;
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
-    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Participation,
-    Plan, PlanBuilder, Release, Tail, Workload,
+    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Objective,
+    Participation, Plan, PlanBuilder, Release, Tail, Workload,
 };
 
 /// The level of every interval that is written.
@@ -31,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) horizon: u64,
     pub(crate) workload: Workload,
     pub(crate) privacy: Privacy,
+    /// Which error is to be small.
+    pub(crate) objective: Objective,
     /// By name, as in `banded-square-root:64`; the most accurate one that fits where absent.
     pub(crate) mechanism: Option<String>,
     /// The range that one event's value lies in; where absent, an event counts as one.
@@ -48,6 +50,7 @@ impl Request {
         let mut builder = Plan::for_workload(self.horizon, self.workload)
             .budget(self.privacy.budget()?)
             .neighbours(self.privacy.neighbours)
+            .objective(self.objective)
             .stream(self.stream.clone());
         if let Some((max_steps, min_gap)) = self.privacy.participation {
             builder = builder.participation(Participation::at_most(max_steps, min_gap)?);
@@ -115,6 +118,7 @@ impl Prepared {
         let plan = &self.plan;
         header.record("budget", plan.budget().to_string());
         header.record("mechanism", self.mechanism_name());
+        header.record("objective", plan.objective().to_string());
         header.record("workload", plan.workload().to_string());
         header.record("neighbours", plan.neighbours().to_string());
         header.record("noise_multiplier", plan.noise_multiplier());
@@ -196,6 +200,8 @@ pub(crate) struct Comparison {
     pub(crate) noise_multiplier: f64,
     /// Lower and upper bound of the best possible mean error factor, where it is known.
     pub(crate) optimal: Option<(f64, f64)>,
+    /// The same for the error factor of the worst step.
+    pub(crate) optimal_worst: Option<(f64, f64)>,
     pub(crate) entries: Vec<Entry>,
     /// The name of the mechanism that would be taken, and why.
     pub(crate) chosen: Option<(String, String)>,
@@ -245,6 +251,7 @@ pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparis
     Ok(Comparison {
         noise_multiplier: compared.budget.noise_multiplier(),
         optimal: compared.optimal.map(|bounds| (bounds.lower, bounds.upper)),
+        optimal_worst: compared.optimal_worst.map(|bounds| (bounds.lower, bounds.upper)),
         entries,
         chosen,
     })
@@ -254,9 +261,13 @@ pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparis
 /// comparison does.
 fn choice(builder: &PlanBuilder) -> Result<(String, String)> {
     let plan = with_progress("choosing", |progress| builder.build_with_progress(progress))?;
+    let error = match plan.objective() {
+        Objective::Worst => "error at the worst step",
+        _ => "mean squared error",
+    };
     let reason =
-        "the least mean squared error of those that fit the memory and are ready within about a second";
-    Ok((plan.mechanism().to_string(), reason.to_owned()))
+        format!("the least {error} of those that fit the memory and are ready within about a second");
+    Ok((plan.mechanism().to_string(), reason))
 }
 
 /// Why a mechanism cannot serve, without repeating its name.

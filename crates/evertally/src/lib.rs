@@ -49,7 +49,7 @@ pub use error::{Error, ErrorClass, Result};
 pub use factorization::Mechanism;
 pub use matrix::Matrix;
 pub use noise::{NoiseKey, Progress};
-pub use plan::{Accuracy, Comparison, Objective, OptimalMean, Plan, PlanBuilder};
+pub use plan::{Accuracy, Comparison, Objective, Optimum, Plan, PlanBuilder};
 pub use privacy::{Budget, Calibration, Contribution, Neighbours, Participation};
 pub use release::{Release, Tail};
 pub use workload::Workload;

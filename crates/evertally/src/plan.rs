@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use accuracy::Accuracy;
 pub use builder::PlanBuilder;
-pub use compare::{Comparison, OptimalMean};
+pub use compare::{Comparison, Optimum};
 pub use objective::Objective;
 
 use crate::factorization::{Cost, Dense, Factorization, Mechanism};

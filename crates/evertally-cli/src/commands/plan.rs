@@ -6,6 +6,7 @@ use crate::mechanism::{self, Comparison, Entry, Report, Request};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
+use evertally::Objective;
 use evertally::post::PostProcess;
 use serde::Serialize;
 use std::io::Write;
@@ -21,8 +22,8 @@ Examples:
       --max-steps 4 --min-gap 24 --plot errors.svg
 
 How to read it: rmse is the typical error of a released total over all
-steps, worst step the largest standard error of one. The ratio compares
-the mean squared error with the least that any mechanism of this kind can
+steps, worst step the largest standard error of one. The ratios compare
+the squared errors with the least that any mechanism of this kind can
 have. Operations a step are averages, preparation included. One event
 counts as one.";
 
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let request = Request {
         horizon: args.horizon,
         workload: args.workload.workload(),
+        objective: args.workload.objective,
         privacy: args.privacy.privacy(participation(args.max_steps, args.min_gap)?),
         mechanism: args.workload.mechanism.clone(),
         contribution: None,
@@ -135,8 +137,21 @@ fn table(request: &Request, comparison: &Comparison) -> String {
             Entry::Skipped { name, reason } => skipped.push((name, reason)),
         }
     }
-    reports.sort_by(|a, b| a.rmse.total_cmp(&b.rmse));
-    let head = ["", "mechanism", "rmse", "worst step", "mse / optimum", "memory", "operations a step"];
+    let error = |report: &Report| match request.objective {
+        Objective::Worst => report.worst_rmse,
+        _ => report.rmse,
+    };
+    reports.sort_by(|a, b| error(a).total_cmp(&error(b)));
+    let head = [
+        "",
+        "mechanism",
+        "rmse",
+        "mse / optimum",
+        "worst step",
+        "mse / optimum",
+        "memory",
+        "operations a step",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     for report in &reports {
         let chosen = is_chosen(comparison, report);
@@ -144,8 +159,12 @@ fn table(request: &Request, comparison: &Comparison) -> String {
             if chosen { "→" } else { "" }.to_owned(),
             report.in_full.clone(),
             format!("{:.4}", report.rmse),
-            format!("{:.4}", report.worst_rmse),
             above_optimum(comparison, report),
+            format!("{:.4}", report.worst_rmse),
+            comparison.optimal_worst.map_or_else(
+                || "unknown".to_owned(),
+                |(lower, _)| format!("{:.4}", report.max_error / lower),
+            ),
             bytes_in_words(report.state_bytes),
             format!("{:.0}", report.operations_per_step),
         ]);
@@ -174,8 +193,14 @@ fn summary(request: &Request, comparison: &Comparison) -> String {
         }
         None => "best possible mean error factor: not certified at this horizon\n".to_owned(),
     };
+    let worst = match comparison.optimal_worst {
+        Some((lower, upper)) => {
+            format!("best possible worst-step error factor: between {lower:.7} and {upper:.7}\n")
+        }
+        None => String::new(),
+    };
     format!(
-        "{} steps at ε = {}, δ = {} ({}, {}): noise multiplier σ = {:.6}\n{optimum}\n",
+        "{} steps at ε = {}, δ = {} ({}, {}): noise multiplier σ = {:.6}\n{optimum}{worst}\n",
         request.horizon,
         privacy.epsilon,
         delta_in_words(privacy.delta),
@@ -249,8 +274,8 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 mod tests {
     use super::*;
     use crate::mechanism::Privacy;
-    use evertally::Workload;
     use evertally::{Calibration, Neighbours};
+    use evertally::{Objective, Workload};
 
     fn example() -> (Request, Comparison) {
         let privacy = Privacy {
@@ -263,6 +288,7 @@ mod tests {
         let request = Request {
             horizon: 4,
             workload: Workload::PrefixSum,
+            objective: Objective::Mean,
             privacy,
             mechanism: None,
             contribution: None,
@@ -288,6 +314,7 @@ mod tests {
         let comparison = Comparison {
             noise_multiplier: 4.25,
             optimal: Some((1.25, 1.25)),
+            optimal_worst: Some((1.5, 1.5)),
             entries: vec![Entry::Report(report), skipped],
             chosen: Some(("square-root".to_owned(), "the most accurate".to_owned())),
         };

@@ -4,7 +4,7 @@ use crate::error::{CliError, Result};
 use crate::mechanism::Privacy;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use evertally::{Calibration, Neighbours, Workload};
+use evertally::{Calibration, Neighbours, Objective, Workload};
 use std::str::FromStr;
 
 #[derive(Debug, Args)]
@@ -56,6 +56,9 @@ pub(crate) struct WorkloadArgs {
     /// The mechanism, such as square-root, binary or banded-square-root:64; the most accurate one that fits where absent
     #[arg(long, value_name = "NAME")]
     pub(crate) mechanism: Option<String>,
+    /// What to keep small: the mean squared error over all steps, or the largest error of a step (mean, worst)
+    #[arg(long, value_name = "ERROR", default_value = "mean")]
+    pub(crate) objective: Objective,
     /// The most memory that may be taken, such as 512M or 4G
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory_limit: Option<u64>,

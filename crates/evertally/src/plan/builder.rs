@@ -196,6 +196,10 @@ impl PlanBuilder {
         self.mechanism
     }
 
+    pub(super) fn chosen_objective(&self) -> Objective {
+        self.objective
+    }
+
     pub(super) fn participation_limit(&self) -> u64 {
         self.participation.bounded(self.horizon)
     }

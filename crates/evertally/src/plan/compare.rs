@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Plan, PlanBuilder};
+use super::{Objective, Plan, PlanBuilder};
 use crate::Result;
 use crate::factorization::Mechanism;
 use crate::factorization::optimal::Optimal;
-use crate::gamma::{Subject, gamma_f};
+use crate::gamma::{Subject, gamma_2, gamma_f};
 use crate::noise::Progress;
 use crate::privacy::{Budget, NoiseKind};
 use crate::workload::Workload;
@@ -18,7 +18,10 @@ const LARGEST_PREPARATION: f64 = 2.2e10;
 /// The longest horizon of a running or decayed total for which a comparison bounds the optimum: some seconds.
 const LONGEST_CERTIFIED: u64 = 1 << 20;
 
-/// The relative gap of that bound, in γ_F.
+/// The same for the worst step, which takes longer.
+const LONGEST_CERTIFIED_WORST: u64 = 1 << 16;
+
+/// The relative gap of these bounds, in γ_F and γ_2.
 const CERTIFIED_GAP: f64 = 4e-7;
 
 /// The mechanisms of a comparison, each with its plan or the reason why it has none.
@@ -29,27 +32,32 @@ pub struct Comparison {
     pub budget: Budget,
     /// The least mean error factor that any factorization has, where it can be computed in seconds: to 2^20 steps for running
     /// and decayed totals.
-    pub optimal: Option<OptimalMean>,
+    pub optimal: Option<Optimum>,
+    /// The least error factor that any factorization has at its worst step, where the horizon is short enough to compute it.
+    pub optimal_worst: Option<Optimum>,
+    /// The error by which the best is chosen.
+    pub objective: Objective,
     /// One entry a mechanism.
     pub entries: Vec<(Mechanism, Result<Plan>)>,
 }
 
-/// Proven bounds on the least mean error factor, γ_F²/n.
+/// Proven bounds on the least error factor: γ_F²/n for the mean, γ_2² for the worst step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct OptimalMean {
-    /// No factorization has a smaller mean error factor.
+pub struct Optimum {
+    /// No factorization has a smaller one.
     pub lower: f64,
     /// Some factorization has at most this one.
     pub upper: f64,
 }
 
 impl Comparison {
-    /// The plan of least mean squared error, in the units of the data.
+    /// The plan of least error, mean or worst as the builder's objective asks, in the units of the data.
     #[must_use]
     pub fn best(&self) -> Option<&Plan> {
         let plans = self.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok());
-        plans.min_by(|a, b| a.accuracy().rmse.total_cmp(&b.accuracy().rmse))
+        let error = |plan: &Plan| plan.accuracy().aimed_at(self.objective);
+        plans.min_by(|a, b| error(a).total_cmp(&error(b)))
     }
 }
 
@@ -70,7 +78,7 @@ impl PlanBuilder {
             Some(Ok(optimum)) => Some(optimum.certificate().error_factor()),
             _ => self.certified(budget, progress),
         };
-        let optimal = factors.map(|(lower, upper)| OptimalMean { lower, upper });
+        let optimal = factors.map(|(lower, upper)| Optimum { lower, upper });
         let mut optimum = optimum.map(|found| found.map(Arc::new));
         let mut entries = Vec::new();
         for mechanism in mechanisms {
@@ -85,7 +93,9 @@ impl PlanBuilder {
             };
             entries.push((mechanism, plan));
         }
-        Ok(Comparison { budget, optimal, entries })
+        let optimal_worst = self.certified_worst(budget, progress);
+        let objective = self.chosen_objective();
+        Ok(Comparison { budget, optimal, optimal_worst, objective, entries })
     }
 
     /// The optimum, unless it is out of reach or is not what the budget asks about.
@@ -105,6 +115,18 @@ impl PlanBuilder {
         let request = self.request(progress);
         let subject = Subject::workload(request.workload, request.horizon as usize);
         Some(gamma_f(subject, CERTIFIED_GAP, progress).ok()?.error_factor())
+    }
+
+    /// Bounds on the least error factor of the worst step.
+    fn certified_worst(&self, budget: Budget, progress: &dyn Progress) -> Option<Optimum> {
+        if !(self.is_structured() && self.bound_applies(budget) && self.horizon() <= LONGEST_CERTIFIED_WORST)
+        {
+            return None;
+        }
+        let request = self.request(progress);
+        let subject = Subject::workload(request.workload, request.horizon as usize);
+        let (lower, upper) = gamma_2(subject, CERTIFIED_GAP, progress).ok()?.error_factor();
+        Some(Optimum { lower, upper })
     }
 
     /// The certificate speaks of one step and of Gaussian noise.

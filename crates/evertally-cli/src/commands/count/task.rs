@@ -6,8 +6,8 @@ use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
 use crate::mechanism::{Privacy, Request};
 use crate::time;
-use evertally::Workload;
 use evertally::post::PostProcess;
+use evertally::{Objective, Workload};
 use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet, OTHER};
 use std::path::Path;
 
@@ -32,6 +32,7 @@ pub(super) struct Task {
     pub(super) outside: Outside,
     pub(super) privacy: Privacy,
     pub(super) workload: Workload,
+    pub(super) objective: Objective,
     pub(super) post_processing: PostProcess,
     pub(super) memory_limit: Option<u64>,
     mechanism: Option<String>,
@@ -77,6 +78,7 @@ impl Task {
             outside: args.outside,
             privacy: args.privacy.privacy(participation),
             workload,
+            objective: args.workload.objective,
             post_processing: post_processing(args),
             memory_limit: args.workload.memory_limit,
             mechanism: args.workload.mechanism.clone(),
@@ -102,6 +104,7 @@ impl Task {
         Request {
             horizon,
             workload: self.workload,
+            objective: self.objective,
             privacy: self.privacy.clone(),
             mechanism: self.mechanism.clone(),
             contribution: self.contribution(),
