@@ -8,7 +8,7 @@ use std::sync::Arc;
 use faer::linalg::solvers::DenseSolveCore;
 
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
-use crate::gamma::{Certificate, gamma_f};
+use crate::gamma::{Certificate, Factors, Subject, gamma_f};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
@@ -30,8 +30,12 @@ impl Optimal {
     pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
         let n = dense_size(&Mechanism::Optimal, request.horizon)?;
         let workload = request.workload.matrix(n);
-        let solution = gamma_f(&workload, GAP, request.progress)?;
-        let gram = &solution.gram;
+        let certificate = gamma_f(Subject::workload(request.workload, n), GAP, request.progress)?;
+        let Factors::Real { encoder, .. } = certificate.factors()? else {
+            return Err(Error::unsupported(Mechanism::Optimal, "it is for real workloads"));
+        };
+        let encoder = encoder.to_faer();
+        let gram = Matrix::from_faer((encoder.transpose() * &encoder).as_ref());
         // X = U Uᵀ with U upper triangular comes from the Cholesky factor of X with rows and columns reversed;
         // then R = Uᵀ is lower triangular and RᵀR = X.
         let reversed = faer::Mat::from_fn(n, n, |i, j| gram[(n - 1 - i, n - 1 - j)]);
@@ -54,7 +58,7 @@ impl Optimal {
             row_norms,
             column_norms,
             gram_is_nonnegative,
-            certificate: solution.certificate,
+            certificate,
         })
     }
 

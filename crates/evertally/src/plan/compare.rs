@@ -6,12 +6,20 @@ use super::{Plan, PlanBuilder};
 use crate::Result;
 use crate::factorization::Mechanism;
 use crate::factorization::optimal::Optimal;
+use crate::gamma::{Subject, gamma_f};
 use crate::noise::Progress;
 use crate::privacy::{Budget, NoiseKind};
+use crate::workload::Workload;
 use crate::{Error, factorization};
 
 /// Operations that preparing one mechanism may take in a comparison: some ten seconds.
 const LARGEST_PREPARATION: f64 = 2.2e10;
+
+/// The longest horizon of a running or decayed total for which a comparison bounds the optimum: some seconds.
+const LONGEST_CERTIFIED: u64 = 1 << 20;
+
+/// The relative gap of that bound, in γ_F.
+const CERTIFIED_GAP: f64 = 4e-7;
 
 /// The mechanisms of a comparison, each with its plan or the reason why it has none.
 #[derive(Debug)]
@@ -19,7 +27,8 @@ const LARGEST_PREPARATION: f64 = 2.2e10;
 pub struct Comparison {
     /// The budget that all of them spend.
     pub budget: Budget,
-    /// The least mean error factor that any factorization has, where the horizon is small enough to compute it.
+    /// The least mean error factor that any factorization has, where it can be computed in seconds: to 2^20 steps for running
+    /// and decayed totals.
     pub optimal: Option<OptimalMean>,
     /// One entry a mechanism.
     pub entries: Vec<(Mechanism, Result<Plan>)>,
@@ -57,11 +66,11 @@ impl PlanBuilder {
             None => Mechanism::ALL.to_vec(),
         };
         let optimum = self.optimum(budget, progress);
-        let optimal = optimum.as_ref().and_then(|optimum| optimum.as_ref().ok()).map(|optimum| {
-            let n = self.horizon() as f64;
-            let certificate = optimum.certificate();
-            OptimalMean { lower: certificate.lower.powi(2) / n, upper: certificate.upper.powi(2) / n }
-        });
+        let factors = match &optimum {
+            Some(Ok(optimum)) => Some(optimum.certificate().error_factor()),
+            _ => self.certified(budget, progress),
+        };
+        let optimal = factors.map(|(lower, upper)| OptimalMean { lower, upper });
         let mut optimum = optimum.map(|found| found.map(Arc::new));
         let mut entries = Vec::new();
         for mechanism in mechanisms {
@@ -83,8 +92,27 @@ impl PlanBuilder {
     fn optimum(&self, budget: Budget, progress: &dyn Progress) -> Option<Result<Optimal>> {
         let within_reach = Mechanism::Optimal.preparation(self.horizon()) <= LARGEST_PREPARATION
             && self.horizon() <= factorization::LARGEST_DENSE;
-        // The certificate speaks of one step and of Gaussian noise.
-        let applies = budget.noise() == NoiseKind::Gaussian && self.participation_limit() == 1;
-        (within_reach && applies).then(|| Optimal::new(&self.request(progress)))
+        let wanted = self.named_mechanism().is_none_or(|mechanism| mechanism == Mechanism::Optimal);
+        let needed = wanted || !self.is_structured();
+        (within_reach && needed && self.bound_applies(budget)).then(|| Optimal::new(&self.request(progress)))
+    }
+
+    /// Bounds on the least mean error factor without its factorization, which costs less and reaches further.
+    fn certified(&self, budget: Budget, progress: &dyn Progress) -> Option<(f64, f64)> {
+        if !(self.is_structured() && self.bound_applies(budget) && self.horizon() <= LONGEST_CERTIFIED) {
+            return None;
+        }
+        let request = self.request(progress);
+        let subject = Subject::workload(request.workload, request.horizon as usize);
+        Some(gamma_f(subject, CERTIFIED_GAP, progress).ok()?.error_factor())
+    }
+
+    /// The certificate speaks of one step and of Gaussian noise.
+    fn bound_applies(&self, budget: Budget) -> bool {
+        budget.noise() == NoiseKind::Gaussian && self.participation_limit() == 1
+    }
+
+    fn is_structured(&self) -> bool {
+        matches!(self.request(&()).workload, Workload::PrefixSum | Workload::Decay { .. })
     }
 }

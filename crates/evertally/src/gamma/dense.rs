@@ -1,0 +1,247 @@
+//! The fixed point for any real or complex matrix, of any shape and rank.
+//!
+//! For γ_F, B = A diag(√v) = U diag(s) Vᴴ and d = diag(V diag(s) Vᴴ); for γ_2, B = diag(√u) A diag(√v), d_v the same and
+//! d_u = diag(U diag(s) Uᴴ). Rows and columns of zeros take no part and weigh nothing.
+//!
+//! **Cost.** One Hermitian eigendecomposition of the shorter side an iteration for γ_F; a singular value decomposition
+//! instead where the square roots of small eigenvalues would be mostly rounding, and for γ_2.
+
+use faer::{Mat, Side};
+
+use super::certificate::{Certificate, Factors, Subject, Weights};
+use super::fixed_point::{Point, Problem, certify};
+use super::linear::{Dense, Entry, Thin, complex_matrix, failed, scale};
+use super::verify::{mean_factors, worst_factors};
+use crate::Result;
+use crate::matrix::Matrix;
+use crate::noise::Progress;
+
+/// γ_F of any matrix that is not zero.
+pub(super) fn gamma_f(subject: Subject, relative_gap: f64, progress: &dyn Progress) -> Result<Certificate> {
+    match Dense::of(&subject) {
+        Dense::Real(a) => solve(subject, &a, Mean::new, relative_gap, progress),
+        Dense::Complex(a) => solve(subject, &a, Mean::new, relative_gap, progress),
+    }
+}
+
+/// γ_2 of any matrix that is not zero.
+pub(super) fn gamma_2(subject: Subject, relative_gap: f64, progress: &dyn Progress) -> Result<Certificate> {
+    match Dense::of(&subject) {
+        Dense::Real(a) => solve(subject, &a, Worst::new, relative_gap, progress),
+        Dense::Complex(a) => solve(subject, &a, Worst::new, relative_gap, progress),
+    }
+}
+
+fn solve<T: Entry, P: Problem>(
+    subject: Subject,
+    a: &Mat<T>,
+    problem: impl Fn(Mat<T>, Support) -> P,
+    relative_gap: f64,
+    progress: &dyn Progress,
+) -> Result<Certificate> {
+    let support = Support::of(a);
+    // Squares of entries must neither overflow nor vanish.
+    let inverse = 1.0 / support.largest;
+    let dense = Mat::from_fn(support.rows.len(), support.columns.len(), |i, j| {
+        a[(support.rows[i], support.columns[j])].times(inverse)
+    });
+    let problem = problem(dense, support);
+    let start = vec![0.0; problem.count()];
+    certify(&problem, subject, start, relative_gap, progress)
+}
+
+/// The rows and columns that are not all zero.
+struct Support {
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+    shape: (usize, usize),
+    largest: f64,
+}
+
+impl Support {
+    fn of<T: Entry>(a: &Mat<T>) -> Self {
+        let (n, m) = (a.nrows(), a.ncols());
+        let size = |i: usize, j: usize| {
+            let (real, imaginary) = a[(i, j)].parts();
+            real.abs().max(imaginary.abs())
+        };
+        let largest =
+            (0..m).flat_map(|j| (0..n).map(move |i| (i, j))).map(|(i, j)| size(i, j)).fold(0.0, f64::max);
+        // Entries below rounding of the largest do not make a row or column part of the problem; the checker charges them.
+        let counts = |i: usize, j: usize| size(i, j) > 1e-150 * largest;
+        Self {
+            rows: (0..n).filter(|i| (0..m).any(|j| counts(*i, j))).collect(),
+            columns: (0..m).filter(|j| (0..n).any(|i| counts(i, *j))).collect(),
+            shape: (n, m),
+            largest,
+        }
+    }
+}
+
+/// Weights of the kept rows or columns as weights of all, the heaviest being one.
+fn spread(kept: &[usize], count: usize, logs: &[f64]) -> Vec<f64> {
+    let heaviest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut weights = vec![0.0; count];
+    kept.iter().zip(logs).for_each(|(i, log)| weights[*i] = (log - heaviest).exp());
+    weights
+}
+
+struct Mean<T> {
+    a: Mat<T>,
+    /// AᴴA, where A is not wider than long.
+    gram: Option<Mat<T>>,
+    support: Support,
+}
+
+impl<T: Entry> Mean<T> {
+    fn new(a: Mat<T>, support: Support) -> Self {
+        let gram = (a.nrows() >= a.ncols()).then(|| a.adjoint() * &a);
+        Self { a, gram, support }
+    }
+
+    /// d/v by an eigendecomposition, or nothing if rounding spoils it.
+    fn by_eigenvalues(&self, roots: &[f64], tolerance: f64) -> Result<Option<Vec<f64>>> {
+        let (n, m) = (self.a.nrows(), self.a.ncols());
+        let product = match &self.gram {
+            Some(gram) => scale(gram, Some(roots), roots),
+            None => {
+                let b = scale(&self.a, None, roots);
+                &b * b.adjoint()
+            }
+        };
+        let eigen = product.self_adjoint_eigen(Side::Lower).map_err(|_| failed())?;
+        let vectors = eigen.U();
+        let diagonal = eigen.S().column_vector();
+        let values: Vec<f64> = (0..n.min(m)).map(|k| diagonal[k].parts().0.max(0.0).sqrt()).collect();
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        // An eigenvalue is off by about an ulp of the largest; its root by that over twice the root.
+        let spoiled: f64 = values.iter().map(|s| largest * largest / s).sum::<f64>() * f64::EPSILON;
+        if spoiled.is_nan() || spoiled > tolerance * values.iter().sum::<f64>() {
+            return Ok(None);
+        }
+        let ratios = if self.gram.is_some() {
+            diagonal_of(vectors, &values, roots)
+        } else {
+            // d_j/v_j = Σ_k |u_kᴴ a_j|²/s_k.
+            let across = vectors.adjoint() * &self.a;
+            let entry = |j: usize| (0..n).map(|k| across[(k, j)].square() / values[k]).sum();
+            (0..m).map(entry).collect()
+        };
+        Ok(Some(ratios))
+    }
+}
+
+/// diag(V diag(s) Vᴴ)_i / r_i².
+fn diagonal_of<T: Entry>(vectors: faer::MatRef<'_, T>, values: &[f64], roots: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; vectors.nrows()];
+    for (k, value) in values.iter().enumerate() {
+        sums.iter_mut().zip(vectors.col(k).iter()).for_each(|(sum, x)| *sum += value * x.square());
+    }
+    sums.iter().zip(roots).map(|(sum, root)| sum / (root * root)).collect()
+}
+
+fn roots_of(logs: &[f64]) -> Vec<f64> {
+    logs.iter().map(|log| (0.5 * log).exp()).collect()
+}
+
+impl<T: Entry> Problem for Mean<T> {
+    fn count(&self) -> usize {
+        self.a.ncols()
+    }
+
+    fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
+        let roots = roots_of(logs);
+        let mut ratios = match self.by_eigenvalues(&roots, tolerance)? {
+            Some(ratios) => ratios,
+            None => {
+                let svd = Thin::of(&scale(&self.a, None, &roots))?;
+                diagonal_of(svd.right.as_ref(), &svd.values, &roots)
+            }
+        };
+        let sum: f64 = ratios.iter().zip(&roots).map(|(ratio, root)| ratio * root * root).sum();
+        let mass: f64 = roots.iter().map(|root| root * root).sum();
+        let largest = ratios.iter().copied().fold(0.0, f64::max);
+        ratios.iter_mut().for_each(|ratio| *ratio *= mass / sum);
+        Ok(Point { lower: sum / mass.sqrt(), upper: (sum * largest).sqrt(), ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        true
+    }
+
+    fn weights(&self, logs: &[f64]) -> Weights {
+        Weights::GammaF { columns: spread(&self.support.columns, self.support.shape.1, logs) }
+    }
+}
+
+struct Worst<T> {
+    a: Mat<T>,
+    support: Support,
+}
+
+impl<T: Entry> Worst<T> {
+    fn new(a: Mat<T>, support: Support) -> Self {
+        Self { a, support }
+    }
+}
+
+impl<T: Entry> Problem for Worst<T> {
+    fn count(&self) -> usize {
+        self.a.nrows() + self.a.ncols()
+    }
+
+    /// The row weights come first.
+    fn evaluate(&self, logs: &[f64], _: f64) -> Result<Point> {
+        let (rows, columns) = logs.split_at(self.a.nrows());
+        let (rows, columns) = (roots_of(rows), roots_of(columns));
+        let svd = Thin::of(&scale(&self.a, Some(&rows), &columns))?;
+        let mut ratios = diagonal_of(svd.left.as_ref(), &svd.values, &rows);
+        let largest = |ratios: &[f64]| ratios.iter().copied().fold(0.0, f64::max);
+        let mass = |roots: &[f64]| roots.iter().map(|root| root * root).sum::<f64>();
+        let of_columns = diagonal_of(svd.right.as_ref(), &svd.values, &columns);
+        let upper = (largest(&ratios) * largest(&of_columns)).sqrt();
+        let sum: f64 = svd.values.iter().sum();
+        let (row_mean, column_mean) = (sum / mass(&rows), sum / mass(&columns));
+        ratios.iter_mut().for_each(|ratio| *ratio /= row_mean);
+        ratios.extend(of_columns.iter().map(|ratio| ratio / column_mean));
+        Ok(Point { lower: (row_mean * column_mean).sqrt(), upper, ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        true
+    }
+
+    fn weights(&self, logs: &[f64]) -> Weights {
+        let (rows, columns) = logs.split_at(self.a.nrows());
+        Weights::Gamma2 {
+            rows: spread(&self.support.rows, self.support.shape.0, rows),
+            columns: spread(&self.support.columns, self.support.shape.1, columns),
+        }
+    }
+}
+
+/// The factorization that weights give, written out.
+pub(super) fn factors(subject: &Subject, weights: &Weights) -> Result<Factors> {
+    match Dense::of(subject) {
+        Dense::Real(a) => {
+            let (left, right) = factor(&a, weights)?;
+            let (decoder, encoder) = (Matrix::from_faer(left.as_ref()), Matrix::from_faer(right.as_ref()));
+            Ok(Factors::Real { decoder, encoder })
+        }
+        Dense::Complex(a) => {
+            let (left, right) = factor(&a, weights)?;
+            let (decoder, encoder) = (complex_matrix(left.as_ref())?, complex_matrix(right.as_ref())?);
+            Ok(Factors::Complex { decoder, encoder })
+        }
+    }
+}
+
+fn factor<T: Entry>(a: &Mat<T>, weights: &Weights) -> Result<(Mat<T>, Mat<T>)> {
+    let roots = |weights: &[f64]| weights.iter().map(|w| w.sqrt()).collect::<Vec<f64>>();
+    let (rows, columns) = (weights.rows().map(roots), roots(weights.columns()));
+    let svd = Thin::of(&scale(a, rows.as_deref(), &columns))?;
+    Ok(match rows {
+        None => mean_factors(a, &svd),
+        Some(rows) => worst_factors(&svd, &rows, &columns),
+    })
+}

@@ -1,0 +1,158 @@
+//! The fixed point for prefix sums and decayed prefix sums: O(nJ) an iteration.
+//!
+//! (AᵀA)⁻¹ is tridiagonal, so diag(M^{1/2}) is a sum over J ≈ 40 nodes of diagonals of inverses of tridiagonal matrices
+//! ([`super::elliptic`], [`super::verify::sweep`]). For γ_2 the same holds with row weights; A read backwards is its own transpose, so the best row weights are
+//! the column weights read backwards and one set of weights is sought.
+//!
+//! Long horizons start from the solution of a shorter one: the weights are nearly a function of t/n.
+
+use super::certificate::{Certificate, Subject, Weights};
+use super::elliptic::Nodes;
+use super::fixed_point::{Point, Problem, certify, check_gap, iterate};
+use super::verify::sweep::{LANES, Rounding, Scaled, column_energies, largest_eigenvalue, resolvents};
+use crate::Result;
+use crate::noise::Progress;
+
+/// Horizons up to this one start from equal weights.
+const SHORTEST_COARSE: usize = 256;
+
+/// A coarse solution is a quarter as long.
+const COARSENING: usize = 4;
+
+/// The gap at which a coarse solution is good enough to start from.
+const COARSE_GAP: f64 = 1e-4;
+
+struct Mean {
+    decay: f64,
+    ones: Vec<f64>,
+}
+
+struct Worst {
+    decay: f64,
+    count: usize,
+}
+
+/// d/v and Σd for B = diag(√u) A diag(√v).
+fn diagonal(scaled: Scaled<'_>, tolerance: f64) -> (Vec<f64>, f64) {
+    let energies = column_energies(scaled, Rounding::Nearest);
+    let trace: f64 = energies.iter().zip(scaled.columns).map(|(energy, v)| energy * v).sum();
+    let nodes = Nodes::new(1.0 / trace, largest_eigenvalue(scaled), tolerance, LANES);
+    let ratios = resolvents(scaled, Rounding::Nearest, &nodes.shifts, &nodes.weights);
+    let sum = ratios.iter().zip(scaled.columns).map(|(ratio, v)| ratio * v).sum();
+    (ratios, sum)
+}
+
+/// exp of the logs, the heaviest being one.
+fn normalised(logs: &[f64]) -> Vec<f64> {
+    let heaviest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    logs.iter().map(|log| (log - heaviest).exp()).collect()
+}
+
+impl Problem for Mean {
+    fn count(&self) -> usize {
+        self.ones.len()
+    }
+
+    fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
+        let v: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+        let scaled = Scaled { rows: &self.ones, columns: &v, decay: self.decay };
+        let (mut ratios, sum) = diagonal(scaled, tolerance);
+        let largest = ratios.iter().copied().fold(0.0, f64::max);
+        let mass: f64 = v.iter().sum();
+        ratios.iter_mut().for_each(|ratio| *ratio *= mass / sum);
+        Ok(Point { lower: sum / mass.sqrt(), upper: (sum * largest).sqrt(), ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        false
+    }
+
+    fn weights(&self, logs: &[f64]) -> Weights {
+        Weights::GammaF { columns: normalised(logs) }
+    }
+}
+
+impl Problem for Worst {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
+        let v: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+        let u: Vec<f64> = v.iter().rev().copied().collect();
+        let (mut ratios, sum) = diagonal(Scaled { rows: &u, columns: &v, decay: self.decay }, tolerance);
+        // d_u/u is d_v/v read backwards.
+        let largest = ratios.iter().copied().fold(0.0, f64::max);
+        let mean = sum / v.iter().sum::<f64>();
+        ratios.iter_mut().for_each(|ratio| *ratio /= mean);
+        Ok(Point { lower: mean, upper: largest, ratios })
+    }
+
+    fn weights_may_vanish(&self) -> bool {
+        false
+    }
+
+    fn weights(&self, logs: &[f64]) -> Weights {
+        let columns = normalised(logs);
+        Weights::Gamma2 { rows: columns.iter().rev().copied().collect(), columns }
+    }
+}
+
+/// γ_F of the workload λ^{i−j}.
+pub(super) fn gamma_f(
+    subject: Subject,
+    decay: f64,
+    relative_gap: f64,
+    progress: &dyn Progress,
+) -> Result<Certificate> {
+    let problem = |n: usize| Mean { decay, ones: vec![1.0; n] };
+    solve(subject, problem, relative_gap, progress)
+}
+
+/// γ_2 of the workload λ^{i−j}.
+pub(super) fn gamma_2(
+    subject: Subject,
+    decay: f64,
+    relative_gap: f64,
+    progress: &dyn Progress,
+) -> Result<Certificate> {
+    solve(subject, |count| Worst { decay, count }, relative_gap, progress)
+}
+
+fn solve<P: Problem>(
+    subject: Subject,
+    problem: impl Fn(usize) -> P,
+    relative_gap: f64,
+    progress: &dyn Progress,
+) -> Result<Certificate> {
+    check_gap(relative_gap)?;
+    let n = subject.columns();
+    let start = start(n, &problem, COARSE_GAP.max(relative_gap))?;
+    certify(&problem(n), subject, start, relative_gap, progress)
+}
+
+/// Weights from which to start at horizon n.
+fn start<P: Problem>(n: usize, problem: &impl Fn(usize) -> P, gap: f64) -> Result<Vec<f64>> {
+    if n <= SHORTEST_COARSE {
+        return Ok(vec![-(n as f64).ln(); n]);
+    }
+    let coarse = n.div_ceil(COARSENING);
+    let from = start(coarse, problem, gap)?;
+    let found = iterate(&problem(coarse), from, gap, &|_| ())?;
+    Ok(stretch(&found.logs, n))
+}
+
+/// Logarithms of weights carried from a shorter horizon to n, as a function of t/n.
+fn stretch(logs: &[f64], n: usize) -> Vec<f64> {
+    let coarse = logs.len();
+    let thinner = (coarse as f64 / n as f64).ln();
+    (0..n)
+        .map(|t| {
+            let position =
+                ((t as f64 + 0.5) * coarse as f64 / n as f64 - 0.5).clamp(0.0, (coarse - 1) as f64);
+            let below = (position as usize).min(coarse - 2);
+            let part = position - below as f64;
+            logs[below] * (1.0 - part) + logs[below + 1] * part + thinner
+        })
+        .collect()
+}
