@@ -39,6 +39,9 @@ struct Cli {
 enum Command {
     Count(Box<commands::count::CountArgs>),
     Plan(Box<commands::plan::PlanArgs>),
+    Gamma(commands::gamma::GammaArgs),
+    Answer(Box<commands::answer::AnswerArgs>),
+    Parity(Box<commands::parity::ParityArgs>),
     Demo(commands::demo::DemoArgs),
 }
 
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Count(args) => commands::count::run(args),
         Command::Plan(args) => commands::plan::run(args),
+        Command::Gamma(args) => commands::gamma::run(args),
+        Command::Answer(args) => commands::answer::run(args),
+        Command::Parity(args) => commands::parity::run(args),
         Command::Demo(args) => commands::demo::run(args),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

@@ -1,6 +1,10 @@
 //! The subcommands, one file or folder each.
 
+pub(crate) mod answer;
+mod certificate_file;
 pub(crate) mod count;
 pub(crate) mod demo;
+pub(crate) mod gamma;
+pub(crate) mod parity;
 pub(crate) mod plan;
 mod shared;

@@ -37,7 +37,7 @@ mod fixed;
 mod parity;
 mod plan;
 
-pub use parity::{MOST_PARITIES, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
+pub use parity::{MOST_PARITIES, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals, parity_queries};
 pub use plan::BatchPlan;
 
 use crate::privacy::{Budget, NoiseKind};

@@ -23,6 +23,7 @@ use std::fmt;
 use zeroize::Zeroize;
 
 use super::check_gaussian;
+use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, WhiteNoise};
 use crate::privacy::{Budget, Neighbours, round_up};
 use crate::{Error, Result};
@@ -32,6 +33,9 @@ pub const MOST_PARITY_COLUMNS: usize = 30;
 
 /// The most parities that are answered at once: 128 MiB of totals.
 pub const MOST_PARITIES: u64 = 1 << 24;
+
+/// The most entries of the matrix of parities that are written out.
+const MOST_ENTRIES: u64 = 1 << 24;
 
 /// Words a column in a block: all columns of a block, and the products under way, stay in the second-level cache.
 const BLOCK_WORDS: usize = 1 << 10;
@@ -69,12 +73,7 @@ impl ParityPlan {
     /// for a budget of pure ε.
     pub fn new(columns: usize, degree: usize, budget: Budget, neighbours: Neighbours) -> Result<Self> {
         check_gaussian(budget)?;
-        if columns == 0 || columns > MOST_PARITY_COLUMNS {
-            return Err(Error::bad("columns", format!("from 1 to {MOST_PARITY_COLUMNS}"), columns));
-        }
-        if degree == 0 || degree > columns {
-            return Err(Error::bad("degree", format!("from 1 to the {columns} columns"), degree));
-        }
+        check_degree(columns, degree)?;
         let queries = choose(columns, degree);
         if queries > MOST_PARITIES {
             let expected = format!("one with at most {MOST_PARITIES} parities of {columns} columns");
@@ -85,7 +84,7 @@ impl ParityPlan {
             Neighbours::Replace => 4 * most_changed(columns, degree),
         };
         let sensitivity = (squared as f64).sqrt().next_up();
-        // Two roundings of half an ulp each; one rounding of the noise to units, of at most half a unit a parity.
+        // Two roundings of half an ulp each.
         let scale = round_up(budget.noise_multiplier() * sensitivity, 2.0 * f64::EPSILON);
         Ok(Self { columns, degree, queries, budget, neighbours, sensitivity, scale })
     }
@@ -166,16 +165,55 @@ impl ParityPlan {
     /// # Ok::<(), evertally::Error>(())
     /// ```
     pub fn sets(&self) -> impl Iterator<Item = Vec<usize>> + use<> {
-        let (columns, degree) = (self.columns, self.degree);
-        std::iter::successors(Some((0..degree).collect::<Vec<_>>()), move |set| {
-            // The last member that can move on does, and those after it follow directly.
-            let at = (0..degree).rev().find(|&at| set[at] < columns - degree + at)?;
-            let mut next = set.clone();
-            let moved = next[at] + 1;
-            next[at..].iter_mut().zip(moved..).for_each(|(member, column)| *member = column);
-            Some(next)
-        })
+        sets(self.columns, self.degree)
     }
+}
+
+/// The matrix of all parities, C(d, w) × 2^d: row by row in the order of [`ParityPlan::sets`], with a column for each kind of
+/// person, whose bits say which columns of the table are −1.
+///
+/// ```
+/// let queries = evertally::batch::parity_queries(2, 1)?;
+/// assert_eq!(queries.row(0), [1.0, -1.0, 1.0, -1.0]);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30; [`Error::TooCostly`] above 2²⁴ entries, where γ_F is known to be
+/// C(d, w) without them.
+pub fn parity_queries(columns: usize, degree: usize) -> Result<Matrix> {
+    check_degree(columns, degree)?;
+    let rows = choose(columns, degree);
+    if rows << columns > MOST_ENTRIES {
+        let reason = format!("{rows} × 2^{columns} entries; their γ_F is {rows} exactly");
+        return Err(Error::too_costly("a matrix of parities", reason));
+    }
+    let masks: Vec<usize> =
+        sets(columns, degree).map(|set| set.iter().map(|column| 1 << column).sum()).collect();
+    let sign = |ones: u32| if ones.is_multiple_of(2) { 1.0 } else { -1.0 };
+    Ok(Matrix::from_fn(masks.len(), 1 << columns, |i, row| sign((masks[i] & row).count_ones())))
+}
+
+fn check_degree(columns: usize, degree: usize) -> Result<()> {
+    if columns == 0 || columns > MOST_PARITY_COLUMNS {
+        return Err(Error::bad("columns", format!("from 1 to {MOST_PARITY_COLUMNS}"), columns));
+    }
+    if degree == 0 || degree > columns {
+        return Err(Error::bad("degree", format!("from 1 to the {columns} columns"), degree));
+    }
+    Ok(())
+}
+
+/// The sets of `degree` among `columns` columns, in order.
+fn sets(columns: usize, degree: usize) -> impl Iterator<Item = Vec<usize>> {
+    std::iter::successors(Some((0..degree).collect::<Vec<_>>()), move |set| {
+        // The last member that can move on does, and those after it follow directly.
+        let at = (0..degree).rev().find(|&at| set[at] < columns - degree + at)?;
+        let mut next = set.clone();
+        let moved = next[at] + 1;
+        next[at..].iter_mut().zip(moved..).for_each(|(member, column)| *member = column);
+        Some(next)
+    })
 }
 
 /// C(n, k), for n ≤ 30.
