@@ -41,6 +41,9 @@ enum Command {
     Plan(Box<commands::plan::PlanArgs>),
     Bounds(commands::bounds::BoundsArgs),
     Paper(commands::paper::PaperArgs),
+    Gamma(commands::gamma::GammaArgs),
+    Answer(Box<commands::answer::AnswerArgs>),
+    Parity(Box<commands::parity::ParityArgs>),
     Demo(commands::demo::DemoArgs),
 }
 
@@ -64,6 +67,9 @@ fn main() -> ExitCode {
         Command::Plan(args) => commands::plan::run(args),
         Command::Bounds(args) => commands::bounds::run(args),
         Command::Paper(args) => commands::paper::run(args),
+        Command::Gamma(args) => commands::gamma::run(args),
+        Command::Answer(args) => commands::answer::run(args),
+        Command::Parity(args) => commands::parity::run(args),
         Command::Demo(args) => commands::demo::run(args),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

@@ -72,7 +72,7 @@ impl Request {
 }
 
 impl Privacy {
-    fn budget(&self) -> Result<Budget> {
+    pub(crate) fn budget(&self) -> Result<Budget> {
         if self.delta != 0.0 {
             return Ok(Budget::new(self.epsilon, self.delta)?.with_calibration(self.calibration)?);
         }

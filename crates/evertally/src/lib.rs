@@ -27,10 +27,12 @@
 //! | [`bounds`] | what is proven of every mechanism, at any horizon |
 //! | [`plan`] | all choices, checked, and what follows from them |
 //! | [`counter`] | the running state, one step at a time |
+//! | [`batch`] | any linear queries at once, on data that does not change |
 //! | [`post`] | what may be done to releases afterwards |
 //!
 //! This crate does no input or output and reads no clock. Randomness comes from the key that is handed in.
 
+pub mod batch;
 pub mod bounds;
 pub mod counter;
 pub mod error;

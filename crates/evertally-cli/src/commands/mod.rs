@@ -1,8 +1,12 @@
 //! The subcommands, one file or folder each.
 
+pub(crate) mod answer;
 pub(crate) mod bounds;
+mod certificate_file;
 pub(crate) mod count;
 pub(crate) mod demo;
+pub(crate) mod gamma;
 pub(crate) mod paper;
+pub(crate) mod parity;
 pub(crate) mod plan;
 mod shared;

@@ -1,4 +1,4 @@
-//! Options that `count` and `plan` have in common.
+//! Options that several commands have in common.
 
 use crate::error::{CliError, Result};
 use crate::mechanism::Privacy;

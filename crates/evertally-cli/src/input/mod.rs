@@ -1,4 +1,4 @@
-//! Readers: rows of named columns from CSV, JSON lines or Parquet, from a file or standard input.
+//! Readers: rows of named columns from CSV, JSON lines or Parquet, from a file or standard input; and arrays of numbers.
 //!
 //! A reader yields only the columns it was asked for, one row at a time, into a buffer that is used again. It knows
 //! nothing of what the columns mean.
@@ -6,6 +6,9 @@
 mod cell;
 mod csv;
 mod jsonl;
+pub(crate) mod matrix;
+pub(crate) mod npy;
+pub(crate) mod npz;
 mod parquet;
 mod tail;
 

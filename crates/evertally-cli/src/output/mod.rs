@@ -1,13 +1,17 @@
 //! Writers: releases with their header as CSV, JSON lines or Parquet, to a file or standard output.
 
+mod answers;
 mod csv;
 mod destination;
 mod header;
 mod jsonl;
+mod npy;
 mod parquet;
 
+pub(crate) use answers::{AnswerRow, write_answers};
 pub(crate) use destination::{Destination, refuse_overwriting, write_whole_file};
 pub(crate) use header::Header;
+pub(crate) use npy::{npy_complex, npy_list, npy_matrix, npz};
 
 use crate::error::Result;
 use clap::ValueEnum;

@@ -1,0 +1,108 @@
+//! `evertally answer`: private answers to any linear queries about a histogram.
+
+use super::shared::PrivacyArgs;
+use crate::error::{CliError, Result};
+use crate::input::matrix::{read_list, read_matrix};
+use crate::noise_key;
+use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
+use crate::progress::with_progress;
+use clap::Args;
+use evertally::NoiseKey;
+use evertally::batch::BatchPlan;
+use evertally::gamma::Subject;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  Three queries about a histogram of four cells:
+    printf '1,1,1,1\\n1,1,0,0\\n0,0,1,1\\n' > queries.csv
+    printf '120,340,80,15\\n' > histogram.csv
+    evertally answer --workload queries.csv --data histogram.csv \\
+      --epsilon 1 --delta 1e-6
+
+What is protected: one person is one unit of one cell. The queries, the
+number of cells and everything in the header are public. The mean squared
+error stands beside the least that any factorization of the queries can
+have at this budget, which is proved.";
+
+/// Answer linear queries about a histogram with the least noise, by a certified factorization
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub(crate) struct AnswerArgs {
+    /// The queries: a real matrix in an .npy or .csv file, one query a row, one cell a column
+    #[arg(long, value_name = "FILE")]
+    workload: PathBuf,
+    /// The histogram: a list of numbers in an .npy or .csv file, one a cell
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    #[command(flatten)]
+    privacy: PrivacyArgs,
+    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. A key belongs to one histogram for ever
+    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
+    key_file: Option<PathBuf>,
+    /// The file to write, which appears only once it is whole; standard output where absent
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Write one JSON object instead of CSV
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
+    let privacy = args.privacy.privacy(None);
+    let budget = privacy.budget()?;
+    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let read = [Some(args.workload.as_path()), Some(args.data.as_path()), args.key_file.as_deref()];
+    refuse_overwriting(&read, &[args.output.as_deref()])?;
+    let Subject::Real(queries) = read_matrix(&args.workload)? else {
+        return Err(CliError::bad(format!(
+            "{} holds complex numbers: only real queries are answered (ask for real and imaginary parts as rows)",
+            args.workload.display()
+        )));
+    };
+    let data = read_list(&args.data)?;
+    if data.len() != queries.columns() {
+        return Err(CliError::bad(format!(
+            "{} has {} numbers: expected one for each of the {} columns of {}",
+            args.data.display(),
+            data.len(),
+            queries.columns(),
+            args.workload.display()
+        )));
+    }
+    // The output is opened before anything is released: one that cannot be written must not cost the budget.
+    let destination = Destination::open(args.output.as_deref())?;
+    let plan = with_progress("factorizing", |progress| {
+        BatchPlan::with_progress(queries, budget, privacy.neighbours, progress)
+    })?;
+    let answers = plan.answer(&data, key.map_or_else(NoiseKey::from_os, Ok)?)?;
+    let quantile = evertally::batch::Answer { query: 0, value: 0.0, standard_error: 1.0 }.margin(0.95);
+    let rows = answers.iter().map(|answer| {
+        let margin = quantile * answer.standard_error;
+        AnswerRow {
+            query: answer.query.into(),
+            answer: answer.value,
+            standard_error: answer.standard_error,
+            lower: answer.value - margin,
+            upper: answer.value + margin,
+        }
+    });
+    write_answers(destination, &header(&plan), rows, args.json)
+}
+
+fn header(plan: &BatchPlan) -> Header {
+    let mut header = Header::new();
+    header.record("budget", plan.budget().to_string());
+    header.record("mechanism", "matrix mechanism with a certified factorization");
+    header.record("neighbours", plan.neighbours().to_string());
+    header.record("protected", "one unit of one cell");
+    header.record("queries", plan.queries());
+    header.record("cells", plan.cells());
+    header.record("noise_multiplier", plan.budget().noise_multiplier());
+    header.record("sensitivity", plan.sensitivity());
+    header.record("mean_squared_error", plan.mean_squared_error());
+    header.record("least_mean_squared_error", plan.least_mean_squared_error());
+    header.record("gamma_lower", plan.certificate().lower);
+    header.record("gamma_upper", plan.certificate().upper);
+    header
+}

@@ -1,0 +1,199 @@
+//! Certificates as `.npz` files, which numpy reads too.
+//!
+//! | entry | what it holds |
+//! |---|---|
+//! | `certificate.json` | the format's name, which norm, the workload's name and horizon or `"matrix"`, iterations |
+//! | `bounds.npy` | the lower and the upper bound |
+//! | `columns.npy`, `rows.npy` | the weights v, and u for γ_2 |
+//! | `matrix.npy` | the matrix, unless the workload's name says it all |
+//! | `L.npy`, `R.npy` | the factorization, where it is small enough to be written out |
+//!
+//! Nothing in a file is believed: bounds are proved again from the matrix and the weights, and L and R are multiplied.
+
+use super::gamma::named;
+use crate::error::{CliError, Result};
+use crate::input::matrix::{parse_list, parse_matrix};
+use crate::input::npz::Archive;
+use crate::output::{npy_complex, npy_list, npy_matrix, npz};
+use evertally::Matrix;
+use evertally::gamma::{Certificate, ComplexMatrix, Factors, Subject, Weights};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const FORMAT: &str = "evertally certificate 1";
+
+/// Steps of a named workload up to which L and R are written out: beyond, the weights are the shorter form.
+const LONGEST_WRITTEN_OUT: usize = 1024;
+
+/// How far L R may be from A, and ‖L‖ ‖R‖ above the upper bound: rounding, and the room that files need.
+const TOLERANCE: f64 = 1e-8;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    format: String,
+    /// `gamma_f` or `gamma_2`.
+    norm: String,
+    /// A workload's name, or `matrix`.
+    subject: String,
+    horizon: Option<usize>,
+    iterations: usize,
+}
+
+/// The file for a certificate.
+pub(super) fn bytes(certificate: &Certificate) -> Result<Vec<u8>> {
+    let (subject, horizon) = match &certificate.subject {
+        Subject::Workload { workload, horizon } => (workload.to_string(), Some(*horizon)),
+        Subject::Real(_) | Subject::Complex(_) => ("matrix".to_owned(), None),
+    };
+    let norm = if certificate.weights.rows().is_some() { "gamma_2" } else { "gamma_f" }.to_owned();
+    let about =
+        About { format: FORMAT.to_owned(), norm, subject, horizon, iterations: certificate.iterations };
+    let about = serde_json::to_vec(&about)
+        .map_err(|error| CliError::Failure(format!("the certificate cannot be written: {error}")))?;
+    let mut entries = vec![
+        ("certificate.json", about),
+        ("bounds.npy", npy_list(&[certificate.lower, certificate.upper])),
+        ("columns.npy", npy_list(certificate.weights.columns())),
+    ];
+    entries.extend(certificate.weights.rows().map(|rows| ("rows.npy", npy_list(rows))));
+    match &certificate.subject {
+        Subject::Workload { .. } => {}
+        Subject::Real(matrix) => entries.push(("matrix.npy", npy_matrix(matrix))),
+        Subject::Complex(matrix) => entries.push(("matrix.npy", npy_complex(matrix))),
+    }
+    // A matrix of zeros has no weights to make factors from.
+    if certificate.upper > 0.0 && horizon.is_none_or(|horizon| horizon <= LONGEST_WRITTEN_OUT) {
+        match certificate.factors()? {
+            Factors::Real { decoder, encoder } => {
+                entries.extend([("L.npy", npy_matrix(&decoder)), ("R.npy", npy_matrix(&encoder))]);
+            }
+            Factors::Complex { decoder, encoder } => {
+                entries.extend([("L.npy", npy_complex(&decoder)), ("R.npy", npy_complex(&encoder))]);
+            }
+        }
+    }
+    let entries: Vec<_> = entries.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
+    npz(&entries)
+}
+
+/// The certificate in a file, not yet believed.
+pub(super) fn read(path: &Path) -> Result<Certificate> {
+    let archive = Archive::open(path)?;
+    let refuse = |reason: &str| CliError::bad(format!("{} is not a certificate: {reason}", archive.name));
+    let entry = |name: &str| archive.entry(name).ok_or_else(|| refuse(&format!("it has no {name}")));
+    let list = |name: &str| parse_list(&format!("{name} in {}", archive.name), entry(name)?);
+    let about: About = serde_json::from_slice(entry("certificate.json")?)
+        .map_err(|_| refuse("its certificate.json has another shape"))?;
+    if about.format != FORMAT {
+        return Err(refuse(&format!("its format is not {FORMAT:?}")));
+    }
+    let subject = if about.subject == "matrix" {
+        parse_matrix(&format!("matrix.npy in {}", archive.name), entry("matrix.npy")?)?
+    } else if archive.entry("matrix.npy").is_some() {
+        return Err(refuse("it has both a workload's name and a matrix"));
+    } else {
+        named(&about.subject, about.horizon)?
+    };
+    let weights = match about.norm.as_str() {
+        "gamma_f" => Weights::GammaF { columns: list("columns.npy")? },
+        "gamma_2" => Weights::Gamma2 { rows: list("rows.npy")?, columns: list("columns.npy")? },
+        _ => return Err(refuse("its norm is neither gamma_f nor gamma_2")),
+    };
+    let [lower, upper] = list("bounds.npy")?[..] else { return Err(refuse("it has not two bounds")) };
+    Ok(Certificate { subject, weights, lower, upper, iterations: about.iterations })
+}
+
+/// Refuses a certificate about another matrix than the one given.
+pub(super) fn check_subject(path: &Path, certified: &Subject, given: &Subject) -> Result<()> {
+    let is_same = match (certified, given) {
+        (Subject::Workload { workload, horizon }, Subject::Real(matrix)) => {
+            (matrix.rows(), matrix.columns()) == (*horizon, *horizon) && *matrix == workload.matrix(*horizon)
+        }
+        _ => certified == given,
+    };
+    if is_same {
+        return Ok(());
+    }
+    Err(CliError::bad(format!("{} is refused: it is about another matrix than --matrix", path.display())))
+}
+
+/// Refuses a file whose L and R, where it has them, are not a factorization that attains the upper bound.
+pub(super) fn check_factors(path: &Path, certificate: &Certificate) -> Result<()> {
+    let archive = Archive::open(path)?;
+    let (decoder, encoder) = match (archive.entry("L.npy"), archive.entry("R.npy")) {
+        (None, None) => return Ok(()),
+        (Some(decoder), Some(encoder)) => (decoder, encoder),
+        _ => return Err(CliError::bad(format!("{} is refused: it has one factor of two", archive.name))),
+    };
+    let parse = |name: &str, bytes| parse_matrix(&format!("{name} in {}", archive.name), bytes).map(parts);
+    let (decoder, encoder) = (parse("L.npy", decoder)?, parse("R.npy", encoder)?);
+    let a = parts(certificate.subject.clone());
+    let fits = decoder.0.rows() == a.0.rows()
+        && decoder.0.columns() == encoder.0.rows()
+        && encoder.0.columns() == a.0.columns();
+    if fits && multiplies_to(&decoder, &encoder, &a) && attains(&decoder, &encoder, certificate) {
+        return Ok(());
+    }
+    Err(CliError::bad(format!(
+        "{} is refused: its L and R are not the certified factorization",
+        archive.name
+    )))
+}
+
+type Parts = (Matrix, Matrix);
+
+/// The real and the imaginary part, written out.
+fn parts(subject: Subject) -> Parts {
+    let with_zeros = |matrix: Matrix| {
+        let zeros = Matrix::zeros(matrix.rows(), matrix.columns());
+        (matrix, zeros)
+    };
+    let of_complex = |matrix: ComplexMatrix| (matrix.real().clone(), matrix.imaginary().clone());
+    match subject {
+        Subject::Workload { workload, horizon } => with_zeros(workload.matrix(horizon)),
+        Subject::Real(matrix) => with_zeros(matrix),
+        Subject::Complex(matrix) => of_complex(matrix),
+    }
+}
+
+fn multiplies_to(decoder: &Parts, encoder: &Parts, a: &Parts) -> bool {
+    let largest = |matrix: &Matrix| {
+        (0..matrix.rows()).flat_map(|i| matrix.row(i)).fold(0.0_f64, |largest, x| largest.max(x.abs()))
+    };
+    let is_real = [decoder, encoder].iter().all(|part| largest(&part.1) == 0.0);
+    let product = |x: &Matrix, y: &Matrix| x.times(y);
+    let real = product(&decoder.0, &encoder.0);
+    let (real, imaginary) = if is_real {
+        let zeros = Matrix::zeros(a.0.rows(), a.0.columns());
+        (real, zeros)
+    } else {
+        let (both, left, right) = (
+            product(&decoder.1, &encoder.1),
+            product(&decoder.0, &encoder.1),
+            product(&decoder.1, &encoder.0),
+        );
+        let combine = |x: &Matrix, y: &Matrix, sign: f64| {
+            Matrix::from_fn(x.rows(), x.columns(), |i, j| x[(i, j)] + sign * y[(i, j)])
+        };
+        (combine(&real, &both, -1.0), combine(&left, &right, 1.0))
+    };
+    let allowed = TOLERANCE * largest(&a.0).max(largest(&a.1));
+    let near = |x: &Matrix, y: &Matrix| {
+        (0..x.rows()).all(|i| x.row(i).iter().zip(y.row(i)).all(|(x, y)| (x - y).abs() <= allowed))
+    };
+    near(&real, &a.0) && near(&imaginary, &a.1)
+}
+
+fn attains(decoder: &Parts, encoder: &Parts, certificate: &Certificate) -> bool {
+    let row = |i: usize| decoder.0.row_norm_squared(i) + decoder.1.row_norm_squared(i);
+    let rows = (0..decoder.0.rows()).map(row);
+    let decoder_squared: f64 = match certificate.weights {
+        Weights::GammaF { .. } => rows.sum(),
+        Weights::Gamma2 { .. } => rows.fold(0.0, f64::max),
+    };
+    let transposed = (encoder.0.transpose(), encoder.1.transpose());
+    let column = |j: usize| transposed.0.row_norm_squared(j) + transposed.1.row_norm_squared(j);
+    let encoder_squared = (0..transposed.0.rows()).map(column).fold(0.0, f64::max);
+    (decoder_squared * encoder_squared).sqrt() <= certificate.upper * (1.0 + TOLERANCE)
+}

@@ -1,0 +1,210 @@
+//! `evertally gamma`: the least error that any factorization of a matrix has, with a certificate that can be checked.
+
+use super::certificate_file;
+use crate::error::{CliError, Result};
+use crate::input::matrix::read_matrix;
+use crate::output::{Destination, refuse_overwriting};
+use crate::progress::with_progress;
+use clap::Args;
+use evertally::gamma::{self, Certificate, Subject, Weights};
+use evertally::{Matrix, Workload};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  How good can running totals over 1024 steps be?
+    evertally gamma --workload prefix-sum --horizon 1024
+
+  Any matrix, with a certificate; and the check, which trusts no solver:
+    evertally gamma --matrix queries.npy --save cert.npz
+    evertally gamma --verify cert.npz --matrix queries.npy
+
+How to read it: a factorization A = L R answers with noise L g, where g is
+scaled to the largest column of R. Its mean squared error over the n rows,
+for unit noise, is at least γ_F²/n, and the weights found here give a
+factorization that attains the upper bound. With --worst the same for the
+worst row and γ_2².";
+
+/// Bound the least error of any factorization of a matrix from both sides, and prove it
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct GammaArgs {
+    /// prefix-sum, window:W, decay:LAMBDA, identity (with --horizon), or parity:D,W
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "verify"])]
+    workload: Option<String>,
+    /// The number of steps of the workload
+    #[arg(long, value_name = "N", requires = "workload")]
+    horizon: Option<usize>,
+    /// A matrix in an .npy (real or complex) or .csv file; with --verify, what the certificate must be about
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// Bound γ_2, for the error of the worst row, instead of γ_F
+    #[arg(long, conflicts_with = "verify")]
+    worst: bool,
+    /// The relative gap between the bounds to stop at
+    #[arg(long, value_name = "G", default_value_t = 1e-9, conflicts_with = "verify")]
+    gap: f64,
+    /// Prove the bounds of a saved certificate again, from the file alone
+    #[arg(long, value_name = "CERT.npz")]
+    verify: Option<PathBuf>,
+    /// Write the certificate: weights, bounds, the matrix or its name, and L and R where they are small
+    #[arg(long, value_name = "CERT.npz", help_heading = "Output", conflicts_with = "verify")]
+    save: Option<PathBuf>,
+    /// Print the bounds as one JSON object
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+pub(crate) fn run(args: &GammaArgs) -> Result<()> {
+    let started = Instant::now();
+    if let Some(path) = &args.verify {
+        let mut certificate = certificate_file::read(path)?;
+        if let Some(matrix) = &args.matrix {
+            certificate_file::check_subject(path, &certificate.subject, &read_matrix(matrix)?)?;
+        }
+        let proof = with_progress("checking", |_| gamma::verify(&certificate))
+            .map_err(|error| CliError::bad(format!("{} is refused: {error}", path.display())))?;
+        certificate_file::check_factors(path, &certificate)?;
+        (certificate.lower, certificate.upper) = (proof.lower, proof.upper);
+        return print(args, &certificate, "proved again", started.elapsed());
+    }
+    let subject = subject(args)?;
+    refuse_overwriting(&[args.matrix.as_deref()], &[args.save.as_deref()])?;
+    let save = args.save.as_deref().map(|path| Destination::open(Some(path))).transpose()?;
+    let certificate = with_progress("bounding", |progress| {
+        let solve = if args.worst { gamma::gamma_2 } else { gamma::gamma_f };
+        solve(subject, args.gap, progress)
+    })?;
+    let elapsed = started.elapsed();
+    if let Some(destination) = save {
+        destination.write_whole(&certificate_file::bytes(&certificate)?)?;
+    }
+    print(args, &certificate, "proved", elapsed)
+}
+
+fn subject(args: &GammaArgs) -> Result<Subject> {
+    match (&args.workload, &args.matrix) {
+        (Some(name), _) => named(name, args.horizon),
+        (None, Some(path)) => read_matrix(path),
+        (None, None) => Err(CliError::bad("expected --workload with --horizon, --matrix or --verify")),
+    }
+}
+
+/// A workload by its name.
+pub(crate) fn named(name: &str, horizon: Option<usize>) -> Result<Subject> {
+    let refuse = || {
+        CliError::bad(format!(
+            "--workload: expected prefix-sum, window:W, decay:LAMBDA, identity or parity:D,W, got {}",
+            crate::error::shown(name)
+        ))
+    };
+    let (kind, parameters) = name.split_once(':').map_or((name, None), |(kind, rest)| (kind, Some(rest)));
+    if let ("parity", Some(parameters)) = (kind, parameters) {
+        let sizes = parameters.split_once(',').map(|(d, w)| (d.trim().parse(), w.trim().parse()));
+        let Some((Ok(columns), Ok(degree))) = sizes else { return Err(refuse()) };
+        if horizon.is_some() {
+            return Err(CliError::bad("--horizon: parity queries have no steps"));
+        }
+        return Ok(Subject::Real(evertally::batch::parity_queries(columns, degree)?));
+    }
+    let steps = || horizon.ok_or_else(|| CliError::bad(format!("--workload {kind} needs --horizon")));
+    let workload = match (kind, parameters) {
+        ("identity", None) => return identity(steps()?),
+        ("prefix-sum", None) => Workload::PrefixSum,
+        ("window", Some(width)) => Workload::SlidingWindow { width: width.parse().map_err(|_| refuse())? },
+        ("decay", Some(factor)) => Workload::Decay { factor: factor.parse().map_err(|_| refuse())? },
+        _ => return Err(refuse()),
+    };
+    Ok(Subject::workload(workload, steps()?))
+}
+
+fn identity(steps: usize) -> Result<Subject> {
+    const LONGEST: usize = 4096;
+    if steps > LONGEST {
+        return Err(CliError::bad(format!("--horizon: the identity is written out up to {LONGEST} steps")));
+    }
+    Ok(Subject::Real(Matrix::from_fn(steps, steps, |i, j| f64::from(u8::from(i == j)))))
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum BoundsJson {
+    Mean {
+        lower: f64,
+        upper: f64,
+        gap: f64,
+        mean_error_lower: f64,
+        mean_error_upper: f64,
+        iterations: usize,
+    },
+    Worst {
+        lower: f64,
+        upper: f64,
+        gap: f64,
+        worst_error_lower: f64,
+        worst_error_upper: f64,
+        iterations: usize,
+    },
+}
+
+fn print(args: &GammaArgs, certificate: &Certificate, verb: &str, elapsed: Duration) -> Result<()> {
+    let text = if args.json { json(certificate)? } else { words(certificate, verb, elapsed) };
+    Destination::open(None)?.write_whole(text.as_bytes())
+}
+
+/// A matrix of zeros has no relative gap; its bounds are equal.
+fn gap(certificate: &Certificate) -> f64 {
+    if certificate.upper == certificate.lower { 0.0 } else { certificate.gap() }
+}
+
+/// The bounds in the shape that other programs rely on: no field more, no field less.
+fn json(certificate: &Certificate) -> Result<String> {
+    let Certificate { lower, upper, iterations, .. } = *certificate;
+    let (error_lower, error_upper) = certificate.error_factor();
+    let gap = gap(certificate);
+    let whole = match certificate.weights {
+        Weights::GammaF { .. } => BoundsJson::Mean {
+            lower,
+            upper,
+            gap,
+            mean_error_lower: error_lower,
+            mean_error_upper: error_upper,
+            iterations,
+        },
+        Weights::Gamma2 { .. } => BoundsJson::Worst {
+            lower,
+            upper,
+            gap,
+            worst_error_lower: error_lower,
+            worst_error_upper: error_upper,
+            iterations,
+        },
+    };
+    let text = serde_json::to_string(&whole);
+    text.map(|text| text + "\n")
+        .map_err(|error| CliError::Failure(format!("the bounds cannot be printed: {error}")))
+}
+
+fn words(certificate: &Certificate, verb: &str, elapsed: Duration) -> String {
+    let (norm, error) = match certificate.weights {
+        Weights::GammaF { .. } => ("γ_F", "mean error factor γ_F²/n"),
+        Weights::Gamma2 { .. } => ("γ_2", "worst error factor γ_2²"),
+    };
+    let of = match &certificate.subject {
+        Subject::Workload { workload, horizon } => format!("{workload} over {horizon} steps"),
+        Subject::Real(matrix) => format!("a real {} × {} matrix", matrix.rows(), matrix.columns()),
+        Subject::Complex(matrix) => format!("a complex {} × {} matrix", matrix.rows(), matrix.columns()),
+    };
+    let (error_lower, error_upper) = certificate.error_factor();
+    format!(
+        "{norm} of {of}, {verb}:\n  lower bound   {}\n  upper bound   {}\n  relative gap  {:.2e}\n  \
+         iterations    {}\n  time          {:.2} s\n{error}: between {error_lower:.10} and {error_upper:.10}\n",
+        certificate.lower,
+        certificate.upper,
+        gap(certificate),
+        certificate.iterations,
+        elapsed.as_secs_f64(),
+    )
+}

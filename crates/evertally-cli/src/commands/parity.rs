@@ -1,0 +1,193 @@
+//! `evertally parity`: private answers to all parities of w columns of a table of signs.
+
+use super::shared::PrivacyArgs;
+use crate::error::{CliError, Result, name_of, shown};
+use crate::input::{self, InputFormat, Row, matrix};
+use crate::noise_key;
+use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
+use crate::progress::Progress;
+use clap::Args;
+use evertally::NoiseKey;
+use evertally::batch::{Answer, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  How do pairs of answers in a questionnaire go together?
+    printf 'smokes,drinks,runs\\n1,1,0\\n0,1,1\\n1,0,0\\n' > persons.csv
+    evertally parity persons.csv --degree 2 --epsilon 1 --delta 1e-6
+
+How to read it: a cell of 1 counts as +1; a cell of 0 or -1 counts as -1.
+The answer for a*b is the sum over all rows of the product of a and b: the
+number of rows in which they agree less the number in which they differ.
+Which columns there are is public; one row is protected. Every answer has
+the same independent noise, and no other matrix mechanism has less mean
+squared error. (Where 0/1 columns are read as powers of -1, the same
+parity has the sign of (-1)^degree.)";
+
+/// Answer all parities of so many columns of a table, with the least noise
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub(crate) struct ParityArgs {
+    /// A table of 1 and 0, or 1 and -1: .csv, .jsonl, .parquet or .npy; - for standard input
+    #[arg(value_name = "TABLE")]
+    table: PathBuf,
+    /// How many columns each parity multiplies
+    #[arg(long, value_name = "W")]
+    degree: usize,
+    /// The columns to take, at most 30; where absent, all in the header of a CSV file
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// The format of the table [default: by its name]
+    #[arg(long, value_name = "FORMAT")]
+    input_format: Option<InputFormat>,
+    #[command(flatten)]
+    privacy: PrivacyArgs,
+    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. A key belongs to one table for ever
+    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
+    key_file: Option<PathBuf>,
+    /// The file to write, which appears only once it is whole; standard output where absent
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Write one JSON object instead of CSV
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+pub(crate) fn run(args: &ParityArgs) -> Result<()> {
+    let privacy = args.privacy.privacy(None);
+    let budget = privacy.budget()?;
+    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    refuse_overwriting(&[Some(args.table.as_path()), args.key_file.as_deref()], &[args.output.as_deref()])?;
+    let mut table = Table::open(args)?;
+    let columns = table.columns.clone();
+    if columns.len() > MOST_PARITY_COLUMNS {
+        return Err(CliError::bad(format!(
+            "{} has {} columns: expected at most {MOST_PARITY_COLUMNS}; choose some with --columns",
+            name_of(&args.table),
+            columns.len()
+        )));
+    }
+    let plan = ParityPlan::new(columns.len(), args.degree, budget, privacy.neighbours)?;
+    // The output is opened before anything is released: one that cannot be written must not cost the budget.
+    let destination = Destination::open(args.output.as_deref())?;
+    let mut totals = ParityTotals::new(&plan);
+    table.feed(&mut totals)?;
+    let answers = totals.release(key.map_or_else(NoiseKey::from_os, Ok)?);
+    let standard_error = plan.standard_error();
+    let margin = Answer { query: 0, value: 0.0, standard_error }.margin(0.95);
+    let rows = plan.sets().zip(&answers).map(|(set, &answer)| {
+        let names: Vec<&str> = set.iter().map(|&column| columns[column].as_str()).collect();
+        let (lower, upper) = (answer - margin, answer + margin);
+        AnswerRow { query: names.join("*").into(), answer, standard_error, lower, upper }
+    });
+    write_answers(destination, &header(&plan, &columns), rows, args.json)
+}
+
+fn header(plan: &ParityPlan, columns: &[String]) -> Header {
+    let mut header = Header::new();
+    header.record("budget", plan.budget().to_string());
+    header.record("mechanism", "matrix mechanism with L = I");
+    header.record("neighbours", plan.neighbours().to_string());
+    header.record("protected", "one row");
+    header.record("columns", columns.to_vec());
+    header.record("degree", plan.degree());
+    header.record("queries", plan.queries());
+    header.record("noise_multiplier", plan.budget().noise_multiplier());
+    header.record("sensitivity", plan.sensitivity());
+    header.record("mean_squared_error", plan.mean_squared_error());
+    header.record("least_mean_squared_error", plan.least_mean_squared_error());
+    if let Some(bound) = plan.paper_lower_bound() {
+        header.record("paper_lower_bound", bound);
+    }
+    header
+}
+
+/// A table that is open, and the names of the columns that are taken.
+struct Table {
+    name: String,
+    columns: Vec<String>,
+    rows: Rows,
+}
+
+enum Rows {
+    Read(Box<dyn input::RowReader>),
+    Held(input::npy::Array),
+}
+
+impl Table {
+    fn open(args: &ParityArgs) -> Result<Self> {
+        let path = &args.table;
+        let name = name_of(path);
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+        if args.input_format.is_none() && ending.as_deref() == Some("npy") {
+            let array = matrix::read(path)?;
+            if array.dimensions != 2 || array.imaginary.is_some() {
+                return Err(CliError::bad(format!(
+                    "{name}: expected a table of real numbers in two dimensions"
+                )));
+            }
+            if !args.columns.is_empty() {
+                return Err(CliError::bad("--columns: the columns of an .npy file have no names"));
+            }
+            let columns = (1..=array.columns).map(|column| format!("c{column}")).collect();
+            return Ok(Self { name, columns, rows: Rows::Held(array) });
+        }
+        let is_csv =
+            args.input_format.map_or(ending.as_deref() == Some("csv"), |format| format == InputFormat::Csv);
+        let columns = match args.columns.as_slice() {
+            [] if is_csv && path.as_os_str() != "-" => matrix::csv_column_names(path)?,
+            [] => return Err(CliError::bad(format!("expected --columns: which columns of {name} to take"))),
+            named => named.iter().map(|column| column.trim().to_owned()).collect(),
+        };
+        if let Some(twice) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
+            return Err(CliError::bad(format!("column {} is there twice", shown(twice.1))));
+        }
+        let rows = Rows::Read(input::open(path, args.input_format, &columns, false)?);
+        Ok(Self { name, columns, rows })
+    }
+
+    /// Hands every row on. No message says what stands in a cell.
+    fn feed(&mut self, totals: &mut ParityTotals) -> Result<()> {
+        let (name, columns) = (&self.name, &self.columns);
+        let refuse = |unit: &str, number: u64, column: usize| {
+            let column = shown(&columns[column]);
+            CliError::bad(format!("{name}, {unit} {number}, column {column}: expected 1, 0 or -1"))
+        };
+        match &mut self.rows {
+            Rows::Held(array) => {
+                for (index, row) in array.real.chunks(array.columns.max(1)).enumerate() {
+                    let mask = mask(row.iter().map(|&value| Some(value)));
+                    totals.add(mask.map_err(|column| refuse("row", index as u64 + 1, column))?);
+                }
+            }
+            Rows::Read(reader) => {
+                let mut progress = Progress::new("counting");
+                let mut row = Row::for_columns(columns);
+                while reader.read(&mut row)? {
+                    let mask = mask(row.cells.iter().map(input::Cell::as_value));
+                    totals.add(mask.map_err(|column| refuse(reader.unit(), row.line, column))?);
+                    if row.line.is_multiple_of(4096) {
+                        progress.update(reader.fraction_read());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The row as bits, set where a column is −1; or the column that is neither 1, 0 nor −1.
+///
+/// Each cell is read by itself. Were the meaning of 1 told from the other rows, one person's row could change everybody's.
+fn mask(cells: impl Iterator<Item = Option<f64>>) -> std::result::Result<u32, usize> {
+    let mut mask = 0;
+    for (column, cell) in cells.enumerate() {
+        match cell {
+            Some(1.0) => {}
+            Some(0.0 | -1.0) => mask |= 1 << column,
+            _ => return Err(column),
+        }
+    }
+    Ok(mask)
+}

@@ -1,0 +1,282 @@
+//! NumPy's `.npy` files: one array of numbers.
+//!
+//! The format is a magic string, a version, the length of a header, the header (a Python dictionary with the type, the order
+//! and the shape) and then the plain numbers. All three versions are read; numbers of every width, real, whole, boolean or complex,
+//! in either byte order, rows or columns first. What would need Python to be read (objects, records) is refused.
+
+use crate::error::{CliError, Result, shown};
+
+/// An array of one or two dimensions, row by row. No `Debug`: it may be data.
+pub(crate) struct Array {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    /// One for a list of numbers, which is held as one row.
+    pub(crate) dimensions: usize,
+    pub(crate) real: Vec<f64>,
+    pub(crate) imaginary: Option<Vec<f64>>,
+}
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Reads a whole file. The name is for messages.
+pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Array> {
+    let refuse = |reason: &str| CliError::bad(format!("{name} is not a usable .npy file: {reason}"));
+    let cut = || refuse("it ends before its array does");
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| refuse("it does not start as one"))?;
+    let (version, rest) = rest.split_at_checked(2).ok_or_else(cut)?;
+    let (length, rest) = match version[0] {
+        1 => rest.split_first_chunk().map(|(length, rest)| (u32::from(u16::from_le_bytes(*length)), rest)),
+        2 | 3 => rest.split_first_chunk().map(|(length, rest)| (u32::from_le_bytes(*length), rest)),
+        _ => return Err(refuse("its version is not 1, 2 or 3")),
+    }
+    .ok_or_else(cut)?;
+    let (header, data) = rest.split_at_checked(length as usize).ok_or_else(cut)?;
+    let header = std::str::from_utf8(header).map_err(|_| refuse("its header is not text"))?;
+    let header = Header::parse(header).map_err(|reason| refuse(&reason))?;
+    let (rows, columns) = match header.shape.as_slice() {
+        [columns] => (1, *columns),
+        [rows, columns] => (*rows, *columns),
+        other => return Err(refuse(&format!("expected one or two dimensions, got {}", other.len()))),
+    };
+    let count = rows.checked_mul(columns).filter(|count| count.checked_mul(header.kind.bytes()).is_some());
+    let count = count.ok_or_else(|| refuse("its shape is too large"))?;
+    match data.len().cmp(&(count * header.kind.bytes())) {
+        std::cmp::Ordering::Less => return Err(cut()),
+        std::cmp::Ordering::Greater => return Err(refuse("it goes on after its array")),
+        std::cmp::Ordering::Equal => {}
+    }
+    let in_order = |values: Vec<f64>| if header.fortran_order { transposed(&values, rows) } else { values };
+    let parts = header.kind.read(data, header.big_endian);
+    Ok(Array {
+        rows,
+        columns,
+        dimensions: header.shape.len(),
+        real: in_order(parts.0),
+        imaginary: parts.1.map(in_order),
+    })
+}
+
+/// Column by column becomes row by row.
+fn transposed(values: &[f64], rows: usize) -> Vec<f64> {
+    (0..rows).flat_map(|i| values.iter().skip(i).step_by(rows.max(1)).copied()).collect()
+}
+
+/// The type of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Float(usize),
+    Signed(usize),
+    Unsigned(usize),
+    Complex(usize),
+}
+
+impl Kind {
+    fn bytes(self) -> usize {
+        let (Self::Float(bytes) | Self::Signed(bytes) | Self::Unsigned(bytes) | Self::Complex(bytes)) = self;
+        bytes
+    }
+
+    /// The real and, where there is one, the imaginary part of each number.
+    fn read(self, data: &[u8], big_endian: bool) -> (Vec<f64>, Option<Vec<f64>>) {
+        let numbers = |kind: Self, skip: usize, stride: usize| -> Vec<f64> {
+            data.chunks_exact(stride)
+                .map(|cell| kind.number(&cell[skip..skip + kind.bytes()], big_endian))
+                .collect()
+        };
+        match self {
+            Self::Complex(bytes) => {
+                let half = Self::Float(bytes / 2);
+                (numbers(half, 0, bytes), Some(numbers(half, bytes / 2, bytes)))
+            }
+            real => (numbers(real, 0, real.bytes()), None),
+        }
+    }
+
+    /// One number, of at most eight bytes.
+    fn number(self, cell: &[u8], big_endian: bool) -> f64 {
+        let mut word = [0; 8];
+        for (place, byte) in word.iter_mut().zip(cell) {
+            *place = *byte;
+        }
+        if big_endian {
+            word[..cell.len()].reverse();
+        }
+        let word = u64::from_le_bytes(word);
+        // Shifting the sign to the top and back extends it.
+        let unused = 64 - 8 * cell.len() as u32;
+        match self {
+            Self::Float(4) => f64::from(f32::from_bits(word as u32)),
+            Self::Float(_) | Self::Complex(_) => f64::from_bits(word),
+            Self::Signed(_) => ((word << unused) as i64 >> unused) as f64,
+            Self::Unsigned(_) => word as f64,
+        }
+    }
+}
+
+struct Header {
+    kind: Kind,
+    big_endian: bool,
+    fortran_order: bool,
+    shape: Vec<usize>,
+}
+
+impl Header {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        let descr = value_of(text, "descr")?;
+        let Some(descr) = quoted(descr) else {
+            return Err("it holds records: expected an array of plain numbers".to_owned());
+        };
+        let (big_endian, kind) = number_type(descr)?;
+        let order = value_of(text, "fortran_order")?;
+        let fortran_order = match order {
+            _ if order.starts_with("True") => true,
+            _ if order.starts_with("False") => false,
+            _ => return Err("its fortran_order is neither True nor False".to_owned()),
+        };
+        let shape = value_of(text, "shape")?.strip_prefix('(').and_then(|shape| shape.split_once(')'));
+        let shape = shape.ok_or("its shape is not a tuple")?.0;
+        let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
+        let sizes = sizes.map(|size| size.trim_end_matches('L').parse::<usize>());
+        let shape =
+            sizes.collect::<std::result::Result<_, _>>().map_err(|_| "its shape is not a tuple of sizes")?;
+        Ok(Self { kind, big_endian, fortran_order, shape })
+    }
+}
+
+/// What follows a key of the header's dictionary.
+fn value_of<'a>(text: &'a str, key: &str) -> std::result::Result<&'a str, String> {
+    let found = ['\'', '"'].iter().find_map(|quote| text.split_once(&format!("{quote}{key}{quote}")));
+    let value = found.and_then(|(_, rest)| rest.trim_start().strip_prefix(':')).map(str::trim_start);
+    value.ok_or_else(|| format!("its header has no {key}"))
+}
+
+fn quoted(text: &str) -> Option<&str> {
+    let quote = text.chars().next().filter(|first| ['\'', '"'].contains(first))?;
+    text[1..].split_once(quote).map(|(inside, _)| inside)
+}
+
+/// The byte order and the type that a description such as `<f8` names.
+fn number_type(descr: &str) -> std::result::Result<(bool, Kind), String> {
+    let (big_endian, name) = match descr.as_bytes().first() {
+        Some(b'>') => (true, &descr[1..]),
+        Some(b'<' | b'|' | b'=') => (false, &descr[1..]),
+        _ => (false, descr),
+    };
+    let kind = match name {
+        "f4" | "f8" => Kind::Float(width(name)),
+        "i1" | "i2" | "i4" | "i8" => Kind::Signed(width(name)),
+        "u1" | "u2" | "u4" | "u8" => Kind::Unsigned(width(name)),
+        "b1" | "?" => Kind::Unsigned(1),
+        "c8" => Kind::Complex(8),
+        "c16" => Kind::Complex(16),
+        _ if name.starts_with('O') => {
+            return Err("it holds Python objects: expected an array of plain numbers".to_owned());
+        }
+        _ => return Err(format!("numbers of type {} are not read", shown(descr))),
+    };
+    Ok((big_endian, kind))
+}
+
+/// The number of bytes in a name of one letter and one digit.
+fn width(name: &str) -> usize {
+    name[1..].parse().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of version 1 as numpy lays it out.
+    fn file(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+        let order = if fortran { "True" } else { "False" };
+        let mut header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
+        while (10 + header.len() + 1) % 64 != 0 {
+            header.push(' ');
+        }
+        header.push('\n');
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    fn read(descr: &str, data: &[u8]) -> Vec<f64> {
+        let count = data.len() / descr[2..].parse::<usize>().unwrap();
+        parse("a.npy", &file(descr, false, &format!("({count},)"), data)).ok().unwrap().real
+    }
+
+    #[track_caller]
+    fn refused(bytes: &[u8], part: &str) {
+        let error = parse("a.npy", bytes).err().unwrap().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+
+    #[test]
+    fn every_type_is_read_in_both_orders() {
+        assert_eq!(read("<f8", &1.5_f64.to_le_bytes()), [1.5]);
+        assert_eq!(read(">f8", &1.5_f64.to_be_bytes()), [1.5]);
+        assert_eq!(read("<f4", &[0, 0, 0xc0, 0x3f]), [1.5]);
+        assert_eq!(read(">f4", &[0x3f, 0xc0, 0, 0]), [1.5]);
+        assert_eq!(read("|i1", &[0xff, 3]), [-1.0, 3.0]);
+        assert_eq!(read("<i2", &[0xfe, 0xff, 1, 0]), [-2.0, 1.0]);
+        assert_eq!(read(">i2", &[0xff, 0xfe]), [-2.0]);
+        assert_eq!(read("<i4", &(-70_000_i32).to_le_bytes()), [-70_000.0]);
+        assert_eq!(read(">i8", &(-5_000_000_000_i64).to_be_bytes()), [-5e9]);
+        assert_eq!(read("|u1", &[255]), [255.0]);
+        assert_eq!(read("<u2", &[0xff, 0xff]), [65_535.0]);
+        assert_eq!(read(">u4", &[0xff, 0xff, 0xff, 0xff]), [4_294_967_295.0]);
+        assert_eq!(read("<u8", &u64::MAX.to_le_bytes()), [18_446_744_073_709_551_615.0]);
+        assert_eq!(read("|b1", &[0, 1]), [0.0, 1.0]);
+        let complex = [1.0_f64.to_le_bytes(), (-2.0_f64).to_le_bytes()].concat();
+        let array = parse("a.npy", &file("<c16", false, "(1, 1)", &complex)).ok().unwrap();
+        assert_eq!((array.real, array.imaginary), (vec![1.0], Some(vec![-2.0])));
+        let array =
+            parse("a.npy", &file(">c8", false, "(1,)", &[0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0])).ok().unwrap();
+        assert_eq!((array.real, array.imaginary), (vec![1.0], Some(vec![-2.0])));
+    }
+
+    #[test]
+    fn both_orders_of_a_matrix_are_read() {
+        let rows = parse("a.npy", &file("|u1", false, "(2, 3)", &[1, 2, 3, 4, 5, 6])).ok().unwrap();
+        let columns = parse("a.npy", &file("|u1", true, "(2, 3)", &[1, 4, 2, 5, 3, 6])).ok().unwrap();
+        assert_eq!(rows.real, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(rows.real, columns.real);
+        assert_eq!((rows.rows, rows.columns, rows.dimensions), (2, 3, 2));
+        let empty = parse("a.npy", &file("<f8", true, "(0, 3)", &[])).ok().unwrap();
+        assert_eq!((empty.rows, empty.real.len()), (0, 0));
+    }
+
+    #[test]
+    fn later_versions_have_longer_headers() {
+        let first = file("|u1", false, "(1,)", &[7]);
+        for version in [2, 3] {
+            let mut bytes = b"\x93NUMPY".to_vec();
+            bytes.extend([version, 0]);
+            bytes.extend(u32::from(u16::from_le_bytes([first[8], first[9]])).to_le_bytes());
+            bytes.extend(&first[10..]);
+            assert_eq!(parse("a.npy", &bytes).ok().unwrap().real, [7.0]);
+        }
+    }
+
+    #[test]
+    fn files_that_are_cut_or_hold_something_else_are_refused() {
+        let whole = file("<f8", false, "(2, 2)", &[0; 32]);
+        for length in 0..whole.len() {
+            assert!(parse("a.npy", &whole[..length]).is_err(), "cut at {length}");
+        }
+        refused(&whole[..whole.len() - 1], "ends before");
+        refused(&[whole.as_slice(), &[0]].concat(), "goes on");
+        refused(b"PK\x03\x04", "does not start as one");
+        refused(&file("|O", false, "(1,)", &[0; 8]), "Python objects");
+        refused(&file("<U3", false, "(1,)", &[0; 12]), "<U3");
+        refused(&file("<f8", false, "(1, 1, 1)", &[0; 8]), "dimensions, got 3");
+        refused(&file("<f8", false, "()", &[0; 8]), "dimensions, got 0");
+        refused(&file("<f8", false, "(99999999999, 99999999999)", &[0; 8]), "too large");
+        refused(&file("<f8", false, "(-1,)", &[]), "sizes");
+        let records =
+            String::from_utf8_lossy(b"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}")
+                .into_owned();
+        assert!(Header::parse(&records).is_err_and(|reason| reason.contains("records")));
+    }
+}
