@@ -1,6 +1,7 @@
 //! `cargo xtask …`: everything a contributor runs.
 
 mod bench;
+mod crosscheck;
 mod fit;
 mod process;
 mod test;
@@ -14,11 +15,12 @@ Everything a contributor runs.
 Usage: cargo xtask <TASK>
 
 Tasks:
-  test          formatting, lints, all tests, documentation and licences, stopping at the first failure
-  bench gamma   the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
-  bench noise   square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
-  fit graded    fits graded-square-root again; rewrites its table of shapes
-  help          this text
+  test             formatting, lints, all tests, documentation, cross-checks and licences, stopping at the first failure
+  bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
+  bench noise      square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
+  crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
+  fit graded       fits graded-square-root again; rewrites its table of shapes
+  help             this text
 ";
 
 /// What a task returns: a failure is one line for the contributor, who has seen the output of the command itself.
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["test"] => test::run(),
+        ["crosscheck", "sdp"] => crosscheck::sdp(),
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
         ["fit", "graded"] => fit::graded(),

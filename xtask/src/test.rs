@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use crate::Outcome;
+use crate::crosscheck;
 use crate::process::{self, cargo, name};
 
 /// The checks in order, cheapest first, so that a slip in formatting does not wait for the tests.
@@ -23,6 +24,12 @@ pub(crate) fn run() -> Outcome {
         }
         heading(&format!("{title} ({})", name(&command)));
         process::run(&mut command)?;
+    }
+    heading("Cross-check: γ_F against the paper's semidefinite programs");
+    if crosscheck::python_is_installed() {
+        crosscheck::sdp()?;
+    } else {
+        eprintln!("skipped: there is no python3 with venv to install the solver into");
     }
     heading("Licences, bans and sources (cargo deny)");
     if deny_is_installed() {

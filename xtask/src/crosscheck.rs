@@ -1,0 +1,25 @@
+//! `cargo xtask crosscheck sdp`: γ_F against the paper's semidefinite programs, solved by Clarabel.
+
+use crate::Outcome;
+use crate::process::{cargo, command, root, run};
+use crate::venv;
+
+/// The versions that the cross-check was written with.
+const PACKAGES: [&str; 4] = ["cvxpy==1.9.3", "clarabel==0.11.1", "numpy==2.4.6", "scipy==1.17.1"];
+
+/// Solves both programs for small matrices, real and complex, and compares them with `evertally gamma`.
+pub(crate) fn sdp() -> Outcome {
+    run(cargo().args(["build", "--package", "evertally-cli"]))?;
+    let python = venv::python("crosscheck", &PACKAGES)?;
+    run(command(&python).arg(root().join("crosscheck/sdp.py")).arg(root().join("target/debug/evertally")))
+}
+
+/// Whether there is a Python to make an environment with.
+pub(crate) fn python_is_installed() -> bool {
+    let mut python = command("python3");
+    python
+        .args(["-c", "import venv"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    python.status().is_ok_and(|status| status.success())
+}
