@@ -6,7 +6,8 @@ use crate::output::Destination;
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::bounds::{self, Bound, Group, Interval, ParityBounds};
-use evertally::{Budget, Mechanism, Plan};
+use evertally::Workload;
+use evertally::gamma::{Subject, gamma_f};
 use serde::Serialize;
 use std::io::Write;
 
@@ -26,8 +27,11 @@ constant proved in the library's documentation. A bound whose conditions
 are not met says so instead of a figure. evertally paper holds each of
 the paper's claims against the exact figures.";
 
-/// Horizons up to which γ_F is certified on the way: a second or so of work.
-const CERTIFIED_UP_TO: u64 = 512;
+/// Horizons up to which γ_F is certified on the way: a few seconds of work.
+const CERTIFIED_UP_TO: u64 = 1 << 18;
+
+/// The relative gap of that certificate.
+const CERTIFIED_GAP: f64 = 1e-8;
 
 /// Show every proven bound on the error of private running totals
 #[derive(Debug, Args)]
@@ -69,15 +73,16 @@ pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
     out.commit()
 }
 
-/// Proven bounds on γ_F²/n, where they are had within about a second.
+/// Proven bounds on γ_F²/n, where they are had within a few seconds.
 pub(super) fn certified_mean(horizon: u64) -> Result<Option<Interval>> {
     if horizon > CERTIFIED_UP_TO {
         return Ok(None);
     }
-    // The factor does not depend on the budget; a plan only wants one.
-    let plan = Plan::prefix_sum(horizon).budget(Budget::new(1.0, 1e-6)?).mechanism(Mechanism::Optimal);
-    let comparison = with_progress("certifying the optimum", |progress| plan.compare(progress))?;
-    Ok(comparison.optimal.map(|optimal| Interval { lower: optimal.lower, upper: optimal.upper }))
+    let subject = Subject::workload(Workload::PrefixSum, horizon as usize);
+    let certificate =
+        with_progress("certifying the optimum", |progress| gamma_f(subject, CERTIFIED_GAP, progress))?;
+    let (lower, upper) = certificate.error_factor();
+    Ok(Some(Interval { lower, upper }))
 }
 
 fn parse_parity(text: &str) -> std::result::Result<(u32, u32), String> {
