@@ -82,8 +82,8 @@ proptest! {
         prop_assert!(of_f.lower <= frobenius(&dense) + slack);
         prop_assert!(of_2.lower <= of_f.upper + slack);
         prop_assert!(of_f.lower <= n.sqrt() * of_2.upper + slack);
-        prop_assert!(of_f.upper == 0.0 || of_f.gap() < 1e-4, "gap {} {:?}", of_f.gap(), of_f.iterations);
-        prop_assert!(of_2.upper == 0.0 || of_2.gap() < 1e-4, "gap {} {:?}", of_2.gap(), of_2.iterations);
+        prop_assert!(of_f.upper == 0.0 || of_f.gap() < 2.0 * GAP, "gap {} {:?}", of_f.gap(), of_f.iterations);
+        prop_assert!(of_2.upper == 0.0 || of_2.gap() < 1e-6, "gap {} {:?}", of_2.gap(), of_2.iterations);
     }
 
     #[test]
@@ -146,7 +146,7 @@ proptest! {
         prop_assert!((certificate.lower - exact).abs() <= 1e-6 * exact);
         let largest = diagonal.iter().map(|x| x.abs()).fold(0.0, f64::max);
         let certificate = worst(a);
-        prop_assert!((certificate.upper - largest).abs() <= 1e-4 * largest, "{} {largest}", certificate.upper);
+        prop_assert!((certificate.upper - largest).abs() <= 1e-6 * largest, "{} {largest}", certificate.upper);
     }
 }
 

@@ -6,12 +6,15 @@
 //! **Cost.** One Hermitian eigendecomposition of the shorter side an iteration for γ_F; a singular value decomposition
 //! instead where the square roots of small eigenvalues would be mostly rounding, and for γ_2.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use faer::{Mat, Side};
 
 use super::certificate::{Certificate, Factors, Subject, Weights};
 use super::fixed_point::{Point, Problem, certify};
 use super::linear::{Dense, Entry, Thin, complex_matrix, failed, scale};
-use super::verify::{mean_factors, worst_factors};
+use super::newton::{self, Norm, Spectrum};
+use super::verify::{mean_factors, state, worst_factors};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::Progress;
@@ -32,7 +35,7 @@ pub(super) fn gamma_2(subject: Subject, relative_gap: f64, progress: &dyn Progre
     }
 }
 
-fn solve<T: Entry, P: Problem>(
+fn solve<T: Entry, P: Central>(
     subject: Subject,
     a: &Mat<T>,
     problem: impl Fn(Mat<T>, Support) -> P,
@@ -47,7 +50,72 @@ fn solve<T: Entry, P: Problem>(
     });
     let problem = problem(dense, support);
     let start = vec![0.0; problem.count()];
-    certify(&problem, subject, start, relative_gap, progress)
+    let found = certify(&problem, subject, start, relative_gap, progress)?;
+    if found.gap() <= relative_gap || problem.count() > newton::MOST_WEIGHTS {
+        return Ok(found);
+    }
+    // Weights that vanish, or nearly do, make the fixed point slow.
+    let Ok(weights) = problem.central(0.2 * relative_gap) else {
+        return Ok(found);
+    };
+    let weights = problem.weights(&weights.iter().map(|w| w.ln()).collect::<Vec<f64>>());
+    match state(&found.subject, &weights) {
+        Ok(proof) if proof.upper / proof.lower < found.upper / found.lower => {
+            Ok(Certificate { weights, lower: proof.lower, upper: proof.upper, ..found })
+        }
+        _ => Ok(found),
+    }
+}
+
+/// What Newton's method can finish.
+trait Central: Problem {
+    /// Weights on the central path, where the barrier costs about `gap`.
+    fn central(&self, gap: f64) -> Result<Vec<f64>>;
+}
+
+impl<T: Entry> Central for Mean<T> {
+    fn central(&self, gap: f64) -> Result<Vec<f64>> {
+        newton::follow(Norm::Mean, self.count(), gap, &|w| {
+            let roots: Vec<f64> = w.iter().map(|w| w.sqrt()).collect();
+            let svd = scale(&self.a, None, &roots).svd().map_err(|_| failed())?;
+            let diagonal = svd.S().column_vector();
+            let value = |k: usize| if k < diagonal.nrows() { diagonal[k].parts().0 } else { 0.0 };
+            Ok(Spectrum { vectors: svd.V().to_owned(), values: (0..w.len()).map(value).collect() })
+        })
+    }
+}
+
+impl<T: Entry> Central for Worst<T> {
+    /// The eigenvectors of [[0, B], [Bᴴ, 0]] are (u_k, ±v_k)/√2, and the null vectors of either side.
+    fn central(&self, gap: f64) -> Result<Vec<f64>> {
+        let (n, m) = (self.a.nrows(), self.a.ncols());
+        newton::follow(Norm::Worst, n + m, gap, &|w| {
+            let roots: Vec<f64> = w.iter().map(|w| w.sqrt()).collect();
+            let svd = scale(&self.a, Some(&roots[..n]), &roots[n..]).svd().map_err(|_| failed())?;
+            let diagonal = svd.S().column_vector();
+            let (left, right, shorter) = (svd.U(), svd.V(), n.min(m));
+            // Columns: (u_k, v_k), then (u_k, −v_k), then the null vectors of the longer side.
+            let vectors = Mat::from_fn(n + m, n + m, |i, k| {
+                let (pair, part) = (k % shorter, k / shorter);
+                match (k < 2 * shorter, i < n) {
+                    (true, true) => left[(i, pair)].times(FRAC_1_SQRT_2),
+                    (true, false) => {
+                        right[(i - n, pair)].times(if part == 0 { FRAC_1_SQRT_2 } else { -FRAC_1_SQRT_2 })
+                    }
+                    (false, true) if n > m => left[(i, k - shorter)],
+                    (false, false) if m > n => right[(i - n, k - shorter)],
+                    _ => left[(0, 0)].times(0.0),
+                }
+            });
+            let value = |k: usize| {
+                if k >= 2 * shorter {
+                    return 0.0;
+                }
+                diagonal[k % shorter].parts().0 * if k < shorter { 1.0 } else { -1.0 }
+            };
+            Ok(Spectrum { vectors, values: (0..n + m).map(value).collect() })
+        })
+    }
 }
 
 /// The rows and columns that are not all zero.
@@ -242,6 +310,6 @@ fn factor<T: Entry>(a: &Mat<T>, weights: &Weights) -> Result<(Mat<T>, Mat<T>)> {
     let svd = Thin::of(&scale(a, rows.as_deref(), &columns))?;
     Ok(match rows {
         None => mean_factors(a, &svd),
-        Some(rows) => worst_factors(&svd, &rows, &columns),
+        Some(rows) => worst_factors(a, &svd, &rows),
     })
 }

@@ -46,7 +46,7 @@ fn sc(u: f64, complement: f64) -> f64 {
 ///
 /// Below K/2, sc is at most k^{-1/2}, so that the subtraction does not cancel.
 fn sc_by_landen(u: f64, k: f64) -> f64 {
-    if k < 1e-9 {
+    if k < 1e-17 {
         return u.sinh();
     }
     let smaller = (k / (1.0 + ((1.0 - k) * (1.0 + k)).sqrt())).powi(2);

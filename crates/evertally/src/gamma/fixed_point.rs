@@ -3,6 +3,8 @@
 //! The bounds here steer and stop the iteration; those that are stated come from the checker. Where the checker's
 //! are wider than what was asked for, the iteration goes on for a while.
 
+use rayon::prelude::*;
+
 use super::anderson::Anderson;
 use super::certificate::{Certificate, Subject, Weights};
 use super::verify::state;
@@ -71,6 +73,9 @@ pub(super) fn iterate<P: Problem>(
     let mut anderson = Anderson::default();
     let mut best: Option<(Found, Vec<f64>)> = None;
     let (mut first, mut since_best, mut iterations) = (None, 0, 0);
+    let floor = |logs: &[f64]| {
+        if problem.weights_may_vanish() { lightest(logs) } else { f64::NEG_INFINITY }
+    };
     let mut vanishing = Vanishing { drops: vec![0; logs.len()] };
     while iterations < MOST_ITERATIONS && since_best < PATIENCE {
         // While the gap is wide a rough evaluation steers as well as an exact one.
@@ -89,8 +94,8 @@ pub(super) fn iterate<P: Problem>(
         // On a logarithmic scale: the gap shrinks by a factor at each step.
         let first = *first.get_or_insert(gap.max(2.0 * target));
         report(((first / known.min(gap)).ln() / (first / target).ln()).clamp(0.0, 1.0));
-        let lightest = lightest(&logs);
-        let entries = point.ratios.iter().zip(&logs);
+        let lightest = floor(&logs);
+        let entries = point.ratios.par_iter().zip(&logs);
         let residual: Vec<f64> = entries
             .map(|(ratio, log)| {
                 // A weight on the floor that would fall stays there.
@@ -120,7 +125,7 @@ pub(super) fn iterate<P: Problem>(
             let entries = logs.iter_mut().zip(&before);
             entries.for_each(|(log, before)| *log = log.clamp(before - FARTHEST, before + FARTHEST));
         }
-        let lightest = self::lightest(&logs);
+        let lightest = floor(&logs);
         logs.iter_mut().for_each(|log| *log = log.max(lightest));
         if problem.weights_may_vanish() && gap.is_finite() {
             vanishing.drop_weights(&mut logs, &point.ratios, gap, &mut anderson);

@@ -6,6 +6,8 @@
 //!
 //! Long horizons start from the solution of a shorter one: the weights are nearly a function of t/n.
 
+use rayon::prelude::*;
+
 use super::certificate::{Certificate, Subject, Weights};
 use super::elliptic::Nodes;
 use super::fixed_point::{Point, Problem, certify, check_gap, iterate};
@@ -54,7 +56,7 @@ impl Problem for Mean {
     }
 
     fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
-        let v: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+        let v: Vec<f64> = logs.par_iter().map(|log| log.exp()).collect();
         let scaled = Scaled { rows: &self.ones, columns: &v, decay: self.decay };
         let (mut ratios, sum) = diagonal(scaled, tolerance);
         let largest = ratios.iter().copied().fold(0.0, f64::max);
@@ -78,7 +80,7 @@ impl Problem for Worst {
     }
 
     fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point> {
-        let v: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+        let v: Vec<f64> = logs.par_iter().map(|log| log.exp()).collect();
         let u: Vec<f64> = v.iter().rev().copied().collect();
         let (mut ratios, sum) = diagonal(Scaled { rows: &u, columns: &v, decay: self.decay }, tolerance);
         // d_u/u is d_v/v read backwards.

@@ -4,8 +4,8 @@
 //! Z = UVᴴ has ‖Z‖ ≤ √((1+δ_U)(1+δ_V)), so ‖B‖_* ≥ Re tr(UᴴBV)/‖Z‖. All three quantities are products of matrices that are at hand.
 //!
 //! **Upper bound.** For γ_F, L = U diag(√s) and R = diag(1/√s)UᴴA; for γ_2, L = diag(1/√u) U diag(√s) and
-//! R = diag(√s)Vᴴ diag(1/√v). As they stand, rounded, A = L R + E; γ(A) ≤ γ(L R) + γ(E), and γ(E) ≤ ‖E‖_F for both norms.
-//! Tiny s are raised to a floor in γ_F's factors, where dividing by them would only carry noise into R.
+//! R = diag(1/√s)Uᴴ diag(√u) A. As they stand, rounded, A = L R + E; γ(A) ≤ γ(L R) + γ(E), and γ(E) ≤ ‖E‖_F for both norms.
+//! Tiny s are raised to a floor, since dividing by them would only carry noise into R.
 //!
 //! **Complex matrices** are checked as real ones: X + iY as [[X, −Y], [Y, X]] is a ring homomorphism, which doubles nuclear
 //! norms and squared Frobenius norms and keeps the norms of rows and columns.
@@ -22,11 +22,15 @@ use super::super::linear::{Dense, Entry, Thin, scale};
 use super::{Proof, UNIT};
 use crate::{Error, Result};
 
-/// More than what underflow can add to any quantity here.
-const TINY: f64 = 1e-200;
+/// More than what underflow can add to any quantity here, and more than the rounding of λ^k in a decay so steep (λ < 10⁻³⁰)
+/// that its matrix comes here.
+const TINY: f64 = 1e-40;
 
-/// Singular values are raised to this fraction of their mean in the factors for γ_F.
-const FLOOR: f64 = 1e-13;
+/// Singular values are raised to this fraction of their mean in the factors for γ_F: it adds as much to ‖L‖_F².
+const MEAN_FLOOR: f64 = 1e-13;
+
+/// And in those for γ_2, where light rows enlarge what it adds.
+const WORST_FLOOR: f64 = 1e-18;
 
 pub(super) fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
     match Dense::of(subject) {
@@ -65,7 +69,7 @@ fn prove_entries<T: Entry>(mut a: Mat<T>, weights: &Weights, copies: f64) -> Res
             (frobenius_above(&left) * column_norms_above(&right) + residual) / copies.sqrt()
         }
         Some(row_roots) => {
-            let (left, right) = worst_factors(&svd, row_roots, &column_roots);
+            let (left, right) = worst_factors(&a, &svd, row_roots);
             let (left, right) = (embed(&left), embed(&right));
             let residual = residual_above(&whole, &left, &right);
             column_norms_above(&left.transpose().to_owned()) * column_norms_above(&right) + residual
@@ -76,27 +80,34 @@ fn prove_entries<T: Entry>(mut a: Mat<T>, weights: &Weights, copies: f64) -> Res
 
 /// L = U diag(√s), R = diag(1/√s) UᴴA.
 pub(in crate::gamma) fn mean_factors<T: Entry>(a: &Mat<T>, svd: &Thin<T>) -> (Mat<T>, Mat<T>) {
-    let floor = FLOOR * svd.values.iter().sum::<f64>() / svd.values.len() as f64;
-    let roots: Vec<f64> = svd.values.iter().map(|s| s.max(floor).sqrt()).collect();
-    let inverse: Vec<f64> = roots.iter().map(|root| 1.0 / root).collect();
+    let (roots, inverse) = raised(&svd.values, MEAN_FLOOR);
     let left = scale(&svd.left, None, &roots);
     let right = scale(&svd.left, None, &inverse).adjoint() * a;
     (left, right)
 }
 
-/// L = diag(1/√u) U diag(√s), R = diag(√s) Vᴴ diag(1/√v); a weight of zero gives a row or column of zeros.
+/// L = diag(1/√u) U diag(√s), R = diag(1/√s) Uᴴ diag(√u) A; a row that weighs nothing gives a row of zeros.
+///
+/// Equal to diag(√s)Vᴴ diag(1/√v) but for rounding, which 1/√v would enlarge where columns weigh little.
 pub(in crate::gamma) fn worst_factors<T: Entry>(
+    a: &Mat<T>,
     svd: &Thin<T>,
     row_roots: &[f64],
-    column_roots: &[f64],
 ) -> (Mat<T>, Mat<T>) {
-    let inverse = |roots: &[f64]| -> Vec<f64> {
-        roots.iter().map(|root| if *root > 0.0 { 1.0 / root } else { 0.0 }).collect()
-    };
-    let roots: Vec<f64> = svd.values.iter().map(|s| s.max(0.0).sqrt()).collect();
-    let left = scale(&svd.left, Some(&inverse(row_roots)), &roots);
-    let right = scale(&svd.right, Some(&inverse(column_roots)), &roots);
-    (left, right.adjoint().to_owned())
+    let (roots, inverse) = raised(&svd.values, WORST_FLOOR);
+    let unweighted: Vec<f64> =
+        row_roots.iter().map(|root| if *root > 0.0 { 1.0 / root } else { 0.0 }).collect();
+    let left = scale(&svd.left, Some(&unweighted), &roots);
+    let right = scale(&svd.left, Some(row_roots), &inverse).adjoint() * a;
+    (left, right)
+}
+
+/// √s and 1/√s, with s raised to a fraction of its mean where it is smaller.
+fn raised(values: &[f64], fraction: f64) -> (Vec<f64>, Vec<f64>) {
+    let floor = fraction * values.iter().sum::<f64>() / values.len() as f64;
+    let roots: Vec<f64> = values.iter().map(|s| s.max(floor).sqrt()).collect();
+    let inverse = roots.iter().map(|root| 1.0 / root).collect();
+    (roots, inverse)
 }
 
 /// At most the nuclear norm of the matrix whose entries `b` holds to three roundings.

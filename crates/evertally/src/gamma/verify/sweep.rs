@@ -201,12 +201,16 @@ mod tests {
                     expected.iter_mut().zip(&inverse).for_each(|(sum, x)| *sum += (l + 1) as f64 * x);
                 }
                 let weights = std::array::from_fn(|l| (l + 1) as f64);
+                let mut above = vec![f64::INFINITY; n];
                 for rounding in [Rounding::Down, Rounding::Nearest, Rounding::Up] {
                     let mut got = vec![0.0; n];
                     add_resolvents(scaled, rounding, &shifts, &weights, &mut got);
                     for i in 0..n {
                         assert!((got[i] / expected[i] - 1.0).abs() < 1e-10, "{n} {decay} {i}");
+                        // The smaller h, the larger its inverse; the sum itself is not directed.
+                        assert!(got[i] <= above[i] * (1.0 + 1e-15), "{n} {decay} {i}");
                     }
+                    above = got;
                 }
             }
         }
