@@ -45,6 +45,9 @@ fn entries(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     // The end record may be followed by a comment of up to 65,535 bytes.
     let from = bytes.len().saturating_sub(22 + 0xffff);
     let end = from + bytes[from..].windows(4).rposition(|window| window == END)?;
+    if end + 22 + number(bytes, end + 20, 2)? != bytes.len() {
+        return None;
+    }
     let count = number(bytes, end + 10, 2)?;
     let mut at = number(bytes, end + 16, 4)?;
     let mut entries: Vec<(String, Vec<u8>)> = Vec::with_capacity(count);
