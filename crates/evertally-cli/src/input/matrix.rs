@@ -11,12 +11,12 @@ use std::path::Path;
 
 /// A real or complex matrix that is finite and not empty, from a file.
 pub(crate) fn read_matrix(path: &Path) -> Result<Subject> {
-    subject_of(&name_of(path), read(path)?)
+    subject_of(&name_of(path), &read(path)?)
 }
 
 /// A matrix from the contents of an `.npy` file.
 pub(crate) fn parse_matrix(name: &str, bytes: &[u8]) -> Result<Subject> {
-    subject_of(name, npy::parse(name, bytes)?)
+    subject_of(name, &npy::parse(name, bytes)?)
 }
 
 /// A list of real numbers from the contents of an `.npy` file.
@@ -41,11 +41,11 @@ fn list_of(name: &str, array: Array) -> Result<Vec<f64>> {
     Ok(array.real)
 }
 
-fn subject_of(name: &str, array: Array) -> Result<Subject> {
+fn subject_of(name: &str, array: &Array) -> Result<Subject> {
     if array.dimensions != 2 {
         return Err(CliError::bad(format!("{name}: expected a matrix of two dimensions, got a list")));
     }
-    check_finite(name, &array)?;
+    check_finite(name, array)?;
     let matrix =
         |values: &[f64]| Matrix::from_fn(array.rows, array.columns, |i, j| values[i * array.columns + j]);
     Ok(match &array.imaginary {

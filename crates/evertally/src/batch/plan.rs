@@ -199,6 +199,7 @@ impl BatchPlan {
     ///
     /// # Errors
     /// [`Error::BadParameter`] for data of another length, that are not finite, or above 2⁴⁸ in total.
+    #[expect(clippy::needless_pass_by_value, reason = "a key that was used is used up")]
     pub fn answer(&self, data: &[f64], key: NoiseKey) -> Result<Vec<Answer>> {
         if data.len() != self.cells() {
             let expected = format!("one number for each of the {} cells", self.cells());
