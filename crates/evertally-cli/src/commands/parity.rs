@@ -21,8 +21,9 @@ How to read it: a cell of 1 counts as +1; a cell of 0 or -1 counts as -1.
 The answer for a*b is the sum over all rows of the product of a and b: the
 number of rows in which they agree less the number in which they differ.
 Which columns there are is public; one row is protected. Every answer has
-the same independent noise, and no other matrix mechanism has less mean
-squared error. (Where 0/1 columns are read as powers of -1, the same
+the same independent noise. Where one row is added or removed, no matrix
+mechanism has less mean squared error; where one is replaced, none has less
+than half. (Where 0/1 columns are read as powers of -1, the same
 parity has the sign of (-1)^degree.)";
 
 /// Answer all parities of so many columns of a table, with the least noise

@@ -108,14 +108,18 @@ impl Encoder {
         libm::scalbn(10.0 * deviation, CELL_BITS - self.exponent) < MOST_UNITS
     }
 
+    /// Row i of R x in units, exactly.
+    fn sum(&self, i: usize, cells: &[i128]) -> i128 {
+        self.row(i).iter().zip(cells).map(|(&entry, &x)| i128::from(entry) * x).sum()
+    }
+
     /// R x + noise. Messages never carry a cell.
     pub(super) fn encode(&self, data: &[f64], noise: &[f64]) -> Result<Vec<f64>> {
         let cells = cells(data)?;
         let exponent = self.exponent - CELL_BITS;
         let encoded = noise.iter().enumerate().map(|(i, noise)| {
-            let sum: i128 = self.row(i).iter().zip(&cells).map(|(&entry, &x)| i128::from(entry) * x).sum();
             let noise = libm::scalbn(*noise, -exponent).round() as i128;
-            libm::scalbn((sum + noise) as f64, exponent)
+            libm::scalbn((self.sum(i, &cells) + noise) as f64, exponent)
         });
         Ok(encoded.collect())
     }
@@ -142,13 +146,15 @@ mod tests {
 
     #[test]
     fn encoding_is_exact() {
-        // In floats, 2⁴⁷ + 2⁻²⁰ twice would lose the small part of one of them; the difference must be one column exactly.
         let encoder = Encoder::new(&matrix(&[&[1.0, -0.75, 1e-9], &[0.3, 0.1, 0.7]])).unwrap();
-        let base = [1.4e14, 1.0e14, 3.0];
+        // Sums of floats of this size would lose what one person moves; here it is one column, to the last unit.
+        let before = cells(&[1.4e14, 1.0e14, 3.0]).unwrap();
+        let after = cells(&[1.4e14, 1.0e14, 4.0]).unwrap();
+        for i in 0..2 {
+            let moved = encoder.sum(i, &after) - encoder.sum(i, &before);
+            assert_eq!(moved, i128::from(encoder.row(i)[2]) << CELL_BITS);
+        }
         let noise = [0.0, 0.0];
-        let before = encoder.encode(&base, &noise).unwrap();
-        let after = encoder.encode(&[1.4e14, 1.0e14, 4.0], &noise).unwrap();
-        assert!((after[0] - before[0]).abs() < 0.02, "rounded only when shown");
         let small = encoder.encode(&[1.0, 2.0, 3.0], &noise).unwrap();
         assert!((small[0] - (1.0 - 1.5 + 3e-9)).abs() < 1e-15 && (small[1] - 2.6).abs() < 1e-15);
     }

@@ -5,8 +5,8 @@
 //! matrix, applied to the histogram of rows.
 //!
 //! **Guarantee.** γ_F of these queries is N: their singular values are 2^{d/2}, N times, and the nuclear norm over √(2^d) is N, which
-//! L = I, R = A attains, as every column of A is N signs. So each parity gets independent noise of the same deviation, and nothing is
-//! better: the mean squared error σ²N is the least of any factorization.
+//! L = I, R = A attains, as every column of A is N signs. So each parity gets independent noise of the same deviation, and where a row is
+//! added or removed nothing is better: the mean squared error σ²N is the least of any factorization.
 //!
 //! - *Add or remove* a row: every parity moves by one, so Δ = √N.
 //! - *Replace* a row: a parity that changes moves by two. Flipping k columns changes the sets that hold an odd number of them,
@@ -291,6 +291,7 @@ impl ParityTotals {
     ///
     /// A key must be used for one table only. Noise depends on the data as well as on the key, so that a key that is used
     /// twice by mistake does not lay open the difference; but whether two tables have equal parities would show.
+    #[expect(clippy::needless_pass_by_value, reason = "a key that was used is used up")]
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn release(mut self, key: NoiseKey) -> Vec<f64> {
