@@ -291,7 +291,6 @@ impl ParityTotals {
     ///
     /// A key must be used for one table only. Noise depends on the data as well as on the key, so that a key that is used
     /// twice by mistake does not lay open the difference; but whether two tables have equal parities would show.
-    #[expect(clippy::needless_pass_by_value, reason = "a key that was used is used up")]
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn release(mut self, key: NoiseKey) -> Vec<f64> {
