@@ -128,6 +128,20 @@ fn other_queries_have_other_noise_even_where_the_decoder_is_the_same() {
     assert!((twice_the_cell - 680.0).abs() > 1e-3, "{twice_the_cell}");
 }
 
+/// One key serves one table, of which several choices of columns may be asked for. Equal totals must not show as equal answers.
+#[test]
+fn other_columns_have_other_noise_even_where_their_parities_are_equal() {
+    let plan = ParityPlan::new(1, 1, budget(), Neighbours::AddRemove).unwrap();
+    let answer = |names: &[&str]| {
+        let mut totals = ParityTotals::new(&plan).named(names);
+        totals.add(0);
+        totals.release(NoiseKey::insecure_from_seed(1))
+    };
+    assert_eq!(answer(&["a"]), answer(&["a"]));
+    assert_ne!(answer(&["a"]), answer(&["b"]));
+    assert_ne!(answer(&["a", "b"]), answer(&["ab"]));
+}
+
 #[test]
 fn bad_input_is_refused() {
     let identity = || Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
