@@ -112,6 +112,36 @@ fn a_key_used_twice_does_not_lay_open_the_difference() {
     assert!((answer(2.0)[4].value - answer(1.0)[4].value - 1.0).abs() > 1e-3);
 }
 
+/// Queries that differ in the sign of a cell have the same L. With the same noise, the difference of their answers would be twice
+/// that cell.
+#[test]
+fn other_queries_have_other_noise_even_where_the_decoder_is_the_same() {
+    let plan = |sign: f64| {
+        let queries = Matrix::from_fn(1, 2, |_, cell| if cell == 0 { 1.0 } else { sign });
+        BatchPlan::new(queries, budget(), Neighbours::AddRemove).unwrap()
+    };
+    let (sum, difference) = (plan(1.0), plan(-1.0));
+    assert_eq!(sum.decoder(), difference.decoder(), "or the test shows nothing");
+    let answer =
+        |plan: &BatchPlan| plan.answer(&[120.0, 340.0], NoiseKey::insecure_from_seed(1)).unwrap()[0].value;
+    let twice_the_cell = answer(&sum) - answer(&difference);
+    assert!((twice_the_cell - 680.0).abs() > 1e-3, "{twice_the_cell}");
+}
+
+/// One key serves one table, of which several choices of columns may be asked for. Equal totals must not show as equal answers.
+#[test]
+fn other_columns_have_other_noise_even_where_their_parities_are_equal() {
+    let plan = ParityPlan::new(1, 1, budget(), Neighbours::AddRemove).unwrap();
+    let answer = |names: &[&str]| {
+        let mut totals = ParityTotals::new(&plan).named(names);
+        totals.add(0);
+        totals.release(NoiseKey::insecure_from_seed(1))
+    };
+    assert_eq!(answer(&["a"]), answer(&["a"]));
+    assert_ne!(answer(&["a"]), answer(&["b"]));
+    assert_ne!(answer(&["a", "b"]), answer(&["ab"]));
+}
+
 #[test]
 fn bad_input_is_refused() {
     let identity = || Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     let plan = ParityPlan::new(columns.len(), args.degree, budget, privacy.neighbours)?;
     // The output is opened before anything is released: one that cannot be written must not cost the budget.
     let destination = Destination::open(args.output.as_deref())?;
-    let mut totals = ParityTotals::new(&plan);
+    let mut totals = ParityTotals::new(&plan).named(&columns);
     table.feed(&mut totals)?;
     let answers = totals.release(key.map_or_else(NoiseKey::from_os, Ok)?);
     let standard_error = plan.standard_error();

@@ -64,6 +64,15 @@ impl Encoder {
         &self.entries[i * self.columns..(i + 1) * self.columns]
     }
 
+    /// Hands the hasher everything that R x depends on beside x.
+    pub(super) fn hash_into(&self, hasher: &mut blake3::Hasher) {
+        hasher.update(&self.exponent.to_le_bytes());
+        hasher.update(&(self.columns as u64).to_le_bytes());
+        for entry in &self.entries {
+            hasher.update(&entry.to_le_bytes());
+        }
+    }
+
     /// How far one person can move R x, rounded up.
     pub(super) fn sensitivity(&self, neighbours: Neighbours) -> f64 {
         let mut squares = vec![CompensatedSum::default(); self.columns];

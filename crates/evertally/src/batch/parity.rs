@@ -246,6 +246,8 @@ fn most_changed(columns: usize, degree: usize) -> u64 {
 /// ```
 pub struct ParityTotals {
     plan: ParityPlan,
+    /// Hash of the columns' names: which columns are counted.
+    names: [u8; 32],
     totals: Vec<i64>,
     /// The rows of the block, a bit a row, column by column.
     block: Vec<Vec<u64>>,
@@ -258,10 +260,25 @@ impl ParityTotals {
     pub fn new(plan: &ParityPlan) -> Self {
         Self {
             plan: *plan,
+            names: [0; 32],
             totals: vec![0; plan.queries as usize],
             block: vec![vec![0; BLOCK_WORDS]; plan.columns],
             rows: 0,
         }
+    }
+
+    /// Says which columns of a table these are. Under one key, other columns then have other noise; without names, two choices of
+    /// columns whose parities happen to be equal get equal answers, which gives that away.
+    #[must_use]
+    pub fn named<S: AsRef<str>>(mut self, columns: impl IntoIterator<Item = S>) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("evertally parity columns 1");
+        for column in columns {
+            let column = column.as_ref().as_bytes();
+            // With its length, so that no two lists of names run into the same bytes.
+            hasher.update(&(column.len() as u64).to_le_bytes()).update(column);
+        }
+        self.names = *hasher.finalize().as_bytes();
+        self
     }
 
     /// Adds a row, given as a mask: bit i is set where column i is −1. Bits beyond the columns are ignored.
@@ -290,7 +307,8 @@ impl ParityTotals {
     /// Private answers to all parities, in the order of [`ParityPlan::sets`], each with the plan's standard error.
     ///
     /// A key must be used for one table only. Noise depends on the data as well as on the key, so that a key that is used
-    /// twice by mistake does not lay open the difference; but whether two tables have equal parities would show.
+    /// twice by mistake does not lay open the difference; but whether two tables have equal parities would show. For several
+    /// choices of columns of one table, see [`named`](Self::named).
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn release(mut self, key: NoiseKey) -> Vec<f64> {
@@ -315,6 +333,7 @@ impl ParityTotals {
             hasher.update(&total.to_le_bytes());
         }
         let mut label = format!("evertally parity 1|{columns}|{degree}|{budget}|{neighbours}|").into_bytes();
+        label.extend(self.names);
         label.extend(hasher.finalize().as_bytes());
         let white = WhiteNoise::gaussian(key.stream(&label));
         label.zeroize();

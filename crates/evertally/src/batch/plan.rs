@@ -118,7 +118,7 @@ impl BatchPlan {
         if !(scale.is_normal() && encoder.can_count(scale)) {
             return Err(out_of_range());
         }
-        let digest = digest_of(&decoder);
+        let digest = digest_of(&decoder, &encoder);
         Ok(Self { certificate, decoder, encoder, budget, neighbours, sensitivity, scale, digest })
     }
 
@@ -234,13 +234,18 @@ impl BatchPlan {
     }
 }
 
-/// Names a plan among all plans: noise that is decoded by another L comes from another stream.
-fn digest_of(decoder: &Matrix) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("evertally batch decoder 1");
+/// Names a plan among all plans: other queries get noise from another stream.
+///
+/// Both factors count. [1 1] and [1 −1] have the same L; were they given the same noise, the difference of their answers would
+/// be that of the true ones.
+fn digest_of(decoder: &Matrix, encoder: &Encoder) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("evertally batch factors 1");
+    hasher.update(&(decoder.rows() as u64).to_le_bytes());
     hasher.update(&(decoder.columns() as u64).to_le_bytes());
     for x in (0..decoder.rows()).flat_map(|i| decoder.row(i)) {
         hasher.update(&x.to_bits().to_le_bytes());
     }
+    encoder.hash_into(&mut hasher);
     *hasher.finalize().as_bytes()
 }
 
