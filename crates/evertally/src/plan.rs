@@ -272,8 +272,9 @@ impl Plan {
     /// What the noise depends on: two plans that differ here never share noise under one key, and a key's noise does not
     /// depend on which other keys were declared.
     pub(crate) fn noise_label(&self) -> String {
+        let digest = self.inner.factorization.digest().map(blake3::Hash::from_bytes);
         format!(
-            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}|{}:{}",
+            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}:{}",
             self.workload(),
             self.horizon(),
             self.mechanism(),
@@ -282,6 +283,7 @@ impl Plan {
             self.inner.participation,
             self.inner.contribution,
             self.inner.objective,
+            digest.map(|digest| digest.to_hex().to_string()).unwrap_or_default(),
             // With its length, so that no name can imitate what follows it.
             self.inner.stream.len(),
             self.inner.stream,
@@ -299,9 +301,6 @@ impl Plan {
             }
         };
         hasher.update(self.noise_label().as_bytes()).update(b"|").update(lanes.as_bytes());
-        if let Some(digest) = self.inner.factorization.digest() {
-            hasher.update(&digest);
-        }
         *hasher.finalize().as_bytes()
     }
 }

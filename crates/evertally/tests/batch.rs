@@ -101,6 +101,12 @@ fn the_error_is_the_least_possible() {
         let factor = replace.sensitivity() / plan.sensitivity();
         assert!((1.0..=2.000_001).contains(&factor), "{name}: {factor}");
     }
+    // Opposite columns: replacing a unit of one by a unit of the other moves the query by two.
+    let opposite = Matrix::from_fn(1, 2, |_, j| if j == 0 { 1.0 } else { -1.0 });
+    let sensitivity =
+        |neighbours| BatchPlan::new(opposite.clone(), budget(), neighbours).unwrap().sensitivity();
+    let factor = sensitivity(Neighbours::Replace) / sensitivity(Neighbours::AddRemove);
+    assert!((factor - 2.0).abs() < 1e-6, "{factor}");
 }
 
 #[test]

@@ -91,7 +91,8 @@ pub trait Factorization: Send + Sync {
     /// The machine that turns a field of white noise into rows of L g. `progress` hears of long preparation.
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator>;
 
-    /// A hash of numbers that another machine might compute differently in the last place and that the noise depends on.
+    /// A hash of numbers that L depends on and that the plan's choices do not fix: those that another machine might compute
+    /// differently in the last place, or that a later version might fit anew. Noise under other numbers is other noise.
     fn digest(&self) -> Option<[u8; 32]> {
         None
     }

@@ -53,6 +53,7 @@ struct Parts {
 pub(crate) struct GradedSquareRoot {
     parts: Arc<Parts>,
     profile: Profile,
+    shape: Shape,
 }
 
 impl GradedSquareRoot {
@@ -68,7 +69,7 @@ impl GradedSquareRoot {
         let parts = Parts::new(horizon, &shape)
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
         let profile = Profile::new(horizon, &parts.mixture, &parts.weights);
-        Ok(Self { parts: Arc::new(parts), profile })
+        Ok(Self { parts: Arc::new(parts), profile, shape })
     }
 }
 
@@ -211,6 +212,16 @@ impl Factorization for GradedSquareRoot {
             }
         }
         Ok(Dense { decoder, encoder })
+    }
+
+    /// The shape comes from a fitted table, which a later version may fit anew.
+    fn digest(&self) -> Option<[u8; 32]> {
+        let Shape { start, end, decline, tilt } = self.shape;
+        let mut hasher = blake3::Hasher::new();
+        for number in start.into_iter().chain(end).chain([decline, tilt]) {
+            hasher.update(&number.to_bits().to_le_bytes());
+        }
+        Some(*hasher.finalize().as_bytes())
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
