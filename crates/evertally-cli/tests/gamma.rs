@@ -170,6 +170,8 @@ fn bad_input_is_refused() {
         ("gamma --workload parity:3,4", &["degree"]),
         ("gamma --workload parity:30,2", &["435 exactly"]),
         ("gamma --workload identity --horizon 100000", &["4096"]),
+        ("gamma --workload prefix-sum --horizon 1000000000000", &["horizon", "16777216"]),
+        ("gamma --workload decay:1e-40 --horizon 1000000", &["4096"]),
         ("gamma --workload identity --horizon 0", &["not empty"]),
         ("gamma --workload prefix-sum --horizon 3 --gap 0", &["gap"]),
         ("gamma --workload prefix-sum --horizon 3 --matrix a.csv", &["--matrix"]),
@@ -188,4 +190,43 @@ fn bad_input_is_refused() {
     }
     place.write("one.csv", "1\n");
     place.run("gamma --matrix one.csv --save one.csv").refused(&["cannot be an output"]);
+}
+
+#[test]
+fn factors_of_a_long_workload_are_refused_unread() {
+    // Written out, 200,000 steps would take 320 GB.
+    let place = Place::new();
+    place.run("gamma --workload decay:0.5 --horizon 200000 --gap 1e-3 --save cert.npz").ok();
+    let whole = place.read("cert.npz");
+    let one = npy("<f8", "(1, 1)", &[1.0]);
+    place.write("bad.npz", with_entries(&whole, &[("L.npy", &one), ("R.npy", &one)]));
+    place.run("gamma --verify bad.npz").refused(&["bad.npz is refused", "1024 steps"]);
+}
+
+/// The archive with stored entries added.
+fn with_entries(archive: &[u8], added: &[(&str, &[u8])]) -> Vec<u8> {
+    let end = archive.len() - 22;
+    let field = |at: usize| u32::from_le_bytes(archive[at..at + 4].try_into().unwrap());
+    let start = field(end + 16) as usize;
+    let (mut bytes, mut directory) = (archive[..start].to_vec(), archive[start..end].to_vec());
+    for (name, contents) in added {
+        let place = bytes.len() as u32;
+        let mut fixed = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        fixed.extend(crc32fast::hash(contents).to_le_bytes());
+        fixed.extend((contents.len() as u32).to_le_bytes());
+        fixed.extend((contents.len() as u32).to_le_bytes());
+        fixed.extend((name.len() as u32).to_le_bytes());
+        bytes.extend([b"PK\x03\x04", &fixed[..], name.as_bytes(), contents].concat());
+        directory.extend([b"PK\x01\x02\x14\0", &fixed[..], &[0; 10]].concat());
+        directory.extend(place.to_le_bytes());
+        directory.extend(name.as_bytes());
+    }
+    let count = u16::from_le_bytes([archive[end + 10], archive[end + 11]]) + added.len() as u16;
+    let (place, size) = (bytes.len() as u32, directory.len() as u32);
+    bytes.extend(directory);
+    bytes.extend(b"PK\x05\x06\0\0\0\0");
+    bytes.extend([count.to_le_bytes(), count.to_le_bytes()].concat());
+    bytes.extend([size.to_le_bytes(), place.to_le_bytes()].concat());
+    bytes.extend([0, 0]);
+    bytes
 }

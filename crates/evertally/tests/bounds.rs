@@ -269,3 +269,12 @@ fn parities_reach_their_bound() {
     assert!(parity.any_mechanism.unwrap() < parity.matrix_mechanism.unwrap());
     assert!(parity_bounds(10, 3, 0.01, 0.2).unwrap().paper.is_err());
 }
+
+#[test]
+fn no_bound_is_negative() {
+    // At this ε the constant is below every float.
+    for bound in bounds(10, 1000.0, 0.3, None).unwrap() {
+        assert!(bound.value.is_err() || bound.value.clone().unwrap() >= 0.0, "{bound:?}");
+    }
+    assert!(parity_bounds(10, 2, 1000.0, 0.3).unwrap().any_mechanism.unwrap() >= 0.0);
+}

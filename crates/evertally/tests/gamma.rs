@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
 use evertally::gamma::{Certificate, Subject, Weights, gamma_2, gamma_f, verify};
-use evertally::{Budget, Mechanism, Plan, Workload};
+use evertally::{Budget, Matrix, Mechanism, Plan, Workload};
 use serde_json::Value;
 
 fn prefix_sum(n: usize) -> Subject {
@@ -178,5 +178,47 @@ fn a_comparison_is_certified_far_beyond_dense_matrices() {
         assert!(optimal.upper / optimal.lower - 1.0 < 1e-6);
         let mean = comparison.best().unwrap().accuracy().mean_error;
         assert!(optimal.lower < mean && mean < 1.2 * optimal.lower, "{optimal:?} {mean}");
+    }
+}
+
+#[test]
+fn horizons_that_cannot_be_solved_are_refused_at_once() {
+    let steep = Workload::Decay { factor: 1e-40 };
+    for subject in [prefix_sum(usize::MAX), Subject::workload(steep, 1_000_000)] {
+        assert!(gamma_f(subject.clone(), 1e-6, &()).is_err());
+        assert!(gamma_2(subject, 1e-6, &()).is_err());
+    }
+}
+
+#[test]
+fn bounds_of_extreme_matrices_stay_on_their_side() {
+    let scaled = |size: f64| Matrix::from_fn(2, 2, |i, j| if j <= i { size } else { 0.0 });
+    // γ_F = 1.618…·size: between one and two of the smallest floats.
+    let least = f64::from_bits(1);
+    let certificate = |lower, upper| Certificate {
+        subject: scaled(least).into(),
+        weights: Weights::GammaF { columns: vec![0.7236, 0.2764] },
+        lower,
+        upper,
+        iterations: 0,
+    };
+    assert!(verify(&certificate(2.0 * least, 3.0 * least)).is_err());
+    assert!(verify(&certificate(0.0, least)).is_err());
+    verify(&certificate(least, 3.0 * least)).unwrap();
+    // Squares that underflow or overflow.
+    let (lower, upper) = gamma_f(scaled(1e-200), 1e-6, &()).unwrap().error_factor();
+    assert!(lower == 0.0 && upper > 0.0, "{lower} {upper}");
+    let (lower, upper) = gamma_f(scaled(1e200), 1e-6, &()).unwrap().error_factor();
+    assert!(lower.is_finite() && upper == f64::INFINITY, "{lower} {upper}");
+}
+
+#[test]
+fn wide_gaps_are_accepted() {
+    for gap in [1e-3, 0.1, 10.0] {
+        for solve in [gamma_f, gamma_2] {
+            let certificate = solve(prefix_sum(600), gap, &()).unwrap();
+            assert!(certificate.gap() <= gap, "{gap}: {certificate:?}");
+            verify(&certificate).unwrap();
+        }
     }
 }

@@ -126,6 +126,13 @@ pub(super) fn check_factors(path: &Path, certificate: &Certificate) -> Result<()
         (Some(decoder), Some(encoder)) => (decoder, encoder),
         _ => return Err(CliError::bad(format!("{} is refused: it has one factor of two", archive.name))),
     };
+    // Written out, a long workload would not fit; no such file is made.
+    if matches!(certificate.subject, Subject::Workload { horizon, .. } if horizon > LONGEST_WRITTEN_OUT) {
+        return Err(CliError::bad(format!(
+            "{} is refused: it has factors of more than {LONGEST_WRITTEN_OUT} steps",
+            archive.name
+        )));
+    }
     let parse = |name: &str, bytes| parse_matrix(&format!("{name} in {}", archive.name), bytes).map(parts);
     let (decoder, encoder) = (parse("L.npy", decoder)?, parse("R.npy", encoder)?);
     let a = parts(certificate.subject.clone());

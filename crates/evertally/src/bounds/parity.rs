@@ -61,7 +61,7 @@ pub fn parity_gamma(dimension: u32, weight: u32) -> Result<Interval> {
 /// ```
 pub fn parity_bounds(dimension: u32, weight: u32, epsilon: f64, delta: f64) -> Result<ParityBounds> {
     let gamma = parity_gamma(dimension, weight)?;
-    let down = |constant: f64| (constant * gamma.lower).next_down();
+    let down = |constant: f64| (constant * gamma.lower).next_down().max(0.0);
     Ok(ParityBounds {
         gamma,
         paper: proven_paper_constant(epsilon, delta, Reach::Oblivious).map(down),

@@ -104,7 +104,7 @@ fn bound(name: &'static str, group: Group, formula: &'static str, value: Result<
 }
 
 fn below(constant: &Result<f64>, factor: Interval) -> Result<f64> {
-    constant.clone().map(|c| (c * factor.lower).next_down())
+    constant.clone().map(|c| (c * factor.lower).next_down().max(0.0))
 }
 
 fn not_certified() -> Error {

@@ -1,5 +1,6 @@
 //! What is bounded, and the weights that prove the bounds.
 
+use super::verify::SMALLEST_DECAY;
 use crate::matrix::Matrix;
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -108,7 +109,7 @@ impl Subject {
 
     /// λ, where the entries are λ^{i−j} on and below the diagonal and the tridiagonal method applies.
     pub(super) fn decay(&self) -> Option<f64> {
-        match self {
+        let decay = match self {
             Self::Workload { workload: Workload::PrefixSum, .. } => Some(1.0),
             Self::Workload { workload: Workload::Decay { factor }, .. } => Some(*factor),
             // A window that never closes.
@@ -118,7 +119,8 @@ impl Subject {
                 Some(1.0)
             }
             _ => None,
-        }
+        };
+        decay.filter(|decay| *decay >= SMALLEST_DECAY)
     }
 
     /// Whether every entry is zero.
@@ -144,6 +146,9 @@ impl Subject {
         if rows == 0 || columns == 0 || !finite {
             return Err(Error::bad("matrix", "finite and not empty", format!("{rows} × {columns}")));
         }
+        if self.decay().is_some() && rows > LONGEST_STRUCTURED {
+            return Err(Error::bad("horizon", format!("at most {LONGEST_STRUCTURED}"), rows));
+        }
         if self.decay().is_none() && rows.min(columns) > LARGEST_SIDE {
             let got = format!("{rows} × {columns}");
             return Err(Error::bad("matrix", format!("at most {LARGEST_SIDE} on its shorter side"), got));
@@ -154,6 +159,9 @@ impl Subject {
 
 /// The longest shorter side of a dense matrix that is accepted: some minutes of work.
 const LARGEST_SIDE: usize = 4096;
+
+/// The longest horizon of a prefix sum or decay that is accepted, 2²⁴: some hours, and some gigabytes.
+const LONGEST_STRUCTURED: usize = 1 << 24;
 
 impl From<Matrix> for Subject {
     fn from(matrix: Matrix) -> Self {
@@ -256,9 +264,11 @@ impl Certificate {
             Weights::GammaF { .. } => self.subject.rows() as f64,
             Weights::Gamma2 { .. } => 1.0,
         };
-        // Three roundings at most.
+        // Three roundings at most, unless the square overflows or underflows: then the nearest float that is safe.
         let margin = 4.0 * f64::EPSILON;
-        (self.lower * self.lower / steps * (1.0 - margin), self.upper * self.upper / steps * (1.0 + margin))
+        let lower = (self.lower * self.lower / steps * (1.0 - margin)).next_down().clamp(0.0, f64::MAX);
+        let upper = self.upper * self.upper / steps * (1.0 + margin);
+        (lower, if self.upper == 0.0 { 0.0 } else { upper.next_up() })
     }
 }
 

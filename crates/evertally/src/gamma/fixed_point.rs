@@ -80,7 +80,7 @@ pub(super) fn iterate<P: Problem>(
     while iterations < MOST_ITERATIONS && since_best < PATIENCE {
         // While the gap is wide a rough evaluation steers as well as an exact one.
         let known = best.as_ref().map_or(1.0, |(found, _)| found.gap);
-        let tolerance = (1e-3 * known).clamp(0.02 * target.max(1e-11), 1e-5);
+        let tolerance = (1e-3 * known).clamp((0.02 * target.max(1e-11)).min(1e-5), 1e-5);
         let point = match (problem.evaluate(&logs, tolerance), &best) {
             (Ok(point), _) => point,
             // Extrapolated out of range; the best point so far still stands.

@@ -69,10 +69,8 @@ pub fn gamma_f(
         return Ok(Certificate { subject, weights, lower: 0.0, upper: 0.0, iterations: 0 });
     }
     match subject.decay() {
-        Some(decay) if decay >= verify::SMALLEST_DECAY => {
-            structured::gamma_f(subject, decay, relative_gap, progress)
-        }
-        _ => dense::gamma_f(subject, relative_gap, progress),
+        Some(decay) => structured::gamma_f(subject, decay, relative_gap, progress),
+        None => dense::gamma_f(subject, relative_gap, progress),
     }
 }
 
@@ -96,9 +94,7 @@ pub fn gamma_2(
         return Ok(Certificate { subject, weights, lower: 0.0, upper: 0.0, iterations: 0 });
     }
     match subject.decay() {
-        Some(decay) if decay >= verify::SMALLEST_DECAY => {
-            structured::gamma_2(subject, decay, relative_gap, progress)
-        }
-        _ => dense::gamma_2(subject, relative_gap, progress),
+        Some(decay) => structured::gamma_2(subject, decay, relative_gap, progress),
+        None => dense::gamma_2(subject, relative_gap, progress),
     }
 }

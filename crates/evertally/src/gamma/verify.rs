@@ -83,7 +83,7 @@ fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
     if !fits {
         return Err(Error::bad("weights", "one for each column, and row", "another number"));
     }
-    let proof = match (subject.decay().filter(|decay| *decay >= SMALLEST_DECAY), weights) {
+    let proof = match (subject.decay(), weights) {
         (Some(decay), Weights::GammaF { columns }) => structured::prove_gamma_f(decay, columns)?,
         (Some(decay), Weights::Gamma2 { rows, columns }) => structured::prove_gamma_2(decay, rows, columns)?,
         (None, _) => dense::prove(subject, weights)?,

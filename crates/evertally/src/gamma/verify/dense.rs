@@ -75,7 +75,17 @@ fn prove_entries<T: Entry>(mut a: Mat<T>, weights: &Weights, copies: f64) -> Res
             column_norms_above(&left.transpose().to_owned()) * column_norms_above(&right) + residual
         }
     };
-    Ok(Proof { lower: lower * unit, upper: upper * (1.0 + 8.0 * UNIT) * unit })
+    Ok(scaled_back(lower, upper * (1.0 + 8.0 * UNIT), unit))
+}
+
+/// Both bounds times a power of two: exact, unless the product is subnormal; then it is moved outwards by one float.
+fn scaled_back(lower: f64, upper: f64, unit: f64) -> Proof {
+    let is_exact = |x: f64| x.abs() >= f64::MIN_POSITIVE;
+    let (lower, upper) = (lower * unit, upper * unit);
+    Proof {
+        lower: if is_exact(lower) { lower } else { lower.next_down().max(0.0) },
+        upper: if is_exact(upper) { upper } else { upper.next_up() },
+    }
 }
 
 /// L = U diag(√s), R = diag(1/√s) UᴴA.
@@ -110,7 +120,7 @@ fn raised(values: &[f64], fraction: f64) -> (Vec<f64>, Vec<f64>) {
     (roots, inverse)
 }
 
-/// At most the nuclear norm of the matrix whose entries `b` holds to three roundings.
+/// At most the nuclear norm of the matrix whose entries `b` holds to four roundings: two square roots and two products.
 fn nuclear_norm_below(b: &Mat<f64>, left: &Mat<f64>, right: &Mat<f64>) -> f64 {
     let norm = ((1.0 + orthogonality_above(left)) * (1.0 + orthogonality_above(right))).sqrt();
     let image = b * right;
@@ -122,7 +132,7 @@ fn nuclear_norm_below(b: &Mat<f64>, left: &Mat<f64>, right: &Mat<f64>) -> f64 {
     let (of_left, of_b) = (frobenius_above(left), frobenius_above(b));
     let of_product = of_left * of_b * frobenius_above(right);
     // In order: the product, the trace of a product whose norm is at most ‖B‖‖V‖ and an error, and the entries of B, since
-    // |tr(Zᵀ(B − B̂))| ≤ ‖Z‖_F ‖B − B̂‖_F ≤ ‖U‖_F ‖V‖_F · 4u ‖B‖_F.
+    // |tr(Zᵀ(B − B̂))| ≤ ‖Z‖_F ‖B − B̂‖_F ≤ ‖U‖_F ‖V‖_F · 4u ‖B‖_F, up to u² terms that the k+2 of γ_k covers.
     let lost = (accumulated(b.ncols()) + 1.01 * accumulated(largest_terms + 1) + 4.0 * UNIT) * of_product;
     (trace - lost - TINY) / norm * (1.0 - 8.0 * UNIT)
 }

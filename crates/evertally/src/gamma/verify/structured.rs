@@ -7,7 +7,7 @@
 //!
 //! > √x·r(x) = 1 + 2 Σ_{l≥1} sech(2π²l/ln 2) cos(2πl·log₂ x),
 //!
-//! so √x·r(x) lies within [`QUADRATURE`] of 1 for *every* x > 0: 4e^{−28.477} = 1.7153·10⁻¹². The nodes are powers of two, so
+//! so √x·r(x) lies within [`QUADRATURE`] of 1 for *every* x > 0: 4e^{−28.4775} = 1.71542·10⁻¹². The nodes are powers of two, so
 //! that neither they nor their products with v are rounded.
 //!
 //! Nodes far from the spectrum [a, b] are summed in closed form. Below k₀, where 2^{k₀} ≤ 2⁻²⁸a, w/(x+s) lies between
