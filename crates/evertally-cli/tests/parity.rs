@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, rows};
+use common::{Place, only_for_its_owner, rows};
 
 const BUDGET: &str = "--epsilon 1 --delta 1e-6";
 /// A budget that hides nothing, so that a sum that is wrong by two is seen through the noise.
@@ -52,6 +52,7 @@ fn columns_of_equal_totals_do_not_get_equal_answers_under_one_key() {
     let place = Place::new();
     place.write("t.csv", "a,b\n1,0\n0,1\n");
     place.write("key", "0123456789abcdef".repeat(4));
+    only_for_its_owner(&place.path("key"));
     let answer = |column: &str| {
         let run = format!("parity t.csv --degree 1 --columns {column} {BUDGET} --key-file key");
         answers(&place.run(&run).ok().stdout)[0].1
