@@ -9,7 +9,8 @@ const PACKAGES: [&str; 4] = ["cvxpy==1.9.3", "clarabel==0.11.1", "numpy==2.4.6",
 
 /// Solves both programs for small matrices, real and complex, and compares them with `evertally gamma`.
 pub(crate) fn sdp() -> Outcome {
-    run(cargo().args(["build", "--package", "evertally-cli"]))?;
+    // The whole workspace, because its features are those that the tests were built with: nothing is compiled twice.
+    run(cargo().args(["build", "--workspace"]))?;
     let python = venv::python("crosscheck", &PACKAGES)?;
     run(command(&python).arg(root().join("crosscheck/sdp.py")).arg(root().join("target/debug/evertally")))
 }
