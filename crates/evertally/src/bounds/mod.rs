@@ -51,8 +51,7 @@ pub use tree::{
 
 use crate::{Error, Result};
 
-/// The longest horizon that is answered: 2⁶⁰.
-pub const LONGEST_HORIZON: u64 = 1 << 60;
+pub use crate::workload::LONGEST_HORIZON;
 
 /// The horizon as a float; one rounding of at most 2⁻⁵³, which every margin here covers.
 fn checked(horizon: u64) -> Result<f64> {

@@ -1,9 +1,9 @@
 //! How accurate a plan is, and how close that is to what is possible at all.
 
-use std::f64::consts::PI;
 use std::fmt;
 
 use super::Objective;
+use crate::bounds::nuclear_mean_error;
 use crate::workload::Workload;
 
 /// The error of a plan, in factors at σ = 1 and in the units of the data.
@@ -51,30 +51,17 @@ impl fmt::Display for Accuracy {
 }
 
 /// A lower bound on the mean error factor of every factorization of the prefix sum: (‖A‖_*/n)², the paper's lemma.
-///
-/// The singular values are ½csc((2i−1)π/(4n+2)). They decrease, so that the tail of a long sum is at least its integral.
 pub(crate) fn nuclear_lower_bound(workload: Workload, horizon: u64) -> Option<f64> {
-    if workload != Workload::PrefixSum {
-        return None;
+    match workload {
+        Workload::PrefixSum => Some(nuclear_mean_error(horizon).ok()?.lower),
+        _ => None,
     }
-    const ADDED_UP: u64 = 1 << 16;
-    let n = horizon as f64;
-    let angle = |i: f64| (2.0 * i - 1.0) * PI / (4.0 * n + 2.0);
-    let first = horizon.min(ADDED_UP);
-    let mut nuclear: f64 = (1..=first).map(|i| 0.5 / angle(i as f64).sin()).sum();
-    if horizon > ADDED_UP {
-        // ∫ csc = ln tan(x/2), and di = dx·(4n+2)/2π.
-        let from = (angle(ADDED_UP as f64 + 1.0) / 2.0).tan().ln();
-        let to = (angle(n + 1.0) / 2.0).tan().ln();
-        nuclear += 0.5 * (to - from) * (4.0 * n + 2.0) / (2.0 * PI);
-    }
-    // Rounding in a sum of positive terms is far below this.
-    Some((nuclear / n).powi(2) * (1.0 - 1e-11))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f64::consts::PI;
 
     #[test]
     fn the_lower_bound_matches_known_values_and_its_tail_is_tight() {
