@@ -35,6 +35,7 @@
 pub mod batch;
 pub mod bounds;
 pub mod counter;
+mod elliptic;
 pub mod error;
 pub mod factorization;
 pub mod gamma;

@@ -35,10 +35,10 @@
 mod anderson;
 mod certificate;
 mod dense;
-mod elliptic;
 mod fixed_point;
 mod linear;
 mod newton;
+mod nodes;
 mod structured;
 mod verify;
 

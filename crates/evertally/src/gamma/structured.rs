@@ -1,7 +1,7 @@
 //! The fixed point for prefix sums and decayed prefix sums: O(nJ) an iteration.
 //!
 //! (AᵀA)⁻¹ is tridiagonal, so diag(M^{1/2}) is a sum over J ≈ 40 nodes of diagonals of inverses of tridiagonal matrices
-//! ([`super::elliptic`], [`super::verify::sweep`]). For γ_2 the same holds with row weights; A read backwards is its own transpose, so the best row weights are
+//! ([`crate::elliptic`], [`super::verify::sweep`]). For γ_2 the same holds with row weights; A read backwards is its own transpose, so the best row weights are
 //! the column weights read backwards and one set of weights is sought.
 //!
 //! Long horizons start from the solution of a shorter one: the weights are nearly a function of t/n.
@@ -9,8 +9,8 @@
 use rayon::prelude::*;
 
 use super::certificate::{Certificate, Subject, Weights};
-use super::elliptic::Nodes;
 use super::fixed_point::{Point, Problem, certify, check_gap, iterate};
+use super::nodes::Nodes;
 use super::verify::sweep::{LANES, Rounding, Scaled, column_energies, largest_eigenvalue, resolvents};
 use crate::Result;
 use crate::noise::Progress;

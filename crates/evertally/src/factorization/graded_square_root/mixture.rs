@@ -13,7 +13,7 @@
 //!
 //! **Cost.** O(J²) to make.
 
-use super::elliptic;
+use crate::elliptic;
 
 /// How many decays a horizon gets. Two more change the mean error by less than a relative 10⁻⁵ at any horizon.
 fn terms(horizon: u64) -> usize {

@@ -18,7 +18,6 @@
 //! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose optimum all of them are.
 //! Grades fitted over the horizon, and their closed form, are this library's; `cargo xtask fit graded` makes the table.
 
-mod elliptic;
 mod mixture;
 mod profile;
 mod shape;
