@@ -24,6 +24,7 @@ use zeroize::Zeroize;
 
 use super::key::StreamKey;
 use super::portable::{minus_ln, open_unit, open_unit_63, sin_cos_turn};
+use super::real::Real;
 use super::vectorise::vectorised;
 
 /// Draws made at a time: 4 KiB of words and 4 KiB of draws stay in the first-level cache.
@@ -76,26 +77,27 @@ impl WhiteNoise {
         Self { stream, kind: Kind::Laplace }
     }
 
-    /// Draws for indices `first`, `first + 1`, …; any index can be made again from nothing.
+    /// Draws for indices `first`, `first + 1`, …; any index can be made again from nothing. An `f32` is the `f64` draw,
+    /// rounded.
     ///
     /// # Panics
     /// Where the range passes the last index, `u64::MAX`: starting over would use noise twice.
-    pub fn fill(&self, first: u64, out: &mut [f64]) {
+    pub fn fill<F: Real>(&self, first: u64, out: &mut [F]) {
         check_range(first, out.len());
-        self.fill_blocks::<BLOCK_LEN>(first, out);
+        self.fill_blocks::<BLOCK_LEN, F>(first, out);
     }
 
     /// The same draws as [`fill`](Self::fill), bit for bit, made on all threads of the current rayon pool.
     ///
     /// # Panics
     /// As [`fill`](Self::fill).
-    pub fn fill_parallel(&self, first: u64, out: &mut [f64]) {
+    pub fn fill_parallel<F: Real>(&self, first: u64, out: &mut [F]) {
         check_range(first, out.len());
         if out.len() <= PARALLEL_CHUNK_LEN {
-            return self.fill_blocks::<BLOCK_LEN>(first, out);
+            return self.fill_blocks::<BLOCK_LEN, F>(first, out);
         }
         out.par_chunks_mut(PARALLEL_CHUNK_LEN).enumerate().for_each(|(i, chunk)| {
-            self.fill_blocks::<BLOCK_LEN>(first + (i * PARALLEL_CHUNK_LEN) as u64, chunk);
+            self.fill_blocks::<BLOCK_LEN, F>(first + (i * PARALLEL_CHUNK_LEN) as u64, chunk);
         });
     }
 
@@ -103,12 +105,12 @@ impl WhiteNoise {
     #[must_use]
     pub fn draw(&self, index: u64) -> f64 {
         let mut out = [0.0];
-        self.fill_blocks::<2>(index, &mut out);
+        self.fill_blocks::<2, f64>(index, &mut out);
         out[0]
     }
 
     /// Blocks start at an even index, so that the pair of an index does not depend on where a call begins.
-    fn fill_blocks<const LEN: usize>(&self, first: u64, mut out: &mut [f64]) {
+    fn fill_blocks<const LEN: usize, F: Real>(&self, first: u64, mut out: &mut [F]) {
         let mut words = [0_u64; LEN];
         let mut draws = [0.0_f64; LEN];
         let mut skip = (first & 1) as usize;
@@ -120,7 +122,9 @@ impl WhiteNoise {
             words[..made].fill_with(|| source.next_u64());
             transform(self.kind, &words[..made], &mut draws[..made]);
             let (now, later) = out.split_at_mut(used - skip);
-            now.copy_from_slice(&draws[skip..used]);
+            for (value, &draw) in now.iter_mut().zip(&draws[skip..used]) {
+                *value = F::from_f64(draw);
+            }
             out = later;
             skip = 0;
         }
@@ -235,6 +239,24 @@ mod tests {
                 white.fill(start, &mut one);
                 white.fill_parallel(start, &mut many);
                 assert_eq!(bits(&one), bits(&many), "{white:?} from {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn singles_are_the_doubles_rounded() {
+        for white in both() {
+            for (start, len) in [(0, 5000), (7, 1025), (3, 10), (u64::MAX - 2, 3)] {
+                let (mut double, mut single, mut many) =
+                    (vec![0.0_f64; len], vec![0.0_f32; len], vec![0.0_f32; len]);
+                white.fill(start, &mut double);
+                white.fill(start, &mut single);
+                white.fill_parallel(start, &mut many);
+                let rounded: Vec<u32> = double.iter().map(|&value| (value as f32).to_bits()).collect();
+                for singles in [single, many] {
+                    let got: Vec<u32> = singles.iter().map(|value| value.to_bits()).collect();
+                    assert_eq!(got, rounded, "{white:?} from {start}");
+                }
             }
         }
     }
