@@ -37,7 +37,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField};
+use crate::noise::{Correlator, Machine, Progress, Recipe, WhiteField};
 use crate::plan::Objective;
 use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
@@ -91,6 +91,11 @@ pub trait Factorization: Send + Sync {
     /// The machine that turns a field of white noise into rows of L g. `progress` hears of long preparation.
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator>;
 
+    /// The numbers of L, where the streaming engine can run it: then lanes of either precision, in any number, cost a few numbers each.
+    fn recipe(&self) -> Option<Recipe> {
+        None
+    }
+
     /// A hash of numbers that L depends on and that the plan's choices do not fix: those that another machine might compute
     /// differently in the last place, or that a later version might fit anew. Noise under other numbers is other noise.
     fn digest(&self) -> Option<[u8; 32]> {
@@ -101,6 +106,11 @@ pub trait Factorization: Send + Sync {
     fn tail(&self, _earlier: Option<u64>, _later: u64) -> Tail {
         Tail::Gaussian
     }
+}
+
+/// The correlator of a factorization that the streaming engine runs.
+pub(crate) fn streamed(recipe: &Recipe, horizon: u64, field: Arc<dyn WhiteField>) -> Box<dyn Correlator> {
+    Box::new(Machine::<f64>::new(recipe, horizon, field, 1.0))
 }
 
 /// The two factors as dense matrices.

@@ -1,21 +1,35 @@
-//! A field of white noise: one draw for every (index, coordinate).
+//! A field of white noise: one draw for every (index, lane).
 //!
-//! A mechanism consumes draws by index and never keeps one it could make again. Several coordinates advance
-//! together: those of a vector share one stream, laid out index by index; the keys of a keyed counter have a
-//! stream each, so that a key's noise does not depend on which other keys were declared.
+//! A mechanism consumes draws by index and never keeps one it could make again. Several lanes advance together: the coordinates
+//! of a vector share one stream, laid out index by index; the keys of a keyed counter have a stream each, so that a key's
+//! noise does not depend on which other keys were declared.
+
+use std::ops::Range;
 
 use super::white::WhiteNoise;
 
-/// Independent unit-variance draws g\[index, coordinate\].
+/// Independent unit-variance draws g\[index, lane\].
 pub trait WhiteField: Send + Sync {
-    /// The number of coordinates.
+    /// The number of lanes.
     fn width(&self) -> usize;
 
-    /// Writes the draw with this index for every coordinate.
-    fn draw(&self, index: u64, out: &mut [f64]);
+    /// Writes the draws `first, first + 1, …` of some lanes, index by index; `out` holds a whole number of indices.
+    fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]);
 
-    /// Writes the draws `first, first + 1, …` of one coordinate.
-    fn column(&self, coordinate: usize, first: u64, out: &mut [f64]);
+    /// Whether a lane must have the same noise, bit for bit, however many others there are.
+    fn is_family(&self) -> bool {
+        false
+    }
+
+    /// Writes the draw with this index for every lane.
+    fn draw(&self, index: u64, out: &mut [f64]) {
+        self.tile(index, 0..self.width(), out);
+    }
+
+    /// Writes the draws `first, first + 1, …` of one lane.
+    fn column(&self, lane: usize, first: u64, out: &mut [f64]) {
+        self.tile(first, lane..lane + 1, out);
+    }
 }
 
 /// The coordinates of one vector: draw (i, c) is number i·width + c of a single stream.
@@ -37,31 +51,33 @@ impl VectorField {
     }
 }
 
-/// Draws fetched at a time when one coordinate of several is wanted.
-const STRIDED_BLOCK: usize = 1 << 14;
+/// Draws fetched at a time when few coordinates of several are wanted.
+const STRIDED_BLOCK: usize = 1 << 12;
 
 impl WhiteField for VectorField {
     fn width(&self) -> usize {
         self.width
     }
 
-    fn draw(&self, index: u64, out: &mut [f64]) {
-        self.noise.fill(self.first(index), out);
-    }
-
-    fn column(&self, coordinate: usize, first: u64, out: &mut [f64]) {
-        if self.width == 1 {
-            return self.noise.fill_parallel(first, out);
+    fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
+        if lanes.len() == self.width {
+            return self.noise.fill_parallel(self.first(first), out);
         }
-        let rows = (STRIDED_BLOCK / self.width).max(1);
-        let mut block = vec![0.0; rows * self.width];
-        for (chunk, values) in out.chunks_mut(rows).enumerate() {
-            let start = self.first(first + (chunk * rows) as u64);
-            let block = &mut block[..values.len() * self.width];
-            self.noise.fill(start, block);
-            for (value, row) in values.iter_mut().zip(block.chunks(self.width)) {
-                *value = row[coordinate];
+        // Where rows are short, whole ones are fetched together and the lanes picked out.
+        let rows = STRIDED_BLOCK / self.width;
+        if rows > 1 {
+            let mut block = vec![0.0; rows * self.width];
+            for (chunk, values) in out.chunks_mut(rows * lanes.len()).enumerate() {
+                let block = &mut block[..values.len() / lanes.len() * self.width];
+                self.noise.fill(self.first(first + (chunk * rows) as u64), block);
+                for (values, row) in values.chunks_mut(lanes.len()).zip(block.chunks(self.width)) {
+                    values.copy_from_slice(&row[lanes.clone()]);
+                }
             }
+            return;
+        }
+        for (index, row) in (first..).zip(out.chunks_mut(lanes.len())) {
+            self.noise.fill(self.first(index) + lanes.start as u64, row);
         }
     }
 }
@@ -72,7 +88,7 @@ pub struct KeyedField {
 }
 
 impl KeyedField {
-    /// A field with one coordinate for each stream.
+    /// A field with one lane for each stream.
     #[must_use]
     pub fn new(streams: Vec<WhiteNoise>) -> Self {
         Self { streams }
@@ -84,13 +100,20 @@ impl WhiteField for KeyedField {
         self.streams.len()
     }
 
-    fn draw(&self, index: u64, out: &mut [f64]) {
-        for (value, stream) in out.iter_mut().zip(&self.streams) {
-            *value = stream.draw(index);
+    fn is_family(&self) -> bool {
+        true
+    }
+
+    fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
+        let streams = &self.streams[lanes];
+        for (index, row) in (first..).zip(out.chunks_mut(streams.len())) {
+            for (value, stream) in row.iter_mut().zip(streams) {
+                *value = stream.draw(index);
+            }
         }
     }
 
-    fn column(&self, coordinate: usize, first: u64, out: &mut [f64]) {
-        self.streams[coordinate].fill_parallel(first, out);
+    fn column(&self, lane: usize, first: u64, out: &mut [f64]) {
+        self.streams[lane].fill_parallel(first, out);
     }
 }

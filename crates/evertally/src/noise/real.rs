@@ -10,7 +10,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use zeroize::Zeroize;
+use zeroize::DefaultIsZeroes;
 
 mod sealed {
     pub trait Sealed {}
@@ -38,7 +38,7 @@ pub trait Real:
     + Send
     + Sync
     + fmt::Debug
-    + Zeroize
+    + DefaultIsZeroes
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>

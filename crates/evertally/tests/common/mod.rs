@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use evertally::factorization::Factorization;
@@ -80,10 +81,7 @@ impl WhiteField for Impulse {
     fn width(&self) -> usize {
         1
     }
-    fn draw(&self, index: u64, out: &mut [f64]) {
-        out[0] = f64::from(u8::from(index == self.0));
-    }
-    fn column(&self, _: usize, first: u64, out: &mut [f64]) {
+    fn tile(&self, first: u64, _: Range<usize>, out: &mut [f64]) {
         out.fill(0.0);
         if let Some(value) = self.0.checked_sub(first).and_then(|i| out.get_mut(i as usize)) {
             *value = 1.0;

@@ -21,7 +21,6 @@
 mod mixture;
 mod profile;
 mod shape;
-mod stream;
 mod table;
 mod weights;
 
@@ -30,27 +29,28 @@ use std::sync::Arc;
 use mixture::Mixture;
 use profile::Profile;
 pub use shape::{PARAMETERS, Shape};
-use stream::Stream;
-use weights::{BLOCK, Stretch, Weights};
+use weights::Weights;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, series};
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, series, streamed};
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField};
+use crate::noise::{
+    Correlator, Decay, GRADED_BLOCK as BLOCK, Grading, Progress, Recipe, Stretch, WhiteField,
+};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
 use crate::{Error, Result};
 
 /// The longest horizon: beyond it the slowest decays are too close to one for doubles.
 const LARGEST_HORIZON: u64 = 1 << 40;
 
-/// What a machine needs to run.
+/// What the noise and its error are computed from.
 struct Parts {
     horizon: u64,
     mixture: Mixture,
-    weights: Weights,
+    weights: Arc<Weights>,
 }
 
 pub(crate) struct GradedSquareRoot {
-    parts: Arc<Parts>,
+    parts: Parts,
     profile: Profile,
     shape: Shape,
 }
@@ -68,15 +68,25 @@ impl GradedSquareRoot {
         let parts = Parts::new(horizon, &shape)
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
         let profile = Profile::new(horizon, &parts.mixture, &parts.weights);
-        Ok(Self { parts: Arc::new(parts), profile, shape })
+        Ok(Self { parts, profile, shape })
     }
 }
 
 impl Parts {
     fn new(horizon: u64, shape: &Shape) -> Option<Self> {
         let mixture = Mixture::new(horizon, shape.decline, shape.tilt);
-        let weights = Weights::new(horizon, shape, &mixture)?;
+        let weights = Arc::new(Weights::new(horizon, shape, &mixture)?);
         Some(Self { horizon, mixture, weights })
+    }
+
+    fn recipe(&self) -> Recipe {
+        let decays = self.mixture.decays.iter().zip(&self.mixture.inverse_weights);
+        Recipe {
+            decays: decays.map(|(&decay, &weight)| Decay { decay, weight }).collect(),
+            slow: Vec::new(),
+            impulse: self.mixture.impulse,
+            grading: Some(Arc::clone(&self.weights) as _),
+        }
     }
 
     /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in `first..=last` and zero before:
@@ -223,7 +233,11 @@ impl Factorization for GradedSquareRoot {
         Some(*hasher.finalize().as_bytes())
     }
 
+    fn recipe(&self) -> Option<Recipe> {
+        Some(self.parts.recipe())
+    }
+
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
-        Box::new(Stream::new(Arc::clone(&self.parts), field))
+        streamed(&self.parts.recipe(), self.parts.horizon, field)
     }
 }

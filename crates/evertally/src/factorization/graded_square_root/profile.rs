@@ -1,6 +1,6 @@
 //! The error of every step, by the covariance of the machine that makes the noise.
 //!
-//! **Definition.** The machine of [`super::stream`] holds v_i ← (1−τ_i)v_i + h_t, u = κh_t + Σ η_i v_i and ζ ← ζ − (d_t − d_{t−1})u, and releases
+//! **Definition.** The machine of [`crate::noise::Recipe`] holds v_i ← (1−τ_i)v_i + h_t, u = κh_t + Σ η_i v_i and ζ ← ζ − (d_t − d_{t−1})u, and releases
 //! z = ζ + d_t u. With h of variance 1/e_t² their covariances follow one linear recursion, and ‖L\[t;\]‖² = E z².
 //!
 //! **Guarantee.** Up to [`LARGEST_EXACT`] steps, every step is taken, and the figures are exact up to rounding. Beyond, steps far from
@@ -12,7 +12,8 @@
 //! **Cost.** O(J²) a stride; some 130·log₂ n strides.
 
 use super::mixture::Mixture;
-use super::weights::{BLOCK, Stretch, Weights};
+use super::weights::Weights;
+use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch};
 use crate::privacy::CompensatedSum;
 
 /// The longest horizon whose steps are all taken.

@@ -20,10 +20,7 @@
 
 use super::mixture::Mixture;
 use super::shape::{Amplitude, Shape};
-
-/// Steps whose weights are computed together. Blocks begin at multiples of it, so that a step's weights do not depend on
-/// where a counter was resumed.
-pub(super) const BLOCK: u64 = 64;
+use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch, vectorised};
 
 /// exp(−x) beyond this is below 2⁻⁸⁶: nothing beside the terms of order one.
 const NEGLIGIBLE: f64 = 60.0;
@@ -53,13 +50,6 @@ pub(super) struct Weights {
     /// d of the last steps, added up from the definition: there the closed form would cancel most.
     last_norms: Vec<f64>,
     rounding: f64,
-}
-
-/// e_t and d_t of consecutive steps.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Stretch {
-    pub(super) grades: Vec<f64>,
-    pub(super) norms: Vec<f64>,
 }
 
 impl Weights {
@@ -149,32 +139,16 @@ impl Weights {
         (stretch.grades[0], stretch.norms[0])
     }
 
-    /// The weights of the whole block that holds the step.
-    pub(super) fn block(&self, step: u64, out: &mut Stretch) {
-        let first = step - step % BLOCK;
-        self.fill(first, (first + BLOCK).min(self.horizon), out);
-    }
-
     fn fill(&self, first: u64, end: u64, out: &mut Stretch) {
         let len = (end - first) as usize;
         out.grades.clear();
         out.grades.resize(len, self.base);
         out.norms.clear();
         out.norms.resize(len, self.constant);
-        // Every power is taken towards smaller values, so that none overflows.
-        let from = (first + 1) as f64;
-        for term in &self.from_start {
-            if term.rate * from < NEGLIGIBLE {
-                subtract(term, from, out.grades.iter_mut().zip(&mut out.norms));
-            }
-        }
-        let from = (self.horizon - end + 1) as f64;
-        for term in &self.from_end {
-            if term.rate * from < NEGLIGIBLE {
-                subtract(term, from, out.grades.iter_mut().zip(&mut out.norms).rev());
-            }
-        }
-        out.grades.iter_mut().chain(&mut out.norms).for_each(|square| *square = square.sqrt());
+        vectorised(
+            #[inline(always)]
+            || self.fill_squares(first, end, &mut out.grades, &mut out.norms),
+        );
         let from_last = (self.horizon - first) as usize;
         for (i, norm) in out.norms.iter_mut().enumerate() {
             if let Some(last) = (self.last_norms.len() + i).checked_sub(from_last) {
@@ -184,19 +158,57 @@ impl Weights {
     }
 }
 
+impl Weights {
+    /// Every power is taken towards smaller values, so that none overflows: those from the end on reversed slices.
+    #[inline(always)]
+    fn fill_squares(&self, first: u64, end: u64, grades: &mut [f64], norms: &mut [f64]) {
+        let from = (self.horizon - end + 1) as f64;
+        for term in self.from_end.iter().filter(|term| term.rate * from < NEGLIGIBLE) {
+            subtract(term, from, grades, norms);
+        }
+        grades.reverse();
+        norms.reverse();
+        let from = (first + 1) as f64;
+        for term in self.from_start.iter().filter(|term| term.rate * from < NEGLIGIBLE) {
+            subtract(term, from, grades, norms);
+        }
+        grades.iter_mut().chain(norms).for_each(|square| *square = square.sqrt());
+    }
+}
+
+impl Grading for Weights {
+    fn block(&self, step: u64, out: &mut Stretch) {
+        let first = step - step % BLOCK;
+        self.fill(first, (first + BLOCK).min(self.horizon), out);
+    }
+}
+
 /// The least e that is run at either end. It bounds how much the series cancel, and costs nothing in accuracy.
 const SMALLEST_GRADE: f64 = 0.02;
 
 /// How many of the last norms are added up.
 const LAST: u64 = 64;
 
-fn subtract<'a>(term: &Term, from: f64, squares: impl Iterator<Item = (&'a mut f64, &'a mut f64)>) {
+/// Subtracts the term from consecutive squares, the first of which stands `from` away from the term's end.
+#[inline(always)]
+fn subtract(term: &Term, from: f64, grades: &mut [f64], norms: &mut [f64]) {
+    // Eight powers at a time, which vector units handle together.
     let ratio = libm::exp(-term.rate);
-    let mut power = libm::exp(-term.rate * from);
-    for (grade, norm) in squares {
-        *grade -= term.grade * power;
-        *norm -= term.norm * power;
-        power *= ratio;
+    let (second, fourth) = (ratio * ratio, ratio * ratio * ratio * ratio);
+    let first = libm::exp(-term.rate * from);
+    let mut powers = [first; 8];
+    for (i, power) in powers.iter_mut().enumerate() {
+        *power *= if i & 1 == 1 { ratio } else { 1.0 };
+        *power *= if i & 2 == 2 { second } else { 1.0 };
+        *power *= if i & 4 == 4 { fourth } else { 1.0 };
+    }
+    let eighth = fourth * fourth;
+    for (grades, norms) in grades.chunks_mut(8).zip(norms.chunks_mut(8)) {
+        for ((grade, norm), power) in grades.iter_mut().zip(norms).zip(&mut powers) {
+            *grade -= term.grade * *power;
+            *norm -= term.norm * *power;
+            *power *= eighth;
+        }
     }
 }
 

@@ -1,0 +1,315 @@
+//! The streaming engine: from white noise to rows of L g, in a few numbers a lane.
+//!
+//! A [`Recipe`] says what every lane does; a [`Machine`] does it, for one lane or for a hundred million. It takes steps in bursts of eight,
+//! ahead of the caller, because the noise does not depend on data: a burst costs one pass over the state. What was made ahead is part of the
+//! saved state, so that a saved machine goes on where it was.
+//!
+//! | file | |
+//! |---|---|
+//! | `recipe` | the definition |
+//! | `plain` | the definition run as it stands: the oracle |
+//! | `wide` | many lanes side by side |
+//! | `narrow` | one lane, eight steps at a time |
+//! | `grades` | the diagonals e and d, burst by burst |
+
+mod grades;
+mod narrow;
+mod recipe;
+#[cfg(test)]
+mod tests;
+mod wide;
+
+use std::sync::Arc;
+
+use zeroize::Zeroize;
+
+use grades::GradeReader;
+use narrow::Narrow;
+pub(crate) use recipe::GRADED_BLOCK;
+pub use recipe::{Decay, Grading, Recipe, SlowDecay, Stretch};
+use wide::Wide;
+
+use super::correlator::misfit;
+use super::{Correlator, Real, WhiteField};
+use crate::Result;
+
+/// Steps that are taken together.
+const BURST: usize = 8;
+
+/// Steps of white noise that a single lane draws at a time: long enough to hide the seek.
+const WHITE_BLOCK: usize = 512;
+
+/// Steps that a single lane makes at a time when many are asked for: long enough to keep two threads busy.
+const LONG_BLOCK: usize = 1 << 14;
+
+/// The most bytes that rows made ahead may take. Beyond, rows are made one by one.
+const LARGEST_AHEAD: usize = 256 << 20;
+
+/// Runs a recipe over the lanes of a field.
+pub(crate) struct Machine<F: Real> {
+    lanes: Lanes<F>,
+    rows: usize,
+    width: usize,
+    horizon: u64,
+    field: Arc<dyn WhiteField>,
+    grades: GradeReader,
+    /// Rows handed out.
+    step: u64,
+    /// Rows made: the state is that after this many steps.
+    made: u64,
+    /// The rows from `step` to `made` stand at the end of this.
+    ahead: Vec<Vec<F>>,
+    /// White noise of the block that begins at `white_first`, for a single lane.
+    white: Vec<f64>,
+    white_first: u64,
+}
+
+enum Lanes<F: Real> {
+    One(Box<Narrow>),
+    Many(Wide<F>),
+}
+
+impl<F: Real> Machine<F> {
+    /// A machine before its first step. Every row is multiplied by `scale`.
+    pub(crate) fn new(recipe: &Recipe, horizon: u64, field: Arc<dyn WhiteField>, scale: f64) -> Self {
+        let width = field.width();
+        let lanes = if width == 1 && !field.is_family() {
+            Lanes::One(Box::new(Narrow::new(recipe, scale)))
+        } else {
+            Lanes::Many(Wide::new(recipe, width, scale))
+        };
+        Self {
+            lanes,
+            rows: recipe.rows(),
+            width,
+            horizon,
+            field,
+            grades: GradeReader::new(recipe.grading.clone(), horizon),
+            step: 0,
+            made: 0,
+            ahead: vec![vec![F::ZERO; width]; rows_ahead::<F>(width)],
+            white: Vec::new(),
+            white_first: 0,
+        }
+    }
+
+    /// Bytes a lane, rows made ahead included.
+    pub(crate) fn bytes_per_lane(recipe: &Recipe, width: usize) -> u64 {
+        ((recipe.rows() + rows_ahead::<F>(width)) * size_of::<F>()) as u64
+    }
+
+    /// The next row. Must not be called more often than the horizon has steps.
+    pub(crate) fn next_row(&mut self) -> &[F] {
+        debug_assert!(self.step < self.horizon, "the horizon is spent");
+        if self.step == self.made {
+            self.make();
+        }
+        let row = self.ahead.len() - (self.made - self.step) as usize;
+        self.step += 1;
+        &self.ahead[row]
+    }
+
+    /// Takes a burst of steps, or a single one where rows are long. A burst that the horizon cuts is taken step by step among many
+    /// lanes, and with zeros for white noise on one.
+    fn make(&mut self) {
+        match &mut self.lanes {
+            Lanes::One(_) => {
+                let mut values = [0.0; BURST];
+                self.white_burst(&mut values);
+                self.burst(&mut values);
+                for (row, value) in self.ahead.iter_mut().zip(&mut values) {
+                    row[0] = F::from_f64(*value);
+                    value.zeroize();
+                }
+            }
+            Lanes::Many(wide) => {
+                let left = (self.horizon - self.made).min(self.ahead.len() as u64) as usize;
+                let unused = self.ahead.len() - left;
+                let grades = self.grades.burst(self.made).rounded();
+                let mut out: Vec<&mut [F]> =
+                    self.ahead[unused..].iter_mut().map(Vec::as_mut_slice).collect();
+                wide.step(&*self.field, self.made, &grades, &mut out);
+                self.made += left as u64;
+            }
+        }
+    }
+
+    /// The white noise of the next burst of a single lane.
+    fn white_burst(&mut self, values: &mut [f64; BURST]) {
+        let offset = (self.made - self.white_first) as usize;
+        if self.white.is_empty() || offset >= self.white.len() {
+            self.white_first = self.made - self.made % WHITE_BLOCK as u64;
+            self.white.resize(WHITE_BLOCK, 0.0);
+            let drawn = (self.horizon - self.white_first).min(WHITE_BLOCK as u64) as usize;
+            self.white[drawn..].fill(0.0);
+            self.field.column(0, self.white_first, &mut self.white[..drawn]);
+        }
+        let offset = (self.made - self.white_first) as usize;
+        values.copy_from_slice(&self.white[offset..offset + BURST]);
+    }
+
+    /// Eight steps of a single lane, whose white noise is in `values`. Past the horizon nothing is released.
+    fn burst(&mut self, values: &mut [f64; BURST]) {
+        let Lanes::One(narrow) = &mut self.lanes else { return };
+        let grades = self.grades.burst(self.made);
+        narrow.burst(&grades, values);
+        self.made += BURST as u64;
+    }
+
+    /// Goes to a step from the key alone, by making all steps before it again.
+    pub(crate) fn seek(&mut self, step: u64) {
+        self.forget();
+        let mut scratch = vec![F::ZERO; if self.width == 1 { 4 * LONG_BLOCK } else { 0 }];
+        while self.step < step {
+            match self.lanes {
+                Lanes::One(_) => {
+                    let len = (step - self.step).min(scratch.len() as u64) as usize;
+                    self.fill(&mut scratch[..len]);
+                }
+                Lanes::Many(_) => {
+                    self.next_row();
+                }
+            }
+        }
+        scratch.as_mut_slice().zeroize();
+    }
+
+    /// Back to before the first step.
+    fn forget(&mut self) {
+        let zeros = vec![0.0; self.rows * self.width];
+        match &mut self.lanes {
+            Lanes::One(narrow) => narrow.restore(&zeros),
+            Lanes::Many(wide) => wide.restore(&zeros),
+        }
+        self.step = 0;
+        self.made = 0;
+        self.white.clear();
+    }
+
+    /// The state, row by row, then the rows made ahead.
+    pub(crate) fn save_state(&self) -> Vec<f64> {
+        let mut saved = Vec::with_capacity((self.rows + self.ahead.len()) * self.width);
+        match &self.lanes {
+            Lanes::One(narrow) => narrow.save(&mut saved),
+            Lanes::Many(wide) => wide.save(&mut saved),
+        }
+        let first = self.ahead.len() - (self.made - self.step) as usize;
+        for row in &self.ahead[first..] {
+            saved.extend(row.iter().map(|value| value.to_f64()));
+        }
+        saved
+    }
+
+    /// Continues after `step` rows from what [`Machine::save_state`] gave at that point.
+    pub(crate) fn restore_state(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        let state = self.rows * self.width;
+        let rows_ahead = saved.len().checked_sub(state).ok_or_else(misfit)? / self.width;
+        let made = step.checked_add(rows_ahead as u64).ok_or_else(misfit)?;
+        let is_aligned = match self.lanes {
+            // A single lane may be ahead of the horizon, because it always takes whole bursts.
+            Lanes::One(_) => made % BURST as u64 == 0 && made < self.horizon + BURST as u64,
+            Lanes::Many(_) => made <= self.horizon,
+        };
+        if saved.len() != state + rows_ahead * self.width
+            || rows_ahead > self.ahead.len()
+            || step > self.horizon
+            || !is_aligned
+        {
+            return Err(misfit());
+        }
+        self.forget();
+        match &mut self.lanes {
+            Lanes::One(narrow) => narrow.restore(&saved[..state]),
+            Lanes::Many(wide) => wide.restore(&saved[..state]),
+        }
+        let first = self.ahead.len() - rows_ahead;
+        for (row, saved) in self.ahead[first..].iter_mut().zip(saved[state..].chunks(self.width)) {
+            for (value, saved) in row.iter_mut().zip(saved) {
+                *value = F::from_f64(*saved);
+            }
+        }
+        (self.step, self.made) = (step, made);
+        Ok(())
+    }
+
+    /// Writes as many rows as `out` holds.
+    pub(crate) fn fill(&mut self, out: &mut [F]) {
+        let mut out = out;
+        if let Lanes::One(_) = self.lanes {
+            let done = self.fill_long(out);
+            out = &mut out[done..];
+        }
+        for row in out.chunks_mut(self.width) {
+            row.copy_from_slice(self.next_row());
+        }
+    }
+
+    /// Writes whole bursts of a single lane from where it stands, drawing white noise for the next while making these. Returns how many
+    /// values it wrote.
+    fn fill_long(&mut self, out: &mut [F]) -> usize {
+        let mut done = 0;
+        while self.step < self.made && done < out.len() {
+            out[done] = self.next_row()[0];
+            done += 1;
+        }
+        let whole = (out.len() - done).min(self.horizon.saturating_sub(self.made) as usize) / BURST * BURST;
+        let end = done + whole;
+        let field = Arc::clone(&self.field);
+        let (mut here, mut next) = (Vec::new(), Vec::new());
+        let draw = |first: u64, len: usize, into: &mut Vec<f64>| {
+            into.resize(len, 0.0);
+            field.column(0, first, into);
+        };
+        let mut drawn = whole.min(LONG_BLOCK);
+        draw(self.made, drawn, &mut here);
+        while done < end {
+            let first = self.made + drawn as u64;
+            let coming = (end - done - drawn).min(LONG_BLOCK);
+            let block = &mut out[done..done + drawn];
+            rayon::join(
+                || draw(first, coming, &mut next),
+                || {
+                    for (values, out) in here.as_chunks_mut::<BURST>().0.iter_mut().zip(block.chunks_mut(BURST)) {
+                        self.burst(values);
+                        for (out, value) in out.iter_mut().zip(values) {
+                            *out = F::from_f64(*value);
+                        }
+                    }
+                },
+            );
+            done += drawn;
+            self.step = self.made;
+            drawn = coming;
+            std::mem::swap(&mut here, &mut next);
+        }
+        here.zeroize();
+        next.zeroize();
+        done
+    }
+}
+
+/// How many rows are made together.
+fn rows_ahead<F: Real>(width: usize) -> usize {
+    if BURST * width * size_of::<F>() <= LARGEST_AHEAD { BURST } else { 1 }
+}
+
+impl Correlator for Machine<f64> {
+    fn next(&mut self, out: &mut [f64]) {
+        out.copy_from_slice(self.next_row());
+    }
+
+    fn save(&self) -> Vec<f64> {
+        self.save_state()
+    }
+
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        self.restore_state(step, saved)
+    }
+}
+
+impl<F: Real> Drop for Machine<F> {
+    fn drop(&mut self) {
+        self.ahead.iter_mut().for_each(|row| row.as_mut_slice().zeroize());
+        self.white.zeroize();
+    }
+}

@@ -1,0 +1,216 @@
+//! The fast machine against the definition run as it stands, and every way of cutting a run against the run in one piece.
+
+use std::ops::Range;
+
+use super::*;
+
+/// Lanes that a machine may mix: a generator of its own, so that nothing hangs on the sampler.
+struct Lattice {
+    width: usize,
+    is_family: bool,
+}
+
+impl WhiteField for Lattice {
+    fn width(&self) -> usize {
+        self.width
+    }
+    fn is_family(&self) -> bool {
+        self.is_family
+    }
+    fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
+        for (index, row) in (first..).zip(out.chunks_mut(lanes.len())) {
+            for (value, lane) in row.iter_mut().zip(lanes.clone()) {
+                let word = (index * 1009 + lane as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                *value = (word >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
+            }
+        }
+    }
+}
+
+/// Grades that vary from step to step.
+struct Wavy(u64);
+
+impl Grading for Wavy {
+    fn block(&self, step: u64, out: &mut Stretch) {
+        let first = step - step % GRADED_BLOCK;
+        let steps = first..(first + GRADED_BLOCK).min(self.0);
+        out.grades = steps.clone().map(|t| 1.0 + 0.3 * (t as f64).sin()).collect();
+        out.norms = steps.map(|t| 2.0 + 0.5 * (0.7 * t as f64).cos()).collect();
+    }
+}
+
+fn decay(decay: f64, weight: f64) -> Decay {
+    Decay { decay, weight }
+}
+
+/// A recipe of every kind: with and without slow decays and grades, of few and many decays.
+fn recipes(horizon: u64) -> Vec<Recipe> {
+    let many = (1..=19).map(|j| decay(1.0 - 0.9_f64.powi(j), 0.1 * f64::from(j))).collect();
+    let slow = [1e-3, 2e-11, 3e-19].map(|loss| SlowDecay { loss, weight: 0.25 }).to_vec();
+    let grading = || Some(Arc::new(Wavy(horizon)) as Arc<dyn Grading>);
+    vec![
+        Recipe { decays: vec![decay(1.0, 0.5), decay(0.5, 0.5)], impulse: 0.25, ..Recipe::default() },
+        Recipe { decays: many, grading: grading(), ..Recipe::default() },
+        Recipe {
+            decays: vec![decay(1.0, 0.0), decay(0.9, 1.5)],
+            slow: slow.clone(),
+            impulse: 0.1,
+            grading: None,
+        },
+        Recipe { decays: vec![decay(1.0, 0.125), decay(0.0, 2.0)], slow, impulse: 0.0, grading: grading() },
+    ]
+}
+
+/// Rows of L g by the definition.
+fn by_definition(recipe: &Recipe, horizon: u64, field: &Lattice, lane: usize) -> Vec<f64> {
+    let mut stretch = Stretch::default();
+    let mut diagonals = vec![(1.0, 1.0); horizon as usize];
+    if let Some(grading) = &recipe.grading {
+        for (t, diagonal) in diagonals.iter_mut().enumerate() {
+            grading.block(t as u64, &mut stretch);
+            let i = t % GRADED_BLOCK as usize;
+            *diagonal = (stretch.grades[i], stretch.norms[i]);
+        }
+    }
+    let mut v = vec![0.0; recipe.decays.len()];
+    let mut e = vec![0.0; recipe.slow.len()];
+    let mut zeta = 0.0;
+    (0..horizon as usize)
+        .map(|t| {
+            let mut white = [0.0];
+            field.tile(t as u64, lane..lane + 1, &mut white);
+            let h = white[0] / diagonals[t].0;
+            let before = v[0];
+            let mut u = recipe.impulse * h;
+            for (v, decay) in v.iter_mut().zip(&recipe.decays) {
+                *v = decay.decay * *v + h;
+                u += decay.weight * *v;
+            }
+            for (e, slow) in e.iter_mut().zip(&recipe.slow) {
+                *e += slow.loss * (before - *e);
+                u += slow.weight * (v[0] - *e);
+            }
+            let norm = diagonals[t].1;
+            let z = norm * u + zeta;
+            zeta -= (diagonals.get(t + 1).map_or(norm, |next| next.1) - norm) * u;
+            z
+        })
+        .collect()
+}
+
+fn run<F: Real>(machine: &mut Machine<F>, steps: u64) -> Vec<f64> {
+    (0..steps).flat_map(|_| machine.next_row().iter().map(|value| value.to_f64()).collect::<Vec<_>>()).collect()
+}
+
+fn machine<F: Real>(recipe: &Recipe, horizon: u64, width: usize, is_family: bool) -> Machine<F> {
+    Machine::new(recipe, horizon, Arc::new(Lattice { width, is_family }), 1.0)
+}
+
+const HORIZONS: [u64; 9] = [1, 2, 7, 8, 9, 63, 64, 65, 200];
+
+#[test]
+fn every_lane_follows_the_definition() {
+    for horizon in HORIZONS {
+        for (number, recipe) in recipes(horizon).iter().enumerate() {
+            for (width, is_family) in [(1, false), (1, true), (3, false), (16, false), (300, true)] {
+                let rows = run(&mut machine::<f64>(recipe, horizon, width, is_family), horizon);
+                let singles = run(&mut machine::<f32>(recipe, horizon, width, is_family), horizon);
+                for lane in [0, width / 2, width - 1] {
+                    let field = Lattice { width, is_family };
+                    for (t, want) in by_definition(recipe, horizon, &field, lane).into_iter().enumerate() {
+                        let at = t * width + lane;
+                        let where_ = format!("recipe {number}, n = {horizon}, width {width}, lane {lane}, t = {t}");
+                        assert!((rows[at] - want).abs() < 1e-11, "{where_}: {} {want}", rows[at]);
+                        assert!((singles[at] - want).abs() < 1e-2, "{where_}: {} {want}", singles[at]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+#[test]
+fn a_lane_does_not_know_of_the_others() {
+    let horizon = 100;
+    for recipe in recipes(horizon) {
+        let alone = bits(&run(&mut machine::<f64>(&recipe, horizon, 1, true), horizon));
+        for width in [2, 17, 256, 257, 3000] {
+            let rows = run(&mut machine::<f64>(&recipe, horizon, width, true), horizon);
+            let first: Vec<f64> = rows.iter().step_by(width).copied().collect();
+            assert_eq!(bits(&first), alone, "width {width}");
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_matter() {
+    let (horizon, width) = (20, 5000);
+    let recipe = &recipes(horizon)[1];
+    let rows = || bits(&run(&mut machine::<f64>(recipe, horizon, width, false), horizon));
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let one = pool(1).install(rows);
+    assert_eq!(one, pool(2).install(rows));
+    assert_eq!(one, pool(7).install(rows));
+}
+
+/// Saved at any step and restored, sought, or filled in pieces: the rows that follow are the same, bit for bit.
+#[test]
+fn every_way_there_is_the_same() {
+    let horizon = 100_u64;
+    for recipe in recipes(horizon) {
+        for (width, is_family) in [(1, false), (1, true), (5, false)] {
+            let make = || machine::<f64>(&recipe, horizon, width, is_family);
+            let whole = bits(&run(&mut make(), horizon));
+            let mut going = make();
+            for step in 0..=horizon {
+                let left = horizon - step;
+                let mut resumed = make();
+                resumed.restore_state(step, &going.save_state()).unwrap();
+                assert_eq!(bits(&run(&mut resumed, left)), whole[step as usize * width..], "restored at {step}");
+                let mut sought = make();
+                sought.seek(step);
+                assert_eq!(bits(&run(&mut sought, left)), whole[step as usize * width..], "sought {step}");
+                let mut filled = make();
+                let mut out = vec![0.0; horizon as usize * width];
+                let (first, second) = out.split_at_mut(step as usize * width);
+                filled.fill(first);
+                filled.fill(second);
+                assert_eq!(bits(&out), whole, "filled in two at {step}");
+                if left > 0 {
+                    going.next_row();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_fill_is_the_same_on_any_threads() {
+    let horizon = 3 * LONG_BLOCK as u64 + 77;
+    let recipe = &recipes(horizon)[3];
+    let rows = bits(&run(&mut machine::<f64>(recipe, horizon, 1, false), horizon));
+    let mut out = vec![0.0; horizon as usize];
+    machine::<f64>(recipe, horizon, 1, false).fill(&mut out);
+    assert_eq!(bits(&out), rows);
+}
+
+#[test]
+fn numbers_that_are_no_state_are_refused() {
+    let recipe = &recipes(20)[1];
+    for (width, is_family) in [(1, false), (4, false)] {
+        let mut machine = machine::<f64>(recipe, 20, width, is_family);
+        let saved = machine.save_state();
+        for (step, numbers) in [
+            (0, &saved[1..]),
+            (0, &[saved.as_slice(), &vec![0.0; 9 * width]].concat()),
+            (21, &saved[..]),
+            (u64::MAX, &[saved.as_slice(), &vec![0.0; width]].concat()),
+        ] {
+            assert!(machine.restore_state(step, numbers).is_err(), "step {step}");
+        }
+    }
+}
