@@ -11,7 +11,7 @@ mod engine;
 mod face;
 mod keyed;
 mod scalar;
-mod state;
+pub(crate) mod state;
 pub(crate) mod totals;
 mod vector;
 

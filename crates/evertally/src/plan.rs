@@ -15,6 +15,7 @@ mod accuracy;
 mod builder;
 mod compare;
 mod objective;
+mod white;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,12 +1,9 @@
 //! What all counters share: true totals, correlated noise, the step, and their saved form.
 
-use std::sync::Arc;
-
 use super::state;
 use super::totals::{MOST_UNITS, Totals, Unit};
-use crate::noise::{Correlator, KeyedField, NoiseKey, Progress, VectorField, WhiteField, WhiteNoise};
-use crate::plan::{Lanes, Plan};
-use crate::privacy::NoiseKind;
+use crate::noise::{Correlator, NoiseKey, Progress};
+use crate::plan::Plan;
 use crate::release::Release;
 use crate::{Error, Result};
 
@@ -25,7 +22,7 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Self {
         let width = plan.lanes().width();
-        let field = white_field(plan, key);
+        let field = plan.white_field(key, "");
         let unit = Unit::for_magnitude(plan.contribution().magnitude());
         Self {
             plan: plan.clone(),
@@ -150,27 +147,5 @@ impl Engine {
         engine.step = saved.step;
         engine.history = saved.history;
         Ok(engine)
-    }
-}
-
-/// The streams of white noise of a plan under a key.
-fn white_field(plan: &Plan, key: &NoiseKey) -> Arc<dyn WhiteField> {
-    let label = plan.noise_label();
-    let white = |lane: &str| {
-        let stream = key.stream(format!("{label}|{lane}").as_bytes());
-        match plan.budget().noise() {
-            NoiseKind::Gaussian => WhiteNoise::gaussian(stream),
-            NoiseKind::Laplace => WhiteNoise::laplace(stream),
-        }
-    };
-    match plan.lanes() {
-        Lanes::Scalar => Arc::new(VectorField::new(white("scalar"), 1)),
-        // Draws are laid out by dimension, so vectors of another dimension must not read the same stream.
-        Lanes::Vector { dimension } => {
-            Arc::new(VectorField::new(white(&format!("vector {dimension}")), *dimension))
-        }
-        Lanes::Keyed { keys } => {
-            Arc::new(KeyedField::new(keys.iter().map(|name| white(&format!("key:{name}"))).collect()))
-        }
     }
 }

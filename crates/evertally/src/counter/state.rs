@@ -20,17 +20,17 @@ const MAGIC: &[u8; 4] = b"EVTL";
 const VERSION: u8 = 1;
 
 /// The parts of a state. True totals are among them, so there is no `Debug`.
-pub(super) struct Saved {
-    pub(super) fingerprint: [u8; 32],
-    pub(super) key_tag: [u8; 8],
-    pub(super) step: u64,
-    pub(super) totals: Vec<i128>,
-    pub(super) noise: Vec<f64>,
-    pub(super) history: Option<Vec<f64>>,
+pub(crate) struct Saved {
+    pub(crate) fingerprint: [u8; 32],
+    pub(crate) key_tag: [u8; 8],
+    pub(crate) step: u64,
+    pub(crate) totals: Vec<i128>,
+    pub(crate) noise: Vec<f64>,
+    pub(crate) history: Option<Vec<f64>>,
 }
 
 impl Saved {
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(MAGIC);
         bytes.push(VERSION);
@@ -49,7 +49,7 @@ impl Saved {
         bytes
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (content, hash) = bytes.split_last_chunk::<32>().ok_or(cut_short())?;
         let mut reader = Reader(content);
         if reader.take::<4>()? != *MAGIC {

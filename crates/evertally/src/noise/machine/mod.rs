@@ -126,8 +126,7 @@ impl<F: Real> Machine<F> {
                 let left = (self.horizon - self.made).min(self.ahead.len() as u64) as usize;
                 let unused = self.ahead.len() - left;
                 let grades = self.grades.burst(self.made).rounded();
-                let mut out: Vec<&mut [F]> =
-                    self.ahead[unused..].iter_mut().map(Vec::as_mut_slice).collect();
+                let mut out: Vec<&mut [F]> = self.ahead[unused..].iter_mut().map(Vec::as_mut_slice).collect();
                 wide.step(&*self.field, self.made, &grades, &mut out);
                 self.made += left as u64;
             }
@@ -269,7 +268,9 @@ impl<F: Real> Machine<F> {
             rayon::join(
                 || draw(first, coming, &mut next),
                 || {
-                    for (values, out) in here.as_chunks_mut::<BURST>().0.iter_mut().zip(block.chunks_mut(BURST)) {
+                    for (values, out) in
+                        here.as_chunks_mut::<BURST>().0.iter_mut().zip(block.chunks_mut(BURST))
+                    {
                         self.burst(values);
                         for (out, value) in out.iter_mut().zip(values) {
                             *out = F::from_f64(*value);

@@ -99,7 +99,9 @@ fn by_definition(recipe: &Recipe, horizon: u64, field: &Lattice, lane: usize) ->
 }
 
 fn run<F: Real>(machine: &mut Machine<F>, steps: u64) -> Vec<f64> {
-    (0..steps).flat_map(|_| machine.next_row().iter().map(|value| value.to_f64()).collect::<Vec<_>>()).collect()
+    (0..steps)
+        .flat_map(|_| machine.next_row().iter().map(|value| value.to_f64()).collect::<Vec<_>>())
+        .collect()
 }
 
 fn machine<F: Real>(recipe: &Recipe, horizon: u64, width: usize, is_family: bool) -> Machine<F> {
@@ -119,7 +121,8 @@ fn every_lane_follows_the_definition() {
                     let field = Lattice { width, is_family };
                     for (t, want) in by_definition(recipe, horizon, &field, lane).into_iter().enumerate() {
                         let at = t * width + lane;
-                        let where_ = format!("recipe {number}, n = {horizon}, width {width}, lane {lane}, t = {t}");
+                        let where_ =
+                            format!("recipe {number}, n = {horizon}, width {width}, lane {lane}, t = {t}");
                         assert!((rows[at] - want).abs() < 1e-11, "{where_}: {} {want}", rows[at]);
                         assert!((singles[at] - want).abs() < 1e-2, "{where_}: {} {want}", singles[at]);
                     }
@@ -170,7 +173,11 @@ fn every_way_there_is_the_same() {
                 let left = horizon - step;
                 let mut resumed = make();
                 resumed.restore_state(step, &going.save_state()).unwrap();
-                assert_eq!(bits(&run(&mut resumed, left)), whole[step as usize * width..], "restored at {step}");
+                assert_eq!(
+                    bits(&run(&mut resumed, left)),
+                    whole[step as usize * width..],
+                    "restored at {step}"
+                );
                 let mut sought = make();
                 sought.seek(step);
                 assert_eq!(bits(&run(&mut sought, left)), whole[step as usize * width..], "sought {step}");

@@ -54,8 +54,7 @@ impl<F: Real> Wide<F> {
         let real = F::from_f64;
         // S is weighted for itself and for every slow decay.
         let slow_weight: f64 = recipe.slow.iter().map(|slow| slow.weight).sum();
-        let mut decays: Vec<(F, F)> =
-            recipe.decays.iter().map(|d| (real(d.decay), real(d.weight))).collect();
+        let mut decays: Vec<(F, F)> = recipe.decays.iter().map(|d| (real(d.decay), real(d.weight))).collect();
         if let (Some(first), Some(sum)) = (decays.first_mut(), recipe.decays.first()) {
             first.1 = real(sum.weight + slow_weight);
         }
@@ -83,7 +82,8 @@ impl<F: Real> Wide<F> {
     ) {
         let numbers = &self.numbers;
         // Every tile gets its part of every row, so that threads write to memory of their own.
-        let mut parts: Vec<Vec<&mut [F]>> = self.tiles.iter().map(|_| Vec::with_capacity(out.len())).collect();
+        let mut parts: Vec<Vec<&mut [F]>> =
+            self.tiles.iter().map(|_| Vec::with_capacity(out.len())).collect();
         for row in out.iter_mut() {
             for (part, chunk) in parts.iter_mut().zip(row.chunks_mut(TILE)) {
                 part.push(chunk);
