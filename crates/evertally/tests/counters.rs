@@ -207,7 +207,7 @@ fn plans_that_differ_do_not_share_noise() {
     assert_ne!(base, noise(&plan_with_budget(Budget::new(2.0, 1e-6).unwrap())));
     assert_ne!(base, noise(&plan(Mechanism::Binary, Workload::PrefixSum, 11)));
     let graded = |objective| {
-        let builder = Plan::prefix_sum(10).budget(budget()).mechanism(Mechanism::GradedSquareRoot);
+        let builder = Plan::prefix_sum(10).budget(budget()).mechanism(Mechanism::GradedSquareRoot { decays: None });
         noise(&builder.objective(objective).build().unwrap())
     };
     assert!((graded(Objective::Mean) - graded(Objective::Worst)).abs() > 1e-6);
@@ -285,12 +285,12 @@ fn the_default_is_the_most_accurate_that_fits_the_memory() {
     let small = Plan::prefix_sum(100).budget(budget()).build().unwrap();
     assert_eq!(small.mechanism(), Mechanism::Optimal);
     let medium = Plan::prefix_sum(5000).budget(budget()).build().unwrap();
-    assert_eq!(medium.mechanism(), Mechanism::GradedSquareRoot);
+    assert_eq!(medium.mechanism(), Mechanism::GradedSquareRoot { decays: None });
     let tight = Plan::prefix_sum(5000).budget(budget()).memory_limit(1024).build().unwrap();
     assert!(tight.cost().bytes(1) <= 1024);
     assert!(tight.accuracy().mean_error > medium.accuracy().mean_error);
     let long = Plan::prefix_sum(1 << 30).budget(budget()).build().unwrap();
-    assert_eq!(long.mechanism(), Mechanism::GradedSquareRoot);
+    assert_eq!(long.mechanism(), Mechanism::GradedSquareRoot { decays: None });
     let endless = Plan::prefix_sum(1 << 50).budget(budget()).build().unwrap();
     assert_eq!(endless.mechanism(), Mechanism::HonakerStreaming);
     let pure = Plan::prefix_sum(5000).budget(Budget::pure(1.0).unwrap()).build().unwrap();

@@ -18,7 +18,7 @@ fn optima() -> Vec<(u64, f64, Option<f64>)> {
 }
 
 fn graded(n: u64, objective: Objective) -> Plan {
-    let mechanism = Mechanism::GradedSquareRoot;
+    let mechanism = Mechanism::GradedSquareRoot { decays: None };
     Plan::prefix_sum(n)
         .mechanism(mechanism)
         .budget(budget_for(mechanism))
@@ -92,7 +92,7 @@ fn the_applied_matrix_has_the_reported_sensitivity() {
 #[test]
 fn long_horizons_are_cheap() {
     for n in [1_u64 << 20, (1 << 30) + 12345, 1 << 40] {
-        let plan = plan(Mechanism::GradedSquareRoot, Workload::PrefixSum, n);
+        let plan = plan(Mechanism::GradedSquareRoot { decays: None }, Workload::PrefixSum, n);
         let accuracy = plan.accuracy();
         // The nuclear bound is below the optimum by 2.5 % at 2^20, and by less beyond.
         let ratio = accuracy.ratio_to_lower_bound().unwrap();
@@ -108,7 +108,7 @@ fn long_horizons_are_cheap() {
         }
         assert!(plan.cost().bytes(1) < 200_000 && plan.cost().bytes_per_coordinate < 300);
     }
-    let mechanism = Mechanism::GradedSquareRoot;
+    let mechanism = Mechanism::GradedSquareRoot { decays: None };
     let beyond = Plan::prefix_sum((1 << 40) + 1).mechanism(mechanism).budget(budget_for(mechanism)).build();
     assert!(beyond.is_err());
 }
@@ -136,7 +136,7 @@ fn only_the_optimum_is_more_accurate() {
 
 #[test]
 fn other_workloads_are_refused() {
-    let mechanism = Mechanism::GradedSquareRoot;
+    let mechanism = Mechanism::GradedSquareRoot { decays: None };
     for builder in [Plan::decay(10, 0.9), Plan::sliding_window(10, 3)] {
         let error = builder.mechanism(mechanism).budget(budget_for(mechanism)).build().unwrap_err();
         assert_eq!(error.class(), evertally::ErrorClass::Unsupported);

@@ -237,7 +237,10 @@ pub enum Mechanism {
     /// The square root with its columns normalised.
     NormalizedSquareRoot,
     /// The square root with graded rows and normalised columns, streamed: the default.
-    GradedSquareRoot,
+    GradedSquareRoot {
+        /// The number of decays J, for whoever must hold fewer numbers a lane; enough for 0.02 % where absent.
+        decays: Option<u64>,
+    },
     /// The first coefficients of the square root in R.
     BandedSquareRoot {
         /// The number of coefficients kept; chosen by the plan when absent.
@@ -266,7 +269,7 @@ impl Mechanism {
         Self::GroupAlgebra,
         Self::SquareRoot,
         Self::NormalizedSquareRoot,
-        Self::GradedSquareRoot,
+        Self::GradedSquareRoot { decays: None },
         Self::BandedSquareRoot { band: None },
         Self::BandedInverseSquareRoot { band: None },
         Self::Optimal,
@@ -286,12 +289,32 @@ impl Mechanism {
             Self::GroupAlgebra => "group-algebra",
             Self::SquareRoot => "square-root",
             Self::NormalizedSquareRoot => "normalized-square-root",
-            Self::GradedSquareRoot => "graded-square-root",
+            Self::GradedSquareRoot { .. } => "graded-square-root",
             Self::BandedSquareRoot { .. } => "banded-square-root",
             Self::BandedInverseSquareRoot { .. } => "banded-inverse-square-root",
             Self::Optimal => "optimal",
             Self::LaplaceTree => "laplace-tree",
         }
+    }
+
+    /// The number after the colon, where one was given or chosen.
+    fn parameter(&self) -> Option<u64> {
+        match *self {
+            Self::BandedSquareRoot { band } | Self::BandedInverseSquareRoot { band } => band,
+            Self::GradedSquareRoot { decays } => decays,
+            _ => None,
+        }
+    }
+
+    /// The same mechanism with this number after the colon, if it takes one.
+    fn with_parameter(self, number: u64) -> Option<Self> {
+        let number = Some(number);
+        Some(match self {
+            Self::BandedSquareRoot { .. } => Self::BandedSquareRoot { band: number },
+            Self::BandedInverseSquareRoot { .. } => Self::BandedInverseSquareRoot { band: number },
+            Self::GradedSquareRoot { .. } => Self::GradedSquareRoot { decays: number },
+            _ => return None,
+        })
     }
 
     /// The noise that the mechanism's privacy is proved for.
@@ -315,7 +338,7 @@ impl Mechanism {
                 let tried = band.unwrap_or(2 * toeplitz::LARGEST_CHOSEN_BAND).min(2 * horizon);
                 4.0 * n * tried as f64
             }
-            Self::GradedSquareRoot => 1e3 * n.min(65536.0),
+            Self::GradedSquareRoot { .. } => 1e3 * n.min(65536.0),
             Self::HonakerFull => 2.0 * n * n.log2().max(1.0),
             Self::SquareRoot | Self::GroupAlgebra => 10.0 * n,
             _ => 1.0,
@@ -353,7 +376,9 @@ impl Mechanism {
             Self::NormalizedSquareRoot => {
                 Arc::new(normalized_square_root::NormalizedSquareRoot::new(&request)?)
             }
-            Self::GradedSquareRoot => Arc::new(graded_square_root::GradedSquareRoot::new(&request)?),
+            Self::GradedSquareRoot { decays } => {
+                Arc::new(graded_square_root::GradedSquareRoot::new(&request, decays)?)
+            }
             Self::BandedSquareRoot { band } => {
                 Arc::new(banded_square_root::BandedSquareRoot::new(&request, band)?)
             }
@@ -368,10 +393,9 @@ impl Mechanism {
 
 impl fmt::Display for Mechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BandedSquareRoot { band: Some(band) }
-            | Self::BandedInverseSquareRoot { band: Some(band) } => write!(f, "{}:{band}", self.name()),
-            _ => f.write_str(self.name()),
+        match self.parameter() {
+            Some(parameter) => write!(f, "{}:{parameter}", self.name()),
+            None => f.write_str(self.name()),
         }
     }
 }
@@ -390,12 +414,12 @@ impl FromStr for Mechanism {
         };
         let mechanism = *Self::ALL.iter().find(|m| m.name() == name).ok_or_else(unknown)?;
         let Some(parameter) = parameter else { return Ok(mechanism) };
-        let parsed = parameter.parse().ok().filter(|band| *band >= 1);
-        let band = Some(parsed.ok_or_else(|| Error::bad("band", "a whole number from 1", parameter))?);
-        match mechanism {
-            Self::BandedSquareRoot { .. } => Ok(Self::BandedSquareRoot { band }),
-            Self::BandedInverseSquareRoot { .. } => Ok(Self::BandedInverseSquareRoot { band }),
-            _ => Err(Error::bad("mechanism", format!("{name} without a parameter"), format!("'{text}'"))),
-        }
+        let number = parameter.parse().ok().filter(|number| *number >= 1);
+        let number = number.ok_or_else(|| {
+            Error::bad("mechanism", format!("{name}:N with a whole number N from 1"), format!("'{text}'"))
+        })?;
+        mechanism.with_parameter(number).ok_or_else(|| {
+            Error::bad("mechanism", format!("{name} without a parameter"), format!("'{text}'"))
+        })
     }
 }

@@ -160,7 +160,7 @@ impl PlanBuilder {
         let is_single = self.workload == Workload::PrefixSum && self.participation_limit() == 1;
         if is_single
             && self.horizon > ALWAYS_COMPARED
-            && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot, budget, &())
+            && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot { decays: None }, budget, &())
         {
             best = Some(plan);
         }

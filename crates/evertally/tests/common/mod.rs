@@ -64,7 +64,7 @@ pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
         Mechanism::HonakerFull,
         Mechanism::SmoothBinary,
         Mechanism::GroupAlgebra,
-        Mechanism::GradedSquareRoot,
+        Mechanism::GradedSquareRoot { decays: None },
         Mechanism::LaplaceTree,
     ];
     let mut pairs: Vec<_> = prefix_sum_only.map(|m| (m, Workload::PrefixSum)).to_vec();

@@ -337,7 +337,8 @@ mod tests {
     use crate::plan::Objective;
 
     fn parts(horizon: u64, objective: Objective) -> Parts {
-        Parts::new(horizon, &Shape::for_horizon(horizon, objective)).expect("positive grades")
+        let shape = Shape::for_horizon(horizon, objective);
+        Parts::new(horizon, &shape, super::super::terms(horizon)).expect("positive grades")
     }
 
     /// ‖Σ_{first ≤ s ≤ last} …‖² entry by entry.

@@ -15,15 +15,15 @@
 //! checked. The series for d² cancels towards the end of the horizon, and
 //! [`Weights::rounding`] bounds what rounding then does to d; it is added to the sensitivity.
 //!
-//! **Cost.** O(J²·M) to make. A block of 64 steps costs J²/2 + 2M exponentials and, for those that are not negligible there,
+//! **Cost.** O(J²·M) to make. A block of 512 steps costs J²/2 + 2M exponentials and, for those that are not negligible there,
 //! one multiplication a step.
 
 use super::mixture::Mixture;
 use super::shape::{Amplitude, Shape};
 use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch, vectorised};
 
-/// exp(−x) beyond this is below 2⁻⁸⁶: nothing beside the terms of order one.
-const NEGLIGIBLE: f64 = 60.0;
+/// exp(−x) beyond this is below 2⁻⁶⁰: nothing beside the terms of order one.
+const NEGLIGIBLE: f64 = 42.0;
 
 /// coefficient·exp(−rate·k), k counted from one end of the horizon.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,31 @@ struct Term {
     grade: f64,
     /// In d².
     norm: f64,
+    /// exp(−rate·k) for k from 0 to 7, which vector units handle together.
+    powers: [f64; 8],
+    /// exp(−8·rate).
+    eighth: f64,
+}
+
+impl Term {
+    fn new(rate: f64, grade: f64, norm: f64) -> Self {
+        let power = |k: usize| libm::exp(-rate * k as f64);
+        Self { rate, grade, norm, powers: std::array::from_fn(power), eighth: power(8) }
+    }
+
+    /// Subtracts the term from consecutive squares, a multiple of eight, the first of which stands `from` away from the term's end.
+    #[inline(always)]
+    fn subtract(&self, from: f64, grades: &mut [f64], norms: &mut [f64]) {
+        let first = libm::exp(-self.rate * from);
+        let mut powers = self.powers.map(|power| power * first);
+        for (grades, norms) in grades.as_chunks_mut::<8>().0.iter_mut().zip(norms.as_chunks_mut::<8>().0) {
+            for i in 0..8 {
+                grades[i] -= self.grade * powers[i];
+                norms[i] -= self.norm * powers[i];
+                powers[i] *= self.eighth;
+            }
+        }
+    }
 }
 
 /// e and d of one horizon.
@@ -67,10 +92,10 @@ impl Weights {
         let (mut from_start, mut from_end) = (Vec::new(), Vec::new());
         for Series { start_rate, start, end_rate, end } in series {
             let norm = start * over(&|pair| -1.0 / libm::expm1(-pair - start_rate));
-            from_start.push(Term { rate: start_rate, grade: start, norm });
+            from_start.push(Term::new(start_rate, start, norm));
             magnitude += norm;
             let norm = end * over(&|pair| -1.0 / libm::expm1(end_rate - pair));
-            from_end.push(Term { rate: end_rate, grade: end, norm });
+            from_end.push(Term::new(end_rate, end, norm));
             magnitude += end * over(&|pair| 1.0 / libm::expm1(end_rate - pair).abs());
             let cut = start * libm::exp(-start_rate * (n + 1.0));
             for (own, (pair, _)) in ends.iter_mut().zip(&pairs) {
@@ -79,7 +104,7 @@ impl Weights {
         }
         for ((rate, weight), end) in pairs.iter().zip(&ends) {
             magnitude += (weight * end).abs();
-            from_end.push(Term { rate: *rate, grade: 0.0, norm: weight * end });
+            from_end.push(Term::new(*rate, 0.0, weight * end));
         }
         let mut weights =
             Self { horizon, base, constant, from_start, from_end, last_norms: Vec::new(), rounding: 0.0 };
@@ -124,7 +149,7 @@ impl Weights {
 
     /// The bytes held.
     pub(super) fn bytes(&self) -> u64 {
-        (24 * (self.from_start.len() + self.from_end.len()) + 8 * self.last_norms.len()) as u64
+        (size_of::<Term>() * (self.from_start.len() + self.from_end.len()) + 8 * self.last_norms.len()) as u64
     }
 
     /// Exponentials evaluated for a block.
@@ -139,40 +164,41 @@ impl Weights {
         (stretch.grades[0], stretch.norms[0])
     }
 
+    fn subtract_all(terms: &[Term], from: u64, out: &mut Stretch) {
+        let from = from as f64;
+        for term in terms.iter().filter(|term| term.rate * from < NEGLIGIBLE) {
+            vectorised(
+                #[inline(always)]
+                || term.subtract(from, &mut out.grades, &mut out.norms),
+            );
+        }
+    }
+
     fn fill(&self, first: u64, end: u64, out: &mut Stretch) {
         let len = (end - first) as usize;
-        out.grades.clear();
-        out.grades.resize(len, self.base);
-        out.norms.clear();
-        out.norms.resize(len, self.constant);
-        vectorised(
-            #[inline(always)]
-            || self.fill_squares(first, end, &mut out.grades, &mut out.norms),
-        );
+        let padded = len.next_multiple_of(8);
+        for (values, constant) in [(&mut out.grades, self.base), (&mut out.norms, self.constant)] {
+            values.clear();
+            values.resize(padded, constant);
+        }
+        // Every power is taken towards smaller values, so that none overflows: those from the end run backwards.
+        Self::subtract_all(&self.from_end, self.horizon - end + 1, out);
+        for values in [&mut out.grades, &mut out.norms] {
+            values.truncate(len);
+            values.reverse();
+            values.resize(padded, 0.0);
+        }
+        Self::subtract_all(&self.from_start, first + 1, out);
+        for values in [&mut out.grades, &mut out.norms] {
+            values.truncate(len);
+            values.iter_mut().for_each(|square| *square = square.sqrt());
+        }
         let from_last = (self.horizon - first) as usize;
         for (i, norm) in out.norms.iter_mut().enumerate() {
             if let Some(last) = (self.last_norms.len() + i).checked_sub(from_last) {
                 *norm = self.last_norms[last];
             }
         }
-    }
-}
-
-impl Weights {
-    /// Every power is taken towards smaller values, so that none overflows: those from the end on reversed slices.
-    #[inline(always)]
-    fn fill_squares(&self, first: u64, end: u64, grades: &mut [f64], norms: &mut [f64]) {
-        let from = (self.horizon - end + 1) as f64;
-        for term in self.from_end.iter().filter(|term| term.rate * from < NEGLIGIBLE) {
-            subtract(term, from, grades, norms);
-        }
-        grades.reverse();
-        norms.reverse();
-        let from = (first + 1) as f64;
-        for term in self.from_start.iter().filter(|term| term.rate * from < NEGLIGIBLE) {
-            subtract(term, from, grades, norms);
-        }
-        grades.iter_mut().chain(norms).for_each(|square| *square = square.sqrt());
     }
 }
 
@@ -188,29 +214,6 @@ const SMALLEST_GRADE: f64 = 0.02;
 
 /// How many of the last norms are added up.
 const LAST: u64 = 64;
-
-/// Subtracts the term from consecutive squares, the first of which stands `from` away from the term's end.
-#[inline(always)]
-fn subtract(term: &Term, from: f64, grades: &mut [f64], norms: &mut [f64]) {
-    // Eight powers at a time, which vector units handle together.
-    let ratio = libm::exp(-term.rate);
-    let (second, fourth) = (ratio * ratio, ratio * ratio * ratio * ratio);
-    let first = libm::exp(-term.rate * from);
-    let mut powers = [first; 8];
-    for (i, power) in powers.iter_mut().enumerate() {
-        *power *= if i & 1 == 1 { ratio } else { 1.0 };
-        *power *= if i & 2 == 2 { second } else { 1.0 };
-        *power *= if i & 4 == 4 { fourth } else { 1.0 };
-    }
-    let eighth = fourth * fourth;
-    for (grades, norms) in grades.chunks_mut(8).zip(norms.chunks_mut(8)) {
-        for ((grade, norm), power) in grades.iter_mut().zip(norms).zip(&mut powers) {
-            *grade -= term.grade * *power;
-            *norm -= term.norm * *power;
-            *power *= eighth;
-        }
-    }
-}
 
 /// f̂² as a mixture: rates λ_i + λ_j and weights ω_iω_j, counted twice off the diagonal.
 fn pairs(mixture: &Mixture) -> Vec<(f64, f64)> {
@@ -298,7 +301,7 @@ mod tests {
         for objective in [Objective::Mean, Objective::Worst] {
             for n in (1..=70).chain([100, 127, 128, 129, 1000, 4096, 20_000]) {
                 let shape = Shape::for_horizon(n, objective);
-                let mixture = Mixture::new(n, shape.decline, shape.tilt);
+                let mixture = Mixture::new(n, shape.decline, shape.tilt, super::super::terms(n));
                 let weights = Weights::new(n, &shape, &mixture).expect("positive");
                 let all: Vec<(f64, f64)> = (0..n).map(|t| weights.at(t)).collect();
                 let grades: Vec<f64> = all.iter().map(|w| w.0).collect();
@@ -318,7 +321,7 @@ mod tests {
     fn blocks_agree_with_single_steps() {
         let n = 1000;
         let shape = Shape::for_horizon(n, Objective::Mean);
-        let weights = Weights::new(n, &shape, &Mixture::new(n, shape.decline, shape.tilt)).expect("positive");
+        let weights = Weights::new(n, &shape, &Mixture::new(n, shape.decline, shape.tilt, super::super::terms(n))).expect("positive");
         let mut stretch = Stretch::default();
         for t in 0..n {
             weights.block(t, &mut stretch);

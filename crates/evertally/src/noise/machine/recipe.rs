@@ -49,7 +49,7 @@ pub trait Grading: Send + Sync {
 }
 
 /// Steps whose grades are computed together.
-pub(crate) const GRADED_BLOCK: u64 = 64;
+pub(crate) const GRADED_BLOCK: u64 = 512;
 
 /// The numbers of a streaming mechanism: what its decoder L is made of.
 #[derive(Clone, Default)]
