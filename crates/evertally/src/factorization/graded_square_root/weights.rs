@@ -50,7 +50,17 @@ impl Term {
     fn subtract(&self, from: f64, grades: &mut [f64], norms: &mut [f64]) {
         let first = libm::exp(-self.rate * from);
         let mut powers = self.powers.map(|power| power * first);
-        for (grades, norms) in grades.as_chunks_mut::<8>().0.iter_mut().zip(norms.as_chunks_mut::<8>().0) {
+        let (grades, norms) = (grades.as_chunks_mut::<8>().0, norms.as_chunks_mut::<8>().0);
+        if self.grade == 0.0 {
+            for norms in norms {
+                for i in 0..8 {
+                    norms[i] -= self.norm * powers[i];
+                    powers[i] *= self.eighth;
+                }
+            }
+            return;
+        }
+        for (grades, norms) in grades.iter_mut().zip(norms) {
             for i in 0..8 {
                 grades[i] -= self.grade * powers[i];
                 norms[i] -= self.norm * powers[i];
@@ -191,7 +201,10 @@ impl Weights {
         Self::subtract_all(&self.from_start, first + 1, out);
         for values in [&mut out.grades, &mut out.norms] {
             values.truncate(len);
-            values.iter_mut().for_each(|square| *square = square.sqrt());
+            vectorised(
+                #[inline(always)]
+                || values.iter_mut().for_each(|square| *square = square.sqrt()),
+            );
         }
         let from_last = (self.horizon - first) as usize;
         for (i, norm) in out.norms.iter_mut().enumerate() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::BURST;
 use super::recipe::{GRADED_BLOCK, Grading, Stretch};
 use crate::noise::Real;
+use crate::noise::vectorise::vectorised;
 
 /// 1/e, d, and how much d rises after the step, for the steps of a burst: ones and zeros without grades, and beyond the horizon.
 #[derive(Clone, Copy)]
@@ -32,15 +33,25 @@ impl Grades<f64> {
 pub(super) struct GradeReader {
     grading: Option<Arc<dyn Grading>>,
     horizon: u64,
-    /// The number of the block in `here`.
+    /// The number of the block in `here`, with the drives and rises that follow from it.
     block: Option<u64>,
     here: Stretch,
     after: Stretch,
+    drives: Vec<f64>,
+    rises: Vec<f64>,
 }
 
 impl GradeReader {
     pub(super) fn new(grading: Option<Arc<dyn Grading>>, horizon: u64) -> Self {
-        Self { grading, horizon, block: None, here: Stretch::default(), after: Stretch::default() }
+        Self {
+            grading,
+            horizon,
+            block: None,
+            here: Stretch::default(),
+            after: Stretch::default(),
+            drives: Vec::new(),
+            rises: Vec::new(),
+        }
     }
 
     /// The grades of the burst that begins at this step.
@@ -49,16 +60,16 @@ impl GradeReader {
         if self.grading.is_none() {
             return grades;
         }
-        for k in 0..BURST.min((self.horizon - first) as usize) {
+        let mut k = 0;
+        while k < BURST && first + (k as u64) < self.horizon {
             let step = first + k as u64;
             self.load(step / GRADED_BLOCK);
             let i = (step % GRADED_BLOCK) as usize;
-            let norm = self.here.norms[i];
-            // After the last step there is nothing to rise to.
-            let next = self.here.norms.get(i + 1).or(self.after.norms.first()).unwrap_or(&norm);
-            grades.drive[k] = 1.0 / self.here.grades[i];
-            grades.norm[k] = norm;
-            grades.rise[k] = next - norm;
+            let len = (BURST - k).min(self.drives.len() - i);
+            grades.drive[k..k + len].copy_from_slice(&self.drives[i..i + len]);
+            grades.norm[k..k + len].copy_from_slice(&self.here.norms[i..i + len]);
+            grades.rise[k..k + len].copy_from_slice(&self.rises[i..i + len]);
+            k += len;
         }
         grades
     }
@@ -80,5 +91,23 @@ impl GradeReader {
             self.after = Stretch::default();
         }
         self.block = Some(block);
+        self.drives.clone_from(&self.here.grades);
+        self.rises.clone_from(&self.here.norms);
+        let last = self.here.norms.last().copied().unwrap_or(0.0);
+        // After the last step there is nothing to rise to.
+        let beyond = self.after.norms.first().copied().unwrap_or(last);
+        let (drives, rises, norms) = (&mut self.drives, &mut self.rises, &self.here.norms);
+        vectorised(
+            #[inline(always)]
+            || {
+                drives.iter_mut().for_each(|drive| *drive = 1.0 / *drive);
+                for (rise, next) in rises.iter_mut().zip(&norms[1..]) {
+                    *rise = next - *rise;
+                }
+            },
+        );
+        if let Some(rise) = self.rises.last_mut() {
+            *rise = beyond - last;
+        }
     }
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use grades::GradeReader;
+use grades::{GradeReader, Grades};
 use narrow::Narrow;
 pub(crate) use recipe::GRADED_BLOCK;
 pub use recipe::{Decay, Grading, Recipe, SlowDecay, Stretch};
@@ -59,9 +59,30 @@ pub(crate) struct Machine<F: Real> {
     made: u64,
     /// The rows from `step` to `made` stand at the end of this.
     ahead: Vec<Vec<F>>,
-    /// White noise of the block that begins at `white_first`, for a single lane.
-    white: Vec<f64>,
-    white_first: u64,
+    white: WhiteBlock,
+}
+
+/// White noise of a single lane, drawn in blocks that begin at multiples of their length.
+#[derive(Default)]
+struct WhiteBlock {
+    first: u64,
+    drawn: Vec<f64>,
+}
+
+impl WhiteBlock {
+    /// The white noise of a burst, and zeros beyond the horizon.
+    fn burst(&mut self, field: &dyn WhiteField, step: u64, horizon: u64) -> [f64; BURST] {
+        let first = step - step % WHITE_BLOCK as u64;
+        if self.drawn.is_empty() || first != self.first {
+            self.first = first;
+            self.drawn.clear();
+            self.drawn.resize(WHITE_BLOCK, 0.0);
+            let within = (horizon - first).min(WHITE_BLOCK as u64) as usize;
+            field.column(0, first, &mut self.drawn[..within]);
+        }
+        let offset = (step - first) as usize;
+        std::array::from_fn(|k| self.drawn[offset + k])
+    }
 }
 
 enum Lanes<F: Real> {
@@ -88,8 +109,7 @@ impl<F: Real> Machine<F> {
             step: 0,
             made: 0,
             ahead: vec![vec![F::ZERO; width]; rows_ahead::<F>(width)],
-            white: Vec::new(),
-            white_first: 0,
+            white: WhiteBlock::default(),
         }
     }
 
@@ -113,10 +133,10 @@ impl<F: Real> Machine<F> {
     /// lanes, and with zeros for white noise on one.
     fn make(&mut self) {
         match &mut self.lanes {
-            Lanes::One(_) => {
-                let mut values = [0.0; BURST];
-                self.white_burst(&mut values);
-                self.burst(&mut values);
+            Lanes::One(narrow) => {
+                let mut values = self.white.burst(&*self.field, self.made, self.horizon);
+                narrow.burst(&self.grades.burst(self.made), &mut values);
+                self.made += BURST as u64;
                 for (row, value) in self.ahead.iter_mut().zip(&mut values) {
                     row[0] = F::from_f64(*value);
                     value.zeroize();
@@ -131,28 +151,6 @@ impl<F: Real> Machine<F> {
                 self.made += left as u64;
             }
         }
-    }
-
-    /// The white noise of the next burst of a single lane.
-    fn white_burst(&mut self, values: &mut [f64; BURST]) {
-        let offset = (self.made - self.white_first) as usize;
-        if self.white.is_empty() || offset >= self.white.len() {
-            self.white_first = self.made - self.made % WHITE_BLOCK as u64;
-            self.white.resize(WHITE_BLOCK, 0.0);
-            let drawn = (self.horizon - self.white_first).min(WHITE_BLOCK as u64) as usize;
-            self.white[drawn..].fill(0.0);
-            self.field.column(0, self.white_first, &mut self.white[..drawn]);
-        }
-        let offset = (self.made - self.white_first) as usize;
-        values.copy_from_slice(&self.white[offset..offset + BURST]);
-    }
-
-    /// Eight steps of a single lane, whose white noise is in `values`. Past the horizon nothing is released.
-    fn burst(&mut self, values: &mut [f64; BURST]) {
-        let Lanes::One(narrow) = &mut self.lanes else { return };
-        let grades = self.grades.burst(self.made);
-        narrow.burst(&grades, values);
-        self.made += BURST as u64;
     }
 
     /// Goes to a step from the key alone, by making all steps before it again.
@@ -182,7 +180,7 @@ impl<F: Real> Machine<F> {
         }
         self.step = 0;
         self.made = 0;
-        self.white.clear();
+        self.white = WhiteBlock::default();
     }
 
     /// The state, row by row, then the rows made ahead.
@@ -243,49 +241,56 @@ impl<F: Real> Machine<F> {
         }
     }
 
-    /// Writes whole bursts of a single lane from where it stands, drawing white noise for the next while making these. Returns how many
-    /// values it wrote.
+    /// Writes whole bursts of a single lane from where it stands: one thread draws the white noise and reads the grades of the bursts to
+    /// come while another makes these. Returns how many values it wrote.
     fn fill_long(&mut self, out: &mut [F]) -> usize {
         let mut done = 0;
         while self.step < self.made && done < out.len() {
             out[done] = self.next_row()[0];
             done += 1;
         }
+        let Lanes::One(narrow) = &mut self.lanes else { return done };
         let whole = (out.len() - done).min(self.horizon.saturating_sub(self.made) as usize) / BURST * BURST;
-        let end = done + whole;
-        let field = Arc::clone(&self.field);
-        let (mut here, mut next) = (Vec::new(), Vec::new());
-        let draw = |first: u64, len: usize, into: &mut Vec<f64>| {
-            into.resize(len, 0.0);
-            field.column(0, first, into);
+        let (field, grades, mut first) = (&*self.field, &mut self.grades, self.made);
+        let mut prepare = |len: usize, into: &mut Bursts| {
+            into.white.resize(len, 0.0);
+            field.column(0, first, &mut into.white);
+            into.grades.clear();
+            into.grades.extend((0..len / BURST).map(|i| grades.burst(first + (i * BURST) as u64)));
+            first += len as u64;
         };
-        let mut drawn = whole.min(LONG_BLOCK);
-        draw(self.made, drawn, &mut here);
+        let (mut here, mut next) = (Bursts::default(), Bursts::default());
+        prepare(whole.min(LONG_BLOCK), &mut here);
+        let end = done + whole;
         while done < end {
-            let first = self.made + drawn as u64;
-            let coming = (end - done - drawn).min(LONG_BLOCK);
-            let block = &mut out[done..done + drawn];
-            rayon::join(
-                || draw(first, coming, &mut next),
-                || {
-                    for (values, out) in
-                        here.as_chunks_mut::<BURST>().0.iter_mut().zip(block.chunks_mut(BURST))
-                    {
-                        self.burst(values);
-                        for (out, value) in out.iter_mut().zip(values) {
-                            *out = F::from_f64(*value);
-                        }
-                    }
-                },
-            );
-            done += drawn;
-            self.step = self.made;
-            drawn = coming;
+            let block = &mut out[done..done + here.white.len()];
+            done += block.len();
+            let coming = (end - done).min(LONG_BLOCK);
+            rayon::join(|| prepare(coming, &mut next), || here.make(narrow, block));
             std::mem::swap(&mut here, &mut next);
         }
-        here.zeroize();
-        next.zeroize();
+        here.white.zeroize();
+        next.white.zeroize();
+        self.made += whole as u64;
+        self.step += whole as u64;
         done
+    }
+}
+
+/// What several bursts of a single lane are made from.
+#[derive(Default)]
+struct Bursts {
+    white: Vec<f64>,
+    grades: Vec<Grades<f64>>,
+}
+
+impl Bursts {
+    fn make<F: Real>(&mut self, narrow: &mut Narrow, out: &mut [F]) {
+        let bursts = self.white.as_chunks_mut::<BURST>().0.iter_mut().zip(&self.grades);
+        for ((values, grades), out) in bursts.zip(out.as_chunks_mut::<BURST>().0) {
+            narrow.burst(grades, values);
+            *out = values.map(F::from_f64);
+        }
     }
 }
 
@@ -311,6 +316,6 @@ impl Correlator for Machine<f64> {
 impl<F: Real> Drop for Machine<F> {
     fn drop(&mut self) {
         self.ahead.iter_mut().for_each(|row| row.as_mut_slice().zeroize());
-        self.white.zeroize();
+        self.white.drawn.zeroize();
     }
 }
