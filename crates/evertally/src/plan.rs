@@ -15,6 +15,7 @@ mod accuracy;
 mod builder;
 mod compare;
 mod objective;
+mod unbounded;
 mod white;
 
 use std::fmt;
@@ -24,6 +25,7 @@ pub use accuracy::Accuracy;
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, Optimum};
 pub use objective::Objective;
+pub use unbounded::Milestone;
 
 use crate::factorization::{Cost, Dense, Factorization, Mechanism};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
@@ -99,6 +101,7 @@ struct Inner {
     contribution: Contribution,
     lanes: Lanes,
     stream: String,
+    is_unbounded: bool,
     sensitivity: f64,
     scale: f64,
     accuracy: Accuracy,
@@ -123,6 +126,20 @@ impl Plan {
     /// A plan for any workload.
     pub fn for_workload(horizon: u64, workload: Workload) -> PlanBuilder {
         PlanBuilder::new(workload, horizon)
+    }
+
+    /// A plan for a stream whose end nobody knows; see [`Plan::is_unbounded`].
+    ///
+    /// ```
+    /// use evertally::{Budget, Plan, Workload};
+    /// let plan = Plan::unbounded(Workload::PrefixSum).budget(Budget::new(1.0, 1e-6)?).build()?;
+    /// for milestone in plan.milestones()? {
+    ///     println!("step {}: {:.1}", milestone.step, milestone.standard_error);
+    /// }
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    pub fn unbounded(workload: Workload) -> PlanBuilder {
+        PlanBuilder::unbounded(workload)
     }
 
     /// The number of steps n.

@@ -207,7 +207,8 @@ fn plans_that_differ_do_not_share_noise() {
     assert_ne!(base, noise(&plan_with_budget(Budget::new(2.0, 1e-6).unwrap())));
     assert_ne!(base, noise(&plan(Mechanism::Binary, Workload::PrefixSum, 11)));
     let graded = |objective| {
-        let builder = Plan::prefix_sum(10).budget(budget()).mechanism(Mechanism::GradedSquareRoot { decays: None });
+        let builder =
+            Plan::prefix_sum(10).budget(budget()).mechanism(Mechanism::GradedSquareRoot { decays: None });
         noise(&builder.objective(objective).build().unwrap())
     };
     assert!((graded(Objective::Mean) - graded(Objective::Worst)).abs() > 1e-6);

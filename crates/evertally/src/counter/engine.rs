@@ -23,7 +23,7 @@ impl Engine {
     pub(super) fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Self {
         let width = plan.lanes().width();
         let field = plan.white_field(key, "");
-        let unit = Unit::for_magnitude(plan.contribution().magnitude());
+        let unit = Unit::new(plan.workload(), plan.contribution().magnitude());
         Self {
             plan: plan.clone(),
             key_tag: key.tag(),

@@ -5,7 +5,7 @@
 //! 2022). Here an input is rounded once, to a multiple of a unit that depends on the plan alone; totals are integers, and noise
 //! is added to them as integers too. Only the finished release becomes a float again, which is post-processing.
 //!
-//! **What it costs.** With M the largest magnitude of a contribution, the unit is at most 2⁻⁶⁰·M. Inputs that differ by v differ
+//! **What it costs.** With M the largest magnitude of a contribution, the unit is at most 2⁻⁶⁰·M (2⁻⁸⁰·M for decays). Inputs that differ by v differ
 //! by at most v plus one unit after rounding, so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut
 //! to whole units at every step; two totals can be cut differently in each step after they first differ, by one unit, as if
 //! that step's input had changed by a unit. [`rounding_charge`] covers both, for vectors coordinate by coordinate.
@@ -15,8 +15,14 @@ use std::collections::VecDeque;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Units in the largest contribution, as a power of two, at least.
-const UNIT_BITS: i32 = 60;
+/// Units in the largest contribution, as a power of two, at least. A decayed total is cut at every step, of which there may be 2^60, so
+/// that its unit is finer; totals may then be 2^40 times the largest contribution instead of 2^60 times.
+fn unit_bits(workload: Workload) -> i32 {
+    match workload {
+        Workload::Decay { .. } => 80,
+        _ => 60,
+    }
+}
 
 /// The largest magnitude of a total in units; sums of two still fit.
 pub(crate) const MOST_UNITS: i128 = 1 << 120;
@@ -28,7 +34,7 @@ pub(crate) fn rounding_charge(workload: Workload, horizon: u64, width: usize) ->
         _ => 1.0,
     };
     // Twice what is needed, which covers the rounding of this very product.
-    1.0 + steps * (width as f64).sqrt() * (1.0 - f64::from(UNIT_BITS)).exp2()
+    1.0 + steps * (width as f64).sqrt() * (1.0 - f64::from(unit_bits(workload))).exp2()
 }
 
 /// The unit of a plan: a power of two.
@@ -39,8 +45,8 @@ pub(crate) struct Unit {
 
 impl Unit {
     /// The unit for contributions of this magnitude.
-    pub(crate) fn for_magnitude(magnitude: f64) -> Self {
-        Self { exponent: libm::ilogb(magnitude) - UNIT_BITS }
+    pub(crate) fn new(workload: Workload, magnitude: f64) -> Self {
+        Self { exponent: libm::ilogb(magnitude) - unit_bits(workload) }
     }
 
     /// The nearest whole number of units; `None` beyond [`MOST_UNITS`] or where x is not a number.
@@ -156,7 +162,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn totals(workload: Workload) -> Totals {
-        Totals::new(workload, Unit::for_magnitude(1.0), 1)
+        Totals::new(workload, Unit::new(workload, 1.0), 1)
     }
 
     fn value(totals: &mut Totals, step: u64, x: f64) -> f64 {
@@ -202,7 +208,7 @@ mod tests {
             });
             totals.save()[0]
         };
-        assert_eq!(Unit::for_magnitude(1.0).value(stream(1.0) - stream(0.0)), 1.0);
+        assert_eq!(Unit::new(Workload::PrefixSum, 1.0).value(stream(1.0) - stream(0.0)), 1.0);
     }
 
     proptest! {
@@ -228,7 +234,7 @@ mod tests {
                 let extra = f64::from(u8::from(t == changed % inputs.len()));
                 let a = a.step(t as u64, &[x]).unwrap()[0];
                 let b = b.step(t as u64, &[x + extra]).unwrap()[0];
-                let unit = Unit::for_magnitude(1.0).value(1);
+                let unit = Unit::new(Workload::Decay { factor }, 1.0).value(1);
                 allowed = factor * allowed + extra + 2.0 * unit;
                 prop_assert!((b - a).unsigned_abs() as f64 * unit <= allowed * (1.0 + 1e-12), "{t}");
             }
@@ -238,7 +244,7 @@ mod tests {
     #[test]
     fn units_of_extreme_magnitudes() {
         for magnitude in [1e-300, 1e-5, 1.0, 3.0, 1e300] {
-            let unit = Unit::for_magnitude(magnitude);
+            let unit = Unit::new(Workload::PrefixSum, magnitude);
             assert!(unit.value(1) <= magnitude * 2.0_f64.powi(-60));
             assert!(unit.value(1) > magnitude * 2.0_f64.powi(-62));
             let units = unit.count(magnitude).unwrap();

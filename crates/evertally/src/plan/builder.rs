@@ -43,6 +43,7 @@ const ALWAYS_COMPARED: u64 = 64;
 pub struct PlanBuilder {
     workload: Workload,
     horizon: u64,
+    is_unbounded: bool,
     budget: Option<Budget>,
     mechanism: Option<Mechanism>,
     neighbours: Neighbours,
@@ -59,6 +60,7 @@ impl PlanBuilder {
         Self {
             workload,
             horizon,
+            is_unbounded: false,
             budget: None,
             mechanism: None,
             neighbours: Neighbours::AddRemove,
@@ -69,6 +71,10 @@ impl PlanBuilder {
             stream: String::new(),
             memory_limit: MEMORY_LIMIT,
         }
+    }
+
+    pub(super) fn unbounded(workload: Workload) -> Self {
+        Self { is_unbounded: true, ..Self::new(workload, super::unbounded::cap(workload)) }
     }
 
     /// The privacy budget of the whole stream. Required.
@@ -122,6 +128,11 @@ impl PlanBuilder {
         self
     }
 
+    pub(super) fn lanes(mut self, lanes: Lanes) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
     /// Names the stream that is counted. Plans that differ in nothing but this name have independent noise under one key, so
     /// that a key may serve several streams.
     pub fn stream(mut self, name: impl Into<String>) -> Self {
@@ -152,6 +163,9 @@ impl PlanBuilder {
         let budget = self.checked_budget()?;
         if let Some(mechanism) = self.mechanism {
             return self.plan_for(mechanism, budget, progress);
+        }
+        if self.is_unbounded && budget.noise() == NoiseKind::Gaussian {
+            return self.plan_for(Mechanism::SquareRoot, budget, progress);
         }
         let mut best: Option<Plan> = None;
         let mut refusal = None;
@@ -306,7 +320,7 @@ impl PlanBuilder {
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
         // Coefficients or contributions that overflow have no noise to answer them with.
         let largest_noise = FARTHEST_NOISE * scale * max.sqrt();
-        let is_countable = Unit::for_magnitude(magnitude).count(largest_noise).is_some();
+        let is_countable = Unit::new(self.workload, magnitude).count(largest_noise).is_some();
         if !(scale.is_normal() && is_countable && mean.is_finite()) {
             let reason = "the noise that it needs is outside the range of floating-point numbers";
             return Err(Error::unsupported(mechanism, reason));
@@ -332,6 +346,7 @@ impl PlanBuilder {
                 contribution: self.contribution,
                 lanes: self.lanes.clone(),
                 stream: self.stream.clone(),
+                is_unbounded: self.is_unbounded,
                 sensitivity,
                 scale,
                 accuracy,

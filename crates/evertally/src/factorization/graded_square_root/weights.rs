@@ -334,7 +334,9 @@ mod tests {
     fn blocks_agree_with_single_steps() {
         let n = 1000;
         let shape = Shape::for_horizon(n, Objective::Mean);
-        let weights = Weights::new(n, &shape, &Mixture::new(n, shape.decline, shape.tilt, super::super::terms(n))).expect("positive");
+        let weights =
+            Weights::new(n, &shape, &Mixture::new(n, shape.decline, shape.tilt, super::super::terms(n)))
+                .expect("positive");
         let mut stretch = Stretch::default();
         for t in 0..n {
             weights.block(t, &mut stretch);
