@@ -25,6 +25,7 @@ mod correlator;
 mod cyclic;
 mod field;
 mod key;
+pub(crate) mod machine;
 mod portable;
 mod progress;
 mod square_root;

@@ -1,7 +1,7 @@
 //! The graded square root: within 0.2 % of the least possible mean error, in constant memory.
 //!
 //! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture of J geometric decays close to the
-//! coefficients of (1−x)^{-1/2} (`mixture`); the grades e give less weight to both ends of the horizon, by a short sum of
+//! coefficients of (1−x)^{-1/2} ([`Pair`]); the grades e give less weight to both ends of the horizon, by a short sum of
 //! exponentials (`weights`); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
 //! few numbers behind e and f̂ come from the horizon and the objective alone (`shape`).
 //!
@@ -18,7 +18,6 @@
 //! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose optimum all of them are.
 //! Grades fitted over the horizon, and their closed form, are this library's; `cargo xtask fit graded` makes the table.
 
-mod mixture;
 mod profile;
 mod shape;
 mod stream;
@@ -27,7 +26,6 @@ mod weights;
 
 use std::sync::Arc;
 
-use mixture::Mixture;
 use profile::Profile;
 pub use shape::{PARAMETERS, Shape};
 use stream::Stream;
@@ -35,6 +33,7 @@ use weights::{BLOCK, Stretch, Weights};
 
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, series};
 use crate::matrix::Matrix;
+use crate::mixture::Pair;
 use crate::noise::{Correlator, Progress, WhiteField};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
 use crate::{Error, Result};
@@ -42,10 +41,23 @@ use crate::{Error, Result};
 /// The longest horizon: beyond it the slowest decays are too close to one for doubles.
 const LARGEST_HORIZON: u64 = 1 << 40;
 
+/// How many decays a horizon gets. Two more change the mean error by less than a relative 10⁻⁵ at any horizon.
+fn terms(horizon: u64) -> usize {
+    (4.0 + 0.6 * libm::log2(horizon as f64)) as usize
+}
+
+/// f̂ and Ŝ.
+fn pair(horizon: u64, shape: &Shape) -> Pair {
+    let n = horizon as f64;
+    Pair::tilted(0.6 / n, 2.0, terms(horizon), -libm::expm1(-shape.decline / n), shape.tilt)
+}
+
 /// What a machine needs to run.
 struct Parts {
     horizon: u64,
-    mixture: Mixture,
+    pair: Pair,
+    /// The decays 1 − τ_i of Ŝ.
+    decays: Vec<f64>,
     weights: Weights,
 }
 
@@ -67,16 +79,17 @@ impl GradedSquareRoot {
         let shape = Shape::for_horizon(horizon, request.objective);
         let parts = Parts::new(horizon, &shape)
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
-        let profile = Profile::new(horizon, &parts.mixture, &parts.weights);
+        let profile = Profile::new(horizon, &parts.pair, &parts.weights);
         Ok(Self { parts: Arc::new(parts), profile, shape })
     }
 }
 
 impl Parts {
     fn new(horizon: u64, shape: &Shape) -> Option<Self> {
-        let mixture = Mixture::new(horizon, shape.decline, shape.tilt);
-        let weights = Weights::new(horizon, shape, &mixture)?;
-        Some(Self { horizon, mixture, weights })
+        let pair = pair(horizon, shape);
+        let weights = Weights::new(horizon, shape, pair.encoder())?;
+        let decays = pair.decays().collect();
+        Some(Self { horizon, pair, decays, weights })
     }
 
     /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in `first..=last` and zero before:
@@ -84,9 +97,9 @@ impl Parts {
     ///
     /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so that each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
     fn walk_row(&self, first: u64, last: u64, mut visit: impl FnMut(u64, f64)) {
-        let mixture = &self.mixture;
+        let decoder = self.pair.decoder();
         let mut stretch = Stretch::default();
-        let mut states = vec![0.0; mixture.len()];
+        let mut states = vec![0.0; decoder.len()];
         let mut after = 0.0;
         for j in (0..=last).rev() {
             let i = (j % BLOCK) as usize;
@@ -96,10 +109,8 @@ impl Parts {
             let weight = if j >= first { stretch.norms[i] } else { 0.0 };
             let fall = weight - after;
             after = weight;
-            let mut entry = mixture.impulse * fall;
-            for (state, (decay, weight)) in
-                states.iter_mut().zip(mixture.decays.iter().zip(&mixture.inverse_weights))
-            {
+            let mut entry = decoder.impulse() * fall;
+            for (state, (decay, weight)) in states.iter_mut().zip(self.decays.iter().zip(decoder.weights())) {
                 *state = decay * *state + fall;
                 entry += weight * *state;
             }
@@ -115,9 +126,9 @@ impl Parts {
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
     let parts = Parts::new(horizon, shape)?;
     let profile = if horizon <= 1 << 11 {
-        Profile::exact(horizon, &parts.mixture, &parts.weights)
+        Profile::exact(horizon, &parts.pair, &parts.weights)
     } else {
-        Profile::strided(horizon, &parts.mixture, &parts.weights)
+        Profile::strided(horizon, &parts.pair, &parts.weights)
     };
     let least_grade = parts.weights.at(0).0.min(parts.weights.at(horizon - 1).0);
     Some(Trial { mean: profile.mean(), max: profile.max(), soft_max: profile.soft_max(power), least_grade })
@@ -165,7 +176,7 @@ impl Factorization for GradedSquareRoot {
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
         let parts = &self.parts;
         if later >= profile::LARGEST_EXACT {
-            return profile::difference(parts.horizon, &parts.mixture, &parts.weights, earlier, later);
+            return profile::difference(parts.horizon, &parts.pair, &parts.weights, earlier, later);
         }
         let mut sum = CompensatedSum::default();
         parts.walk_row(earlier + 1, later, |_, entry| sum.add(entry * entry));
@@ -181,7 +192,7 @@ impl Factorization for GradedSquareRoot {
     }
 
     fn cost(&self) -> Cost {
-        let (parts, decays) = (&self.parts, self.parts.mixture.len() as u64);
+        let (parts, decays) = (&self.parts, self.parts.decays.len() as u64);
         Cost {
             shared_bytes: parts.weights.bytes() + 48 * decays + self.profile.bytes() + 16 * BLOCK,
             bytes_per_coordinate: 8 * (decays + 3),
@@ -196,7 +207,7 @@ impl Factorization for GradedSquareRoot {
     /// From the definition: f̂ added up, inverted by long division.
     fn dense(&self) -> Result<Dense> {
         let n = dense_size(&self.mechanism(), self.horizon())?;
-        let coefficients = self.parts.mixture.coefficients(n);
+        let coefficients = self.parts.pair.encoder().coefficients(n);
         let inverse = series::divide(&[1.0], &coefficients, n);
         let weights: Vec<(f64, f64)> = (0..n as u64).map(|t| self.parts.weights.at(t)).collect();
         let encoder = Matrix::from_fn(n, n, |i, j| {

@@ -28,7 +28,7 @@ pub(super) struct Stream {
 impl Stream {
     pub(super) fn new(parts: Arc<Parts>, field: Arc<dyn WhiteField>) -> Self {
         let width = field.width();
-        let state = vec![0.0; (parts.mixture.len() + 2) * width];
+        let state = vec![0.0; (parts.decays.len() + 2) * width];
         Self {
             parts,
             field,
@@ -49,8 +49,8 @@ impl Correlator for Stream {
         }
         let (grade, norm) = (self.weights.grades[i], self.weights.norms[i]);
         self.field.draw(self.step, &mut self.fresh);
-        let (width, mixture) = (self.fresh.len(), &self.parts.mixture);
-        let (states, rest) = self.state.split_at_mut(mixture.len() * width);
+        let (width, decoder) = (self.fresh.len(), self.parts.pair.decoder());
+        let (states, rest) = self.state.split_at_mut(decoder.len() * width);
         let (zeta, sums) = rest.split_at_mut(width);
         // At the first step u is still zero, so that the rise does not matter.
         let rise = norm - self.norm_before;
@@ -58,9 +58,9 @@ impl Correlator for Stream {
         for ((h, zeta), sum) in self.fresh.iter_mut().zip(zeta.iter_mut()).zip(sums.iter_mut()) {
             *h *= inverse;
             *zeta -= rise * *sum;
-            *sum = mixture.impulse * *h;
+            *sum = decoder.impulse() * *h;
         }
-        let decays = mixture.decays.iter().zip(&mixture.inverse_weights);
+        let decays = self.parts.decays.iter().zip(decoder.weights());
         for (states, (decay, weight)) in states.chunks_exact_mut(width).zip(decays) {
             for ((state, h), sum) in states.iter_mut().zip(&self.fresh).zip(sums.iter_mut()) {
                 *state = decay * *state + h;

@@ -18,8 +18,8 @@
 //! **Cost.** O(J²·M) to make. A block of 64 steps costs J²/2 + 2M exponentials and, for those that are not negligible there,
 //! one multiplication a step.
 
-use super::mixture::Mixture;
 use super::shape::{Amplitude, Shape};
+use crate::mixture::Mixture;
 
 /// Steps whose weights are computed together. Blocks begin at multiples of it, so that a step's weights do not depend on
 /// where a counter was resumed.
@@ -202,12 +202,12 @@ fn subtract<'a>(term: &Term, from: f64, squares: impl Iterator<Item = (&'a mut f
 
 /// f̂² as a mixture: rates λ_i + λ_j and weights ω_iω_j, counted twice off the diagonal.
 fn pairs(mixture: &Mixture) -> Vec<(f64, f64)> {
-    let rates = mixture.rates();
+    let (rates, weights) = (mixture.rates(), mixture.weights());
     let mut pairs = Vec::new();
     for i in 0..rates.len() {
         for j in 0..=i {
             let count = if i == j { 1.0 } else { 2.0 };
-            pairs.push((rates[i] + rates[j], count * mixture.weights[i] * mixture.weights[j]));
+            pairs.push((rates[i] + rates[j], count * weights[i] * weights[j]));
         }
     }
     pairs
@@ -268,6 +268,7 @@ fn away_from(rate: f64, pairs: &[(f64, f64)], excess: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pair;
     use super::*;
     use crate::plan::Objective;
     use crate::privacy::CompensatedSum;
@@ -286,11 +287,11 @@ mod tests {
         for objective in [Objective::Mean, Objective::Worst] {
             for n in (1..=70).chain([100, 127, 128, 129, 1000, 4096, 20_000]) {
                 let shape = Shape::for_horizon(n, objective);
-                let mixture = Mixture::new(n, shape.decline, shape.tilt);
-                let weights = Weights::new(n, &shape, &mixture).expect("positive");
+                let pair = pair(n, &shape);
+                let weights = Weights::new(n, &shape, pair.encoder()).expect("positive");
                 let all: Vec<(f64, f64)> = (0..n).map(|t| weights.at(t)).collect();
                 let grades: Vec<f64> = all.iter().map(|w| w.0).collect();
-                let coefficients = mixture.coefficients(n as usize);
+                let coefficients = pair.encoder().coefficients(n as usize);
                 let mut worst = 0.0_f64;
                 for t in (0..n as usize).step_by((n as usize / 500).max(1)).chain([n as usize - 1]) {
                     let ratio = direct(&grades, &coefficients, t) / all[t].1;
@@ -306,7 +307,7 @@ mod tests {
     fn blocks_agree_with_single_steps() {
         let n = 1000;
         let shape = Shape::for_horizon(n, Objective::Mean);
-        let weights = Weights::new(n, &shape, &Mixture::new(n, shape.decline, shape.tilt)).expect("positive");
+        let weights = Weights::new(n, &shape, pair(n, &shape).encoder()).expect("positive");
         let mut stretch = Stretch::default();
         for t in 0..n {
             weights.block(t, &mut stretch);

@@ -1,0 +1,74 @@
+//! What every lane of a machine does at a step: a few numbers, shared by all lanes.
+//!
+//! **Definition.** A lane is driven by its own white noise g and holds one number a decay. At step t, with h = g/e_t,
+//!
+//! > v_j ← θ_j v_j + h,  u = κh + Σ_j η_j v_j,  z = d_t u + ζ,  ζ ← ζ − (d_{t+1} − d_t)·u,
+//!
+//! and z is row t of L g. Without grades e = d = 1, ζ is not held, and z = u: then L is Toeplitz with the coefficients
+//! l_k = κ·\[k = 0\] + Σ_j η_j θ_j^k. With them, L = A diag(d) A⁻¹ T(l) diag(1/e) where A is the prefix sum, by summation by parts:
+//! Σ_{s≤t} d_s(u_s − u_{s−1}) = d_t u_t − Σ_{s<t} (d_{s+1} − d_s) u_s. Differences of u are never formed, so nothing cancels.
+//!
+//! **Slow decays.** Where θ = 1 − p is so close to one that a double cannot tell p, the lane holds e = S − v instead, S the running sum of h:
+//! e ← e + p(S − e), with the S of the step before, and η v = ηS − ηe. As long as p·t is small e is small beside S, and p keeps all its digits.
+
+/// An ordinary decay: v ← decay·v + h, weighted into u.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Decay {
+    /// θ, at most one.
+    pub(crate) decay: f64,
+    /// η.
+    pub(crate) weight: f64,
+}
+
+/// A decay by 1 − loss, for a loss that doubles near one cannot tell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SlowDecay {
+    /// p.
+    pub(crate) loss: f64,
+    /// η.
+    pub(crate) weight: f64,
+}
+
+/// Losses below this are run as slow decays.
+pub(crate) const SLOW: f64 = 1.0 / (1_u64 << 30) as f64;
+
+/// The diagonals e and d of consecutive steps.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stretch {
+    /// e_t.
+    pub(crate) grades: Vec<f64>,
+    /// d_t.
+    pub(crate) norms: Vec<f64>,
+}
+
+/// Where the grades come from, in blocks that begin at multiples of [`GRADED_BLOCK`], so that a step's do not depend on where a counter was
+/// resumed.
+pub(crate) trait Grading: Send + Sync {
+    /// The grades and norms of the block that holds this step, up to the horizon.
+    fn block(&self, step: u64, out: &mut Stretch);
+}
+
+/// Steps whose grades are computed together.
+pub(crate) const GRADED_BLOCK: u64 = 64;
+
+/// The numbers of a streaming mechanism: what its decoder L is made of.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub(crate) struct Recipe {
+    /// Ordinary decays. Where there are slow ones, the first has θ = 1 and is S; its own weight η may be zero.
+    pub(crate) decays: Vec<Decay>,
+    /// Slow decays.
+    pub(crate) slow: Vec<SlowDecay>,
+    /// κ.
+    pub(crate) impulse: f64,
+    /// e and d, or nothing where both are one.
+    pub(crate) grading: Option<std::sync::Arc<dyn Grading>>,
+}
+
+impl Recipe {
+    /// How many numbers a lane holds.
+    #[must_use]
+    pub(crate) fn rows(&self) -> usize {
+        self.decays.len() + self.slow.len() + usize::from(self.grading.is_some())
+    }
+}
