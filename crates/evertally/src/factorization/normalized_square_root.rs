@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::square_root::transform_operations;
+use super::prepared_root::transform_operations;
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, root_size, series};
 use crate::matrix::Matrix;
 use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
