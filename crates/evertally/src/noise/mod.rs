@@ -25,9 +25,14 @@ mod correlator;
 mod cyclic;
 mod field;
 mod key;
+mod keystream;
+mod law;
+#[cfg(test)]
+mod measure;
 mod portable;
 mod progress;
 mod real;
+mod sampler;
 mod square_root;
 mod vectorise;
 mod white;
