@@ -14,7 +14,6 @@
 //! **Source.** Bernstein, *ChaCha, a variant of Salsa20* (2008); Nir and Langley, RFC 8439 (2018).
 
 use pulp::{Simd, WithSimd};
-use zeroize::DefaultIsZeroes;
 
 /// Blocks made together: as many as the widest vectors have lanes.
 pub(crate) const LANES: usize = 16;
@@ -26,27 +25,36 @@ pub(crate) const INPUT: usize = 12;
 /// "expand 32-byte k", as words.
 const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// An array that is wiped by one wide store after another, where one element after another would cost as much as the work.
-#[derive(Clone, Copy)]
-pub(crate) struct Row<T, const N: usize>(pub(crate) [T; N]);
-
-impl<T: Copy + Default, const N: usize> Default for Row<T, N> {
-    #[inline(always)]
-    fn default() -> Self {
-        Self([T::default(); N])
-    }
-}
-
-/// Only ever made of numbers, whose default is zero.
-impl<T: Copy + Default, const N: usize> DefaultIsZeroes for Row<T, N> {}
-
 /// Sixteen blocks, word by word: row k holds word k of each, so that vector code needs no shuffle.
-pub(crate) type Group = [Row<u32, LANES>; BLOCK_WORDS];
+pub(crate) type Group = [[u32; LANES]; BLOCK_WORDS];
+
+/// Overwrites what passed through a buffer, by wide stores: volatile ones, element by element, would cost as much as a
+/// short run of draws itself.
+#[inline(always)]
+pub(crate) fn wipe<T: Copy + Default>(buffer: &mut [T]) {
+    buffer.fill(T::default());
+    zeroize::optimization_barrier(buffer);
+}
 
 /// The caller's words of the input of block `counter` under `nonce`.
 #[inline(always)]
 pub(crate) fn input(counter: u64, nonce: u64) -> [u32; 4] {
     [counter as u32, (counter >> 32) as u32, nonce as u32, (nonce >> 32) as u32]
+}
+
+/// Writes the caller's words of sixteen consecutive blocks from `counter` on. In rows, with the carry as a comparison: the
+/// next to read them is a vector load, which would have to wait for words written one by one.
+#[inline(always)]
+pub(crate) fn number(group: &mut Group, counter: u64, nonce: u64) {
+    let [low, high, nonce_low, nonce_high] = input(counter, nonce);
+    for lane in 0..LANES {
+        group[INPUT][lane] = low.wrapping_add(lane as u32);
+    }
+    for lane in 0..LANES {
+        group[INPUT + 1][lane] = high.wrapping_add(u32::from(group[INPUT][lane] < low));
+    }
+    group[INPUT + 2] = [nonce_low; LANES];
+    group[INPUT + 3] = [nonce_high; LANES];
 }
 
 /// Makes the first `blocks` blocks of the groups. Rows 12 to 15 of a group hold the caller's words on the way in; all
@@ -88,7 +96,7 @@ fn make_vector<S: Simd, const ROUNDS: usize>(simd: S, key: &[u8; 32], group: &mu
         *word = simd.splat_u32s(key_word(key, i));
     }
     for (word, row) in start[INPUT..].iter_mut().zip(&group[INPUT..]) {
-        *word = S::as_simd_u32s(&row.0).0[vector];
+        *word = S::as_simd_u32s(row).0[vector];
     }
     let mut state = start;
     for _ in 0..ROUNDS / 2 {
@@ -96,7 +104,7 @@ fn make_vector<S: Simd, const ROUNDS: usize>(simd: S, key: &[u8; 32], group: &mu
         vector_round(simd, &mut state, [[0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]]);
     }
     for ((row, word), start) in group.iter_mut().zip(state).zip(start) {
-        S::as_mut_simd_u32s(&mut row.0).0[vector] = simd.add_u32s(word, start);
+        S::as_mut_simd_u32s(row).0[vector] = simd.add_u32s(word, start);
     }
 }
 
@@ -134,7 +142,7 @@ fn vector_step<S: Simd, const X: usize, const Y: usize, const Z: usize, const AM
 pub(crate) fn make_block<const ROUNDS: usize>(
     key: &[u8; 32],
     input: [u32; 4],
-    block: &mut Row<u32, BLOCK_WORDS>,
+    block: &mut [u32; BLOCK_WORDS],
 ) {
     let start = [
         SIGMA,
@@ -149,7 +157,7 @@ pub(crate) fn make_block<const ROUNDS: usize>(
         (a, b, c, d) = row_round(a, b, c, d);
         (b, c, d) = (turned::<3>(b), turned::<2>(c), turned::<1>(d));
     }
-    for ((words, row), start) in block.0.chunks_exact_mut(4).zip([a, b, c, d]).zip(start) {
+    for ((words, row), start) in block.chunks_exact_mut(4).zip([a, b, c, d]).zip(start) {
         words.copy_from_slice(&added(row, start));
     }
 }
@@ -238,7 +246,7 @@ mod tests {
             let mut groups = vec![Group::default(); inputs.len().div_ceil(LANES)];
             for (i, input) in inputs.iter().enumerate() {
                 for (row, &word) in groups[i / LANES][INPUT..].iter_mut().zip(input) {
-                    row.0[i % LANES] = word;
+                    row[i % LANES] = word;
                 }
             }
             groups
@@ -252,16 +260,35 @@ mod tests {
             made.push(groups());
             Simd::vectorize(simd, MakeBlocks::<ROUNDS> { key, groups: &mut made[2], blocks });
         }
-        let lane = |groups: &[Group], i: usize| std::array::from_fn(|k| groups[i / LANES][k].0[i % LANES]);
+        let lane = |groups: &[Group], i: usize| std::array::from_fn(|k| groups[i / LANES][k][i % LANES]);
         let mut ways: Vec<Vec<[u32; 16]>> =
             made.iter().map(|groups| (0..blocks).map(|i| lane(groups, i)).collect()).collect();
         let single = inputs.iter().map(|&input| {
-            let mut block = Row::default();
+            let mut block = [0; BLOCK_WORDS];
             make_block::<ROUNDS>(key, input, &mut block);
-            block.0
+            block
         });
         ways.push(single.collect());
         ways
+    }
+
+    #[test]
+    fn consecutive_blocks_are_numbered_with_their_carry() {
+        for counter in [0, 5, u64::from(u32::MAX) - 7, (7 << 32) - 16, (7 << 32) - 15, u64::MAX - 8] {
+            let mut group = Group::default();
+            number(&mut group, counter, 0x1234_5678_9abc_def0);
+            for lane in 0..LANES {
+                let want = input(counter.wrapping_add(lane as u64), 0x1234_5678_9abc_def0);
+                assert_eq!([12, 13, 14, 15].map(|row| group[row][lane]), want, "{counter:#x} + {lane}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wiped_buffer_is_empty() {
+        let mut groups = [[[7; LANES]; BLOCK_WORDS]; 3];
+        wipe(&mut groups[..2]);
+        assert_eq!(groups, [Group::default(), Group::default(), [[7; LANES]; BLOCK_WORDS]]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use super::keystream::{BLOCK_WORDS, Group, LANES, Row};
+use super::keystream::{BLOCK_WORDS, Group, LANES};
 use super::portable::{minus_twice_ln_63, minus_twice_ln_64, sin_cos_turn};
 use super::real::Real;
 use super::vectorise::vectorised;
@@ -25,7 +25,7 @@ pub(crate) const BLOCK_PAIRS: usize = BLOCK_DRAWS / 2;
 pub(crate) const PAIRS: usize = 8;
 
 /// The draws of sixteen blocks: row j holds draw j of each.
-pub(crate) type GroupDraws<F> = [Row<F, LANES>; BLOCK_DRAWS];
+pub(crate) type GroupDraws<F> = [[F; LANES]; BLOCK_DRAWS];
 
 /// How two words become two draws.
 pub(crate) trait Law {
@@ -79,10 +79,10 @@ pub(crate) fn make_draws<L: Law, F: Real>(
             for ((group, draws), done) in groups.iter().zip(draws.iter_mut()).zip((0..).step_by(LANES)) {
                 let halves = blocks.saturating_sub(done).min(LANES).div_ceil(PAIRS);
                 for pair in pairs.clone() {
-                    let [a0, a1, b0, b1] = [0, 1, 2, 3].map(|i| group[4 * pair + i].0.as_chunks::<PAIRS>().0);
+                    let [a0, a1, b0, b1] = [0, 1, 2, 3].map(|i| group[4 * pair + i].as_chunks::<PAIRS>().0);
                     let (first, second) = draws[2 * pair..2 * pair + 2].split_at_mut(1);
-                    let first = first[0].0.as_chunks_mut::<PAIRS>().0;
-                    let second = second[0].0.as_chunks_mut::<PAIRS>().0;
+                    let first = first[0].as_chunks_mut::<PAIRS>().0;
+                    let second = second[0].as_chunks_mut::<PAIRS>().0;
                     for i in 0..halves.min(a0.len()) {
                         eight_pairs::<L, F>([&a0[i], &a1[i], &b0[i], &b1[i]], &mut first[i], &mut second[i]);
                     }
@@ -93,11 +93,11 @@ pub(crate) fn make_draws<L: Law, F: Real>(
 }
 
 /// Makes eight pairs of words that lie row by row: the four 32-bit words of a pair in four rows.
-pub(crate) fn make_pairs<L: Law, F: Real>(words: &[Row<u32, PAIRS>; 4], draws: &mut [Row<F, PAIRS>; 2]) {
+pub(crate) fn make_pairs<L: Law, F: Real>(words: &[[u32; PAIRS]; 4], draws: &mut [[F; PAIRS]; 2]) {
     let [first, second] = draws;
     vectorised(
         #[inline(always)]
-        || eight_pairs::<L, F>(words.each_ref().map(|row| &row.0), &mut first.0, &mut second.0),
+        || eight_pairs::<L, F>(words.each_ref(), first, second),
     );
 }
 
@@ -132,13 +132,13 @@ mod tests {
             (state >> 32) as u32
         };
         let mut groups = vec![Group::default(); 500];
-        for word in groups.iter_mut().flatten().flat_map(|row| &mut row.0) {
+        for word in groups.iter_mut().flatten().flatten() {
             *word = next();
         }
         let corners = [0, u32::MAX, 1, 1 << 31, 1 << 30, 1 << 29, (1 << 29) - 1];
         for (lane, (high, low)) in (0..LANES).zip(corners.into_iter().flat_map(|a| corners.map(|b| (a, b)))) {
             for (i, row) in groups[0].iter_mut().enumerate() {
-                row.0[lane] = if i % 2 == 0 { low } else { high };
+                row[lane] = if i % 2 == 0 { low } else { high };
             }
         }
         groups
@@ -153,24 +153,24 @@ mod tests {
         make_draws::<L, f32>(&groups, &mut singles, blocks, 0..BLOCK_PAIRS);
         for ((group, wide), singles) in groups.iter().zip(&wide).zip(&singles) {
             for lane in 0..LANES {
-                let block: [u32; BLOCK_WORDS] = std::array::from_fn(|i| group[i].0[lane]);
+                let block: [u32; BLOCK_WORDS] = std::array::from_fn(|i| group[i][lane]);
                 for pair in 0..BLOCK_PAIRS {
                     // One pair at a time leaves the compiler nothing to vectorise over.
                     let want = block_pair::<L>(std::hint::black_box(&block), pair);
-                    let got = [wide[2 * pair].0[lane], wide[2 * pair + 1].0[lane]];
+                    let got = [wide[2 * pair][lane], wide[2 * pair + 1][lane]];
                     assert!(got.iter().all(|draw| draw.is_finite()));
                     assert_eq!(got.map(f64::to_bits), want.map(f64::to_bits));
-                    let got = [singles[2 * pair].0[lane], singles[2 * pair + 1].0[lane]];
+                    let got = [singles[2 * pair][lane], singles[2 * pair + 1][lane]];
                     assert_eq!(got.map(f32::to_bits), want.map(|draw| (draw as f32).to_bits()));
                 }
             }
         }
         // The same pairs, brought as four rows.
-        let rows = std::array::from_fn(|i| Row(*groups[7][4 + i].0.first_chunk().unwrap()));
-        let mut draws = [Row::<f64, PAIRS>::default(); 2];
+        let rows = std::array::from_fn(|i| *groups[7][4 + i].first_chunk().unwrap());
+        let mut draws = [[0.0; PAIRS]; 2];
         make_pairs::<L, f64>(&rows, &mut draws);
         for (row, wide) in draws.iter().zip(&wide[7][2..4]) {
-            assert_eq!(row.0.map(f64::to_bits)[..], wide.0.map(f64::to_bits)[..PAIRS]);
+            assert_eq!(row.map(f64::to_bits)[..], wide.map(f64::to_bits)[..PAIRS]);
         }
     }
 
@@ -194,9 +194,9 @@ mod tests {
         for lane in 0..LANES {
             for row in 0..BLOCK_DRAWS {
                 let made = (2..4).contains(&row);
-                assert_eq!(some[0][row].0[lane], if made { all[0][row].0[lane] } else { 0.0 });
+                assert_eq!(some[0][row][lane], if made { all[0][row][lane] } else { 0.0 });
                 let made = made && lane < PAIRS;
-                assert_eq!(some[1][row].0[lane], if made { all[1][row].0[lane] } else { 0.0 });
+                assert_eq!(some[1][row][lane], if made { all[1][row][lane] } else { 0.0 });
             }
         }
     }

@@ -11,9 +11,7 @@
 
 use std::ops::Range;
 
-use zeroize::Zeroize;
-
-use super::keystream::{Group, INPUT, LANES, Row, input, make_block, make_blocks};
+use super::keystream::{BLOCK_WORDS, Group, INPUT, LANES, input, make_block, make_blocks, number, wipe};
 use super::law::{
     BLOCK_DRAWS, BLOCK_PAIRS, Gaussian, GroupDraws, Laplace, Law, PAIRS, block_pair, make_draws, make_pairs,
 };
@@ -85,14 +83,18 @@ pub(crate) fn fill_rows<T: Copy, F: Real>(
 
 fn draw_of<L: Law, const ROUNDS: usize>(key: &[u8; 32], lane: Lane, index: u64) -> f64 {
     let (block, within) = split(index);
-    let mut words = Row::default();
+    let mut words = [0; BLOCK_WORDS];
     make_block::<ROUNDS>(key, lane.input(block), &mut words);
-    let pair = block_pair::<L>(&words.0, within / 2);
-    words.zeroize();
+    let pair = block_pair::<L>(&words, within / 2);
+    wipe(&mut words);
     pair[within % 2]
 }
 
 fn fill_of<L: Law, const ROUNDS: usize, F: Real>(key: &[u8; 32], lane: Lane, first: u64, out: &mut [F]) {
+    if let [value] = out {
+        *value = F::from_f64(draw_of::<L, ROUNDS>(key, lane, first));
+        return;
+    }
     let blocks = (split(first).1 + out.len()).div_ceil(BLOCK_DRAWS);
     if blocks <= FEW {
         fill_few::<L, ROUNDS, F>(key, lane, first, out);
@@ -106,24 +108,24 @@ fn fill_of<L: Law, const ROUNDS: usize, F: Real>(key: &[u8; 32], lane: Lane, fir
 /// At most [`FEW`] blocks: their pairs together fill one vector.
 fn fill_few<L: Law, const ROUNDS: usize, F: Real>(key: &[u8; 32], lane: Lane, first: u64, out: &mut [F]) {
     let (block, skip) = split(first);
-    let mut words = Row::default();
-    let mut rows = [Row::<u32, PAIRS>::default(); 4];
-    let mut draws = [Row::<F, PAIRS>::default(); 2];
+    let mut words = [0; BLOCK_WORDS];
+    let mut rows = [[0; PAIRS]; 4];
+    let mut draws = [[F::ZERO; PAIRS]; 2];
     for i in 0..(skip + out.len()).div_ceil(BLOCK_DRAWS) {
         make_block::<ROUNDS>(key, lane.input(block.wrapping_add(i as u64)), &mut words);
-        for (pair, words) in words.0.as_chunks::<4>().0.iter().enumerate() {
+        for (pair, words) in words.as_chunks::<4>().0.iter().enumerate() {
             for (row, &word) in rows.iter_mut().zip(words) {
-                row.0[i * BLOCK_PAIRS + pair] = word;
+                row[i * BLOCK_PAIRS + pair] = word;
             }
         }
     }
     make_pairs::<L, F>(&rows, &mut draws);
     for (value, i) in out.iter_mut().zip(skip..) {
-        *value = draws[i % 2].0[i / 2];
+        *value = draws[i % 2][i / 2];
     }
-    words.zeroize();
-    rows.zeroize();
-    draws.zeroize();
+    wipe(&mut words);
+    wipe(&mut rows);
+    wipe(&mut draws);
 }
 
 fn fill_groups<L: Law, const ROUNDS: usize, F: Real, const GROUPS: usize>(
@@ -138,7 +140,7 @@ fn fill_groups<L: Law, const ROUNDS: usize, F: Real, const GROUPS: usize>(
     while !out.is_empty() {
         let blocks = (skip + out.len()).div_ceil(BLOCK_DRAWS).min(GROUPS * LANES);
         for (i, group) in words.iter_mut().enumerate() {
-            number(group, |lane_of_group| lane.input(block.wrapping_add((i * LANES + lane_of_group) as u64)));
+            number(group, lane.counter.wrapping_add(block).wrapping_add((i * LANES) as u64), lane.nonce);
         }
         make_blocks::<ROUNDS>(key, &mut words, blocks);
         make_draws::<L, F>(&words, &mut draws, blocks, 0..BLOCK_PAIRS);
@@ -148,8 +150,8 @@ fn fill_groups<L: Law, const ROUNDS: usize, F: Real, const GROUPS: usize>(
         block = block.wrapping_add(blocks as u64);
         skip = 0;
     }
-    words.zeroize();
-    draws.zeroize();
+    wipe(&mut words);
+    wipe(&mut draws);
 }
 
 fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real>(
@@ -170,13 +172,17 @@ fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real>(
         let within = skip..skip + now.len() / width;
         for (lanes, at) in lanes.chunks(LONG * LANES).zip((0..).step_by(LONG * LANES)) {
             for (group, lanes) in words.iter_mut().zip(lanes.chunks(LANES)) {
-                number(group, |i| lane(lanes[i.min(lanes.len() - 1)]).input(block));
+                for (i, &place) in lanes.iter().enumerate() {
+                    for (row, word) in group[INPUT..].iter_mut().zip(lane(place).input(block)) {
+                        row[i] = word;
+                    }
+                }
             }
             make_blocks::<ROUNDS>(key, &mut words, lanes.len());
             make_draws::<L, F>(&words, &mut draws, lanes.len(), pairs_of(&within));
             for (row, draw) in now.chunks_exact_mut(width).zip(within.clone()) {
                 for (places, draws) in row[at..at + lanes.len()].chunks_mut(LANES).zip(&draws) {
-                    places.copy_from_slice(&draws[draw].0[..places.len()]);
+                    places.copy_from_slice(&draws[draw][..places.len()]);
                 }
             }
         }
@@ -184,8 +190,8 @@ fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real>(
         block = block.wrapping_add(1);
         skip = 0;
     }
-    words.zeroize();
-    draws.zeroize();
+    wipe(&mut words);
+    wipe(&mut draws);
 }
 
 /// The block of an index, and its place there.
@@ -199,19 +205,9 @@ fn pairs_of(draws: &Range<usize>) -> Range<usize> {
     draws.start / 2..draws.end.div_ceil(2)
 }
 
-/// Writes the inputs of the blocks of a group.
-#[inline(always)]
-fn number(group: &mut Group, input: impl Fn(usize) -> [u32; 4]) {
-    for lane in 0..LANES {
-        for (row, word) in group[INPUT..].iter_mut().zip(input(lane)) {
-            row.0[lane] = word;
-        }
-    }
-}
-
 /// Writes the draws block by block, leaving out the first `skip`.
 fn in_order<F: Real>(groups: &[GroupDraws<F>], skip: usize, out: &mut [F]) {
-    let draw = |i: usize| groups[i / BLOCK_DRAWS / LANES][i % BLOCK_DRAWS].0[i / BLOCK_DRAWS % LANES];
+    let draw = |i: usize| groups[i / BLOCK_DRAWS / LANES][i % BLOCK_DRAWS][i / BLOCK_DRAWS % LANES];
     let head = skip.next_multiple_of(BLOCK_DRAWS) - skip;
     let (partial, out) = out.split_at_mut(head.min(out.len()));
     for (value, i) in partial.iter_mut().zip(skip..) {
@@ -224,7 +220,7 @@ fn in_order<F: Real>(groups: &[GroupDraws<F>], skip: usize, out: &mut [F]) {
         let block = start / BLOCK_DRAWS + block;
         let group = &groups[block / LANES];
         for (value, row) in values.iter_mut().zip(group) {
-            *value = row.0[block % LANES];
+            *value = row[block % LANES];
         }
     }
     for (value, i) in partial.iter_mut().zip(done..) {
