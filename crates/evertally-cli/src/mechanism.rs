@@ -2,9 +2,11 @@
 //! estimates.
 
 mod horizon;
+mod noise;
 mod unbounded;
 
 pub(crate) use horizon::Horizon;
+pub(crate) use noise::{NoiseRequest, budget_of_multiplier};
 pub(crate) use unbounded::{Endless, plan_without_end};
 
 use crate::error::{CliError, Result};
