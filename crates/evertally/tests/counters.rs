@@ -332,7 +332,7 @@ fn bad_parameters_are_refused_with_their_name() {
     refused(Plan::prefix_sum(10).budget(pure).mechanism(Mechanism::SquareRoot).build(), "square-root");
     refused(Plan::prefix_sum(10).budget(budget()).mechanism(Mechanism::LaplaceTree).build(), "laplace-tree");
     refused(
-        Plan::prefix_sum(1 << 40).budget(budget()).mechanism(Mechanism::NormalizedSquareRoot).build(),
+        Plan::decay(1 << 40, 0.5).budget(budget()).mechanism(Mechanism::NormalizedSquareRoot).build(),
         "normalized-square-root",
     );
     for (k, b) in [(0, 1), (1, 0)] {

@@ -26,13 +26,13 @@ pub(crate) mod laplace_tree;
 pub(crate) mod normalized_square_root;
 pub(crate) mod optimal;
 pub(crate) mod output_perturbation;
-mod prepared_root;
 mod series;
 pub(crate) mod smooth_binary;
 pub(crate) mod square_root;
 mod streamed;
 mod toeplitz;
 mod tree;
+mod window_root;
 
 use std::fmt;
 use std::str::FromStr;
@@ -188,10 +188,6 @@ pub(crate) fn root_size(mechanism: &Mechanism, request: &Request<'_>) -> Result<
     array_size(mechanism, request.horizon)
 }
 
-fn is_window(workload: Workload) -> bool {
-    matches!(workload, Workload::SlidingWindow { .. })
-}
-
 /// What a factorization is made for.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
@@ -342,6 +338,7 @@ impl Mechanism {
         let n = horizon as f64;
         match self {
             Self::Optimal => 20.0 * n * n * n,
+            Self::NormalizedSquareRoot if workload == Workload::PrefixSum => 4e3 * n.min(65536.0),
             Self::NormalizedSquareRoot => 0.2 * n * n,
             Self::BandedSquareRoot { band } | Self::BandedInverseSquareRoot { band } => {
                 // All narrower powers of two are tried when no band is named.
@@ -350,8 +347,8 @@ impl Mechanism {
             }
             Self::GradedSquareRoot { .. } => 1e3 * n.min(65536.0),
             Self::HonakerFull => 2.0 * n * n.log2().max(1.0),
-            Self::SquareRoot if !is_window(workload) => 1e6,
-            Self::SquareRoot | Self::GroupAlgebra => 10.0 * n,
+            Self::SquareRoot => 1e7,
+            Self::GroupAlgebra => 10.0 * n,
             _ => 1.0,
         }
     }
@@ -364,8 +361,7 @@ impl Mechanism {
             operations_per_step: 0.0,
         };
         match self {
-            Self::SquareRoot if is_window(workload) => arrays(2, 1),
-            Self::NormalizedSquareRoot => arrays(3, 1),
+            Self::NormalizedSquareRoot if workload != Workload::PrefixSum => arrays(3, 1),
             Self::GroupAlgebra => arrays(0, 1),
             Self::BandedSquareRoot { .. } | Self::BandedInverseSquareRoot { .. } => arrays(3, 0),
             Self::Optimal => arrays(2 * horizon.min(LARGEST_DENSE), 1),
@@ -383,7 +379,10 @@ impl Mechanism {
             Self::HonakerFull => Arc::new(honaker_full::HonakerFull::new(&request)?),
             Self::SmoothBinary => Arc::new(smooth_binary::SmoothBinary::new(&request)?),
             Self::GroupAlgebra => Arc::new(group_algebra::GroupAlgebra::new(&request)?),
-            Self::SquareRoot => square_root::factorize(&request)?,
+            Self::SquareRoot => square_root::factorize(&request),
+            Self::NormalizedSquareRoot if request.workload == Workload::PrefixSum => {
+                Arc::new(graded_square_root::GradedSquareRoot::flat(&request)?)
+            }
             Self::NormalizedSquareRoot => {
                 Arc::new(normalized_square_root::NormalizedSquareRoot::new(&request)?)
             }

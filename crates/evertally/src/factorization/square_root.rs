@@ -9,29 +9,30 @@
 //! **Cost.** J = 10 + 2.1 log₂ n decays: 52 at 2^20, 94 at 2^40, 136 at 2^60. One number each a coordinate, O(J) operations a step, no preparation.
 //!
 //! **Source.** f as a mixture of decays: Zolotarev's approximation of x^{-1/2}, see [`crate::elliptic`]. A window's root rises and falls, and is
-//! [`super::prepared_root`]'s.
+//! [`super::window_root`]'s.
 
 use std::sync::Arc;
 
-use super::prepared_root::PreparedRoot;
 use super::streamed::Streamed;
+use super::window_root::WindowRoot;
 use super::{Factorization, Mechanism, Request};
-use crate::Result;
 use crate::mixture::Pair;
 use crate::workload::Workload;
 
 /// Steps after which nothing is left of a decay: exp(−60) is 10⁻²⁶.
 const FADED: f64 = 60.0;
 
-/// Streams where the root is a mixture; prepares the whole horizon where it is not.
-pub(crate) fn factorize(request: &Request<'_>) -> Result<Arc<dyn Factorization>> {
+/// One pair of mixtures, or two for a window that ends before the horizon does.
+pub(crate) fn factorize(request: &Request<'_>) -> Arc<dyn Factorization> {
     let factor = match request.workload {
-        Workload::PrefixSum => 1.0,
+        Workload::SlidingWindow { width } if width < request.horizon => {
+            return Arc::new(WindowRoot::new(request, width));
+        }
+        Workload::PrefixSum | Workload::SlidingWindow { .. } => 1.0,
         Workload::Decay { factor } => factor,
-        Workload::SlidingWindow { .. } => return Ok(Arc::new(PreparedRoot::new(request)?)),
     };
     let pair = pair(factor, request.horizon);
-    Ok(Arc::new(Streamed::new(Mechanism::SquareRoot, request, pair)))
+    Arc::new(Streamed::new(Mechanism::SquareRoot, request, pair))
 }
 
 /// The root of 1/(1−λx), λ the `factor`, within 10⁻¹² up to this horizon.

@@ -12,16 +12,19 @@
 //! |---|---|
 //! | `sums` | Σ c_k², its mean over all rows, and what two rows differ by |
 //! | `sensitivity` | Δ of T(c) for a person in several steps |
+//! | `comb` | products of a mixture in x and one in x^w, for windows |
 //! | `node` | a decay known by its loss and by its factor |
 //! | `pair` | an encoder and a decoder whose product is the workload exactly |
 //!
 //! **Cost.** O(J²) for a norm, whatever the horizon.
 
+mod comb;
 mod node;
 mod pair;
 mod sensitivity;
 mod sums;
 
+pub(crate) use comb::Comb;
 pub(crate) use node::Node;
 pub(crate) use pair::Pair;
 

@@ -67,34 +67,45 @@ pub(crate) struct GradedSquareRoot {
     parts: Parts,
     profile: Profile,
     shape: Shape,
-    /// J as it was asked for.
-    decays: Option<u64>,
+    mechanism: Mechanism,
 }
 
 impl GradedSquareRoot {
     pub(crate) fn new(request: &Request<'_>, decays: Option<u64>) -> Result<Self> {
         let mechanism = Mechanism::GradedSquareRoot { decays };
+        if decays.is_some_and(|decays| decays > MOST_DECAYS) {
+            return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
+        }
+        let terms = decays.map_or_else(|| terms(request.horizon), |decays| decays as usize);
+        let shape = Shape::for_horizon(request.horizon, request.objective);
+        let pair = pair(request.horizon, &shape, terms);
+        Self::from_pair(mechanism, request, shape, pair)
+    }
+
+    /// With e = 1: the normalised square root, f̂ within a relative 10⁻¹¹ of the root.
+    pub(crate) fn flat(request: &Request<'_>) -> Result<Self> {
+        let n = request.horizon as f64;
+        let terms = 9 + libm::log2(n) as usize;
+        let pair = Pair::tilted(0.6 / n, 2.0, terms, 0.0, 0.0);
+        Self::from_pair(Mechanism::NormalizedSquareRoot, request, Shape::flat(), pair)
+    }
+
+    fn from_pair(mechanism: Mechanism, request: &Request<'_>, shape: Shape, pair: Pair) -> Result<Self> {
         request.prefix_sum_only(&mechanism)?;
         let horizon = request.horizon;
         if horizon > LARGEST_HORIZON {
             let reason = format!("its decays are told apart up to 2^40 steps, not {horizon}");
             return Err(Error::too_costly(mechanism, reason));
         }
-        let shape = Shape::for_horizon(horizon, request.objective);
-        if decays.is_some_and(|decays| decays > MOST_DECAYS) {
-            return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
-        }
-        let terms = decays.map_or_else(|| terms(horizon), |decays| decays as usize);
-        let parts = Parts::new(horizon, &shape, terms)
+        let parts = Parts::new(horizon, &shape, pair)
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
         let profile = Profile::new(horizon, &parts.pair, &parts.weights);
-        Ok(Self { parts, profile, shape, decays })
+        Ok(Self { parts, profile, shape, mechanism })
     }
 }
 
 impl Parts {
-    fn new(horizon: u64, shape: &Shape, terms: usize) -> Option<Self> {
-        let pair = pair(horizon, shape, terms);
+    fn new(horizon: u64, shape: &Shape, pair: Pair) -> Option<Self> {
         let weights = Arc::new(Weights::new(horizon, shape, pair.encoder())?);
         let decays = pair.decays().collect();
         Some(Self { horizon, pair, decays, weights })
@@ -136,7 +147,7 @@ impl Parts {
 #[doc(hidden)]
 #[must_use]
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
-    let parts = Parts::new(horizon, shape, terms(horizon))?;
+    let parts = Parts::new(horizon, shape, pair(horizon, shape, terms(horizon)))?;
     let profile = if horizon <= 1 << 11 {
         Profile::exact(horizon, &parts.pair, &parts.weights)
     } else {
@@ -162,7 +173,7 @@ pub struct Trial {
 
 impl Factorization for GradedSquareRoot {
     fn mechanism(&self) -> Mechanism {
-        Mechanism::GradedSquareRoot { decays: self.decays }
+        self.mechanism
     }
 
     fn horizon(&self) -> u64 {
