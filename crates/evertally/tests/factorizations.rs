@@ -145,7 +145,10 @@ fn sensitivity_bounds_every_pattern_of_participation() {
                 // Where the bound is exact by proof, it must not be loose.
                 let exact = matches!(
                     mechanism,
-                    Mechanism::SquareRoot | Mechanism::InputPerturbation | Mechanism::OutputPerturbation
+                    Mechanism::SquareRoot
+                        | Mechanism::Blt { .. }
+                        | Mechanism::InputPerturbation
+                        | Mechanism::OutputPerturbation
                 ) && !matches!(
                     (mechanism, workload),
                     (Mechanism::SquareRoot, Workload::SlidingWindow { .. })
@@ -203,6 +206,7 @@ fn every_horizon_up_to_the_longest_has_a_plan() {
             Mechanism::Binary,
             Mechanism::HonakerStreaming,
             Mechanism::SquareRoot,
+            Mechanism::Blt { buffers: None },
             Mechanism::LaplaceTree,
         ] {
             let plan = plan(mechanism, Workload::PrefixSum, n);

@@ -7,7 +7,7 @@
 //!
 //! | room | mechanisms |
 //! |---|---|
-//! | constant state | `graded-square-root`, `square-root` but of a window, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
+//! | constant state | `graded-square-root`, `blt`, `square-root` but of a window, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
 //! | trees, O(log n) state | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
 //! | prepared for the whole horizon, O(n) | `square-root` of a window, `normalized-square-root`, `group-algebra` |
 //! | dense, O(n²) | `optimal` |
@@ -15,6 +15,7 @@
 pub(crate) mod banded_inverse_square_root;
 pub(crate) mod banded_square_root;
 pub(crate) mod binary;
+pub(crate) mod blt;
 mod code_stack;
 #[doc(hidden)]
 pub mod graded_square_root;
@@ -209,6 +210,7 @@ impl Request<'_> {
 /// let mechanism: Mechanism = "banded-square-root:64".parse()?;
 /// assert_eq!(mechanism, Mechanism::BandedSquareRoot { band: Some(64) });
 /// assert_eq!(mechanism.to_string(), "banded-square-root:64");
+/// assert_eq!("blt:6".parse::<Mechanism>()?.to_string(), "blt:6");
 /// # Ok::<(), evertally::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -234,6 +236,11 @@ pub enum Mechanism {
     NormalizedSquareRoot,
     /// The square root with graded rows and normalised columns, streamed: the default.
     GradedSquareRoot,
+    /// The best pair of a few decays, fitted to the plan.
+    Blt {
+        /// The most decays in R; chosen by the plan when absent.
+        buffers: Option<u64>,
+    },
     /// The first coefficients of the square root in R.
     BandedSquareRoot {
         /// The number of coefficients kept; chosen by the plan when absent.
@@ -252,7 +259,7 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Every mechanism, in the order of the documentation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::InputPerturbation,
         Self::OutputPerturbation,
         Self::Binary,
@@ -263,6 +270,7 @@ impl Mechanism {
         Self::SquareRoot,
         Self::NormalizedSquareRoot,
         Self::GradedSquareRoot,
+        Self::Blt { buffers: None },
         Self::BandedSquareRoot { band: None },
         Self::BandedInverseSquareRoot { band: None },
         Self::Optimal,
@@ -283,6 +291,7 @@ impl Mechanism {
             Self::SquareRoot => "square-root",
             Self::NormalizedSquareRoot => "normalized-square-root",
             Self::GradedSquareRoot => "graded-square-root",
+            Self::Blt { .. } => "blt",
             Self::BandedSquareRoot { .. } => "banded-square-root",
             Self::BandedInverseSquareRoot { .. } => "banded-inverse-square-root",
             Self::Optimal => "optimal",
@@ -314,6 +323,7 @@ impl Mechanism {
             Self::GradedSquareRoot => 1e3 * n.min(65536.0),
             Self::HonakerFull => 2.0 * n * n.log2().max(1.0),
             Self::SquareRoot if !is_window(workload) => 1e6,
+            Self::Blt { .. } => 1e8,
             Self::SquareRoot | Self::GroupAlgebra => 10.0 * n,
             _ => 1.0,
         }
@@ -351,6 +361,7 @@ impl Mechanism {
                 Arc::new(normalized_square_root::NormalizedSquareRoot::new(&request)?)
             }
             Self::GradedSquareRoot => Arc::new(graded_square_root::GradedSquareRoot::new(&request)?),
+            Self::Blt { buffers } => Arc::new(blt::factorize(&request, buffers)?),
             Self::BandedSquareRoot { band } => {
                 Arc::new(banded_square_root::BandedSquareRoot::new(&request, band)?)
             }
@@ -368,6 +379,7 @@ impl fmt::Display for Mechanism {
         match self {
             Self::BandedSquareRoot { band: Some(band) }
             | Self::BandedInverseSquareRoot { band: Some(band) } => write!(f, "{}:{band}", self.name()),
+            Self::Blt { buffers: Some(buffers) } => write!(f, "{}:{buffers}", self.name()),
             _ => f.write_str(self.name()),
         }
     }
@@ -387,11 +399,16 @@ impl FromStr for Mechanism {
         };
         let mechanism = *Self::ALL.iter().find(|m| m.name() == name).ok_or_else(unknown)?;
         let Some(parameter) = parameter else { return Ok(mechanism) };
-        let parsed = parameter.parse().ok().filter(|band| *band >= 1);
-        let band = Some(parsed.ok_or_else(|| Error::bad("band", "a whole number from 1", parameter))?);
+        let whole_number = |what| {
+            let parsed = parameter.parse().ok().filter(|number| *number >= 1);
+            parsed.map(Some).ok_or_else(|| Error::bad(what, "a whole number from 1", parameter))
+        };
         match mechanism {
-            Self::BandedSquareRoot { .. } => Ok(Self::BandedSquareRoot { band }),
-            Self::BandedInverseSquareRoot { .. } => Ok(Self::BandedInverseSquareRoot { band }),
+            Self::Blt { .. } => Ok(Self::Blt { buffers: whole_number("buffers")? }),
+            Self::BandedSquareRoot { .. } => Ok(Self::BandedSquareRoot { band: whole_number("band")? }),
+            Self::BandedInverseSquareRoot { .. } => {
+                Ok(Self::BandedInverseSquareRoot { band: whole_number("band")? })
+            }
             _ => Err(Error::bad("mechanism", format!("{name} without a parameter"), format!("'{text}'"))),
         }
     }

@@ -110,7 +110,7 @@ mod tests {
             let total = pair.encoder().total_energy();
             assert!((total / known - 1.0).abs() < 1e-11, "{factor}: {total} {known}");
             assert!((pair.decoder().total_energy() / known - 1.0).abs() < 1e-11, "{factor}");
-            let long = pair.encoder().sensitivity_squared(1 << 60, Participation::single());
+            let long = pair.encoder().sensitivity(1 << 60, Participation::single()).powi(2);
             assert!((long / known - 1.0).abs() < 1e-11, "{factor}: {long} {known}");
         }
         assert!(pair(0.999, u64::MAX).decoder().len() < 45);

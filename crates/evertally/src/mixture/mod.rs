@@ -10,8 +10,8 @@
 //!
 //! | file | its one decision |
 //! |---|---|
-//! | `sums` | Σ c_k², its mean over all rows, and what two rows differ by |
-//! | `sensitivity` | Δ of T(c) for a person in several steps |
+//! | `span` | the sums over pairs of decays that all norms are made of |
+//! | `sums` | norms of T(c), and its sensitivity for a person in several steps |
 //! | `node` | a decay known by its loss and by its factor |
 //! | `pair` | an encoder and a decoder whose product is the workload exactly |
 //!
@@ -19,11 +19,12 @@
 
 mod node;
 mod pair;
-mod sensitivity;
+mod span;
 mod sums;
 
 pub(crate) use node::Node;
-pub(crate) use pair::Pair;
+pub(crate) use pair::{Pair, as_run, workload_node};
+pub(crate) use span::{Span, Trace};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -75,11 +76,6 @@ impl Mixture {
     /// c_k for k < n.
     pub(crate) fn coefficients(&self, n: usize) -> Vec<f64> {
         (0..n as u64).map(|k| self.coefficient(k)).collect()
-    }
-
-    /// The mixture with other weights.
-    fn reweighted(&self, weights: Vec<f64>) -> Self {
-        Self { weights, ..self.clone() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The graded square root: within 0.2 % of the least possible mean error, in constant memory.
 //!
 //! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture of J geometric decays close to the
-//! coefficients of (1−x)^{-1/2} ([`Pair`]); the grades e give less weight to both ends of the horizon, by a short sum of
+//! coefficients of (1−x)^{-1/2} (`Pair`); the grades e give less weight to both ends of the horizon, by a short sum of
 //! exponentials (`weights`); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
 //! few numbers behind e and f̂ come from the horizon and the objective alone (`shape`).
 //!
