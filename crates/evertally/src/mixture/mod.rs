@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `span` | the sums over pairs of decays that all norms are made of |
 //! | `sums` | norms of T(c), and its sensitivity for a person in several steps |
+//! | `rows` | the norms of all rows, one after another |
 //! | `node` | a decay known by its loss and by its factor |
 //! | `pair` | an encoder and a decoder whose product is the workload exactly |
 //!
@@ -19,11 +20,13 @@
 
 mod node;
 mod pair;
+mod rows;
 mod span;
 mod sums;
 
 pub(crate) use node::Node;
 pub(crate) use pair::{Pair, as_run, workload_node};
+pub(crate) use rows::Rows;
 pub(crate) use span::{Span, Trace};
 
 /// See the module.
@@ -69,7 +72,8 @@ impl Mixture {
 
     /// c_k.
     pub(crate) fn coefficient(&self, k: u64) -> f64 {
-        let terms = self.rates.iter().zip(&self.weights).map(|(rate, weight)| weight * power(*rate, k));
+        let terms =
+            self.rates.iter().zip(&self.weights).map(|(rate, weight)| weight * power(*rate, k as f64));
         terms.sum::<f64>() + if k == 0 { self.impulse } else { 0.0 }
     }
 
@@ -80,11 +84,11 @@ impl Mixture {
 }
 
 /// exp(−rate·k), also where the rate is infinite.
-fn power(rate: f64, k: u64) -> f64 {
-    if k == 0 { 1.0 } else { libm::exp(-rate * k as f64) }
+fn power(rate: f64, k: f64) -> f64 {
+    if k == 0.0 { 1.0 } else { libm::exp(-rate * k) }
 }
 
 /// 1 − exp(−rate·k), also where the rate is infinite.
-fn lost(rate: f64, k: u64) -> f64 {
-    if k == 0 { 0.0 } else { -libm::expm1(-rate * k as f64) }
+fn lost(rate: f64, k: f64) -> f64 {
+    if k == 0.0 { 0.0 } else { -libm::expm1(-rate * k) }
 }

@@ -23,9 +23,9 @@ use crate::privacy::Participation;
 #[derive(Debug, Clone)]
 pub(crate) enum Span {
     /// Σ_{k<n} c_k²: row n − 1 of T(c), and its first column at horizon n.
-    Row(u64),
+    Row(f64),
     /// The mean of the rows 0 to n − 1: ‖T(c)‖_F²/n.
-    Mean(u64),
+    Mean(f64),
     /// ‖Σ_l shift_{lb} c‖².
     Shifts(Shifts),
 }
@@ -34,11 +34,11 @@ pub(crate) enum Span {
 #[derive(Debug, Clone)]
 pub(crate) struct Shifts {
     /// b.
-    gap: u64,
+    gap: f64,
     /// The number of stretches but the last, at least one.
     before: u64,
     /// The length of the last stretch.
-    rest: u64,
+    rest: f64,
 }
 
 /// What a span needs to know of one decay.
@@ -74,8 +74,11 @@ impl Span {
     pub(crate) fn participation(horizon: u64, participation: Participation) -> Self {
         let (steps, gap) = (participation.bounded(horizon), participation.min_gap());
         match steps {
-            0 | 1 => Self::Row(horizon),
-            _ => Self::Shifts(Shifts { gap, before: steps - 1, rest: horizon - (steps - 1) * gap }),
+            0 | 1 => Self::Row(horizon as f64),
+            _ => {
+                let rest = horizon - (steps - 1) * gap;
+                Self::Shifts(Shifts { gap: gap as f64, before: steps - 1, rest: rest as f64 })
+            }
         }
     }
 
@@ -118,22 +121,22 @@ impl Span {
 
 impl Shifts {
     fn trace(&self, loss: f64, rate: f64) -> Trace {
-        let rate_a_stretch = rate * self.gap as f64;
-        let decay = power(rate_a_stretch, 1);
+        let rate_a_stretch = rate * self.gap;
+        let decay = power(rate_a_stretch, 1.0);
         let mut doublings = Vec::new();
-        let (mut count, mut last, mut total) = (1_u64, 1.0, 1.0);
+        let (mut count, mut last, mut total) = (1.0, 1.0, 1.0);
         // From the highest bit of the number down: double, and add one where the bit is set.
         for bit in (0..self.before.ilog2()).rev() {
             let power = power(rate_a_stretch, count);
-            let before = Doubling { count: count as f64, last, power, total, odd: 0.0 };
+            let before = Doubling { count, last, power, total, odd: 0.0 };
             total += before.count * last + power * total;
             last += power * last;
-            count *= 2;
+            count *= 2.0;
             let mut odd = 0.0;
             if self.before >> bit & 1 == 1 {
                 last = 1.0 + decay * last;
                 total += last;
-                count += 1;
+                count += 1.0;
                 odd = last;
             }
             doublings.push(Doubling { odd, ..before });
@@ -167,7 +170,7 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
-    fn new(loss: f64, rate: f64, n: u64) -> Self {
+    fn new(loss: f64, rate: f64, n: f64) -> Self {
         Self { once: loss, all: lost(rate, n) }
     }
 
@@ -180,13 +183,13 @@ impl Lost {
     }
 
     /// Σ_{k<n} x^k.
-    fn sum(self, n: u64) -> f64 {
-        if self.once > 0.0 { self.all / self.once } else { n as f64 }
+    fn sum(self, n: f64) -> f64 {
+        if self.once > 0.0 { self.all / self.once } else { n }
     }
 
     /// (1/n) Σ_{k<n} (n−k) x^k.
-    fn mean_of_sums(self, n: u64) -> f64 {
-        let (a, n) = (self.once, n as f64);
+    fn mean_of_sums(self, n: f64) -> f64 {
+        let a = self.once;
         if a * n >= 1.0 {
             // The mean of x^k is at most 0.64 here.
             return (1.0 - (1.0 - a) * self.all / (a * n)) / a;
@@ -222,13 +225,12 @@ mod tests {
     /// Both formulas of the mean agree where one takes over from the other, and with the limits at either end.
     #[test]
     fn means_are_smooth_at_any_horizon() {
-        for n in [10_u64, 1000, 1_000_000_000_000, 1 << 60] {
-            let n_f = n as f64;
+        for n in [10.0, 1e3, 1e12, 1e18] {
             let at = |a: f64| Lost::new(a, -libm::log1p(-a), n).mean_of_sums(n);
-            let (below, above) = (at(1.0 / n_f * (1.0 - 1e-14)), at(1.0 / n_f * (1.0 + 1e-14)));
+            let (below, above) = (at(1.0 / n * (1.0 - 1e-14)), at(1.0 / n * (1.0 + 1e-14)));
             assert!((below / above - 1.0).abs() < 1e-13, "{n}: {below} {above}");
-            assert_eq!(at(0.0), 0.5 * (n_f + 1.0));
-            assert!((at(0.5) * 0.5 - (1.0 - 1.0 / n_f)).abs() < 1e-14 + 2.0 * libm::pow(0.5, n_f));
+            assert_eq!(at(0.0), 0.5 * (n + 1.0));
+            assert!((at(0.5) * 0.5 - (1.0 - 1.0 / n)).abs() < 1e-14 + 2.0 * libm::pow(0.5, n));
         }
     }
 }

@@ -13,12 +13,12 @@ use crate::privacy::{MARGIN, Participation, round_up};
 impl Mixture {
     /// Σ_{k<n} c_k²: the squared norm of row n − 1 of T(c), and of its first column at horizon n.
     pub(crate) fn energy(&self, n: u64) -> f64 {
-        if n == 0 { 0.0 } else { self.norm(&Span::Row(n)) }
+        if n == 0 { 0.0 } else { self.norm(&Span::Row(n as f64)) }
     }
 
     /// The mean of `energy(t + 1)` over t < n: ‖T(c)‖_F²/n.
     pub(crate) fn mean_energy(&self, n: u64) -> f64 {
-        self.norm(&Span::Mean(n))
+        self.norm(&Span::Mean(n as f64))
     }
 
     /// Σ_k c_k² over all k: infinite where a loss is zero.
@@ -34,7 +34,8 @@ impl Mixture {
     /// are the later row's alone.
     pub(crate) fn difference(&self, earlier: u64, later: u64) -> f64 {
         let lag = later - earlier;
-        let weights = self.rates.iter().zip(&self.weights).map(|(rate, w)| w * lost(*rate, lag)).collect();
+        let weights =
+            self.rates.iter().zip(&self.weights).map(|(rate, w)| w * lost(*rate, lag as f64)).collect();
         Self { weights, ..self.clone() }.energy(earlier + 1) + self.energy(lag)
     }
 

@@ -57,11 +57,7 @@ pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
         Mechanism::BandedInverseSquareRoot { band: Some(4) },
         Mechanism::Optimal,
     ];
-    let running_or_decayed = [
-        Mechanism::Blt { buffers: None },
-        Mechanism::Blt { buffers: Some(1) },
-        Mechanism::Blt { buffers: Some(5) },
-    ];
+    let running_or_decayed = [Mechanism::Blt { buffers: None }, Mechanism::Blt { buffers: Some(1) }];
     let prefix_sum_only = [
         Mechanism::Binary,
         Mechanism::HonakerStreaming,

@@ -21,7 +21,7 @@ mod loss;
 
 use loss::Loss;
 
-use super::streamed::Streamed;
+use super::streamed::{Streamed, indistinct};
 use super::{Mechanism, Request};
 use crate::mixture::{Node, Pair, Span, as_run, workload_node};
 use crate::plan::Objective;
@@ -60,8 +60,9 @@ pub(crate) fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<S
     let fit = Fit::new(request, factor);
     let (limit, gain) = buffers.map_or((LARGEST_CHOSEN, LEAST_GAIN), |named| (named, FREE));
     let (gaps, _) = fit.fewest(limit as usize, gain);
+    let pair = fit.pair(&gaps).ok_or_else(|| indistinct(&mechanism))?;
     let buffers = buffers.unwrap_or(gaps.len() as u64 / 2);
-    Ok(Streamed::new(Mechanism::Blt { buffers: Some(buffers) }, request, fit.pair(&gaps)))
+    Ok(Streamed::new(Mechanism::Blt { buffers: Some(buffers) }, request, pair))
 }
 
 /// What is fitted to.
@@ -77,8 +78,8 @@ impl Fit {
         let horizon = request.horizon;
         let fading = -libm::log(factor);
         let decoder = match request.objective {
-            Objective::Worst => Span::Row(horizon),
-            _ => Span::Mean(horizon),
+            Objective::Worst => Span::Row(horizon as f64),
+            _ => Span::Mean(horizon as f64),
         };
         let encoder = Span::participation(horizon, request.participation);
         // Where the workload decays, places much closer to its pole than the pole is to one cannot be told from it.
@@ -94,7 +95,8 @@ impl Fit {
     /// zero side by side, which cancel; a fit that begins with few may miss what many find. Because all limits go the same way, those that were
     /// chosen are found again when they are named.
     fn fewest(&self, limit: usize, gain: f64) -> (Vec<f64>, f64) {
-        let enough = (6.0 + 0.4 * libm::log2(self.steps)) as usize;
+        let octaves = libm::log2(self.steps);
+        let enough = (3.0 + 0.55 * octaves).min(6.0 + 0.4 * octaves) as usize;
         let mut best = self.fitted_root(enough);
         while best.0.len() > 2 {
             let fewer = self.reduced(&best);
@@ -143,7 +145,7 @@ impl Fit {
         poles.iter().zip(zeros).flat_map(|(pole, zero)| [pole.shift, zero]).collect()
     }
 
-    fn pair(&self, gaps: &[f64]) -> Pair {
+    fn pair(&self, gaps: &[f64]) -> Option<Pair> {
         let nodes: Vec<Node> =
             self.loss.places(gaps).into_iter().map(|place| Node::from_shift(place, self.factor)).collect();
         let poles: Vec<Node> = nodes.iter().copied().step_by(2).collect();

@@ -54,7 +54,7 @@ fn the_loss_is_the_error_of_the_pair_added_up() {
         for buffers in [1, 2, 5] {
             let fit = fit(n, factor, pattern, Objective::Mean);
             let (gaps, value) = fit.fewest(buffers, FREE);
-            let pair = fit.pair(&gaps);
+            let pair = fit.pair(&gaps).unwrap();
             let (r, l) = (pair.encoder().coefficients(n as usize), pair.decoder().coefficients(n as usize));
             let participation = Participation::at_most(pattern.0, pattern.1).unwrap();
             let sensitivity = crate::privacy::toeplitz_sensitivity(&r, participation);
@@ -125,7 +125,7 @@ fn many_buffers_are_stable() {
         for buffers in [16, 20, 24, 32] {
             let (gaps, value) = fit.fitted_root(buffers);
             assert!(value < few + 1e-6, "2^{log}, {buffers}: {value} {few}");
-            let pair = fit.pair(&gaps);
+            let pair = fit.pair(&gaps).unwrap();
             let (r, l) = (pair.encoder().coefficients(64), pair.decoder().coefficients(64));
             for (k, sum) in crate::noise::causal_convolution_direct(&r, &l).into_iter().enumerate() {
                 assert!((sum - 1.0).abs() < 1e-12, "2^{log}, {buffers}, {k}: {sum}");

@@ -46,8 +46,8 @@ fn terms(horizon: u64) -> usize {
     (4.0 + 0.6 * libm::log2(horizon as f64)) as usize
 }
 
-/// f̂ and Ŝ.
-fn pair(horizon: u64, shape: &Shape) -> Pair {
+/// f̂ and Ŝ. Nothing where the shape makes a decay grow.
+fn pair(horizon: u64, shape: &Shape) -> Option<Pair> {
     let n = horizon as f64;
     Pair::tilted(0.6 / n, 2.0, terms(horizon), -libm::expm1(-shape.decline / n), shape.tilt)
 }
@@ -86,7 +86,7 @@ impl GradedSquareRoot {
 
 impl Parts {
     fn new(horizon: u64, shape: &Shape) -> Option<Self> {
-        let pair = pair(horizon, shape);
+        let pair = pair(horizon, shape)?;
         let weights = Weights::new(horizon, shape, pair.encoder())?;
         let decays = pair.decays().collect();
         Some(Self { horizon, pair, decays, weights })
