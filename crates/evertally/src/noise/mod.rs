@@ -29,8 +29,6 @@ mod key;
 mod keyed;
 mod keystream;
 mod law;
-#[cfg(test)]
-mod measure;
 mod portable;
 mod progress;
 mod real;
@@ -40,7 +38,9 @@ mod vectorise;
 mod white;
 
 #[cfg(test)]
-mod white_statistics;
+mod measure;
+#[cfg(test)]
+mod statistics;
 
 pub use convolution::{CausalConvolver, causal_convolution_direct};
 pub use correlator::Correlator;

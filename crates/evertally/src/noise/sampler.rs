@@ -78,7 +78,9 @@ pub(crate) fn fill_rows<T: Copy, F: Real>(
     first: u64,
     out: &mut [F],
 ) {
-    if lanes.len() <= LANES {
+    if let [only] = lanes {
+        fill(kind, key, lane(*only), first, out);
+    } else if lanes.len() <= LANES {
         with_kind!(kind, fill_rows_of::<_, _, T, F, 1>(key, lanes, &lane, first, out));
     } else {
         with_kind!(kind, fill_rows_of::<_, _, T, F, LONG>(key, lanes, &lane, first, out));
