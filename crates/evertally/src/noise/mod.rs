@@ -29,6 +29,8 @@ mod key;
 mod keyed;
 mod keystream;
 mod law;
+#[cfg(test)]
+mod measure;
 mod portable;
 mod progress;
 mod real;
@@ -37,8 +39,6 @@ mod square_root;
 mod vectorise;
 mod white;
 
-#[cfg(test)]
-mod measure;
 #[cfg(test)]
 mod statistics;
 
