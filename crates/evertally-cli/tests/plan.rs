@@ -119,6 +119,8 @@ fn what_forgets_runs_for_ever() {
     let line = "plan --horizon unbounded --epsilon 1 --delta 1e-6";
     let table = place.run(&format!("{line} --decay 0.99")).ok().stdout;
     assert!(table.contains("runs for ever at a finite sensitivity") && table.contains("2^60"), "{table}");
+    let table = place.run(&format!("{line} --window 100")).ok().stdout;
+    assert!(table.contains("sums over the last 100 steps") && table.contains("runs for ever"), "{table}");
     let json = place.run(&format!("{line} --decay 0.99 --json --keys 3")).ok().stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let last = &json["milestones"][8];
