@@ -8,11 +8,13 @@
 //! |---|---|
 //! | `recipe` | the definition |
 //! | `plain` | the definition run as it stands: the oracle |
-//! | `wide` | many lanes side by side |
+//! | `wide` | many lanes, tile by tile |
+//! | `kernel` | the steps of a tile |
 //! | `narrow` | one lane, eight steps at a time |
 //! | `grades` | the diagonals e and d, burst by burst |
 
 mod grades;
+mod kernel;
 mod narrow;
 #[cfg(test)]
 mod plain;
