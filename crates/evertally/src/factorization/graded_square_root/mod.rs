@@ -77,6 +77,7 @@ impl GradedSquareRoot {
         if decays.is_some_and(|decays| decays > MOST_DECAYS) {
             return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
         }
+        check(&mechanism, request)?;
         let terms = decays.map_or_else(|| terms(request.horizon), |decays| decays as usize);
         let shape = Shape::for_horizon(request.horizon, request.objective);
         Self::from_pair(mechanism, request, shape, pair(request.horizon, &shape, terms))
@@ -84,6 +85,7 @@ impl GradedSquareRoot {
 
     /// With e = 1: the normalised square root, f̂ within a relative 10⁻¹¹ of the root.
     pub(crate) fn flat(request: &Request<'_>) -> Result<Self> {
+        check(&Mechanism::NormalizedSquareRoot, request)?;
         let n = request.horizon as f64;
         let terms = 10 + (1.5 * libm::log2(n)) as usize;
         let pair = Pair::tilted(0.1 / n, 2.0, terms, 0.0, 0.0);
@@ -96,18 +98,23 @@ impl GradedSquareRoot {
         shape: Shape,
         pair: Option<Pair>,
     ) -> Result<Self> {
-        request.prefix_sum_only(&mechanism)?;
         let horizon = request.horizon;
-        if horizon > LARGEST_HORIZON {
-            let reason = format!("its decays are told apart up to 2^40 steps, not {horizon}");
-            return Err(Error::too_costly(mechanism, reason));
-        }
         let parts = pair
             .and_then(|pair| Parts::new(horizon, &shape, pair))
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
         let profile = Profile::new(horizon, &parts.pair, &parts.weights);
         Ok(Self { parts, profile, shape, mechanism })
     }
+}
+
+/// Comes before the pair is made: one whose decays cannot be told apart is none.
+fn check(mechanism: &Mechanism, request: &Request<'_>) -> Result<()> {
+    request.prefix_sum_only(mechanism)?;
+    if request.horizon > LARGEST_HORIZON {
+        let reason = format!("its decays are told apart up to 2^40 steps, not {}", request.horizon);
+        return Err(Error::too_costly(mechanism, reason));
+    }
+    Ok(())
 }
 
 impl Parts {
