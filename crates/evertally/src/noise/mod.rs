@@ -5,6 +5,7 @@
 //! - [`NoiseKey`] is the one secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from it by label.
 //! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine, so that any step can be made
 //!   again from nothing.
+//! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes a key.
 //! - [`CausalConvolver`] and [`CyclicConvolver`] apply a Toeplitz or circulant L in O(n log n) time and O(n) memory.
 //! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix sum.
 //!
@@ -25,11 +26,10 @@ mod correlator;
 mod cyclic;
 mod field;
 mod key;
+mod keyed;
 mod keystream;
 mod law;
 mod machine;
-#[cfg(test)]
-mod measure;
 mod portable;
 mod progress;
 mod real;
@@ -39,7 +39,9 @@ mod vectorise;
 mod white;
 
 #[cfg(test)]
-mod white_statistics;
+mod measure;
+#[cfg(test)]
+mod statistics;
 
 pub use convolution::{CausalConvolver, causal_convolution_direct};
 pub use correlator::Correlator;
@@ -47,6 +49,7 @@ pub(crate) use correlator::{Prepared, misfit};
 pub use cyclic::CyclicConvolver;
 pub use field::{KeyedField, VectorField, WhiteField};
 pub use key::{NoiseKey, StreamKey};
+pub use keyed::{KeyedNoise, LaneTag};
 pub use machine::{Decay, Grading, Recipe, SlowDecay, Stretch};
 pub(crate) use machine::{GRADED_BLOCK, Machine};
 pub use progress::Progress;
