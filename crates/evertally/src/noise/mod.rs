@@ -29,7 +29,7 @@ mod key;
 mod keyed;
 mod keystream;
 mod law;
-mod machine;
+pub(crate) mod machine;
 mod portable;
 mod progress;
 mod real;
