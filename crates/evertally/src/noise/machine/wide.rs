@@ -30,8 +30,8 @@ const CHUNK: usize = 16;
 /// Lanes below which one thread is quicker than several.
 const LANES_FOR_THREADS: usize = 8 * TILE;
 
-/// The recipe's numbers in the precision of the lanes.
-struct Numbers<F> {
+/// The recipe's numbers in the precision of the lanes, and the step that they make.
+pub(super) struct Kernel<F> {
     decays: Vec<(F, F)>,
     slow: Vec<(F, F)>,
     impulse: F,
@@ -41,7 +41,7 @@ struct Numbers<F> {
 
 /// The state of many lanes.
 pub(super) struct Wide<F: Real> {
-    numbers: Numbers<F>,
+    kernel: Kernel<F>,
     rows: usize,
     width: usize,
     /// Tile by tile; in a tile, row by row, every row padded to whole chunks.
@@ -51,23 +51,9 @@ pub(super) struct Wide<F: Real> {
 impl<F: Real> Wide<F> {
     /// All lanes before their first step. Every row handed out is multiplied by `scale`.
     pub(super) fn new(recipe: &Recipe, width: usize, scale: f64) -> Self {
-        let real = F::from_f64;
-        // S is weighted for itself and for every slow decay.
-        let slow_weight: f64 = recipe.slow.iter().map(|slow| slow.weight).sum();
-        let mut decays: Vec<(F, F)> = recipe.decays.iter().map(|d| (real(d.decay), real(d.weight))).collect();
-        if let (Some(first), Some(sum)) = (decays.first_mut(), recipe.decays.first()) {
-            first.1 = real(sum.weight + slow_weight);
-        }
-        let numbers = Numbers {
-            decays,
-            slow: recipe.slow.iter().map(|slow| (real(slow.loss), real(slow.weight))).collect(),
-            impulse: real(recipe.impulse),
-            scale: real(scale),
-            is_graded: recipe.grading.is_some(),
-        };
         let rows = recipe.rows();
         let tiles = tiles(width).map(|lanes| vec![F::ZERO; rows * padded(lanes.len())]).collect();
-        Self { numbers, rows, width, tiles }
+        Self { kernel: Kernel::new(recipe, scale), rows, width, tiles }
     }
 
     /// Takes as many steps as there are rows in `out`, at most a burst, and writes what they release.
@@ -80,7 +66,10 @@ impl<F: Real> Wide<F> {
         grades: &Grades<F>,
         out: &mut [&mut [F]],
     ) {
-        let numbers = &self.numbers;
+        if let [row] = out {
+            return self.step_once(field, first, grades, row);
+        }
+        let kernel = &self.kernel;
         // Every tile gets its part of every row, so that threads write to memory of their own.
         let mut parts: Vec<Vec<&mut [F]>> =
             self.tiles.iter().map(|_| Vec::with_capacity(out.len())).collect();
@@ -92,8 +81,11 @@ impl<F: Real> Wide<F> {
         let work = |((state, mut out), lanes): ((&mut Vec<F>, Vec<&mut [F]>), Range<usize>)| {
             let mut white = [0.0; BURST * TILE];
             let white = &mut white[..out.len() * lanes.len()];
+            let stride = padded(lanes.len());
             field.tile(first, lanes, white);
-            step_tile(numbers, state, white, grades, &mut out);
+            kernel.step(state, stride, white, out.len(), (grades, 0), |k, start, released| {
+                out[k][start..start + released.len()].copy_from_slice(released);
+            });
         };
         let all = self.tiles.iter_mut().zip(parts).zip(tiles(self.width));
         if self.width < LANES_FOR_THREADS {
@@ -101,6 +93,25 @@ impl<F: Real> Wide<F> {
         } else {
             let all: Vec<_> = all.collect();
             all.into_par_iter().for_each(work);
+        }
+    }
+
+    /// One step, straight into `out`: nothing is allocated, whatever the number of lanes.
+    fn step_once(&mut self, field: &dyn WhiteField, index: u64, grades: &Grades<F>, out: &mut [F]) {
+        let kernel = &self.kernel;
+        let work = |(tile, (state, out)): (usize, (&mut Vec<F>, &mut [F]))| {
+            let mut white = [0.0; TILE];
+            let (white, lanes) = (&mut white[..out.len()], tile * TILE..tile * TILE + out.len());
+            let stride = padded(lanes.len());
+            field.tile(index, lanes, white);
+            kernel.step(state, stride, white, 1, (grades, 0), |_, start, released| {
+                out[start..start + released.len()].copy_from_slice(released);
+            });
+        };
+        if self.width < LANES_FOR_THREADS {
+            self.tiles.iter_mut().zip(out.chunks_mut(TILE)).enumerate().for_each(work);
+        } else {
+            self.tiles.par_iter_mut().zip(out.par_chunks_mut(TILE)).enumerate().for_each(work);
         }
     }
 
@@ -132,47 +143,69 @@ fn tiles(width: usize) -> impl Iterator<Item = Range<usize>> {
     (0..width).step_by(TILE).map(move |start| start..(start + TILE).min(width))
 }
 
-fn padded(lanes: usize) -> usize {
+/// Lanes as they stand in a row of the state: whole chunks.
+pub(super) fn padded(lanes: usize) -> usize {
     lanes.next_multiple_of(CHUNK)
 }
 
-/// As many steps as `out` has rows, for the lanes of one tile.
-fn step_tile<F: Real>(
-    numbers: &Numbers<F>,
-    state: &mut [F],
-    white: &[f64],
-    grades: &Grades<F>,
-    out: &mut [&mut [F]],
-) {
-    let lanes = out.first().map_or(0, |row| row.len());
-    let padded = padded(lanes);
-    let is_whole_burst = out.len() == BURST;
-    for start in (0..lanes).step_by(CHUNK) {
-        let len = CHUNK.min(lanes - start);
-        let mut drawn = [[F::ZERO; CHUNK]; BURST];
-        for (drawn, row) in drawn.iter_mut().zip(white.chunks_exact(lanes)) {
-            for (drawn, white) in drawn.iter_mut().zip(&row[start..start + len]) {
-                *drawn = F::from_f64(*white);
-            }
+impl<F: Real> Kernel<F> {
+    /// What is released is multiplied by `scale`.
+    pub(super) fn new(recipe: &Recipe, scale: f64) -> Self {
+        let real = F::from_f64;
+        // S is weighted for itself and for every slow decay.
+        let slow_weight: f64 = recipe.slow.iter().map(|slow| slow.weight).sum();
+        let mut decays: Vec<(F, F)> = recipe.decays.iter().map(|d| (real(d.decay), real(d.weight))).collect();
+        if let (Some(first), Some(sum)) = (decays.first_mut(), recipe.decays.first()) {
+            first.1 = real(sum.weight + slow_weight);
         }
-        let state = &mut state[start..];
-        if is_whole_burst {
-            vectorised(
-                #[inline(always)]
-                || step_chunk::<F, BURST>(numbers, state, padded, &mut drawn, grades, 0),
-            );
-        } else {
-            for k in 0..out.len() {
-                let mut one = [drawn[k]];
+        Self {
+            decays,
+            slow: recipe.slow.iter().map(|slow| (real(slow.loss), real(slow.weight))).collect(),
+            impulse: real(recipe.impulse),
+            scale: real(scale),
+            is_graded: recipe.grading.is_some(),
+        }
+    }
+
+    /// Takes a number of steps, at most a burst, with the lanes that `white` has draws for, step by step: the first of a tile whose rows
+    /// are `stride` apart. The grades of the first step stand at the given place. `put` gets what is released in pieces: the
+    /// step, the first lane, and the numbers.
+    pub(super) fn step(
+        &self,
+        state: &mut [F],
+        stride: usize,
+        white: &[f64],
+        steps: usize,
+        (grades, offset): (&Grades<F>, usize),
+        mut put: impl FnMut(usize, usize, &[F]),
+    ) {
+        let lanes = white.len() / steps;
+        for start in (0..lanes).step_by(CHUNK) {
+            let len = CHUNK.min(lanes - start);
+            let mut drawn = [[F::ZERO; CHUNK]; BURST];
+            for (drawn, row) in drawn.iter_mut().zip(white.chunks_exact(lanes)) {
+                for (drawn, white) in drawn.iter_mut().zip(&row[start..start + len]) {
+                    *drawn = F::from_f64(*white);
+                }
+            }
+            let state = &mut state[start..];
+            if steps == BURST {
                 vectorised(
                     #[inline(always)]
-                    || step_chunk::<F, 1>(numbers, state, padded, &mut one, grades, k),
+                    || step_chunk::<F, BURST>(self, state, stride, &mut drawn, grades, 0),
                 );
-                drawn[k] = one[0];
+            } else {
+                for (k, drawn) in drawn[..steps].iter_mut().enumerate() {
+                    let one = std::array::from_mut(drawn);
+                    vectorised(
+                        #[inline(always)]
+                        || step_chunk::<F, 1>(self, state, stride, one, grades, offset + k),
+                    );
+                }
             }
-        }
-        for (row, released) in out.iter_mut().zip(&drawn) {
-            row[start..start + len].copy_from_slice(&released[..len]);
+            for (k, released) in drawn[..steps].iter().enumerate() {
+                put(k, start, &released[..len]);
+            }
         }
     }
 }
@@ -181,15 +214,15 @@ fn step_tile<F: Real>(
 /// step stand at `offset`.
 #[inline(always)]
 fn step_chunk<F: Real, const K: usize>(
-    numbers: &Numbers<F>,
+    kernel: &Kernel<F>,
     state: &mut [F],
-    padded: usize,
+    stride: usize,
     drawn: &mut [[F; CHUNK]; K],
     grades: &Grades<F>,
     offset: usize,
 ) {
-    let mut rows = state.chunks_mut(padded);
-    if numbers.is_graded {
+    let mut rows = state.chunks_mut(stride);
+    if kernel.is_graded {
         for k in 0..K {
             for i in 0..CHUNK {
                 drawn[k][i] *= grades.drive[offset + k];
@@ -199,14 +232,14 @@ fn step_chunk<F: Real, const K: usize>(
     let mut sums = [[F::ZERO; CHUNK]; K];
     for k in 0..K {
         for i in 0..CHUNK {
-            sums[k][i] = numbers.impulse * drawn[k][i];
+            sums[k][i] = kernel.impulse * drawn[k][i];
         }
     }
     let mut before = [[F::ZERO; CHUNK]; K];
-    for (j, &(decay, weight)) in numbers.decays.iter().enumerate() {
+    for (j, &(decay, weight)) in kernel.decays.iter().enumerate() {
         let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
         let mut v = *row;
-        let keeps_sum = j == 0 && !numbers.slow.is_empty();
+        let keeps_sum = j == 0 && !kernel.slow.is_empty();
         for k in 0..K {
             if keeps_sum {
                 before[k] = v;
@@ -218,7 +251,7 @@ fn step_chunk<F: Real, const K: usize>(
         }
         *row = v;
     }
-    for &(loss, weight) in &numbers.slow {
+    for &(loss, weight) in &kernel.slow {
         let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
         let mut e = *row;
         for k in 0..K {
@@ -229,7 +262,7 @@ fn step_chunk<F: Real, const K: usize>(
         }
         *row = e;
     }
-    if numbers.is_graded {
+    if kernel.is_graded {
         let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
         let mut zeta = *row;
         for k in 0..K {
@@ -244,7 +277,7 @@ fn step_chunk<F: Real, const K: usize>(
     }
     for k in 0..K {
         for i in 0..CHUNK {
-            drawn[k][i] = numbers.scale * sums[k][i];
+            drawn[k][i] = kernel.scale * sums[k][i];
         }
     }
 }
