@@ -7,8 +7,10 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use zeroize::Zeroize;
 
 use super::keyed::{KeyedNoise, LaneTag};
+use super::real::Real;
 use super::white::WhiteNoise;
 use crate::{Error, Result};
 
@@ -19,6 +21,16 @@ pub trait WhiteField: Send + Sync {
 
     /// Writes the draws `first, first + 1, …` of some lanes, index by index; `out` holds a whole number of indices.
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]);
+
+    /// The same draws, rounded to single precision.
+    fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
+        let mut doubles = vec![0.0; out.len()];
+        self.tile(first, lanes, &mut doubles);
+        for (value, double) in out.iter_mut().zip(&doubles) {
+            *value = *double as f32;
+        }
+        doubles.zeroize();
+    }
 
     /// Whether a lane must have the same noise, bit for bit, however many others there are.
     fn is_family(&self) -> bool {
@@ -64,13 +76,23 @@ impl WhiteField for VectorField {
     }
 
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
+        self.tile_of(first, lanes, out);
+    }
+
+    fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
+        self.tile_of(first, lanes, out);
+    }
+}
+
+impl VectorField {
+    fn tile_of<F: Real>(&self, first: u64, lanes: Range<usize>, out: &mut [F]) {
         if lanes.len() == self.width {
             return self.noise.fill_parallel(self.first(first), out);
         }
         // Where rows are short, whole ones are fetched together and the lanes picked out.
         let rows = STRIDED_BLOCK / self.width;
         if rows > 1 {
-            let mut block = vec![0.0; rows * self.width];
+            let mut block = vec![F::ZERO; rows * self.width];
             for (chunk, values) in out.chunks_mut(rows * lanes.len()).enumerate() {
                 let block = &mut block[..values.len() / lanes.len() * self.width];
                 self.noise.fill(self.first(first + (chunk * rows) as u64), block);
@@ -119,6 +141,17 @@ impl KeyedField {
 /// Lanes or draws that a thread makes at a time.
 const DRAWS_A_THREAD: usize = 1 << 12;
 
+impl KeyedField {
+    fn tile_of<F: Real>(&self, first: u64, lanes: Range<usize>, out: &mut [F]) {
+        let tags = &self.tags[lanes];
+        if out.len() == tags.len() && tags.len() > DRAWS_A_THREAD {
+            let parts = tags.par_chunks(DRAWS_A_THREAD).zip(out.par_chunks_mut(DRAWS_A_THREAD));
+            return parts.for_each(|(tags, out)| self.noise.draw_each(tags, first, out));
+        }
+        self.noise.draw_steps(tags, first, out.len() / tags.len(), out);
+    }
+}
+
 impl WhiteField for KeyedField {
     fn width(&self) -> usize {
         self.tags.len()
@@ -129,12 +162,11 @@ impl WhiteField for KeyedField {
     }
 
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
-        let tags = &self.tags[lanes];
-        if out.len() == tags.len() && tags.len() > DRAWS_A_THREAD {
-            let parts = tags.par_chunks(DRAWS_A_THREAD).zip(out.par_chunks_mut(DRAWS_A_THREAD));
-            return parts.for_each(|(tags, out)| self.noise.draw_each(tags, first, out));
-        }
-        self.noise.draw_steps(tags, first, out.len() / tags.len(), out);
+        self.tile_of(first, lanes, out);
+    }
+
+    fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
+        self.tile_of(first, lanes, out);
     }
 
     fn column(&self, lane: usize, first: u64, out: &mut [f64]) {

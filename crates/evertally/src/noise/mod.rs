@@ -35,6 +35,7 @@ mod progress;
 mod real;
 mod sampler;
 mod square_root;
+mod vector;
 mod vectorise;
 mod white;
 

@@ -4,7 +4,7 @@
 //! taken together stand in a [`Tile`] in the order of their steps; one joins when the others have come to where it is.
 //!
 //! **Guarantee.** The numbers of a lane are those of the same lane in [`super::Machine`], bit for bit, whichever steps it was asked at and
-//! whichever lanes it was taken with: both run [`super::wide`]'s kernel, in which a lane does not know of the others.
+//! whichever lanes it was taken with: both run [`super::kernel`], in which a lane does not know of the others.
 //!
 //! **Cost.** O(rows) operations and one draw for every step that a lane is behind, in bursts of eight. The grades of a step are read once for
 //! all lanes of a call.
@@ -14,8 +14,9 @@ use zeroize::Zeroize;
 
 use super::BURST;
 use super::grades::{GradeReader, Grades};
+use super::kernel::{Kernel, padded};
 use super::recipe::Recipe;
-use super::wide::{Kernel, TILE, padded};
+use super::wide::{TILE, spread};
 use crate::noise::{KeyedNoise, LaneTag};
 
 /// Steps whose grades are held at a time: a whole number of bursts.
@@ -142,7 +143,7 @@ impl Tile {
         start: u64,
         end: u64,
     ) {
-        let mut white = [0.0; BURST * TILE];
+        let mut values = [0.0; BURST * TILE];
         let stride = padded(self.released.len());
         self.at = self.at.max(start);
         while self.at < end {
@@ -159,18 +160,15 @@ impl Tile {
             let burst = self.at - self.at % BURST as u64;
             let stop = end.min(joins).min(burst + BURST as u64);
             let steps = (stop - self.at) as usize;
-            let white = &mut white[..steps * self.running];
-            noise.draw_steps(&self.tags[..self.running], self.at, steps, white);
+            let values = &mut values[..steps * stride];
+            noise.draw_steps(&self.tags[..self.running], self.at, steps, &mut values[..steps * self.running]);
+            spread(values, steps, self.running, stride);
             let grades = (&grades[((burst - start) / BURST as u64) as usize], (self.at - burst) as usize);
-            let released = &mut self.released;
-            kernel.step(&mut self.state, stride, white, steps, grades, |step, first, noise| {
-                if step + 1 == steps {
-                    released[first..first + noise.len()].copy_from_slice(noise);
-                }
-            });
+            kernel.step(&mut self.state, stride, self.running, values, steps, grades);
+            self.released[..self.running].copy_from_slice(&values[(steps - 1) * stride..][..self.running]);
             self.at = stop;
         }
-        white.zeroize();
+        values.zeroize();
     }
 
     /// Puts the next lane beside those that run. Not earlier: lanes of a chunk move together, also those that do not count.

@@ -9,12 +9,14 @@
 //! |---|---|
 //! | `recipe` | the definition |
 //! | `plain` | the definition run as it stands: the oracle |
-//! | `wide` | many lanes side by side |
+//! | `wide` | many lanes, tile by tile |
+//! | `kernel` | the steps of a tile |
 //! | `narrow` | one lane, eight steps at a time |
 //! | `lazy` | lanes that are each at a step of their own |
 //! | `grades` | the diagonals e and d, burst by burst |
 
 mod grades;
+mod kernel;
 mod lazy;
 mod narrow;
 #[cfg(test)]

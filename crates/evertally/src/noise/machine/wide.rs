@@ -1,7 +1,6 @@
 //! Many lanes at once: each lane follows the recipe step by step, and lanes stand side by side in vector registers.
 //!
-//! **Definition.** For every lane exactly the operations of [`super::recipe`], in its order: decays first to last, then slow decays, then the
-//! grades. Nothing is reassociated or contracted.
+//! **Definition.** [`super::kernel`], tile by tile.
 //!
 //! **Guarantee.** A lane's noise is a function of its white noise alone: the same bits whatever the other lanes, the number of threads, the
 //! width of vectors and the number of steps taken in one call.
@@ -17,27 +16,15 @@ use zeroize::Zeroize;
 
 use super::BURST;
 use super::grades::Grades;
+use super::kernel::{Kernel, padded};
 use super::recipe::Recipe;
-use crate::noise::vectorise::vectorised;
 use crate::noise::{Real, WhiteField};
 
 /// Lanes in a tile: its white noise for a burst and its state stay in the nearest caches.
 pub(super) const TILE: usize = 256;
 
-/// Lanes that share a register or two.
-const CHUNK: usize = 16;
-
 /// Lanes below which one thread is quicker than several.
 const LANES_FOR_THREADS: usize = 8 * TILE;
-
-/// The recipe's numbers in the precision of the lanes, and the step that they make.
-pub(super) struct Kernel<F> {
-    decays: Vec<(F, F)>,
-    slow: Vec<(F, F)>,
-    impulse: F,
-    scale: F,
-    is_graded: bool,
-}
 
 /// The state of many lanes.
 pub(super) struct Wide<F: Real> {
@@ -79,13 +66,12 @@ impl<F: Real> Wide<F> {
             }
         }
         let work = |((state, mut out), lanes): ((&mut Vec<F>, Vec<&mut [F]>), Range<usize>)| {
-            let mut white = [0.0; BURST * TILE];
-            let white = &mut white[..out.len() * lanes.len()];
             let stride = padded(lanes.len());
-            field.tile(first, lanes, white);
-            kernel.step(state, stride, white, out.len(), (grades, 0), |k, start, released| {
-                out[k][start..start + released.len()].copy_from_slice(released);
-            });
+            let values = &mut [F::ZERO; BURST * TILE][..out.len() * stride];
+            step_tile(kernel, state, field, (first, lanes), values, grades);
+            for (row, released) in out.iter_mut().zip(values.chunks(stride)) {
+                row.copy_from_slice(&released[..row.len()]);
+            }
         };
         let all = self.tiles.iter_mut().zip(parts).zip(tiles(self.width));
         if self.width < LANES_FOR_THREADS {
@@ -100,13 +86,14 @@ impl<F: Real> Wide<F> {
     fn step_once(&mut self, field: &dyn WhiteField, index: u64, grades: &Grades<F>, out: &mut [F]) {
         let kernel = &self.kernel;
         let work = |(tile, (state, out)): (usize, (&mut Vec<F>, &mut [F]))| {
-            let mut white = [0.0; TILE];
-            let (white, lanes) = (&mut white[..out.len()], tile * TILE..tile * TILE + out.len());
+            let lanes = tile * TILE..tile * TILE + out.len();
             let stride = padded(lanes.len());
-            field.tile(index, lanes, white);
-            kernel.step(state, stride, white, 1, (grades, 0), |_, start, released| {
-                out[start..start + released.len()].copy_from_slice(released);
-            });
+            if lanes.len() == stride {
+                return step_tile(kernel, state, field, (index, lanes), out, grades);
+            }
+            let values = &mut [F::ZERO; TILE][..stride];
+            step_tile(kernel, state, field, (index, lanes), values, grades);
+            out.copy_from_slice(&values[..out.len()]);
         };
         if self.width < LANES_FOR_THREADS {
             self.tiles.iter_mut().zip(out.chunks_mut(TILE)).enumerate().for_each(work);
@@ -139,147 +126,36 @@ impl<F: Real> Wide<F> {
     }
 }
 
-fn tiles(width: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..width).step_by(TILE).map(move |start| start..(start + TILE).min(width))
-}
-
-/// Lanes as they stand in a row of the state: whole chunks.
-pub(super) fn padded(lanes: usize) -> usize {
-    lanes.next_multiple_of(CHUNK)
-}
-
-impl<F: Real> Kernel<F> {
-    /// What is released is multiplied by `scale`.
-    pub(super) fn new(recipe: &Recipe, scale: f64) -> Self {
-        let real = F::from_f64;
-        // S is weighted for itself and for every slow decay.
-        let slow_weight: f64 = recipe.slow.iter().map(|slow| slow.weight).sum();
-        let mut decays: Vec<(F, F)> = recipe.decays.iter().map(|d| (real(d.decay), real(d.weight))).collect();
-        if let (Some(first), Some(sum)) = (decays.first_mut(), recipe.decays.first()) {
-            first.1 = real(sum.weight + slow_weight);
-        }
-        Self {
-            decays,
-            slow: recipe.slow.iter().map(|slow| (real(slow.loss), real(slow.weight))).collect(),
-            impulse: real(recipe.impulse),
-            scale: real(scale),
-            is_graded: recipe.grading.is_some(),
-        }
-    }
-
-    /// Takes a number of steps, at most a burst, with the lanes that `white` has draws for, step by step: the first of a tile whose rows
-    /// are `stride` apart. The grades of the first step stand at the given place. `put` gets what is released in pieces: the
-    /// step, the first lane, and the numbers.
-    pub(super) fn step(
-        &self,
-        state: &mut [F],
-        stride: usize,
-        white: &[f64],
-        steps: usize,
-        (grades, offset): (&Grades<F>, usize),
-        mut put: impl FnMut(usize, usize, &[F]),
-    ) {
-        let lanes = white.len() / steps;
-        for start in (0..lanes).step_by(CHUNK) {
-            let len = CHUNK.min(lanes - start);
-            let mut drawn = [[F::ZERO; CHUNK]; BURST];
-            for (drawn, row) in drawn.iter_mut().zip(white.chunks_exact(lanes)) {
-                for (drawn, white) in drawn.iter_mut().zip(&row[start..start + len]) {
-                    *drawn = F::from_f64(*white);
-                }
-            }
-            let state = &mut state[start..];
-            if steps == BURST {
-                vectorised(
-                    #[inline(always)]
-                    || step_chunk::<F, BURST>(self, state, stride, &mut drawn, grades, 0),
-                );
-            } else {
-                for (k, drawn) in drawn[..steps].iter_mut().enumerate() {
-                    let one = std::array::from_mut(drawn);
-                    vectorised(
-                        #[inline(always)]
-                        || step_chunk::<F, 1>(self, state, stride, one, grades, offset + k),
-                    );
-                }
-            }
-            for (k, released) in drawn[..steps].iter().enumerate() {
-                put(k, start, &released[..len]);
-            }
-        }
-    }
-}
-
-/// K steps of one chunk of lanes: `drawn` holds white noise and is replaced by what is released. The grades of the first
-/// step stand at `offset`.
-#[inline(always)]
-fn step_chunk<F: Real, const K: usize>(
+/// As many steps of a tile as `values` has padded rows, which are to hold zeros and come to hold what is released.
+fn step_tile<F: Real>(
     kernel: &Kernel<F>,
     state: &mut [F],
-    stride: usize,
-    drawn: &mut [[F; CHUNK]; K],
+    field: &dyn WhiteField,
+    (first, lanes): (u64, Range<usize>),
+    values: &mut [F],
     grades: &Grades<F>,
-    offset: usize,
 ) {
-    let mut rows = state.chunks_mut(stride);
-    if kernel.is_graded {
-        for k in 0..K {
-            for i in 0..CHUNK {
-                drawn[k][i] *= grades.drive[offset + k];
-            }
-        }
+    let (len, stride) = (lanes.len(), padded(lanes.len()));
+    let steps = values.len() / stride;
+    F::tile(field, first, lanes, &mut values[..steps * len]);
+    spread(values, steps, len, stride);
+    kernel.step(state, stride, len, values, steps, (grades, 0));
+}
+
+/// Moves rows of `len` numbers that follow each other to where they stand `stride` apart, with zeros between.
+pub(super) fn spread<F: Real>(values: &mut [F], rows: usize, len: usize, stride: usize) {
+    if len == stride {
+        return;
     }
-    let mut sums = [[F::ZERO; CHUNK]; K];
-    for k in 0..K {
-        for i in 0..CHUNK {
-            sums[k][i] = kernel.impulse * drawn[k][i];
-        }
+    // The last first, so that none is written over before it is read.
+    for row in (0..rows).rev() {
+        values.copy_within(row * len..(row + 1) * len, row * stride);
+        values[row * stride + len..(row + 1) * stride].fill(F::ZERO);
     }
-    let mut before = [[F::ZERO; CHUNK]; K];
-    for (j, &(decay, weight)) in kernel.decays.iter().enumerate() {
-        let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
-        let mut v = *row;
-        let keeps_sum = j == 0 && !kernel.slow.is_empty();
-        for k in 0..K {
-            if keeps_sum {
-                before[k] = v;
-            }
-            for i in 0..CHUNK {
-                v[i] = decay * v[i] + drawn[k][i];
-                sums[k][i] += weight * v[i];
-            }
-        }
-        *row = v;
-    }
-    for &(loss, weight) in &kernel.slow {
-        let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
-        let mut e = *row;
-        for k in 0..K {
-            for i in 0..CHUNK {
-                e[i] += loss * (before[k][i] - e[i]);
-                sums[k][i] -= weight * e[i];
-            }
-        }
-        *row = e;
-    }
-    if kernel.is_graded {
-        let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
-        let mut zeta = *row;
-        for k in 0..K {
-            let (norm, rise) = (grades.norm[offset + k], grades.rise[offset + k]);
-            for i in 0..CHUNK {
-                let u = sums[k][i];
-                sums[k][i] = norm * u + zeta[i];
-                zeta[i] -= rise * u;
-            }
-        }
-        *row = zeta;
-    }
-    for k in 0..K {
-        for i in 0..CHUNK {
-            drawn[k][i] = kernel.scale * sums[k][i];
-        }
-    }
+}
+
+fn tiles(width: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..width).step_by(TILE).map(move |start| start..(start + TILE).min(width))
 }
 
 impl<F: Real> Drop for Wide<F> {
