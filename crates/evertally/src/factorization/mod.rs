@@ -147,12 +147,6 @@ impl Cost {
     pub fn bytes(&self, coordinates: u64) -> u64 {
         self.shared_bytes.saturating_add(self.bytes_per_coordinate.saturating_mul(coordinates))
     }
-
-    /// With the true totals that a counter holds beside the noise: a window keeps every input inside it.
-    pub(crate) fn with_totals(self, workload: Workload, horizon: u64) -> Self {
-        let totals = (1 + workload.kept(horizon)).saturating_mul(16);
-        Self { bytes_per_coordinate: self.bytes_per_coordinate.saturating_add(totals), ..self }
-    }
 }
 
 /// The largest horizon for which dense matrices are made.

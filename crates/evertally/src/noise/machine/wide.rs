@@ -53,6 +53,9 @@ impl<F: Real> Wide<F> {
         grades: &Grades<F>,
         out: &mut [&mut [F]],
     ) {
+        if let [row] = out {
+            return self.step_once(field, first, grades, row);
+        }
         let kernel = &self.kernel;
         // Every tile gets its part of every row, so that threads write to memory of their own.
         let mut parts: Vec<Vec<&mut [F]>> =
@@ -63,18 +66,11 @@ impl<F: Real> Wide<F> {
             }
         }
         let work = |((state, mut out), lanes): ((&mut Vec<F>, Vec<&mut [F]>), Range<usize>)| {
-            let (len, stride) = (lanes.len(), padded(lanes.len()));
+            let stride = padded(lanes.len());
             let values = &mut [F::ZERO; BURST * TILE][..out.len() * stride];
-            if len == stride {
-                F::tile(field, first, lanes, values);
-            } else {
-                for (index, row) in (first..).zip(values.chunks_mut(stride)) {
-                    F::tile(field, index, lanes.clone(), &mut row[..len]);
-                }
-            }
-            kernel.step(state, stride, len, values, out.len(), (grades, 0));
+            step_tile(kernel, state, field, (first, lanes), values, grades);
             for (row, released) in out.iter_mut().zip(values.chunks(stride)) {
-                row.copy_from_slice(&released[..len]);
+                row.copy_from_slice(&released[..row.len()]);
             }
         };
         let all = self.tiles.iter_mut().zip(parts).zip(tiles(self.width));
@@ -83,6 +79,26 @@ impl<F: Real> Wide<F> {
         } else {
             let all: Vec<_> = all.collect();
             all.into_par_iter().for_each(work);
+        }
+    }
+
+    /// One step, straight into `out`: nothing is allocated, whatever the number of lanes.
+    fn step_once(&mut self, field: &dyn WhiteField, index: u64, grades: &Grades<F>, out: &mut [F]) {
+        let kernel = &self.kernel;
+        let work = |(tile, (state, out)): (usize, (&mut Vec<F>, &mut [F]))| {
+            let lanes = tile * TILE..tile * TILE + out.len();
+            let stride = padded(lanes.len());
+            if lanes.len() == stride {
+                return step_tile(kernel, state, field, (index, lanes), out, grades);
+            }
+            let values = &mut [F::ZERO; TILE][..stride];
+            step_tile(kernel, state, field, (index, lanes), values, grades);
+            out.copy_from_slice(&values[..out.len()]);
+        };
+        if self.width < LANES_FOR_THREADS {
+            self.tiles.iter_mut().zip(out.chunks_mut(TILE)).enumerate().for_each(work);
+        } else {
+            self.tiles.par_iter_mut().zip(out.par_chunks_mut(TILE)).enumerate().for_each(work);
         }
     }
 
@@ -107,6 +123,34 @@ impl<F: Real> Wide<F> {
                 }
             }
         }
+    }
+}
+
+/// As many steps of a tile as `values` has padded rows, which are to hold zeros and come to hold what is released.
+fn step_tile<F: Real>(
+    kernel: &Kernel<F>,
+    state: &mut [F],
+    field: &dyn WhiteField,
+    (first, lanes): (u64, Range<usize>),
+    values: &mut [F],
+    grades: &Grades<F>,
+) {
+    let (len, stride) = (lanes.len(), padded(lanes.len()));
+    let steps = values.len() / stride;
+    F::tile(field, first, lanes, &mut values[..steps * len]);
+    spread(values, steps, len, stride);
+    kernel.step(state, stride, len, values, steps, (grades, 0));
+}
+
+/// Moves rows of `len` numbers that follow each other to where they stand `stride` apart, with zeros between.
+pub(super) fn spread<F: Real>(values: &mut [F], rows: usize, len: usize, stride: usize) {
+    if len == stride {
+        return;
+    }
+    // The last first, so that none is written over before it is read.
+    for row in (0..rows).rev() {
+        values.copy_within(row * len..(row + 1) * len, row * stride);
+        values[row * stride + len..(row + 1) * stride].fill(F::ZERO);
     }
 }
 
