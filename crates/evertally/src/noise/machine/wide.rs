@@ -21,7 +21,7 @@ use super::recipe::Recipe;
 use crate::noise::{Real, WhiteField};
 
 /// Lanes in a tile: its white noise for a burst and its state stay in the nearest caches.
-pub(super) const TILE: usize = 256;
+pub(super) const TILE: usize = 1024;
 
 /// Lanes below which one thread is quicker than several.
 const LANES_FOR_THREADS: usize = 8 * TILE;
