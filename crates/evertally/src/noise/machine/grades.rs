@@ -16,7 +16,7 @@ pub(super) struct Grades<F> {
 }
 
 impl Grades<f64> {
-    fn flat() -> Self {
+    pub(super) fn flat() -> Self {
         Self { drive: [1.0; BURST], norm: [1.0; BURST], rise: [0.0; BURST] }
     }
 
@@ -52,6 +52,10 @@ impl GradeReader {
             drives: Vec::new(),
             rises: Vec::new(),
         }
+    }
+
+    pub(super) fn is_graded(&self) -> bool {
+        self.grading.is_some()
     }
 
     /// The grades of the burst that begins at this step.

@@ -290,7 +290,9 @@ impl<F: Real> Machine<F> {
             into.white.resize(len, 0.0);
             field.column(0, first, &mut into.white);
             into.grades.clear();
-            into.grades.extend((0..len / BURST).map(|i| grades.burst(first + (i * BURST) as u64)));
+            if grades.is_graded() {
+                into.grades.extend((0..len / BURST).map(|i| grades.burst(first + (i * BURST) as u64)));
+            }
             first += len as u64;
         };
         let (mut here, mut next) = (Bursts::default(), Bursts::default());
@@ -315,13 +317,19 @@ impl<F: Real> Machine<F> {
 #[derive(Default)]
 struct Bursts {
     white: Vec<f64>,
+    /// Empty without grades.
     grades: Vec<Grades<f64>>,
 }
 
 impl Bursts {
     fn make<F: Real>(&mut self, narrow: &mut Narrow, out: &mut [F]) {
         let white = self.white.as_chunks_mut::<BURST>().0;
-        narrow.bursts(white.iter_mut().zip(&self.grades));
+        if self.grades.is_empty() {
+            let flat = Grades::flat();
+            narrow.bursts(white.iter_mut().map(|values| (values, &flat)));
+        } else {
+            narrow.bursts(white.iter_mut().zip(&self.grades));
+        }
         for (out, value) in out.iter_mut().zip(&self.white) {
             *out = F::from_f64(*value);
         }

@@ -154,7 +154,10 @@ fn load<S: Simd, const N: usize>(eight: &Eight) -> Vectors<S, N> {
 
 #[inline(always)]
 fn store<S: Simd, const N: usize>(vectors: &Vectors<S, N>, eight: &mut Eight) {
-    S::as_mut_simd_f64s(eight).0.copy_from_slice(vectors);
+    // One by one: a copy of unknown length would be a call.
+    for (slot, vector) in S::as_mut_simd_f64s(eight).0.iter_mut().zip(vectors) {
+        *slot = *vector;
+    }
 }
 
 /// sum + column·factor.
@@ -182,7 +185,10 @@ impl Narrow {
         let plus = |a: Vectors<S, N>, b: Vectors<S, N>| -> Vectors<S, N> {
             std::array::from_fn(|i| simd.add_f64s(a[i], b[i]))
         };
-        let h: Eight = std::array::from_fn(|k| values[k] * grades.drive[k]);
+        let mut h = *values;
+        if self.is_graded {
+            h = std::array::from_fn(|k| h[k] * grades.drive[k]);
+        }
         let mut sum = product::<S, N>(simd, &self.direct, &h);
         if !self.slow.is_empty() {
             sum = plus(sum, self.take_slow(simd, &h));
