@@ -18,6 +18,7 @@ Tasks:
   test             formatting, lints, all tests, documentation, cross-checks and licences, stopping at the first failure
   bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
   bench noise      square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
+  bench stream     streamed noise timed beside scipy, jax_privacy and tree aggregation; writes bench/stream.json and bench/stream.md
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
   fit graded       fits graded-square-root again; rewrites its table of shapes
   help             this text
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ["crosscheck", "sdp"] => crosscheck::sdp(),
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
+        ["bench", "stream"] => bench::stream::run(),
         ["fit", "graded"] => fit::graded(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
