@@ -78,6 +78,15 @@ pub(crate) fn inverse_square_root(low: f64, high: f64, terms: usize) -> Vec<Frac
         .collect()
 }
 
+/// The J − 1 shifts s at which Σ_j w_j/(x + s_j) is zero at x = −s, ascending: the nodes half-way between those of
+/// [`inverse_square_root`] in u, as Zolotarev's functions have their poles and zeros.
+pub(crate) fn inverse_square_root_zeros(low: f64, high: f64, terms: usize) -> Vec<f64> {
+    let complement = complement(low, high);
+    let spacing = complete_integral(complement) / terms as f64;
+    let shift = |j: usize| low * libm::pow(sc(j as f64 * spacing, complement), 2.0);
+    (1..terms).map(shift).collect()
+}
+
 /// 1 − m for a spectrum. An interval of no width would make the nome zero.
 pub(crate) fn complement(low: f64, high: f64) -> f64 {
     (low / high).min(0.5)
@@ -126,6 +135,24 @@ mod tests {
                 let expected = ((1.0 + m1 * square) * (1.0 + square)).sqrt();
                 // The quotient magnifies rounding in sc, some 10⁻¹² here, by 1/h, and is curved close to the pole at K.
                 assert!((slope / expected - 1.0).abs() < 1e-6, "{m1} {u}: {slope} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_zeros_are_those_of_the_sum_of_fractions() {
+        for (low, high, terms) in [(1e-3, 2.0, 2), (1e-6, 2.0, 9), (1e-12, 1.0, 24)] {
+            let fractions = inverse_square_root(low, high, terms);
+            let zeros = inverse_square_root_zeros(low, high, terms);
+            assert_eq!(zeros.len(), terms - 1);
+            for (i, zero) in zeros.iter().enumerate() {
+                assert!(fractions[i].shift < *zero && *zero < fractions[i + 1].shift);
+                let (mut sum, mut size) = (0.0, 0.0);
+                for fraction in &fractions {
+                    sum += fraction.weight / (fraction.shift - zero);
+                    size += fraction.weight / (fraction.shift - zero).abs();
+                }
+                assert!(sum.abs() < 1e-12 * size, "{low} {terms} {i}: {sum} {size}");
             }
         }
     }

@@ -40,6 +40,7 @@ pub mod error;
 pub mod factorization;
 pub mod gamma;
 pub mod matrix;
+mod mixture;
 pub mod noise;
 mod noise_stream;
 pub mod plan;

@@ -293,7 +293,7 @@ fn the_default_is_the_most_accurate_that_fits_the_memory() {
     let long = Plan::prefix_sum(1 << 30).budget(budget()).build().unwrap();
     assert_eq!(long.mechanism(), Mechanism::GradedSquareRoot { decays: None });
     let endless = Plan::prefix_sum(1 << 50).budget(budget()).build().unwrap();
-    assert_eq!(endless.mechanism(), Mechanism::HonakerStreaming);
+    assert_eq!(endless.mechanism(), Mechanism::SquareRoot);
     let pure = Plan::prefix_sum(5000).budget(Budget::pure(1.0).unwrap()).build().unwrap();
     assert_eq!(pure.mechanism(), Mechanism::LaplaceTree);
     assert!(Plan::prefix_sum(5000).budget(budget()).memory_limit(4).build().is_err());
@@ -332,8 +332,8 @@ fn bad_parameters_are_refused_with_their_name() {
     refused(Plan::prefix_sum(10).budget(pure).mechanism(Mechanism::SquareRoot).build(), "square-root");
     refused(Plan::prefix_sum(10).budget(budget()).mechanism(Mechanism::LaplaceTree).build(), "laplace-tree");
     refused(
-        Plan::prefix_sum(1 << 40).budget(budget()).mechanism(Mechanism::SquareRoot).build(),
-        "square-root",
+        Plan::decay(1 << 40, 0.5).budget(budget()).mechanism(Mechanism::NormalizedSquareRoot).build(),
+        "normalized-square-root",
     );
     for (k, b) in [(0, 1), (1, 0)] {
         assert!(Participation::at_most(k, b).is_err());

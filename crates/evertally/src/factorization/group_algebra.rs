@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
 
-use super::square_root::transform_operations;
+use super::normalized_square_root::transform_operations;
 use super::{Cost, Dense, Factorization, Mechanism, Request, array_size, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;

@@ -7,9 +7,9 @@
 //!
 //! | room | mechanisms |
 //! |---|---|
-//! | constant state | `graded-square-root`, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
+//! | constant state | `graded-square-root`, `square-root` but of a window, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
 //! | trees, O(log n) state | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
-//! | prepared for the whole horizon, O(n) | `square-root`, `normalized-square-root`, `group-algebra` |
+//! | prepared for the whole horizon, O(n) | `square-root` of a window, `normalized-square-root`, `group-algebra` |
 //! | dense, O(n²) | `optimal` |
 
 pub(crate) mod banded_inverse_square_root;
@@ -29,8 +29,10 @@ pub(crate) mod output_perturbation;
 mod series;
 pub(crate) mod smooth_binary;
 pub(crate) mod square_root;
+mod streamed;
 mod toeplitz;
 mod tree;
+mod window_root;
 
 use std::fmt;
 use std::str::FromStr;
@@ -109,7 +111,11 @@ pub trait Factorization: Send + Sync {
 }
 
 /// The correlator of a factorization that the streaming engine runs.
-pub(crate) fn streamed(recipe: &Recipe, horizon: u64, field: Arc<dyn WhiteField>) -> Box<dyn Correlator> {
+pub(crate) fn run_by_engine(
+    recipe: &Recipe,
+    horizon: u64,
+    field: Arc<dyn WhiteField>,
+) -> Box<dyn Correlator> {
     Box::new(Machine::<f64>::new(recipe, horizon, field, 1.0))
 }
 
@@ -328,10 +334,11 @@ impl Mechanism {
 
     /// Operations to prepare the factorization, in units of which some 10⁹ take a second: so that a plan can leave out
     /// what would keep its caller waiting.
-    pub(crate) fn preparation(&self, horizon: u64) -> f64 {
+    pub(crate) fn preparation(&self, horizon: u64, workload: Workload) -> f64 {
         let n = horizon as f64;
         match self {
             Self::Optimal => 20.0 * n * n * n,
+            Self::NormalizedSquareRoot if workload == Workload::PrefixSum => 4e3 * n.min(65536.0),
             Self::NormalizedSquareRoot => 0.2 * n * n,
             Self::BandedSquareRoot { band } | Self::BandedInverseSquareRoot { band } => {
                 // All narrower powers of two are tried when no band is named.
@@ -340,21 +347,21 @@ impl Mechanism {
             }
             Self::GradedSquareRoot { .. } => 1e3 * n.min(65536.0),
             Self::HonakerFull => 2.0 * n * n.log2().max(1.0),
-            Self::SquareRoot | Self::GroupAlgebra => 10.0 * n,
+            Self::SquareRoot => 1e7,
+            Self::GroupAlgebra => 10.0 * n,
             _ => 1.0,
         }
     }
 
     /// Bytes that the factorization and its correlator hold at the least, known before anything is allocated.
-    pub(crate) fn least_cost(&self, horizon: u64) -> Cost {
+    pub(crate) fn least_cost(&self, horizon: u64, workload: Workload) -> Cost {
         let arrays = |shared: u64, own: u64| Cost {
             shared_bytes: horizon.saturating_mul(8 * shared),
             bytes_per_coordinate: horizon.saturating_mul(8 * own),
             operations_per_step: 0.0,
         };
         match self {
-            Self::SquareRoot => arrays(2, 1),
-            Self::NormalizedSquareRoot => arrays(3, 1),
+            Self::NormalizedSquareRoot if workload != Workload::PrefixSum => arrays(3, 1),
             Self::GroupAlgebra => arrays(0, 1),
             Self::BandedSquareRoot { .. } | Self::BandedInverseSquareRoot { .. } => arrays(3, 0),
             Self::Optimal => arrays(2 * horizon.min(LARGEST_DENSE), 1),
@@ -372,7 +379,10 @@ impl Mechanism {
             Self::HonakerFull => Arc::new(honaker_full::HonakerFull::new(&request)?),
             Self::SmoothBinary => Arc::new(smooth_binary::SmoothBinary::new(&request)?),
             Self::GroupAlgebra => Arc::new(group_algebra::GroupAlgebra::new(&request)?),
-            Self::SquareRoot => Arc::new(square_root::SquareRoot::new(&request)?),
+            Self::SquareRoot => square_root::factorize(&request),
+            Self::NormalizedSquareRoot if request.workload == Workload::PrefixSum => {
+                Arc::new(graded_square_root::GradedSquareRoot::flat(&request)?)
+            }
             Self::NormalizedSquareRoot => {
                 Arc::new(normalized_square_root::NormalizedSquareRoot::new(&request)?)
             }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::square_root::transform_operations;
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, root_size, series};
 use crate::matrix::Matrix;
 use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
@@ -114,6 +113,11 @@ fn add_row(entries: &mut [f64], reversed: &[f64], columns: &std::ops::Range<usiz
     for (entry, c) in entries[..reach].iter_mut().zip(&reversed[first..]) {
         *entry += scale * c;
     }
+}
+
+/// Operations of one transform of length n, a step, twice and with the draw: 2·(2.5·log₂ 2n) + a few.
+pub(crate) fn transform_operations(horizon: u64) -> f64 {
+    5.0 * ((2 * horizon) as f64).log2() + 10.0
 }
 
 impl Factorization for NormalizedSquareRoot {

@@ -25,7 +25,7 @@ mod correlator;
 mod cyclic;
 mod field;
 mod key;
-mod machine;
+pub(crate) mod machine;
 mod portable;
 mod progress;
 mod real;

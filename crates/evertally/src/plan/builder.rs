@@ -180,7 +180,7 @@ impl PlanBuilder {
         }
         let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
         for &mechanism in rivals {
-            let takes_too_long = mechanism.preparation(self.horizon) > LARGEST_PREPARATION;
+            let takes_too_long = mechanism.preparation(self.horizon, self.workload) > LARGEST_PREPARATION;
             if takes_too_long || mechanism.noise() != budget.noise() {
                 continue;
             }
@@ -263,7 +263,7 @@ impl PlanBuilder {
         progress: &dyn Progress,
     ) -> Result<Plan> {
         self.check_noise(mechanism, budget)?;
-        self.check_memory(mechanism, mechanism.least_cost(self.horizon))?;
+        self.check_memory(mechanism, mechanism.least_cost(self.horizon, self.workload))?;
         let factorization = mechanism.factorize(self.request(progress))?;
         self.assemble(factorization, budget)
     }

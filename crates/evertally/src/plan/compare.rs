@@ -73,6 +73,7 @@ impl PlanBuilder {
             Some(mechanism) => vec![mechanism],
             None => Mechanism::ALL.to_vec(),
         };
+        let workload = self.request(progress).workload;
         let optimum = self.optimum(budget, progress);
         let factors = match &optimum {
             Some(Ok(optimum)) => Some(optimum.certificate().error_factor()),
@@ -85,10 +86,12 @@ impl PlanBuilder {
             let plan = match (mechanism, optimum.take_if(|_| mechanism == Mechanism::Optimal)) {
                 (Mechanism::Optimal, Some(Ok(optimum))) => self.assemble(optimum, budget),
                 (Mechanism::Optimal, Some(Err(error))) => Err(error),
-                _ if mechanism.preparation(self.horizon()) > LARGEST_PREPARATION => Err(Error::too_costly(
-                    mechanism,
-                    format!("preparing {} steps takes too long", self.horizon()),
-                )),
+                _ if mechanism.preparation(self.horizon(), workload) > LARGEST_PREPARATION => {
+                    Err(Error::too_costly(
+                        mechanism,
+                        format!("preparing {} steps takes too long", self.horizon()),
+                    ))
+                }
                 _ => self.plan_for(mechanism, budget, progress),
             };
             entries.push((mechanism, plan));
@@ -100,7 +103,8 @@ impl PlanBuilder {
 
     /// The optimum, unless it is out of reach or is not what the budget asks about.
     fn optimum(&self, budget: Budget, progress: &dyn Progress) -> Option<Result<Optimal>> {
-        let within_reach = Mechanism::Optimal.preparation(self.horizon()) <= LARGEST_PREPARATION
+        let workload = self.request(progress).workload;
+        let within_reach = Mechanism::Optimal.preparation(self.horizon(), workload) <= LARGEST_PREPARATION
             && self.horizon() <= factorization::LARGEST_DENSE;
         let wanted = self.named_mechanism().is_none_or(|mechanism| mechanism == Mechanism::Optimal);
         let needed = wanted || !self.is_structured();

@@ -1,7 +1,7 @@
 //! The graded square root: within 0.2 % of the least possible mean error, in constant memory.
 //!
 //! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture of J geometric decays close to the
-//! coefficients of (1−x)^{-1/2} (`mixture`); the grades e give less weight to both ends of the horizon, by a short sum of
+//! coefficients of (1−x)^{-1/2} ([`Pair`]); the grades e give less weight to both ends of the horizon, by a short sum of
 //! exponentials (`weights`); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
 //! few numbers behind e and f̂ come from the horizon and the objective alone (`shape`).
 //!
@@ -18,7 +18,6 @@
 //! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose optimum all of them are.
 //! Grades fitted over the horizon, and their closed form, are this library's; `cargo xtask fit graded` makes the table.
 
-mod mixture;
 mod profile;
 mod shape;
 mod table;
@@ -26,16 +25,14 @@ mod weights;
 
 use std::sync::Arc;
 
-use mixture::Mixture;
 use profile::Profile;
 pub use shape::{PARAMETERS, Shape};
 use weights::Weights;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, series, streamed};
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine, series};
 use crate::matrix::Matrix;
-use crate::noise::{
-    Correlator, Decay, GRADED_BLOCK as BLOCK, Grading, Progress, Recipe, Stretch, WhiteField,
-};
+use crate::mixture::Pair;
+use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, Grading, Progress, Recipe, Stretch, WhiteField};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
 use crate::{Error, Result};
 
@@ -50,10 +47,19 @@ fn terms(horizon: u64) -> usize {
     (2 + (0.33 * libm::log2(horizon as f64)).ceil() as usize).max(7)
 }
 
+/// f̂ and Ŝ, from nodes for losses between 5/n and one: wider intervals approximate the ends of the horizon better than the error needs.
+fn pair(horizon: u64, shape: &Shape, terms: usize) -> Pair {
+    let n = horizon as f64;
+    let lost = -libm::expm1(-shape.decline / n);
+    Pair::tilted(1.0 / (0.2 * n + 1.0), 1.0, terms, lost, shape.tilt)
+}
+
 /// What the noise and its error are computed from.
 struct Parts {
     horizon: u64,
-    mixture: Mixture,
+    pair: Pair,
+    /// The decays 1 − τ_i of Ŝ.
+    decays: Vec<f64>,
     weights: Arc<Weights>,
 }
 
@@ -61,46 +67,52 @@ pub(crate) struct GradedSquareRoot {
     parts: Parts,
     profile: Profile,
     shape: Shape,
-    /// J as it was asked for.
-    decays: Option<u64>,
+    mechanism: Mechanism,
 }
 
 impl GradedSquareRoot {
     pub(crate) fn new(request: &Request<'_>, decays: Option<u64>) -> Result<Self> {
         let mechanism = Mechanism::GradedSquareRoot { decays };
+        if decays.is_some_and(|decays| decays > MOST_DECAYS) {
+            return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
+        }
+        let terms = decays.map_or_else(|| terms(request.horizon), |decays| decays as usize);
+        let shape = Shape::for_horizon(request.horizon, request.objective);
+        let pair = pair(request.horizon, &shape, terms);
+        Self::from_pair(mechanism, request, shape, pair)
+    }
+
+    /// With e = 1: the normalised square root, f̂ within a relative 10⁻¹¹ of the root.
+    pub(crate) fn flat(request: &Request<'_>) -> Result<Self> {
+        let n = request.horizon as f64;
+        let terms = 9 + libm::log2(n) as usize;
+        let pair = Pair::tilted(0.6 / n, 2.0, terms, 0.0, 0.0);
+        Self::from_pair(Mechanism::NormalizedSquareRoot, request, Shape::flat(), pair)
+    }
+
+    fn from_pair(mechanism: Mechanism, request: &Request<'_>, shape: Shape, pair: Pair) -> Result<Self> {
         request.prefix_sum_only(&mechanism)?;
         let horizon = request.horizon;
         if horizon > LARGEST_HORIZON {
             let reason = format!("its decays are told apart up to 2^40 steps, not {horizon}");
             return Err(Error::too_costly(mechanism, reason));
         }
-        let shape = Shape::for_horizon(horizon, request.objective);
-        if decays.is_some_and(|decays| decays > MOST_DECAYS) {
-            return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
-        }
-        let terms = decays.map_or_else(|| terms(horizon), |decays| decays as usize);
-        let parts = Parts::new(horizon, &shape, terms)
+        let parts = Parts::new(horizon, &shape, pair)
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
-        let profile = Profile::new(horizon, &parts.mixture, &parts.weights);
-        Ok(Self { parts, profile, shape, decays })
+        let profile = Profile::new(horizon, &parts.pair, &parts.weights);
+        Ok(Self { parts, profile, shape, mechanism })
     }
 }
 
 impl Parts {
-    fn new(horizon: u64, shape: &Shape, terms: usize) -> Option<Self> {
-        let mixture = Mixture::new(horizon, shape.decline, shape.tilt, terms);
-        let weights = Arc::new(Weights::new(horizon, shape, &mixture)?);
-        Some(Self { horizon, mixture, weights })
+    fn new(horizon: u64, shape: &Shape, pair: Pair) -> Option<Self> {
+        let weights = Arc::new(Weights::new(horizon, shape, pair.encoder())?);
+        let decays = pair.decays().collect();
+        Some(Self { horizon, pair, decays, weights })
     }
 
     fn recipe(&self) -> Recipe {
-        let decays = self.mixture.decays.iter().zip(&self.mixture.inverse_weights);
-        Recipe {
-            decays: decays.map(|(&decay, &weight)| Decay { decay, weight }).collect(),
-            slow: Vec::new(),
-            impulse: self.mixture.impulse,
-            grading: Some(Arc::clone(&self.weights) as _),
-        }
+        Recipe { grading: Some(Arc::clone(&self.weights) as _), ..self.pair.recipe() }
     }
 
     /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in `first..=last` and zero before:
@@ -108,9 +120,9 @@ impl Parts {
     ///
     /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so that each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
     fn walk_row(&self, first: u64, last: u64, mut visit: impl FnMut(u64, f64)) {
-        let mixture = &self.mixture;
+        let decoder = self.pair.decoder();
         let mut stretch = Stretch::default();
-        let mut states = vec![0.0; mixture.len()];
+        let mut states = vec![0.0; decoder.len()];
         let mut after = 0.0;
         for j in (0..=last).rev() {
             let i = (j % BLOCK) as usize;
@@ -120,10 +132,8 @@ impl Parts {
             let weight = if j >= first { stretch.norms[i] } else { 0.0 };
             let fall = weight - after;
             after = weight;
-            let mut entry = mixture.impulse * fall;
-            for (state, (decay, weight)) in
-                states.iter_mut().zip(mixture.decays.iter().zip(&mixture.inverse_weights))
-            {
+            let mut entry = decoder.impulse() * fall;
+            for (state, (decay, weight)) in states.iter_mut().zip(self.decays.iter().zip(decoder.weights())) {
                 *state = decay * *state + fall;
                 entry += weight * *state;
             }
@@ -137,11 +147,11 @@ impl Parts {
 #[doc(hidden)]
 #[must_use]
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
-    let parts = Parts::new(horizon, shape, terms(horizon))?;
+    let parts = Parts::new(horizon, shape, pair(horizon, shape, terms(horizon)))?;
     let profile = if horizon <= 1 << 11 {
-        Profile::exact(horizon, &parts.mixture, &parts.weights)
+        Profile::exact(horizon, &parts.pair, &parts.weights)
     } else {
-        Profile::strided(horizon, &parts.mixture, &parts.weights)
+        Profile::strided(horizon, &parts.pair, &parts.weights)
     };
     let least_grade = parts.weights.at(0).0.min(parts.weights.at(horizon - 1).0);
     Some(Trial { mean: profile.mean(), max: profile.max(), soft_max: profile.soft_max(power), least_grade })
@@ -163,7 +173,7 @@ pub struct Trial {
 
 impl Factorization for GradedSquareRoot {
     fn mechanism(&self) -> Mechanism {
-        Mechanism::GradedSquareRoot { decays: self.decays }
+        self.mechanism
     }
 
     fn horizon(&self) -> u64 {
@@ -189,7 +199,7 @@ impl Factorization for GradedSquareRoot {
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
         let parts = &self.parts;
         if later >= profile::LARGEST_EXACT {
-            return profile::difference(parts.horizon, &parts.mixture, &parts.weights, earlier, later);
+            return profile::difference(parts.horizon, &parts.pair, &parts.weights, earlier, later);
         }
         let mut sum = CompensatedSum::default();
         parts.walk_row(earlier + 1, later, |_, entry| sum.add(entry * entry));
@@ -205,7 +215,7 @@ impl Factorization for GradedSquareRoot {
     }
 
     fn cost(&self) -> Cost {
-        let (parts, decays) = (&self.parts, self.parts.mixture.len() as u64);
+        let (parts, decays) = (&self.parts, self.parts.decays.len() as u64);
         Cost {
             shared_bytes: parts.weights.bytes() + 48 * decays + self.profile.bytes() + 16 * BLOCK,
             bytes_per_coordinate: 8 * (decays + 1),
@@ -220,7 +230,7 @@ impl Factorization for GradedSquareRoot {
     /// From the definition: f̂ added up, inverted by long division.
     fn dense(&self) -> Result<Dense> {
         let n = dense_size(&self.mechanism(), self.horizon())?;
-        let coefficients = self.parts.mixture.coefficients(n);
+        let coefficients = self.parts.pair.encoder().coefficients(n);
         let inverse = series::divide(&[1.0], &coefficients, n);
         let weights: Vec<(f64, f64)> = (0..n as u64).map(|t| self.parts.weights.at(t)).collect();
         let encoder = Matrix::from_fn(n, n, |i, j| {
@@ -241,7 +251,7 @@ impl Factorization for GradedSquareRoot {
     fn digest(&self) -> Option<[u8; 32]> {
         let Shape { start, end, decline, tilt } = self.shape;
         let mut hasher = blake3::Hasher::new();
-        let terms = self.parts.mixture.len() as f64;
+        let terms = self.parts.decays.len() as f64;
         for number in start.into_iter().chain(end).chain([decline, tilt, terms]) {
             hasher.update(&number.to_bits().to_le_bytes());
         }
@@ -253,6 +263,6 @@ impl Factorization for GradedSquareRoot {
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
-        streamed(&self.parts.recipe(), self.parts.horizon, field)
+        run_by_engine(&self.parts.recipe(), self.parts.horizon, field)
     }
 }

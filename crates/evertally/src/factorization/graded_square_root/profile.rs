@@ -11,8 +11,8 @@
 //!
 //! **Cost.** O(J²) a stride; some 130·log₂ n strides.
 
-use super::mixture::Mixture;
 use super::weights::Weights;
+use crate::mixture::{Mixture, Pair};
 use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch};
 use crate::privacy::CompensatedSum;
 
@@ -44,14 +44,8 @@ fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
 /// ‖L\[t;\] − L\[s;\]‖² for `earlier` s < `later` t, in strides, within the tolerance.
 ///
 /// With ζ̃ = ζ − z_s the difference z_t − z_s is ζ̃ + d_t u, so that the same recursion serves from step s on, where ζ̃ = −d_s u.
-pub(super) fn difference(
-    horizon: u64,
-    mixture: &Mixture,
-    weights: &Weights,
-    earlier: u64,
-    later: u64,
-) -> f64 {
-    let mut covariance = Covariance::new(mixture);
+pub(super) fn difference(horizon: u64, pair: &Pair, weights: &Weights, earlier: u64, later: u64) -> f64 {
+    let mut covariance = Covariance::new(pair);
     let (grade, mut norm) = weights.at(0);
     covariance.step(grade.powi(-2), 0.0);
     norm = covariance.follow(&stops(0, earlier, horizon), weights, norm, |_, _| {});
@@ -72,19 +66,19 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    pub(super) fn new(horizon: u64, mixture: &Mixture, weights: &Weights) -> Self {
+    pub(super) fn new(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
         if horizon <= LARGEST_EXACT {
-            Self::exact(horizon, mixture, weights)
+            Self::exact(horizon, pair, weights)
         } else {
-            Self::strided(horizon, mixture, weights)
+            Self::strided(horizon, pair, weights)
         }
     }
 
     /// Every step taken.
-    pub(super) fn exact(horizon: u64, mixture: &Mixture, weights: &Weights) -> Self {
+    pub(super) fn exact(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
         let kept = if horizon <= LARGEST_KEPT { Vec::new() } else { stops(0, horizon - 1, horizon) };
         let mut stretch = Stretch::default();
-        let mut covariance = Covariance::new(mixture);
+        let mut covariance = Covariance::new(pair);
         let (mut rows, mut sum, mut max) = (Vec::new(), CompensatedSum::default(), 0.0_f64);
         let mut before = 0.0;
         for step in 0..horizon {
@@ -106,9 +100,9 @@ impl Profile {
     }
 
     /// In strides; see the module.
-    pub(super) fn strided(horizon: u64, mixture: &Mixture, weights: &Weights) -> Self {
+    pub(super) fn strided(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
         let steps = stops(0, horizon - 1, horizon);
-        let mut covariance = Covariance::new(mixture);
+        let mut covariance = Covariance::new(pair);
         let (grade, norm) = weights.at(0);
         covariance.step(grade.powi(-2), 0.0);
         let mut rows = vec![covariance.row(norm)];
@@ -169,7 +163,9 @@ impl Profile {
 
 /// Covariances of the machine's numbers after a step.
 struct Covariance<'a> {
-    mixture: &'a Mixture,
+    decoder: &'a Mixture,
+    /// 1 − τ_i.
+    decays: Vec<f64>,
     /// −ln(1 − τ_i).
     rates: Vec<f64>,
     /// (1−τ_a)(1−τ_b), row by row.
@@ -189,13 +185,15 @@ struct Covariance<'a> {
 }
 
 impl<'a> Covariance<'a> {
-    fn new(mixture: &'a Mixture) -> Self {
-        let len = mixture.len();
-        let decays = &mixture.decays;
+    fn new(pair: &'a Pair) -> Self {
+        let decoder = pair.decoder();
+        let len = decoder.len();
+        let decays: Vec<f64> = pair.decays().collect();
         Self {
-            mixture,
-            rates: mixture.zeros.iter().map(|zero| -libm::log1p(-zero)).collect(),
+            decoder,
+            rates: decoder.rates().to_vec(),
             products: decays.iter().flat_map(|a| decays.iter().map(move |b| a * b)).collect(),
+            decays,
             states: vec![0.0; len * len],
             fresh: 0.0,
             shifted: vec![0.0; len],
@@ -242,7 +240,7 @@ impl<'a> Covariance<'a> {
     /// One step: h of variance `fresh`, d rising by `rise`.
     fn step(&mut self, fresh: f64, rise: f64) {
         self.zeta_squared += rise * (rise * self.sum_squared - 2.0 * self.zeta_sum);
-        for ((shifted, decay), sum) in self.shifted.iter_mut().zip(&self.mixture.decays).zip(&self.sums) {
+        for ((shifted, decay), sum) in self.shifted.iter_mut().zip(&self.decays).zip(&self.sums) {
             *shifted = decay * (*shifted - rise * sum);
         }
         for (state, product) in self.states.iter_mut().zip(&self.products) {
@@ -270,7 +268,7 @@ impl<'a> Covariance<'a> {
         self.settle();
         for a in 0..len {
             let power = Powers::new(self.rates[a], length);
-            let decay = self.mixture.decays[a];
+            let decay = self.decays[a];
             let (sum, moment) = (decay * power.sum, power.moment + power.last);
             let entered = self.sums[a] * sum - (self.sums[a] - before.0[a]) * moment;
             self.shifted[a] = power.last * self.shifted[a] - rise_a_step * entered;
@@ -285,8 +283,8 @@ impl<'a> Covariance<'a> {
 
     /// What follows from the states.
     fn settle(&mut self) {
-        let weights = &self.mixture.inverse_weights;
-        let (impulse, fresh) = (self.mixture.impulse, self.fresh);
+        let weights = self.decoder.weights();
+        let (impulse, fresh) = (self.decoder.impulse(), self.fresh);
         self.sum_squared = impulse * fresh * impulse;
         self.zeta_sum = 0.0;
         for (a, row) in self.states.chunks_exact(weights.len()).enumerate() {
@@ -338,7 +336,8 @@ mod tests {
 
     fn parts(horizon: u64, objective: Objective) -> Parts {
         let shape = Shape::for_horizon(horizon, objective);
-        Parts::new(horizon, &shape, super::super::terms(horizon)).expect("positive grades")
+        Parts::new(horizon, &shape, super::super::pair(horizon, &shape, super::super::terms(horizon)))
+            .expect("positive grades")
     }
 
     /// ‖Σ_{first ≤ s ≤ last} …‖² entry by entry.
@@ -352,7 +351,7 @@ mod tests {
     fn the_exact_recursion_agrees_with_rows_added_up() {
         for n in [1, 2, 64, 65, 1000, 5000] {
             let parts = parts(n, Objective::Mean);
-            let profile = Profile::exact(n, &parts.mixture, &parts.weights);
+            let profile = Profile::exact(n, &parts.pair, &parts.weights);
             for step in [0, 1, 7, 63, 64, 500, n / 2, n.saturating_sub(2), n - 1] {
                 if step < n {
                     let (row, expected) = (profile.row(step), walked(&parts, 0, step));
@@ -368,9 +367,9 @@ mod tests {
         for objective in [Objective::Mean, Objective::Worst] {
             for n in [3000, 1 << 14, 100_000, 1 << 18] {
                 let parts = parts(n, objective);
-                let (mixture, weights) = (&parts.mixture, &parts.weights);
-                let exact = Profile::exact(n, mixture, weights);
-                let strided = Profile::strided(n, mixture, weights);
+                let (pair, weights) = (&parts.pair, &parts.weights);
+                let exact = Profile::exact(n, pair, weights);
+                let strided = Profile::strided(n, pair, weights);
                 let off = |a: f64, b: f64| (a / b - 1.0).abs() / TOLERANCE;
                 assert!(
                     off(exact.mean, strided.mean) < 0.5,
@@ -399,7 +398,7 @@ mod tests {
             let parts = parts(n, Objective::Mean);
             for earlier in [0, 1, 100, 1777, n / 2, n - 200] {
                 for later in [earlier + 1, earlier + 2, earlier + 150, (earlier + n) / 2, n - 2, n - 1] {
-                    let got = difference(n, &parts.mixture, &parts.weights, earlier, later);
+                    let got = difference(n, &parts.pair, &parts.weights, earlier, later);
                     let ratio = got / walked(&parts, earlier + 1, later);
                     assert!((ratio - 1.0).abs() < 2.0 * TOLERANCE, "n = {n}, {earlier} to {later}: {ratio}");
                 }

@@ -27,6 +27,13 @@ impl Shape {
         Self { start: [p[0], p[1], p[2]], end: [p[3], p[4], p[5]], decline: p[6] * p[6], tilt: p[7] }
     }
 
+    /// e = 1 and f̂ the root itself.
+    #[must_use]
+    pub(super) fn flat() -> Self {
+        let one = [f64::INFINITY, 0.0, 0.0];
+        Self { start: one, end: one, decline: 0.0, tilt: 0.0 }
+    }
+
     /// Interpolated in ln n between the knots of the table.
     #[must_use]
     pub fn for_horizon(horizon: u64, objective: Objective) -> Self {

@@ -18,8 +18,8 @@
 //! **Cost.** O(J²·M) to make. A block of 512 steps costs J²/2 + 2M exponentials and, for those that are not negligible there,
 //! one multiplication a step.
 
-use super::mixture::Mixture;
 use super::shape::{Amplitude, Shape};
+use crate::mixture::Mixture;
 use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch, vectorised};
 
 /// exp(−x) beyond this is below 2⁻⁶⁰: nothing beside the terms of order one.
@@ -230,12 +230,12 @@ const LAST: u64 = 64;
 
 /// f̂² as a mixture: rates λ_i + λ_j and weights ω_iω_j, counted twice off the diagonal.
 fn pairs(mixture: &Mixture) -> Vec<(f64, f64)> {
-    let rates = mixture.rates();
+    let (rates, weights) = (mixture.rates(), mixture.weights());
     let mut pairs = Vec::new();
     for i in 0..rates.len() {
         for j in 0..=i {
             let count = if i == j { 1.0 } else { 2.0 };
-            pairs.push((rates[i] + rates[j], count * mixture.weights[i] * mixture.weights[j]));
+            pairs.push((rates[i] + rates[j], count * weights[i] * weights[j]));
         }
     }
     pairs
@@ -296,6 +296,7 @@ fn away_from(rate: f64, pairs: &[(f64, f64)], excess: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{pair, terms};
     use super::*;
     use crate::plan::Objective;
     use crate::privacy::CompensatedSum;
@@ -314,11 +315,11 @@ mod tests {
         for objective in [Objective::Mean, Objective::Worst] {
             for n in (1..=70).chain([100, 127, 128, 129, 1000, 4096, 20_000]) {
                 let shape = Shape::for_horizon(n, objective);
-                let mixture = Mixture::new(n, shape.decline, shape.tilt, super::super::terms(n));
-                let weights = Weights::new(n, &shape, &mixture).expect("positive");
+                let pair = pair(n, &shape, terms(n));
+                let weights = Weights::new(n, &shape, pair.encoder()).expect("positive");
                 let all: Vec<(f64, f64)> = (0..n).map(|t| weights.at(t)).collect();
                 let grades: Vec<f64> = all.iter().map(|w| w.0).collect();
-                let coefficients = mixture.coefficients(n as usize);
+                let coefficients = pair.encoder().coefficients(n as usize);
                 let mut worst = 0.0_f64;
                 for t in (0..n as usize).step_by((n as usize / 500).max(1)).chain([n as usize - 1]) {
                     let ratio = direct(&grades, &coefficients, t) / all[t].1;
@@ -334,9 +335,7 @@ mod tests {
     fn blocks_agree_with_single_steps() {
         let n = 1000;
         let shape = Shape::for_horizon(n, Objective::Mean);
-        let weights =
-            Weights::new(n, &shape, &Mixture::new(n, shape.decline, shape.tilt, super::super::terms(n)))
-                .expect("positive");
+        let weights = Weights::new(n, &shape, pair(n, &shape, terms(n)).encoder()).expect("positive");
         let mut stretch = Stretch::default();
         for t in 0..n {
             weights.block(t, &mut stretch);

@@ -14,6 +14,8 @@
 
 mod grades;
 mod narrow;
+#[cfg(test)]
+mod plain;
 mod recipe;
 #[cfg(test)]
 mod tests;
@@ -25,8 +27,8 @@ use zeroize::Zeroize;
 
 use grades::{GradeReader, Grades};
 use narrow::Narrow;
-pub(crate) use recipe::GRADED_BLOCK;
 pub use recipe::{Decay, Grading, Recipe, SlowDecay, Stretch};
+pub(crate) use recipe::{GRADED_BLOCK, SLOW};
 use wide::Wide;
 
 use super::correlator::misfit;

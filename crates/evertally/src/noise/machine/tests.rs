@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::plain::Plain;
 use super::*;
 
 /// Lanes that a machine may mix: a generator of its own, so that nothing hangs on the sampler.
@@ -61,39 +62,15 @@ fn recipes(horizon: u64) -> Vec<Recipe> {
     ]
 }
 
-/// Rows of L g by the definition.
-fn by_definition(recipe: &Recipe, horizon: u64, field: &Lattice, lane: usize) -> Vec<f64> {
-    let mut stretch = Stretch::default();
-    let mut diagonals = vec![(1.0, 1.0); horizon as usize];
-    if let Some(grading) = &recipe.grading {
-        for (t, diagonal) in diagonals.iter_mut().enumerate() {
-            grading.block(t as u64, &mut stretch);
-            let i = t % GRADED_BLOCK as usize;
-            *diagonal = (stretch.grades[i], stretch.norms[i]);
-        }
-    }
-    let mut v = vec![0.0; recipe.decays.len()];
-    let mut e = vec![0.0; recipe.slow.len()];
-    let mut zeta = 0.0;
-    (0..horizon as usize)
-        .map(|t| {
-            let mut white = [0.0];
-            field.tile(t as u64, lane..lane + 1, &mut white);
-            let h = white[0] / diagonals[t].0;
-            let before = v[0];
-            let mut u = recipe.impulse * h;
-            for (v, decay) in v.iter_mut().zip(&recipe.decays) {
-                *v = decay.decay * *v + h;
-                u += decay.weight * *v;
-            }
-            for (e, slow) in e.iter_mut().zip(&recipe.slow) {
-                *e += slow.loss * (before - *e);
-                u += slow.weight * (v[0] - *e);
-            }
-            let norm = diagonals[t].1;
-            let z = norm * u + zeta;
-            zeta -= (diagonals.get(t + 1).map_or(norm, |next| next.1) - norm) * u;
-            z
+/// Rows of L g by the definition, of one lane.
+fn by_definition(recipe: &Recipe, horizon: u64, width: usize, lane: usize) -> Vec<f64> {
+    let field = Arc::new(Lattice { width, is_family: true });
+    let mut plain = Plain::new(Arc::new(recipe.clone()), field, horizon);
+    let mut row = vec![0.0; width];
+    (0..horizon)
+        .map(|_| {
+            plain.next(&mut row);
+            row[lane]
         })
         .collect()
 }
@@ -118,8 +95,7 @@ fn every_lane_follows_the_definition() {
                 let rows = run(&mut machine::<f64>(recipe, horizon, width, is_family), horizon);
                 let singles = run(&mut machine::<f32>(recipe, horizon, width, is_family), horizon);
                 for lane in [0, width / 2, width - 1] {
-                    let field = Lattice { width, is_family };
-                    for (t, want) in by_definition(recipe, horizon, &field, lane).into_iter().enumerate() {
+                    for (t, want) in by_definition(recipe, horizon, width, lane).into_iter().enumerate() {
                         let at = t * width + lane;
                         let where_ =
                             format!("recipe {number}, n = {horizon}, width {width}, lane {lane}, t = {t}");

@@ -1,0 +1,111 @@
+//! What the factorizations by a pair of mixtures share: L = T(l) is streamed, R = T(r) is accounted.
+//!
+//! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]), whatever the horizon; Δ is exact for a person in several
+//! steps, because r is non-negative and does not increase.
+//!
+//! **Cost.** A number a decay of l and coordinate; O(J²) for every question.
+
+use std::sync::Arc;
+
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine, series};
+use crate::Result;
+use crate::matrix::Matrix;
+use crate::mixture::Pair;
+use crate::noise::{Correlator, Progress, Recipe, WhiteField};
+use crate::privacy::Participation;
+use crate::workload::Workload;
+
+/// See the module.
+pub(crate) struct Streamed {
+    mechanism: Mechanism,
+    horizon: u64,
+    workload: Workload,
+    pair: Pair,
+    recipe: Recipe,
+}
+
+impl Streamed {
+    /// A pair whose product is the workload's 1/(1−λx).
+    pub(crate) fn new(mechanism: Mechanism, request: &Request<'_>, pair: Pair) -> Self {
+        let recipe = pair.recipe();
+        Self { mechanism, horizon: request.horizon, workload: request.workload, pair, recipe }
+    }
+}
+
+impl Factorization for Streamed {
+    fn mechanism(&self) -> Mechanism {
+        self.mechanism
+    }
+
+    fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        self.pair.encoder().sensitivity(self.horizon, participation)
+    }
+
+    /// R ≥ 0.
+    fn gram_is_nonnegative(&self) -> bool {
+        true
+    }
+
+    fn row_norm_squared(&self, step: u64) -> f64 {
+        self.pair.decoder().energy(step + 1)
+    }
+
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        self.pair.decoder().difference(earlier, later)
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        self.pair.decoder().mean_energy(self.horizon)
+    }
+
+    /// Rows grow longer.
+    fn max_row_norm_squared(&self) -> f64 {
+        self.pair.decoder().energy(self.horizon)
+    }
+
+    fn cost(&self) -> Cost {
+        let rows = self.recipe.rows() as u64;
+        let decays = (self.pair.encoder().len() + self.pair.decoder().len()) as u64;
+        Cost {
+            shared_bytes: 16 * rows + 40 * decays,
+            bytes_per_coordinate: 8 * rows,
+            operations_per_step: 4.0 * rows as f64 + 8.0,
+        }
+    }
+
+    fn draws(&self) -> u64 {
+        self.horizon
+    }
+
+    /// From the definition: r added up, l by long division of the workload.
+    fn dense(&self) -> Result<Dense> {
+        let n = dense_size(&self.mechanism, self.horizon)?;
+        let encoder = self.pair.encoder().coefficients(n);
+        let decoder = series::divide(&self.workload.coefficients(n), &encoder, n);
+        Ok(Dense { decoder: Matrix::lower_toeplitz(&decoder), encoder: Matrix::lower_toeplitz(&encoder) })
+    }
+
+    /// The numbers that are run: a later version may find better ones.
+    fn digest(&self) -> Option<[u8; 32]> {
+        let mut hasher = blake3::Hasher::new();
+        let ordinary = self.recipe.decays.iter().map(|decay| (decay.decay, decay.weight));
+        let slow = self.recipe.slow.iter().map(|decay| (decay.loss, decay.weight));
+        for (decay, weight) in ordinary.chain(slow).chain([(0.0, self.recipe.impulse)]) {
+            hasher.update(&decay.to_bits().to_le_bytes());
+            hasher.update(&weight.to_bits().to_le_bytes());
+        }
+        Some(*hasher.finalize().as_bytes())
+    }
+
+    fn recipe(&self) -> Option<Recipe> {
+        Some(self.recipe.clone())
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+        run_by_engine(&self.recipe, self.horizon, field)
+    }
+}

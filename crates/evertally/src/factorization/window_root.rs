@@ -1,0 +1,283 @@
+//! The square root of a sliding window, streamed: √((1−X)/(1−x)) with X = x^w.
+//!
+//! **Definition.** Two pairs of mixtures, f·s = 1/(1−x) in x and φ·ς = 1/(1−X) in X, each factor close to its root:
+//!
+//! > l(x) = s(x)·(1−X)·φ(X),  r(x) = f(x)·(1−X)·ς(X),  l·r = (1−X)/(1−x).
+//!
+//! **Guarantee.** L R = A exactly, whatever the pairs approximate; Δ and errors are those of l and r, in closed form ([`crate::mixture::Comb`]). s has a
+//! pole at one and so has ς, but (1−X) takes off both: all norms converge, and the mechanism runs for ever at a finite sensitivity.
+//! Where a person takes part several times the triangle inequality is used. Δ is enlarged by [`ROUNDING`], far above what rounding does to it.
+//!
+//! **Cost.** y = s(x)g takes a number a decay; (1−X)φ(X)y = φ₀y − Σ_j w_j p_j X/(1−(1−p_j)X)·y takes, a decay of φ, the last w values of one sum. So
+//! a lane holds some ten numbers and some J′w more, where its true total holds w inputs as well. O(J + J′) operations a step.
+//!
+//! **Source.** The root of a window is MATHS' generating function; splitting it over two time scales is this library's.
+
+use std::sync::Arc;
+
+use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine};
+use crate::Result;
+use crate::elliptic;
+use crate::matrix::Matrix;
+use crate::mixture::{Comb, Node, Pair};
+use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::privacy::{CompensatedSum, Participation, round_up};
+
+/// What rounding may do to Δ, relatively, at the most.
+const ROUNDING: f64 = 5e-12;
+
+/// Windows after which φ need not follow its root: its error has long settled.
+const MOST_WINDOWS: f64 = (1 << 20) as f64;
+
+/// See the module.
+pub(crate) struct WindowRoot {
+    horizon: u64,
+    width: u64,
+    /// f and s.
+    fine: Pair,
+    /// w_j p_j and 1 − p_j of φ, and φ₀.
+    teeth: Arc<Teeth>,
+    encoder: Comb,
+    decoder: Comb,
+}
+
+struct Teeth {
+    start: f64,
+    /// (w_j p_j, 1 − p_j).
+    decays: Vec<(f64, f64)>,
+}
+
+impl WindowRoot {
+    /// For a window shorter than the horizon; a longer one is a prefix sum.
+    pub(crate) fn new(request: &Request<'_>, width: u64) -> Self {
+        let horizon = request.horizon;
+        let fine = fine_pair((16.0 * width as f64).min(horizon as f64));
+        let (coarse, poles) = coarse_pair((horizon as f64 / width as f64).min(MOST_WINDOWS));
+        let outer = coarse.encoder();
+        let decays = poles.iter().zip(outer.weights()).map(|(pole, weight)| (weight * pole.loss, pole.decay));
+        let teeth = Teeth { start: outer.coefficient(0), decays: decays.collect() };
+        Self {
+            horizon,
+            width,
+            encoder: Comb::new(fine.encoder().clone(), coarse.decoder().clone(), width, horizon),
+            decoder: Comb::new(fine.decoder().clone(), outer.clone(), width, horizon),
+            fine,
+            teeth: Arc::new(teeth),
+        }
+    }
+}
+
+/// f and s, close to the root over this many steps.
+fn fine_pair(steps: f64) -> Pair {
+    let terms = 4 + (0.6 * libm::log2(steps)).ceil() as usize;
+    Pair::square_root(1.0, 1.0 / (0.2 * steps + 1.0), 1.0, terms)
+}
+
+/// φ and ς, and the poles of φ, which are run: doubles, so that what is accounted is what is run.
+fn coarse_pair(windows: f64) -> (Pair, Vec<Node>) {
+    let terms = 4 + (0.4 * libm::log2(windows)).ceil() as usize;
+    let (low, high) = (1.0 / (0.2 * windows + 1.0), 1.0);
+    let shifts = elliptic::inverse_square_root(low, high, terms).into_iter().map(|fraction| fraction.shift);
+    let poles: Vec<Node> = shifts.map(|shift| Node::from_shift(shift, 1.0).as_double()).collect();
+    let between = elliptic::inverse_square_root_zeros(low, high, terms);
+    let zeros = between.into_iter().map(|shift| Node::from_shift(shift, 1.0));
+    (Pair::new(&poles, std::iter::once(Node::from_loss(0.0)).chain(zeros).collect()), poles)
+}
+
+impl Factorization for WindowRoot {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::SquareRoot
+    }
+
+    fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// The first column is the longest.
+    fn sensitivity(&self, participation: Participation) -> f64 {
+        let steps = participation.bounded(self.horizon) as f64;
+        round_up(steps * self.encoder.energy(self.horizon).sqrt(), ROUNDING)
+    }
+
+    /// r falls below zero behind the window.
+    fn gram_is_nonnegative(&self) -> bool {
+        false
+    }
+
+    fn row_norm_squared(&self, step: u64) -> f64 {
+        self.decoder.energy(step + 1)
+    }
+
+    /// Added up: sums between steps of a window are not asked for.
+    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
+        let coefficients = self.decoder.coefficients(later as usize + 1);
+        let lag = (later - earlier) as usize;
+        let mut sum = CompensatedSum::default();
+        for (k, later) in coefficients.iter().enumerate() {
+            let difference = later - k.checked_sub(lag).map_or(0.0, |k| coefficients[k]);
+            sum.add(difference * difference);
+        }
+        sum.value()
+    }
+
+    fn mean_row_norm_squared(&self) -> f64 {
+        self.decoder.mean_energy(self.horizon)
+    }
+
+    fn max_row_norm_squared(&self) -> f64 {
+        self.decoder.energy(self.horizon)
+    }
+
+    fn cost(&self) -> Cost {
+        let (fine, teeth) = (self.fine.recipe().rows() as u64, self.teeth.decays.len() as u64);
+        Cost {
+            shared_bytes: self.encoder.bytes() + self.decoder.bytes(),
+            bytes_per_coordinate: 8 * (fine + teeth.saturating_mul(self.width)),
+            operations_per_step: 4.0 * (fine + teeth) as f64 + 8.0,
+        }
+    }
+
+    fn draws(&self) -> u64 {
+        self.horizon
+    }
+
+    fn dense(&self) -> Result<Dense> {
+        let n = dense_size(&self.mechanism(), self.horizon)?;
+        Ok(Dense {
+            decoder: Matrix::lower_toeplitz(&self.decoder.coefficients(n)),
+            encoder: Matrix::lower_toeplitz(&self.encoder.coefficients(n)),
+        })
+    }
+
+    /// The numbers that are run: a later version may find better ones.
+    fn digest(&self) -> Option<[u8; 32]> {
+        let recipe = self.fine.recipe();
+        let mut hasher = blake3::Hasher::new();
+        let fine = recipe.decays.iter().flat_map(|decay| [decay.decay, decay.weight]);
+        let slow = recipe.slow.iter().flat_map(|decay| [decay.loss, decay.weight]);
+        let teeth = self.teeth.decays.iter().flat_map(|(gain, decay)| [*gain, *decay]);
+        for number in fine.chain(slow).chain(teeth).chain([recipe.impulse, self.teeth.start]) {
+            hasher.update(&number.to_bits().to_le_bytes());
+        }
+        Some(*hasher.finalize().as_bytes())
+    }
+
+    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+        let lanes = field.width();
+        let ring = self.width as usize * lanes;
+        Box::new(WindowStream {
+            fine: run_by_engine(&self.fine.recipe(), self.horizon, field),
+            rings: vec![vec![0.0; ring]; self.teeth.decays.len()],
+            teeth: Arc::clone(&self.teeth),
+            lanes,
+            position: 0,
+        })
+    }
+}
+
+/// y = s(x)g by the engine, then the comb.
+struct WindowStream {
+    fine: Box<dyn Correlator>,
+    teeth: Arc<Teeth>,
+    /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps, a ring for each j.
+    rings: Vec<Vec<f64>>,
+    lanes: usize,
+    /// Where the step stands in the rings.
+    position: usize,
+}
+
+impl Correlator for WindowStream {
+    fn next(&mut self, out: &mut [f64]) {
+        self.fine.next(out);
+        for (lane, z) in out.iter_mut().enumerate() {
+            let y = *z;
+            *z = self.teeth.start * y;
+            for (ring, (gain, decay)) in self.rings.iter_mut().zip(&self.teeth.decays) {
+                let sum = &mut ring[self.position + lane];
+                *z -= gain * *sum;
+                *sum = y + decay * *sum;
+            }
+        }
+        self.position += self.lanes;
+        if self.rings.first().is_none_or(|ring| self.position == ring.len()) {
+            self.position = 0;
+        }
+    }
+
+    fn save(&self) -> Vec<f64> {
+        let mut saved: Vec<f64> = self.rings.iter().flatten().copied().collect();
+        saved.extend(self.fine.save());
+        saved
+    }
+
+    fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
+        let len: usize = self.rings.iter().map(Vec::len).sum();
+        let (rings, fine) = saved.split_at_checked(len).ok_or_else(misfit)?;
+        self.fine.restore(step, fine)?;
+        for (value, saved) in self.rings.iter_mut().flatten().zip(rings) {
+            *value = *saved;
+        }
+        let width = self.rings.first().map_or(1, |ring| ring.len() / self.lanes.max(1));
+        self.position = (step % width as u64) as usize * self.lanes;
+        Ok(())
+    }
+}
+
+impl Drop for WindowStream {
+    fn drop(&mut self) {
+        use zeroize::Zeroize;
+        self.rings.iter_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::series;
+    use super::*;
+    use crate::plan::Objective;
+    use crate::workload::Workload;
+
+    fn root(width: u64, horizon: u64) -> WindowRoot {
+        let request = Request {
+            horizon,
+            workload: Workload::SlidingWindow { width },
+            participation: Participation::single(),
+            objective: Objective::Mean,
+            progress: &(),
+        };
+        WindowRoot::new(&request, width)
+    }
+
+    /// The error factor ‖L‖_F²Δ²/n beside that of the exact root, whose coefficients are added up.
+    #[test]
+    fn the_error_is_that_of_the_exact_root() {
+        for (width, horizon) in [(1, 40), (2, 50), (3, 1000), (10, 11), (10, 4000), (100, 150), (300, 5000)] {
+            let streamed = root(width, horizon);
+            let exact = series::root(Workload::SlidingWindow { width }, horizon as usize);
+            let (mut energy, mut rows) = (0.0, 0.0);
+            for s in exact {
+                energy += s * s;
+                rows += energy;
+            }
+            let factor =
+                streamed.sensitivity(Participation::single()).powi(2) * streamed.mean_row_norm_squared();
+            let ratio = factor / (energy * rows / horizon as f64);
+            assert!((ratio - 1.0).abs() < 2e-3, "w = {width}, n = {horizon}: {ratio}");
+        }
+    }
+
+    /// Δ²_∞ = (1/π)∫₀^π |sin(wθ/2)/sin(θ/2)| dθ, by the midpoint rule between the zeros of the integrand.
+    #[test]
+    fn an_endless_window_has_the_known_sensitivity() {
+        for width in [1_u64, 2, 7, 50, 1000] {
+            let (pieces, pi) = (200 * width, std::f64::consts::PI);
+            let at = |i: u64| {
+                let half = (i as f64 + 0.5) * pi / (2 * pieces) as f64;
+                ((width as f64 * half).sin() / half.sin()).abs()
+            };
+            let known = (0..pieces).map(at).sum::<f64>() / pieces as f64;
+            let got = root(width, 1 << 60).sensitivity(Participation::single()).powi(2);
+            assert!((got / known - 1.0).abs() < 2e-3, "w = {width}: {got} {known}");
+        }
+    }
+}

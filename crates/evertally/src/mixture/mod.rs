@@ -1,0 +1,97 @@
+//! Mixtures of geometric decays: coefficients that a few numbers stream, and whose norms have closed forms.
+//!
+//! **Definition.** c_k = κ·\[k = 0\] + Σ_j w_j(1−p_j)^k with κ ≥ 0, weights w_j > 0 and losses 0 ≤ p_j ≤ 1; T(c) is the lower-triangular
+//! Toeplitz matrix with these coefficients. They are non-negative and do not increase.
+//!
+//! **Guarantee.** Losses may be as small as 10⁻¹⁹: everything is computed from p and from the rate λ = −ln(1−p), nothing from 1−p. All
+//! terms of all sums are positive, so nothing cancels: a sum over pairs of decays is right to the errors of its terms, some ten units in
+//! the last place, and those of adding J² of them. A power (1−p)^k is off by a relative λk units; where λk is large it is the power that
+//! is small.
+//!
+//! | file | its one decision |
+//! |---|---|
+//! | `sums` | Σ c_k², its mean over all rows, and what two rows differ by |
+//! | `sensitivity` | Δ of T(c) for a person in several steps |
+//! | `comb` | products of a mixture in x and one in x^w, for windows |
+//! | `node` | a decay known by its loss and by its factor |
+//! | `pair` | an encoder and a decoder whose product is the workload exactly |
+//!
+//! **Cost.** O(J²) for a norm, whatever the horizon.
+
+mod comb;
+mod node;
+mod pair;
+mod sensitivity;
+mod sums;
+
+pub(crate) use comb::Comb;
+pub(crate) use node::Node;
+pub(crate) use pair::Pair;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Mixture {
+    losses: Vec<f64>,
+    rates: Vec<f64>,
+    weights: Vec<f64>,
+    impulse: f64,
+}
+
+impl Mixture {
+    pub(crate) fn new(nodes: &[Node], weights: Vec<f64>, impulse: f64) -> Self {
+        debug_assert_eq!(nodes.len(), weights.len());
+        debug_assert!(impulse >= 0.0 && weights.iter().all(|weight| *weight >= 0.0));
+        Self {
+            losses: nodes.iter().map(|node| node.loss).collect(),
+            rates: nodes.iter().map(|node| node.rate()).collect(),
+            weights,
+            impulse,
+        }
+    }
+
+    /// The number of decays J.
+    pub(crate) fn len(&self) -> usize {
+        self.losses.len()
+    }
+
+    /// λ_j = −ln(1 − p_j).
+    pub(crate) fn rates(&self) -> &[f64] {
+        &self.rates
+    }
+
+    /// w_j.
+    pub(crate) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// κ.
+    pub(crate) fn impulse(&self) -> f64 {
+        self.impulse
+    }
+
+    /// c_k.
+    pub(crate) fn coefficient(&self, k: u64) -> f64 {
+        let terms = self.rates.iter().zip(&self.weights).map(|(rate, weight)| weight * power(*rate, k));
+        terms.sum::<f64>() + if k == 0 { self.impulse } else { 0.0 }
+    }
+
+    /// c_k for k < n.
+    pub(crate) fn coefficients(&self, n: usize) -> Vec<f64> {
+        (0..n as u64).map(|k| self.coefficient(k)).collect()
+    }
+
+    /// The mixture with other weights.
+    fn reweighted(&self, weights: Vec<f64>) -> Self {
+        Self { weights, ..self.clone() }
+    }
+}
+
+/// exp(−rate·k), also where the rate is infinite.
+fn power(rate: f64, k: u64) -> f64 {
+    if k == 0 { 1.0 } else { libm::exp(-rate * k as f64) }
+}
+
+/// 1 − exp(−rate·k), also where the rate is infinite.
+fn lost(rate: f64, k: u64) -> f64 {
+    if k == 0 { 0.0 } else { -libm::expm1(-rate * k as f64) }
+}
