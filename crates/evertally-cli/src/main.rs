@@ -39,6 +39,7 @@ struct Cli {
 enum Command {
     Count(Box<commands::count::CountArgs>),
     Plan(Box<commands::plan::PlanArgs>),
+    Noise(Box<commands::noise::NoiseArgs>),
     Bounds(commands::bounds::BoundsArgs),
     Paper(commands::paper::PaperArgs),
     Gamma(commands::gamma::GammaArgs),
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Count(args) => commands::count::run(args),
         Command::Plan(args) => commands::plan::run(args),
+        Command::Noise(args) => commands::noise::run(args),
         Command::Bounds(args) => commands::bounds::run(args),
         Command::Paper(args) => commands::paper::run(args),
         Command::Gamma(args) => commands::gamma::run(args),

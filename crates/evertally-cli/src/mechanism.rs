@@ -1,6 +1,14 @@
 //! The one place where the program touches the mathematics: from the user's choices to a plan, and from closed steps to
 //! estimates.
 
+mod horizon;
+mod noise;
+mod unbounded;
+
+pub(crate) use horizon::Horizon;
+pub(crate) use noise::{NoiseRequest, budget_of_multiplier};
+pub(crate) use unbounded::{Endless, plan_without_end};
+
 use crate::error::{CliError, Result};
 use crate::output::Header;
 use crate::progress::with_progress;
@@ -28,7 +36,7 @@ pub(crate) struct Privacy {
 /// Everything that a plan is made from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
-    pub(crate) horizon: u64,
+    pub(crate) horizon: Horizon,
     pub(crate) workload: Workload,
     pub(crate) privacy: Privacy,
     /// Which error is to be small.
@@ -39,6 +47,8 @@ pub(crate) struct Request {
     pub(crate) contribution: Option<(f64, f64)>,
     /// Declared keys with `other`; empty for a single total.
     pub(crate) keys: Vec<String>,
+    /// The number of coordinates, for vectors of norm one instead of numbers.
+    pub(crate) dimension: Option<usize>,
     pub(crate) memory_limit: Option<u64>,
     pub(crate) post_processing: PostProcess,
     /// What is counted, in words that differ wherever the input could: streams of other names have other noise.
@@ -46,8 +56,15 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// How many numbers a step has.
+    fn width(&self) -> u64 {
+        self.dimension.unwrap_or(self.keys.len().max(1)) as u64
+    }
+
     fn builder(&self) -> Result<PlanBuilder> {
-        let mut builder = Plan::for_workload(self.horizon, self.workload)
+        let mut builder = self
+            .horizon
+            .builder(self.workload)
             .budget(self.privacy.budget()?)
             .neighbours(self.privacy.neighbours)
             .objective(self.objective)
@@ -63,6 +80,9 @@ impl Request {
         }
         if !self.keys.is_empty() {
             builder = builder.keys(self.keys.iter().cloned());
+        }
+        if let Some(dimension) = self.dimension {
+            builder = builder.dimension(dimension).contribution(Contribution::norm(1.0)?);
         }
         if let Some(bytes) = self.memory_limit {
             builder = builder.memory_limit(bytes);
@@ -123,7 +143,15 @@ impl Prepared {
         header.record("neighbours", plan.neighbours().to_string());
         header.record("noise_multiplier", plan.noise_multiplier());
         header.record("sensitivity", plan.sensitivity());
-        header.record("rmse", plan.accuracy().rmse);
+        // A mean over a cap that is never reached would say nothing of the steps that are.
+        if !plan.is_unbounded() {
+            header.record("rmse", plan.accuracy().rmse);
+        }
+    }
+
+    /// The number of steps that the noise is calibrated to.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.plan.horizon()
     }
 
     /// Starts counting with a key: the one given, or a fresh one from the operating system.
@@ -231,6 +259,7 @@ pub(crate) struct Report {
     pub(crate) worst_rmse: f64,
     /// A bound on the mean squared error divided by the least possible one.
     pub(crate) most_above_optimum: Option<f64>,
+    /// For all keys or coordinates together.
     pub(crate) state_bytes: u64,
     /// Floating-point operations a step, preparation included.
     pub(crate) operations_per_step: f64,
@@ -238,12 +267,13 @@ pub(crate) struct Report {
     pub(crate) profile: Vec<(u64, f64)>,
 }
 
-/// Compares every mechanism, or only the one that the request names.
+/// Compares every mechanism, or only the one that the request names: that one must be able to serve.
 pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparison> {
     let builder = request.builder()?;
     let compared = with_progress("comparing", |progress| builder.compare(progress))?;
     let entries = compared.entries.iter().map(|(mechanism, plan)| match plan {
-        Ok(plan) => Ok(Entry::Report(report(mechanism.to_string(), plan, with_profiles)?)),
+        Ok(plan) => Ok(Entry::Report(report(mechanism.to_string(), plan, request.width(), with_profiles)?)),
+        Err(error) if request.mechanism.is_some() => Err(error.clone().into()),
         Err(error) => Ok(Entry::Skipped { name: mechanism.to_string(), reason: reason(error) }),
     });
     let entries = entries.collect::<Result<_>>()?;
@@ -280,7 +310,7 @@ fn reason(error: &evertally::Error) -> String {
     }
 }
 
-fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
+fn report(name: String, plan: &Plan, width: u64, with_profile: bool) -> Result<Report> {
     let accuracy = plan.accuracy();
     let steps = if with_profile { steps_to_draw(plan.horizon()) } else { Vec::new() };
     let profile = steps.into_iter().map(|step| Ok((step, plan.standard_error(step)?)));
@@ -293,7 +323,7 @@ fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
         rmse: accuracy.rmse,
         worst_rmse: accuracy.worst_rmse,
         most_above_optimum: accuracy.ratio_to_lower_bound(),
-        state_bytes: plan.cost().bytes(1),
+        state_bytes: plan.cost().bytes(width),
         operations_per_step: plan.cost().operations_per_step,
         profile: profile.collect::<Result<_>>()?,
     })

@@ -42,6 +42,11 @@ pub(crate) fn format(micros: i64) -> Option<String> {
     Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
 }
 
+/// The last time that can be printed: the end of the year 9999.
+pub(crate) fn last() -> i64 {
+    Timestamp::MAX.as_microsecond()
+}
+
 /// Rounds down, so that a time before 1970 lands in the microsecond that holds it.
 fn micros_of(time: Timestamp) -> Option<i64> {
     i64::try_from(time.as_nanosecond().div_euclid(1_000)).ok()

@@ -103,3 +103,42 @@ fn rows_are_released_one_by_one() {
     assert_eq!(next_step(&mut lines), "2");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn the_end_of_the_input_ends_what_has_no_other_end() {
+    let place = Place::new();
+    place.with_key();
+    let unbounded = "--steps unbounded --follow --key-file noise.key";
+    let csv = place.run_with_input(&format!("count - {ROWS} {unbounded}"), "n\n4\n5\n6\n").ok().stdout;
+    assert_near(&csv, &[4.0, 9.0, 15.0]);
+    assert!(csv.contains("# horizon: unbounded, by a cap of 1099511627776 steps\n"), "{csv}");
+    assert!(csv.contains("# steps: one row each, as long as there are any\n"), "{csv}");
+    assert!(!csv.contains("# rmse"), "{csv}");
+    // The bucket that is open at the end is closed, and none after it.
+    let timed = TIMED.replace("--steps 4", unbounded);
+    let events = "time\n2026-01-05T00:10:00Z\n2026-01-05T02:10:00Z\n2027-01-05T00:00:00Z\n";
+    let csv = place.run_with_input(&format!("count - {timed}"), events).ok().stdout;
+    assert_eq!(common::rows(&csv).len(), 365 * 24 + 1);
+    assert!(csv.contains("# every: 1h\n"), "{csv}");
+    let csv = place.run_with_input(&format!("count - {timed}"), "time\n").ok().stdout;
+    assert_near(&csv, &[0.0]);
+}
+
+#[test]
+fn a_longer_input_without_an_end_starts_as_the_shorter_one() {
+    let place = Place::new();
+    place.with_key().write("long.csv", "n\n4\n5\n6\n7\n").write("short.csv", "n\n4\n5\n");
+    let options = format!("{ROWS} --steps unbounded --key-file noise.key");
+    let long = place.run(&format!("count long.csv {options}")).ok().stdout;
+    let short = place.run(&format!("count short.csv {options}")).ok().stdout;
+    assert!(long.starts_with(&short), "{long}\n{short}");
+    assert_near(&long, &[4.0, 9.0, 15.0, 22.0]);
+    let decayed = place.run(&format!("count long.csv {options} --decay 0.5")).ok().stdout;
+    assert_near(&decayed, &[4.0, 7.0, 9.5, 11.75]);
+    let pure = "--value n --steps unbounded --epsilon 2 --delta 0";
+    assert!(place.run(&format!("count long.csv {pure}")).ok().stdout.contains("# mechanism: laplace-tree\n"));
+    place.run(&format!("count long.csv {ROWS} --steps many")).refused(&["--steps", "many", "unbounded"]);
+    place.write("in.csv", "time\n2026-01-05T00:10:00Z\n");
+    let timed = TIMED.replace("--steps 4", "--steps unbounded");
+    place.run(&format!("count in.csv {timed}")).refused(&["--steps unbounded", "--follow"]);
+}

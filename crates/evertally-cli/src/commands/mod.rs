@@ -6,6 +6,7 @@ mod certificate_file;
 pub(crate) mod count;
 pub(crate) mod demo;
 pub(crate) mod gamma;
+pub(crate) mod noise;
 pub(crate) mod paper;
 pub(crate) mod parity;
 pub(crate) mod plan;

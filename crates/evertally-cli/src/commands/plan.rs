@@ -1,15 +1,16 @@
 //! `evertally plan`: every mechanism side by side, before any data is touched.
 
-use super::shared::{PrivacyArgs, WorkloadArgs, delta_in_words, participation};
+mod unbounded;
+
+use super::shared::{PrivacyArgs, WorkloadArgs, bytes_in_words, delta_in_words, participation};
 use crate::error::{CliError, Result};
-use crate::mechanism::{self, Comparison, Entry, Report, Request};
+use crate::mechanism::{self, Comparison, Entry, Horizon, Report, Request};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
 use evertally::Objective;
 use evertally::post::PostProcess;
 use serde::Serialize;
-use std::io::Write;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -21,19 +22,29 @@ Examples:
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 \\
       --max-steps 4 --min-gap 24 --plot errors.svg
 
+  A stream whose end nobody knows: what does not knowing cost?
+    evertally plan --horizon unbounded --epsilon 1 --delta 1e-6
+
 How to read it: rmse is the typical error of a released total over all
 steps, worst step the largest standard error of one. The ratios compare
 the squared errors with the least that any mechanism of this kind can
 have. Operations a step are averages, preparation included. One event
-counts as one.";
+counts as one. Memory is for one total unless --keys or --dim asks for
+more.";
 
 /// Compare the mechanisms for a horizon and a budget, and say which one would be taken
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
-    /// The number of steps
+    /// The number of steps, or unbounded for a stream whose end nobody knows
     #[arg(long, value_name = "N")]
-    horizon: u64,
+    horizon: Horizon,
+    /// Count this many keys instead of one total
+    #[arg(long, value_name = "K", conflicts_with = "dim")]
+    keys: Option<usize>,
+    /// Count vectors of this many coordinates, of norm one at most, instead of numbers
+    #[arg(long, value_name = "D")]
+    dim: Option<usize>,
     #[command(flatten)]
     privacy: PrivacyArgs,
     /// The most steps that one person may count in
@@ -62,25 +73,51 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         privacy: args.privacy.privacy(participation(args.max_steps, args.min_gap)?),
         mechanism: args.workload.mechanism.clone(),
         contribution: None,
-        keys: Vec::new(),
+        keys: key_names(args.keys)?,
+        dimension: dimension(args.dim)?,
         memory_limit: args.workload.memory_limit,
         post_processing: PostProcess::default(),
         stream: String::new(),
     };
-    let comparison = mechanism::compare(&request, plot.is_some())?;
-    let text = if args.json { json(&request, &comparison)? } else { table(&request, &comparison) };
-    let mut out = Destination::open(None)?;
-    out.write_all(text.as_bytes()).map_err(|error| CliError::writing("standard output", &error))?;
-    out.commit()?;
+    let (text, chart) = if request.horizon == Horizon::Unbounded {
+        let endless = mechanism::plan_without_end(&request, plot.is_some())?;
+        let as_text = if args.json { unbounded::json } else { unbounded::table };
+        (as_text(&request, &endless)?, unbounded::chart(&request, &endless))
+    } else {
+        let comparison = mechanism::compare(&request, plot.is_some())?;
+        let text = if args.json { json(&request, &comparison)? } else { table(&request, &comparison) };
+        (text, chart(&request, &comparison))
+    };
+    Destination::open(None)?.write_whole(text.as_bytes())?;
     if let Some((path, format)) = plot {
-        write_whole_file(path, &render(&chart(&request, &comparison), format)?)?;
+        write_whole_file(path, &render(&chart, format)?)?;
     }
     Ok(())
 }
 
+/// Names for so many keys. Every mechanism of a comparison holds them all, so that there is a limit.
+fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
+    const MOST: usize = 100_000;
+    match keys {
+        None => Ok(Vec::new()),
+        Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
+        Some(keys) => {
+            let beyond = "--dim shows the memory of more";
+            Err(CliError::bad(format!("--keys: expected from 1 to {MOST}, got {keys}; {beyond}")))
+        }
+    }
+}
+
+fn dimension(dim: Option<usize>) -> Result<Option<usize>> {
+    match dim {
+        Some(0) => Err(CliError::bad("--dim: expected at least 1, got 0")),
+        dim => Ok(dim),
+    }
+}
+
 #[derive(Serialize)]
 struct PlanJson<'a> {
-    horizon: u64,
+    horizon: Horizon,
     epsilon: f64,
     delta: f64,
     noise_multiplier: f64,
@@ -122,7 +159,12 @@ fn json(request: &Request, comparison: &Comparison) -> Result<String> {
         optimal: comparison.optimal.map(|(lower, upper)| OptimalJson { lower, upper }),
         mechanisms: mechanisms.collect(),
     };
-    let text = serde_json::to_string(&whole);
+    printed(&whole)
+}
+
+/// One line of JSON.
+fn printed(whole: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string(whole);
     text.map(|text| text + "\n")
         .map_err(|error| CliError::Failure(format!("the plan cannot be printed: {error}")))
 }
@@ -186,7 +228,6 @@ fn table(request: &Request, comparison: &Comparison) -> String {
 }
 
 fn summary(request: &Request, comparison: &Comparison) -> String {
-    let privacy = &request.privacy;
     let optimum = match comparison.optimal {
         Some((lower, upper)) => {
             format!("best possible mean error factor: between {lower:.7} and {upper:.7}\n")
@@ -200,14 +241,27 @@ fn summary(request: &Request, comparison: &Comparison) -> String {
         None => String::new(),
     };
     format!(
-        "{} steps at ε = {}, δ = {} ({}, {}): noise multiplier σ = {:.6}\n{optimum}{worst}\n",
+        "{} steps{} at {}: noise multiplier σ = {:.6}\n{optimum}{worst}\n",
         request.horizon,
-        privacy.epsilon,
-        delta_in_words(privacy.delta),
-        privacy.calibration,
-        privacy.neighbours,
+        lanes_in_words(request),
+        privacy_in_words(request),
         comparison.noise_multiplier
     )
+}
+
+/// What a step consists of, where it is more than a number.
+fn lanes_in_words(request: &Request) -> String {
+    match (request.dimension, request.keys.len()) {
+        (Some(dimension), _) => format!(" of {dimension} coordinates"),
+        (None, 0) => String::new(),
+        (None, keys) => format!(" of {keys} keys"),
+    }
+}
+
+fn privacy_in_words(request: &Request) -> String {
+    let privacy = &request.privacy;
+    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
+    format!("ε = {epsilon}, δ = {delta} ({}, {})", privacy.calibration, privacy.neighbours)
 }
 
 fn is_chosen(comparison: &Comparison, report: &Report) -> bool {
@@ -239,17 +293,6 @@ fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]]) -> String {
         text.push('\n');
     }
     text
-}
-
-fn bytes_in_words(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut amount = bytes as f64;
-    let mut unit = 0;
-    while amount >= 1024.0 && unit + 1 < UNITS.len() {
-        amount /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{amount:.1} {}", UNITS[unit]) }
 }
 
 fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
@@ -286,13 +329,14 @@ mod tests {
             participation: None,
         };
         let request = Request {
-            horizon: 4,
+            horizon: Horizon::Steps(4),
             workload: Workload::PrefixSum,
             objective: Objective::Mean,
             privacy,
             mechanism: None,
             contribution: None,
             keys: Vec::new(),
+            dimension: None,
             memory_limit: None,
             post_processing: PostProcess::default(),
             stream: String::new(),

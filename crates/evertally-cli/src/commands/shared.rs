@@ -37,7 +37,7 @@ impl PrivacyArgs {
 }
 
 /// One of the library's types by its name; the names are listed in the help.
-fn named<T>(names: impl Into<PossibleValuesParser>) -> impl TypedValueParser<Value = T>
+pub(super) fn named<T>(names: impl Into<PossibleValuesParser>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = evertally::Error> + Clone + Send + Sync + 'static,
 {
@@ -88,6 +88,18 @@ pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Res
 /// δ as people write it.
 pub(crate) fn delta_in_words(delta: f64) -> String {
     if delta == 0.0 || delta >= 0.001 { delta.to_string() } else { format!("{delta:e}") }
+}
+
+/// A number of bytes in the unit that suits it.
+pub(crate) fn bytes_in_words(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut amount = bytes as f64;
+    let mut unit = 0;
+    while amount >= 1024.0 && unit + 1 < UNITS.len() {
+        amount /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{amount:.1} {}", UNITS[unit]) }
 }
 
 /// A number of bytes, with K, M, G or T for powers of 1024.

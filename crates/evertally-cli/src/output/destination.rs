@@ -15,6 +15,8 @@ pub(crate) enum Destination {
     /// A file that is written under another name in the same directory and renamed when it is whole. Dropped before
     /// that, it disappears.
     Whole { file: NamedTempFile, path: PathBuf },
+    /// The same for a file that only its owner may read, and that never takes the place of another.
+    New { file: NamedTempFile, path: PathBuf },
     /// A file that can be read while it grows, under its name with `.partial` added until it is whole.
     Growing { file: File, partial: PathBuf, path: PathBuf },
 }
@@ -30,8 +32,7 @@ impl Destination {
         }
         // A link stays a link: what it points to is written.
         let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".evertally-").suffix(".tmp");
+        let mut builder = temporary();
         #[cfg(unix)]
         {
             // As for any new file, the user's mask decides; the default of this crate would keep others out.
@@ -40,6 +41,22 @@ impl Destination {
         }
         let file = builder.tempfile_in(directory_of(path)).map_err(|error| cannot_write(path, &error))?;
         Ok(Self::Whole { file, path: path.to_owned() })
+    }
+
+    /// Standard output, or a file that appears when it is whole, where there is none yet. On Unix nobody but its owner may read it.
+    pub(crate) fn open_new(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stdout(io::stdout()));
+        }
+        if let Some(device) = Self::device(path)? {
+            return Ok(device);
+        }
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Err(is_there_already(path));
+        }
+        // A temporary file has no other readers unless it is given some.
+        let file = temporary().tempfile_in(directory_of(path)).map_err(|error| cannot_write(path, &error))?;
+        Ok(Self::New { file, path: path.to_owned() })
     }
 
     /// Standard output, or a file that can be read while it grows.
@@ -86,11 +103,18 @@ impl Destination {
         self.commit()
     }
 
+    /// Whether it will be a file, rather than something that others may be writing to or reading from.
+    pub(crate) fn is_file(&self) -> bool {
+        !matches!(self, Self::Stdout(_) | Self::Device { .. })
+    }
+
     /// What messages call this output.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout(_) => "standard output".to_owned(),
-            Self::Whole { path, .. } | Self::Device { path, .. } => path.display().to_string(),
+            Self::Whole { path, .. } | Self::New { path, .. } | Self::Device { path, .. } => {
+                path.display().to_string()
+            }
             Self::Growing { partial, .. } => partial.display().to_string(),
         }
     }
@@ -105,6 +129,14 @@ impl Destination {
                 file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
                 file.persist(&path).map(drop).map_err(|error| cannot_write(&path, &error.error))
             }
+            Self::New { file, path } => {
+                file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
+                file.persist_noclobber(&path).map(drop).map_err(|error| match error.error.kind() {
+                    // It came while this one was being written.
+                    io::ErrorKind::AlreadyExists => is_there_already(&path),
+                    _ => cannot_write(&path, &error.error),
+                })
+            }
             Self::Growing { file, partial, path } => {
                 file.sync_all().map_err(|error| cannot_write(&partial, &error))?;
                 std::fs::rename(&partial, &path).map_err(|error| cannot_write(&path, &error))
@@ -117,7 +149,7 @@ impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),
-            Self::Whole { file, .. } => file.write(bytes),
+            Self::Whole { file, .. } | Self::New { file, .. } => file.write(bytes),
             Self::Growing { file, .. } | Self::Device { file, .. } => file.write(bytes),
         }
     }
@@ -125,7 +157,7 @@ impl Write for Destination {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(out) => out.flush(),
-            Self::Whole { file, .. } => file.flush(),
+            Self::Whole { file, .. } | Self::New { file, .. } => file.flush(),
             Self::Growing { file, .. } | Self::Device { file, .. } => file.flush(),
         }
     }
@@ -161,6 +193,17 @@ fn file_at(path: &Path) -> Option<PathBuf> {
         Ok(place) => place.is_file().then_some(place),
         Err(_) => Some(std::fs::canonicalize(directory_of(path)).ok()?.join(path.file_name()?)),
     }
+}
+
+/// A file under a name that says whose it is, should the program be killed before it is whole.
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".evertally-").suffix(".tmp");
+    builder
+}
+
+fn is_there_already(path: &Path) -> CliError {
+    CliError::bad(format!("{} is there already and is not overwritten: move it away", path.display()))
 }
 
 fn directory_of(path: &Path) -> &Path {

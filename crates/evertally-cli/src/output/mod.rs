@@ -6,12 +6,14 @@ mod destination;
 mod header;
 mod jsonl;
 mod npy;
+mod npy_stream;
 mod parquet;
 
 pub(crate) use answers::{AnswerRow, write_answers};
 pub(crate) use destination::{Destination, refuse_overwriting, write_whole_file};
 pub(crate) use header::Header;
 pub(crate) use npy::{npy_complex, npy_list, npy_matrix, npz};
+pub(crate) use npy_stream::{Element, NpyStream};
 
 use crate::error::Result;
 use clap::ValueEnum;

@@ -25,8 +25,14 @@ fn shape(matrix: &Matrix) -> String {
     format!("({}, {})", matrix.rows(), matrix.columns())
 }
 
-/// Version 1: the header is padded with spaces, so that the numbers start at a multiple of 64 bytes.
 fn file(descr: &str, shape: &str, values: impl Iterator<Item = f64>) -> Vec<u8> {
+    let mut bytes = npy_header(descr, shape);
+    values.for_each(|value| bytes.extend(value.to_le_bytes()));
+    bytes
+}
+
+/// What stands before the numbers. Version 1: padded with spaces, so that the numbers start at a multiple of 64 bytes.
+pub(super) fn npy_header(descr: &str, shape: &str) -> Vec<u8> {
     const BEFORE_HEADER: usize = 10;
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let length = (BEFORE_HEADER + header.len() + 1).next_multiple_of(64) - BEFORE_HEADER;
@@ -34,7 +40,6 @@ fn file(descr: &str, shape: &str, values: impl Iterator<Item = f64>) -> Vec<u8> 
     // Two sizes of at most twenty digits fit into far less than 65,535 bytes.
     bytes.extend((length as u16).to_le_bytes());
     bytes.extend(format!("{header:<width$}\n", width = length - 1).as_bytes());
-    values.for_each(|value| bytes.extend(value.to_le_bytes()));
     bytes
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Axis {
 }
 
 const MICROS_A_SECOND: f64 = 1e6;
+/// Decades beyond which their numbers, written out, would run into each other.
+const MOST_DECADES: f64 = 8.0;
 const DAY: f64 = 86_400.0;
 
 impl Axis {
@@ -29,17 +31,23 @@ impl Axis {
         Self { lo, hi, logarithmic: false, ticks }
     }
 
-    /// Powers of ten, with 2 and 5 between them where there are few. The range must be positive.
+    /// Powers of ten, with 2 and 5 between them where there are few, and every third in short where there are many. The range must
+    /// be positive.
     pub(crate) fn logarithmic(lo: f64, hi: f64) -> Self {
         let lo = lo.max(f64::MIN_POSITIVE);
         let hi = hi.max(lo * 1.1);
         let decades = (hi / lo).log10();
         let within: &[f64] = if decades < 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let is_long = decades > MOST_DECADES;
         let powers = lo.log10().floor() as i32..=hi.log10().ceil() as i32;
         let ticks = powers
+            .filter(|power| !is_long || power.rem_euclid(3) == 0)
             .flat_map(|power| within.iter().map(move |&digit| (digit * 10_f64.powi(power), power)))
             .filter(|&(tick, _)| tick >= lo && tick <= hi)
-            .map(|(tick, power)| (tick, grouped(tick, (-power).max(0) as usize)))
+            .map(|(tick, power)| match power {
+                4.. if is_long => (tick, format!("10{}", raised(power))),
+                _ => (tick, grouped(tick, (-power).max(0) as usize)),
+            })
             .collect();
         Self { lo, hi, logarithmic: true, ticks }
     }
@@ -144,6 +152,12 @@ fn multiples(lo: f64, hi: f64, step: f64) -> impl Iterator<Item = f64> {
         .take_while(move |&tick| tick <= hi * (1.0 + 1e-12))
 }
 
+/// A number as an exponent.
+fn raised(number: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    number.to_string().chars().filter_map(|digit| DIGITS.get(digit.to_digit(10)? as usize)).collect()
+}
+
 /// A number with its thousands set apart.
 pub(crate) fn grouped(number: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", number.abs());
@@ -228,5 +242,6 @@ mod tests {
     fn powers_of_ten() {
         assert_eq!(labels(&Axis::logarithmic(1.0, 30_000.0)), ["1", "10", "100", "1,000", "10,000"]);
         assert_eq!(labels(&Axis::logarithmic(0.4, 6.0)), ["0.5", "1", "2", "5"]);
+        assert_eq!(labels(&Axis::logarithmic(1.0, 2e12)), ["1", "1,000", "10⁶", "10⁹", "10¹²"]);
     }
 }

@@ -6,6 +6,7 @@ mod estimates;
 mod profiles;
 mod thinning;
 
+pub(crate) use axis::grouped;
 pub(crate) use estimates::{EstimateChart, Point};
 pub(crate) use profiles::{Profile, ProfileChart};
 pub(crate) use thinning::Thinned;

@@ -25,10 +25,15 @@ mod correlator;
 mod cyclic;
 mod field;
 mod key;
+mod keystream;
+mod law;
 pub(crate) mod machine;
+#[cfg(test)]
+mod measure;
 mod portable;
 mod progress;
 mod real;
+mod sampler;
 mod square_root;
 mod vectorise;
 mod white;

@@ -13,7 +13,7 @@ use super::Plan;
 use crate::factorization::Mechanism;
 use crate::privacy::NoiseKind;
 use crate::workload::{LONGEST_HORIZON, Workload};
-use crate::{Result, plan::PlanBuilder};
+use crate::{Error, Result, plan::PlanBuilder};
 
 /// The declared number of steps of a running total without an end.
 const PREFIX_SUM_CAP: u64 = 1 << 40;
@@ -63,16 +63,17 @@ impl Plan {
     /// None that building this plan would not have had.
     pub fn milestones(&self) -> Result<Vec<Milestone>> {
         let powers = POWERS.iter().map(|power| 1 << power).chain([PREFIX_SUM_CAP]);
-        powers
-            .filter(|step| *step <= self.horizon())
-            .map(|step| {
-                Ok(Milestone {
-                    step,
-                    standard_error: self.standard_error(step - 1)?,
-                    known_horizon: self.known_horizon(step),
-                })
-            })
-            .collect()
+        powers.filter(|step| *step <= self.horizon()).map(|step| self.milestone(step)).collect()
+    }
+
+    /// The error after this many steps, beside that of a plan that had known the horizon.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for no steps at all, and [`Error::HorizonSpent`] beyond the horizon.
+    pub fn milestone(&self, step: u64) -> Result<Milestone> {
+        let last = step.checked_sub(1).ok_or_else(|| Error::bad("step", "at least 1", step))?;
+        let standard_error = self.standard_error(last)?;
+        Ok(Milestone { step, standard_error, known_horizon: self.known_horizon(step) })
     }
 
     /// The error of the plan that would have been made for this horizon. Only mechanisms that are quick to prepare are asked.

@@ -40,7 +40,8 @@ pub(super) fn gather_events(
     Ok(gather.finish())
 }
 
-/// Releases each bucket as soon as it is closed; the end of the input closes the rest.
+/// Releases each bucket as soon as it is closed; the end of the input closes the rest, or the open one where there is no end to
+/// the rest.
 pub(super) fn follow_events(
     task: &Task,
     buckets: Buckets,
@@ -72,6 +73,10 @@ pub(super) fn follow_events(
         }
         releaser.release_and_flush(pushed.closed)?;
     }
+    if task.is_unbounded {
+        let next = (follow.open_step() + 1).min(buckets.steps());
+        return releaser.release_and_flush(follow.advance_to(buckets.start_of(next)));
+    }
     releaser.release_and_flush(follow.finish())
 }
 
@@ -81,7 +86,7 @@ pub(super) fn follow_rows(
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
-    let mut rows = Rows::new(task.horizon(), task.clamp)?;
+    let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
     each_row_value(task, reader, |value| {
         let closed = rows.push(value)?;
         Ok(releaser.release_and_flush(std::iter::once(closed)))
@@ -95,13 +100,13 @@ pub(super) fn read_rows(
     task: &Task,
     reader: &mut dyn RowReader,
 ) -> Result<(u64, impl Iterator<Item = ClosedStep> + use<>)> {
-    let mut rows = Rows::new(task.horizon(), task.clamp)?;
+    let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
     let mut closed = Vec::new();
     each_row_value(task, reader, |value| {
         closed.push(rows.push(value)?);
         Ok(Ok(()))
     })?;
-    let steps = task.horizon().unwrap_or(closed.len() as u64);
+    let steps = task.declared_rows().unwrap_or(closed.len() as u64);
     if steps == 0 {
         return Err(CliError::bad(format!(
             "{} has no rows: expected at least one, or --steps N",

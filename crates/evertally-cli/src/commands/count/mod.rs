@@ -12,7 +12,7 @@ mod truth;
 pub(crate) use options::CountArgs;
 
 use crate::error::{CliError, Result};
-use crate::mechanism::Prepared;
+use crate::mechanism::{Horizon, Prepared};
 use crate::noise_key;
 use crate::plot::PlotFormat;
 use crate::{input, output};
@@ -44,32 +44,32 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let plot =
         plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
 
-    let start = |prepared: Prepared, horizon: u64| {
+    let start = |prepared: Prepared| {
         let destination = whole.map_or_else(|| Destination::open_growing(args.output.as_deref()), Ok)?;
-        Releaser::start(&task, horizon, prepared, key, format, destination, args.plot_truth_not_private)
+        Releaser::start(&task, prepared, key, format, destination, args.plot_truth_not_private)
     };
     let releaser = match (&task.steps, planned) {
         (Steps::Buckets(buckets), Some(prepared)) if args.follow => {
-            let mut releaser = start(prepared, buckets.steps())?;
+            let mut releaser = start(prepared)?;
             feed::follow_events(&task, *buckets, reader.as_mut(), &mut releaser)?;
             releaser
         }
         (Steps::Buckets(buckets), Some(prepared)) => {
             let gathered = feed::gather_events(&task, *buckets, reader.as_mut())?;
-            let mut releaser = start(prepared, buckets.steps())?;
+            let mut releaser = start(prepared)?;
             releaser.release_all(gathered)?;
             releaser
         }
-        (Steps::Rows(Some(horizon)), Some(prepared)) if args.follow => {
-            let mut releaser = start(prepared, *horizon)?;
+        (Steps::Rows(_), Some(prepared)) if args.follow => {
+            let mut releaser = start(prepared)?;
             feed::follow_rows(&task, reader.as_mut(), &mut releaser)?;
             releaser
         }
         // Where the number of rows was not declared it is taken as public, and known only once they are read.
         (_, planned) => {
-            let (horizon, closed) = feed::read_rows(&task, reader.as_mut())?;
-            let prepared = planned.map_or_else(|| Prepared::new(&task.request(horizon)), Ok)?;
-            let mut releaser = start(prepared, horizon)?;
+            let (steps, closed) = feed::read_rows(&task, reader.as_mut())?;
+            let prepared = planned.map_or_else(|| Prepared::new(&task.request(Horizon::Steps(steps))), Ok)?;
+            let mut releaser = start(prepared)?;
             releaser.release_all(closed)?;
             releaser
         }

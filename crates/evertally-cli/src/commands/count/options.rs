@@ -2,6 +2,7 @@
 
 use crate::commands::shared::{PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
+use crate::mechanism::Horizon;
 use crate::output::OutputFormat;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -24,6 +25,10 @@ Examples:
   One count a row, 365 declared rows, released as they arrive:
     tail -f counts.csv | evertally count - --value cases \\
       --steps 365 --follow --epsilon 1 --delta 1e-6
+
+  The same for as long as it goes on, with a little more noise:
+    tail -f counts.csv | evertally count - --value cases \\
+      --steps unbounded --follow --epsilon 1 --delta 1e-6
 
 What is public: the options, the declared range of time and the declared
 keys. The first and the last event, which keys occur and how many events
@@ -50,9 +55,9 @@ pub(crate) struct CountArgs {
     /// The start of the first step
     #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
     pub(super) from: Option<String>,
-    /// The number of steps
+    /// The number of steps; unbounded for a stream whose end nobody knows, which the end of the input ends
     #[arg(long, value_name = "N", help_heading = "Steps")]
-    pub(super) steps: Option<u64>,
+    pub(super) steps: Option<Horizon>,
     /// The end of the last step, instead of --steps
     #[arg(long, value_name = "TIME", requires = "time", conflicts_with = "steps", help_heading = "Steps")]
     pub(super) to: Option<String>,

@@ -26,7 +26,6 @@ impl<'a> Releaser<'a> {
     /// Starts the counter and the output with its header.
     pub(super) fn start(
         task: &'a Task,
-        horizon: u64,
         prepared: Prepared,
         key: Option<NoiseKey>,
         format: OutputFormat,
@@ -35,7 +34,7 @@ impl<'a> Releaser<'a> {
     ) -> Result<Self> {
         let mut header = Header::new();
         prepared.describe(&mut header);
-        describe(task, horizon, &mut header);
+        describe(task, prepared.horizon(), &mut header);
         let shape = Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() };
         let mechanism = prepared.mechanism_name();
         // The counter is made before the output is touched, so that without randomness nothing is written.
@@ -138,11 +137,18 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     if let Some(clamp) = task.clamp {
         header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
     }
-    header.record("horizon", horizon);
+    if task.is_unbounded {
+        header.record("horizon", format!("unbounded, by a cap of {horizon} steps"));
+    } else {
+        header.record("horizon", horizon);
+    }
     match &task.steps {
         Steps::Buckets(buckets) => {
             header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());
             header.record("every", buckets.every().to_string());
+        }
+        Steps::Rows(_) if task.is_unbounded => {
+            header.record("steps", "one row each, as long as there are any");
         }
         Steps::Rows(Some(_)) => header.record("steps", "one row each, their number declared"),
         Steps::Rows(None) => header.record("steps", "one row each, their number taken as public"),

@@ -4,7 +4,7 @@ use super::options::{CountArgs, Outside};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
-use crate::mechanism::{Privacy, Request};
+use crate::mechanism::{Horizon, Privacy, Request};
 use crate::time;
 use evertally::post::PostProcess;
 use evertally::{Objective, Workload};
@@ -15,13 +15,15 @@ use std::path::Path;
 pub(super) enum Steps {
     /// A bucket of time.
     Buckets(Buckets),
-    /// A row; the number of rows is declared, or public.
+    /// A row; their number is declared, or else public.
     Rows(Option<u64>),
 }
 
 pub(super) struct Task {
     pub(super) source: String,
     pub(super) steps: Steps,
+    /// The end of the input ends the stream, and not the steps that were declared.
+    pub(super) is_unbounded: bool,
     pub(super) time: Option<String>,
     pub(super) value: Option<String>,
     pub(super) key: Option<String>,
@@ -68,6 +70,7 @@ impl Task {
         Ok(Self {
             source: crate::error::name_of(&args.file),
             steps,
+            is_unbounded: args.steps == Some(Horizon::Unbounded),
             time: args.time.clone(),
             value: args.value.clone(),
             key: args.key.clone(),
@@ -85,10 +88,19 @@ impl Task {
         })
     }
 
-    /// The number of steps, where it was declared.
-    pub(super) fn horizon(&self) -> Option<u64> {
+    /// What was declared of the number of steps, where anything was.
+    pub(super) fn horizon(&self) -> Option<Horizon> {
         match &self.steps {
-            Steps::Buckets(buckets) => Some(buckets.steps()),
+            _ if self.is_unbounded => Some(Horizon::Unbounded),
+            Steps::Buckets(buckets) => Some(Horizon::Steps(buckets.steps())),
+            Steps::Rows(declared) => declared.map(Horizon::Steps),
+        }
+    }
+
+    /// The declared number of rows: those that are missing are zero.
+    pub(super) fn declared_rows(&self) -> Option<u64> {
+        match &self.steps {
+            Steps::Buckets(_) => None,
             Steps::Rows(declared) => *declared,
         }
     }
@@ -100,7 +112,7 @@ impl Task {
         }
     }
 
-    pub(super) fn request(&self, horizon: u64) -> Request {
+    pub(super) fn request(&self, horizon: Horizon) -> Request {
         Request {
             horizon,
             workload: self.workload,
@@ -109,6 +121,7 @@ impl Task {
             mechanism: self.mechanism.clone(),
             contribution: self.contribution(),
             keys: self.keys.as_ref().map(|keys| keys.names().to_vec()).unwrap_or_default(),
+            dimension: None,
             memory_limit: self.memory_limit,
             post_processing: self.post_processing.clone(),
             stream: self.stream_name(),
@@ -174,7 +187,7 @@ fn post_processing(args: &CountArgs) -> PostProcess {
 }
 
 fn steps_of(args: &CountArgs) -> Result<Steps> {
-    if args.steps == Some(0) {
+    if args.steps == Some(Horizon::Steps(0)) {
         return Err(CliError::bad("--steps: expected at least 1, got 0"));
     }
     let (Some(_), Some(every), Some(from)) = (&args.time, &args.every, &args.from) else {
@@ -185,16 +198,25 @@ fn steps_of(args: &CountArgs) -> Result<Steps> {
         }
         if args.follow && args.steps.is_none() {
             return Err(CliError::bad(
-                "--follow needs --steps N: the noise depends on how many steps there will be",
+                "--follow needs --steps N or --steps unbounded: the noise depends on how many steps there will be",
             ));
         }
-        return Ok(Steps::Rows(args.steps));
+        return Ok(Steps::Rows(match args.steps {
+            Some(Horizon::Steps(steps)) => Some(steps),
+            Some(Horizon::Unbounded) | None => None,
+        }));
     };
     let every: BucketLength =
         every.parse().map_err(|error: evertally_stream::Error| CliError::bad(format!("--every: {error}")))?;
     let from = option_time("--from", from)?;
     let steps = match (args.steps, &args.to) {
-        (Some(steps), _) => steps,
+        (Some(Horizon::Steps(steps)), _) => steps,
+        (Some(Horizon::Unbounded), _) if !args.follow => {
+            return Err(CliError::bad(
+                "--steps unbounded with --time needs --follow: without it the last event would decide the last step",
+            ));
+        }
+        (Some(Horizon::Unbounded), _) => steps_until_the_last_year(from, every),
         (None, Some(to)) => steps_until(from, option_time("--to", to)?, every)?,
         (None, None) => {
             return Err(CliError::bad("--time needs --steps N or --to TIME: the range must be declared"));
@@ -205,6 +227,12 @@ fn steps_of(args: &CountArgs) -> Result<Steps> {
         return Err(CliError::bad("--steps: expected a range that ends before the year 10000"));
     }
     Ok(Steps::Buckets(buckets))
+}
+
+/// As many steps as there are times for.
+fn steps_until_the_last_year(from: i64, every: BucketLength) -> u64 {
+    let length = i128::from(time::last()) - i128::from(from);
+    u64::try_from(length / i128::from(every.micros())).unwrap_or_default().max(1)
 }
 
 fn option_time(option: &str, text: &str) -> Result<i64> {

@@ -85,8 +85,8 @@ impl GradedSquareRoot {
     /// With e = 1: the normalised square root, f̂ within a relative 10⁻¹¹ of the root.
     pub(crate) fn flat(request: &Request<'_>) -> Result<Self> {
         let n = request.horizon as f64;
-        let terms = 9 + libm::log2(n) as usize;
-        let pair = Pair::tilted(0.6 / n, 2.0, terms, 0.0, 0.0);
+        let terms = 10 + (1.5 * libm::log2(n)) as usize;
+        let pair = Pair::tilted(0.1 / n, 2.0, terms, 0.0, 0.0);
         Self::from_pair(Mechanism::NormalizedSquareRoot, request, Shape::flat(), pair)
     }
 

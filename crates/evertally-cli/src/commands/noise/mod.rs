@@ -1,0 +1,152 @@
+//! `evertally noise`: the correlated noise of a mechanism, for those who add it themselves.
+//!
+//! Rows go to the file as they are made. Nothing here grows with the number of steps.
+
+mod options;
+mod summary;
+
+pub(crate) use options::NoiseArgs;
+
+use crate::error::{CliError, Result};
+use crate::mechanism::Horizon;
+use crate::noise_key;
+use crate::output::{Destination, Element, NpyStream};
+use crate::progress::with_progress;
+use evertally::{NoiseKey, NoiseStream, Plan, Progress};
+use options::Precision;
+use std::io::{IsTerminal, Write};
+use std::ops::Range;
+use summary::Summary;
+use zeroize::Zeroizing;
+
+/// Numbers that are made together where a step has few of them.
+const BLOCK: usize = 1 << 16;
+
+/// What an `.npy` file may take besides its numbers, by far.
+const HEADER_ROOM: u64 = 1 << 16;
+
+pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
+    let precision = args.precision();
+    let request = args.request()?;
+    if args.steps == Some(0) {
+        return Err(CliError::bad("--steps: expected at least 1, got 0"));
+    }
+    if args.horizon == Horizon::Unbounded && args.steps.is_none() {
+        return Err(CliError::bad("--horizon unbounded needs --steps K: a file has an end"));
+    }
+    if args.out.as_os_str() == "-" && std::io::stdout().is_terminal() {
+        return Err(CliError::bad("--out -: expected a pipe or a file, since the array is not text"));
+    }
+    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let plan = request.plan()?;
+    let steps = steps(args, plan.horizon())?;
+    let count = steps.end - steps.start;
+    check_size(count, args.dim, precision)?;
+    if precision == Precision::F32 {
+        check_single(&plan)?;
+    }
+    let out = Destination::open_new(&args.out)?;
+    let (is_file, name) = (out.is_file(), out.name());
+    let key = key.map_or_else(NoiseKey::from_os, Ok)?;
+    let bytes = match precision {
+        Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
+        Precision::F64 => write::<f64>(&plan, key, steps.clone(), out)?,
+    };
+    let summary = Summary { plan: &plan, name, first: steps.start, count, dim: args.dim, precision, bytes };
+    print(args, &summary, is_file)
+}
+
+/// Which steps to write.
+fn steps(args: &NoiseArgs, horizon: u64) -> Result<Range<u64>> {
+    let first = args.from_step;
+    if first >= horizon {
+        return Err(CliError::bad(format!(
+            "--from-step: expected a step below the horizon of {horizon}, got {first}"
+        )));
+    }
+    let left = horizon - first;
+    match args.steps {
+        Some(count) if count > left => Err(CliError::bad(format!(
+            "--steps: expected at most the {left} from step {first} to the horizon of {horizon}, got {count}"
+        ))),
+        count => Ok(first..first + count.unwrap_or(left)),
+    }
+}
+
+/// Whether the disk has room is for the disk to say; a file longer than any system can address is refused.
+fn check_size(steps: u64, dim: usize, precision: Precision) -> Result<()> {
+    let numbers = steps.checked_mul(dim as u64);
+    let bytes = numbers.and_then(|numbers| numbers.checked_mul(precision.bytes()));
+    if bytes.is_none_or(|bytes| bytes > i64::MAX as u64 - HEADER_ROOM) {
+        let reason = format!("{steps} × {dim} numbers do not fit into any file");
+        return Err(CliError::bad(format!("{reason}: write fewer with --steps")));
+    }
+    Ok(())
+}
+
+/// Noise that a single cannot hold would be infinite, or nothing at all.
+fn check_single(plan: &Plan) -> Result<()> {
+    const ROOM: f64 = 1e6;
+    let scale = plan.noise_scale();
+    let is_held = scale > ROOM * f64::from(f32::MIN_POSITIVE)
+        && scale.max(plan.accuracy().worst_rmse) < f64::from(f32::MAX) / ROOM;
+    if is_held {
+        return Ok(());
+    }
+    Err(CliError::bad("the noise is outside the range of single precision: choose --dtype f64"))
+}
+
+/// Writes the noise of these steps and answers with the number of bytes.
+fn write<F: Element>(plan: &Plan, key: NoiseKey, steps: Range<u64>, out: Destination) -> Result<u64> {
+    let width = plan.lanes().width();
+    let mut noise =
+        with_progress("making noise", |progress| NoiseStream::<F>::with_progress(plan, key, progress))?;
+    if steps.start > 0 {
+        with_progress("seeking", |_| noise.seek(steps.start))?;
+    }
+    let count = steps.end - steps.start;
+    let shape = [count, width as u64];
+    let mut file = NpyStream::start::<F>(out, if width == 1 { &shape[..1] } else { &shape })?;
+    with_progress("writing noise", |progress| write_rows(&mut noise, count, width, &mut file, progress))?;
+    file.finish()
+}
+
+fn write_rows<F: Element>(
+    noise: &mut NoiseStream<F>,
+    count: u64,
+    width: usize,
+    file: &mut NpyStream,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let rows = (BLOCK / width) as u64;
+    // Long rows are handed on as they are: a copy of one could take as much memory as the state.
+    let mut block = Zeroizing::new(vec![F::ZERO; rows as usize * width]);
+    let mut done = 0;
+    while done < count {
+        if rows == 0 {
+            file.write(noise.next()?)?;
+            done += 1;
+        } else {
+            let taken = rows.min(count - done);
+            let block = &mut block[..taken as usize * width];
+            noise.fill(block)?;
+            file.write(block)?;
+            done += taken;
+        }
+        progress.report(done as f64 / count as f64);
+    }
+    Ok(())
+}
+
+/// Says what was written. Where the noise itself went to standard output or a pipe, only a program that asked hears of it.
+fn print(args: &NoiseArgs, summary: &Summary<'_>, is_file: bool) -> Result<()> {
+    if !is_file {
+        if args.json {
+            // Where nobody can read it, the noise is written all the same.
+            let _ = std::io::stderr().write_all(summary.json()?.as_bytes());
+        }
+        return Ok(());
+    }
+    let text = if args.json { summary.json()? } else { summary.text()? };
+    Destination::open(None)?.write_whole(text.as_bytes())
+}
