@@ -1,7 +1,8 @@
 //! Counters: the cheap part. One call a step, one release a call.
 //!
 //! Three faces of one engine: [`Counter`] for a number a step, [`VectorCounter`] for a vector, [`KeyedCounter`] for one
-//! number for each declared key. Causality is in the type: a step cannot be reopened, and step n + 1 is an error.
+//! number for each declared key. [`SparseCounter`] is for keys that are not declared and are released one by one. Causality is in the
+//! type: a step cannot be reopened, and step n + 1 is an error.
 //!
 //! A counter's state is a small versioned blob. It holds true totals and lets noise be computed: guard it like the data.
 //! The key is not in it.
@@ -11,10 +12,13 @@ mod engine;
 mod face;
 mod keyed;
 mod scalar;
+mod sparse;
 pub(crate) mod state;
 pub(crate) mod totals;
 mod vector;
 
 pub use keyed::KeyedCounter;
 pub use scalar::Counter;
+pub use sparse::SparseCounter;
+pub(crate) use sparse::bytes_per_key as sparse_bytes_per_key;
 pub use vector::{VectorCounter, VectorRelease};

@@ -49,7 +49,7 @@ pub mod privacy;
 pub mod release;
 pub mod workload;
 
-pub use counter::{Counter, KeyedCounter, VectorCounter, VectorRelease};
+pub use counter::{Counter, KeyedCounter, SparseCounter, VectorCounter, VectorRelease};
 pub use error::{Error, ErrorClass, Result};
 pub use factorization::Mechanism;
 pub use matrix::Matrix;
@@ -57,5 +57,5 @@ pub use noise::{NoiseKey, Progress};
 pub use noise_stream::NoiseStream;
 pub use plan::{Accuracy, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
 pub use privacy::{Budget, Calibration, Contribution, Neighbours, Participation};
-pub use release::{Release, Tail};
+pub use release::{Release, Spread, Tail};
 pub use workload::Workload;

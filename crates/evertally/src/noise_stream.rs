@@ -3,7 +3,7 @@
 //! A counter adds this noise to totals; private learning adds it to sums of gradients that it keeps elsewhere, in the precision of the
 //! model. Raw noise is as sensitive as the data: whoever holds it can take it off the release.
 
-use crate::counter::state::Saved;
+use crate::counter::state::{Head, Saved};
 use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real};
 use crate::plan::Plan;
 use crate::{Error, Result};
@@ -52,7 +52,7 @@ impl<F: Real> NoiseStream<F> {
     /// The key must be fresh: two streams of equal plans and precision under one key are the same noise.
     ///
     /// # Errors
-    /// None today; the room is for what a machine may refuse.
+    /// [`Error::BadParameter`] for a plan with open keys, whose lanes are not known, and where two declared keys would share their noise.
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_progress(plan, key, &())
     }
@@ -62,7 +62,7 @@ impl<F: Real> NoiseStream<F> {
     /// # Errors
     /// As [`NoiseStream::new`].
     pub fn with_progress(plan: &Plan, key: NoiseKey, progress: &dyn Progress) -> Result<Self> {
-        let source = Source::new(plan, &key, progress);
+        let source = Source::new(plan, &key, progress)?;
         Ok(Self { plan: plan.clone(), key, step: 0, source })
     }
 
@@ -95,7 +95,7 @@ impl<F: Real> NoiseStream<F> {
     /// [`Error::HorizonSpent`] if fewer steps are left, and [`Error::BadParameter`] unless `out` holds whole rows; neither takes a step.
     pub fn fill(&mut self, out: &mut [F]) -> Result<()> {
         let width = self.plan.lanes().width();
-        if out.len() % width != 0 {
+        if !out.len().is_multiple_of(width) {
             return Err(Error::bad("out", format!("whole rows of {width} numbers"), out.len()));
         }
         let steps = (out.len() / width) as u64;
@@ -124,7 +124,7 @@ impl<F: Real> NoiseStream<F> {
             Source::Machine(machine) => machine.seek(step),
             source => {
                 if step < self.step {
-                    *source = Source::new(&self.plan, &self.key, &());
+                    *source = Source::new(&self.plan, &self.key, &())?;
                     self.step = 0;
                 }
                 for _ in self.step..step {
@@ -145,9 +145,11 @@ impl<F: Real> NoiseStream<F> {
             Source::Other { correlator, .. } => correlator.save(),
         };
         let saved = Saved {
-            fingerprint: fingerprint::<F>(&self.plan),
-            key_tag: self.key.tag(),
-            step: self.step,
+            head: Head {
+                fingerprint: fingerprint::<F>(&self.plan),
+                key_tag: self.key.tag(),
+                step: self.step,
+            },
             totals: Vec::new(),
             noise,
             history: None,
@@ -162,21 +164,21 @@ impl<F: Real> NoiseStream<F> {
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
         let saved = Saved::from_bytes(state)?;
         let refuse = |reason| Err(Error::BadState { reason });
-        if saved.fingerprint != fingerprint::<F>(plan) {
+        if saved.head.fingerprint != fingerprint::<F>(plan) {
             return refuse("it belongs to another plan or precision");
         }
-        if saved.key_tag != key.tag() {
+        if saved.head.key_tag != key.tag() {
             return refuse("it belongs to another key");
         }
-        if saved.step > plan.horizon() {
+        if saved.head.step > plan.horizon() {
             return refuse("it lies beyond the horizon");
         }
         let mut stream = Self::new(plan, key)?;
         match &mut stream.source {
-            Source::Machine(machine) => machine.restore_state(saved.step, &saved.noise)?,
-            Source::Other { correlator, .. } => correlator.restore(saved.step, &saved.noise)?,
+            Source::Machine(machine) => machine.restore_state(saved.head.step, &saved.noise)?,
+            Source::Other { correlator, .. } => correlator.restore(saved.head.step, &saved.noise)?,
         }
-        stream.step = saved.step;
+        stream.step = saved.head.step;
         Ok(stream)
     }
 
@@ -187,17 +189,18 @@ impl<F: Real> NoiseStream<F> {
 }
 
 impl<F: Real> Source<F> {
-    fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Self {
-        let field = plan.white_field(key, purpose::<F>());
+    fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Result<Self> {
+        let field = plan.white_field(key, purpose::<F>())?;
         if let Some(recipe) = plan.factorization().recipe() {
-            return Self::Machine(Box::new(Machine::new(&recipe, plan.horizon(), field, plan.noise_scale())));
+            let machine = Machine::new(&recipe, plan.horizon(), field, plan.noise_scale());
+            return Ok(Self::Machine(Box::new(machine)));
         }
         let width = field.width();
-        Self::Other {
+        Ok(Self::Other {
             correlator: plan.factorization().correlator(field, progress),
             doubles: vec![0.0; width],
             row: vec![F::ZERO; width],
-        }
+        })
     }
 
     fn next(&mut self, scale: f64) -> &[F] {

@@ -14,6 +14,7 @@
 mod accuracy;
 mod builder;
 mod compare;
+mod cost;
 mod objective;
 mod unbounded;
 mod white;
@@ -27,9 +28,9 @@ pub use compare::{Comparison, Optimum};
 pub use objective::Objective;
 pub use unbounded::Milestone;
 
-use crate::factorization::{Cost, Dense, Factorization, Mechanism};
+use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
-use crate::release::{Release, Tail};
+use crate::release::{Release, Spread};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
@@ -49,17 +50,34 @@ pub enum Lanes {
         /// The keys, in the order in which inputs and releases stand.
         keys: Vec<String>,
     },
+    /// One number a step for every key there may ever be; none is declared.
+    OpenKeys,
 }
 
 impl Lanes {
-    /// How many numbers a step has.
+    /// How many numbers a step has; none that could be known in advance for open keys.
     #[must_use]
     pub fn width(&self) -> usize {
         match self {
             Self::Scalar => 1,
             Self::Vector { dimension } => *dimension,
             Self::Keyed { keys } => keys.len(),
+            Self::OpenKeys => 0,
         }
+    }
+
+    /// In how many numbers of a step one contribution may show. It counts for one key, and a replaced one may have counted for another.
+    pub(crate) fn moved(&self) -> usize {
+        match self {
+            Self::Scalar => 1,
+            Self::Vector { dimension } => *dimension,
+            Self::Keyed { .. } | Self::OpenKeys => 2,
+        }
+    }
+
+    /// Whether every lane has noise of its own name, whatever lanes there are beside it.
+    pub(crate) fn are_named(&self) -> bool {
+        matches!(self, Self::Keyed { .. } | Self::OpenKeys)
     }
 
     /// What a step is, in words; the names of keys are left out.
@@ -68,6 +86,7 @@ impl Lanes {
             Self::Scalar => "one for one number a step",
             Self::Vector { .. } => "one for vectors",
             Self::Keyed { .. } => "one for keys",
+            Self::OpenKeys => "one for open keys",
         }
     }
 }
@@ -99,8 +118,9 @@ struct Inner {
     participation: Participation,
     objective: Objective,
     contribution: Contribution,
-    lanes: Lanes,
+    lanes: Arc<Lanes>,
     stream: String,
+    memory_limit: u64,
     is_unbounded: bool,
     sensitivity: f64,
     scale: f64,
@@ -227,12 +247,6 @@ impl Plan {
         &self.inner.accuracy
     }
 
-    /// Memory and time of a counter made from this plan, a coordinate: its noise and its true totals.
-    #[must_use]
-    pub fn cost(&self) -> Cost {
-        self.inner.factorization.cost().with_totals(self.workload(), self.horizon())
-    }
-
     /// The standard deviation of the noise in the release of a step.
     ///
     /// # Errors
@@ -279,8 +293,18 @@ impl Plan {
         })
     }
 
-    pub(crate) fn tail(&self, step: u64) -> Tail {
-        self.inner.factorization.tail(None, step)
+    /// How far the releases of a step may be from the truth.
+    ///
+    /// # Errors
+    /// [`Error::HorizonSpent`] for a step beyond the horizon.
+    pub fn spread(&self, step: u64) -> Result<Spread> {
+        let standard_error = self.standard_error(step)?;
+        Ok(Spread { step, standard_error, tail: self.inner.factorization.tail(None, step) })
+    }
+
+    /// The most bytes that a counter may hold.
+    pub(crate) fn memory_limit(&self) -> u64 {
+        self.inner.memory_limit
     }
 
     fn check(&self, step: u64) -> Result<()> {
@@ -311,14 +335,19 @@ impl Plan {
     /// What a saved state must have in common with the plan that resumes it.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
-        let lanes = match &self.inner.lanes {
-            Lanes::Scalar => "scalar".to_owned(),
-            Lanes::Vector { dimension } => format!("vector {dimension}"),
+        hasher.update(self.noise_label().as_bytes()).update(b"|");
+        match &*self.inner.lanes {
+            Lanes::Scalar => hasher.update(b"scalar"),
+            Lanes::Vector { dimension } => hasher.update(format!("vector {dimension}").as_bytes()),
             Lanes::Keyed { keys } => {
-                keys.iter().map(|key| format!("{}:{key}", key.len())).collect::<Vec<_>>().join(",")
+                for (i, key) in keys.iter().enumerate() {
+                    let comma = if i == 0 { "" } else { "," };
+                    hasher.update(format!("{comma}{}:", key.len()).as_bytes()).update(key.as_bytes());
+                }
+                &mut hasher
             }
+            Lanes::OpenKeys => hasher.update(b"open keys"),
         };
-        hasher.update(self.noise_label().as_bytes()).update(b"|").update(lanes.as_bytes());
         *hasher.finalize().as_bytes()
     }
 }

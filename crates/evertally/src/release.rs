@@ -15,6 +15,36 @@ pub struct Release {
     pub tail: Tail,
 }
 
+/// How far the answers of one step may be from the truth: what they have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Spread {
+    /// The step, counted from zero.
+    pub step: u64,
+    /// The standard deviation of the noise in each answer.
+    pub standard_error: f64,
+    /// The shape of the noise.
+    pub tail: Tail,
+}
+
+impl Spread {
+    /// The release of one of the answers.
+    #[must_use]
+    pub fn around(&self, value: f64) -> Release {
+        Release { step: self.step, value, standard_error: self.standard_error, tail: self.tail }
+    }
+
+    /// Half the width of the interval around an answer that holds the true value with probability `level`.
+    ///
+    /// # Panics
+    /// If `level` is not strictly between 0 and 1.
+    #[must_use]
+    pub fn margin(&self, level: f64) -> f64 {
+        assert!(level > 0.0 && level < 1.0, "a level lies strictly between 0 and 1");
+        self.standard_error * self.tail.quantile(level)
+    }
+}
+
 /// The distribution of the noise in one answer, once divided by its standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -35,8 +65,13 @@ impl Release {
     /// If `level` is not strictly between 0 and 1.
     #[must_use]
     pub fn margin(&self, level: f64) -> f64 {
-        assert!(level > 0.0 && level < 1.0, "a level lies strictly between 0 and 1");
-        self.standard_error * self.tail.quantile(level)
+        self.spread().margin(level)
+    }
+
+    /// The release without its value.
+    #[must_use]
+    pub fn spread(&self) -> Spread {
+        Spread { step: self.step, standard_error: self.standard_error, tail: self.tail }
     }
 
     /// The interval around the value that holds the true one with probability `level`.

@@ -1,39 +1,37 @@
 //! What all counters share: true totals, correlated noise, the step, and their saved form.
 
 use super::state;
-use super::totals::{MOST_UNITS, Totals, Unit};
+use super::totals::{Totals, Unit};
 use crate::noise::{Correlator, NoiseKey, Progress};
 use crate::plan::Plan;
-use crate::release::Release;
+use crate::release::{Release, Spread};
 use crate::{Error, Result};
 
 pub(super) struct Engine {
     plan: Plan,
     key_tag: [u8; 8],
     step: u64,
-    unit: Unit,
+    width: usize,
     totals: Totals,
     correlator: Box<dyn Correlator>,
-    noise: Vec<f64>,
     /// Released values, step by step, where the caller asked to keep them.
     history: Option<Vec<f64>>,
 }
 
 impl Engine {
-    pub(super) fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Self {
+    pub(super) fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Result<Self> {
         let width = plan.lanes().width();
-        let field = plan.white_field(key, "");
+        let field = plan.white_field(key, "")?;
         let unit = Unit::new(plan.workload(), plan.contribution().magnitude());
-        Self {
+        Ok(Self {
             plan: plan.clone(),
             key_tag: key.tag(),
             step: 0,
-            unit,
+            width,
             totals: Totals::new(plan.workload(), unit, width),
             correlator: plan.factorization().correlator(field, progress),
-            noise: vec![0.0; width],
             history: None,
-        }
+        })
     }
 
     pub(super) fn plan(&self) -> &Plan {
@@ -52,29 +50,29 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the inputs of the next step and replaces them by its private answers. Returns the step.
-    pub(super) fn step(&mut self, values: &mut [f64]) -> Result<u64> {
+    /// Takes the inputs of the next step and writes its private answers. A refusal changes nothing, so that the caller may mend the input and
+    /// try the same step again.
+    pub(super) fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<Spread> {
         let horizon = self.plan.horizon();
         if self.step == horizon {
             return Err(Error::HorizonSpent { horizon });
         }
-        if values.len() != self.noise.len() {
-            let expected = format!("{} numbers a step", self.noise.len());
-            return Err(Error::bad("inputs", expected, values.len()));
+        let expected = || format!("{} numbers a step", self.width);
+        if inputs.len() != self.width {
+            return Err(Error::bad("inputs", expected(), inputs.len()));
         }
-        let totals = self.totals.step(self.step, values)?;
-        self.correlator.next(&mut self.noise);
-        let scale = self.plan.noise_scale();
-        for ((value, total), noise) in values.iter_mut().zip(totals).zip(&self.noise) {
-            // Added as integers; the plan has seen to it that noise is never too large to be counted in units.
-            let noise = self.unit.count(scale * noise).unwrap_or(MOST_UNITS);
-            *value = self.unit.value(total + noise);
+        if out.len() != self.width {
+            return Err(Error::bad("out", expected(), out.len()));
         }
+        self.totals.check(self.step, inputs)?;
+        let spread = self.plan.spread(self.step)?;
+        self.correlator.next(out);
+        self.totals.step(self.step, inputs, self.plan.noise_scale(), out);
         if let Some(history) = &mut self.history {
-            history.extend_from_slice(values);
+            history.extend_from_slice(out);
         }
         self.step += 1;
-        Ok(self.step - 1)
+        Ok(spread)
     }
 
     /// A released value of an earlier step with its error.
@@ -85,17 +83,8 @@ impl Engine {
         if step >= self.step {
             return Err(Error::bad("interval", format!("below the {} steps taken", self.step), step));
         }
-        let value = history[step as usize * self.noise.len() + lane];
-        self.release(step, value)
-    }
-
-    pub(super) fn release(&self, step: u64, value: f64) -> Result<Release> {
-        Ok(Release {
-            step,
-            value,
-            standard_error: self.plan.standard_error(step)?,
-            tail: self.plan.tail(step),
-        })
+        let value = history[step as usize * self.width + lane];
+        Ok(self.plan.spread(step)?.around(value))
     }
 
     /// The total over steps `first..=last` of one lane, from what was released.
@@ -113,10 +102,12 @@ impl Engine {
 
     pub(super) fn save(&self) -> Vec<u8> {
         let saved = state::Saved {
-            fingerprint: self.plan.fingerprint(),
-            key_tag: self.key_tag,
-            step: self.step,
-            totals: self.totals.save(),
+            head: state::Head {
+                fingerprint: self.plan.fingerprint(),
+                key_tag: self.key_tag,
+                step: self.step,
+            },
+            totals: self.totals.save(self.step),
             noise: self.correlator.save(),
             history: self.history.clone(),
         };
@@ -125,26 +116,19 @@ impl Engine {
 
     pub(super) fn resume(plan: &Plan, key: &NoiseKey, bytes: &[u8], progress: &dyn Progress) -> Result<Self> {
         let saved = state::Saved::from_bytes(bytes)?;
+        saved.head.check(plan, key)?;
+        let step = saved.head.step;
         let refuse = |reason| Err(Error::BadState { reason });
-        if saved.fingerprint != plan.fingerprint() {
-            return refuse("it belongs to another plan");
-        }
-        if saved.key_tag != key.tag() {
-            return refuse("it belongs to another key");
-        }
-        if saved.step > plan.horizon() {
-            return refuse("it lies beyond the horizon");
-        }
-        let mut engine = Self::new(plan, key, progress);
-        if engine.totals.restore(saved.step, &saved.totals).is_none() {
+        let mut engine = Self::new(plan, key, progress)?;
+        if engine.totals.restore(step, &saved.totals).is_none() {
             return refuse("its totals do not fit the plan");
         }
-        let remembered = saved.step.checked_mul(plan.lanes().width() as u64);
+        let remembered = step.checked_mul(engine.width as u64);
         if saved.history.as_ref().is_some_and(|history| Some(history.len() as u64) != remembered) {
             return refuse("its remembered releases do not fit its step");
         }
-        engine.correlator.restore(saved.step, &saved.noise)?;
-        engine.step = saved.step;
+        engine.correlator.restore(step, &saved.noise)?;
+        engine.step = step;
         engine.history = saved.history;
         Ok(engine)
     }

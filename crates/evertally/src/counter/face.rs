@@ -3,6 +3,9 @@
 /// Implements, for a counter around an [`Engine`](super::engine::Engine), everything but the shape of a step.
 macro_rules! counter_face {
     ($counter:ident, $lanes:pat, $shape:literal) => {
+        counter_face!($counter, $lanes, $shape, "");
+    };
+    ($counter:ident, $lanes:pat, $shape:literal, $refusal:literal) => {
         impl $counter {
             /// A counter before its first step.
             ///
@@ -10,7 +13,7 @@ macro_rules! counter_face {
             /// releases is exact.
             ///
             /// # Errors
-            #[doc = concat!("[`Error::BadParameter`](crate::Error::BadParameter) unless the plan is for ", $shape, ".")]
+            #[doc = concat!("[`Error::BadParameter`](crate::Error::BadParameter) unless the plan is for ", $shape, $refusal, ".")]
             pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
                 Self::with_progress(plan, key, &())
             }
@@ -21,7 +24,7 @@ macro_rules! counter_face {
             /// As `new`.
             pub fn with_progress(plan: &Plan, key: NoiseKey, progress: &dyn Progress) -> Result<Self> {
                 Self::check(plan)?;
-                Ok(Self { engine: Engine::new(plan, &key, progress) })
+                Ok(Self { engine: Engine::new(plan, &key, progress)? })
             }
 
             /// Keeps every released value, so that `interval` can be asked. Memory then grows with the steps taken.

@@ -3,11 +3,17 @@
 use super::engine::Engine;
 use crate::noise::{NoiseKey, Progress};
 use crate::plan::{Lanes, Plan};
-use crate::release::Release;
+use crate::release::{Release, Spread};
 use crate::{Error, Result};
 
 /// Private running totals for a public set of keys. An event counts for one key, so all keys together spend the budget
 /// once.
+///
+/// Every key is released at every step. For keys that are not known in advance, or too many to release them all, see
+/// [`SparseCounter`](crate::SparseCounter): its releases are the same, bit for bit.
+///
+/// Beyond 2^14 keys, a counter holds 8 bytes for each number of the mechanism's state, 16 for the total and 12 for the name's tag: 84 and
+/// a fraction with `graded-square-root:6`; [`Plan::cost`] says it for every plan. The plan itself holds the names.
 ///
 /// ```
 /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
@@ -25,7 +31,12 @@ pub struct KeyedCounter {
     engine: Engine,
 }
 
-counter_face!(KeyedCounter, Lanes::Keyed { .. }, "keys");
+counter_face!(
+    KeyedCounter,
+    Lanes::Keyed { .. },
+    "keys",
+    ", and where two keys would share their noise, which happens to a million keys with probability 2⁻⁴⁹: take another key then"
+);
 
 impl KeyedCounter {
     /// The declared keys, in the order in which inputs and releases stand.
@@ -43,10 +54,30 @@ impl KeyedCounter {
     /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for another number of inputs,
     /// [`Error::BadInput`] for numbers that cannot be counted; none changes the counter.
     pub fn step(&mut self, x: &[f64]) -> Result<Vec<Release>> {
-        let mut values = x.to_vec();
-        let step = self.engine.step(&mut values)?;
-        let shape = self.engine.release(step, 0.0)?;
-        Ok(values.into_iter().map(|value| Release { value, ..shape }).collect())
+        let mut values = vec![0.0; x.len()];
+        let spread = self.engine.step(x, &mut values)?;
+        Ok(values.into_iter().map(|value| spread.around(value)).collect())
+    }
+
+    /// Like [`KeyedCounter::step`], and writes the private answers to `out`: for many keys, where a [`Release`] for each would take more memory
+    /// than the counter. What they have in common is returned. Work is shared between all threads; the answers do not depend on
+    /// how many there are.
+    ///
+    /// ```
+    /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
+    /// let pages = (0..100_000).map(|page| format!("/page/{page}"));
+    /// let plan = Plan::prefix_sum(24).budget(Budget::new(1.0, 1e-6)?).keys(pages).build()?;
+    /// let mut counter = KeyedCounter::new(&plan, NoiseKey::from_os()?)?;
+    /// let (visits, mut private) = (vec![3.0; 100_000], vec![0.0; 100_000]);
+    /// let spread = counter.step_into(&visits, &mut private)?;
+    /// println!("{:.0} ± {:.0}", private[7], spread.margin(0.95));
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`KeyedCounter::step`], and [`Error::BadParameter`] unless `out` has a place for each key. Where it errs, `out` is left alone.
+    pub fn step_into(&mut self, x: &[f64], out: &mut [f64]) -> Result<Spread> {
+        self.engine.step(x, out)
     }
 
     /// The total of one key over the steps `first..=last`, from the remembered releases, with its exact standard error.

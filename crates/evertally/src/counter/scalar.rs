@@ -33,9 +33,9 @@ impl Counter {
     /// [`Error::HorizonSpent`](crate::Error::HorizonSpent) after the last step,
     /// [`Error::BadInput`](crate::Error::BadInput) for a number that cannot be counted; neither changes the counter.
     pub fn step(&mut self, x: f64) -> Result<Release> {
-        let mut value = [x];
-        let step = self.engine.step(&mut value)?;
-        self.engine.release(step, value[0])
+        let mut value = [0.0];
+        let spread = self.engine.step(&[x], &mut value)?;
+        Ok(spread.around(value[0]))
     }
 
     /// The total over the steps `first..=last`, from the remembered releases, with its exact standard error.

@@ -2,7 +2,7 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 4 | `EVTL` |
+//! | 4 | `EVTL`; `EVTK` for open keys, whose form [`super::sparse`] knows |
 //! | 1 | format version, 1 |
 //! | 32 | fingerprint of the plan |
 //! | 8 | tag of the key |
@@ -14,16 +14,73 @@
 //!
 //! All numbers are little-endian; reals are stored bit for bit.
 
+use crate::noise::NoiseKey;
+use crate::plan::Plan;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"EVTL";
 const VERSION: u8 = 1;
 
-/// The parts of a state. True totals are among them, so there is no `Debug`.
-pub(crate) struct Saved {
+/// What every saved form begins with.
+pub(crate) struct Head {
     pub(crate) fingerprint: [u8; 32],
     pub(crate) key_tag: [u8; 8],
     pub(crate) step: u64,
+}
+
+impl Head {
+    pub(crate) fn put(&self, magic: &[u8; 4], bytes: &mut Vec<u8>) {
+        bytes.extend(magic);
+        bytes.push(VERSION);
+        bytes.extend(self.fingerprint);
+        bytes.extend(self.key_tag);
+        bytes.extend(self.step.to_le_bytes());
+    }
+
+    /// Refuses what does not belong to this plan and key.
+    pub(crate) fn check(&self, plan: &Plan, key: &NoiseKey) -> Result<()> {
+        let refuse = |reason| Err(Error::BadState { reason });
+        if self.fingerprint != plan.fingerprint() {
+            return refuse("it belongs to another plan");
+        }
+        if self.key_tag != key.tag() {
+            return refuse("it belongs to another key");
+        }
+        if self.step > plan.horizon() {
+            return refuse("it lies beyond the horizon");
+        }
+        Ok(())
+    }
+}
+
+/// Closes a saved form with its hash.
+pub(crate) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
+    let hash = blake3::hash(&bytes);
+    bytes.extend(hash.as_bytes());
+    bytes
+}
+
+/// Checks the hash of a saved form, and reads its head.
+pub(crate) fn unseal<'a>(magic: &[u8; 4], bytes: &'a [u8]) -> Result<(Head, Reader<'a>)> {
+    let (content, hash) = bytes.split_last_chunk::<32>().ok_or(cut_short())?;
+    let mut reader = Reader(content);
+    if reader.take::<4>()? != *magic {
+        return Err(Error::BadState { reason: "it is not the state of such a counter" });
+    }
+    if reader.take::<1>()? != [VERSION] {
+        return Err(Error::BadState { reason: "it has a format that this version does not read" });
+    }
+    if blake3::hash(content) != *hash {
+        return Err(cut_short());
+    }
+    let (fingerprint, key_tag) = (reader.take()?, reader.take()?);
+    let step = u64::from_le_bytes(reader.take()?);
+    Ok((Head { fingerprint, key_tag, step }, reader))
+}
+
+/// The parts of a state. True totals are among them, so there is no `Debug`.
+pub(crate) struct Saved {
+    pub(crate) head: Head,
     pub(crate) totals: Vec<i128>,
     pub(crate) noise: Vec<f64>,
     pub(crate) history: Option<Vec<f64>>,
@@ -32,11 +89,7 @@ pub(crate) struct Saved {
 impl Saved {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        bytes.extend(MAGIC);
-        bytes.push(VERSION);
-        bytes.extend(self.fingerprint);
-        bytes.extend(self.key_tag);
-        bytes.extend(self.step.to_le_bytes());
+        self.head.put(MAGIC, &mut bytes);
         bytes.extend((self.totals.len() as u64).to_le_bytes());
         self.totals.iter().for_each(|total| bytes.extend(total.to_le_bytes()));
         put_numbers(&mut bytes, &self.noise);
@@ -44,27 +97,13 @@ impl Saved {
         if let Some(history) = &self.history {
             put_numbers(&mut bytes, history);
         }
-        let hash = blake3::hash(&bytes);
-        bytes.extend(hash.as_bytes());
-        bytes
+        seal(bytes)
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (content, hash) = bytes.split_last_chunk::<32>().ok_or(cut_short())?;
-        let mut reader = Reader(content);
-        if reader.take::<4>()? != *MAGIC {
-            return Err(Error::BadState { reason: "it is not a counter's state" });
-        }
-        if reader.take::<1>()? != [VERSION] {
-            return Err(Error::BadState { reason: "it has a format that this version does not read" });
-        }
-        if blake3::hash(content) != *hash {
-            return Err(Error::BadState { reason: "it is damaged or cut short" });
-        }
+        let (head, mut reader) = unseal(MAGIC, bytes)?;
         let saved = Self {
-            fingerprint: reader.take()?,
-            key_tag: reader.take()?,
-            step: u64::from_le_bytes(reader.take()?),
+            head,
             totals: reader.many(i128::from_le_bytes)?,
             noise: reader.numbers()?,
             history: match reader.take::<1>()? {
@@ -72,11 +111,12 @@ impl Saved {
                 _ => Some(reader.numbers()?),
             },
         };
-        if reader.0.is_empty() { Ok(saved) } else { Err(cut_short()) }
+        reader.end()?;
+        Ok(saved)
     }
 }
 
-fn cut_short() -> Error {
+pub(crate) fn cut_short() -> Error {
     Error::BadState { reason: "it is damaged or cut short" }
 }
 
@@ -87,10 +127,21 @@ fn put_numbers(bytes: &mut Vec<u8>, numbers: &[f64]) {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Reads a saved form from its beginning.
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+    /// Bytes that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Refuses bytes that are left over.
+    pub(crate) fn end(&self) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(cut_short()) }
+    }
+
+    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>().ok_or_else(cut_short)?;
         self.0 = rest;
         Ok(*taken)

@@ -9,8 +9,11 @@
 //! by at most v plus one unit after rounding, so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut
 //! to whole units at every step; two totals can be cut differently in each step after they first differ, by one unit, as if
 //! that step's input had changed by a unit. [`rounding_charge`] covers both, for vectors coordinate by coordinate.
+//!
+//! **Memory and threads.** 16 bytes a lane, and as much for every input inside a window; a step allocates nothing beside. Many lanes are shared
+//! out between threads; integers do not care who adds them.
 
-use std::collections::VecDeque;
+use rayon::prelude::*;
 
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -27,7 +30,10 @@ fn unit_bits(workload: Workload) -> i32 {
 /// The largest magnitude of a total in units; sums of two still fit.
 pub(crate) const MOST_UNITS: i128 = 1 << 120;
 
-/// The factor by which rounding to units can enlarge what one contribution moves.
+/// Lanes that a thread takes at a time, and below which one thread does it all.
+const LANES_A_THREAD: usize = 1 << 12;
+
+/// The factor by which rounding to units can enlarge what one contribution moves, in this many lanes.
 pub(crate) fn rounding_charge(workload: Workload, horizon: u64, width: usize) -> f64 {
     let steps = match workload {
         Workload::Decay { .. } => horizon as f64 + 1.0,
@@ -60,6 +66,33 @@ impl Unit {
     pub(crate) fn value(self, units: i128) -> f64 {
         libm::scalbn(units as f64, self.exponent)
     }
+
+    /// The release of a total: noise is added as an integer. The plan has seen to it that noise is never too large to be counted in
+    /// units.
+    pub(crate) fn release(self, total: i128, noise: f64) -> f64 {
+        self.value(total + self.count(noise).unwrap_or(MOST_UNITS))
+    }
+
+    /// An input in whole units, of the step that an error is to name.
+    pub(crate) fn input(self, step: u64, x: f64) -> Result<i128> {
+        if !x.is_finite() {
+            return Err(Error::BadInput { step, reason: "not a finite number" });
+        }
+        self.count(x).ok_or_else(|| too_large(step))
+    }
+}
+
+/// The refusal of what cannot be counted.
+pub(crate) fn too_large(step: u64) -> Error {
+    Error::BadInput { step, reason: "too large to be counted exactly" }
+}
+
+/// What is left of a total when a step begins, before its input: windows aside.
+pub(crate) fn carried(workload: Workload, total: i128) -> i128 {
+    match workload {
+        Workload::Decay { factor } => cut_product(total, factor),
+        _ => total,
+    }
 }
 
 /// The true answers so far, one lane a coordinate or key. No `Debug`: they are what must not be shown.
@@ -67,57 +100,105 @@ pub(super) struct Totals {
     workload: Workload,
     unit: Unit,
     sums: Vec<i128>,
-    /// The inputs still inside the window, step by step; empty for the other workloads.
-    recent: VecDeque<i128>,
+    /// The inputs still inside the window: that of step s in row s mod width. Rows are added until there are so many.
+    recent: Vec<i128>,
 }
 
 impl Totals {
     pub(super) fn new(workload: Workload, unit: Unit, lanes: usize) -> Self {
-        Self { workload, unit, sums: vec![0; lanes], recent: VecDeque::new() }
+        Self { workload, unit, sums: vec![0; lanes], recent: Vec::new() }
     }
 
-    /// The answers after a step with these inputs, in units. A refusal changes nothing, so that the caller may mend the
-    /// input and try the same step again.
-    pub(super) fn step(&mut self, step: u64, inputs: &[f64]) -> Result<&[i128]> {
-        let too_large = || Error::BadInput { step, reason: "too large to be counted exactly" };
-        let window_is_full = self.window_is_full();
-        let mut units = Vec::with_capacity(inputs.len());
-        let mut next = Vec::with_capacity(inputs.len());
-        for (lane, &x) in inputs.iter().enumerate() {
-            if !x.is_finite() {
-                return Err(Error::BadInput { step, reason: "not a finite number" });
+    /// Refuses inputs that the next step cannot take, naming the first that it cannot. Changes nothing.
+    pub(super) fn check(&self, step: u64, inputs: &[f64]) -> Result<()> {
+        let recent = self.leaving(step).map_or(&[][..], |row| &self.recent[row..row + self.sums.len()]);
+        let check = |first: usize, inputs: &[f64]| {
+            inputs.iter().zip(first..).find_map(|(x, lane)| {
+                let leaving = recent.get(lane).copied().unwrap_or(0);
+                match self.unit.input(step, *x) {
+                    Err(error) => Some(error),
+                    Ok(x) => {
+                        let sum = carried(self.workload, self.sums[lane]) - leaving + x;
+                        (sum.abs() > MOST_UNITS).then(|| too_large(step))
+                    }
+                }
+            })
+        };
+        let refusal = if inputs.len() < LANES_A_THREAD {
+            check(0, inputs)
+        } else {
+            let parts = inputs.par_chunks(LANES_A_THREAD).enumerate();
+            parts.find_map_first(|(part, inputs)| check(part * LANES_A_THREAD, inputs))
+        };
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Takes the inputs of a step, which `check` has passed, and makes releases of the noise in `out` with the new totals.
+    pub(super) fn step(&mut self, step: u64, inputs: &[f64], scale: f64, out: &mut [f64]) {
+        let (workload, unit, lanes) = (self.workload, self.unit, self.sums.len());
+        // A row for this step's inputs, which first holds those that leave.
+        let row = match workload {
+            Workload::SlidingWindow { width } => {
+                let row = self.leaving(step).unwrap_or(self.recent.len());
+                self.make_room(row, width);
+                row..row + lanes
             }
-            let x = self.unit.count(x).ok_or_else(too_large)?;
-            let before = match self.workload {
-                Workload::PrefixSum => self.sums[lane],
-                Workload::Decay { factor } => cut_product(self.sums[lane], factor),
-                Workload::SlidingWindow { .. } if window_is_full => self.sums[lane] - self.recent[lane],
-                Workload::SlidingWindow { .. } => self.sums[lane],
-            };
-            let sum = before + x;
-            if sum.abs() > MOST_UNITS {
-                return Err(too_large());
+            _ => 0..0,
+        };
+        let recent = &mut self.recent[row];
+        let take = |sum: &mut i128, leaving: Option<&mut i128>, x: f64, out: &mut f64| {
+            let x = unit.count(x).unwrap_or_default();
+            *sum = carried(workload, *sum) + x;
+            if let Some(leaving) = leaving {
+                *sum -= *leaving;
+                *leaving = x;
             }
-            units.push(x);
-            next.push(sum);
+            *out = unit.release(*sum, scale * *out);
+        };
+        let work = |(((sums, inputs), out), recent): (((&mut [i128], &[f64]), &mut [f64]), &mut [i128])| {
+            let mut recent = recent.iter_mut();
+            for ((sum, x), out) in sums.iter_mut().zip(inputs).zip(out) {
+                take(sum, recent.next(), *x, out);
+            }
+        };
+        if lanes < LANES_A_THREAD {
+            return work((((&mut self.sums, inputs), out), recent));
         }
-        self.sums = next;
-        if let Workload::SlidingWindow { .. } = self.workload {
-            if window_is_full {
-                self.recent.drain(..inputs.len());
-            }
-            self.recent.extend(units);
+        let sums = self.sums.par_chunks_mut(LANES_A_THREAD);
+        let all = sums.zip(inputs.par_chunks(LANES_A_THREAD)).zip(out.par_chunks_mut(LANES_A_THREAD));
+        if recent.is_empty() {
+            all.for_each(|part| work((part, &mut [])));
+        } else {
+            all.zip(recent.par_chunks_mut(LANES_A_THREAD)).for_each(work);
         }
-        Ok(&self.sums)
     }
 
-    fn window_is_full(&self) -> bool {
-        matches!(self.workload, Workload::SlidingWindow { width }
-            if (self.recent.len() / self.sums.len().max(1)) as u64 == width)
+    /// Where the inputs stand that leave the window at a step, once it is full.
+    fn leaving(&self, step: u64) -> Option<usize> {
+        match self.workload {
+            Workload::SlidingWindow { width } if step >= width => {
+                Some((step % width) as usize * self.sums.len())
+            }
+            _ => None,
+        }
     }
 
-    pub(super) fn save(&self) -> Vec<i128> {
-        self.sums.iter().chain(&self.recent).copied().collect()
+    /// Makes sure that there is a row at `row`. Memory grows by half, and not beyond the window.
+    fn make_room(&mut self, row: usize, width: u64) {
+        let lanes = self.sums.len();
+        let needed = row + lanes;
+        if needed > self.recent.capacity() {
+            let most = usize::try_from(width).unwrap_or(usize::MAX).saturating_mul(lanes);
+            let wanted = needed.max((needed / 2 * 3).min(most));
+            self.recent.reserve_exact(wanted - self.recent.len());
+        }
+        self.recent.resize(needed.max(self.recent.len()), 0);
+    }
+
+    /// The totals, then the inputs inside the window, the oldest first, after this many steps.
+    pub(super) fn save(&self, step: u64) -> Vec<i128> {
+        let (newer, older) = self.recent.split_at(self.leaving(step).unwrap_or(0));
+        [&self.sums[..], older, newer].concat()
     }
 
     /// Takes what `save` gave after this many steps; `None` if it does not fit.
@@ -134,7 +215,9 @@ impl Totals {
         }
         let (sums, recent) = saved.split_at(lanes);
         self.sums.copy_from_slice(sums);
-        self.recent = recent.iter().copied().collect();
+        self.recent = recent.to_vec();
+        let oldest = self.leaving(step).unwrap_or(0);
+        self.recent.rotate_right(oldest);
         Some(())
     }
 }
@@ -165,9 +248,15 @@ mod tests {
         Totals::new(workload, Unit::new(workload, 1.0), 1)
     }
 
+    /// A step of one lane: its total.
+    fn taken(totals: &mut Totals, step: u64, x: f64) -> Result<i128> {
+        totals.check(step, &[x])?;
+        totals.step(step, &[x], 0.0, &mut [0.0]);
+        Ok(totals.sums[0])
+    }
+
     fn value(totals: &mut Totals, step: u64, x: f64) -> f64 {
-        let unit = totals.unit;
-        unit.value(totals.step(step, &[x]).unwrap()[0])
+        totals.unit.value(taken(totals, step, x).unwrap())
     }
 
     #[test]
@@ -189,11 +278,54 @@ mod tests {
     #[test]
     fn a_refused_input_leaves_the_total_alone() {
         let mut totals = totals(Workload::PrefixSum);
-        totals.step(0, &[3.0]).unwrap();
+        taken(&mut totals, 0, 3.0).unwrap();
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, 2e18] {
-            assert!(totals.step(1, &[bad]).is_err());
+            assert!(taken(&mut totals, 1, bad).is_err());
         }
         assert_eq!(value(&mut totals, 1, 1.0), 4.0);
+    }
+
+    /// Many lanes on any number of threads, saved and restored in the middle, against one lane at a time.
+    #[test]
+    fn lanes_and_threads_do_not_matter() {
+        let lanes = 2 * LANES_A_THREAD + 77;
+        let input = |t: u64, lane: usize| ((t as usize * 31 + lane * 7) % 101) as f64 / 8.0 - 5.0;
+        for workload in
+            [Workload::PrefixSum, Workload::SlidingWindow { width: 3 }, Workload::Decay { factor: 0.9 }]
+        {
+            let run = |lanes: std::ops::Range<usize>| {
+                let mut many = Totals::new(workload, Unit::new(workload, 1.0), lanes.len());
+                for t in 0..8 {
+                    let inputs: Vec<f64> = lanes.clone().map(|lane| input(t, lane)).collect();
+                    many.check(t, &inputs).unwrap();
+                    many.step(t, &inputs, 0.0, &mut vec![0.0; lanes.len()]);
+                    let saved = many.save(t + 1);
+                    many = Totals::new(workload, many.unit, lanes.len());
+                    many.restore(t + 1, &saved).unwrap();
+                }
+                many.sums.clone()
+            };
+            let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let one = pool(1).install(|| run(0..lanes));
+            assert_eq!(one, pool(2).install(|| run(0..lanes)));
+            assert_eq!(one, pool(7).install(|| run(0..lanes)));
+            for lane in [0, 1, LANES_A_THREAD, lanes - 1] {
+                assert_eq!(run(lane..lane + 1), [one[lane]]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_lane_that_cannot_be_taken_is_named_on_any_threads() {
+        let totals =
+            Totals::new(Workload::PrefixSum, Unit::new(Workload::PrefixSum, 1.0), 3 * LANES_A_THREAD);
+        let mut inputs = vec![1.0; 3 * LANES_A_THREAD];
+        inputs[LANES_A_THREAD + 3] = f64::NAN;
+        inputs[2 * LANES_A_THREAD] = 1e300;
+        for _ in 0..20 {
+            let refusal = totals.check(5, &inputs).unwrap_err();
+            assert_eq!(refusal, Error::BadInput { step: 5, reason: "not a finite number" });
+        }
     }
 
     /// Rounding in floats once moved two totals apart by 220 where one contribution of magnitude one had changed: totals
@@ -206,7 +338,7 @@ mod tests {
             (1..400).map(|t| if t % 2 == 0 { 0.5 } else { -0.5 }).enumerate().for_each(|(t, x)| {
                 value(&mut totals, t as u64 + 1, x);
             });
-            totals.save()[0]
+            totals.save(400)[0]
         };
         assert_eq!(Unit::new(Workload::PrefixSum, 1.0).value(stream(1.0) - stream(0.0)), 1.0);
     }
@@ -232,8 +364,8 @@ mod tests {
             let mut allowed = 0.0;
             for (t, &x) in inputs.iter().enumerate() {
                 let extra = f64::from(u8::from(t == changed % inputs.len()));
-                let a = a.step(t as u64, &[x]).unwrap()[0];
-                let b = b.step(t as u64, &[x + extra]).unwrap()[0];
+                let a = taken(&mut a, t as u64, x).unwrap();
+                let b = taken(&mut b, t as u64, x + extra).unwrap();
                 let unit = Unit::new(Workload::Decay { factor }, 1.0).value(1);
                 allowed = factor * allowed + extra + 2.0 * unit;
                 prop_assert!((b - a).unsigned_abs() as f64 * unit <= allowed * (1.0 + 1e-12), "{t}");

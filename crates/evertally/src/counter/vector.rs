@@ -4,7 +4,7 @@ use super::engine::Engine;
 use crate::Result;
 use crate::noise::{NoiseKey, Progress};
 use crate::plan::{Lanes, Plan};
-use crate::release::{Release, Tail};
+use crate::release::{Spread, Tail};
 
 /// A private running total of vectors whose contributions are bounded in Euclidean norm.
 ///
@@ -39,8 +39,8 @@ pub struct VectorRelease {
 }
 
 impl VectorRelease {
-    fn new(shape: Release, values: Vec<f64>) -> Self {
-        Self { step: shape.step, values, standard_error: shape.standard_error, tail: shape.tail }
+    fn new(spread: Spread, values: Vec<f64>) -> Self {
+        Self { step: spread.step, values, standard_error: spread.standard_error, tail: spread.tail }
     }
 }
 
@@ -54,9 +54,9 @@ impl VectorCounter {
     /// [`Error::BadParameter`](crate::Error::BadParameter) for a vector of another dimension,
     /// [`Error::BadInput`](crate::Error::BadInput) for numbers that cannot be counted; none changes the counter.
     pub fn step(&mut self, x: &[f64]) -> Result<VectorRelease> {
-        let mut values = x.to_vec();
-        let step = self.engine.step(&mut values)?;
-        Ok(VectorRelease::new(self.engine.release(step, 0.0)?, values))
+        let mut values = vec![0.0; x.len()];
+        let spread = self.engine.step(x, &mut values)?;
+        Ok(VectorRelease::new(spread, values))
     }
 
     /// The total over the steps `first..=last`, from the remembered releases, with the exact standard error of each
@@ -65,10 +65,10 @@ impl VectorCounter {
     /// # Errors
     /// As [`crate::Counter::interval`].
     pub fn interval(&self, first: u64, last: u64) -> Result<VectorRelease> {
-        let shape = self.engine.interval(0, first, last)?;
+        let spread = self.engine.interval(0, first, last)?.spread();
         let coordinates = 0..self.plan().lanes().width();
         let values =
             coordinates.map(|c| Ok(self.engine.interval(c, first, last)?.value)).collect::<Result<_>>()?;
-        Ok(VectorRelease::new(shape, values))
+        Ok(VectorRelease::new(spread, values))
     }
 }

@@ -1,12 +1,18 @@
 //! A field of white noise: one draw for every (index, lane).
 //!
 //! A mechanism consumes draws by index and never keeps one it could make again. Several lanes advance together: the coordinates
-//! of a vector share one stream, laid out index by index; the keys of a keyed counter have a stream each, so that a key's
-//! noise does not depend on which other keys were declared.
+//! of a vector share one stream, laid out index by index; the keys of a keyed counter are told apart by a tag of their name, so
+//! that a key's noise does not depend on which other keys were declared.
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+use zeroize::Zeroize;
+
+use super::keyed::{KeyedNoise, LaneTag};
+use super::real::Real;
 use super::white::WhiteNoise;
+use crate::{Error, Result};
 
 /// Independent unit-variance draws g\[index, lane\].
 pub trait WhiteField: Send + Sync {
@@ -15,6 +21,16 @@ pub trait WhiteField: Send + Sync {
 
     /// Writes the draws `first, first + 1, …` of some lanes, index by index; `out` holds a whole number of indices.
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]);
+
+    /// The same draws, rounded to single precision.
+    fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
+        let mut doubles = vec![0.0; out.len()];
+        self.tile(first, lanes, &mut doubles);
+        for (value, double) in out.iter_mut().zip(&doubles) {
+            *value = *double as f32;
+        }
+        doubles.zeroize();
+    }
 
     /// Whether a lane must have the same noise, bit for bit, however many others there are.
     fn is_family(&self) -> bool {
@@ -60,13 +76,23 @@ impl WhiteField for VectorField {
     }
 
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
+        self.tile_of(first, lanes, out);
+    }
+
+    fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
+        self.tile_of(first, lanes, out);
+    }
+}
+
+impl VectorField {
+    fn tile_of<F: Real>(&self, first: u64, lanes: Range<usize>, out: &mut [F]) {
         if lanes.len() == self.width {
             return self.noise.fill_parallel(self.first(first), out);
         }
         // Where rows are short, whole ones are fetched together and the lanes picked out.
         let rows = STRIDED_BLOCK / self.width;
         if rows > 1 {
-            let mut block = vec![0.0; rows * self.width];
+            let mut block = vec![F::ZERO; rows * self.width];
             for (chunk, values) in out.chunks_mut(rows * lanes.len()).enumerate() {
                 let block = &mut block[..values.len() / lanes.len() * self.width];
                 self.noise.fill(self.first(first + (chunk * rows) as u64), block);
@@ -82,22 +108,53 @@ impl WhiteField for VectorField {
     }
 }
 
-/// One stream for each key.
+/// One lane for each key, on one stream: a lane is told by its name's tag.
 pub struct KeyedField {
-    streams: Vec<WhiteNoise>,
+    noise: KeyedNoise,
+    tags: Vec<LaneTag>,
 }
 
 impl KeyedField {
-    /// A field with one lane for each stream.
-    #[must_use]
-    pub fn new(streams: Vec<WhiteNoise>) -> Self {
-        Self { streams }
+    /// A field with a lane for each name.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] where two names have one tag, so that they would share their noise: with a million names this
+    /// happens with probability below 2⁻⁴⁹.
+    pub fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let tags: Vec<LaneTag> = names.into_iter().map(|name| noise.tag(name.as_bytes())).collect();
+        let field = Self { noise, tags };
+        field.check()?;
+        Ok(field)
+    }
+
+    fn check(&self) -> Result<()> {
+        let mut sorted: Vec<[u8; 11]> = self.tags.iter().map(|tag| tag.to_bytes()).collect();
+        sorted.par_sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            let expected = "told apart by their tags, or two would share their noise: take another noise key";
+            return Err(Error::bad("keys", expected, "two with one tag"));
+        }
+        Ok(())
+    }
+}
+
+/// Lanes or draws that a thread makes at a time.
+const DRAWS_A_THREAD: usize = 1 << 12;
+
+impl KeyedField {
+    fn tile_of<F: Real>(&self, first: u64, lanes: Range<usize>, out: &mut [F]) {
+        let tags = &self.tags[lanes];
+        if out.len() == tags.len() && tags.len() > DRAWS_A_THREAD {
+            let parts = tags.par_chunks(DRAWS_A_THREAD).zip(out.par_chunks_mut(DRAWS_A_THREAD));
+            return parts.for_each(|(tags, out)| self.noise.draw_each(tags, first, out));
+        }
+        self.noise.draw_steps(tags, first, out.len() / tags.len(), out);
     }
 }
 
 impl WhiteField for KeyedField {
     fn width(&self) -> usize {
-        self.streams.len()
+        self.tags.len()
     }
 
     fn is_family(&self) -> bool {
@@ -105,15 +162,49 @@ impl WhiteField for KeyedField {
     }
 
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
-        let streams = &self.streams[lanes];
-        for (index, row) in (first..).zip(out.chunks_mut(streams.len())) {
-            for (value, stream) in row.iter_mut().zip(streams) {
-                *value = stream.draw(index);
-            }
-        }
+        self.tile_of(first, lanes, out);
+    }
+
+    fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
+        self.tile_of(first, lanes, out);
     }
 
     fn column(&self, lane: usize, first: u64, out: &mut [f64]) {
-        self.streams[lane].fill_parallel(first, out);
+        let parts = out.par_chunks_mut(DRAWS_A_THREAD).enumerate();
+        parts.for_each(|(part, out)| {
+            self.noise.fill(self.tags[lane], first + (part * DRAWS_A_THREAD) as u64, out);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::NoiseKey;
+
+    #[test]
+    fn keys_that_share_a_tag_are_refused() {
+        let noise = || KeyedNoise::gaussian(NoiseKey::insecure_from_seed(1).stream(b"test"));
+        // Names that share a tag cannot be found, so the same name stands in for them.
+        assert!(KeyedField::new(noise(), ["a", "b", "a"]).is_err());
+        assert!(KeyedField::new(noise(), ["a", "b", "c"]).is_ok());
+    }
+
+    #[test]
+    fn rows_tiles_and_columns_are_the_same_draws() {
+        let names: Vec<String> = (0..5000).map(|i| format!("key {i}")).collect();
+        let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(1).stream(b"test"));
+        let field = KeyedField::new(noise, names.iter().map(String::as_str)).unwrap();
+        let mut rows = vec![0.0; 3 * 5000];
+        field.tile(6, 0..5000, &mut rows);
+        let mut row = vec![0.0; 5000];
+        field.draw(8, &mut row);
+        assert_eq!(row, rows[10_000..]);
+        let mut column = [0.0; 3];
+        field.column(4321, 6, &mut column);
+        assert_eq!(column, [rows[4321], rows[9321], rows[14_321]]);
+        let mut long = vec![0.0; 9000];
+        field.column(17, 0, &mut long);
+        assert_eq!(long[8], row[17]);
     }
 }

@@ -101,7 +101,7 @@ impl NoiseKey {
     /// ```
     #[must_use]
     pub fn stream(&self, label: &[u8]) -> StreamKey {
-        StreamKey(self.derive(CONTEXT_STREAM, label))
+        StreamKey(derive(&self.0, CONTEXT_STREAM, label))
     }
 
     /// A one-way tag by which a saved state recognises its key. It tells nothing about the key or its streams beyond
@@ -114,20 +114,11 @@ impl NoiseKey {
     /// ```
     #[must_use]
     pub fn tag(&self) -> [u8; 8] {
-        let mut wide = self.derive(CONTEXT_TAG, &[]);
+        let mut wide = derive(&self.0, CONTEXT_TAG, &[]);
         let mut tag = [0; 8];
         tag.copy_from_slice(&wide[..8]);
         wide.zeroize();
         tag
-    }
-
-    fn derive(&self, context: &[u8; 16], label: &[u8]) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_keyed(&self.0);
-        hasher.update(context).update(label);
-        let derived = *hasher.finalize().as_bytes();
-        // The hasher holds the key in its state, so it is wiped like the key.
-        hasher.zeroize();
-        derived
     }
 }
 
@@ -152,12 +143,26 @@ impl StreamKey {
     pub(crate) fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// A key below this one, for uses of a stream that need several.
+    pub(crate) fn derive(&self, context: &[u8; 16], label: &[u8]) -> Self {
+        Self(derive(&self.0, context, label))
+    }
 }
 
 impl fmt::Debug for StreamKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StreamKey(..)")
     }
+}
+
+fn derive(key: &[u8; 32], context: &[u8; 16], label: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(context).update(label);
+    let derived = *hasher.finalize().as_bytes();
+    // The hasher holds the key in its state, so it is wiped like the key.
+    hasher.zeroize();
+    derived
 }
 
 #[cfg(test)]

@@ -47,12 +47,8 @@ pub(crate) fn input(counter: u64, nonce: u64) -> [u32; 4] {
 #[inline(always)]
 pub(crate) fn number(group: &mut Group, counter: u64, nonce: u64) {
     let [low, high, nonce_low, nonce_high] = input(counter, nonce);
-    for lane in 0..LANES {
-        group[INPUT][lane] = low.wrapping_add(lane as u32);
-    }
-    for lane in 0..LANES {
-        group[INPUT + 1][lane] = high.wrapping_add(u32::from(group[INPUT][lane] < low));
-    }
+    group[INPUT] = std::array::from_fn(|lane| low.wrapping_add(lane as u32));
+    group[INPUT + 1] = group[INPUT].map(|word| high.wrapping_add(u32::from(word < low)));
     group[INPUT + 2] = [nonce_low; LANES];
     group[INPUT + 3] = [nonce_high; LANES];
 }
@@ -75,6 +71,7 @@ impl<const ROUNDS: usize> WithSimd for MakeBlocks<'_, ROUNDS> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         const { assert!(LANES.is_multiple_of(S::U32_LANES), "a group is a whole number of vectors") };
+        const { assert!(ROUNDS.is_multiple_of(2), "rounds come in twos") };
         for (group, done) in self.groups.iter_mut().zip((0..).step_by(LANES)) {
             let wanted = self.blocks.saturating_sub(done).min(LANES);
             for vector in 0..wanted.div_ceil(S::U32_LANES) {
@@ -277,10 +274,9 @@ mod tests {
         for counter in [0, 5, u64::from(u32::MAX) - 7, (7 << 32) - 16, (7 << 32) - 15, u64::MAX - 8] {
             let mut group = Group::default();
             number(&mut group, counter, 0x1234_5678_9abc_def0);
-            for lane in 0..LANES {
-                let want = input(counter.wrapping_add(lane as u64), 0x1234_5678_9abc_def0);
-                assert_eq!([12, 13, 14, 15].map(|row| group[row][lane]), want, "{counter:#x} + {lane}");
-            }
+            let got = (0..LANES).map(|lane| [12, 13, 14, 15].map(|row: usize| group[row][lane]));
+            let want = (0..).map(|lane| input(counter.wrapping_add(lane), 0x1234_5678_9abc_def0));
+            assert!(got.eq(want.take(LANES)), "{counter:#x}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::keystream::{BLOCK_WORDS, Group, LANES, make_block, make_blocks};
 use super::law::{BLOCK_DRAWS, BLOCK_PAIRS, Gaussian, GroupDraws, make_draws};
-use super::{NoiseKey, WhiteNoise};
+use super::{KeyedNoise, LaneTag, NoiseKey, WhiteNoise};
 
 /// The quickest of many short rounds: what the work costs when nothing else runs.
 fn report(name: &str, draws: usize, mut work: impl FnMut()) {
@@ -51,10 +51,10 @@ fn parts() {
     });
     let mut block = [0; BLOCK_WORDS];
     report("one block, 20 rounds", 1, || {
-        make_block::<20>(&key, black_box([1, 2, 3, 4]), black_box(&mut block))
+        make_block::<20>(&key, black_box([1, 2, 3, 4]), black_box(&mut block));
     });
     report("one block, 8 rounds", 1, || {
-        make_block::<8>(&key, black_box([1, 2, 3, 4]), black_box(&mut block))
+        make_block::<8>(&key, black_box([1, 2, 3, 4]), black_box(&mut block));
     });
 }
 
@@ -73,23 +73,52 @@ fn white() {
             index += 8;
             black_box(white.draw(black_box(index)));
         });
-        let (mut doubles, mut singles) = (vec![0.0_f64; 1 << 24], vec![0.0_f32; 1 << 24]);
-        for len in [1, 2, 8, 16, 64, 128, 512, 4096, 1 << 16, 1 << 20, 1 << 24] {
+        let (mut doubles, mut singles) = (vec![0.0_f64; 1 << 20], vec![0.0_f32; 1 << 20]);
+        for len in [1, 2, 8, 16, 64, 128, 512, 4096, 1 << 16, 1 << 20] {
             report(&format!("fill of {len}"), len, || {
-                white.fill(black_box(8), black_box(&mut doubles[..len]))
+                white.fill(black_box(8), black_box(&mut doubles[..len]));
             });
         }
-        report("fill of 2^16, f32", 1 << 16, || white.fill(black_box(8), black_box(&mut singles[..1 << 16])));
-        report("fill of 2^24, f32", 1 << 24, || white.fill(black_box(8), black_box(&mut singles)));
-        report("fill_parallel of 2^24", 1 << 24, || {
-            white.fill_parallel(black_box(8), black_box(&mut doubles))
+        report("fill of 2^20, f32", 1 << 20, || white.fill(black_box(8), black_box(&mut singles)));
+        report("fill_parallel of 2^20", 1 << 20, || {
+            white.fill_parallel(black_box(8), black_box(&mut doubles));
         });
-        report("fill_parallel of 2^24, f32", 1 << 24, || {
-            white.fill_parallel(black_box(8), black_box(&mut singles))
+        report("fill_parallel of 2^20, f32", 1 << 20, || {
+            white.fill_parallel(black_box(8), black_box(&mut singles));
         });
         report("fill_parallel of 2^24, fresh memory", 1 << 24, || {
             let mut fresh = vec![0.0_f64; 1 << 24];
             white.fill_parallel(black_box(8), black_box(&mut fresh));
+        });
+    }
+}
+
+#[test]
+#[ignore = "prints times"]
+fn keyed() {
+    let stream = || NoiseKey::insecure_from_seed(1).stream(b"measure");
+    for noise in [KeyedNoise::gaussian(stream()), KeyedNoise::gaussian_chacha8(stream())] {
+        println!("{noise:?}");
+        let mut name = 0_u64;
+        report("tag", 1, || {
+            name += 1;
+            black_box(noise.tag(black_box(&name.to_le_bytes())));
+        });
+        let tags: Vec<LaneTag> = (0..1_u32 << 16).map(|i| noise.tag(&i.to_le_bytes())).collect();
+        report("fill of 8", 8, || noise.fill(black_box(tags[0]), 8, black_box(&mut [0.0; 8])));
+        for keys in [1, 16, 64, 1024, 1 << 16] {
+            let (tags, mut row) = (&tags[..keys], vec![0.0_f64; keys]);
+            report(&format!("draw_each of {keys} keys"), keys, || {
+                noise.draw_each(black_box(tags), 5, black_box(&mut row));
+            });
+        }
+        let (tags, mut singles) = (&tags[..1024], vec![0.0_f32; 1024]);
+        report("draw_each of 1024 keys, f32", 1024, || {
+            noise.draw_each(black_box(tags), 5, black_box(&mut singles));
+        });
+        let mut rows = vec![0.0_f64; 8 * 1024];
+        report("draw_steps of 1024 keys, 8 steps", 8 * 1024, || {
+            noise.draw_steps(black_box(tags), 8, 8, black_box(&mut rows));
         });
     }
 }

@@ -5,6 +5,7 @@
 //! - [`NoiseKey`] is the one secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from it by label.
 //! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine, so that any step can be made
 //!   again from nothing.
+//! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes a key.
 //! - [`CausalConvolver`] and [`CyclicConvolver`] apply a Toeplitz or circulant L in O(n log n) time and O(n) memory.
 //! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix sum.
 //!
@@ -25,6 +26,7 @@ mod correlator;
 mod cyclic;
 mod field;
 mod key;
+mod keyed;
 mod keystream;
 mod law;
 pub(crate) mod machine;
@@ -35,11 +37,12 @@ mod progress;
 mod real;
 mod sampler;
 mod square_root;
+mod vector;
 mod vectorise;
 mod white;
 
 #[cfg(test)]
-mod white_statistics;
+mod statistics;
 
 pub use convolution::{CausalConvolver, causal_convolution_direct};
 pub use correlator::Correlator;
@@ -47,8 +50,9 @@ pub(crate) use correlator::{Prepared, misfit};
 pub use cyclic::CyclicConvolver;
 pub use field::{KeyedField, VectorField, WhiteField};
 pub use key::{NoiseKey, StreamKey};
+pub use keyed::{KeyedNoise, LaneTag};
 pub use machine::{Decay, Grading, Recipe, SlowDecay, Stretch};
-pub(crate) use machine::{GRADED_BLOCK, Machine};
+pub(crate) use machine::{GRADED_BLOCK, LazyLanes, Machine, Tile};
 pub use progress::Progress;
 pub use real::Real;
 pub use square_root::{inverse_square_root_coefficients, square_root_coefficient, square_root_coefficients};

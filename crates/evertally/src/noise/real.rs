@@ -12,11 +12,7 @@ use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use zeroize::DefaultIsZeroes;
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
+use super::vector::Vector;
 
 /// `f32` or `f64`: the precision noise is kept in. The trait is sealed.
 ///
@@ -30,7 +26,7 @@ mod sealed {
 /// assert_eq!(single[6], f32::from_f64(double[6]));
 /// ```
 pub trait Real:
-    sealed::Sealed
+    Vector
     + Copy
     + Default
     + PartialEq

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 
 /// Calls a function that is generic over law and rounds.
 macro_rules! with_kind {
-    ($kind:expr, $function:ident::<_, _ $(, $more:ty)*>($($argument:expr),*)) => {
+    ($kind:expr, $function:ident::<_, _ $(, $more:tt)*>($($argument:expr),*)) => {
         match $kind {
             Kind::Gaussian => $function::<Gaussian, 20 $(, $more)*>($($argument),*),
             Kind::Laplace => $function::<Laplace, 20 $(, $more)*>($($argument),*),
@@ -78,7 +78,13 @@ pub(crate) fn fill_rows<T: Copy, F: Real>(
     first: u64,
     out: &mut [F],
 ) {
-    with_kind!(kind, fill_rows_of::<_, _, T, F>(key, lanes, &lane, first, out));
+    if let [only] = lanes {
+        fill(kind, key, lane(*only), first, out);
+    } else if lanes.len() <= LANES {
+        with_kind!(kind, fill_rows_of::<_, _, T, F, 1>(key, lanes, &lane, first, out));
+    } else {
+        with_kind!(kind, fill_rows_of::<_, _, T, F, LONG>(key, lanes, &lane, first, out));
+    }
 }
 
 fn draw_of<L: Law, const ROUNDS: usize>(key: &[u8; 32], lane: Lane, index: u64) -> f64 {
@@ -91,9 +97,10 @@ fn draw_of<L: Law, const ROUNDS: usize>(key: &[u8; 32], lane: Lane, index: u64) 
 }
 
 fn fill_of<L: Law, const ROUNDS: usize, F: Real>(key: &[u8; 32], lane: Lane, first: u64, out: &mut [F]) {
-    if let [value] = out {
-        *value = F::from_f64(draw_of::<L, ROUNDS>(key, lane, first));
-        return;
+    match out {
+        [] => return,
+        [value] => return *value = F::from_f64(draw_of::<L, ROUNDS>(key, lane, first)),
+        _ => {}
     }
     let blocks = (split(first).1 + out.len()).div_ceil(BLOCK_DRAWS);
     if blocks <= FEW {
@@ -154,7 +161,7 @@ fn fill_groups<L: Law, const ROUNDS: usize, F: Real, const GROUPS: usize>(
     wipe(&mut draws);
 }
 
-fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real>(
+fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real, const GROUPS: usize>(
     key: &[u8; 32],
     lanes: &[T],
     lane: &impl Fn(T) -> Lane,
@@ -162,15 +169,15 @@ fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real>(
     out: &mut [F],
 ) {
     let width = lanes.len();
-    let mut words = [Group::default(); LONG];
-    let mut draws = [GroupDraws::<F>::default(); LONG];
+    let mut words = [Group::default(); GROUPS];
+    let mut draws = [GroupDraws::<F>::default(); GROUPS];
     let (mut block, mut skip) = split(first);
     let mut rows = out;
     while !rows.is_empty() {
         // A block of every lane serves up to eight rows.
         let (now, later) = rows.split_at_mut(rows.len().min((BLOCK_DRAWS - skip) * width));
         let within = skip..skip + now.len() / width;
-        for (lanes, at) in lanes.chunks(LONG * LANES).zip((0..).step_by(LONG * LANES)) {
+        for (lanes, at) in lanes.chunks(GROUPS * LANES).zip((0..).step_by(GROUPS * LANES)) {
             for (group, lanes) in words.iter_mut().zip(lanes.chunks(LANES)) {
                 for (i, &place) in lanes.iter().enumerate() {
                     for (row, word) in group[INPUT..].iter_mut().zip(lane(place).input(block)) {

@@ -3,7 +3,8 @@
 //! **Definition.** Word i is the i-th 64-bit little-endian word of the ChaCha20 key stream under the stream key (nonce 1 for
 //! Gaussian noise, 2 for Laplace; 64-bit block counter). Gaussian draws come in pairs by Box–Muller: with words a = w₂ᵢ and
 //! b = w₂ᵢ₊₁, r = √(−2 ln((a+½)2⁻⁶⁴)), draw 2i is r cos(2π(b+½)2⁻⁶⁴) and draw 2i+1 is r sin of the same. Laplace draw i
-//! takes its sign from the top bit of wᵢ and its size −ln((v+½)2⁻⁶³)/√2 from the other 63, v.
+//! takes its sign from the top bit of wᵢ and its size −ln((v+½)2⁻⁶³)/√2 from the other 63, v. The quick Gaussian kind has
+//! ChaCha8 and nonce 3.
 //!
 //! **Guarantee.** A draw is a pure function of (stream key, kind, index): the same bits on every machine, for every way of
 //! cutting a range into calls, at every vector width and thread count, and in every version of this library. All 2⁶⁴
@@ -11,7 +12,8 @@
 //! spans 2⁶⁸. Tails are right to probability 2⁻⁶⁴ (|g| ≤ 9.5). No branch depends on a value drawn. Noise is a double:
 //! where the last bits of a release matter, round it to a grid first.
 //!
-//! **Cost.** Eight bytes of key stream, half a logarithm and half a sine and cosine per draw. Memory is constant.
+//! **Cost.** Eight bytes of key stream, half a logarithm and half a sine and cosine per draw, sixteen blocks and eight pairs at
+//! a time where vectors are wide enough. Memory is constant.
 //!
 //! **Source.** Box and Muller, *A note on the generation of random normal deviates* (1958); Bernstein, *ChaCha* (2008).
 
@@ -139,10 +141,16 @@ fn check_range(first: u64, len: usize) {
 mod tests {
     use super::*;
     use crate::noise::NoiseKey;
+    use crate::noise::keystream::{input, make_block};
+    use crate::noise::law::{Gaussian, Laplace, block_pair};
 
-    fn both() -> [WhiteNoise; 2] {
-        let stream = NoiseKey::insecure_from_seed(1).stream(b"test");
-        [WhiteNoise::gaussian(stream.clone()), WhiteNoise::laplace(stream)]
+    fn all_kinds() -> [WhiteNoise; 3] {
+        let stream = || NoiseKey::insecure_from_seed(1).stream(b"test");
+        [
+            WhiteNoise::gaussian(stream()),
+            WhiteNoise::laplace(stream()),
+            WhiteNoise::gaussian_chacha8(stream()),
+        ]
     }
 
     fn bits(values: &[f64]) -> Vec<u64> {
@@ -152,14 +160,18 @@ mod tests {
     #[test]
     fn is_shared_between_threads_and_shows_nothing() {
         fn shared<T: Send + Sync + Clone>(_: &T) {}
-        let [gaussian, laplace] = both();
-        shared(&gaussian);
-        assert_eq!(format!("{gaussian:?} {laplace:?}"), "WhiteNoise(Gaussian, ..) WhiteNoise(Laplace, ..)");
+        let kinds = all_kinds();
+        shared(&kinds);
+        let shown = kinds.map(|white| format!("{white:?}"));
+        assert_eq!(
+            shown,
+            ["Gaussian", "Laplace", "GaussianChaCha8"].map(|kind| format!("WhiteNoise({kind}, ..)"))
+        );
     }
 
     #[test]
     fn chunking_does_not_matter() {
-        for white in both() {
+        for white in all_kinds() {
             // Starts on both sides of what could carry: a block of the cipher, 2³² blocks, an odd index, the end.
             for start in [0, 1, (1 << 35) - 700, (1 << 35) - 701, u64::MAX - 1499] {
                 let mut whole = vec![0.0; 1500];
@@ -179,7 +191,7 @@ mod tests {
 
     #[test]
     fn threads_do_not_matter() {
-        for white in both() {
+        for white in all_kinds() {
             for (start, len) in [(0, 100_000), (12_345, 99_999), (u64::MAX - 49_999, 50_000), (3, 10)] {
                 let (mut one, mut many) = (vec![0.0; len], vec![0.0; len]);
                 white.fill(start, &mut one);
@@ -191,7 +203,7 @@ mod tests {
 
     #[test]
     fn singles_are_the_doubles_rounded() {
-        for white in both() {
+        for white in all_kinds() {
             for (start, len) in [(0, 5000), (7, 1025), (3, 10), (u64::MAX - 2, 3)] {
                 let (mut double, mut single, mut many) =
                     (vec![0.0_f64; len], vec![0.0_f32; len], vec![0.0_f32; len]);
@@ -207,17 +219,38 @@ mod tests {
         }
     }
 
+    /// From the definition: the block of the index under the nonce of the kind, and its pair there. The first draws of a kind
+    /// are also below the counter's carries, at 2³² blocks and at the very end, where nothing may wrap.
+    #[test]
+    fn draws_are_those_of_the_definition() {
+        let key = NoiseKey::insecure_from_seed(1).stream(b"test");
+        for start in [0, 6, (1 << 35) - 20, (1 << 35) - 2, 1 << 63, u64::MAX - 39] {
+            for index in start..=start + 39 {
+                let (pair, second) = ((index % 8) as usize / 2, (index % 2) as usize);
+                let mut words = [0; 16];
+                let [gaussian, laplace, quick] = all_kinds().map(|white| white.draw(index).to_bits());
+                make_block::<20>(key.bytes(), input(index / 8, 1), &mut words);
+                assert_eq!(gaussian, block_pair::<Gaussian>(&words, pair)[second].to_bits(), "{index}");
+                make_block::<20>(key.bytes(), input(index / 8, 2), &mut words);
+                assert_eq!(laplace, block_pair::<Laplace>(&words, pair)[second].to_bits(), "{index}");
+                make_block::<8>(key.bytes(), input(index / 8, 3), &mut words);
+                assert_eq!(quick, block_pair::<Gaussian>(&words, pair)[second].to_bits(), "{index}");
+            }
+        }
+    }
+
     #[test]
     #[should_panic(expected = "passes index u64::MAX")]
     fn a_range_past_the_end_is_refused() {
-        both()[0].fill(u64::MAX, &mut [0.0; 2]);
+        all_kinds()[0].fill(u64::MAX, &mut [0.0; 2]);
     }
 
     /// Released noise is derived again years later, so these values may never change.
     #[test]
     fn draws_are_frozen() {
-        let [gaussian, laplace] = both();
-        for (white, frozen) in [(gaussian, FROZEN_GAUSSIAN), (laplace, FROZEN_LAPLACE)] {
+        for (white, frozen) in
+            all_kinds().iter().zip([FROZEN_GAUSSIAN, FROZEN_LAPLACE, FROZEN_GAUSSIAN_CHACHA8])
+        {
             let got = FROZEN_INDICES.map(|index| white.draw(index).to_bits());
             assert!(got == frozen, "{white:?}: {got:#018x?}");
         }
@@ -243,5 +276,15 @@ mod tests {
         0xbfe9_57cc_b2f2_f6ee,
         0x3fdc_3abc_7f6a_d08d,
         0x3fd0_acaf_b621_4526,
+    ];
+    const FROZEN_GAUSSIAN_CHACHA8: [u64; 8] = [
+        0xbfda_33ec_b295_c8a2,
+        0x3fd5_d0a8_039a_83dc,
+        0x3fec_d4f9_173d_6132,
+        0x3fea_ac86_2903_37e1,
+        0x3fdf_4e31_f8f0_b937,
+        0xbff1_1f3c_7f32_9dd4,
+        0xbfe6_a551_d3bb_bff4,
+        0xbff0_d57b_66d1_9ac0,
     ];
 }

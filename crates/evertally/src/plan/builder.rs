@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::accuracy::{Accuracy, nuclear_lower_bound};
+use super::cost::held;
 use super::{Inner, Lanes, Objective, Plan};
 use crate::counter::totals::{Unit, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
-use crate::noise::Progress;
+use crate::noise::{KeyedNoise, Progress};
 use crate::privacy::{
     Budget, Contribution, Neighbours, NoiseKind, Participation, replace_factor, replace_factor_l1, round_up,
 };
@@ -50,7 +51,7 @@ pub struct PlanBuilder {
     participation: Participation,
     objective: Objective,
     contribution: Contribution,
-    lanes: Lanes,
+    lanes: Arc<Lanes>,
     stream: String,
     memory_limit: u64,
 }
@@ -67,7 +68,7 @@ impl PlanBuilder {
             participation: Participation::single(),
             objective: Objective::Mean,
             contribution: Contribution::unit(),
-            lanes: Lanes::Scalar,
+            lanes: Arc::new(Lanes::Scalar),
             stream: String::new(),
             memory_limit: MEMORY_LIMIT,
         }
@@ -102,7 +103,7 @@ impl PlanBuilder {
     }
 
     /// Which error to keep small: by default, the mean over all steps. It decides which mechanism is chosen, and the shape
-    /// of [`Mechanism::GradedSquareRoot`].
+    /// of [`Mechanism::GradedSquareRoot`] and [`Mechanism::Blt`].
     pub fn objective(mut self, objective: Objective) -> Self {
         self.objective = objective;
         self
@@ -116,19 +117,26 @@ impl PlanBuilder {
     }
 
     /// Counts vectors of this dimension; see [`crate::VectorCounter`].
-    pub fn dimension(mut self, dimension: usize) -> Self {
-        self.lanes = Lanes::Vector { dimension };
-        self
+    pub fn dimension(self, dimension: usize) -> Self {
+        self.lanes(Arc::new(Lanes::Vector { dimension }))
     }
 
     /// Counts one number for each of these keys; see [`crate::KeyedCounter`]. The set must be public: keys taken from the
     /// data would give away who is in it.
-    pub fn keys<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
-        self.lanes = Lanes::Keyed { keys: keys.into_iter().map(Into::into).collect() };
-        self
+    pub fn keys<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.lanes(Arc::new(Lanes::Keyed { keys: keys.into_iter().map(Into::into).collect() }))
     }
 
-    pub(super) fn lanes(mut self, lanes: Lanes) -> Self {
+    /// Counts one number for each key of a set that is not declared; see [`crate::SparseCounter`]. It needs a mechanism that streams, such
+    /// as [`Mechanism::GradedSquareRoot`] for running totals and [`Mechanism::SquareRoot`] for decayed ones; windows are refused.
+    pub fn open_keys(self) -> Self {
+        self.lanes(Arc::new(Lanes::OpenKeys))
+    }
+
+    pub(super) fn lanes(mut self, lanes: Arc<Lanes>) -> Self {
+        if self.is_unbounded && lanes.are_named() {
+            self.horizon = self.horizon.min(super::unbounded::KEYED_CAP);
+        }
         self.lanes = lanes;
         self
     }
@@ -140,7 +148,8 @@ impl PlanBuilder {
         self
     }
 
-    /// The most memory, in bytes, that a counter may hold. Two gibibytes unless said otherwise.
+    /// The most memory, in bytes, that a counter may hold. Two gibibytes unless said otherwise. A counter of open keys takes no further key
+    /// when it holds so much.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
@@ -179,9 +188,12 @@ impl PlanBuilder {
             best = Some(plan);
         }
         let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
+        let is_open = *self.lanes == Lanes::OpenKeys;
         for &mechanism in rivals {
             let takes_too_long = mechanism.preparation(self.horizon, self.workload) > LARGEST_PREPARATION;
-            if takes_too_long || mechanism.noise() != budget.noise() {
+            // The optimum does not stream, and would be prepared in vain.
+            let is_in_vain = is_open && mechanism == Mechanism::Optimal;
+            if takes_too_long || is_in_vain || mechanism.noise() != budget.noise() {
                 continue;
             }
             match self.plan_for(mechanism, budget, &()) {
@@ -234,7 +246,7 @@ impl PlanBuilder {
             return Err(Error::bad("horizon", "a number of steps from 1 to 2^60", self.horizon));
         }
         self.workload.validate()?;
-        match &self.lanes {
+        match &*self.lanes {
             Lanes::Scalar => {}
             Lanes::Vector { dimension } => {
                 if *dimension == 0 {
@@ -249,8 +261,14 @@ impl PlanBuilder {
                 }
             }
             Lanes::Keyed { keys } => check_keys(keys)?,
+            Lanes::OpenKeys => {
+                if let Workload::SlidingWindow { .. } = self.workload {
+                    let reason = "a window would keep every input of every key; declare the keys, or count running or decayed totals";
+                    return Err(Error::unsupported("a counter of open keys", reason));
+                }
+            }
         }
-        if self.contribution.is_vector() && !matches!(self.lanes, Lanes::Vector { .. }) {
+        if self.contribution.is_vector() && !matches!(*self.lanes, Lanes::Vector { .. }) {
             return Err(Error::bad("contribution", "a range of numbers", self.contribution));
         }
         self.budget.ok_or_else(|| Error::bad("budget", "given", "nothing"))
@@ -263,7 +281,7 @@ impl PlanBuilder {
         progress: &dyn Progress,
     ) -> Result<Plan> {
         self.check_noise(mechanism, budget)?;
-        self.check_memory(mechanism, mechanism.least_cost(self.horizon, self.workload))?;
+        self.check_memory(mechanism, mechanism.least_cost(self.horizon, self.workload), None)?;
         let factorization = mechanism.factorize(self.request(progress))?;
         self.assemble(factorization, budget)
     }
@@ -286,8 +304,9 @@ impl PlanBuilder {
         }
     }
 
-    fn check_memory(&self, mechanism: Mechanism, noise: Cost) -> Result<()> {
-        let bytes = noise.with_totals(self.workload, self.horizon).bytes(self.lanes.width() as u64);
+    fn check_memory(&self, mechanism: Mechanism, noise: Cost, streamed: Option<usize>) -> Result<()> {
+        let cost = held(noise, streamed, &self.lanes, self.workload, self.horizon);
+        let bytes = cost.bytes(self.lanes.width() as u64);
         if bytes > self.memory_limit {
             let reason = format!("it holds {bytes} bytes, more than the limit of {}", self.memory_limit);
             return Err(Error::too_costly(mechanism, reason));
@@ -295,16 +314,35 @@ impl PlanBuilder {
         Ok(())
     }
 
+    /// Refuses lanes that the mechanism has no noise for.
+    fn check_lanes(&self, factorization: &dyn Factorization, is_streamed: bool) -> Result<()> {
+        let mechanism = factorization.mechanism();
+        if *self.lanes == Lanes::OpenKeys && !is_streamed {
+            let reason = "open keys need a mechanism that streams: graded-square-root for running totals, square-root for decayed ones";
+            return Err(Error::unsupported(mechanism, reason));
+        }
+        let draws = factorization.draws();
+        let has_noise = if self.lanes.are_named() {
+            draws <= KeyedNoise::DRAWS
+        } else {
+            draws.checked_mul(self.lanes.width() as u64).is_some()
+        };
+        if has_noise {
+            return Ok(());
+        }
+        let reason = if self.lanes.are_named() {
+            "there are 2^43 draws for a key, and it needs more"
+        } else {
+            "there are fewer noise indices than steps and coordinates"
+        };
+        Err(Error::too_costly(mechanism, reason))
+    }
+
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>, budget: Budget) -> Result<Plan> {
         let mechanism = factorization.mechanism();
-        let width = self.lanes.width() as u64;
-        self.check_memory(mechanism, factorization.cost())?;
-        if factorization.draws().checked_mul(width).is_none() {
-            return Err(Error::too_costly(
-                mechanism,
-                "there are fewer noise indices than steps and coordinates",
-            ));
-        }
+        let streamed = factorization.recipe().map(|recipe| recipe.rows());
+        self.check_memory(mechanism, factorization.cost(), streamed)?;
+        self.check_lanes(&*factorization, streamed.is_some())?;
         let sensitivity = factorization.sensitivity(self.participation);
         let replacement = match mechanism.noise() {
             NoiseKind::Laplace => replace_factor_l1(self.neighbours),
@@ -313,7 +351,7 @@ impl PlanBuilder {
             }
         };
         let magnitude = self.contribution.magnitude();
-        let charge = rounding_charge(self.workload, self.horizon, self.lanes.width());
+        let charge = rounding_charge(self.workload, self.horizon, self.lanes.moved());
         let product = budget.noise_multiplier() * sensitivity * magnitude * charge * replacement;
         // Four roundings of half an ulp each.
         let scale = round_up(product, 4.0 * f64::EPSILON);
@@ -344,8 +382,9 @@ impl PlanBuilder {
                 participation: self.participation,
                 objective: self.objective,
                 contribution: self.contribution,
-                lanes: self.lanes.clone(),
+                lanes: Arc::clone(&self.lanes),
                 stream: self.stream.clone(),
+                memory_limit: self.memory_limit,
                 is_unbounded: self.is_unbounded,
                 sensitivity,
                 scale,

@@ -7,16 +7,22 @@
 //! be seen, while those that do better on average over the cap save at its end.
 //!
 //! **Windows and decays** forget, so that their sensitivity has a finite limit. They run for ever at that limit: up to 2^60 steps, beyond
-//! which there are no more numbers for noise.
+//! which there are no more numbers for noise; with keys, up to [`KEYED_CAP`].
+
+use std::sync::Arc;
 
 use super::Plan;
 use crate::factorization::Mechanism;
+use crate::noise::KeyedNoise;
 use crate::privacy::NoiseKind;
 use crate::workload::{LONGEST_HORIZON, Workload};
 use crate::{Error, Result, plan::PlanBuilder};
 
 /// The declared number of steps of a running total without an end.
 const PREFIX_SUM_CAP: u64 = 1 << 40;
+
+/// The same where lanes are told by their names: a key has 2^43 draws, and no mechanism takes more than two a step.
+pub(super) const KEYED_CAP: u64 = KeyedNoise::DRAWS / 2;
 
 /// The steps of the milestones, as powers of two.
 const POWERS: [u32; 8] = [0, 5, 10, 15, 20, 25, 30, 35];
@@ -83,7 +89,7 @@ impl Plan {
             .neighbours(self.neighbours())
             .participation(self.participation())
             .contribution(self.contribution())
-            .lanes(self.lanes().clone());
+            .lanes(Arc::clone(&self.inner.lanes));
         if self.budget().noise() == NoiseKind::Gaussian {
             let is_single = self.participation().bounded(horizon) == 1;
             builder = builder.mechanism(match self.workload() {

@@ -315,7 +315,7 @@ mod tests {
         for objective in [Objective::Mean, Objective::Worst] {
             for n in (1..=70).chain([100, 127, 128, 129, 1000, 4096, 20_000]) {
                 let shape = Shape::for_horizon(n, objective);
-                let pair = pair(n, &shape, terms(n));
+                let pair = pair(n, &shape, terms(n)).expect("decays");
                 let weights = Weights::new(n, &shape, pair.encoder()).expect("positive");
                 let all: Vec<(f64, f64)> = (0..n).map(|t| weights.at(t)).collect();
                 let grades: Vec<f64> = all.iter().map(|w| w.0).collect();
@@ -335,7 +335,8 @@ mod tests {
     fn blocks_agree_with_single_steps() {
         let n = 1000;
         let shape = Shape::for_horizon(n, Objective::Mean);
-        let weights = Weights::new(n, &shape, pair(n, &shape, terms(n)).encoder()).expect("positive");
+        let pair = pair(n, &shape, terms(n)).expect("decays");
+        let weights = Weights::new(n, &shape, pair.encoder()).expect("positive");
         let mut stretch = Stretch::default();
         for t in 0..n {
             weights.block(t, &mut stretch);

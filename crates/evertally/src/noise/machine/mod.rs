@@ -2,17 +2,22 @@
 //!
 //! A [`Recipe`] says what every lane does; a [`Machine`] does it, for one lane or for a hundred million. It takes steps in bursts of eight,
 //! ahead of the caller, because the noise does not depend on data: a burst costs one pass over the state. What was made ahead is part of the
-//! saved state, so that a saved machine goes on where it was.
+//! saved state, so that a saved machine goes on where it was. A large family of keys is made row by row instead, straight into the caller's
+//! memory: eight rows ahead would take as much as the state. [`LazyLanes`] does it for lanes that are asked for one by one.
 //!
 //! | file | |
 //! |---|---|
 //! | `recipe` | the definition |
 //! | `plain` | the definition run as it stands: the oracle |
-//! | `wide` | many lanes side by side |
+//! | `wide` | many lanes, tile by tile |
+//! | `kernel` | the steps of a tile |
 //! | `narrow` | one lane, eight steps at a time |
+//! | `lazy` | lanes that are each at a step of their own |
 //! | `grades` | the diagonals e and d, burst by burst |
 
 mod grades;
+mod kernel;
+mod lazy;
 mod narrow;
 #[cfg(test)]
 mod plain;
@@ -26,6 +31,7 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use grades::{GradeReader, Grades};
+pub(crate) use lazy::{LazyLanes, Tile};
 use narrow::Narrow;
 pub use recipe::{Decay, Grading, Recipe, SlowDecay, Stretch};
 pub(crate) use recipe::{GRADED_BLOCK, SLOW};
@@ -47,6 +53,9 @@ const LONG_BLOCK: usize = 1 << 14;
 /// The most bytes that rows made ahead may take. Beyond, rows are made one by one.
 const LARGEST_AHEAD: usize = 256 << 20;
 
+/// The largest family of lanes whose rows are made ahead.
+const LARGEST_FAMILY_AHEAD: usize = 1 << 14;
+
 /// Runs a recipe over the lanes of a field.
 pub(crate) struct Machine<F: Real> {
     lanes: Lanes<F>,
@@ -59,7 +68,9 @@ pub(crate) struct Machine<F: Real> {
     step: u64,
     /// Rows made: the state is that after this many steps.
     made: u64,
-    /// The rows from `step` to `made` stand at the end of this.
+    /// Rows made together.
+    together: usize,
+    /// The rows from `step` to `made` stand at the end of this. Empty until a row is made ahead.
     ahead: Vec<Vec<F>>,
     white: WhiteBlock,
 }
@@ -95,8 +106,8 @@ enum Lanes<F: Real> {
 impl<F: Real> Machine<F> {
     /// A machine before its first step. Every row is multiplied by `scale`.
     pub(crate) fn new(recipe: &Recipe, horizon: u64, field: Arc<dyn WhiteField>, scale: f64) -> Self {
-        let width = field.width();
-        let lanes = if width == 1 && !field.is_family() {
+        let (width, is_family) = (field.width(), field.is_family());
+        let lanes = if width == 1 && !is_family {
             Lanes::One(Box::new(Narrow::new(recipe, scale)))
         } else {
             Lanes::Many(Wide::new(recipe, width, scale))
@@ -110,14 +121,31 @@ impl<F: Real> Machine<F> {
             grades: GradeReader::new(recipe.grading.clone(), horizon),
             step: 0,
             made: 0,
-            ahead: vec![vec![F::ZERO; width]; rows_ahead::<F>(width)],
+            together: rows_together::<F>(width, is_family),
+            ahead: Vec::new(),
             white: WhiteBlock::default(),
         }
     }
 
-    /// Bytes a lane, rows made ahead included.
-    pub(crate) fn bytes_per_lane(recipe: &Recipe, width: usize) -> u64 {
-        ((recipe.rows() + rows_ahead::<F>(width)) * size_of::<F>()) as u64
+    /// Bytes a lane holds, rows made ahead included.
+    pub(crate) fn bytes_per_lane(rows: usize, width: usize, is_family: bool) -> u64 {
+        let together = rows_together::<F>(width, is_family);
+        // A single row is made in the caller's memory.
+        let ahead = if together == 1 { 0 } else { together };
+        ((rows + ahead) * size_of::<F>()) as u64
+    }
+
+    /// Writes the next row. Must not be called more often than the horizon has steps.
+    pub(crate) fn next_into(&mut self, out: &mut [F]) {
+        match &mut self.lanes {
+            Lanes::Many(wide) if self.together == 1 && self.step == self.made => {
+                debug_assert!(self.step < self.horizon, "the horizon is spent");
+                wide.step(&*self.field, self.made, &self.grades.burst(self.made).rounded(), &mut [out]);
+                self.made += 1;
+                self.step += 1;
+            }
+            _ => out.copy_from_slice(self.next_row()),
+        }
     }
 
     /// The next row. Must not be called more often than the horizon has steps.
@@ -134,6 +162,7 @@ impl<F: Real> Machine<F> {
     /// Takes a burst of steps, or a single one where rows are long. A burst that the horizon cuts is taken step by step among many
     /// lanes, and with zeros for white noise on one.
     fn make(&mut self) {
+        self.ahead.resize_with(self.together, || vec![F::ZERO; self.width]);
         match &mut self.lanes {
             Lanes::One(narrow) => {
                 let mut values = self.white.burst(&*self.field, self.made, self.horizon);
@@ -210,7 +239,7 @@ impl<F: Real> Machine<F> {
             Lanes::Many(_) => made <= self.horizon,
         };
         if saved.len() != state + rows_ahead * self.width
-            || rows_ahead > self.ahead.len()
+            || rows_ahead > self.together
             || step > self.horizon
             || !is_aligned
         {
@@ -220,6 +249,9 @@ impl<F: Real> Machine<F> {
         match &mut self.lanes {
             Lanes::One(narrow) => narrow.restore(&saved[..state]),
             Lanes::Many(wide) => wide.restore(&saved[..state]),
+        }
+        if rows_ahead > 0 {
+            self.ahead.resize_with(self.together, || vec![F::ZERO; self.width]);
         }
         let first = self.ahead.len() - rows_ahead;
         for (row, saved) in self.ahead[first..].iter_mut().zip(saved[state..].chunks(self.width)) {
@@ -239,7 +271,7 @@ impl<F: Real> Machine<F> {
             out = &mut out[done..];
         }
         for row in out.chunks_mut(self.width) {
-            row.copy_from_slice(self.next_row());
+            self.next_into(row);
         }
     }
 
@@ -297,13 +329,14 @@ impl Bursts {
 }
 
 /// How many rows are made together.
-fn rows_ahead<F: Real>(width: usize) -> usize {
-    if BURST * width * size_of::<F>() <= LARGEST_AHEAD { BURST } else { 1 }
+fn rows_together<F: Real>(width: usize, is_family: bool) -> usize {
+    let is_large = is_family && width > LARGEST_FAMILY_AHEAD;
+    if !is_large && BURST * width * size_of::<F>() <= LARGEST_AHEAD { BURST } else { 1 }
 }
 
 impl Correlator for Machine<f64> {
     fn next(&mut self, out: &mut [f64]) {
-        out.copy_from_slice(self.next_row());
+        self.next_into(out);
     }
 
     fn save(&self) -> Vec<f64> {

@@ -121,10 +121,7 @@ impl Narrow {
 
     #[inline(always)]
     fn take(&mut self, grades: &Grades<f64>, values: &mut Eight) {
-        let mut h = *values;
-        for k in 0..BURST {
-            h[k] *= grades.drive[k];
-        }
+        let h: Eight = std::array::from_fn(|k| values[k] * grades.drive[k]);
         // Two sums that do not wait for each other.
         let mut u = [0.0; BURST];
         for (column, h) in self.direct.iter().zip(h) {

@@ -197,3 +197,67 @@ fn numbers_that_are_no_state_are_refused() {
         }
     }
 }
+
+/// Lanes asked for at steps of their own, in any company, beside the same lanes in a machine.
+#[test]
+fn lazy_lanes_are_those_of_a_machine() {
+    use crate::noise::{KeyedField, KeyedNoise, NoiseKey};
+    let (horizon, width) = (5000_u64, 300);
+    let noise = || KeyedNoise::gaussian(NoiseKey::insecure_from_seed(3).stream(b"lazy"));
+    let names: Vec<String> = (0..width).map(|lane| format!("lane {lane}")).collect();
+    for recipe in recipes(horizon) {
+        let field = KeyedField::new(noise(), names.iter().map(String::as_str)).unwrap();
+        let rows = run(&mut Machine::<f64>::new(&recipe, horizon, Arc::new(field), 1.0), horizon);
+        let mut lazy = LazyLanes::new(&recipe, horizon, noise());
+        let mut lanes = vec![(0, vec![0.0; recipe.rows()]); width];
+        // Steps on both sides of bursts, of blocks of grades and of waves; the last is the horizon.
+        for (round, to) in [1, 2, 7, 8, 9, 64, 513, 700, 4095, 4999, 5000].into_iter().enumerate() {
+            // Every lane is asked for in some of the rounds, so that those of one round are at many steps.
+            let mut chosen: Vec<usize> = (0..width).filter(|lane| (lane * 7 + round) % 5 < 2).collect();
+            chosen.sort_by_key(|lane| lanes[*lane].0);
+            let mut tiles: Vec<Tile> = chosen
+                .chunks(if round % 2 == 0 { 37 } else { LazyLanes::TILE })
+                .map(|chosen| {
+                    let mut tile = Tile::new(recipe.rows(), chosen.len());
+                    for &lane in chosen {
+                        let (made, numbers) = &lanes[lane];
+                        tile.push(*made, noise().tag(names[lane].as_bytes()), numbers.iter().copied());
+                    }
+                    tile
+                })
+                .collect();
+            lazy.advance(&mut tiles, to);
+            let results = tiles.iter().flat_map(|tile| tile.numbers().zip(tile.released()));
+            for (&lane, (numbers, released)) in chosen.iter().zip(results) {
+                let want = rows[(to as usize - 1) * width + lane];
+                assert_eq!(released.to_bits(), want.to_bits(), "lane {lane} to {to}");
+                lanes[lane] = (to, numbers.to_vec());
+            }
+        }
+    }
+}
+
+/// A large family is made row by row, straight into the caller's memory: the same rows, saved and sought anywhere.
+#[test]
+fn a_large_family_is_the_same_row_by_row() {
+    let (horizon, width) = (20, LARGEST_FAMILY_AHEAD + 1);
+    let recipe = &recipes(horizon)[1];
+    let make = || machine::<f64>(recipe, horizon, width, true);
+    let rows = bits(&run(&mut machine::<f64>(recipe, horizon, width, false), horizon));
+    assert_eq!((make().together, machine::<f64>(recipe, horizon, width, false).together), (1, BURST));
+    let mut going = make();
+    let mut out = vec![0.0; width];
+    for step in 0..horizon {
+        let mut sought = make();
+        sought.seek(step);
+        let mut resumed = make();
+        resumed.restore_state(step, &going.save_state()).unwrap();
+        let want = &rows[step as usize * width..][..width];
+        for machine in [&mut going, &mut sought, &mut resumed] {
+            machine.next_into(&mut out);
+            assert_eq!(bits(&out), want, "step {step}");
+        }
+        assert!(going.ahead.is_empty());
+    }
+    assert_eq!(bits(&run(&mut make(), horizon)), rows);
+}

@@ -1,7 +1,6 @@
 //! Many lanes at once: each lane follows the recipe step by step, and lanes stand side by side in vector registers.
 //!
-//! **Definition.** For every lane exactly the operations of [`super::recipe`], in its order: decays first to last, then slow decays, then the
-//! grades. Nothing is reassociated or contracted.
+//! **Definition.** [`super::kernel`], tile by tile.
 //!
 //! **Guarantee.** A lane's noise is a function of its white noise alone: the same bits whatever the other lanes, the number of threads, the
 //! width of vectors and the number of steps taken in one call.
@@ -17,31 +16,19 @@ use zeroize::Zeroize;
 
 use super::BURST;
 use super::grades::Grades;
+use super::kernel::{Kernel, padded};
 use super::recipe::Recipe;
-use crate::noise::vectorise::vectorised;
 use crate::noise::{Real, WhiteField};
 
 /// Lanes in a tile: its white noise for a burst and its state stay in the nearest caches.
 pub(super) const TILE: usize = 256;
 
-/// Lanes that share a register or two.
-const CHUNK: usize = 16;
-
 /// Lanes below which one thread is quicker than several.
 const LANES_FOR_THREADS: usize = 8 * TILE;
 
-/// The recipe's numbers in the precision of the lanes.
-struct Numbers<F> {
-    decays: Vec<(F, F)>,
-    slow: Vec<(F, F)>,
-    impulse: F,
-    scale: F,
-    is_graded: bool,
-}
-
 /// The state of many lanes.
 pub(super) struct Wide<F: Real> {
-    numbers: Numbers<F>,
+    kernel: Kernel<F>,
     rows: usize,
     width: usize,
     /// Tile by tile; in a tile, row by row, every row padded to whole chunks.
@@ -51,23 +38,9 @@ pub(super) struct Wide<F: Real> {
 impl<F: Real> Wide<F> {
     /// All lanes before their first step. Every row handed out is multiplied by `scale`.
     pub(super) fn new(recipe: &Recipe, width: usize, scale: f64) -> Self {
-        let real = F::from_f64;
-        // S is weighted for itself and for every slow decay.
-        let slow_weight: f64 = recipe.slow.iter().map(|slow| slow.weight).sum();
-        let mut decays: Vec<(F, F)> = recipe.decays.iter().map(|d| (real(d.decay), real(d.weight))).collect();
-        if let (Some(first), Some(sum)) = (decays.first_mut(), recipe.decays.first()) {
-            first.1 = real(sum.weight + slow_weight);
-        }
-        let numbers = Numbers {
-            decays,
-            slow: recipe.slow.iter().map(|slow| (real(slow.loss), real(slow.weight))).collect(),
-            impulse: real(recipe.impulse),
-            scale: real(scale),
-            is_graded: recipe.grading.is_some(),
-        };
         let rows = recipe.rows();
         let tiles = tiles(width).map(|lanes| vec![F::ZERO; rows * padded(lanes.len())]).collect();
-        Self { numbers, rows, width, tiles }
+        Self { kernel: Kernel::new(recipe, scale), rows, width, tiles }
     }
 
     /// Takes as many steps as there are rows in `out`, at most a burst, and writes what they release.
@@ -80,27 +53,52 @@ impl<F: Real> Wide<F> {
         grades: &Grades<F>,
         out: &mut [&mut [F]],
     ) {
-        let numbers = &self.numbers;
-        // Every tile gets its part of every row, so that threads write to memory of their own.
-        let mut parts: Vec<Vec<&mut [F]>> =
-            self.tiles.iter().map(|_| Vec::with_capacity(out.len())).collect();
-        for row in out.iter_mut() {
-            for (part, chunk) in parts.iter_mut().zip(row.chunks_mut(TILE)) {
-                part.push(chunk);
+        let Ok(rows) = <&mut [&mut [F]; BURST]>::try_from(&mut *out) else {
+            for (k, row) in out.iter_mut().enumerate() {
+                self.step_once(field, first + k as u64, (grades, k), row);
             }
-        }
-        let work = |((state, mut out), lanes): ((&mut Vec<F>, Vec<&mut [F]>), Range<usize>)| {
-            let mut white = [0.0; BURST * TILE];
-            let white = &mut white[..out.len() * lanes.len()];
-            field.tile(first, lanes, white);
-            step_tile(numbers, state, white, grades, &mut out);
+            return;
         };
-        let all = self.tiles.iter_mut().zip(parts).zip(tiles(self.width));
+        // Every tile gets its part of every row, so that threads write to memory of their own.
+        let mut rows = rows.each_mut().map(|row| row.chunks_mut(TILE));
+        let work: Vec<Burst<'_, F>> = self
+            .tiles
+            .iter_mut()
+            .zip(tiles(self.width))
+            .map(|(state, lanes)| Burst {
+                state,
+                lanes,
+                out: rows.each_mut().map(|row| row.next().unwrap_or_default()),
+            })
+            .collect();
+        let kernel = &self.kernel;
+        let scratch = || vec![F::ZERO; BURST * TILE];
         if self.width < LANES_FOR_THREADS {
-            all.for_each(work);
+            let mut values = scratch();
+            work.into_iter().for_each(|burst| burst.take(kernel, field, first, grades, &mut values));
         } else {
-            let all: Vec<_> = all.collect();
-            all.into_par_iter().for_each(work);
+            work.into_par_iter()
+                .for_each_init(scratch, |values, burst| burst.take(kernel, field, first, grades, values));
+        }
+    }
+
+    /// One step, straight into `out`: nothing is allocated, whatever the number of lanes.
+    fn step_once(&mut self, field: &dyn WhiteField, index: u64, grades: (&Grades<F>, usize), out: &mut [F]) {
+        let kernel = &self.kernel;
+        let work = |(tile, (state, out)): (usize, (&mut Vec<F>, &mut [F]))| {
+            let lanes = tile * TILE..tile * TILE + out.len();
+            let stride = padded(lanes.len());
+            if lanes.len() == stride {
+                return step_tile(kernel, state, field, (index, lanes), out, grades);
+            }
+            let values = &mut [F::ZERO; TILE][..stride];
+            step_tile(kernel, state, field, (index, lanes), values, grades);
+            out.copy_from_slice(&values[..out.len()]);
+        };
+        if self.width < LANES_FOR_THREADS {
+            self.tiles.iter_mut().zip(out.chunks_mut(TILE)).enumerate().for_each(work);
+        } else {
+            self.tiles.par_iter_mut().zip(out.par_chunks_mut(TILE)).enumerate().for_each(work);
         }
     }
 
@@ -128,125 +126,61 @@ impl<F: Real> Wide<F> {
     }
 }
 
+/// A burst of one tile, and where it goes.
+struct Burst<'a, F: Real> {
+    state: &'a mut Vec<F>,
+    lanes: Range<usize>,
+    out: [&'a mut [F]; BURST],
+}
+
+impl<F: Real> Burst<'_, F> {
+    fn take(
+        self,
+        kernel: &Kernel<F>,
+        field: &dyn WhiteField,
+        first: u64,
+        grades: &Grades<F>,
+        values: &mut [F],
+    ) {
+        let stride = padded(self.lanes.len());
+        let values = &mut values[..BURST * stride];
+        step_tile(kernel, self.state, field, (first, self.lanes), values, (grades, 0));
+        for (row, released) in self.out.into_iter().zip(values.chunks(stride)) {
+            row.copy_from_slice(&released[..row.len()]);
+        }
+    }
+}
+
+/// As many steps of a tile as `values` has padded rows, which come to hold what is released.
+fn step_tile<F: Real>(
+    kernel: &Kernel<F>,
+    state: &mut [F],
+    field: &dyn WhiteField,
+    (first, lanes): (u64, Range<usize>),
+    values: &mut [F],
+    grades: (&Grades<F>, usize),
+) {
+    let (len, stride) = (lanes.len(), padded(lanes.len()));
+    let steps = values.len() / stride;
+    F::tile(field, first, lanes, &mut values[..steps * len]);
+    spread(values, steps, len, stride);
+    kernel.step(state, stride, len, values, steps, grades);
+}
+
+/// Moves rows of `len` numbers that follow each other to where they stand `stride` apart, with zeros between.
+pub(super) fn spread<F: Real>(values: &mut [F], rows: usize, len: usize, stride: usize) {
+    if len == stride {
+        return;
+    }
+    // The last first, so that none is written over before it is read.
+    for row in (0..rows).rev() {
+        values.copy_within(row * len..(row + 1) * len, row * stride);
+        values[row * stride + len..(row + 1) * stride].fill(F::ZERO);
+    }
+}
+
 fn tiles(width: usize) -> impl Iterator<Item = Range<usize>> {
     (0..width).step_by(TILE).map(move |start| start..(start + TILE).min(width))
-}
-
-fn padded(lanes: usize) -> usize {
-    lanes.next_multiple_of(CHUNK)
-}
-
-/// As many steps as `out` has rows, for the lanes of one tile.
-fn step_tile<F: Real>(
-    numbers: &Numbers<F>,
-    state: &mut [F],
-    white: &[f64],
-    grades: &Grades<F>,
-    out: &mut [&mut [F]],
-) {
-    let lanes = out.first().map_or(0, |row| row.len());
-    let padded = padded(lanes);
-    let is_whole_burst = out.len() == BURST;
-    for start in (0..lanes).step_by(CHUNK) {
-        let len = CHUNK.min(lanes - start);
-        let mut drawn = [[F::ZERO; CHUNK]; BURST];
-        for (drawn, row) in drawn.iter_mut().zip(white.chunks_exact(lanes)) {
-            for (drawn, white) in drawn.iter_mut().zip(&row[start..start + len]) {
-                *drawn = F::from_f64(*white);
-            }
-        }
-        let state = &mut state[start..];
-        if is_whole_burst {
-            vectorised(
-                #[inline(always)]
-                || step_chunk::<F, BURST>(numbers, state, padded, &mut drawn, grades, 0),
-            );
-        } else {
-            for k in 0..out.len() {
-                let mut one = [drawn[k]];
-                vectorised(
-                    #[inline(always)]
-                    || step_chunk::<F, 1>(numbers, state, padded, &mut one, grades, k),
-                );
-                drawn[k] = one[0];
-            }
-        }
-        for (row, released) in out.iter_mut().zip(&drawn) {
-            row[start..start + len].copy_from_slice(&released[..len]);
-        }
-    }
-}
-
-/// K steps of one chunk of lanes: `drawn` holds white noise and is replaced by what is released. The grades of the first
-/// step stand at `offset`.
-#[inline(always)]
-fn step_chunk<F: Real, const K: usize>(
-    numbers: &Numbers<F>,
-    state: &mut [F],
-    padded: usize,
-    drawn: &mut [[F; CHUNK]; K],
-    grades: &Grades<F>,
-    offset: usize,
-) {
-    let mut rows = state.chunks_mut(padded);
-    if numbers.is_graded {
-        for k in 0..K {
-            for i in 0..CHUNK {
-                drawn[k][i] *= grades.drive[offset + k];
-            }
-        }
-    }
-    let mut sums = [[F::ZERO; CHUNK]; K];
-    for k in 0..K {
-        for i in 0..CHUNK {
-            sums[k][i] = numbers.impulse * drawn[k][i];
-        }
-    }
-    let mut before = [[F::ZERO; CHUNK]; K];
-    for (j, &(decay, weight)) in numbers.decays.iter().enumerate() {
-        let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
-        let mut v = *row;
-        let keeps_sum = j == 0 && !numbers.slow.is_empty();
-        for k in 0..K {
-            if keeps_sum {
-                before[k] = v;
-            }
-            for i in 0..CHUNK {
-                v[i] = decay * v[i] + drawn[k][i];
-                sums[k][i] += weight * v[i];
-            }
-        }
-        *row = v;
-    }
-    for &(loss, weight) in &numbers.slow {
-        let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
-        let mut e = *row;
-        for k in 0..K {
-            for i in 0..CHUNK {
-                e[i] += loss * (before[k][i] - e[i]);
-                sums[k][i] -= weight * e[i];
-            }
-        }
-        *row = e;
-    }
-    if numbers.is_graded {
-        let Some(row) = rows.next().and_then(|row| row.first_chunk_mut::<CHUNK>()) else { return };
-        let mut zeta = *row;
-        for k in 0..K {
-            let (norm, rise) = (grades.norm[offset + k], grades.rise[offset + k]);
-            for i in 0..CHUNK {
-                let u = sums[k][i];
-                sums[k][i] = norm * u + zeta[i];
-                zeta[i] -= rise * u;
-            }
-        }
-        *row = zeta;
-    }
-    for k in 0..K {
-        for i in 0..CHUNK {
-            drawn[k][i] = numbers.scale * sums[k][i];
-        }
-    }
 }
 
 impl<F: Real> Drop for Wide<F> {

@@ -1,0 +1,353 @@
+//! A counter for keys that nobody declares.
+//!
+//! **Definition.** As [`KeyedCounter`](crate::KeyedCounter), with every name there is as a key: one that was never added to has a total of
+//! zero. A step takes what is added to any key until it is closed; then any key may be released, once.
+//!
+//! **Guarantee.** The releases of a key are those of a declared key of that name under the same plan and noise key, bit for bit, whichever
+//! steps it is released at and whichever keys beside: see [`crate::noise`] for why a lane may be taken up at any step.
+//!
+//! **Cost.** A key costs nothing until it is first added to or released, and then what [`Plan::cost`] says. A step that closes costs the keys that
+//! it added to. A release costs O(J) operations and a draw for every step since the last release of that key.
+//!
+//! | file | |
+//! |---|---|
+//! | `store` | the records of the keys, found by tag |
+//! | `saved` | the saved form |
+
+mod saved;
+mod store;
+
+use rayon::prelude::*;
+
+use super::totals::{MOST_UNITS, Unit, carried, too_large};
+use crate::noise::{LazyLanes, NoiseKey, Tile};
+use crate::plan::{Lanes, Plan};
+use crate::release::{Release, Spread};
+use crate::workload::Workload;
+use crate::{Error, Result};
+use store::{Layout, MOST_KEYS, Store};
+
+/// Keys below which one thread finds them.
+const KEYS_FOR_THREADS: usize = 256;
+
+/// Tiles of keys that are released together: their lanes stay in the nearer caches between being read and written.
+const TILES_TOGETHER: usize = 64;
+
+/// The number of the record of a key that has none yet.
+const NEW: u32 = u32::MAX;
+
+/// A key that is to be released: how far its noise is made, where its record is, and where its release goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Lag {
+    made: u64,
+    record: u32,
+    place: u32,
+}
+
+/// The refusal of a second release. The key is told by its place, because names may be confidential.
+fn released_before(place: u32) -> Error {
+    Error::bad(
+        "key",
+        "released once for a step: remember the release",
+        format!("number {place} of the keys again"),
+    )
+}
+
+/// Bytes that a key holds between steps, for lanes of so many numbers.
+pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
+    Layout::new(workload, rows).bytes_per_key()
+}
+
+/// Private totals for a universe of keys that is not declared: every name may be added to, and every name may be released.
+///
+/// ```
+/// use evertally::{Budget, NoiseKey, Plan, SparseCounter};
+/// let plan = Plan::prefix_sum(365).budget(Budget::new(1.0, 1e-6)?).open_keys().build()?;
+/// let mut counter = SparseCounter::new(&plan, NoiseKey::from_os()?)?;
+/// counter.add("/about", 1.0)?;
+/// counter.add("/contact", 1.0)?;
+/// counter.add("/about", 1.0)?;
+/// counter.close_step()?;
+/// // Which pages are watched was decided without looking at the visits.
+/// for page in ["/about", "/never-visited"] {
+///     let release = counter.release(page)?;
+///     println!("{page}: {:.0} ± {:.0}", release.value, release.margin(0.95));
+/// }
+/// assert!(counter.release("/about").is_err(), "released once a step");
+/// # Ok::<(), evertally::Error>(())
+/// ```
+///
+/// # Privacy
+/// - **Which keys are released at which steps must not depend on the data**: fix a list, or let whoever asks not know the data. To release
+///   the keys that were seen, or those with the most events, tells who is in it before any noise is added. A key that was never added
+///   to can be released like any other.
+/// - An event counts for one key, so all keys together spend the budget once, however many are released. What may happen at most is said
+///   to the plan as for every counter ([`PlanBuilder::contribution`](crate::PlanBuilder::contribution),
+///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and it is the caller who sees to it.
+/// - Two names share their noise if 88 bits of a keyed hash agree: with K names that are ever used, with probability at most K²/2⁸⁹, below
+///   2⁻⁴⁹ for a million. Nobody can look for such names without the noise key. Whoever states δ exactly adds that much.
+/// - A release is drawn once. Remember it: asking again for the same step is an error, and the next step's is another draw.
+///
+/// # Memory
+/// Names are not stored. With `graded-square-root:6` a key holds 99 bytes, pages and index included, and 16 more at most while the open
+/// step has something for it; [`Plan::cost`] says it for every plan. When all keys together hold as much as
+/// [`PlanBuilder::memory_limit`](crate::PlanBuilder::memory_limit) allows, new ones are refused.
+pub struct SparseCounter {
+    plan: Plan,
+    key_tag: [u8; 8],
+    unit: Unit,
+    /// Steps closed.
+    closed: u64,
+    lanes: LazyLanes,
+    store: Store,
+    most_keys: usize,
+}
+
+impl SparseCounter {
+    /// A counter before its first step.
+    ///
+    /// The noise key must be fresh: two counters of equal plans under one key share their noise, and the difference of their releases is
+    /// exact. That holds for a [`KeyedCounter`](crate::KeyedCounter) beside this one too.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless the plan is for open keys.
+    pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
+        Self::with_key(plan, &key)
+    }
+
+    fn with_key(plan: &Plan, key: &NoiseKey) -> Result<Self> {
+        let Lanes::OpenKeys = plan.lanes() else {
+            return Err(Error::bad("plan", "for open keys", plan.lanes().shape()));
+        };
+        let streams = || Error::unsupported(plan.mechanism(), "open keys need a mechanism that streams");
+        let recipe = plan.factorization().recipe().ok_or_else(streams)?;
+        let cost = plan.cost();
+        let room = plan.memory_limit().saturating_sub(cost.shared_bytes) / cost.bytes_per_coordinate;
+        Ok(Self {
+            plan: plan.clone(),
+            key_tag: key.tag(),
+            unit: Unit::new(plan.workload(), plan.contribution().magnitude()),
+            closed: 0,
+            store: Store::new(Layout::new(plan.workload(), recipe.rows())),
+            lanes: LazyLanes::new(&recipe, plan.horizon(), plan.keyed_noise(key, "")),
+            most_keys: usize::try_from(room).unwrap_or(usize::MAX).min(MOST_KEYS),
+        })
+    }
+
+    /// The plan that the counter follows.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The number of steps closed. The step that is open has this number.
+    #[must_use]
+    pub fn steps_closed(&self) -> u64 {
+        self.closed
+    }
+
+    /// The number of keys that hold memory: those that were ever added to or released. It tells how many keys the data has, so it is not
+    /// for publication.
+    #[must_use]
+    pub fn keys_held(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Adds to what the open step has for a key.
+    ///
+    /// # Errors
+    /// [`Error::HorizonSpent`] after the last step, [`Error::BadInput`] for a number that cannot be counted, [`Error::TooCostly`] for a new
+    /// key when the memory limit is reached; none changes the counter.
+    pub fn add(&mut self, key: &str, amount: f64) -> Result<()> {
+        self.check_open()?;
+        let units = self.unit.input(self.closed, amount)?;
+        if units == 0 {
+            return Ok(());
+        }
+        let tag = self.lanes.noise().tag(key.as_bytes());
+        let Some(found) = self.store.find(tag) else {
+            self.check_room(1)?;
+            let new = self.store.insert(tag);
+            self.store.set_input(new, units);
+            return Ok(());
+        };
+        self.store.settle(found, self.closed);
+        let input = self.store.input(found) + units;
+        let total = self.store.get(found).total(self.closed);
+        // The total after this step is checked now, so that closing the step cannot fail.
+        if input.abs() > MOST_UNITS || (carried(self.plan.workload(), total) + input).abs() > MOST_UNITS {
+            return Err(too_large(self.closed));
+        }
+        self.store.set_input(found, input);
+        Ok(())
+    }
+
+    /// Ends the open step, and returns its number. Its totals can be released from now on, until the next step is closed.
+    ///
+    /// # Errors
+    /// [`Error::HorizonSpent`] after the last step.
+    pub fn close_step(&mut self) -> Result<u64> {
+        self.check_open()?;
+        self.store.close(self.closed);
+        self.closed += 1;
+        Ok(self.closed - 1)
+    }
+
+    /// Releases the total of a key as of the step closed last.
+    ///
+    /// # Errors
+    /// As [`SparseCounter::release_into`].
+    pub fn release(&mut self, key: &str) -> Result<Release> {
+        let mut value = [0.0];
+        let spread = self.release_into(&[key], &mut value)?;
+        Ok(spread.around(value[0]))
+    }
+
+    /// Releases the totals of several keys as of the step closed last, in the order of the keys.
+    ///
+    /// # Errors
+    /// As [`SparseCounter::release_into`].
+    pub fn release_each<'a>(&mut self, keys: impl IntoIterator<Item = &'a str>) -> Result<Vec<Release>> {
+        let keys: Vec<&str> = keys.into_iter().collect();
+        let mut values = vec![0.0; keys.len()];
+        let spread = self.release_into(&keys, &mut values)?;
+        Ok(values.into_iter().map(|value| spread.around(value)).collect())
+    }
+
+    /// Like [`SparseCounter::release_each`], and writes the private totals to `out`: for many keys. What they have in common is returned.
+    /// Work is shared between all threads; the releases do not depend on how many there are.
+    ///
+    /// ```
+    /// use evertally::{Budget, NoiseKey, Plan, SparseCounter};
+    /// let plan = Plan::prefix_sum(365).budget(Budget::new(1.0, 1e-6)?).open_keys().build()?;
+    /// let mut counter = SparseCounter::new(&plan, NoiseKey::from_os()?)?;
+    /// counter.close_step()?;
+    /// let mut private = [0.0; 2];
+    /// let spread = counter.release_into(&["/", "/about"], &mut private)?;
+    /// assert!(private[1].abs() < 10.0 * spread.standard_error);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] before the first step is closed, for a key that was released for this step or is named twice, and unless
+    /// `out` has a place for each key; [`Error::TooCostly`] for new keys when the memory limit is reached. Nothing is released then.
+    pub fn release_into<K: AsRef<str> + Sync>(&mut self, keys: &[K], out: &mut [f64]) -> Result<Spread> {
+        let Some(step) = self.closed.checked_sub(1) else {
+            return Err(Error::bad(
+                "release",
+                "asked for after a step is closed",
+                "the first step, still open",
+            ));
+        };
+        if keys.len() != out.len() {
+            return Err(Error::bad("out", format!("of {} numbers, one a key", keys.len()), out.len()));
+        }
+        let spread = self.plan.spread(step)?;
+        let lags = self.take_up(keys)?;
+        lags.iter().for_each(|lag| self.store.settle(lag.record, self.closed));
+        for part in lags.chunks(TILES_TOGETHER * LazyLanes::TILE) {
+            self.release_part(part, out);
+        }
+        Ok(spread)
+    }
+
+    /// Finds or makes the records of keys that are to be released, in the order in which their lanes are taken on. Refuses all of them before
+    /// anything is changed.
+    fn take_up<K: AsRef<str> + Sync>(&mut self, keys: &[K]) -> Result<Vec<Lag>> {
+        if keys.len() >= NEW as usize {
+            return Err(Error::bad("keys", "fewer than 2^32 at a time", keys.len()));
+        }
+        let (noise, store) = (self.lanes.noise(), &self.store);
+        let find = |(place, key): (usize, &K)| {
+            let tag = noise.tag(key.as_ref().as_bytes());
+            let record = store.find(tag);
+            let made = record.map_or(0, |record| store.get(record).made());
+            (Lag { made, record: record.unwrap_or(NEW), place: place as u32 }, tag)
+        };
+        let (mut lags, mut tags) = (Vec::new(), Vec::new());
+        if keys.len() < KEYS_FOR_THREADS {
+            (lags, tags) = keys.iter().enumerate().map(find).unzip();
+        } else {
+            keys.par_iter().enumerate().map(find).unzip_into_vecs(&mut lags, &mut tags);
+        }
+        if let Some(lag) = lags.iter().find(|lag| lag.made == self.closed) {
+            return Err(released_before(lag.place));
+        }
+        let is_new = |lag: &&Lag| lag.record == NEW;
+        let new = lags.iter().filter(is_new).map(|lag| (tags[lag.place as usize].to_bytes(), lag.place));
+        let mut new: Vec<([u8; 11], u32)> = new.collect();
+        new.par_sort_unstable();
+        // In the order of their steps, and in memory.
+        lags.par_sort_unstable();
+        let twice = new.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).or_else(|| {
+            let same = |pair: &&[Lag]| pair[0].record == pair[1].record && pair[0].record != NEW;
+            lags.windows(2).find(same).map(|pair| pair[1].place)
+        });
+        if let Some(place) = twice {
+            return Err(released_before(place));
+        }
+        self.check_room(new.len())?;
+        for lag in lags.iter_mut().filter(|lag| lag.record == NEW) {
+            lag.record = self.store.insert(tags[lag.place as usize]);
+        }
+        Ok(lags)
+    }
+
+    /// Takes the lanes of some keys to the last closed step and writes their releases.
+    fn release_part(&mut self, part: &[Lag], out: &mut [f64]) {
+        let (store, rows, closed) = (&self.store, self.lanes.rows(), self.closed);
+        let gather = |lags: &[Lag]| {
+            let mut tile = Tile::new(rows, lags.len());
+            for lag in lags {
+                let record = store.get(lag.record);
+                tile.push(lag.made, record.tag(), record.numbers());
+            }
+            tile
+        };
+        let (unit, scale) = (self.unit, self.plan.noise_scale());
+        let add_totals = |(tile, lags): (&mut Tile, &[Lag])| {
+            for (value, lag) in tile.released_mut().iter_mut().zip(lags) {
+                *value = unit.release(store.get(lag.record).total(closed), scale * *value);
+            }
+        };
+        let mut tiles: Vec<Tile>;
+        if part.len() > LazyLanes::TILE {
+            tiles = part.par_chunks(LazyLanes::TILE).map(gather).collect();
+            self.lanes.advance(&mut tiles, closed);
+            tiles.par_iter_mut().zip(part.par_chunks(LazyLanes::TILE)).for_each(add_totals);
+        } else {
+            tiles = vec![gather(part)];
+            self.lanes.advance(&mut tiles, closed);
+            tiles.iter_mut().zip([part]).for_each(add_totals);
+        }
+        for (tile, lags) in tiles.iter().zip(part.chunks(LazyLanes::TILE)) {
+            for ((numbers, value), lag) in tile.numbers().zip(tile.released()).zip(lags) {
+                self.store.get_mut(lag.record).set_lane(closed, numbers);
+                out[lag.place as usize] = *value;
+            }
+        }
+    }
+
+    fn check_open(&self) -> Result<()> {
+        let horizon = self.plan.horizon();
+        if self.closed < horizon { Ok(()) } else { Err(Error::HorizonSpent { horizon }) }
+    }
+
+    fn check_room(&self, new: usize) -> Result<()> {
+        if new <= self.most_keys.saturating_sub(self.store.len()) {
+            return Ok(());
+        }
+        let reason =
+            format!("the memory limit of {} bytes has room for no further key", self.plan.memory_limit());
+        Err(Error::too_costly("a counter of open keys", reason))
+    }
+}
+
+impl std::fmt::Debug for SparseCounter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SparseCounter")
+            .field("plan", &self.plan)
+            .field("steps_closed", &self.closed)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,156 @@
+//! The saved form of a counter of open keys.
+//!
+//! After the head that all counters share (`EVTK`, version, fingerprint, the noise key's tag, steps closed):
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 8 | number of keys |
+//! | 11 + 8 + 16 a key | tag, steps of noise made, total in units |
+//! | 8 a key | where totals decay: after how many steps the total stands |
+//! | 8·rows a key | the numbers of its lane; nothing where no step was made |
+//! | 8 | number of inputs of the open step |
+//! | 4 + 16 an input | number of the key, units |
+//! | 32 | BLAKE3 hash of all before |
+//!
+//! Keys stand in the order in which they came, and all numbers are little-endian.
+
+use super::SparseCounter;
+use super::store::Layout;
+use crate::counter::state::{Head, Reader, cut_short, seal, unseal};
+use crate::counter::totals::{MOST_UNITS, carried};
+use crate::noise::{LaneTag, NoiseKey};
+use crate::plan::Plan;
+use crate::{Error, Result};
+
+const MAGIC: &[u8; 4] = b"EVTK";
+
+/// Bytes of a key whose noise was never made, at the least.
+const LEAST_KEY: usize = 11 + 8 + 16;
+
+impl SparseCounter {
+    /// The state as bytes. It holds true totals: guard it like the data.
+    #[must_use]
+    pub fn save(&self) -> Vec<u8> {
+        let layout = self.store.layout();
+        let mut bytes = Vec::with_capacity(128 + self.store.len() * (LEAST_KEY + 8 + 8 * layout.rows()));
+        let head = Head { fingerprint: self.plan.fingerprint(), key_tag: self.key_tag, step: self.closed };
+        head.put(MAGIC, &mut bytes);
+        bytes.extend((self.store.len() as u64).to_le_bytes());
+        for key in 0..self.store.len() as u32 {
+            let record = self.store.get(key);
+            let (total, step) = record.kept();
+            bytes.extend(record.tag().to_bytes());
+            bytes.extend(record.made().to_le_bytes());
+            bytes.extend(total.to_le_bytes());
+            if layout.decays() {
+                bytes.extend(step.to_le_bytes());
+            }
+            if record.made() > 0 {
+                record.numbers().for_each(|number| bytes.extend(number.to_bits().to_le_bytes()));
+            }
+        }
+        bytes.extend((self.store.inputs().count() as u64).to_le_bytes());
+        for (key, units) in self.store.inputs() {
+            bytes.extend(key.to_le_bytes());
+            bytes.extend(units.to_le_bytes());
+        }
+        seal(bytes)
+    }
+
+    /// Continues from a saved state; the releases that follow are those that would have followed, bit for bit.
+    ///
+    /// A state must be resumed once only: two runs from one state release different totals under the same noise.
+    ///
+    /// ```
+    /// use evertally::{Budget, NoiseKey, Plan, SparseCounter};
+    /// let plan = Plan::prefix_sum(365).budget(Budget::new(1.0, 1e-6)?).open_keys().build()?;
+    /// let key = NoiseKey::from_os()?;
+    /// let kept = *key.expose_bytes(); // somewhere safe
+    /// let mut counter = SparseCounter::new(&plan, key)?;
+    /// counter.add("/about", 1.0)?;
+    /// let state = counter.save();
+    /// let mut counter = SparseCounter::resume(&plan, NoiseKey::from_bytes(kept), &state)?;
+    /// assert_eq!(counter.close_step()?, 0);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::BadState`] if the state is damaged or belongs to another plan or key.
+    pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
+        let mut counter = Self::with_key(plan, &key)?;
+        let (head, mut reader) = unseal(MAGIC, state)?;
+        head.check(plan, &key)?;
+        counter.closed = head.step;
+        counter.read_keys(&mut reader)?;
+        counter.read_inputs(&mut reader)?;
+        reader.end()?;
+        Ok(counter)
+    }
+
+    fn read_keys(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let layout = self.store.layout();
+        let keys = u64::from_le_bytes(reader.take()?);
+        if keys > (reader.left() / LEAST_KEY) as u64 {
+            return Err(cut_short());
+        }
+        let mut numbers = vec![0.0; layout.rows()];
+        for _ in 0..keys {
+            let tag = LaneTag::from_bytes(reader.take()?);
+            if self.store.find(tag).is_some() {
+                return Err(misfit());
+            }
+            let key = self.store.insert(tag);
+            self.read_key(key, layout, reader, &mut numbers)?;
+        }
+        Ok(())
+    }
+
+    fn read_key(
+        &mut self,
+        key: u32,
+        layout: Layout,
+        reader: &mut Reader<'_>,
+        numbers: &mut [f64],
+    ) -> Result<()> {
+        let made = u64::from_le_bytes(reader.take()?);
+        let total = i128::from_le_bytes(reader.take()?);
+        let step = if layout.decays() { u64::from_le_bytes(reader.take()?) } else { 0 };
+        if made > self.closed || step > self.closed || total.unsigned_abs() > MOST_UNITS as u128 {
+            return Err(misfit());
+        }
+        let mut record = self.store.get_mut(key);
+        record.set_total(total, step);
+        if made > 0 {
+            for number in numbers.iter_mut() {
+                *number = f64::from_bits(u64::from_le_bytes(reader.take()?));
+            }
+            record.set_lane(made, numbers);
+        }
+        Ok(())
+    }
+
+    fn read_inputs(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let inputs = u64::from_le_bytes(reader.take()?);
+        if inputs > 0 && self.closed == self.plan.horizon() {
+            return Err(misfit());
+        }
+        for _ in 0..inputs {
+            let key = u32::from_le_bytes(reader.take()?);
+            let units = i128::from_le_bytes(reader.take()?);
+            let fits = |units: i128| units.unsigned_abs() <= MOST_UNITS as u128;
+            if key as usize >= self.store.len() || !fits(units) || self.store.input(key) != 0 {
+                return Err(misfit());
+            }
+            let total = self.store.get(key).total(self.closed);
+            if !fits(carried(self.plan.workload(), total) + units) {
+                return Err(misfit());
+            }
+            self.store.set_input(key, units);
+        }
+        Ok(())
+    }
+}
+
+fn misfit() -> Error {
+    Error::BadState { reason: "its keys do not fit the plan" }
+}

@@ -1,0 +1,490 @@
+//! The keys of a counter whose keys are not declared: a record each, found by tag.
+//!
+//! **Definition.** A record is a row of 64-bit words:
+//!
+//! | words | content |
+//! |---|---|
+//! | 1 | steps of noise made |
+//! | 2 | the true total, in units |
+//! | 2 | the tag, and the next record of the same bucket |
+//! | 1 | where totals decay: the steps after which the total stands |
+//! | rows | the numbers of the noise lane |
+//!
+//! Records stand in pages, in the order in which their keys came. They are found by linear hashing (Litwin, 1980): a bucket is a chain of
+//! records, and every second key splits one bucket in two. Tags are as good as random to whoever does not hold the noise key, so
+//! they are their own hash and nobody can choose keys that share a bucket.
+//!
+//! **Cost.** 8 bytes a word, 2 for half a bucket and a fraction for pages: 98 and a fraction for seven numbers a lane. Nothing is ever moved or
+//! doubled, so that growth costs no more memory than the keys that came, and no pause. The inputs of the open step stand beside the
+//! pages that have any, 16 bytes a record.
+
+use zeroize::Zeroize;
+
+use crate::counter::totals::{MOST_UNITS, carried};
+use crate::noise::LaneTag;
+use crate::workload::Workload;
+
+/// Records in a page.
+const PAGE: usize = 128;
+
+/// Buckets in a page of buckets.
+const BUCKETS: usize = 1024;
+
+/// Keys for each bucket.
+const KEYS_A_BUCKET: usize = 2;
+
+/// The most keys: their numbers, and those of a page more, have 32 bits.
+pub(super) const MOST_KEYS: usize = u32::MAX as usize - PAGE;
+
+/// The end of a chain.
+const NONE: u32 = u32::MAX;
+
+/// Words of a record before those of the lane.
+const FIXED: usize = 5;
+
+/// What a record is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    workload: Workload,
+    rows: usize,
+    /// Words before the numbers of the lane.
+    head: usize,
+}
+
+impl Layout {
+    pub(super) fn new(workload: Workload, rows: usize) -> Self {
+        let decays = matches!(workload, Workload::Decay { .. });
+        Self { workload, rows, head: FIXED + usize::from(decays) }
+    }
+
+    fn words(self) -> usize {
+        self.head + self.rows
+    }
+
+    /// Whether totals decay, so that a record says after how many steps its total stands.
+    pub(super) fn decays(self) -> bool {
+        self.head > FIXED
+    }
+
+    /// How many numbers a lane holds.
+    pub(super) fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// Bytes that a key holds between steps, pages and buckets included.
+    pub(super) fn bytes_per_key(self) -> u64 {
+        // A page has a header of 32 bytes, twice where there is room for more pages, and what the allocator adds.
+        (8 * self.words() + 4 / KEYS_A_BUCKET + 1) as u64
+    }
+}
+
+/// A tag as two words; the second has 24 bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct TagWords {
+    low: u64,
+    high: u32,
+}
+
+impl From<LaneTag> for TagWords {
+    fn from(tag: LaneTag) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j, k] = tag.to_bytes();
+        Self { low: u64::from_le_bytes([a, b, c, d, e, f, g, h]), high: u32::from_le_bytes([i, j, k, 0]) }
+    }
+}
+
+impl From<TagWords> for LaneTag {
+    fn from(words: TagWords) -> Self {
+        let [a, b, c, d, e, f, g, h] = words.low.to_le_bytes();
+        let [i, j, k, _] = words.high.to_le_bytes();
+        Self::from_bytes([a, b, c, d, e, f, g, h, i, j, k])
+    }
+}
+
+/// One record, to be read. It holds a true total, so there is no `Debug`.
+#[derive(Clone, Copy)]
+pub(super) struct Record<'a> {
+    layout: Layout,
+    words: &'a [u64],
+}
+
+impl<'a> Record<'a> {
+    /// Steps of noise made: the release of this many closed steps has been drawn.
+    pub(super) fn made(self) -> u64 {
+        self.words[0]
+    }
+
+    pub(super) fn tag(self) -> LaneTag {
+        self.tag_words().into()
+    }
+
+    fn tag_words(self) -> TagWords {
+        TagWords { low: self.words[3], high: (self.words[4] & 0xFF_FFFF) as u32 }
+    }
+
+    fn next(self) -> u32 {
+        (self.words[4] >> 32) as u32
+    }
+
+    /// The total as it stands in the record, and after how many steps.
+    pub(super) fn kept(self) -> (i128, u64) {
+        let total = (u128::from(self.words[2]) << 64 | u128::from(self.words[1])) as i128;
+        (total, if self.layout.decays() { self.words[FIXED] } else { 0 })
+    }
+
+    /// The total after `closed` steps: decays that no input interrupted are caught up with step by step, as they would have been.
+    pub(super) fn total(self, closed: u64) -> i128 {
+        let (mut total, mut step) = self.kept();
+        if self.layout.decays() {
+            while step < closed && total != 0 {
+                total = carried(self.layout.workload, total);
+                step += 1;
+            }
+        }
+        total
+    }
+
+    pub(super) fn numbers(self) -> impl Iterator<Item = f64> + 'a {
+        self.words[self.layout.head..].iter().map(|bits| f64::from_bits(*bits))
+    }
+}
+
+/// One record, to be changed.
+pub(super) struct RecordMut<'a> {
+    layout: Layout,
+    words: &'a mut [u64],
+}
+
+impl RecordMut<'_> {
+    pub(super) fn set_lane(&mut self, made: u64, numbers: &[f64]) {
+        self.words[0] = made;
+        for (bits, number) in self.words[self.layout.head..].iter_mut().zip(numbers) {
+            *bits = number.to_bits();
+        }
+    }
+
+    pub(super) fn set_total(&mut self, total: i128, step: u64) {
+        self.words[1] = total as u64;
+        self.words[2] = (total >> 64) as u64;
+        if self.layout.decays() {
+            self.words[FIXED] = step;
+        }
+    }
+
+    fn set_tag(&mut self, tag: TagWords, next: u32) {
+        self.words[3] = tag.low;
+        self.words[4] = u64::from(tag.high) | u64::from(next) << 32;
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.words[4] = self.words[4] & 0xFFFF_FFFF | u64::from(next) << 32;
+    }
+}
+
+struct Page {
+    records: Vec<u64>,
+    /// What the open step adds to each record, where it adds anything.
+    inputs: Option<Box<[i128]>>,
+}
+
+/// All records.
+pub(super) struct Store {
+    layout: Layout,
+    pages: Vec<Page>,
+    len: usize,
+    buckets: Buckets,
+    /// The pages that have inputs.
+    touched: Vec<u32>,
+}
+
+impl Store {
+    pub(super) fn new(layout: Layout) -> Self {
+        Self { layout, pages: Vec::new(), len: 0, buckets: Buckets::new(), touched: Vec::new() }
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The number of keys.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn get(&self, key: u32) -> Record<'_> {
+        let (page, at) = place(key);
+        let words = self.layout.words();
+        Record { layout: self.layout, words: &self.pages[page].records[at * words..(at + 1) * words] }
+    }
+
+    pub(super) fn get_mut(&mut self, key: u32) -> RecordMut<'_> {
+        let (page, at) = place(key);
+        let words = self.layout.words();
+        let records = &mut self.pages[page].records;
+        RecordMut { layout: self.layout, words: &mut records[at * words..(at + 1) * words] }
+    }
+
+    pub(super) fn find(&self, tag: LaneTag) -> Option<u32> {
+        let tag = TagWords::from(tag);
+        let mut key = self.buckets.first(tag);
+        while key != NONE {
+            let record = self.get(key);
+            if record.tag_words() == tag {
+                return Some(key);
+            }
+            key = record.next();
+        }
+        None
+    }
+
+    /// Makes a record for a tag that has none.
+    pub(super) fn insert(&mut self, tag: LaneTag) -> u32 {
+        let tag = TagWords::from(tag);
+        let (key, words) = (self.len as u32, self.layout.words());
+        if self.len.is_multiple_of(PAGE) {
+            self.pages.push(Page { records: Vec::with_capacity(PAGE * words), inputs: None });
+        }
+        let (page, _) = place(key);
+        let filled = self.pages[page].records.len() + words;
+        self.pages[page].records.resize(filled, 0);
+        self.len += 1;
+        let bucket = self.buckets.of(tag);
+        let next = self.buckets.replace(bucket, key);
+        self.get_mut(key).set_tag(tag, next);
+        if self.len > KEYS_A_BUCKET * self.buckets.len {
+            self.split();
+        }
+        key
+    }
+
+    /// Adds one bucket, and shares out the chain that its keys stood in.
+    fn split(&mut self) {
+        let from = self.buckets.add();
+        let mut key = self.buckets.replace(from, NONE);
+        while key != NONE {
+            let record = self.get(key);
+            let (tag, following) = (record.tag_words(), record.next());
+            let bucket = self.buckets.of(tag);
+            let next = self.buckets.replace(bucket, key);
+            self.get_mut(key).set_next(next);
+            key = following;
+        }
+    }
+
+    /// Lets a total stand after `closed` steps, so that its decays are not made again.
+    pub(super) fn settle(&mut self, key: u32, closed: u64) {
+        if self.layout.decays() {
+            let total = self.get(key).total(closed);
+            self.get_mut(key).set_total(total, closed);
+        }
+    }
+
+    /// What the open step has for a key.
+    pub(super) fn input(&self, key: u32) -> i128 {
+        let (page, at) = place(key);
+        self.pages[page].inputs.as_ref().map_or(0, |inputs| inputs[at])
+    }
+
+    pub(super) fn set_input(&mut self, key: u32, units: i128) {
+        let (page, at) = place(key);
+        let inputs = &mut self.pages[page].inputs;
+        if inputs.is_none() {
+            self.touched.push(page as u32);
+        }
+        inputs.get_or_insert_with(|| vec![0; PAGE].into_boxed_slice())[at] = units;
+    }
+
+    /// The keys that the open step has something for, page by page.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
+        self.touched.iter().flat_map(move |page| {
+            let inputs = self.pages[*page as usize].inputs.iter().flat_map(|inputs| inputs.iter());
+            let first = page * PAGE as u32;
+            (first..).zip(inputs.copied()).filter(|(_, units)| *units != 0)
+        })
+    }
+
+    /// The totals after the open step, of which `closed` came before.
+    pub(super) fn close(&mut self, closed: u64) {
+        let workload = self.layout.workload;
+        for page in std::mem::take(&mut self.touched) {
+            let Some(mut inputs) = self.pages[page as usize].inputs.take() else { continue };
+            for (key, units) in (page * PAGE as u32..).zip(&*inputs).filter(|(_, units)| **units != 0) {
+                let total = carried(workload, self.get(key).total(closed)) + units;
+                debug_assert!(
+                    total.abs() <= MOST_UNITS,
+                    "inputs are refused before they make a total too large"
+                );
+                self.get_mut(key).set_total(total, closed + 1);
+            }
+            inputs.zeroize();
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        for page in &mut self.pages {
+            page.records.as_mut_slice().zeroize();
+            page.inputs.iter_mut().for_each(|inputs| inputs.zeroize());
+        }
+    }
+}
+
+/// The page of a key, and its place there.
+fn place(key: u32) -> (usize, usize) {
+    (key as usize / PAGE, key as usize % PAGE)
+}
+
+/// The first key of every chain.
+struct Buckets {
+    pages: Vec<Vec<u32>>,
+    len: usize,
+}
+
+impl Buckets {
+    fn new() -> Self {
+        let mut buckets = Self { pages: Vec::new(), len: 0 };
+        buckets.push();
+        buckets
+    }
+
+    fn push(&mut self) {
+        if self.len.is_multiple_of(BUCKETS) {
+            self.pages.push(Vec::with_capacity(BUCKETS));
+        }
+        self.pages[self.len / BUCKETS].push(NONE);
+        self.len += 1;
+    }
+
+    /// The bucket of a tag: its low bits, one bit fewer where that bucket is not there yet.
+    fn of(&self, tag: TagWords) -> usize {
+        let half = 1 << self.len.ilog2();
+        let bucket = tag.low as usize & (2 * half - 1);
+        if bucket < self.len { bucket } else { bucket & (half - 1) }
+    }
+
+    fn first(&self, tag: TagWords) -> u32 {
+        let bucket = self.of(tag);
+        self.pages[bucket / BUCKETS][bucket % BUCKETS]
+    }
+
+    /// Makes a key the first of a bucket and returns which was.
+    fn replace(&mut self, bucket: usize, key: u32) -> u32 {
+        std::mem::replace(&mut self.pages[bucket / BUCKETS][bucket % BUCKETS], key)
+    }
+
+    /// Adds a bucket and returns the one that held its keys.
+    fn add(&mut self) -> usize {
+        let from = self.len - (1 << self.len.ilog2());
+        self.push();
+        from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tag(number: u64) -> LaneTag {
+        let hash = blake3::hash(&number.to_le_bytes());
+        LaneTag::from_bytes(*hash.as_bytes().first_chunk().unwrap())
+    }
+
+    #[test]
+    fn every_key_is_found_at_every_size() {
+        let mut store = Store::new(Layout::new(Workload::PrefixSum, 3));
+        for n in 0..5000 {
+            assert_eq!(store.find(tag(n)), None);
+            assert_eq!(store.insert(tag(n)), n as u32);
+            if n < 300 || n % 97 == 0 {
+                for key in 0..=n {
+                    assert_eq!(store.find(tag(key)), Some(key as u32), "{key} of {n}");
+                }
+            }
+        }
+        assert_eq!((store.len(), store.buckets.len), (5000, 2500));
+        assert!((0..5000).all(|key| store.get(key).tag() == tag(u64::from(key))));
+        let longest = (0..5000).map(|n| {
+            let (mut key, mut length) = (store.buckets.first(tag(n).into()), 0);
+            while key != NONE {
+                (key, length) = (store.get(key).next(), length + 1);
+            }
+            length
+        });
+        assert!(longest.max() < Some(20));
+    }
+
+    /// Tags that differ in the bits that no bucket looks at.
+    #[test]
+    fn tags_are_told_apart_by_every_bit() {
+        let mut store = Store::new(Layout::new(Workload::PrefixSum, 0));
+        let tags: Vec<LaneTag> = (0..88)
+            .map(|bit| {
+                let mut bytes = [0; 11];
+                bytes[bit / 8] = 1 << (bit % 8);
+                LaneTag::from_bytes(bytes)
+            })
+            .collect();
+        for (n, tag) in tags.iter().enumerate() {
+            assert_eq!(store.find(*tag), None);
+            assert_eq!(store.insert(*tag), n as u32);
+        }
+        assert!(tags.iter().enumerate().all(|(n, tag)| store.find(*tag) == Some(n as u32)));
+    }
+
+    #[test]
+    fn a_record_keeps_its_parts_apart() {
+        for workload in [Workload::PrefixSum, Workload::Decay { factor: 0.5 }] {
+            let mut store = Store::new(Layout::new(workload, 2));
+            for n in 0..300 {
+                let key = store.insert(tag(n));
+                let mut record = store.get_mut(key);
+                record.set_lane(n + 7, &[n as f64, -0.5]);
+                record.set_total(-3 - i128::from(n) << 100, n);
+            }
+            for n in 0..300 {
+                let record = store.get(n as u32);
+                assert_eq!((record.made(), record.tag()), (n + 7, tag(n)));
+                assert_eq!(record.kept().0, -3 - i128::from(n) << 100);
+                assert_eq!(record.numbers().collect::<Vec<_>>(), [n as f64, -0.5]);
+                assert_eq!(store.find(tag(n)), Some(n as u32));
+            }
+        }
+    }
+
+    proptest! {
+        /// Totals after random inputs at random steps are those of a map that takes every step.
+        #[test]
+        fn totals_are_those_of_every_step(
+            inputs in prop::collection::vec((0_u64..40, 0_u64..300, -(1_i128 << 90)..(1_i128 << 90)), 1..80),
+            factor in prop::option::of(0.01..0.999_f64),
+        ) {
+            let workload = factor.map_or(Workload::PrefixSum, |factor| Workload::Decay { factor });
+            let mut store = Store::new(Layout::new(workload, 1));
+            let mut map = HashMap::new();
+            for step in 0..40 {
+                for (_, n, units) in inputs.iter().filter(|(at, ..)| *at == step) {
+                    let key = store.find(tag(*n)).unwrap_or_else(|| store.insert(tag(*n)));
+                    let sum = store.input(key) + units;
+                    store.set_input(key, sum);
+                    *map.entry(*n).or_insert((0, 0)) = {
+                        let (total, input) = map.get(n).copied().unwrap_or((0_i128, 0_i128));
+                        (total, input + units)
+                    };
+                }
+                prop_assert_eq!(store.inputs().map(|(_, units)| units).sum::<i128>(), map.values().map(|v| v.1).sum());
+                store.close(step);
+                for (total, input) in map.values_mut() {
+                    *total = carried(workload, *total) + std::mem::take(input);
+                }
+                for (n, (total, _)) in &map {
+                    let key = store.find(tag(*n)).unwrap();
+                    prop_assert_eq!(store.get(key).total(step + 1), *total);
+                    prop_assert_eq!(store.input(key), 0);
+                }
+            }
+        }
+    }
+}

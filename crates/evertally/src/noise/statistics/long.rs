@@ -1,0 +1,263 @@
+//! The long suite: 10⁸ draws of each kind, tallied in constant memory.
+
+use super::reference::{GAUSSIAN, LAPLACE, Reference};
+use super::{SHORT, Z, of_chi_squared, of_count, of_distance};
+use crate::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WhiteNoise};
+
+const DRAWS: u64 = 100_000_000;
+/// Draws made and tallied at a time.
+const CHUNK: usize = 1 << 16;
+/// Cells of the histogram reach from −8 to 8, this many to a unit; one more at each end takes the rest.
+const CELLS_PER_UNIT: usize = 1 << 16;
+const REACH: usize = 8;
+const CELLS: usize = 2 * REACH * CELLS_PER_UNIT;
+/// Histogram cells that χ² takes together, and the least expected count it wants.
+const CHI_SQUARED_CELLS: usize = 256;
+const CHI_SQUARED_LEAST: f64 = 100.0;
+const TAILS: [f64; 5] = [2.0, 3.0, 4.0, 5.0, 6.0];
+
+/// Everything the checks need of any number of draws.
+struct Tally {
+    count: u64,
+    power_sums: [f64; 4],
+    beyond: [u64; TAILS.len()],
+    /// Cell i counts draws from its lower boundary up to, not including, the next.
+    cells: Vec<u32>,
+    last: f64,
+    neighbours: f64,
+    pairs: f64,
+    pairs_squared: f64,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self {
+            count: 0,
+            power_sums: [0.0; 4],
+            beyond: [0; TAILS.len()],
+            cells: vec![0; CELLS + 2],
+            last: 0.0,
+            neighbours: 0.0,
+            pairs: 0.0,
+            pairs_squared: 0.0,
+        }
+    }
+
+    /// Sums are taken chunk by chunk first, so that they lose nothing that a check could see.
+    fn add(&mut self, x: &[f64]) {
+        let mut sums = [0.0; 4];
+        let mut neighbours = 0.0;
+        for &v in x {
+            let square = v * v;
+            for (sum, power) in sums.iter_mut().zip([v, square, v * square, square * square]) {
+                *sum += power;
+            }
+            for (count, tail) in self.beyond.iter_mut().zip(TAILS) {
+                *count += u64::from(v.abs() > tail);
+            }
+            let cell = ((v + REACH as f64) * CELLS_PER_UNIT as f64).floor() + 1.0;
+            self.cells[cell.clamp(0.0, (CELLS + 1) as f64) as usize] += 1;
+            neighbours += self.last * v;
+            self.last = v;
+        }
+        let (mut pairs, mut pairs_squared) = (0.0, 0.0);
+        for pair in x.chunks_exact(2) {
+            pairs += pair[0] * pair[1];
+            pairs_squared += (pair[0] * pair[0] - 1.0) * (pair[1] * pair[1] - 1.0);
+        }
+        for (total, sum) in self.power_sums.iter_mut().zip(sums) {
+            *total += sum;
+        }
+        self.neighbours += neighbours;
+        self.pairs += pairs;
+        self.pairs_squared += pairs_squared;
+        self.count += x.len() as u64;
+    }
+
+    /// All checks: name, what was seen, how much of the threshold, and whether a standard deviation 15 % short must be seen.
+    fn checks(&self, law: &Reference) -> Vec<(String, String, f64, bool)> {
+        let n = self.count as f64;
+        let mut checks = Vec::new();
+        for power in 1..=4 {
+            let (mean, want) = (self.power_sums[power - 1] / n, law.moments[power - 1]);
+            let z = (mean - want) / ((law.moments[2 * power - 1] - want * want) / n).sqrt();
+            checks.push((
+                format!("moment {power}"),
+                format!("{mean:+.6}, z = {z:+.2}"),
+                z.abs() / Z,
+                power % 2 == 0,
+            ));
+        }
+        for (&tail, &count) in TAILS.iter().zip(&self.beyond) {
+            let p = 2.0 * (law.cdf)(-tail);
+            // Where fewer than the threshold's logarithm are expected, even none at all is no surprise.
+            let sees_short = n * p > 40.0;
+            let seen = format!("{count} of {:.1} expected", n * p);
+            checks.push((format!("beyond {tail}"), seen, of_count(count as f64, n, p), sees_short));
+        }
+        let cdf: Vec<f64> = (0..=CELLS)
+            .map(|i| (law.cdf)(i as f64 / CELLS_PER_UNIT as f64 - REACH as f64))
+            .chain([1.0])
+            .collect();
+        checks.push(self.chi_squared(&cdf));
+        checks.push(self.kolmogorov_smirnov(&cdf));
+        let square_spread = law.moments[3] - 1.0;
+        for (name, z) in [
+            ("neighbours", self.neighbours / (n - 1.0).sqrt()),
+            ("pairs", self.pairs / (n / 2.0).sqrt()),
+            ("squares of pairs", self.pairs_squared / (square_spread * (n / 2.0).sqrt())),
+        ] {
+            checks.push((format!("correlation of {name}"), format!("z = {z:+.2}"), z.abs() / Z, false));
+        }
+        checks
+    }
+
+    /// Cells of 1/256, taken together in the tails until enough is expected.
+    fn chi_squared(&self, cdf: &[f64]) -> (String, String, f64, bool) {
+        let n = self.count as f64;
+        let mut merged: Vec<(f64, f64)> = vec![(0.0, 0.0)];
+        let ends = (0..=CELLS).step_by(CHI_SQUARED_CELLS).chain([CELLS + 1]);
+        let (mut start, mut below) = (0, 0.0);
+        for end in ends {
+            let got: f64 = self.cells[start..=end].iter().map(|&count| f64::from(count)).sum();
+            let want = n * (cdf[end] - below);
+            (start, below) = (end + 1, cdf[end]);
+            match merged.last_mut() {
+                Some(cell) if cell.1 < CHI_SQUARED_LEAST => *cell = (cell.0 + got, cell.1 + want),
+                _ => merged.push((got, want)),
+            }
+        }
+        // What is left over at the upper end joins its neighbour.
+        if let Some(&(got, want)) = merged.last().filter(|cell| cell.1 < CHI_SQUARED_LEAST) {
+            merged.pop();
+            if let Some(cell) = merged.last_mut() {
+                *cell = (cell.0 + got, cell.1 + want);
+            }
+        }
+        let statistic: f64 = merged.iter().map(|(got, want)| (got - want).powi(2) / want).sum();
+        let freedom = (merged.len() - 1) as f64;
+        let seen = format!("{statistic:.1} at {freedom} degrees of freedom");
+        ("chi-squared".into(), seen, of_chi_squared(statistic, freedom), true)
+    }
+
+    /// The distance at cell boundaries: never above the true one, so that its false alarms are bounded as those of the
+    /// true one are, and below it by the largest cell at most, because both functions rise across a cell.
+    fn kolmogorov_smirnov(&self, cdf: &[f64]) -> (String, String, f64, bool) {
+        let n = self.count as f64;
+        let (mut seen, mut below) = (0_u64, 0.0);
+        let (mut distance, mut largest_cell) = (0.0_f64, 0.0_f64);
+        for (&count, &cdf) in self.cells.iter().zip(cdf) {
+            seen += u64::from(count);
+            distance = distance.max((seen as f64 / n - cdf).abs());
+            largest_cell = largest_cell.max(cdf - below);
+            below = cdf;
+        }
+        let text =
+            format!("√n D from {:.3} to {:.3}", n.sqrt() * distance, n.sqrt() * (distance + largest_cell));
+        ("Kolmogorov–Smirnov".into(), text, of_distance(distance, n), true)
+    }
+}
+
+/// Examines `draws` draws, and the same 15 % short. `fill(i, x)` writes chunk i.
+fn examine(title: &str, law: &Reference, draws: u64, mut fill: impl FnMut(u64, &mut [f64])) {
+    let (mut tally, mut short) = (Tally::new(), Tally::new());
+    let mut x = vec![0.0; CHUNK];
+    for chunk in 0..draws.div_ceil(CHUNK as u64) {
+        let wanted = (draws - chunk * CHUNK as u64).min(CHUNK as u64) as usize;
+        fill(chunk, &mut x);
+        tally.add(&x[..wanted]);
+        x.iter_mut().for_each(|v| *v *= SHORT);
+        short.add(&x[..wanted]);
+    }
+    assert_eq!(tally.count, draws);
+    println!("\n{title}: {draws} draws; shares of the threshold, and of the same 15 % short");
+    for ((name, seen, share, must_see), (.., short, _)) in
+        tally.checks(law).into_iter().zip(short.checks(law))
+    {
+        println!("  {name:<32} {seen:<36} {share:>7.3} {short:>12.1}");
+        assert!(share <= 1.0, "{title}: {name} refuses true noise: {share} of the threshold");
+        assert!(!must_see || short > 1.0, "{title}: {name} does not see 15 % short: {short}");
+    }
+}
+
+fn stream(seed: u64) -> StreamKey {
+    NoiseKey::insecure_from_seed(seed).stream(b"long statistics")
+}
+
+fn examine_white(title: &str, law: &Reference, draws: u64, white: &WhiteNoise) {
+    examine(title, law, draws, |chunk, x| white.fill(chunk * CHUNK as u64, x));
+}
+
+#[test]
+#[ignore = "10⁸ draws: cargo xtask statistics"]
+fn gaussian() {
+    examine_white("Gaussian", &GAUSSIAN, DRAWS, &WhiteNoise::gaussian(stream(3)));
+}
+
+#[test]
+#[ignore = "10⁸ draws: cargo xtask statistics"]
+fn gaussian_chacha8() {
+    examine_white("Gaussian, 8 rounds", &GAUSSIAN, DRAWS, &WhiteNoise::gaussian_chacha8(stream(4)));
+}
+
+#[test]
+#[ignore = "10⁸ draws: cargo xtask statistics"]
+fn laplace() {
+    examine_white("Laplace", &LAPLACE, DRAWS, &WhiteNoise::laplace(stream(5)));
+}
+
+#[test]
+#[ignore = "10⁸ draws: cargo xtask statistics"]
+fn keyed_along_one_key() {
+    let noise = KeyedNoise::gaussian(stream(6));
+    let tag = noise.tag(b"name");
+    examine("Gaussian, along one key", &GAUSSIAN, DRAWS, |chunk, x| noise.fill(tag, chunk * CHUNK as u64, x));
+}
+
+/// Step by step, so that neighbours are the same draw of two keys.
+#[test]
+#[ignore = "10⁸ draws: cargo xtask statistics"]
+fn keyed_across_keys() {
+    let noise = KeyedNoise::gaussian(stream(7));
+    let tags: Vec<LaneTag> = (0..CHUNK as u32).map(|name| noise.tag(&name.to_le_bytes())).collect();
+    examine("Gaussian, across 2^16 keys", &GAUSSIAN, DRAWS, |step, x| noise.draw_each(&tags, step, x));
+}
+
+/// The tallies themselves, on few enough draws for the ordinary tests.
+#[test]
+fn a_hundredth_of_the_long_suite() {
+    examine_white("Gaussian", &GAUSSIAN, DRAWS / 100, &WhiteNoise::gaussian(stream(8)));
+    examine_white("Laplace", &LAPLACE, DRAWS / 100, &WhiteNoise::laplace(stream(9)));
+}
+
+/// Correlated and lopsided draws must be seen by the checks that do not see scale.
+#[test]
+fn the_long_suite_sees_correlation_and_bias() {
+    let white = WhiteNoise::gaussian(stream(10));
+    let mut x = vec![0.0; 1 << 20];
+    white.fill(0, &mut x);
+    let refused = |spoil: &dyn Fn(&mut [f64])| -> Vec<String> {
+        let mut y = x.clone();
+        spoil(&mut y);
+        let mut tally = Tally::new();
+        tally.add(&y);
+        tally.checks(&GAUSSIAN).into_iter().filter(|check| check.2 > 1.0).map(|check| check.0).collect()
+    };
+    assert_eq!(refused(&|_| {}), Vec::<String>::new());
+    let biased = refused(&|y| y.iter_mut().for_each(|v| *v += 0.02));
+    assert_eq!(biased, ["moment 1", "moment 3", "chi-squared", "Kolmogorov–Smirnov"]);
+    // Both draws of a pair lean on each other by a hundredth part, at the same variance.
+    let leaning = refused(&|y| {
+        for pair in y.chunks_exact_mut(2) {
+            pair[1] = 0.01 * pair[0] + (1.0 - 0.0001_f64).sqrt() * pair[1];
+        }
+    });
+    assert_eq!(leaning, ["correlation of neighbours", "correlation of pairs"]);
+    // One pair in fifty shares its size, at the same law of either draw.
+    let sharing = refused(&|y| {
+        for pair in y.chunks_exact_mut(2).step_by(50) {
+            pair[1] = pair[0].copysign(pair[1]);
+        }
+    });
+    assert_eq!(sharing, ["correlation of squares of pairs"]);
+}
