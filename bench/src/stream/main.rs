@@ -56,21 +56,15 @@ fn answer(words: &[&str], memory: &mut Memory) -> Result<Option<String>> {
         (["white", "f64"], &[width]) => wide::white::<f64>(width as usize),
         (["write", "f32"], &[width]) => wide::write::<f32>(width as usize),
         (["write", "f64"], &[width]) => wide::write::<f64>(width as usize),
-        (["keyed"], &[keys, steps]) => keyed::seconds(keys as usize, steps, memory)?,
-        (["keyed-bytes"], &[keys, steps]) => keyed::planned_bytes(keys as usize, steps)? as f64,
+        (["keyed", name], &[keys, steps]) => keyed::seconds(name, keys as usize, steps, memory)?,
+        (["keyed-bytes", name], &[keys, steps]) => keyed::planned_bytes(name, keys as usize, steps)? as f64,
         (["growth", "bytes"], &[n]) => plan(DEFAULT, n).build()?.cost().bytes(1) as f64,
         (["growth", "step"], &[n, at]) => growth::step(n, at)?,
         (["growth", "grades"], &[n, at]) => growth::grades(n, at)?,
-        (["stage", stage], &[n]) => match stages::seconds_per_step(stage, n)? {
+        (["stage", room, stage], &[count]) => match stages::seconds(room, stage, count)? {
             Some(seconds) => seconds,
             None => return Ok(None),
         },
-        (["wide-stage", stage, name], &[width]) => {
-            match stages::seconds_per_value(stage, name, width as usize)? {
-                Some(seconds) => seconds,
-                None => return Ok(None),
-            }
-        }
         _ => return Ok(None),
     };
     Ok(Some(seconds.to_string()))
