@@ -20,6 +20,7 @@ Tasks:
   statistics       10⁸ draws of every kind of noise against its law: moments, tails, fits and correlations
   bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
   bench noise      square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
+  bench stream     streamed noise timed beside scipy, jax_privacy and tree aggregation; writes bench/stream.json and bench/stream.md
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
   fit graded       fits graded-square-root again; rewrites its table of shapes
   help             this text
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ["crosscheck", "sdp"] => crosscheck::sdp(),
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
+        ["bench", "stream"] => bench::stream::run(),
         ["fit", "graded"] => fit::graded(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

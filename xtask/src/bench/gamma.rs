@@ -5,12 +5,10 @@ use std::thread;
 
 use serde_json::json;
 
-use super::{Worker, duration, processor, write_results};
+use super::{JAX_PACKAGES, Worker, duration, processor, python_with_jax, write_results};
 use crate::Outcome;
 use crate::process::{self, cargo, command, output, root};
-use crate::venv;
 
-const PACKAGES: [&str; 4] = ["jax-privacy==2.0.0", "jax==0.10.2", "numpy==2.4.6", "scipy==1.17.1"];
 /// Horizons at which the peers are timed too.
 const BESIDE_PEERS: [usize; 3] = [256, 512, 1024];
 /// Horizons at which growth is measured: powers of four from 2⁸ to 2²⁰.
@@ -33,7 +31,7 @@ struct Growth {
 }
 
 pub(crate) fn run() -> Outcome {
-    let python = venv::python("bench-gamma", &PACKAGES)?;
+    let python = python_with_jax()?;
     eprintln!("building the release worker");
     process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
     let mut ours = Worker::start(&mut command(root().join("target/release/bench-gamma")))?;
@@ -108,7 +106,7 @@ fn text(beside: &[Beside], growth: &[Growth]) -> Result<String, String> {
         env!("CARGO_PKG_VERSION"),
         output(command("rustc").arg("--version"))?,
         output(command("python3").arg("--version"))?,
-        PACKAGES.map(|package| package.replace("==", " ")).join(", "),
+        JAX_PACKAGES.map(|package| package.replace("==", " ")).join(", "),
     ))
 }
 

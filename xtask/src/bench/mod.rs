@@ -5,11 +5,21 @@
 
 pub(crate) mod gamma;
 pub(crate) mod noise;
+pub(crate) mod stream;
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::process::name;
+use crate::venv;
+
+/// What the benchmarks beside jax_privacy run on.
+const JAX_PACKAGES: [&str; 4] = ["jax-privacy==2.0.0", "jax==0.10.2", "numpy==2.4.6", "scipy==1.17.1"];
+
+fn python_with_jax() -> Result<PathBuf, String> {
+    venv::python("bench-jax", &JAX_PACKAGES)
+}
 
 /// One side of a comparison.
 struct Worker {
@@ -40,21 +50,30 @@ impl Worker {
 
     /// The number that the worker answers a request with.
     fn ask(&mut self, request: &str) -> Result<f64, String> {
+        let answer = self.text(request)?;
+        answer.parse().map_err(|error| format!("{} on {request}: {error}", self.name))
+    }
+
+    /// The line that the worker answers a request with.
+    fn text(&mut self, request: &str) -> Result<String, String> {
         let fail = |error: &dyn std::fmt::Display| format!("{} on {request}: {error}", self.name);
         let input = self.input.as_mut().ok_or_else(|| fail(&"already closed"))?;
         writeln!(input, "{request}").map_err(|error| fail(&error))?;
         let mut line = String::new();
         self.output.read_line(&mut line).map_err(|error| fail(&error))?;
-        line.trim().parse().map_err(|error| fail(&error))
+        Ok(line.trim().to_owned())
     }
 }
 
 /// Three digits and a unit a reader can take in.
 fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
+        s if s < 1e-6 => (s * 1e9, "ns"),
         s if s < 1e-3 => (s * 1e6, "µs"),
         s if s < 1.0 => (s * 1e3, "ms"),
-        s => (s, "s"),
+        s if s < 7200.0 => (s, "s"),
+        s if s < 2.0 * 86400.0 => (s / 3600.0, "hours"),
+        s => (s / 86400.0, "days"),
     };
     let decimals = (2 - value.max(1.0).log10() as i32).max(0) as usize;
     format!("{value:.decimals$} {unit}")

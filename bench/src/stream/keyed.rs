@@ -1,0 +1,35 @@
+//! One number a step for each of many keys.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use evertally::{KeyedCounter, Plan, Result};
+
+use crate::memory::Memory;
+use crate::{key, plan as one_plan};
+
+/// A plan for this many keys.
+pub(crate) fn plan(mechanism: &str, keys: usize, steps: u64) -> Result<Plan> {
+    one_plan(mechanism, steps).keys((0..keys).map(|key| format!("key {key}"))).build()
+}
+
+/// Seconds of all steps, each with an input and a release for every key.
+pub(crate) fn seconds(mechanism: &str, keys: usize, steps: u64, memory: &mut Memory) -> Result<f64> {
+    // Names, inputs and outputs are the caller's, so that the counter's own memory is counted without them.
+    let plan = plan(mechanism, keys, steps)?;
+    let (inputs, mut out) = (vec![1.0; keys], vec![1.0; keys]);
+    memory.begin();
+    let mut counter = KeyedCounter::new(&plan, key())?;
+    let start = Instant::now();
+    for _ in 0..steps {
+        black_box(counter.step_into(&inputs, black_box(&mut out))?);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    memory.end();
+    Ok(seconds)
+}
+
+/// Bytes a key, as the plan tells them in advance.
+pub(crate) fn planned_bytes(mechanism: &str, keys: usize, steps: u64) -> Result<u64> {
+    Ok(plan(mechanism, keys, steps)?.cost().bytes_per_coordinate)
+}

@@ -1,0 +1,128 @@
+//! What a step consists of, and so what holds each figure back.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::{Section, Sides, power};
+
+const HORIZON: u64 = 1 << 20;
+const WIDTH: u64 = 1_000_000;
+
+/// The rooms of the worker, how much it takes in each, and the stages there.
+const ROOMS: [(&str, u64, &[&str]); 3] = [
+    ("one", HORIZON, &["all", "row-by-row", "white", "white-8-rounds", "grades", "silent"]),
+    (
+        "wide",
+        WIDTH,
+        &[
+            "all-f32",
+            "all-f64",
+            "white-f32",
+            "white-f64",
+            "white-8-rounds-f32",
+            "white-8-rounds-f64",
+            "tiles-f32",
+            "tiles-f64",
+            "silent-f64",
+        ],
+    ),
+    ("keyed", WIDTH, &["all", "white", "white-by-eights"]),
+];
+
+/// Everything is timed in turns, so that parts can be taken from each other on a busy machine.
+const ROUNDS: usize = 3;
+
+/// What a figure consists of, in nanoseconds.
+struct Whole {
+    name: String,
+    all: f64,
+    parts: Vec<(&'static str, f64)>,
+}
+
+pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
+    let mut worker = sides.ours_on_one_thread()?;
+    let mut best: BTreeMap<String, f64> = BTreeMap::new();
+    for round in 1..=ROUNDS {
+        for (room, count, stages) in ROOMS {
+            for stage in stages {
+                let seconds = worker.ask(&format!("stage {room} {stage} {count}"))?;
+                let best = best.entry(format!("{room} {stage}")).or_insert(f64::INFINITY);
+                *best = best.min(seconds * 1e9);
+            }
+        }
+        eprintln!("stages: round {round} of {ROUNDS}");
+    }
+    let wholes = wholes(&|stage| best.get(stage).copied().unwrap_or(f64::NAN));
+    let mut text = String::from(
+        "## What holds each figure back\n\nEvery part timed alone, on one thread, in nanoseconds a step and value. What is left over is \
+         the last part of each list.\n\n",
+    );
+    for whole in &wholes {
+        let parts: Vec<String> = whole
+            .parts
+            .iter()
+            .map(|(name, part)| format!("{name} {part:.1} ({:.0} %)", part / whole.all * 100.0))
+            .collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "- **{}**: {:.1} in all: {}.", whole.name, whole.all, parts.join(", "));
+    }
+    let _ = writeln!(
+        text,
+        "\nThe key stream is what twenty rounds of the cipher take more than eight, twenty twelfths of it. Row by row, one stream takes {:.1}; \
+         without drawing, {:.1}. Without drawing, many coordinates take {:.1} (f64, with a copy of each row).",
+        best["one row-by-row"], best["one silent"], best["wide silent-f64"]
+    );
+    let wholes: Vec<_> = wholes
+        .iter()
+        .map(|whole| {
+            let parts: Vec<_> =
+                whole.parts.iter().map(|(name, part)| json!({ "part": name, "ns": part })).collect();
+            json!({ "name": whole.name, "all_ns": whole.all, "parts": parts })
+        })
+        .collect();
+    Ok(Section { text, figures: json!({ "wholes": wholes, "stages_ns": best }) })
+}
+
+fn wholes(best: &dyn Fn(&str) -> f64) -> Vec<Whole> {
+    let keystream = |twenty: f64, eight: f64| (twenty - eight) * 20.0 / 12.0;
+    let (all, white, grades) = (best("one all"), best("one white"), best("one grades"));
+    let words = keystream(white, best("one white-8-rounds"));
+    let mut wholes = vec![Whole {
+        name: format!("One stream, n = {}", power(HORIZON)),
+        all,
+        parts: vec![
+            ("key stream", words),
+            ("normals from it", white - words),
+            ("grades", grades),
+            ("decays and the rest", all - white - grades),
+        ],
+    }];
+    for precision in ["f32", "f64"] {
+        let best = |stage: &str| best(&format!("wide {stage}-{precision}"));
+        let (all, white, tiles) = (best("all"), best("white"), best("tiles"));
+        let words = keystream(white, best("white-8-rounds"));
+        wholes.push(Whole {
+            name: format!("A million coordinates, {precision}"),
+            all,
+            parts: vec![
+                ("key stream", words),
+                ("normals from it", white - words),
+                ("drawing in tiles rather than at a stretch", tiles - white),
+                ("decays, grades and memory", all - tiles),
+            ],
+        });
+    }
+    let (all, white, eighths) = (best("keyed all"), best("keyed white"), best("keyed white-by-eights"));
+    wholes.push(Whole {
+        name: "A million keys".to_owned(),
+        all,
+        parts: vec![
+            ("white noise", eighths),
+            ("using one draw of the eight in a block", white - eighths),
+            ("decays, totals, rounding and memory", all - white),
+        ],
+    });
+    wholes
+}
