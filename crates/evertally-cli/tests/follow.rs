@@ -135,6 +135,8 @@ fn a_longer_input_without_an_end_starts_as_the_shorter_one() {
     assert_near(&long, &[4.0, 9.0, 15.0, 22.0]);
     let decayed = place.run(&format!("count long.csv {options} --decay 0.5")).ok().stdout;
     assert_near(&decayed, &[4.0, 7.0, 9.5, 11.75]);
+    let recent = place.run(&format!("count long.csv {options} --window 2")).ok().stdout;
+    assert_near(&recent, &[4.0, 9.0, 11.0, 13.0]);
     let pure = "--value n --steps unbounded --epsilon 2 --delta 0";
     assert!(place.run(&format!("count long.csv {pure}")).ok().stdout.contains("# mechanism: laplace-tree\n"));
     place.run(&format!("count long.csv {ROWS} --steps many")).refused(&["--steps", "many", "unbounded"]);

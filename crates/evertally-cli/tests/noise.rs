@@ -130,10 +130,12 @@ fn any_piece_is_that_of_the_whole() {
             );
         }
     }
-    let unbounded = "--horizon unbounded --dim 2 --sigma 1";
-    let whole = made(&place, &format!("{unbounded} --steps 300")).values;
-    let piece = made(&place, &format!("{unbounded} --from-step 100 --steps 50")).values;
-    assert_eq!(piece, whole[200..300]);
+    for workload in ["", "--decay 0.9", "--window 7"] {
+        let unbounded = format!("--horizon unbounded --dim 2 --sigma 1 {workload}");
+        let whole = made(&place, &format!("{unbounded} --steps 300")).values;
+        let piece = made(&place, &format!("{unbounded} --from-step 100 --steps 50")).values;
+        assert_eq!(piece, whole[200..300], "{workload}");
+    }
 }
 
 /// Every covariance of two rows, as L and R from their definition say, in either precision.

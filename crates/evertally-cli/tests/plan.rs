@@ -81,6 +81,17 @@ fn memory_is_that_of_all_keys_or_coordinates() {
 }
 
 #[test]
+fn horizons_that_few_mechanisms_reach_are_planned() {
+    let place = Place::new();
+    for horizon in ["281474976710656", "1152921504606846976"] {
+        let table = place.run(&format!("plan --horizon {horizon} --epsilon 1 --delta 1e-6")).ok().stdout;
+        for part in ["would take square-root", "graded-square-root", "told apart up to 2^40 steps"] {
+            assert!(table.contains(part), "{part:?} is missing from {table}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_without_an_end_is_planned_and_drawn() {
     let place = Place::new();
     let line = "plan --horizon unbounded --epsilon 1 --delta 1e-6";
@@ -119,6 +130,8 @@ fn what_forgets_runs_for_ever() {
     let line = "plan --horizon unbounded --epsilon 1 --delta 1e-6";
     let table = place.run(&format!("{line} --decay 0.99")).ok().stdout;
     assert!(table.contains("runs for ever at a finite sensitivity") && table.contains("2^60"), "{table}");
+    let table = place.run(&format!("{line} --window 100")).ok().stdout;
+    assert!(table.contains("sums over the last 100 steps") && table.contains("runs for ever"), "{table}");
     let json = place.run(&format!("{line} --decay 0.99 --json --keys 3")).ok().stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let last = &json["milestones"][8];

@@ -95,7 +95,7 @@ impl<F: Real> NoiseStream<F> {
     /// [`Error::HorizonSpent`] if fewer steps are left, and [`Error::BadParameter`] unless `out` holds whole rows; neither takes a step.
     pub fn fill(&mut self, out: &mut [F]) -> Result<()> {
         let width = self.plan.lanes().width();
-        if out.len() % width != 0 {
+        if !out.len().is_multiple_of(width) {
             return Err(Error::bad("out", format!("whole rows of {width} numbers"), out.len()));
         }
         let steps = (out.len() / width) as u64;

@@ -293,7 +293,7 @@ fn the_default_is_the_most_accurate_that_fits_the_memory() {
     let long = Plan::prefix_sum(1 << 30).budget(budget()).build().unwrap();
     assert_eq!(long.mechanism(), Mechanism::GradedSquareRoot { decays: None });
     let endless = Plan::prefix_sum(1 << 50).budget(budget()).build().unwrap();
-    assert_eq!(endless.mechanism(), Mechanism::SquareRoot);
+    assert!(matches!(endless.mechanism(), Mechanism::Blt { .. }), "{}", endless.mechanism());
     let pure = Plan::prefix_sum(5000).budget(Budget::pure(1.0).unwrap()).build().unwrap();
     assert_eq!(pure.mechanism(), Mechanism::LaplaceTree);
     assert!(Plan::prefix_sum(5000).budget(budget()).memory_limit(4).build().is_err());
@@ -343,7 +343,12 @@ fn bad_parameters_are_refused_with_their_name() {
     {
         refused(Plan::prefix_sum(10).budget(budget()).mechanism(mechanism).build(), "band");
     }
-    for text in ["binry", "binary:3", "banded-square-root:0", "banded-square-root:x", ""] {
+    for buffers in [0, 33] {
+        let mechanism = Mechanism::Blt { buffers: Some(buffers) };
+        refused(Plan::prefix_sum(10).budget(budget()).mechanism(mechanism).build(), "buffers");
+    }
+    refused(Plan::sliding_window(10, 3).budget(budget()).mechanism("blt".parse().unwrap()).build(), "blt");
+    for text in ["binry", "binary:3", "banded-square-root:0", "banded-square-root:x", "blt:0", "blt:x", ""] {
         assert!(text.parse::<Mechanism>().is_err(), "{text}");
     }
     let scalar = Plan::prefix_sum(10).budget(budget()).build().unwrap();

@@ -31,13 +31,18 @@ impl Axis {
         Self { lo, hi, logarithmic: false, ticks }
     }
 
-    /// Powers of ten, with 2 and 5 between them where there are few, and every third in short where there are many. The range must
-    /// be positive.
+    /// Powers of ten, with more numbers between them where there are few, and every third in short where there are many. The range
+    /// must be positive.
     pub(crate) fn logarithmic(lo: f64, hi: f64) -> Self {
         let lo = lo.max(f64::MIN_POSITIVE);
         let hi = hi.max(lo * 1.1);
         let decades = (hi / lo).log10();
-        let within: &[f64] = if decades < 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let within: &[f64] = match decades {
+            // Two or three numbers on the whole axis would be read as if they stood on a linear one.
+            ..1.0 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0],
+            ..3.0 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
         let is_long = decades > MOST_DECADES;
         let powers = lo.log10().floor() as i32..=hi.log10().ceil() as i32;
         let ticks = powers
@@ -46,7 +51,7 @@ impl Axis {
             .filter(|&(tick, _)| tick >= lo && tick <= hi)
             .map(|(tick, power)| match power {
                 4.. if is_long => (tick, format!("10{}", raised(power))),
-                _ => (tick, grouped(tick, (-power).max(0) as usize)),
+                _ => (tick, grouped(tick, (1 - power).max(0) as usize)),
             })
             .collect();
         Self { lo, hi, logarithmic: true, ticks }
@@ -242,6 +247,10 @@ mod tests {
     fn powers_of_ten() {
         assert_eq!(labels(&Axis::logarithmic(1.0, 30_000.0)), ["1", "10", "100", "1,000", "10,000"]);
         assert_eq!(labels(&Axis::logarithmic(0.4, 6.0)), ["0.5", "1", "2", "5"]);
+        assert_eq!(
+            labels(&Axis::logarithmic(0.3, 2.0)),
+            ["0.3", "0.4", "0.5", "0.6", "0.8", "1", "1.5", "2"]
+        );
         assert_eq!(labels(&Axis::logarithmic(1.0, 2e12)), ["1", "1,000", "10⁶", "10⁹", "10¹²"]);
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! | room | mechanisms |
 //! |---|---|
-//! | constant state | `graded-square-root`, `square-root` but of a window, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
+//! | constant state | `graded-square-root`, `blt`, `square-root` but of a window, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
 //! | trees, O(log n) state | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
 //! | prepared for the whole horizon, O(n) | `square-root` of a window, `normalized-square-root`, `group-algebra` |
 //! | dense, O(n²) | `optimal` |
@@ -15,6 +15,7 @@
 pub(crate) mod banded_inverse_square_root;
 pub(crate) mod banded_square_root;
 pub(crate) mod binary;
+pub(crate) mod blt;
 mod code_stack;
 #[doc(hidden)]
 pub mod graded_square_root;
@@ -213,6 +214,7 @@ impl Request<'_> {
 /// let mechanism: Mechanism = "banded-square-root:64".parse()?;
 /// assert_eq!(mechanism, Mechanism::BandedSquareRoot { band: Some(64) });
 /// assert_eq!(mechanism.to_string(), "banded-square-root:64");
+/// assert_eq!("blt:6".parse::<Mechanism>()?.to_string(), "blt:6");
 /// # Ok::<(), evertally::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -241,6 +243,11 @@ pub enum Mechanism {
         /// The number of decays J, for whoever must hold fewer numbers a lane; enough for 0.02 % where absent.
         decays: Option<u64>,
     },
+    /// The best pair of a few decays, fitted to the plan.
+    Blt {
+        /// The most decays in R; chosen by the plan when absent.
+        buffers: Option<u64>,
+    },
     /// The first coefficients of the square root in R.
     BandedSquareRoot {
         /// The number of coefficients kept; chosen by the plan when absent.
@@ -259,7 +266,7 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Every mechanism, in the order of the documentation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::InputPerturbation,
         Self::OutputPerturbation,
         Self::Binary,
@@ -270,6 +277,7 @@ impl Mechanism {
         Self::SquareRoot,
         Self::NormalizedSquareRoot,
         Self::GradedSquareRoot { decays: None },
+        Self::Blt { buffers: None },
         Self::BandedSquareRoot { band: None },
         Self::BandedInverseSquareRoot { band: None },
         Self::Optimal,
@@ -290,6 +298,7 @@ impl Mechanism {
             Self::SquareRoot => "square-root",
             Self::NormalizedSquareRoot => "normalized-square-root",
             Self::GradedSquareRoot { .. } => "graded-square-root",
+            Self::Blt { .. } => "blt",
             Self::BandedSquareRoot { .. } => "banded-square-root",
             Self::BandedInverseSquareRoot { .. } => "banded-inverse-square-root",
             Self::Optimal => "optimal",
@@ -302,6 +311,7 @@ impl Mechanism {
         match *self {
             Self::BandedSquareRoot { band } | Self::BandedInverseSquareRoot { band } => band,
             Self::GradedSquareRoot { decays } => decays,
+            Self::Blt { buffers } => buffers,
             _ => None,
         }
     }
@@ -313,6 +323,7 @@ impl Mechanism {
             Self::BandedSquareRoot { .. } => Self::BandedSquareRoot { band: number },
             Self::BandedInverseSquareRoot { .. } => Self::BandedInverseSquareRoot { band: number },
             Self::GradedSquareRoot { .. } => Self::GradedSquareRoot { decays: number },
+            Self::Blt { .. } => Self::Blt { buffers: number },
             _ => return None,
         })
     }
@@ -342,6 +353,7 @@ impl Mechanism {
             Self::GradedSquareRoot { .. } => 1e3 * n.min(65536.0),
             Self::HonakerFull => 2.0 * n * n.log2().max(1.0),
             Self::SquareRoot => 1e7,
+            Self::Blt { .. } => 1e8,
             Self::GroupAlgebra => 10.0 * n,
             _ => 1.0,
         }
@@ -373,7 +385,7 @@ impl Mechanism {
             Self::HonakerFull => Arc::new(honaker_full::HonakerFull::new(&request)?),
             Self::SmoothBinary => Arc::new(smooth_binary::SmoothBinary::new(&request)?),
             Self::GroupAlgebra => Arc::new(group_algebra::GroupAlgebra::new(&request)?),
-            Self::SquareRoot => square_root::factorize(&request),
+            Self::SquareRoot => square_root::factorize(&request)?,
             Self::NormalizedSquareRoot if request.workload == Workload::PrefixSum => {
                 Arc::new(graded_square_root::GradedSquareRoot::flat(&request)?)
             }
@@ -383,6 +395,7 @@ impl Mechanism {
             Self::GradedSquareRoot { decays } => {
                 Arc::new(graded_square_root::GradedSquareRoot::new(&request, decays)?)
             }
+            Self::Blt { buffers } => Arc::new(blt::factorize(&request, buffers)?),
             Self::BandedSquareRoot { band } => {
                 Arc::new(banded_square_root::BandedSquareRoot::new(&request, band)?)
             }

@@ -13,9 +13,10 @@
 
 use std::sync::Arc;
 
-use super::streamed::Streamed;
+use super::streamed::{Streamed, indistinct};
 use super::window_root::WindowRoot;
 use super::{Factorization, Mechanism, Request};
+use crate::Result;
 use crate::mixture::Pair;
 use crate::workload::Workload;
 
@@ -23,20 +24,20 @@ use crate::workload::Workload;
 const FADED: f64 = 60.0;
 
 /// One pair of mixtures, or two for a window that ends before the horizon does.
-pub(crate) fn factorize(request: &Request<'_>) -> Arc<dyn Factorization> {
+pub(crate) fn factorize(request: &Request<'_>) -> Result<Arc<dyn Factorization>> {
     let factor = match request.workload {
         Workload::SlidingWindow { width } if width < request.horizon => {
-            return Arc::new(WindowRoot::new(request, width));
+            return Ok(Arc::new(WindowRoot::new(request, width)?));
         }
         Workload::PrefixSum | Workload::SlidingWindow { .. } => 1.0,
         Workload::Decay { factor } => factor,
     };
-    let pair = pair(factor, request.horizon);
-    Arc::new(Streamed::new(Mechanism::SquareRoot, request, pair))
+    let pair = pair(factor, request.horizon).ok_or_else(|| indistinct(&Mechanism::SquareRoot))?;
+    Ok(Arc::new(Streamed::new(Mechanism::SquareRoot, request, pair)))
 }
 
 /// The root of 1/(1−λx), λ the `factor`, within 10⁻¹² up to this horizon.
-fn pair(factor: f64, horizon: u64) -> Pair {
+fn pair(factor: f64, horizon: u64) -> Option<Pair> {
     let until_faded = if factor < 1.0 { 1.0 + FADED / -libm::log(factor) } else { f64::INFINITY };
     let n = (horizon as f64).min(until_faded.floor());
     // At a single step any pair is the root.
@@ -61,7 +62,7 @@ mod tests {
     fn both_factors_are_the_root_to_twelve_digits() {
         let powers = (4..=60).step_by(4).map(|log| 1_u64 << log);
         for n in [1, 2, 3, 5, 10, 100, 1000, 12345].into_iter().chain(powers) {
-            let pair = pair(1.0, n);
+            let pair = pair(1.0, n).unwrap();
             for k in steps(n) {
                 let f = square_root_coefficient(k);
                 for (name, mixture) in [("r", pair.encoder()), ("l", pair.decoder())] {
@@ -70,14 +71,15 @@ mod tests {
                 }
             }
         }
-        assert_eq!((pair(1.0, 1 << 20).decoder().len(), pair(1.0, 1 << 60).decoder().len()), (52, 136));
+        let decays = |n: u64| pair(1.0, n).unwrap().decoder().len();
+        assert_eq!([1 << 20, 1 << 40, 1 << 60].map(decays), [52, 94, 136]);
     }
 
     #[test]
     fn decayed_roots_are_followed_until_they_fade() {
         for factor in [1.0 - 1e-15, 1.0 - 1e-10, 1.0 - 1e-6, 0.999, 0.9, 0.5, 0.2, 1e-3, 1e-9] {
             for n in [1, 2, 10, 1000, 1 << 30, 1 << 60] {
-                let pair = pair(factor, n);
+                let pair = pair(factor, n).unwrap();
                 let rate = -libm::log(factor);
                 for k in steps(n).take_while(|k| rate * (*k as f64) < 50.0) {
                     let f = square_root_coefficient(k) * libm::exp(-rate * k as f64);
@@ -94,7 +96,7 @@ mod tests {
         }
         // As short as a float can be.
         for factor in [1e-30, 1e-300, 5e-324] {
-            let pair = pair(factor, 1 << 60);
+            let pair = pair(factor, 1 << 60).unwrap();
             assert!((pair.decoder().energy(10) - 1.0).abs() < 1e-15, "{factor}");
         }
     }
@@ -105,15 +107,15 @@ mod tests {
         // Decays just above and just below those that are run as slow ones are among these.
         let near_one = (4..60).map(|i| 1.0 - libm::pow(10.0, -f64::from(i) / 4.0));
         for factor in [1e-3, 0.1, 0.5].into_iter().chain(near_one) {
-            let pair = pair(factor, u64::MAX);
+            let pair = pair(factor, u64::MAX).unwrap();
             let known =
                 std::f64::consts::FRAC_2_PI * elliptic::complete_integral((1.0 - factor) * (1.0 + factor));
             let total = pair.encoder().total_energy();
             assert!((total / known - 1.0).abs() < 1e-11, "{factor}: {total} {known}");
             assert!((pair.decoder().total_energy() / known - 1.0).abs() < 1e-11, "{factor}");
-            let long = pair.encoder().sensitivity_squared(1 << 60, Participation::single());
+            let long = pair.encoder().sensitivity(1 << 60, Participation::single()).powi(2);
             assert!((long / known - 1.0).abs() < 1e-11, "{factor}: {long} {known}");
         }
-        assert!(pair(0.999, u64::MAX).decoder().len() < 45);
+        assert!(pair(0.999, u64::MAX).unwrap().decoder().len() < 45);
     }
 }

@@ -3,17 +3,17 @@
 //! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]), whatever the horizon; Δ is exact for a person in several
 //! steps, because r is non-negative and does not increase.
 //!
-//! **Cost.** A number a decay of l and coordinate; O(J²) for every question.
+//! **Cost.** A number a decay of l and coordinate; O(J²) for every question, and less for rows asked one after another.
 
 use std::sync::Arc;
 
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine, series};
-use crate::Result;
 use crate::matrix::Matrix;
-use crate::mixture::Pair;
+use crate::mixture::{Pair, Rows};
 use crate::noise::{Correlator, Progress, Recipe, WhiteField};
 use crate::privacy::Participation;
 use crate::workload::Workload;
+use crate::{Error, Result};
 
 /// See the module.
 pub(crate) struct Streamed {
@@ -21,14 +21,22 @@ pub(crate) struct Streamed {
     horizon: u64,
     workload: Workload,
     pair: Pair,
+    /// Of L.
+    rows: Rows,
     recipe: Recipe,
+}
+
+/// The refusal of a workload that decays too close to its own pole for doubles to tell apart.
+pub(crate) fn indistinct(mechanism: &Mechanism) -> Error {
+    Error::unsupported(mechanism, "its decays cannot be told apart from that of the workload")
 }
 
 impl Streamed {
     /// A pair whose product is the workload's 1/(1−λx).
     pub(crate) fn new(mechanism: Mechanism, request: &Request<'_>, pair: Pair) -> Self {
         let recipe = pair.recipe();
-        Self { mechanism, horizon: request.horizon, workload: request.workload, pair, recipe }
+        let rows = Rows::new(pair.decoder().clone(), request.horizon);
+        Self { mechanism, horizon: request.horizon, workload: request.workload, pair, rows, recipe }
     }
 }
 
@@ -51,7 +59,7 @@ impl Factorization for Streamed {
     }
 
     fn row_norm_squared(&self, step: u64) -> f64 {
-        self.pair.decoder().energy(step + 1)
+        self.rows.norm_squared(step)
     }
 
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
@@ -71,7 +79,7 @@ impl Factorization for Streamed {
         let rows = self.recipe.rows() as u64;
         let decays = (self.pair.encoder().len() + self.pair.decoder().len()) as u64;
         Cost {
-            shared_bytes: 16 * rows + 40 * decays,
+            shared_bytes: 16 * rows + 40 * decays + self.rows.bytes(),
             bytes_per_coordinate: 8 * rows,
             operations_per_step: 4.0 * rows as f64 + 8.0,
         }

@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use super::streamed::indistinct;
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine};
 use crate::Result;
 use crate::elliptic;
@@ -49,39 +50,51 @@ struct Teeth {
 
 impl WindowRoot {
     /// For a window shorter than the horizon; a longer one is a prefix sum.
-    pub(crate) fn new(request: &Request<'_>, width: u64) -> Self {
+    pub(crate) fn new(request: &Request<'_>, width: u64) -> Result<Self> {
         let horizon = request.horizon;
-        let fine = fine_pair((16.0 * width as f64).min(horizon as f64));
-        let (coarse, poles) = coarse_pair((horizon as f64 / width as f64).min(MOST_WINDOWS));
+        let refusal = || indistinct(&Mechanism::SquareRoot);
+        let fine = fine_pair((16.0 * width as f64).min(horizon as f64)).ok_or_else(refusal)?;
+        let windows = (horizon as f64 / width as f64).min(MOST_WINDOWS);
+        let poles = coarse_poles(windows);
+        let coarse = coarse_pair(&poles, windows).ok_or_else(refusal)?;
         let outer = coarse.encoder();
         let decays = poles.iter().zip(outer.weights()).map(|(pole, weight)| (weight * pole.loss, pole.decay));
         let teeth = Teeth { start: outer.coefficient(0), decays: decays.collect() };
-        Self {
+        Ok(Self {
             horizon,
             width,
             encoder: Comb::new(fine.encoder().clone(), coarse.decoder().clone(), width, horizon),
             decoder: Comb::new(fine.decoder().clone(), outer.clone(), width, horizon),
             fine,
             teeth: Arc::new(teeth),
-        }
+        })
     }
 }
 
 /// f and s, close to the root over this many steps.
-fn fine_pair(steps: f64) -> Pair {
+fn fine_pair(steps: f64) -> Option<Pair> {
     let terms = 4 + (0.6 * libm::log2(steps)).ceil() as usize;
     Pair::square_root(1.0, 1.0 / (0.2 * steps + 1.0), 1.0, terms)
 }
 
-/// φ and ς, and the poles of φ, which are run: doubles, so that what is accounted is what is run.
-fn coarse_pair(windows: f64) -> (Pair, Vec<Node>) {
-    let terms = 4 + (0.4 * libm::log2(windows)).ceil() as usize;
-    let (low, high) = (1.0 / (0.2 * windows + 1.0), 1.0);
+/// Losses between which the roots in X are approached, and how many decays it takes.
+fn coarse_nodes(windows: f64) -> (f64, f64, usize) {
+    (1.0 / (0.2 * windows + 1.0), 1.0, 4 + (0.4 * libm::log2(windows)).ceil() as usize)
+}
+
+/// The poles of φ, which are run: doubles, so that what is accounted is what is run.
+fn coarse_poles(windows: f64) -> Vec<Node> {
+    let (low, high, terms) = coarse_nodes(windows);
     let shifts = elliptic::inverse_square_root(low, high, terms).into_iter().map(|fraction| fraction.shift);
-    let poles: Vec<Node> = shifts.map(|shift| Node::from_shift(shift, 1.0).as_double()).collect();
+    shifts.map(|shift| Node::from_shift(shift, 1.0).as_double()).collect()
+}
+
+/// φ and ς.
+fn coarse_pair(poles: &[Node], windows: f64) -> Option<Pair> {
+    let (low, high, terms) = coarse_nodes(windows);
     let between = elliptic::inverse_square_root_zeros(low, high, terms);
     let zeros = between.into_iter().map(|shift| Node::from_shift(shift, 1.0));
-    (Pair::new(&poles, std::iter::once(Node::from_loss(0.0)).chain(zeros).collect()), poles)
+    Pair::new(poles, std::iter::once(Node::from_loss(0.0)).chain(zeros).collect())
 }
 
 impl Factorization for WindowRoot {
@@ -245,7 +258,7 @@ mod tests {
             objective: Objective::Mean,
             progress: &(),
         };
-        WindowRoot::new(&request, width)
+        WindowRoot::new(&request, width).unwrap()
     }
 
     /// The error factor ‖L‖_F²Δ²/n beside that of the exact root, whose coefficients are added up.

@@ -5,14 +5,14 @@
 //!
 //! > Σ_a η_a M_a(m) θ_a^i + κβ_m·\[i = 0\],  M_a(m) = θ_a^w M_a(m−1) + β_m,
 //!
-//! and M_a is b itself where θ_a = 1. Within a window the norm is the sum over pairs of decays that [`super::sums`] has; from
+//! and M_a is b itself where θ_a = 1. Within a window the norm is the sum over pairs of decays that [`super::span`] has; from
 //! window to window M_a and (1−p_j)^m follow a linear recursion, and sums over windows are added up by doubling.
 //!
 //! **Guarantee.** Norms are right to some 10⁻¹³ of themselves: the terms of M cancel, but only after the first window, whose part is the largest.
 //!
 //! **Cost.** With D decays in all, O(D²) for a row and O(D³ log n) for a norm at any horizon.
 
-use super::{Mixture, lost, power};
+use super::{Mixture, Span, Trace, power};
 use crate::matrix::Matrix;
 
 /// See the module.
@@ -45,7 +45,7 @@ struct Window {
 impl Comb {
     /// c = `inner` in x and b = `outer` in x^w, w the `width`, for horizons up to this one.
     pub(crate) fn new(inner: Mixture, outer: Mixture, width: u64, horizon: u64) -> Self {
-        let kept = inner.rates.iter().map(|rate| power(*rate, width)).collect();
+        let kept = inner.rates.iter().map(|rate| power(*rate, width as f64)).collect();
         let gram = gram(&inner, width);
         let mut comb = Self { inner, outer, width, gram, kept, windows: Vec::new(), before: vec![0.0] };
         let mut window = comb.first();
@@ -73,7 +73,7 @@ impl Comb {
         while coefficients.len() < n {
             for i in 0..self.width.min((n - coefficients.len()) as u64) {
                 let terms = self.inner.rates.iter().zip(&self.inner.weights).zip(&window.sums);
-                let sum: f64 = terms.map(|((rate, weight), m)| weight * m * power(*rate, i)).sum();
+                let sum: f64 = terms.map(|((rate, weight), m)| weight * m * power(*rate, i as f64)).sum();
                 coefficients.push(sum + if i == 0 { self.inner.impulse * window.tooth } else { 0.0 });
             }
             self.advance(&mut window);
@@ -116,7 +116,7 @@ impl Comb {
         let m = window.number;
         let outer = &self.outer;
         let terms = outer.rates.iter().zip(&outer.losses).zip(&outer.weights);
-        let sum: f64 = terms.map(|((rate, loss), weight)| weight * loss * power(*rate, m - 1)).sum();
+        let sum: f64 = terms.map(|((rate, loss), weight)| weight * loss * power(*rate, (m - 1) as f64)).sum();
         window.tooth = -sum - if m == 1 { outer.impulse } else { 0.0 };
         let own = outer.coefficient(m);
         for ((sum, kept), loss) in window.sums.iter_mut().zip(&self.kept).zip(&self.inner.losses) {
@@ -156,13 +156,10 @@ impl Comb {
         if len == 0 {
             return 0.0;
         }
-        let lost: Vec<f64> = self.inner.rates.iter().map(|rate| lost(*rate, len)).collect();
         let n = len as f64;
-        let sum = |a: usize, b: usize| {
-            let all = lost[a] + (1.0 - lost[a]) * lost[b];
-            n * super::sums::mean_of_sums(self.inner.lost_once(a, b), all, n)
-        };
-        self.over_pairs(window, sum, n)
+        let span = Span::Mean(n);
+        let traces = traces(&self.inner, &span);
+        self.over_pairs(window, |a, b| n * span.pair(&traces[a], &traces[b]), n)
     }
 
     /// The squared norm of the first `windows` windows, by doubling.
@@ -177,9 +174,9 @@ impl Comb {
         // From the third window on: M_a, then (1−p_j)^{m−1}, and how they follow from those of the window before.
         let (inner, outer) = (self.inner.len(), self.outer.len());
         let mut numbers = window.sums.clone();
-        numbers.extend(self.outer.rates.iter().map(|rate| power(*rate, 1)));
+        numbers.extend(self.outer.rates.iter().map(|rate| power(*rate, 1.0)));
         let dimension = inner + outer;
-        let factor = |j: usize| power(self.outer.rates[j], 1);
+        let factor = |j: usize| power(self.outer.rates[j], 1.0);
         let tooth = |j: usize| -self.outer.weights[j] * self.outer.losses[j];
         let mut step = Matrix::zeros(dimension, dimension);
         // The weights of a window from its numbers.
@@ -240,11 +237,13 @@ fn doubled(mut step: Matrix, mut norm: Matrix, mut numbers: Vec<f64>, mut count:
 
 /// Σ_{i<len} (θ_aθ_b)^i.
 fn gram(mixture: &Mixture, len: u64) -> Matrix {
-    let lost: Vec<f64> = mixture.rates.iter().map(|rate| lost(*rate, len)).collect();
-    Matrix::from_fn(mixture.len(), mixture.len(), |a, b| {
-        let once = mixture.lost_once(a, b);
-        if once > 0.0 { (lost[a] + (1.0 - lost[a]) * lost[b]) / once } else { len as f64 }
-    })
+    let span = Span::Row(len as f64);
+    let traces = traces(mixture, &span);
+    Matrix::from_fn(mixture.len(), mixture.len(), |a, b| span.pair(&traces[a], &traces[b]))
+}
+
+fn traces(mixture: &Mixture, span: &Span) -> Vec<Trace> {
+    mixture.losses.iter().zip(&mixture.rates).map(|(loss, rate)| span.trace(*loss, *rate)).collect()
 }
 
 fn apply(a: &Matrix, x: &[f64]) -> Vec<f64> {

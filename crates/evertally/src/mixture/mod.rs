@@ -10,8 +10,9 @@
 //!
 //! | file | its one decision |
 //! |---|---|
-//! | `sums` | Σ c_k², its mean over all rows, and what two rows differ by |
-//! | `sensitivity` | Δ of T(c) for a person in several steps |
+//! | `span` | the sums over pairs of decays that all norms are made of |
+//! | `sums` | norms of T(c), and its sensitivity for a person in several steps |
+//! | `rows` | the norms of all rows, one after another |
 //! | `comb` | products of a mixture in x and one in x^w, for windows |
 //! | `node` | a decay known by its loss and by its factor |
 //! | `pair` | an encoder and a decoder whose product is the workload exactly |
@@ -21,12 +22,15 @@
 mod comb;
 mod node;
 mod pair;
-mod sensitivity;
+mod rows;
+mod span;
 mod sums;
 
 pub(crate) use comb::Comb;
 pub(crate) use node::Node;
-pub(crate) use pair::Pair;
+pub(crate) use pair::{Pair, as_run, workload_node};
+pub(crate) use rows::Rows;
+pub(crate) use span::{Span, Trace};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -71,7 +75,8 @@ impl Mixture {
 
     /// c_k.
     pub(crate) fn coefficient(&self, k: u64) -> f64 {
-        let terms = self.rates.iter().zip(&self.weights).map(|(rate, weight)| weight * power(*rate, k));
+        let terms =
+            self.rates.iter().zip(&self.weights).map(|(rate, weight)| weight * power(*rate, k as f64));
         terms.sum::<f64>() + if k == 0 { self.impulse } else { 0.0 }
     }
 
@@ -79,19 +84,14 @@ impl Mixture {
     pub(crate) fn coefficients(&self, n: usize) -> Vec<f64> {
         (0..n as u64).map(|k| self.coefficient(k)).collect()
     }
-
-    /// The mixture with other weights.
-    fn reweighted(&self, weights: Vec<f64>) -> Self {
-        Self { weights, ..self.clone() }
-    }
 }
 
 /// exp(−rate·k), also where the rate is infinite.
-fn power(rate: f64, k: u64) -> f64 {
-    if k == 0 { 1.0 } else { libm::exp(-rate * k as f64) }
+fn power(rate: f64, k: f64) -> f64 {
+    if k == 0.0 { 1.0 } else { libm::exp(-rate * k) }
 }
 
 /// 1 − exp(−rate·k), also where the rate is infinite.
-fn lost(rate: f64, k: u64) -> f64 {
-    if k == 0 { 0.0 } else { -libm::expm1(-rate * k as f64) }
+fn lost(rate: f64, k: f64) -> f64 {
+    if k == 0.0 { 0.0 } else { -libm::expm1(-rate * k) }
 }

@@ -30,13 +30,15 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// From the poles p of the encoder and those of the decoder, τ, ascending and interlaced, the workload's first.
-    pub(crate) fn new(poles: &[Node], zeros: Vec<Node>) -> Self {
-        let decoder_has_impulse = zeros.len() == poles.len();
-        let interlaced = poles.iter().zip(&zeros).all(|(pole, zero)| pole.minus(*zero) > 0.0)
+    /// From the poles p of the encoder and those of the decoder, τ, the workload's first. Nothing where they do not ascend in turn: positive weights
+    /// rest on it, and with them the sensitivity.
+    pub(crate) fn new(poles: &[Node], zeros: Vec<Node>) -> Option<Self> {
+        let is_interlaced = poles.iter().zip(&zeros).all(|(pole, zero)| pole.minus(*zero) > 0.0)
             && zeros[1..].iter().zip(poles).all(|(zero, pole)| zero.minus(*pole) > 0.0);
-        // Positive weights rest on it, and with them the sensitivity.
-        assert!(interlaced && zeros.len() - poles.len() <= 1, "poles and zeros interlace");
+        let decoder_has_impulse = zeros.len() == poles.len();
+        if !(is_interlaced && (decoder_has_impulse || zeros.len() == poles.len() + 1)) {
+            return None;
+        }
         // Each product pairs a factor above with one below, which keeps it near one.
         let others = |i: usize, of: &[Node]| {
             of.iter().enumerate().filter(move |(k, _)| *k != i).map(|(_, node)| *node).collect::<Vec<_>>()
@@ -69,16 +71,17 @@ impl Pair {
         } else {
             (poles.iter().zip(&zeros[1..]).map(|(pole, zero)| zero.decay / pole.decay).product(), 0.0)
         };
-        Self {
+        Some(Self {
             encoder: Mixture::new(poles, weights, impulse),
             decoder: Mixture::new(&zeros, inverse_weights, inverse_impulse),
             zeros,
-        }
+        })
     }
 
     /// The square root of 1/(1−λx), for λ the `factor`, by `terms` decays on each side: 1/√y is approached for y = 1 − λx in \[low, high\] by
     /// Zolotarev's best rational function.
-    pub(crate) fn square_root(factor: f64, low: f64, high: f64, terms: usize) -> Self {
+    /// Nothing where `low` is so much smaller than 1 − λ that decays cannot be told apart.
+    pub(crate) fn square_root(factor: f64, low: f64, high: f64, terms: usize) -> Option<Self> {
         let fractions = elliptic::inverse_square_root(low, high, terms);
         let mut poles: Vec<f64> = fractions.iter().map(|fraction| fraction.shift).collect();
         let between = elliptic::inverse_square_root_zeros(low, high, terms);
@@ -99,8 +102,8 @@ impl Pair {
     }
 
     /// (1−x)^{-1/2} as [`Pair::square_root`] has it, with every coefficient k multiplied by about exp(−lost·k)·(1+k)^tilt. All decays
-    /// are run as doubles.
-    pub(crate) fn tilted(low: f64, high: f64, terms: usize, lost: f64, tilt: f64) -> Self {
+    /// are run as doubles. Nothing where that makes a decay grow.
+    pub(crate) fn tilted(low: f64, high: f64, terms: usize, lost: f64, tilt: f64) -> Option<Self> {
         let (mut poles, mut weights) = (Vec::new(), Vec::new());
         for fraction in elliptic::inverse_square_root(low, high, terms) {
             let pole = fraction.shift / (1.0 + fraction.shift);
@@ -224,10 +227,10 @@ mod tests {
     fn the_two_mixtures_multiply_to_the_workload() {
         for n in [1_u64, 2, 3, 5, 17, 100, 1000] {
             for terms in [1, 2, 3, 7, 20] {
-                let tilted = Pair::tilted(0.6 / n as f64, 2.0, terms, 0.3 / n as f64, 0.02);
+                let tilted = Pair::tilted(0.6 / n as f64, 2.0, terms, 0.3 / n as f64, 0.02).unwrap();
                 assert_product(&tilted, 1.0, n as usize, &format!("tilted {n} {terms}"));
                 for factor in [1.0, 1.0 - 1e-11, 0.999, 0.5, 0.3, 1e-3, 1e-17, 1e-40] {
-                    let pair = Pair::square_root(factor, 0.6 / n as f64, 2.0, terms);
+                    let pair = Pair::square_root(factor, 0.6 / n as f64, 2.0, terms).unwrap();
                     assert_product(&pair, factor, n as usize, &format!("{factor} {n} {terms}"));
                 }
             }
@@ -237,25 +240,40 @@ mod tests {
     #[test]
     fn either_side_may_have_the_impulse() {
         let nodes = |losses: &[f64]| losses.iter().map(|p| Node::from_loss(*p)).collect::<Vec<_>>();
-        let decoder_has = Pair::new(&nodes(&[1e-3, 0.1]), nodes(&[0.0, 0.01]));
+        let decoder_has = Pair::new(&nodes(&[1e-3, 0.1]), nodes(&[0.0, 0.01])).unwrap();
         assert!(decoder_has.decoder().impulse() > 0.0 && decoder_has.encoder().impulse() == 0.0);
         assert_product(&decoder_has, 1.0, 300, "impulse in the decoder");
-        let encoder_has = Pair::new(&nodes(&[1e-3, 0.1]), nodes(&[0.0, 0.01, 0.6]));
+        let encoder_has = Pair::new(&nodes(&[1e-3, 0.1]), nodes(&[0.0, 0.01, 0.6])).unwrap();
         assert!(encoder_has.encoder().impulse() > 0.0 && encoder_has.decoder().impulse() == 0.0);
         assert_product(&encoder_has, 1.0, 300, "impulse in the encoder");
         // The two meet where the last decay is by nothing that remains.
-        let limit = Pair::new(&nodes(&[1e-3, 0.1, 1.0]), nodes(&[0.0, 0.01, 0.6]));
+        let limit = Pair::new(&nodes(&[1e-3, 0.1, 1.0]), nodes(&[0.0, 0.01, 0.6])).unwrap();
         let (a, b) = (limit.encoder().coefficients(9), encoder_has.encoder().coefficients(9));
         assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-15));
-        let none = Pair::new(&[], nodes(&[0.0]));
+        let none = Pair::new(&[], nodes(&[0.0])).unwrap();
         assert_eq!((none.encoder().coefficient(0), none.decoder().coefficient(7)), (1.0, 1.0));
+    }
+
+    #[test]
+    fn what_does_not_interlace_is_no_pair() {
+        let nodes = |losses: &[f64]| losses.iter().map(|p| Node::from_loss(*p)).collect::<Vec<_>>();
+        for (poles, zeros) in [
+            (vec![0.1, 0.2], vec![0.0, 0.3]),
+            (vec![0.1, 0.2], vec![0.0, 0.1]),
+            (vec![0.0, 0.2], vec![0.0, 0.1]),
+            (vec![0.1], vec![0.0, 0.2, 0.3]),
+            (vec![0.1, 0.3], vec![0.0]),
+        ] {
+            assert!(Pair::new(&nodes(&poles), nodes(&zeros)).is_none(), "{poles:?} {zeros:?}");
+        }
+        assert!(Pair::tilted(0.01, 2.0, 5, -0.1, 0.0).is_none());
     }
 
     #[test]
     fn a_tilted_root_approaches_the_root() {
         for n in [1_u64, 2, 10, 1 << 10, 1 << 20, 1 << 30, 1 << 40] {
             let terms = (4.0 + 0.6 * libm::log2(n as f64)) as usize;
-            let pair = Pair::tilted(0.6 / n as f64, 2.0, terms, 0.0, 0.0);
+            let pair = Pair::tilted(0.6 / n as f64, 2.0, terms, 0.0, 0.0).unwrap();
             assert!(pair.decoder().impulse() > 0.0);
             assert!((pair.encoder().weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
             // r is scaled to begin with one, which the root's approximation misses a little.
@@ -269,15 +287,15 @@ mod tests {
 
     #[test]
     fn the_recipe_has_every_decay_of_the_decoder() {
-        let pair = Pair::square_root(1.0, 1e-17, 2.0, 60);
+        let pair = Pair::square_root(1.0, 1e-17, 2.0, 60).unwrap();
         let recipe = pair.recipe();
         assert!(recipe.slow.len() > 10 && recipe.decays[0].decay == 1.0 && recipe.decays[0].weight > 0.0);
         assert_eq!(recipe.rows(), pair.decoder().len());
         assert!(recipe.decays[1..].iter().all(|d| 1.0 - d.decay >= SLOW));
         assert!(recipe.slow.iter().all(|d| d.loss < SLOW));
-        let slow = Pair::square_root(1.0 - 1e-12, 1e-14, 2.0, 60).recipe();
+        let slow = Pair::square_root(1.0 - 1e-12, 1e-14, 2.0, 60).unwrap().recipe();
         assert_eq!((slow.decays[0].decay, slow.decays[0].weight), (1.0, 0.0));
-        let ordinary = Pair::square_root(0.9, 1e-4, 2.0, 30).recipe();
+        let ordinary = Pair::square_root(0.9, 1e-4, 2.0, 30).unwrap().recipe();
         assert_eq!((ordinary.slow.len(), ordinary.decays[0].decay), (0, 0.9));
     }
 }

@@ -1,41 +1,31 @@
-//! Norms of T(c) and of its rows, pair of decays by pair of decays.
+//! Norms of T(c): of its rows, of their mean and of their differences, and its sensitivity.
 //!
-//! **Definition.** With x = (1−p_i)(1−p_j), a = 1 − x = p_i + (1−p_i)p_j and m_i = 1 − (1−p_i)^n,
+//! **Sensitivity.** Coefficients that are non-negative and do not increase have Δ² = ‖Σ_{l<k} shift_{lb} c‖² over the horizon, k = min(k, ⌈n/b⌉): exact,
+//! and for vectors too; the proof is at [`crate::privacy::toeplitz_sensitivity`]. It is rounded up by the margin of every sensitivity, which
+//! covers the roundings of [`super::span`] several times over.
 //!
-//! > Σ_{k<n} x^k = (1 − x^n)/a,  1 − x^n = m_i + (1−m_i)m_j,
-//!
-//! a sum of positive terms above and below; n where a = 0. The mean over all rows has Σ_{k<n}(n−k)x^k = ((1−a)^{n+1} − 1 + (n+1)a)/a²; where
-//! an < 1 its binomial series is used, because the closed form would cancel.
-//!
-//! **Cost.** J exponentials and O(J²) divisions for a norm; J²/2 short series for a mean.
+//! **Cost.** O(J²), or O(J² log k) for k participations: never O(n), nor O(k).
 
+use super::span::{Span, Trace};
 use super::{Mixture, lost};
+use crate::privacy::{MARGIN, Participation, round_up};
 
 impl Mixture {
     /// Σ_{k<n} c_k²: the squared norm of row n − 1 of T(c), and of its first column at horizon n.
     pub(crate) fn energy(&self, n: u64) -> f64 {
-        if n == 0 {
-            return 0.0;
-        }
-        let lost: Vec<f64> = self.rates.iter().map(|rate| lost(*rate, n)).collect();
-        self.over_pairs(|i, j| {
-            let once = self.lost_once(i, j);
-            if once > 0.0 { (lost[i] + (1.0 - lost[i]) * lost[j]) / once } else { n as f64 }
-        })
+        if n == 0 { 0.0 } else { self.norm(&Span::Row(n as f64)) }
+    }
+
+    /// The mean of `energy(t + 1)` over t < n: ‖T(c)‖_F²/n.
+    pub(crate) fn mean_energy(&self, n: u64) -> f64 {
+        self.norm(&Span::Mean(n as f64))
     }
 
     /// Σ_k c_k² over all k: infinite where a loss is zero.
     #[cfg_attr(not(test), expect(dead_code, reason = "for horizons without end"))]
     pub(crate) fn total_energy(&self) -> f64 {
-        self.over_pairs(|i, j| 1.0 / self.lost_once(i, j))
-    }
-
-    /// The mean of `energy(t + 1)` over t < n: ‖T(c)‖_F²/n.
-    pub(crate) fn mean_energy(&self, n: u64) -> f64 {
-        let lost: Vec<f64> = self.rates.iter().map(|rate| lost(*rate, n)).collect();
-        self.over_pairs(|i, j| {
-            mean_of_sums(self.lost_once(i, j), lost[i] + (1.0 - lost[i]) * lost[j], n as f64)
-        })
+        let once = |i: usize, j: usize| self.losses[i] + (1.0 - self.losses[i]) * self.losses[j];
+        self.over_pairs(1.0, |_| 1.0, |i, j| 1.0 / once(i, j))
     }
 
     /// ‖row `later` − row `earlier`‖² of T(c).
@@ -44,51 +34,46 @@ impl Mixture {
     /// are the later row's alone.
     pub(crate) fn difference(&self, earlier: u64, later: u64) -> f64 {
         let lag = later - earlier;
-        let weights = self.rates.iter().zip(&self.weights).map(|(rate, w)| w * lost(*rate, lag)).collect();
-        self.reweighted(weights).energy(earlier + 1) + self.energy(lag)
+        let weights =
+            self.rates.iter().zip(&self.weights).map(|(rate, w)| w * lost(*rate, lag as f64)).collect();
+        Self { weights, ..self.clone() }.energy(earlier + 1) + self.energy(lag)
     }
 
-    /// 1 − (1−p_i)(1−p_j).
-    pub(super) fn lost_once(&self, i: usize, j: usize) -> f64 {
-        self.losses[i] + (1.0 - self.losses[i]) * self.losses[j]
+    /// Δ of T(c) at this horizon, rounded up.
+    pub(crate) fn sensitivity(&self, horizon: u64, participation: Participation) -> f64 {
+        round_up(self.norm(&Span::participation(horizon, participation)).sqrt(), MARGIN)
     }
 
-    /// κ² + 2κΣw + Σ_ij w_i w_j sum(i, j) for a symmetric `sum` that is one where only k = 0 counts.
-    fn over_pairs(&self, sum: impl Fn(usize, usize) -> f64) -> f64 {
+    /// The squared norm that a span adds up.
+    pub(crate) fn norm(&self, span: &Span) -> f64 {
+        let traces: Vec<Trace> =
+            self.losses.iter().zip(&self.rates).map(|(loss, rate)| span.trace(*loss, *rate)).collect();
+        self.over_pairs(span.impulses(), |j| span.alone(&traces[j]), |i, j| span.pair(&traces[i], &traces[j]))
+    }
+
+    /// κ²I + 2κ Σ_j w_j B(j) + Σ_ij w_i w_j Γ(i, j), Γ symmetric.
+    fn over_pairs(
+        &self,
+        impulses: f64,
+        alone: impl Fn(usize) -> f64,
+        pair: impl Fn(usize, usize) -> f64,
+    ) -> f64 {
         let mut total = 0.0;
         for (i, weight) in self.weights.iter().enumerate() {
-            let before: f64 = (0..i).map(|j| self.weights[j] * sum(i, j)).sum();
-            total += weight * (2.0 * (before + self.impulse) + weight * sum(i, i));
+            let before: f64 = (0..i).map(|j| self.weights[j] * pair(i, j)).sum();
+            total += weight * (2.0 * (before + self.impulse * alone(i)) + weight * pair(i, i));
         }
-        total + self.impulse * self.impulse
+        total + self.impulse * self.impulse * impulses
     }
-}
-
-/// (1/n) Σ_{k<n} (n−k) x^k, given a = 1 − x and 1 − x^n.
-pub(super) fn mean_of_sums(a: f64, all: f64, n: f64) -> f64 {
-    if a * n >= 1.0 {
-        // The mean of x^k is at most 0.64 here.
-        return (1.0 - (1.0 - a) * all / (a * n)) / a;
-    }
-    let (mut term, mut sum) = (0.5 * (n + 1.0), 0.0);
-    // Each term is at most a third of the one before, and alternates.
-    for m in 1..=24 {
-        sum += term;
-        term *= -a * (n - f64::from(m)) / f64::from(m + 2);
-        if term.abs() <= f64::EPSILON / 8.0 * sum {
-            break;
-        }
-    }
-    sum
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Node;
     use super::*;
-    use crate::privacy::CompensatedSum;
+    use crate::privacy::{CompensatedSum, toeplitz_sensitivity};
 
-    pub(crate) fn example(scale: f64) -> Mixture {
+    fn example(scale: f64) -> Mixture {
         let nodes = [0.0, 1e-3 * scale, 0.02 * scale, 0.3, 0.8, 1.0].map(Node::from_loss);
         Mixture::new(&nodes, vec![0.01, 0.02, 0.05, 0.3, 0.2, 0.1], 0.25)
     }
@@ -127,18 +112,6 @@ mod tests {
         }
     }
 
-    /// Both formulas of the mean agree where one takes over from the other, and with the limits at either end.
-    #[test]
-    fn means_are_smooth_at_any_horizon() {
-        for n in [10.0, 1e3, 1e12, 1e18] {
-            let at = |a: f64| mean_of_sums(a, -libm::expm1(n * libm::log1p(-a)), n);
-            let (below, above) = (at(1.0 / n * (1.0 - 1e-14)), at(1.0 / n * (1.0 + 1e-14)));
-            assert!((below / above - 1.0).abs() < 1e-13, "{n}: {below} {above}");
-            assert_eq!(at(0.0), 0.5 * (n + 1.0));
-            assert!((at(0.5) * 0.5 - (1.0 - 1.0 / n)).abs() < 1e-14 + 2.0 * libm::pow(0.5, n));
-        }
-    }
-
     #[test]
     fn an_endless_horizon_is_the_limit() {
         let nodes = [1e-4, 0.3].map(Node::from_loss);
@@ -146,5 +119,37 @@ mod tests {
         assert!((mixture.total_energy() / mixture.energy(1 << 30) - 1.0).abs() < 1e-15);
         assert!((mixture.mean_energy(1 << 60) / mixture.total_energy() - 1.0).abs() < 1e-13);
         assert_eq!(example(1.0).total_energy(), f64::INFINITY);
+    }
+
+    #[test]
+    fn several_participations_agree_with_the_coefficients_added_up() {
+        for mixture in [example(1.0), example(1e-9), example(0.0)] {
+            for n in [1_u64, 2, 3, 10, 97, 1000] {
+                let c = mixture.coefficients(n as usize);
+                let patterns =
+                    [(1, 1), (2, 1), (2, 50), (3, 7), (5, 1), (13, 8), (1000, 1), (1000, 3), (4, 2000)];
+                for (k, b) in patterns {
+                    let participation = Participation::at_most(k, b).unwrap();
+                    let expected = toeplitz_sensitivity(&c, participation);
+                    let got = mixture.sensitivity(n, participation);
+                    assert!(
+                        (got / expected - 1.0).abs() < 1e-13,
+                        "n = {n}, k = {k}, b = {b}: {got} {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_participations_is_counted_at_once() {
+        // One decay by nothing at all, in every step: Δ² = Σ_t t² = n(n+1)(2n+1)/6.
+        let ones = Mixture::new(&[Node::from_loss(0.0)], vec![1.0], 0.0);
+        let every = Participation::at_most(u64::MAX, 1).unwrap();
+        for n in [10_u64, 1_000_003, (1 << 60) - 1] {
+            let steps = n as f64;
+            let expected = (steps * (steps + 1.0) * (2.0 * steps + 1.0) / 6.0).sqrt();
+            assert!((ones.sensitivity(n, every) / expected - 1.0).abs() < 2e-12, "{n}");
+        }
     }
 }

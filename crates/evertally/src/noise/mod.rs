@@ -30,6 +30,8 @@ mod keyed;
 mod keystream;
 mod law;
 pub(crate) mod machine;
+#[cfg(test)]
+mod measure;
 mod portable;
 mod progress;
 mod real;
@@ -39,8 +41,6 @@ mod vector;
 mod vectorise;
 mod white;
 
-#[cfg(test)]
-mod measure;
 #[cfg(test)]
 mod statistics;
 

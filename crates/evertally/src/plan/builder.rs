@@ -103,7 +103,7 @@ impl PlanBuilder {
     }
 
     /// Which error to keep small: by default, the mean over all steps. It decides which mechanism is chosen, and the shape
-    /// of [`Mechanism::GradedSquareRoot`].
+    /// of [`Mechanism::GradedSquareRoot`] and [`Mechanism::Blt`].
     pub fn objective(mut self, objective: Objective) -> Self {
         self.objective = objective;
         self

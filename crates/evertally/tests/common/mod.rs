@@ -58,6 +58,7 @@ pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
         Mechanism::BandedInverseSquareRoot { band: Some(4) },
         Mechanism::Optimal,
     ];
+    let running_or_decayed = [Mechanism::Blt { buffers: None }, Mechanism::Blt { buffers: Some(1) }];
     let prefix_sum_only = [
         Mechanism::Binary,
         Mechanism::HonakerStreaming,
@@ -70,6 +71,9 @@ pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
     let mut pairs: Vec<_> = prefix_sum_only.map(|m| (m, Workload::PrefixSum)).to_vec();
     for workload in workloads {
         pairs.extend(any.map(|m| (m, workload)));
+        if !matches!(workload, Workload::SlidingWindow { .. }) {
+            pairs.extend(running_or_decayed.map(|m| (m, workload)));
+        }
     }
     pairs
 }

@@ -27,10 +27,10 @@ Examples:
 What it writes: an array with a row for each step and a column for each
 coordinate (a list for --dim 1), as numpy.load reads it. Row t is
 σ·Δ·C·(L g)[t], with σ the noise multiplier, Δ the sensitivity of the
-mechanism and C the norm. Added to the true running sum after step t it
-makes the private one. For noise that is added to every gradient by
-itself, take the differences of the rows:
-numpy.diff(z, axis=0, prepend=0).
+mechanism and C the norm. Added to the true running sum after step t (or
+that of the window, or the decayed one) it makes the private one. For
+noise that is added to every gradient by itself, take the differences of
+the rows of running sums: numpy.diff(z, axis=0, prepend=0).
 
 RAW NOISE IS AS SENSITIVE AS THE DATA: whoever holds it can take it off
 the releases. Keep the file as you keep the data, use it for one stream

@@ -1,7 +1,7 @@
 //! The graded square root: within 0.2 % of the least possible mean error, in constant memory.
 //!
 //! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture of J geometric decays close to the
-//! coefficients of (1−x)^{-1/2} ([`Pair`]); the grades e give less weight to both ends of the horizon, by a short sum of
+//! coefficients of (1−x)^{-1/2} (`Pair`); the grades e give less weight to both ends of the horizon, by a short sum of
 //! exponentials (`weights`); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
 //! few numbers behind e and f̂ come from the horizon and the objective alone (`shape`).
 //!
@@ -48,7 +48,8 @@ fn terms(horizon: u64) -> usize {
 }
 
 /// f̂ and Ŝ, from nodes for losses between 5/n and one: wider intervals approximate the ends of the horizon better than the error needs.
-fn pair(horizon: u64, shape: &Shape, terms: usize) -> Pair {
+/// Nothing where the shape makes a decay grow.
+fn pair(horizon: u64, shape: &Shape, terms: usize) -> Option<Pair> {
     let n = horizon as f64;
     let lost = -libm::expm1(-shape.decline / n);
     Pair::tilted(1.0 / (0.2 * n + 1.0), 1.0, terms, lost, shape.tilt)
@@ -76,32 +77,44 @@ impl GradedSquareRoot {
         if decays.is_some_and(|decays| decays > MOST_DECAYS) {
             return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
         }
+        check(&mechanism, request)?;
         let terms = decays.map_or_else(|| terms(request.horizon), |decays| decays as usize);
         let shape = Shape::for_horizon(request.horizon, request.objective);
-        let pair = pair(request.horizon, &shape, terms);
-        Self::from_pair(mechanism, request, shape, pair)
+        Self::from_pair(mechanism, request, shape, pair(request.horizon, &shape, terms))
     }
 
     /// With e = 1: the normalised square root, f̂ within a relative 10⁻¹¹ of the root.
     pub(crate) fn flat(request: &Request<'_>) -> Result<Self> {
+        check(&Mechanism::NormalizedSquareRoot, request)?;
         let n = request.horizon as f64;
         let terms = 10 + (1.5 * libm::log2(n)) as usize;
         let pair = Pair::tilted(0.1 / n, 2.0, terms, 0.0, 0.0);
         Self::from_pair(Mechanism::NormalizedSquareRoot, request, Shape::flat(), pair)
     }
 
-    fn from_pair(mechanism: Mechanism, request: &Request<'_>, shape: Shape, pair: Pair) -> Result<Self> {
-        request.prefix_sum_only(&mechanism)?;
+    fn from_pair(
+        mechanism: Mechanism,
+        request: &Request<'_>,
+        shape: Shape,
+        pair: Option<Pair>,
+    ) -> Result<Self> {
         let horizon = request.horizon;
-        if horizon > LARGEST_HORIZON {
-            let reason = format!("its decays are told apart up to 2^40 steps, not {horizon}");
-            return Err(Error::too_costly(mechanism, reason));
-        }
-        let parts = Parts::new(horizon, &shape, pair)
+        let parts = pair
+            .and_then(|pair| Parts::new(horizon, &shape, pair))
             .ok_or_else(|| Error::too_costly(mechanism, "its grades vanish at an end of this horizon"))?;
         let profile = Profile::new(horizon, &parts.pair, &parts.weights);
         Ok(Self { parts, profile, shape, mechanism })
     }
+}
+
+/// Comes before the pair is made: one whose decays cannot be told apart is none.
+fn check(mechanism: &Mechanism, request: &Request<'_>) -> Result<()> {
+    request.prefix_sum_only(mechanism)?;
+    if request.horizon > LARGEST_HORIZON {
+        let reason = format!("its decays are told apart up to 2^40 steps, not {}", request.horizon);
+        return Err(Error::too_costly(mechanism, reason));
+    }
+    Ok(())
 }
 
 impl Parts {
@@ -147,7 +160,7 @@ impl Parts {
 #[doc(hidden)]
 #[must_use]
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
-    let parts = Parts::new(horizon, shape, pair(horizon, shape, terms(horizon)))?;
+    let parts = Parts::new(horizon, shape, pair(horizon, shape, terms(horizon))?)?;
     let profile = if horizon <= 1 << 11 {
         Profile::exact(horizon, &parts.pair, &parts.weights)
     } else {

@@ -336,8 +336,12 @@ mod tests {
 
     fn parts(horizon: u64, objective: Objective) -> Parts {
         let shape = Shape::for_horizon(horizon, objective);
-        Parts::new(horizon, &shape, super::super::pair(horizon, &shape, super::super::terms(horizon)))
-            .expect("positive grades")
+        Parts::new(
+            horizon,
+            &shape,
+            super::super::pair(horizon, &shape, super::super::terms(horizon)).expect("decays"),
+        )
+        .expect("positive grades")
     }
 
     /// ‖Σ_{first ≤ s ≤ last} …‖² entry by entry.

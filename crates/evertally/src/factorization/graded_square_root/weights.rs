@@ -22,6 +22,9 @@ use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
 use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch, vectorised};
 
+/// Steps that are handled together.
+const CHUNK: usize = 32;
+
 /// exp(−x) beyond this is below 2⁻⁶⁰: nothing beside the terms of order one.
 const NEGLIGIBLE: f64 = 42.0;
 
@@ -33,38 +36,38 @@ struct Term {
     grade: f64,
     /// In d².
     norm: f64,
-    /// exp(−rate·k) for k from 0 to 7, which vector units handle together.
-    powers: [f64; 8],
-    /// exp(−8·rate).
-    eighth: f64,
+    /// exp(−rate·k) for the steps that are handled together: several vectors, whose multiplications do not wait for each other.
+    powers: [f64; CHUNK],
+    /// What a chunk of steps multiplies them by.
+    chunk: f64,
 }
 
 impl Term {
     fn new(rate: f64, grade: f64, norm: f64) -> Self {
         let power = |k: usize| libm::exp(-rate * k as f64);
-        Self { rate, grade, norm, powers: std::array::from_fn(power), eighth: power(8) }
+        Self { rate, grade, norm, powers: std::array::from_fn(power), chunk: power(CHUNK) }
     }
 
-    /// Subtracts the term from consecutive squares, a multiple of eight, the first of which stands `from` away from the term's end.
+    /// Subtracts the term from consecutive squares, in whole chunks, the first of which stands `from` away from the term's end.
     #[inline(always)]
     fn subtract(&self, from: f64, grades: &mut [f64], norms: &mut [f64]) {
         let first = libm::exp(-self.rate * from);
         let mut powers = self.powers.map(|power| power * first);
-        let (grades, norms) = (grades.as_chunks_mut::<8>().0, norms.as_chunks_mut::<8>().0);
+        let (grades, norms) = (grades.as_chunks_mut::<CHUNK>().0, norms.as_chunks_mut::<CHUNK>().0);
         if self.grade == 0.0 {
             for norms in norms {
-                for i in 0..8 {
+                for i in 0..CHUNK {
                     norms[i] -= self.norm * powers[i];
-                    powers[i] *= self.eighth;
+                    powers[i] *= self.chunk;
                 }
             }
             return;
         }
         for (grades, norms) in grades.iter_mut().zip(norms) {
-            for i in 0..8 {
+            for i in 0..CHUNK {
                 grades[i] -= self.grade * powers[i];
                 norms[i] -= self.norm * powers[i];
-                powers[i] *= self.eighth;
+                powers[i] *= self.chunk;
             }
         }
     }
@@ -186,7 +189,7 @@ impl Weights {
 
     fn fill(&self, first: u64, end: u64, out: &mut Stretch) {
         let len = (end - first) as usize;
-        let padded = len.next_multiple_of(8);
+        let padded = len.next_multiple_of(CHUNK);
         for (values, constant) in [(&mut out.grades, self.base), (&mut out.norms, self.constant)] {
             values.clear();
             values.resize(padded, constant);
@@ -315,7 +318,7 @@ mod tests {
         for objective in [Objective::Mean, Objective::Worst] {
             for n in (1..=70).chain([100, 127, 128, 129, 1000, 4096, 20_000]) {
                 let shape = Shape::for_horizon(n, objective);
-                let pair = pair(n, &shape, terms(n));
+                let pair = pair(n, &shape, terms(n)).expect("decays");
                 let weights = Weights::new(n, &shape, pair.encoder()).expect("positive");
                 let all: Vec<(f64, f64)> = (0..n).map(|t| weights.at(t)).collect();
                 let grades: Vec<f64> = all.iter().map(|w| w.0).collect();
@@ -335,7 +338,8 @@ mod tests {
     fn blocks_agree_with_single_steps() {
         let n = 1000;
         let shape = Shape::for_horizon(n, Objective::Mean);
-        let weights = Weights::new(n, &shape, pair(n, &shape, terms(n)).encoder()).expect("positive");
+        let pair = pair(n, &shape, terms(n)).expect("decays");
+        let weights = Weights::new(n, &shape, pair.encoder()).expect("positive");
         let mut stretch = Stretch::default();
         for t in 0..n {
             weights.block(t, &mut stretch);

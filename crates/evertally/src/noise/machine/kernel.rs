@@ -64,7 +64,7 @@ impl<F: Real> Kernel<F> {
         steps: usize,
         grades: (&Grades<F>, usize),
     ) {
-        debug_assert!(stride % CHUNK == 0 && lanes <= stride && values.len() >= steps * stride);
+        debug_assert!(stride.is_multiple_of(CHUNK) && lanes <= stride && values.len() >= steps * stride);
         pulp::Arch::new().dispatch(Steps { kernel: self, state, stride, lanes, values, steps, grades });
     }
 }
@@ -157,9 +157,9 @@ fn take<F: Real, S: Simd, const K: usize>(
     }
     if let (Some(zeta), true) = (zeta.first_mut(), kernel.is_graded) {
         let mut lane = *zeta;
-        for k in 0..K {
-            let u = sums[k];
-            sums[k] = F::plus(simd, F::times(simd, splat(grades.norm[offset + k]), u), lane);
+        for (k, sum) in sums.iter_mut().enumerate() {
+            let u = *sum;
+            *sum = F::plus(simd, F::times(simd, splat(grades.norm[offset + k]), u), lane);
             lane = F::minus(simd, lane, F::times(simd, splat(grades.rise[offset + k]), u));
         }
         *zeta = lane;

@@ -320,10 +320,10 @@ struct Bursts {
 
 impl Bursts {
     fn make<F: Real>(&mut self, narrow: &mut Narrow, out: &mut [F]) {
-        let bursts = self.white.as_chunks_mut::<BURST>().0.iter_mut().zip(&self.grades);
-        for ((values, grades), out) in bursts.zip(out.as_chunks_mut::<BURST>().0) {
-            narrow.burst(grades, values);
-            *out = values.map(F::from_f64);
+        let white = self.white.as_chunks_mut::<BURST>().0;
+        narrow.bursts(white.iter_mut().zip(&self.grades));
+        for (out, value) in out.iter_mut().zip(&self.white) {
+            *out = F::from_f64(*value);
         }
     }
 }

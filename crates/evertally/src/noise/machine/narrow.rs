@@ -12,12 +12,12 @@
 //!
 //! **Cost.** 2J + 8 multiplications and additions a step, in whole vectors.
 
+use pulp::{Simd, WithSimd};
 use zeroize::Zeroize;
 
 use super::BURST;
 use super::grades::Grades;
 use super::recipe::Recipe;
-use crate::noise::vectorise::vectorised;
 
 /// Decays are handled eight at a time, the last ones padded by decays of weight zero.
 type Eight = [f64; BURST];
@@ -113,58 +113,101 @@ impl Narrow {
 
     /// Takes eight steps with this white noise and replaces it by what they release.
     pub(super) fn burst(&mut self, grades: &Grades<f64>, values: &mut Eight) {
-        vectorised(
-            #[inline(always)]
-            || self.take(grades, values),
-        );
+        self.bursts(std::iter::once((values, grades)));
     }
 
+    /// The same for burst after burst.
+    pub(super) fn bursts<'a>(&mut self, bursts: impl Iterator<Item = (&'a mut Eight, &'a Grades<f64>)>) {
+        pulp::Arch::new().dispatch(Bursts { narrow: self, bursts });
+    }
+}
+
+struct Bursts<'n, I> {
+    narrow: &'n mut Narrow,
+    bursts: I,
+}
+
+impl<'a, I: Iterator<Item = (&'a mut Eight, &'a Grades<f64>)>> WithSimd for Bursts<'_, I> {
+    type Output = ();
+
     #[inline(always)]
-    fn take(&mut self, grades: &Grades<f64>, values: &mut Eight) {
-        let mut h = *values;
-        for k in 0..BURST {
-            h[k] *= grades.drive[k];
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (values, grades) in self.bursts {
+            match S::F64_LANES {
+                8 => self.narrow.take::<S, 1>(simd, grades, values),
+                4 => self.narrow.take::<S, 2>(simd, grades, values),
+                2 => self.narrow.take::<S, 4>(simd, grades, values),
+                _ => self.narrow.take::<S, 8>(simd, grades, values),
+            }
         }
-        // Two sums that do not wait for each other.
-        let mut u = [0.0; BURST];
-        for (column, h) in self.direct.iter().zip(h) {
-            add(&mut u, column, h);
-        }
-        let mut from_states = [0.0; BURST];
+    }
+}
+
+/// Eight numbers in N vectors. Vector types and not arrays, so that sums stay in registers.
+type Vectors<S, const N: usize> = [<S as Simd>::f64s; N];
+
+#[inline(always)]
+fn load<S: Simd, const N: usize>(eight: &Eight) -> Vectors<S, N> {
+    let (vectors, _) = S::as_simd_f64s(eight);
+    std::array::from_fn(|i| vectors[i])
+}
+
+#[inline(always)]
+fn store<S: Simd, const N: usize>(vectors: &Vectors<S, N>, eight: &mut Eight) {
+    S::as_mut_simd_f64s(eight).0.copy_from_slice(vectors);
+}
+
+/// sum + column·factor.
+#[inline(always)]
+fn add<S: Simd, const N: usize>(simd: S, sum: Vectors<S, N>, column: &Eight, factor: f64) -> Vectors<S, N> {
+    let (column, factor) = (load::<S, N>(column), simd.splat_f64s(factor));
+    std::array::from_fn(|i| simd.add_f64s(sum[i], simd.mul_f64s(column[i], factor)))
+}
+
+/// Σ_i column_i·factor_i, in two sums that do not wait for each other.
+#[inline(always)]
+fn product<S: Simd, const N: usize>(simd: S, columns: &[Eight; BURST], factors: &Eight) -> Vectors<S, N> {
+    let zero = [simd.splat_f64s(0.0); N];
+    let (mut even, mut odd) = (zero, zero);
+    for i in (0..BURST).step_by(2) {
+        even = add(simd, even, &columns[i], factors[i]);
+        odd = add(simd, odd, &columns[i + 1], factors[i + 1]);
+    }
+    std::array::from_fn(|i| simd.add_f64s(even[i], odd[i]))
+}
+
+impl Narrow {
+    #[inline(always)]
+    fn take<S: Simd, const N: usize>(&mut self, simd: S, grades: &Grades<f64>, values: &mut Eight) {
+        let plus = |a: Vectors<S, N>, b: Vectors<S, N>| -> Vectors<S, N> {
+            std::array::from_fn(|i| simd.add_f64s(a[i], b[i]))
+        };
+        let h: Eight = std::array::from_fn(|k| values[k] * grades.drive[k]);
+        let mut sum = product::<S, N>(simd, &self.direct, &h);
         if !self.slow.is_empty() {
-            self.take_slow(&h, &mut from_states);
+            sum = plus(sum, self.take_slow(simd, &h));
         }
         for (group, state) in self.groups.iter().zip(&mut self.state) {
-            let mut other = [0.0; BURST];
-            for j in (0..BURST).step_by(2) {
-                add(&mut from_states, &group.read[j], state[j]);
-                add(&mut other, &group.read[j + 1], state[j + 1]);
-            }
-            add(&mut from_states, &other, 1.0);
-            let mut next = [0.0; BURST];
-            for (column, h) in group.write.iter().zip(h) {
-                add(&mut next, column, h);
-            }
-            for j in 0..BURST {
-                state[j] = group.keep[j] * state[j] + next[j];
-            }
+            sum = plus(sum, product(simd, &group.read, state));
+            let (kept, keep) = (load::<S, N>(state), load::<S, N>(&group.keep));
+            let kept: Vectors<S, N> = std::array::from_fn(|i| simd.mul_f64s(keep[i], kept[i]));
+            store::<S, N>(&plus(kept, product(simd, &group.write, &h)), state);
         }
-        add(&mut u, &from_states, 1.0);
+        let mut u = [0.0; BURST];
+        store::<S, N>(&sum, &mut u);
         if self.is_graded {
             for k in 0..BURST {
                 values[k] = self.scale * (grades.norm[k] * u[k] + self.zeta);
                 self.zeta -= grades.rise[k] * u[k];
             }
         } else {
-            for k in 0..BURST {
-                values[k] = self.scale * u[k];
-            }
+            *values = u.map(|u| self.scale * u);
         }
     }
 
-    /// Adds what the slow decays give, Σ η(S − e), and moves them on.
+    /// What the slow decays give, Σ η(S − e); moves them on.
     #[inline(always)]
-    fn take_slow(&mut self, h: &Eight, out: &mut Eight) {
+    fn take_slow<S: Simd, const N: usize>(&mut self, simd: S, h: &Eight) -> Vectors<S, N> {
         let mut sum = self.state.first().map_or(0.0, |first| first[0]);
         let (mut before, mut after) = ([0.0; BURST], [0.0; BURST]);
         for k in 0..BURST {
@@ -172,23 +215,22 @@ impl Narrow {
             sum += h[k];
             after[k] = sum;
         }
-        add(out, &after, self.slow_weight);
-        for (column, s) in self.slow_direct.iter().zip(before) {
-            add(out, column, -s);
-        }
+        let minus = |a: Vectors<S, N>, b: Vectors<S, N>| -> Vectors<S, N> {
+            std::array::from_fn(|i| simd.sub_f64s(a[i], b[i]))
+        };
+        let mut out = add(simd, [simd.splat_f64s(0.0); N], &after, self.slow_weight);
+        out = minus(out, product(simd, &self.slow_direct, &before));
         for (group, state) in self.slow.iter().zip(&mut self.slow_state) {
-            for (column, e) in group.read.iter().zip(*state) {
-                add(out, column, -e);
-            }
-            let mut rise = [0.0; BURST];
-            for (column, s) in group.write.iter().zip(before) {
-                add(&mut rise, column, s);
-            }
-            for j in 0..BURST {
-                // The loss is taken off, rather than the rest kept, so that no digit of it is lost.
-                state[j] += rise[j] - group.keep[j] * state[j];
-            }
+            out = minus(out, product(simd, &group.read, state));
+            let rise: Vectors<S, N> = product(simd, &group.write, &before);
+            let (left, keep) = (load::<S, N>(state), load::<S, N>(&group.keep));
+            // The loss is taken off, rather than the rest kept, so that no digit of it is lost.
+            let next: Vectors<S, N> = std::array::from_fn(|i| {
+                simd.add_f64s(left[i], simd.sub_f64s(rise[i], simd.mul_f64s(keep[i], left[i])))
+            });
+            store::<S, N>(&next, state);
         }
+        out
     }
 
     /// The numbers of the state: decays, slow decays, ζ.
@@ -223,13 +265,6 @@ impl Default for Group {
 /// The lower triangular Toeplitz matrix, column by column.
 fn toeplitz(response: &Eight) -> [Eight; BURST] {
     std::array::from_fn(|i| std::array::from_fn(|k| if k >= i { response[k - i] } else { 0.0 }))
-}
-
-#[inline(always)]
-fn add(sum: &mut Eight, column: &Eight, factor: f64) {
-    for k in 0..BURST {
-        sum[k] += column[k] * factor;
-    }
 }
 
 impl Drop for Narrow {

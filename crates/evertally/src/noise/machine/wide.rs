@@ -21,7 +21,7 @@ use super::recipe::Recipe;
 use crate::noise::{Real, WhiteField};
 
 /// Lanes in a tile: its white noise for a burst and its state stay in the nearest caches.
-pub(super) const TILE: usize = 256;
+pub(super) const TILE: usize = 1024;
 
 /// Lanes below which one thread is quicker than several.
 const LANES_FOR_THREADS: usize = 8 * TILE;
@@ -53,37 +53,37 @@ impl<F: Real> Wide<F> {
         grades: &Grades<F>,
         out: &mut [&mut [F]],
     ) {
-        if let [row] = out {
-            return self.step_once(field, first, grades, row);
-        }
-        let kernel = &self.kernel;
-        // Every tile gets its part of every row, so that threads write to memory of their own.
-        let mut parts: Vec<Vec<&mut [F]>> =
-            self.tiles.iter().map(|_| Vec::with_capacity(out.len())).collect();
-        for row in out.iter_mut() {
-            for (part, chunk) in parts.iter_mut().zip(row.chunks_mut(TILE)) {
-                part.push(chunk);
+        let Ok(rows) = <&mut [&mut [F]; BURST]>::try_from(&mut *out) else {
+            for (k, row) in out.iter_mut().enumerate() {
+                self.step_once(field, first + k as u64, (grades, k), row);
             }
-        }
-        let work = |((state, mut out), lanes): ((&mut Vec<F>, Vec<&mut [F]>), Range<usize>)| {
-            let stride = padded(lanes.len());
-            let values = &mut [F::ZERO; BURST * TILE][..out.len() * stride];
-            step_tile(kernel, state, field, (first, lanes), values, grades);
-            for (row, released) in out.iter_mut().zip(values.chunks(stride)) {
-                row.copy_from_slice(&released[..row.len()]);
-            }
+            return;
         };
-        let all = self.tiles.iter_mut().zip(parts).zip(tiles(self.width));
+        // Every tile gets its part of every row, so that threads write to memory of their own.
+        let mut rows = rows.each_mut().map(|row| row.chunks_mut(TILE));
+        let work: Vec<Burst<'_, F>> = self
+            .tiles
+            .iter_mut()
+            .zip(tiles(self.width))
+            .map(|(state, lanes)| Burst {
+                state,
+                lanes,
+                out: rows.each_mut().map(|row| row.next().unwrap_or_default()),
+            })
+            .collect();
+        let kernel = &self.kernel;
+        let scratch = || vec![F::ZERO; BURST * TILE];
         if self.width < LANES_FOR_THREADS {
-            all.for_each(work);
+            let mut values = scratch();
+            work.into_iter().for_each(|burst| burst.take(kernel, field, first, grades, &mut values));
         } else {
-            let all: Vec<_> = all.collect();
-            all.into_par_iter().for_each(work);
+            work.into_par_iter()
+                .for_each_init(scratch, |values, burst| burst.take(kernel, field, first, grades, values));
         }
     }
 
     /// One step, straight into `out`: nothing is allocated, whatever the number of lanes.
-    fn step_once(&mut self, field: &dyn WhiteField, index: u64, grades: &Grades<F>, out: &mut [F]) {
+    fn step_once(&mut self, field: &dyn WhiteField, index: u64, grades: (&Grades<F>, usize), out: &mut [F]) {
         let kernel = &self.kernel;
         let work = |(tile, (state, out)): (usize, (&mut Vec<F>, &mut [F]))| {
             let lanes = tile * TILE..tile * TILE + out.len();
@@ -126,20 +126,45 @@ impl<F: Real> Wide<F> {
     }
 }
 
-/// As many steps of a tile as `values` has padded rows, which are to hold zeros and come to hold what is released.
+/// A burst of one tile, and where it goes.
+struct Burst<'a, F: Real> {
+    state: &'a mut Vec<F>,
+    lanes: Range<usize>,
+    out: [&'a mut [F]; BURST],
+}
+
+impl<F: Real> Burst<'_, F> {
+    fn take(
+        self,
+        kernel: &Kernel<F>,
+        field: &dyn WhiteField,
+        first: u64,
+        grades: &Grades<F>,
+        values: &mut [F],
+    ) {
+        let stride = padded(self.lanes.len());
+        let values = &mut values[..BURST * stride];
+        step_tile(kernel, self.state, field, (first, self.lanes), values, (grades, 0));
+        for (row, released) in self.out.into_iter().zip(values.chunks(stride)) {
+            row.copy_from_slice(&released[..row.len()]);
+        }
+    }
+}
+
+/// As many steps of a tile as `values` has padded rows, which come to hold what is released.
 fn step_tile<F: Real>(
     kernel: &Kernel<F>,
     state: &mut [F],
     field: &dyn WhiteField,
     (first, lanes): (u64, Range<usize>),
     values: &mut [F],
-    grades: &Grades<F>,
+    grades: (&Grades<F>, usize),
 ) {
     let (len, stride) = (lanes.len(), padded(lanes.len()));
     let steps = values.len() / stride;
     F::tile(field, first, lanes, &mut values[..steps * len]);
     spread(values, steps, len, stride);
-    kernel.step(state, stride, len, values, steps, (grades, 0));
+    kernel.step(state, stride, len, values, steps, grades);
 }
 
 /// Moves rows of `len` numbers that follow each other to where they stand `stride` apart, with zeros between.
