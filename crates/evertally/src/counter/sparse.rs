@@ -114,6 +114,10 @@ impl SparseCounter {
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for open keys.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "whoever uses a key twice is to see that they copied it"
+    )]
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_key(plan, &key)
     }

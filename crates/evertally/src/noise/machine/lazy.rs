@@ -16,11 +16,14 @@ use super::BURST;
 use super::grades::{GradeReader, Grades};
 use super::kernel::{Kernel, padded};
 use super::recipe::Recipe;
-use super::wide::{TILE, spread};
+use super::wide::spread;
 use crate::noise::{KeyedNoise, LaneTag, Tagger};
 
 /// Steps whose grades are held at a time: a whole number of bursts.
 const WAVE: u64 = 4096;
+
+/// The most lanes that are taken together: what they hold for a burst stays in the nearest cache.
+const TILE: usize = 256;
 
 /// Lanes in one chunk of the kernel.
 const FEW: usize = 16;
