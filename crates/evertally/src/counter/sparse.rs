@@ -20,7 +20,7 @@ mod store;
 use rayon::prelude::*;
 
 use super::totals::{MOST_UNITS, Unit, carried, too_large};
-use crate::noise::{LazyLanes, NoiseKey, Tile};
+use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::plan::{Lanes, Plan};
 use crate::release::{Release, Spread};
 use crate::workload::Workload;
@@ -29,6 +29,9 @@ use store::{Layout, MOST_KEYS, Store};
 
 /// Keys below which one thread finds them.
 const KEYS_FOR_THREADS: usize = 256;
+
+/// Keys that a thread looks for side by side.
+const FOUND_TOGETHER: usize = 16;
 
 /// Tiles of keys that are released together: their lanes stay in the nearer caches between being read and written.
 const TILES_TOGETHER: usize = 64;
@@ -111,6 +114,10 @@ impl SparseCounter {
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for open keys.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "whoever uses a key twice is to see that they copied it"
+    )]
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_key(plan, &key)
     }
@@ -164,7 +171,7 @@ impl SparseCounter {
         if units == 0 {
             return Ok(());
         }
-        let tag = self.lanes.noise().tag(key.as_bytes());
+        let tag = self.lanes.tag(key);
         let Some(found) = self.store.find(tag) else {
             self.check_room(1)?;
             let new = self.store.insert(tag);
@@ -257,19 +264,7 @@ impl SparseCounter {
         if keys.len() >= NEW as usize {
             return Err(Error::bad("keys", "fewer than 2^32 at a time", keys.len()));
         }
-        let (noise, store) = (self.lanes.noise(), &self.store);
-        let find = |(place, key): (usize, &K)| {
-            let tag = noise.tag(key.as_ref().as_bytes());
-            let record = store.find(tag);
-            let made = record.map_or(0, |record| store.get(record).made());
-            (Lag { made, record: record.unwrap_or(NEW), place: place as u32 }, tag)
-        };
-        let (mut lags, mut tags) = (Vec::new(), Vec::new());
-        if keys.len() < KEYS_FOR_THREADS {
-            (lags, tags) = keys.iter().enumerate().map(find).unzip();
-        } else {
-            keys.par_iter().enumerate().map(find).unzip_into_vecs(&mut lags, &mut tags);
-        }
+        let (tags, mut lags) = self.find(keys);
         if let Some(lag) = lags.iter().find(|lag| lag.made == self.closed) {
             return Err(released_before(lag.place));
         }
@@ -291,6 +286,36 @@ impl SparseCounter {
             lag.record = self.store.insert(tags[lag.place as usize]);
         }
         Ok(lags)
+    }
+
+    /// The tags of keys, and where their lanes are.
+    fn find<K: AsRef<str> + Sync>(&mut self, keys: &[K]) -> (Vec<LaneTag>, Vec<Lag>) {
+        if keys.len() < KEYS_FOR_THREADS {
+            let tags: Vec<LaneTag> = keys.iter().map(|key| self.lanes.tag(key.as_ref())).collect();
+            let lags = (0..).zip(&tags).map(|(place, tag)| self.lag(place, self.store.find(*tag))).collect();
+            return (tags, lags);
+        }
+        let noise = self.lanes.noise();
+        let tag = |tagger: &mut Tagger, key: &K| tagger.tag(key.as_ref().as_bytes());
+        let tags: Vec<LaneTag> =
+            keys.par_iter().with_min_len(KEYS_FOR_THREADS / 2).map_init(|| noise.tagger(), tag).collect();
+        let mut lags = vec![self.lag(0, None); tags.len()];
+        let parts = lags.par_chunks_mut(FOUND_TOGETHER).zip(tags.par_chunks(FOUND_TOGETHER));
+        parts.enumerate().for_each(|(part, (lags, tags))| {
+            // The last part may be short; what fills it up is found in vain.
+            let mut padded = [tags[0]; FOUND_TOGETHER];
+            padded[..tags.len()].copy_from_slice(tags);
+            let found = self.store.find_each(&padded);
+            for ((lag, found), place) in lags.iter_mut().zip(found).zip(part * FOUND_TOGETHER..) {
+                *lag = self.lag(place as u32, found);
+            }
+        });
+        (tags, lags)
+    }
+
+    fn lag(&self, place: u32, record: Option<u32>) -> Lag {
+        let made = record.map_or(0, |record| self.store.get(record).made());
+        Lag { made, record: record.unwrap_or(NEW), place }
     }
 
     /// Takes the lanes of some keys to the last closed step and writes their releases.

@@ -155,21 +155,22 @@ impl Totals {
             }
             *out = unit.release(*sum, scale * *out);
         };
-        let work = |(((sums, inputs), out), recent): (((&mut [i128], &[f64]), &mut [f64]), &mut [i128])| {
+        let work = |sums: &mut [i128], inputs: &[f64], out: &mut [f64], recent: &mut [i128]| {
             let mut recent = recent.iter_mut();
             for ((sum, x), out) in sums.iter_mut().zip(inputs).zip(out) {
                 take(sum, recent.next(), *x, out);
             }
         };
         if lanes < LANES_A_THREAD {
-            return work((((&mut self.sums, inputs), out), recent));
+            return work(&mut self.sums, inputs, out, recent);
         }
         let sums = self.sums.par_chunks_mut(LANES_A_THREAD);
         let all = sums.zip(inputs.par_chunks(LANES_A_THREAD)).zip(out.par_chunks_mut(LANES_A_THREAD));
         if recent.is_empty() {
-            all.for_each(|part| work((part, &mut [])));
+            all.for_each(|((sums, inputs), out)| work(sums, inputs, out, &mut []));
         } else {
-            all.zip(recent.par_chunks_mut(LANES_A_THREAD)).for_each(work);
+            all.zip(recent.par_chunks_mut(LANES_A_THREAD))
+                .for_each(|(((sums, inputs), out), recent)| work(sums, inputs, out, recent));
         }
     }
 

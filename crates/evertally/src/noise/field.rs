@@ -121,7 +121,8 @@ impl KeyedField {
     /// [`Error::BadParameter`] where two names have one tag, so that they would share their noise: with a million names this
     /// happens with probability below 2⁻⁴⁹.
     pub fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
-        let tags: Vec<LaneTag> = names.into_iter().map(|name| noise.tag(name.as_bytes())).collect();
+        let mut tagger = noise.tagger();
+        let tags: Vec<LaneTag> = names.into_iter().map(|name| tagger.tag(name.as_bytes())).collect();
         let field = Self { noise, tags };
         field.check()?;
         Ok(field)

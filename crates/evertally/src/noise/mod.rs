@@ -50,7 +50,7 @@ pub(crate) use correlator::{Prepared, misfit};
 pub use cyclic::CyclicConvolver;
 pub use field::{KeyedField, VectorField, WhiteField};
 pub use key::{NoiseKey, StreamKey};
-pub use keyed::{KeyedNoise, LaneTag};
+pub use keyed::{KeyedNoise, LaneTag, Tagger};
 pub use machine::{Decay, Grading, Recipe, SlowDecay, Stretch};
 pub(crate) use machine::{GRADED_BLOCK, LazyLanes, Machine, Tile};
 pub use progress::Progress;

@@ -76,6 +76,10 @@ impl SparseCounter {
     ///
     /// # Errors
     /// [`Error::BadState`] if the state is damaged or belongs to another plan or key.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "whoever uses a key twice is to see that they copied it"
+    )]
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
         let mut counter = Self::with_key(plan, &key)?;
         let (head, mut reader) = unseal(MAGIC, state)?;

@@ -236,6 +236,29 @@ impl Store {
         None
     }
 
+    /// The same for several tags: their chains are followed side by side, because each step of one waits for memory.
+    pub(super) fn find_each<const N: usize>(&self, tags: &[LaneTag; N]) -> [Option<u32>; N] {
+        let tags = tags.map(TagWords::from);
+        let mut keys = tags.map(|tag| self.buckets.first(tag));
+        let mut found = [None; N];
+        let mut is_open = true;
+        while is_open {
+            is_open = false;
+            for i in 0..N {
+                if keys[i] != NONE {
+                    let record = self.get(keys[i]);
+                    let is_found = record.tag_words() == tags[i];
+                    if is_found {
+                        found[i] = Some(keys[i]);
+                    }
+                    keys[i] = if is_found { NONE } else { record.next() };
+                    is_open = true;
+                }
+            }
+        }
+        found
+    }
+
     /// Makes a record for a tag that has none.
     pub(super) fn insert(&mut self, tag: LaneTag) -> u32 {
         let tag = TagWords::from(tag);
@@ -324,7 +347,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         for page in &mut self.pages {
             page.records.as_mut_slice().zeroize();
-            page.inputs.iter_mut().for_each(|inputs| inputs.zeroize());
+            page.inputs.zeroize();
         }
     }
 }
@@ -405,6 +428,11 @@ mod tests {
             }
         }
         assert_eq!((store.len(), store.buckets.len), (5000, 2500));
+        for first in (0..6000).step_by(8) {
+            let found = store.find_each::<8>(&std::array::from_fn(|i| tag(first + i as u64)));
+            let want = std::array::from_fn(|i| Some(first as u32 + i as u32).filter(|key| *key < 5000));
+            assert_eq!(found, want);
+        }
         assert!((0..5000).all(|key| store.get(key).tag() == tag(u64::from(key))));
         let longest = (0..5000).map(|n| {
             let (mut key, mut length) = (store.buckets.first(tag(n).into()), 0);
@@ -442,12 +470,12 @@ mod tests {
                 let key = store.insert(tag(n));
                 let mut record = store.get_mut(key);
                 record.set_lane(n + 7, &[n as f64, -0.5]);
-                record.set_total(-3 - i128::from(n) << 100, n);
+                record.set_total((-3 - i128::from(n)) << 100, n);
             }
             for n in 0..300 {
                 let record = store.get(n as u32);
                 assert_eq!((record.made(), record.tag()), (n + 7, tag(n)));
-                assert_eq!(record.kept().0, -3 - i128::from(n) << 100);
+                assert_eq!(record.kept().0, (-3 - i128::from(n)) << 100);
                 assert_eq!(record.numbers().collect::<Vec<_>>(), [n as f64, -0.5]);
                 assert_eq!(store.find(tag(n)), Some(n as u32));
             }

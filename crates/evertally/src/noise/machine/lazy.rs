@@ -16,17 +16,31 @@ use super::BURST;
 use super::grades::{GradeReader, Grades};
 use super::kernel::{Kernel, padded};
 use super::recipe::Recipe;
-use super::wide::{TILE, spread};
-use crate::noise::{KeyedNoise, LaneTag};
+use super::wide::spread;
+use crate::noise::{KeyedNoise, LaneTag, Tagger};
 
 /// Steps whose grades are held at a time: a whole number of bursts.
 const WAVE: u64 = 4096;
+
+/// The most lanes that are taken together: what they hold for a burst stays in the nearest cache.
+const TILE: usize = 256;
+
+/// Lanes in one chunk of the kernel.
+const FEW: usize = 16;
+
+/// Steps whose grades are read together. They begin at a multiple of a burst.
+struct Wave {
+    start: u64,
+    end: u64,
+    grades: Vec<Grades<f64>>,
+}
 
 /// Takes lanes on.
 pub(crate) struct LazyLanes {
     kernel: Kernel<f64>,
     rows: usize,
     noise: KeyedNoise,
+    tagger: Tagger,
     grades: GradeReader,
 }
 
@@ -38,6 +52,7 @@ impl LazyLanes {
         Self {
             kernel: Kernel::new(recipe, 1.0),
             rows: recipe.rows(),
+            tagger: noise.tagger(),
             noise,
             grades: GradeReader::new(recipe.grading.clone(), horizon),
         }
@@ -46,6 +61,11 @@ impl LazyLanes {
     /// How many numbers a lane holds.
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The tag of the lane of this name.
+    pub(crate) fn tag(&mut self, name: &str) -> LaneTag {
+        self.tagger.tag(name.as_bytes())
     }
 
     /// Whose noise it is.
@@ -60,10 +80,11 @@ impl LazyLanes {
         while start < to {
             let end = to.min(start + WAVE);
             let bursts = (start..end).step_by(BURST);
-            let grades: Vec<Grades<f64>> = bursts.map(|first| self.grades.burst(first)).collect();
+            let grades = bursts.map(|first| self.grades.burst(first)).collect();
+            let wave = Wave { start, end, grades };
             let (kernel, noise) = (&self.kernel, &self.noise);
             let run = |tile: &mut Tile| {
-                tile.run(kernel, noise, &grades, start, end);
+                tile.run(kernel, noise, &wave);
                 if end == to {
                     tile.collect();
                 }
@@ -134,41 +155,45 @@ impl Tile {
         &mut self.released
     }
 
-    /// Takes the lanes from where they are in `start..end` to its end.
-    fn run(
-        &mut self,
-        kernel: &Kernel<f64>,
-        noise: &KeyedNoise,
-        grades: &[Grades<f64>],
-        start: u64,
-        end: u64,
-    ) {
-        let mut values = [0.0; BURST * TILE];
+    /// Takes the lanes from where they are in the wave to its end.
+    fn run(&mut self, kernel: &Kernel<f64>, noise: &KeyedNoise, wave: &Wave) {
+        // Memory for the lanes there are: most of the work for a single one would be to wipe more.
+        if self.released.len() <= FEW {
+            self.run_in(&mut [0.0; BURST * FEW], kernel, noise, wave);
+        } else {
+            self.run_in(&mut [0.0; BURST * TILE], kernel, noise, wave);
+        }
+    }
+
+    fn run_in(&mut self, values: &mut [f64], kernel: &Kernel<f64>, noise: &KeyedNoise, wave: &Wave) {
         let stride = padded(self.released.len());
-        self.at = self.at.max(start);
-        while self.at < end {
+        let mut used = 0;
+        self.at = self.at.max(wave.start);
+        while self.at < wave.end {
             if self.running == 0 {
-                self.at = self.at.max(self.made.first().copied().unwrap_or(end));
-                if self.at >= end {
+                self.at = self.at.max(self.made.first().copied().unwrap_or(wave.end));
+                if self.at >= wave.end {
                     break;
                 }
             }
             while self.made.get(self.running).is_some_and(|made| *made == self.at) {
                 self.join(stride);
             }
-            let joins = self.made.get(self.running).copied().unwrap_or(end);
+            let joins = self.made.get(self.running).copied().unwrap_or(wave.end);
             let burst = self.at - self.at % BURST as u64;
-            let stop = end.min(joins).min(burst + BURST as u64);
+            let stop = wave.end.min(joins).min(burst + BURST as u64);
             let steps = (stop - self.at) as usize;
-            let values = &mut values[..steps * stride];
-            noise.draw_steps(&self.tags[..self.running], self.at, steps, &mut values[..steps * self.running]);
-            spread(values, steps, self.running, stride);
-            let grades = (&grades[((burst - start) / BURST as u64) as usize], (self.at - burst) as usize);
-            kernel.step(&mut self.state, stride, self.running, values, steps, grades);
-            self.released[..self.running].copy_from_slice(&values[(steps - 1) * stride..][..self.running]);
+            let (running, values) = (self.running, &mut values[..steps * stride]);
+            noise.draw_steps(&self.tags[..running], self.at, steps, &mut values[..steps * running]);
+            spread(values, steps, running, stride);
+            let grades = &wave.grades[((burst - wave.start) / BURST as u64) as usize];
+            let offset = (self.at - burst) as usize;
+            kernel.step(&mut self.state, stride, running, values, steps, (grades, offset));
+            self.released[..running].copy_from_slice(&values[(steps - 1) * stride..][..running]);
+            used = used.max(values.len());
             self.at = stop;
         }
-        values.zeroize();
+        values[..used].zeroize();
     }
 
     /// Puts the next lane beside those that run. Not earlier: lanes of a chunk move together, also those that do not count.

@@ -41,7 +41,7 @@ pub struct Stretch {
     pub norms: Vec<f64>,
 }
 
-/// Where the grades come from, in blocks that begin at multiples of [`GRADED_BLOCK`], so that a step's do not depend on where a counter was
+/// Where the grades come from, in blocks that begin at multiples of `GRADED_BLOCK`, so that a step's do not depend on where a counter was
 /// resumed.
 pub trait Grading: Send + Sync {
     /// The grades and norms of the block that holds this step, up to the horizon.
