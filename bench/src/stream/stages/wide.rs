@@ -29,8 +29,8 @@ pub(super) fn seconds(stage: &str, width: usize) -> Result<Option<f64>> {
         "white-f64" => at_a_stretch(white, vec![0.0_f64; width]),
         "white-8-rounds-f32" => at_a_stretch(white_8, vec![0.0_f32; width]),
         "white-8-rounds-f64" => at_a_stretch(white_8, vec![0.0_f64; width]),
-        "tiles-f32" => in_tiles(white, width, |field, first, lanes, out| field.tile_f32(first, lanes, out)),
-        "tiles-f64" => in_tiles(white, width, |field, first, lanes, out| field.tile(first, lanes, out)),
+        "tiles-f32" => in_tiles(white, width, WhiteField::tile_f32),
+        "tiles-f64" => in_tiles(white, width, WhiteField::tile),
         // With the copy that a correlator makes.
         "silent-f64" => {
             let mut correlator = plan.factorization().correlator(Arc::new(Zeros(width)), &());
