@@ -337,7 +337,7 @@ fn a_resumed_counter_continues_bit_for_bit() {
                 counter.add(&name(t % 3), 0.5).unwrap();
             }
             let names: Vec<String> =
-                (0..12).filter(|key: &u64| (key + t).is_multiple_of(3)).map(name).collect();
+                (0..12).filter(|key: &usize| (key + t).is_multiple_of(3)).map(name).collect();
             bits(&counter.release_each(names.iter().map(String::as_str)).unwrap())
         };
         let mut whole = SparseCounter::new(&plan, key()).unwrap();
