@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use zeroize::Zeroize;
 
 use super::keyed::{KeyedNoise, LaneTag};
+use super::keystream::wipe;
 use super::real::Real;
 use super::white::WhiteNoise;
 use crate::{Error, Result};
@@ -100,7 +101,7 @@ impl VectorField {
                     values.copy_from_slice(&row[lanes.clone()]);
                 }
             }
-            return;
+            return wipe(&mut block);
         }
         for (index, row) in (first..).zip(out.chunks_mut(lanes.len())) {
             self.noise.fill(self.first(index) + lanes.start as u64, row);
