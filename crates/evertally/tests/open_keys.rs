@@ -336,7 +336,7 @@ fn a_resumed_counter_continues_bit_for_bit() {
             if t < 24 {
                 counter.add(&name(t % 3), 0.5).unwrap();
             }
-            let names: Vec<String> = (0..12).filter(|key| (key + t) % 3 == 0).map(name).collect();
+            let names: Vec<String> = (0..12).filter(|key| (key + t).is_multiple_of(3)).map(name).collect();
             bits(&counter.release_each(names.iter().map(String::as_str)).unwrap())
         };
         let mut whole = SparseCounter::new(&plan, key()).unwrap();
@@ -399,7 +399,8 @@ fn a_state_that_contradicts_itself_is_refused() {
     let head = 4 + 1 + 32 + 8 + 8;
     let (first, record) = (head + 8, 11 + 8 + 16);
     assert!(resealed(&|_| {}).is_ok());
-    let bad: [(&str, &dyn Fn(&mut Vec<u8>)); 8] = [
+    type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
+    let bad: [(&str, Damage<'_>); 8] = [
         ("more keys than bytes", &|c| c[head + 7] = 0xff),
         ("one key twice", &|c| c.copy_within(first..first + 11, first + record)),
         ("noise of steps to come", &|c| c[first + 11] = 1),

@@ -111,6 +111,7 @@ impl SparseCounter {
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for open keys.
+    #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_key(plan, &key)
     }

@@ -76,6 +76,7 @@ impl SparseCounter {
     ///
     /// # Errors
     /// [`Error::BadState`] if the state is damaged or belongs to another plan or key.
+    #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
         let mut counter = Self::with_key(plan, &key)?;
         let (head, mut reader) = unseal(MAGIC, state)?;

@@ -324,7 +324,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         for page in &mut self.pages {
             page.records.as_mut_slice().zeroize();
-            page.inputs.iter_mut().for_each(|inputs| inputs.zeroize());
+            page.inputs.iter_mut().for_each(Zeroize::zeroize);
         }
     }
 }
@@ -442,12 +442,12 @@ mod tests {
                 let key = store.insert(tag(n));
                 let mut record = store.get_mut(key);
                 record.set_lane(n + 7, &[n as f64, -0.5]);
-                record.set_total(-3 - i128::from(n) << 100, n);
+                record.set_total((-3 - i128::from(n)) << 100, n);
             }
             for n in 0..300 {
                 let record = store.get(n as u32);
                 assert_eq!((record.made(), record.tag()), (n + 7, tag(n)));
-                assert_eq!(record.kept().0, -3 - i128::from(n) << 100);
+                assert_eq!(record.kept().0, (-3 - i128::from(n)) << 100);
                 assert_eq!(record.numbers().collect::<Vec<_>>(), [n as f64, -0.5]);
                 assert_eq!(store.find(tag(n)), Some(n as u32));
             }

@@ -80,7 +80,7 @@ impl<F: Real> Wide<F> {
             work.into_iter().for_each(|burst| burst.take(kernel, field, first, grades, &mut values.0));
         } else {
             work.into_par_iter().for_each_init(scratch, |values, burst| {
-                burst.take(kernel, field, first, grades, &mut values.0)
+                burst.take(kernel, field, first, grades, &mut values.0);
             });
         }
     }
