@@ -3,6 +3,8 @@
 //! A counter adds this noise to totals; private learning adds it to sums of gradients that it keeps elsewhere, in the precision of the
 //! model. Raw noise is as sensitive as the data: whoever holds it can take it off the release.
 
+use zeroize::Zeroize;
+
 use crate::counter::state::{Head, Saved};
 use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real};
 use crate::plan::Plan;
@@ -114,6 +116,8 @@ impl<F: Real> NoiseStream<F> {
 
     /// Goes to before any step, from the key alone: the noise of the steps before it is made again, in O(step).
     ///
+    /// Rows that come again are the same: added to other answers than before, they cancel in the difference of the two releases.
+    ///
     /// # Errors
     /// [`Error::HorizonSpent`] for a step beyond the horizon.
     pub fn seek(&mut self, step: u64) -> Result<()> {
@@ -217,6 +221,16 @@ impl<F: Real> Source<F> {
     }
 }
 
+/// Machines wipe themselves.
+impl<F: Real> Drop for Source<F> {
+    fn drop(&mut self) {
+        if let Self::Other { doubles, row, .. } = self {
+            doubles.as_mut_slice().zeroize();
+            row.as_mut_slice().zeroize();
+        }
+    }
+}
+
 /// Singles are rounded doubles, so that the two precisions must not come from the same white noise.
 fn purpose<F: Real>() -> &'static str {
     if size_of::<F>() == 4 { "noise f32|" } else { "noise f64|" }
@@ -234,5 +248,106 @@ impl<F: Real> std::fmt::Debug for NoiseStream<F> {
             .field("plan", &self.plan)
             .field("steps_taken", &self.step)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Budget, Contribution, Mechanism, Plan};
+
+    const HORIZON: u64 = 21;
+
+    fn key() -> NoiseKey {
+        NoiseKey::insecure_from_seed(5)
+    }
+
+    /// Mechanisms that the engine streams and one with a correlator of its own, of one coordinate and of several.
+    fn plans() -> Vec<Plan> {
+        let plan = || Plan::prefix_sum(HORIZON).budget(Budget::new(1.0, 1e-6).unwrap());
+        let mechanisms =
+            [Mechanism::GradedSquareRoot { decays: None }, Mechanism::SquareRoot, Mechanism::SmoothBinary];
+        mechanisms
+            .into_iter()
+            .flat_map(|mechanism| {
+                let vector = plan().dimension(3).contribution(Contribution::norm(1.0).unwrap());
+                [plan(), vector].map(|plan| plan.mechanism(mechanism).build().unwrap())
+            })
+            .collect()
+    }
+
+    fn rest<F: Real>(stream: &mut NoiseStream<F>) -> Vec<f64> {
+        let mut rows = Vec::new();
+        while let Ok(row) = stream.next() {
+            rows.extend(row.iter().map(|value| value.to_f64()));
+        }
+        rows
+    }
+
+    fn every_way_there_is_the_same<F: Real>() {
+        for plan in plans() {
+            let width = plan.lanes().width();
+            let make = || NoiseStream::<F>::new(&plan, key()).unwrap();
+            let whole = rest(&mut make());
+            assert_eq!(whole.len() as u64, HORIZON * width as u64);
+            let mut going = make();
+            for step in 0..=HORIZON {
+                let want = &whole[step as usize * width..];
+                let mut resumed = NoiseStream::<F>::resume(&plan, key(), &going.save()).unwrap();
+                assert_eq!((resumed.steps_taken(), rest(&mut resumed).as_slice()), (step, want));
+                // From the end back, and from the beginning on.
+                for mut sought in [resumed, make()] {
+                    sought.seek(step).unwrap();
+                    assert_eq!(rest(&mut sought), want, "{plan:?} at {step}");
+                }
+                let mut out = vec![F::ZERO; step as usize * width];
+                let mut filled = make();
+                filled.fill(&mut out).unwrap();
+                assert!(out.iter().map(|value| value.to_f64()).eq(whole[..out.len()].iter().copied()));
+                assert_eq!(rest(&mut filled), want);
+                going.next().ok();
+            }
+        }
+    }
+
+    #[test]
+    fn every_way_there_is_the_same_in_both_precisions() {
+        every_way_there_is_the_same::<f64>();
+        every_way_there_is_the_same::<f32>();
+    }
+
+    /// The two precisions and the counters have noise of their own: none is the other, rounded.
+    #[test]
+    fn precisions_and_counters_do_not_share_noise() {
+        let plan = &plans()[0];
+        let doubles = rest(&mut NoiseStream::<f64>::new(plan, key()).unwrap());
+        let singles = rest(&mut NoiseStream::<f32>::new(plan, key()).unwrap());
+        let counted = crate::Counter::new(plan, key()).unwrap().step(0.0).unwrap().value;
+        let scale = plan.noise_scale();
+        assert!((doubles[0] - singles[0]).abs() > 1e-6 * scale);
+        assert!((doubles[0] - counted).abs() > 1e-6 * scale && (singles[0] - counted).abs() > 1e-6 * scale);
+        let saved = NoiseStream::<f32>::new(plan, key()).unwrap().save();
+        assert!(NoiseStream::<f64>::resume(plan, key(), &saved).is_err());
+        assert!(NoiseStream::<f32>::resume(&plans()[1], key(), &saved).is_err());
+        assert!(NoiseStream::<f32>::resume(plan, NoiseKey::insecure_from_seed(6), &saved).is_err());
+        assert!(crate::Counter::resume(plan, key(), &saved).is_err());
+    }
+
+    #[test]
+    fn refusals_take_no_step() {
+        for plan in plans() {
+            let width = plan.lanes().width();
+            let mut stream = NoiseStream::<f64>::new(&plan, key()).unwrap();
+            stream.fill(&mut []).unwrap();
+            assert!(stream.fill(&mut vec![0.0; (HORIZON as usize + 1) * width]).is_err());
+            assert!(stream.seek(HORIZON + 1).is_err() && stream.seek(u64::MAX).is_err());
+            if width > 1 {
+                assert!(stream.fill(&mut vec![0.0; width + 1]).is_err());
+            }
+            assert_eq!(stream.steps_taken(), 0);
+            stream.seek(HORIZON).unwrap();
+            assert!(stream.next().is_err());
+            stream.fill(&mut []).unwrap();
+        }
     }
 }

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use zeroize::Zeroize;
 
 use super::keyed::{KeyedNoise, LaneTag};
+use super::keystream::wipe;
 use super::real::Real;
 use super::white::WhiteNoise;
 use crate::{Error, Result};
@@ -67,8 +68,11 @@ impl VectorField {
     }
 }
 
-/// Draws fetched at a time when few coordinates of several are wanted.
+/// Draws fetched at a time where whole rows are fetched for the sake of most of their lanes.
 const STRIDED_BLOCK: usize = 1 << 12;
+
+/// Draws that may be made in vain for a row, rather than to begin anew in it.
+const SPARE: usize = 32;
 
 impl WhiteField for VectorField {
     fn width(&self) -> usize {
@@ -91,7 +95,7 @@ impl VectorField {
         }
         // Where rows are short, whole ones are fetched together and the lanes picked out.
         let rows = STRIDED_BLOCK / self.width;
-        if rows > 1 {
+        if rows > 1 && self.width <= lanes.len() + SPARE {
             let mut block = vec![F::ZERO; rows * self.width];
             for (chunk, values) in out.chunks_mut(rows * lanes.len()).enumerate() {
                 let block = &mut block[..values.len() / lanes.len() * self.width];
@@ -100,7 +104,7 @@ impl VectorField {
                     values.copy_from_slice(&row[lanes.clone()]);
                 }
             }
-            return;
+            return wipe(&mut block);
         }
         for (index, row) in (first..).zip(out.chunks_mut(lanes.len())) {
             self.noise.fill(self.first(index) + lanes.start as u64, row);
@@ -189,6 +193,22 @@ mod tests {
         // Names that share a tag cannot be found, so the same name stands in for them.
         assert!(KeyedField::new(noise(), ["a", "b", "a"]).is_err());
         assert!(KeyedField::new(noise(), ["a", "b", "c"]).is_ok());
+    }
+
+    #[test]
+    fn lanes_of_a_vector_are_parts_of_its_rows() {
+        for width in [1, 2, 33, 34, 100, 1025, 1500, 5000] {
+            let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(1).stream(b"test"));
+            let field = VectorField::new(white, width);
+            let mut rows = vec![0.0; 5 * width];
+            field.tile(7, 0..width, &mut rows);
+            for lanes in [0..1, 0..width.div_ceil(2), width / 3..width, width - 1..width] {
+                let mut part = vec![0.0; 5 * lanes.len()];
+                field.tile(7, lanes.clone(), &mut part);
+                let want = rows.chunks(width).flat_map(|row| &row[lanes.clone()]);
+                assert!(part.iter().eq(want), "{lanes:?} of {width}");
+            }
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! Keys stand in the order in which they came, and all numbers are little-endian.
 
 use super::SparseCounter;
-use super::store::Layout;
+use super::store::{Layout, MOST_KEYS};
 use crate::counter::state::{Head, Reader, cut_short, seal, unseal};
 use crate::counter::totals::{MOST_UNITS, carried};
 use crate::noise::{LaneTag, NoiseKey};
@@ -96,6 +96,9 @@ impl SparseCounter {
         let keys = u64::from_le_bytes(reader.take()?);
         if keys > (reader.left() / LEAST_KEY) as u64 {
             return Err(cut_short());
+        }
+        if keys > MOST_KEYS as u64 {
+            return Err(misfit());
         }
         let mut numbers = vec![0.0; layout.rows()];
         for _ in 0..keys {

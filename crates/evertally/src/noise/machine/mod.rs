@@ -204,10 +204,9 @@ impl<F: Real> Machine<F> {
 
     /// Back to before the first step.
     fn forget(&mut self) {
-        let zeros = vec![0.0; self.rows * self.width];
         match &mut self.lanes {
-            Lanes::One(narrow) => narrow.restore(&zeros),
-            Lanes::Many(wide) => wide.restore(&zeros),
+            Lanes::One(narrow) => narrow.clear(),
+            Lanes::Many(wide) => wide.clear(),
         }
         self.step = 0;
         self.made = 0;
@@ -339,7 +338,7 @@ impl Bursts {
 /// How many rows are made together.
 fn rows_together<F: Real>(width: usize, is_family: bool) -> usize {
     let is_large = is_family && width > LARGEST_FAMILY_AHEAD;
-    if !is_large && BURST * width * size_of::<F>() <= LARGEST_AHEAD { BURST } else { 1 }
+    if !is_large && width <= LARGEST_AHEAD / (BURST * size_of::<F>()) { BURST } else { 1 }
 }
 
 impl Correlator for Machine<f64> {

@@ -248,6 +248,13 @@ impl Narrow {
         }
     }
 
+    /// Back to before the first step.
+    pub(super) fn clear(&mut self) {
+        self.state.as_flattened_mut().zeroize();
+        self.slow_state.as_flattened_mut().zeroize();
+        self.zeta.zeroize();
+    }
+
     /// Takes what `save` gave.
     pub(super) fn restore(&mut self, saved: &[f64]) {
         let (decays, rest) = saved.split_at(self.decays);
@@ -275,8 +282,6 @@ fn toeplitz(response: &Eight) -> [Eight; BURST] {
 
 impl Drop for Narrow {
     fn drop(&mut self) {
-        self.state.as_flattened_mut().zeroize();
-        self.slow_state.as_flattened_mut().zeroize();
-        self.zeta.zeroize();
+        self.clear();
     }
 }

@@ -108,6 +108,60 @@ fn every_lane_follows_the_definition() {
     }
 }
 
+/// Across the borders of blocks of grades and of white noise.
+#[test]
+fn long_runs_follow_the_definition() {
+    let horizon = 2 * GRADED_BLOCK + 5;
+    for (number, recipe) in recipes(horizon).iter().enumerate() {
+        for (width, is_family) in [(1, false), (3, false)] {
+            let rows = run(&mut machine::<f64>(recipe, horizon, width, is_family), horizon);
+            for (t, want) in by_definition(recipe, horizon, width, width - 1).into_iter().enumerate() {
+                let got = rows[t * width + width - 1];
+                assert!((got - want).abs() < 1e-10, "recipe {number}, width {width}, t = {t}: {got} {want}");
+            }
+        }
+    }
+}
+
+/// Across the borders of tiles, on one thread and on several, scaled.
+#[test]
+fn every_tile_follows_the_definition() {
+    let horizon = 9;
+    let recipe = &recipes(horizon)[3];
+    for width in [wide::TILE + 1, wide::LANES_FOR_THREADS + 300] {
+        let field = Arc::new(Lattice { width, is_family: false });
+        let rows = run(&mut Machine::<f64>::new(recipe, horizon, field, 2.5), horizon);
+        for lane in [0, wide::TILE - 1, wide::TILE, width - 1] {
+            for (t, want) in by_definition(recipe, horizon, width, lane).into_iter().enumerate() {
+                let got = rows[t * width + lane];
+                assert!(
+                    (got - 2.5 * want).abs() < 1e-11,
+                    "width {width}, lane {lane}, t = {t}: {got} {want}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_released_is_scaled() {
+    let horizon = 20;
+    for recipe in recipes(horizon) {
+        let field = Arc::new(Lattice { width: 1, is_family: false });
+        let rows = run(&mut Machine::<f64>::new(&recipe, horizon, field, 4.0), horizon);
+        let plain = run(&mut machine::<f64>(&recipe, horizon, 1, false), horizon);
+        assert_eq!(bits(&rows), bits(&plain.iter().map(|value| 4.0 * value).collect::<Vec<_>>()));
+    }
+}
+
+/// No number of lanes is too absurd to be asked about.
+#[test]
+fn any_number_of_lanes_can_be_asked_about() {
+    assert_eq!(rows_together::<f64>(usize::MAX, false), 1);
+    assert_eq!(rows_together::<f32>(LARGEST_AHEAD / 32, false), BURST);
+    assert_eq!(rows_together::<f32>(LARGEST_AHEAD / 32 + 1, false), 1);
+}
+
 fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|value| value.to_bits()).collect()
 }
@@ -117,7 +171,7 @@ fn a_lane_does_not_know_of_the_others() {
     let horizon = 100;
     for recipe in recipes(horizon) {
         let alone = bits(&run(&mut machine::<f64>(&recipe, horizon, 1, true), horizon));
-        for width in [2, 17, 256, 257, 3000] {
+        for width in [2, 17, wide::TILE, wide::TILE + 1, 3 * wide::TILE - 72] {
             let rows = run(&mut machine::<f64>(&recipe, horizon, width, true), horizon);
             let first: Vec<f64> = rows.iter().step_by(width).copied().collect();
             assert_eq!(bits(&first), alone, "width {width}");
@@ -127,7 +181,7 @@ fn a_lane_does_not_know_of_the_others() {
 
 #[test]
 fn threads_do_not_matter() {
-    let (horizon, width) = (20, 5000);
+    let (horizon, width) = (20, wide::LANES_FOR_THREADS + 300);
     let recipe = &recipes(horizon)[1];
     let rows = || bits(&run(&mut machine::<f64>(recipe, horizon, width, false), horizon));
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

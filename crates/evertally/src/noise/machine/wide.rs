@@ -18,13 +18,14 @@ use super::BURST;
 use super::grades::Grades;
 use super::kernel::{Kernel, padded};
 use super::recipe::Recipe;
+use crate::noise::keystream::wipe;
 use crate::noise::{Real, WhiteField};
 
 /// Lanes in a tile: its white noise for a burst and its state stay in the nearest caches.
 pub(super) const TILE: usize = 1024;
 
 /// Lanes below which one thread is quicker than several.
-const LANES_FOR_THREADS: usize = 8 * TILE;
+pub(super) const LANES_FOR_THREADS: usize = 8 * TILE;
 
 /// The state of many lanes.
 pub(super) struct Wide<F: Real> {
@@ -72,13 +73,15 @@ impl<F: Real> Wide<F> {
             })
             .collect();
         let kernel = &self.kernel;
-        let scratch = || vec![F::ZERO; BURST * TILE];
+        let len = BURST * padded(self.width.min(TILE));
+        let scratch = || Scratch(vec![F::ZERO; len]);
         if self.width < LANES_FOR_THREADS {
             let mut values = scratch();
-            work.into_iter().for_each(|burst| burst.take(kernel, field, first, grades, &mut values));
+            work.into_iter().for_each(|burst| burst.take(kernel, field, first, grades, &mut values.0));
         } else {
-            work.into_par_iter()
-                .for_each_init(scratch, |values, burst| burst.take(kernel, field, first, grades, values));
+            work.into_par_iter().for_each_init(scratch, |values, burst| {
+                burst.take(kernel, field, first, grades, &mut values.0);
+            });
         }
     }
 
@@ -94,6 +97,7 @@ impl<F: Real> Wide<F> {
             let values = &mut [F::ZERO; TILE][..stride];
             step_tile(kernel, state, field, (index, lanes), values, grades);
             out.copy_from_slice(&values[..out.len()]);
+            wipe(values);
         };
         if self.width < LANES_FOR_THREADS {
             self.tiles.iter_mut().zip(out.chunks_mut(TILE)).enumerate().for_each(work);
@@ -112,6 +116,11 @@ impl<F: Real> Wide<F> {
         }
     }
 
+    /// Back to before the first step.
+    pub(super) fn clear(&mut self) {
+        self.tiles.iter_mut().for_each(|tile| tile.as_mut_slice().zeroize());
+    }
+
     /// Takes what `save` gave, `rows × width` numbers.
     pub(super) fn restore(&mut self, saved: &[f64]) {
         let mut saved = saved.iter();
@@ -123,6 +132,15 @@ impl<F: Real> Wide<F> {
                 }
             }
         }
+    }
+}
+
+/// Where tiles are made. Raw noise passes through it.
+struct Scratch<F: Real>(Vec<F>);
+
+impl<F: Real> Drop for Scratch<F> {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
     }
 }
 
@@ -185,6 +203,6 @@ fn tiles(width: usize) -> impl Iterator<Item = Range<usize>> {
 
 impl<F: Real> Drop for Wide<F> {
     fn drop(&mut self) {
-        self.tiles.iter_mut().for_each(|tile| tile.as_mut_slice().zeroize());
+        self.clear();
     }
 }
