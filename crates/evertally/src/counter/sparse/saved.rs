@@ -15,7 +15,7 @@
 //! Keys stand in the order in which they came, and all numbers are little-endian.
 
 use super::SparseCounter;
-use super::store::Layout;
+use super::record::Layout;
 use crate::counter::state::{Head, Reader, cut_short, seal, unseal};
 use crate::counter::totals::{MOST_UNITS, carried};
 use crate::noise::{LaneTag, NoiseKey};
