@@ -11,9 +11,11 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `store` | the records of the keys, found by tag |
+//! | `record` | what is held of one key |
+//! | `store` | all records, found by tag |
 //! | `saved` | the saved form |
 
+mod record;
 mod saved;
 mod store;
 
@@ -25,7 +27,8 @@ use crate::plan::{Lanes, Plan};
 use crate::release::{Release, Spread};
 use crate::workload::Workload;
 use crate::{Error, Result};
-use store::{Layout, MOST_KEYS, Store};
+use record::Layout;
+use store::{MOST_KEYS, Store};
 
 /// Keys below which one thread finds them.
 const KEYS_FOR_THREADS: usize = 256;

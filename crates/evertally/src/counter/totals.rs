@@ -95,9 +95,6 @@ pub(crate) fn carried(workload: Workload, total: i128) -> i128 {
     }
 }
 
-/// What a thread has of a step: totals, inputs, releases, and the inputs that leave a window.
-type Part<'a> = (((&'a mut [i128], &'a [f64]), &'a mut [f64]), &'a mut [i128]);
-
 /// The true answers so far, one lane a coordinate or key. No `Debug`: they are what must not be shown.
 pub(super) struct Totals {
     workload: Workload,

@@ -8,7 +8,9 @@
 //! pole at one and so has ς, but (1−X) takes off both: all norms converge, and the mechanism runs for ever at a finite sensitivity.
 //! Where a person takes part several times the triangle inequality is used. Δ is enlarged by [`ROUNDING`], far above what rounding does to it.
 //!
-//! **Cost.** y = s(x)g takes a number a decay; (1−X)φ(X)y = φ₀y − Σ_j w_j p_j X/(1−(1−p_j)X)·y takes, a decay of φ, the last w values of one sum. So
+//! **Cost.** y = s(x)g takes a number a decay; (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y) takes, a decay of φ, the last w values of one sum.
+//! p_j and 1 − p_j are both doubles, so that every term vanishes at X = 1 exactly: were φ₀ − Σ_j w_j left over there, by a rounding, R would grow with the
+//! number of windows. So
 //! a lane holds some ten numbers and some J′w more, where its true total holds w inputs as well. O(J + J′) operations a step.
 //!
 //! **Source.** The root of a window is MATHS' generating function; splitting it over two time scales is this library's.
@@ -36,16 +38,18 @@ pub(crate) struct WindowRoot {
     width: u64,
     /// f and s.
     fine: Pair,
-    /// w_j p_j and 1 − p_j of φ, and φ₀.
-    teeth: Arc<Teeth>,
+    /// Of φ.
+    teeth: Arc<[Tooth]>,
     encoder: Comb,
     decoder: Comb,
 }
 
-struct Teeth {
-    start: f64,
-    /// (w_j p_j, 1 − p_j).
-    decays: Vec<(f64, f64)>,
+/// A decay of φ: w_j, p_j and 1 − p_j, exact complements.
+#[derive(Debug, Clone, Copy)]
+struct Tooth {
+    weight: f64,
+    loss: f64,
+    decay: f64,
 }
 
 impl WindowRoot {
@@ -58,15 +62,16 @@ impl WindowRoot {
         let poles = coarse_poles(windows);
         let coarse = coarse_pair(&poles, windows).ok_or_else(refusal)?;
         let outer = coarse.encoder();
-        let decays = poles.iter().zip(outer.weights()).map(|(pole, weight)| (weight * pole.loss, pole.decay));
-        let teeth = Teeth { start: outer.coefficient(0), decays: decays.collect() };
+        let tooth =
+            |(pole, weight): (&Node, &f64)| Tooth { weight: *weight, loss: pole.loss, decay: pole.decay };
+        let teeth = poles.iter().zip(outer.weights()).map(tooth).collect();
         Ok(Self {
             horizon,
             width,
             encoder: Comb::new(fine.encoder().clone(), coarse.decoder().clone(), width, horizon),
             decoder: Comb::new(fine.decoder().clone(), outer.clone(), width, horizon),
             fine,
-            teeth: Arc::new(teeth),
+            teeth,
         })
     }
 }
@@ -82,11 +87,12 @@ fn coarse_nodes(windows: f64) -> (f64, f64, usize) {
     (1.0 / (0.2 * windows + 1.0), 1.0, 4 + (0.4 * libm::log2(windows)).ceil() as usize)
 }
 
-/// The poles of φ, which are run: doubles, so that what is accounted is what is run.
+/// The poles of φ, which are run: p and 1 − p are both doubles, so that what is accounted is what is run.
 fn coarse_poles(windows: f64) -> Vec<Node> {
     let (low, high, terms) = coarse_nodes(windows);
     let shifts = elliptic::inverse_square_root(low, high, terms).into_iter().map(|fraction| fraction.shift);
-    shifts.map(|shift| Node::from_shift(shift, 1.0).as_double()).collect()
+    // 1 − p is exact: p is at least a half, or the complement of a double that is.
+    shifts.map(|shift| Node::from_decay(1.0 - Node::from_shift(shift, 1.0).as_double().loss)).collect()
 }
 
 /// φ and ς.
@@ -142,7 +148,7 @@ impl Factorization for WindowRoot {
     }
 
     fn cost(&self) -> Cost {
-        let (fine, teeth) = (self.fine.recipe().rows() as u64, self.teeth.decays.len() as u64);
+        let (fine, teeth) = (self.fine.recipe().rows() as u64, self.teeth.len() as u64);
         Cost {
             shared_bytes: self.encoder.bytes() + self.decoder.bytes(),
             bytes_per_coordinate: 8 * (fine + teeth.saturating_mul(self.width)),
@@ -168,8 +174,8 @@ impl Factorization for WindowRoot {
         let mut hasher = blake3::Hasher::new();
         let fine = recipe.decays.iter().flat_map(|decay| [decay.decay, decay.weight]);
         let slow = recipe.slow.iter().flat_map(|decay| [decay.loss, decay.weight]);
-        let teeth = self.teeth.decays.iter().flat_map(|(gain, decay)| [*gain, *decay]);
-        for number in fine.chain(slow).chain(teeth).chain([recipe.impulse, self.teeth.start]) {
+        let teeth = self.teeth.iter().flat_map(|tooth| [tooth.weight, tooth.decay]);
+        for number in fine.chain(slow).chain(teeth).chain([recipe.impulse]) {
             hasher.update(&number.to_bits().to_le_bytes());
         }
         Some(*hasher.finalize().as_bytes())
@@ -180,7 +186,7 @@ impl Factorization for WindowRoot {
         let ring = self.width as usize * lanes;
         Box::new(WindowStream {
             fine: run_by_engine(&self.fine.recipe(), self.horizon, field),
-            rings: vec![vec![0.0; ring]; self.teeth.decays.len()],
+            rings: vec![vec![0.0; ring]; self.teeth.len()],
             teeth: Arc::clone(&self.teeth),
             lanes,
             position: 0,
@@ -191,7 +197,7 @@ impl Factorization for WindowRoot {
 /// y = s(x)g by the engine, then the comb.
 struct WindowStream {
     fine: Box<dyn Correlator>,
-    teeth: Arc<Teeth>,
+    teeth: Arc<[Tooth]>,
     /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps, a ring for each j.
     rings: Vec<Vec<f64>>,
     lanes: usize,
@@ -204,11 +210,11 @@ impl Correlator for WindowStream {
         self.fine.next(out);
         for (lane, z) in out.iter_mut().enumerate() {
             let y = *z;
-            *z = self.teeth.start * y;
-            for (ring, (gain, decay)) in self.rings.iter_mut().zip(&self.teeth.decays) {
+            *z = 0.0;
+            for (ring, tooth) in self.rings.iter_mut().zip(self.teeth.iter()) {
                 let sum = &mut ring[self.position + lane];
-                *z -= gain * *sum;
-                *sum = y + decay * *sum;
+                *z += tooth.weight * (y - tooth.loss * *sum);
+                *sum = y + tooth.decay * *sum;
             }
         }
         self.position += self.lanes;
@@ -276,6 +282,16 @@ mod tests {
                 streamed.sensitivity(Participation::single()).powi(2) * streamed.mean_row_norm_squared();
             let ratio = factor / (energy * rows / horizon as f64);
             assert!((ratio - 1.0).abs() < 2e-3, "w = {width}, n = {horizon}: {ratio}");
+        }
+    }
+
+    /// Rounding leaves nothing at X = 1, and the poles are accounted as they are run.
+    #[test]
+    fn losses_and_decays_are_exact_complements() {
+        for windows in [1.0, 1.5, 7.0, 100.0, MOST_WINDOWS] {
+            for pole in coarse_poles(windows) {
+                assert!(1.0 - pole.loss == pole.decay && 1.0 - pole.decay == pole.loss, "{pole:?}");
+            }
         }
     }
 

@@ -74,6 +74,15 @@ impl PlanBuilder {
             None => Mechanism::ALL.to_vec(),
         };
         let workload = self.request(progress).workload;
+        // Whoever names what cannot serve is told so at once, not after the optimum is found.
+        if let [named] = mechanisms[..]
+            && named != Mechanism::Optimal
+            && let Err(error) = self.plan_for(named, budget, progress)
+        {
+            let objective = self.chosen_objective();
+            let entries = vec![(named, Err(error))];
+            return Ok(Comparison { budget, optimal: None, optimal_worst: None, objective, entries });
+        }
         let optimum = self.optimum(budget, progress);
         let factors = match &optimum {
             Some(Ok(optimum)) => Some(optimum.certificate().error_factor()),

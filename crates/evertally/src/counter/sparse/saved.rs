@@ -15,7 +15,8 @@
 //! Keys stand in the order in which they came, and all numbers are little-endian.
 
 use super::SparseCounter;
-use super::store::{Layout, MOST_KEYS};
+use super::record::Layout;
+use super::store::MOST_KEYS;
 use crate::counter::state::{Head, Reader, cut_short, seal, unseal};
 use crate::counter::totals::{MOST_UNITS, carried};
 use crate::noise::{LaneTag, NoiseKey};

@@ -110,7 +110,7 @@ impl<F: Real> Machine<F> {
         let lanes = if width == 1 && !is_family {
             Lanes::One(Box::new(Narrow::new(recipe, scale)))
         } else {
-            Lanes::Many(Wide::new(recipe, width, scale))
+            Lanes::Many(many(recipe, width, scale))
         };
         Self {
             lanes,
@@ -310,6 +310,15 @@ impl<F: Real> Machine<F> {
         self.step += whole as u64;
         done
     }
+}
+
+/// Many lanes, in the form of the recipe that suits their precision.
+fn many<F: Real>(recipe: &Recipe, width: usize, scale: f64) -> Wide<F> {
+    if size_of::<F>() == size_of::<f64>() {
+        return Wide::new(recipe, width, scale);
+    }
+    let (recipe, charge) = recipe.in_singles();
+    Wide::new(&recipe, width, scale * charge)
 }
 
 /// What several bursts of a single lane are made from.

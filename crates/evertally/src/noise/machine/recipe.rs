@@ -66,6 +66,29 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// The recipe as single precision runs it, and a factor for the noise that covers what rounding its numbers does to the sensitivity.
+    ///
+    /// In singles θ = 1 − p keeps fewer digits of p: where there is a running sum, losses below 2⁻⁶ are run as slow decays, which keep all
+    /// of them. What is left is a relative error of at most δ in every term η/(1−θx): 2⁻²⁵/p for the others, 2⁻²⁴ for weights, losses and
+    /// grades. All terms of l lie in one quadrant on the unit circle, so that l moves by a relative √2δ at the most, and R = A/l likewise.
+    pub(super) fn in_singles(&self) -> (Self, f64) {
+        let unit = libm::exp2(-24.0);
+        let has_sum = self.decays.first().is_some_and(|first| first.decay == 1.0);
+        let mut recipe = Self { decays: Vec::new(), ..self.clone() };
+        let mut error = unit;
+        for decay in &self.decays {
+            let loss = 1.0 - decay.decay;
+            if has_sum && loss > 0.0 && loss < libm::exp2(-6.0) {
+                recipe.slow.push(SlowDecay { loss, weight: decay.weight });
+            } else {
+                error = error.max(if loss > 0.0 { 0.5 * unit / loss } else { 0.0 });
+                recipe.decays.push(*decay);
+            }
+        }
+        // Weight, loss, 1/e and d are each rounded once.
+        (recipe, 1.0 + 2.0 * (error + 4.0 * unit))
+    }
+
     /// How many numbers a lane holds.
     #[must_use]
     pub fn rows(&self) -> usize {

@@ -315,3 +315,34 @@ fn a_large_family_is_the_same_row_by_row() {
     }
     assert_eq!(bits(&run(&mut make(), horizon)), rows);
 }
+
+/// A loss that singles cannot tell from one another near one: run as a slow decay it keeps its digits.
+#[test]
+fn singles_keep_the_digits_of_slow_losses() {
+    struct Spike(usize);
+    impl WhiteField for Spike {
+        fn width(&self) -> usize {
+            self.0
+        }
+        fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
+            for (index, row) in (first..).zip(out.chunks_mut(lanes.len())) {
+                row.fill(f64::from(u8::from(index == 0)));
+            }
+        }
+    }
+    let (loss, horizon) = (1.03e-7, 200_000);
+    let recipe =
+        Recipe { decays: vec![decay(1.0, 0.5), decay(1.0 - loss, 1.0)], impulse: 0.0, ..Recipe::default() };
+    let mut machine = Machine::<f32>::new(&recipe, horizon, Arc::new(Spike(2)), 1.0);
+    let mut last = 0.0;
+    for _ in 0..horizon {
+        last = f64::from(machine.next_row()[1]);
+    }
+    let lost = 1.5 - last;
+    let expected = -libm::expm1(horizon as f64 * libm::log1p(-loss));
+    // As θ, the loss would be an eighth too large.
+    assert!((lost / expected - 1.0).abs() < 5e-3, "{lost} {expected}");
+    let (singles, charge) = recipe.in_singles();
+    assert_eq!((singles.decays.len(), singles.slow.len()), (1, 1));
+    assert!(charge > 1.0 && charge < 1.0 + 1e-6);
+}

@@ -1,0 +1,161 @@
+//! What is held of one key.
+//!
+//! **Definition.** A record is a row of 64-bit words:
+//!
+//! | words | content |
+//! |---|---|
+//! | 1 | steps of noise made |
+//! | 2 | the true total, in units |
+//! | 2 | the tag, and the next record of the same bucket |
+//! | 1 | where totals decay: the steps after which the total stands |
+//! | rows | the numbers of the noise lane |
+
+use super::store::KEYS_A_BUCKET;
+use crate::counter::totals::carried;
+use crate::noise::LaneTag;
+use crate::workload::Workload;
+
+/// Words of a record before those of the lane.
+const FIXED: usize = 5;
+
+/// What a record is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    workload: Workload,
+    rows: usize,
+    /// Words before the numbers of the lane.
+    head: usize,
+}
+
+impl Layout {
+    pub(super) fn new(workload: Workload, rows: usize) -> Self {
+        let decays = matches!(workload, Workload::Decay { .. });
+        Self { workload, rows, head: FIXED + usize::from(decays) }
+    }
+
+    pub(super) fn words(self) -> usize {
+        self.head + self.rows
+    }
+
+    pub(super) fn workload(self) -> Workload {
+        self.workload
+    }
+
+    /// Whether totals decay, so that a record says after how many steps its total stands.
+    pub(super) fn decays(self) -> bool {
+        self.head > FIXED
+    }
+
+    /// How many numbers a lane holds.
+    pub(super) fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// Bytes that a key holds between steps, pages and buckets included.
+    pub(super) fn bytes_per_key(self) -> u64 {
+        // A page has a header of 32 bytes, twice where there is room for more pages, and what the allocator adds.
+        (8 * self.words() + 4 / KEYS_A_BUCKET + 1) as u64
+    }
+}
+
+/// A tag as two words; the second has 24 bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct TagWords {
+    pub(super) low: u64,
+    high: u32,
+}
+
+impl From<LaneTag> for TagWords {
+    fn from(tag: LaneTag) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j, k] = tag.to_bytes();
+        Self { low: u64::from_le_bytes([a, b, c, d, e, f, g, h]), high: u32::from_le_bytes([i, j, k, 0]) }
+    }
+}
+
+impl From<TagWords> for LaneTag {
+    fn from(words: TagWords) -> Self {
+        let [a, b, c, d, e, f, g, h] = words.low.to_le_bytes();
+        let [i, j, k, _] = words.high.to_le_bytes();
+        Self::from_bytes([a, b, c, d, e, f, g, h, i, j, k])
+    }
+}
+
+/// One record, to be read. It holds a true total, so there is no `Debug`.
+#[derive(Clone, Copy)]
+pub(super) struct Record<'a> {
+    pub(super) layout: Layout,
+    pub(super) words: &'a [u64],
+}
+
+impl<'a> Record<'a> {
+    /// Steps of noise made: the release of this many closed steps has been drawn.
+    pub(super) fn made(self) -> u64 {
+        self.words[0]
+    }
+
+    pub(super) fn tag(self) -> LaneTag {
+        self.tag_words().into()
+    }
+
+    pub(super) fn tag_words(self) -> TagWords {
+        TagWords { low: self.words[3], high: (self.words[4] & 0xFF_FFFF) as u32 }
+    }
+
+    pub(super) fn next(self) -> u32 {
+        (self.words[4] >> 32) as u32
+    }
+
+    /// The total as it stands in the record, and after how many steps.
+    pub(super) fn kept(self) -> (i128, u64) {
+        let total = (u128::from(self.words[2]) << 64 | u128::from(self.words[1])) as i128;
+        (total, if self.layout.decays() { self.words[FIXED] } else { 0 })
+    }
+
+    /// The total after `closed` steps: decays that no input interrupted are caught up with step by step, as they would have been.
+    pub(super) fn total(self, closed: u64) -> i128 {
+        let (mut total, mut step) = self.kept();
+        if self.layout.decays() {
+            while step < closed && total != 0 {
+                total = carried(self.layout.workload, total);
+                step += 1;
+            }
+        }
+        total
+    }
+
+    pub(super) fn numbers(self) -> impl Iterator<Item = f64> + 'a {
+        self.words[self.layout.head..].iter().map(|bits| f64::from_bits(*bits))
+    }
+}
+
+/// One record, to be changed.
+pub(super) struct RecordMut<'a> {
+    pub(super) layout: Layout,
+    pub(super) words: &'a mut [u64],
+}
+
+impl RecordMut<'_> {
+    pub(super) fn set_lane(&mut self, made: u64, numbers: &[f64]) {
+        self.words[0] = made;
+        for (bits, number) in self.words[self.layout.head..].iter_mut().zip(numbers) {
+            *bits = number.to_bits();
+        }
+    }
+
+    pub(super) fn set_total(&mut self, total: i128, step: u64) {
+        self.words[1] = total as u64;
+        self.words[2] = (total >> 64) as u64;
+        if self.layout.decays() {
+            self.words[FIXED] = step;
+        }
+    }
+
+    pub(super) fn set_tag(&mut self, tag: TagWords, next: u32) {
+        self.words[3] = tag.low;
+        self.words[4] = u64::from(tag.high) | u64::from(next) << 32;
+    }
+
+    pub(super) fn set_next(&mut self, next: u32) {
+        self.words[4] = self.words[4] & 0xFFFF_FFFF | u64::from(next) << 32;
+    }
+}
