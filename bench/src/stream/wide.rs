@@ -13,6 +13,9 @@ use crate::{key, wide_plan};
 /// Rows that the engine makes together: untimed steps are as many, so that the timed ones make whole bursts.
 const BURST: u64 = 8;
 
+/// The horizon, of which the first steps are timed.
+const HORIZON: u64 = 1000;
+
 /// Times of a buffer that are averaged.
 const REPEATS: u64 = 16;
 
@@ -24,7 +27,7 @@ pub(crate) fn seconds<F: Real>(
     memory: &mut Memory,
 ) -> Result<f64> {
     memory.begin();
-    let plan = wide_plan(mechanism, steps + BURST, width)?;
+    let plan = wide_plan(mechanism, HORIZON, width)?;
     let mut noise = NoiseStream::<F>::new(&plan, key())?;
     for _ in 0..BURST {
         black_box(noise.next()?);

@@ -15,7 +15,7 @@ use crate::{DEFAULT, key, wide_plan};
 const STEPS: u64 = 32;
 
 /// Coordinates that the engine draws for together, and steps.
-const TILE: usize = 256;
+const TILE: usize = 1024;
 const BURST: usize = 8;
 
 pub(super) fn seconds(stage: &str, width: usize) -> Result<Option<f64>> {
@@ -29,8 +29,8 @@ pub(super) fn seconds(stage: &str, width: usize) -> Result<Option<f64>> {
         "white-f64" => at_a_stretch(white, vec![0.0_f64; width]),
         "white-8-rounds-f32" => at_a_stretch(white_8, vec![0.0_f32; width]),
         "white-8-rounds-f64" => at_a_stretch(white_8, vec![0.0_f64; width]),
-        "tiles-f32" => in_tiles(white, width, WhiteField::tile_f32),
-        "tiles-f64" => in_tiles(white, width, WhiteField::tile),
+        "tiles-f32" => in_tiles(white, width, VectorField::tile_f32),
+        "tiles-f64" => in_tiles(white, width, VectorField::tile),
         // With the copy that a correlator makes.
         "silent-f64" => {
             let mut correlator = plan.factorization().correlator(Arc::new(Zeros(width)), &());

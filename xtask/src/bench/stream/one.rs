@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::{Worker, duration};
 use super::{DEFAULT, Section, Sides, power, size};
 
-const HORIZONS: [(u64, usize); 2] = [(1 << 20, 7), (1 << 24, 3)];
+const HORIZONS: [(u64, usize); 2] = [(1 << 20, 15), (1 << 24, 5)];
 
 /// Runs that take longer are not repeated.
 const LONG_SECONDS: f64 = 5.0;
