@@ -37,6 +37,17 @@ fn the_mean_error_is_within_a_fifth_of_a_percent_of_the_optimum() {
     }
 }
 
+/// What a million keys can afford: six decays.
+#[test]
+fn six_decays_are_within_half_a_percent_of_the_optimum() {
+    let mechanism = Mechanism::GradedSquareRoot { decays: Some(6) };
+    for (n, least, _) in optima() {
+        let plan = Plan::prefix_sum(n).mechanism(mechanism).budget(budget_for(mechanism)).build().unwrap();
+        let excess = plan.accuracy().mean_error / least - 1.0;
+        assert!(excess > -1e-9 && excess < 0.0050, "n = {n}: {:.4} %", 100.0 * excess);
+    }
+}
+
 #[test]
 fn the_worst_step_is_within_four_fifths_of_a_percent_of_the_optimum() {
     for (n, _, least) in optima() {

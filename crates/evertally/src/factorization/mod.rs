@@ -7,9 +7,11 @@
 //!
 //! | room | mechanisms |
 //! |---|---|
-//! | constant state | `graded-square-root`, `blt`, `square-root` but of a window, `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
+//! | constant state, by the streaming engine | `graded-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
+//! | constant state | `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
+//! | state as long as the window | `square-root` of a sliding window |
 //! | trees, O(log n) state | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
-//! | prepared for the whole horizon, O(n) | `square-root` of a window, `normalized-square-root`, `group-algebra` |
+//! | prepared for the whole horizon, O(n) | `group-algebra`, `normalized-square-root` of windows and decays |
 //! | dense, O(n²) | `optimal` |
 
 pub(crate) mod banded_inverse_square_root;
