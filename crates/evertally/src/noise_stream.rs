@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// The noise of a plan, row by row, in single or double precision.
 ///
 /// Row t is σΔ·(L g)\[t\] for every coordinate, so that adding it to the true answers of step t makes the release of the plan.
-/// In single precision the noise of vectors is larger by a few millionths, or by 2⁻²⁴ over the smallest loss of a decayed sum: that covers
+/// In single precision the noise of vectors is larger by a few millionths (up to 3·10⁻⁴ with grades), or by 2⁻²⁴ over the smallest loss of a decayed sum: that covers
 /// what rounding L to singles does to the sensitivity. (Steps are rounded too; see the threat model on the last bits of noise.)
 /// It is not the noise that a counter of the same plan and key adds; that one is never handed out.
 ///

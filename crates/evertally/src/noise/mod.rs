@@ -52,7 +52,7 @@ pub use field::{KeyedField, VectorField, WhiteField};
 pub use key::{NoiseKey, StreamKey};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};
 pub use machine::{Decay, Grading, Recipe, SlowDecay, Stretch};
-pub(crate) use machine::{GRADED_BLOCK, LazyLanes, Machine, Tile};
+pub(crate) use machine::{GRADED_BLOCK, LEAST_GRADE, LazyLanes, Machine, Tile};
 pub use progress::Progress;
 pub use real::Real;
 pub use square_root::{inverse_square_root_coefficients, square_root_coefficient, square_root_coefficients};

@@ -20,7 +20,7 @@
 
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
-use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch, vectorised};
+use crate::noise::{GRADED_BLOCK as BLOCK, Grading, LEAST_GRADE, Stretch, vectorised};
 
 /// Steps that are handled together.
 const CHUNK: usize = 32;
@@ -122,7 +122,9 @@ impl Weights {
         let mut weights =
             Self { horizon, base, constant, from_start, from_end, last_norms: Vec::new(), rounding: 0.0 };
         let least = [0, horizon - 1].map(|end| weights.at(end).0);
-        if !least.iter().all(|grade| *grade > SMALLEST_GRADE) {
+        // e² is below its constant everywhere, and concave, so smallest at an end.
+        let needed = SMALLEST_GRADE.max(LEAST_GRADE * weights.base.sqrt());
+        if !least.iter().all(|grade| *grade > needed) {
             return None;
         }
         weights.add_up_last_norms(mixture);

@@ -34,7 +34,7 @@ use grades::{GradeReader, Grades};
 pub(crate) use lazy::{LazyLanes, Tile};
 use narrow::Narrow;
 pub use recipe::{Decay, Grading, Recipe, SlowDecay, Stretch};
-pub(crate) use recipe::{GRADED_BLOCK, SLOW};
+pub(crate) use recipe::{GRADED_BLOCK, LEAST_GRADE, SLOW};
 use wide::Wide;
 
 use super::correlator::misfit;

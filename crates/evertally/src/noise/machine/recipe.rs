@@ -32,6 +32,9 @@ pub struct SlowDecay {
 /// Losses below this are run as slow decays.
 pub(crate) const SLOW: f64 = 1.0 / (1_u64 << 30) as f64;
 
+/// No grading has an e below this part of its largest.
+pub(crate) const LEAST_GRADE: f64 = 1.0 / 64.0;
+
 /// The diagonals e and d of consecutive steps.
 #[derive(Debug, Clone, Default)]
 pub struct Stretch {
@@ -44,7 +47,7 @@ pub struct Stretch {
 /// Where the grades come from, in blocks that begin at multiples of `GRADED_BLOCK`, so that a step's do not depend on where a counter was
 /// resumed.
 pub trait Grading: Send + Sync {
-    /// The grades and norms of the block that holds this step, up to the horizon.
+    /// The grades and norms of the block that holds this step, up to the horizon. No grade may be below a 64th of another.
     fn block(&self, step: u64, out: &mut Stretch);
 }
 
@@ -71,6 +74,8 @@ impl Recipe {
     /// In singles θ = 1 − p keeps fewer digits of p: where there is a running sum, losses below 2⁻⁶ are run as slow decays, which keep all
     /// of them. What is left is a relative error of at most δ in every term η/(1−θx): 2⁻²⁵/p for the others, 2⁻²⁴ for weights, losses and
     /// grades. All terms of l lie in one quadrant on the unit circle, so that l moves by a relative √2δ at the most, and R = A/l likewise.
+    /// With grades that is so of a column before its rows are weighted by e, which may take off all but its smallest e: the error is divided
+    /// by [`LEAST_GRADE`]. What rounding the norms d does is of the kind of the rounding of steps, and not covered.
     pub(super) fn in_singles(&self) -> (Self, f64) {
         let unit = libm::exp2(-24.0);
         let has_sum = self.decays.first().is_some_and(|first| first.decay == 1.0);
@@ -86,7 +91,9 @@ impl Recipe {
             }
         }
         // Weight, loss, 1/e and d are each rounded once.
-        (recipe, 1.0 + 2.0 * (error + 4.0 * unit))
+        error += 4.0 * unit;
+        let spread = if self.grading.is_some() { 1.0 / LEAST_GRADE } else { 1.0 };
+        (recipe, 1.0 + 2.0 * spread * error)
     }
 
     /// How many numbers a lane holds.

@@ -345,4 +345,6 @@ fn singles_keep_the_digits_of_slow_losses() {
     let (singles, charge) = recipe.in_singles();
     assert_eq!((singles.decays.len(), singles.slow.len()), (1, 1));
     assert!(charge > 1.0 && charge < 1.0 + 1e-6);
+    let graded = Recipe { grading: Some(Arc::new(Wavy(horizon))), ..recipe };
+    assert!(graded.in_singles().1 - 1.0 > 60.0 * (charge - 1.0));
 }
