@@ -40,6 +40,7 @@ mod square_root;
 mod vector;
 mod vectorise;
 mod white;
+pub(crate) mod whole;
 
 #[cfg(test)]
 mod statistics;
