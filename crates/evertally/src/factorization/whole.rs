@@ -16,12 +16,7 @@ pub enum WholeDecoder {
         amplification: f64,
     },
     /// L is the root of a window.
-    Comb {
-        recipe: Recipe,
-        teeth: Arc<[Tooth]>,
-        width: u64,
-        amplification: f64,
-    },
+    Comb { recipe: Recipe, teeth: Arc<[Tooth]>, width: u64, amplification: f64 },
     /// L and R have entries −1, 0 and 1: draws are added up, and nothing is rounded.
     Sums {
         /// No release adds up more draws.

@@ -30,7 +30,7 @@ const CONTEXT_CIPHER: &[u8; 16] = b"evertally lanes.";
 const CONTEXT_TAG: &[u8; 16] = b"evertally lanetg";
 
 /// Bits of the block number; the tag has the other 88 of the block input.
-const BLOCK_BITS: u32 = 40;
+pub(crate) const BLOCK_BITS: u32 = 40;
 
 /// Unit-variance white noise of very many named keys, a pure function of (stream key, name, index).
 ///
@@ -114,10 +114,7 @@ impl KeyedNoise {
     /// The tag of a name: the same for the same name and stream, for every kind of noise.
     #[must_use]
     pub fn tag(&self, name: &[u8]) -> LaneTag {
-        let derived = self.names.derive(CONTEXT_TAG, name);
-        let mut bytes = [0; 11];
-        bytes.copy_from_slice(&derived.bytes()[..11]);
-        LaneTag::from_bytes(bytes)
+        LaneTag::of(&self.names, name)
     }
 
     /// Makes the tags of many names, each in a third of the time that [`tag`](Self::tag) takes, most of which is wiping.
@@ -132,7 +129,7 @@ impl KeyedNoise {
     /// ```
     #[must_use]
     pub fn tagger(&self) -> Tagger {
-        Tagger(blake3::Hasher::new_keyed(self.names.bytes()))
+        Tagger::new(&self.names)
     }
 
     /// Draws `first`, `first + 1`, … of one key. Runs that begin at a multiple of eight waste nothing.
@@ -190,6 +187,11 @@ impl KeyedNoise {
 pub struct Tagger(blake3::Hasher);
 
 impl Tagger {
+    /// Of the names of this stream, whatever kind of noise they have.
+    pub(crate) fn new(stream: &StreamKey) -> Self {
+        Self(blake3::Hasher::new_keyed(stream.bytes()))
+    }
+
     /// The tag that [`KeyedNoise::tag`] makes of this name.
     pub fn tag(&mut self, name: &[u8]) -> LaneTag {
         self.0.reset();
@@ -221,6 +223,14 @@ impl fmt::Debug for KeyedNoise {
 }
 
 impl LaneTag {
+    /// The tag of a name under this stream key.
+    pub(crate) fn of(stream: &StreamKey, name: &[u8]) -> Self {
+        let derived = stream.derive(CONTEXT_TAG, name);
+        let mut bytes = [0; 11];
+        bytes.copy_from_slice(&derived.bytes()[..11]);
+        Self::from_bytes(bytes)
+    }
+
     /// The 88 bits, for keeping.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 11] {
@@ -244,7 +254,7 @@ impl LaneTag {
 
     /// Its block inputs: the lowest 40 bits of the counter are zero, and the block number is added there.
     #[inline(always)]
-    fn lane(self) -> Lane {
+    pub(crate) fn lane(self) -> Lane {
         let [high, nonce_low, nonce_high] = self.0;
         Lane { counter: u64::from(high) << 32, nonce: u64::from(nonce_low) | u64::from(nonce_high) << 32 }
     }

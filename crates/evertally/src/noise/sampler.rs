@@ -54,7 +54,7 @@ impl Lane {
     /// The caller's words of the input of one block. Lanes of a vector that are not wanted may run past the last block, so
     /// this wraps; callers check what is wanted.
     #[inline(always)]
-    fn input(self, block: u64) -> [u32; 4] {
+    pub(crate) fn input(self, block: u64) -> [u32; 4] {
         input(self.counter.wrapping_add(block), self.nonce)
     }
 }

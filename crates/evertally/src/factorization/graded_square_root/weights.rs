@@ -123,18 +123,17 @@ impl Weights {
             magnitude += (weight * end).abs();
             from_end.push(Term::new(*rate, 0.0, weight * end));
         }
-        let mut weights =
-            Self {
-                horizon,
-                base,
-                constant,
-                from_start,
-                from_end,
-                last_norms: Vec::new(),
-                rounding: 0.0,
-                energy: mixture.energy(horizon),
-                least_grade: 0.0,
-            };
+        let mut weights = Self {
+            horizon,
+            base,
+            constant,
+            from_start,
+            from_end,
+            last_norms: Vec::new(),
+            rounding: 0.0,
+            energy: mixture.energy(horizon),
+            least_grade: 0.0,
+        };
         let least = [0, horizon - 1].map(|end| weights.at(end).0);
         weights.least_grade = least[0].min(least[1]);
         // e² is below its constant everywhere, and concave, so smallest at an end.

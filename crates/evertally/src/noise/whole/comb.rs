@@ -8,21 +8,20 @@
 //!
 //! **Cost.** 16 bytes a decay, and 16·w a tooth and lane.
 
-use std::sync::Arc;
-
 use zeroize::Zeroize;
 
 use super::correlator::WholeCorrelator;
 use super::field::WholeField;
-use super::filter::{FRACTION, Filter, rounded};
+use super::filter::{FRACTION, Filter, past_error, rounded};
 use super::fixed::Factor;
 use super::steps::StepReader;
 use crate::Result;
-use crate::noise::misfit;
+use crate::noise::{Recipe, misfit};
 
 /// A decay of φ: w_j, p_j and 1 − p_j, exact complements.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tooth {
+#[doc(hidden)]
+pub struct Tooth {
     pub(crate) weight: f64,
     pub(crate) loss: f64,
     pub(crate) decay: f64,
@@ -38,27 +37,38 @@ struct WholeTooth {
     decay: Factor,
 }
 
-/// The weights of teeth as parts that add up to one: the heaviest takes what rounding leaves.
-fn whole_teeth(teeth: &[Tooth]) -> Vec<WholeTooth> {
-    let one = 1_i64 << WEIGHT_BITS;
-    let mut parts: Vec<i64> =
-        teeth.iter().map(|tooth| libm::scalbn(tooth.weight, WEIGHT_BITS as i32).round() as i64).collect();
-    let left = one - parts.iter().sum::<i64>();
-    if let Some(heaviest) = parts.iter_mut().max() {
-        *heaviest += left;
+/// The teeth of a window in whole numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Teeth(Vec<WholeTooth>);
+
+impl Teeth {
+    /// Weights become parts that add up to one: the heaviest takes what rounding leaves.
+    pub(crate) fn new(teeth: &[Tooth]) -> Self {
+        let one = 1_i64 << WEIGHT_BITS;
+        let mut parts: Vec<i64> =
+            teeth.iter().map(|tooth| libm::scalbn(tooth.weight, WEIGHT_BITS as i32).round() as i64).collect();
+        let left = one - parts.iter().sum::<i64>();
+        if let Some(heaviest) = parts.iter_mut().max() {
+            *heaviest += left;
+        }
+        let whole = |(tooth, parts): (&Tooth, i64)| WholeTooth {
+            weight: Factor::parts(parts, WEIGHT_BITS),
+            loss: Factor::new(tooth.loss),
+            decay: Factor::new(tooth.decay),
+        };
+        Self(teeth.iter().zip(parts).map(whole).collect())
     }
-    let whole = |(tooth, parts): (&Tooth, i64)| WholeTooth {
-        weight: Factor::parts(parts, WEIGHT_BITS),
-        loss: Factor::new(tooth.loss),
-        decay: Factor::new(tooth.decay),
-    };
-    teeth.iter().zip(parts).map(whole).collect()
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Runs a window's root over the lanes of a field.
 pub(crate) struct CombMachine {
     filter: Filter,
-    teeth: Vec<WholeTooth>,
+    teeth: Teeth,
     steps: StepReader,
     field: WholeField,
     step: u64,
@@ -71,7 +81,7 @@ pub(crate) struct CombMachine {
 impl CombMachine {
     pub(crate) fn new(
         filter: Filter,
-        teeth: &Arc<[Tooth]>,
+        teeth: Teeth,
         width: u64,
         steps: StepReader,
         field: WholeField,
@@ -81,7 +91,7 @@ impl CombMachine {
             lanes: vec![0; filter.rows() * lanes],
             rings: vec![0; width as usize * lanes * teeth.len()],
             draws: vec![0; lanes],
-            teeth: whole_teeth(teeth),
+            teeth,
             filter,
             steps,
             field,
@@ -90,43 +100,46 @@ impl CombMachine {
     }
 
     /// The bound on |u − L̃z|, in whole units: what is off in c counts once in y and once in the sums, whose decays take off as much as they keep.
-    pub(crate) fn rounding(filter: &Filter, teeth: usize) -> f64 {
-        let parts = 2.0 * filter.past_error() + 3.0 + teeth as f64;
+    pub(crate) fn rounding(recipe: &Recipe, horizon: u64, teeth: usize) -> f64 {
+        let parts = 2.0 * past_error(recipe, horizon, 0.0) + 3.0 + teeth as f64;
         0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))
     }
+}
 
-    /// Takes a lane through a step; `ring` holds the sums of its teeth.
-    fn step_lane(&self, lane: &mut [i128], ring: &mut [i128], white: impl FnOnce(i128) -> i128) -> i128 {
-        let past = self.filter.past(lane);
-        let kept = |(tooth, sum): (&WholeTooth, &i128)| tooth.weight.times(past - tooth.loss.times(*sum));
-        let expected = rounded(self.teeth.iter().zip(ring.iter()).map(kept).sum());
-        let z = white(expected);
-        let drive = z << FRACTION;
-        self.filter.drive(lane, drive);
-        for (sum, tooth) in ring.iter_mut().zip(&self.teeth) {
-            *sum = past + drive + tooth.decay.times(*sum);
-        }
-        z + expected
+/// Takes a lane through a step; `ring` holds the sums of its teeth, as they were a window ago.
+pub(super) fn step_lane(
+    filter: &Filter,
+    teeth: &Teeth,
+    lane: &mut [i128],
+    ring: &mut [i128],
+    white: impl FnOnce(i128) -> i128,
+) -> i128 {
+    let past = filter.past(lane);
+    let kept = |(tooth, sum): (&WholeTooth, &i128)| tooth.weight.times(past - tooth.loss.times(*sum));
+    let expected = rounded(teeth.0.iter().zip(ring.iter()).map(kept).sum());
+    let z = white(expected);
+    let drive = z << FRACTION;
+    filter.drive(lane, drive);
+    for (sum, tooth) in ring.iter_mut().zip(&teeth.0) {
+        *sum = past + drive + tooth.decay.times(*sum);
     }
+    z + expected
 }
 
 impl WholeCorrelator for CombMachine {
     fn next(&mut self, out: &mut [i128]) {
         let numbers = self.steps.at(self.step);
         let (rows, teeth, width) = (self.filter.rows(), self.teeth.len(), out.len());
-        let (mut draws, mut lanes, mut rings) =
-            (std::mem::take(&mut self.draws), std::mem::take(&mut self.lanes), std::mem::take(&mut self.rings));
-        self.field.draw(self.step, numbers.scale, 0..width, &mut draws);
-        let window = rings.len() / (width * teeth).max(1);
+        self.field.draw(self.step, numbers.scale, 0..width, &mut self.draws);
+        let window = self.rings.len() / (width * teeth);
         let position = (self.step % window as u64) as usize * width * teeth;
-        for (i, noise) in out.iter_mut().enumerate() {
-            let z = i128::from(draws[i]);
-            let ring = &mut rings[position + i * teeth..position + (i + 1) * teeth];
-            *noise = self.step_lane(&mut lanes[i * rows..(i + 1) * rows], ring, |_| z);
+        let rings = self.rings[position..].chunks_mut(teeth);
+        let lanes = self.lanes.chunks_mut(rows).zip(rings);
+        for ((noise, draw), (lane, ring)) in out.iter_mut().zip(&mut self.draws).zip(lanes) {
+            let z = i128::from(*draw);
+            *noise = step_lane(&self.filter, &self.teeth, lane, ring, |_| z);
+            draw.zeroize();
         }
-        draws.zeroize();
-        draws.resize(width, 0);
-        (self.draws, self.lanes, self.rings) = (draws, lanes, rings);
         self.step += 1;
     }
 

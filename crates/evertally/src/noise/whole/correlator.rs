@@ -67,7 +67,8 @@ impl WholeCorrelator for FilterMachine {
             let parts = out.par_chunks_mut(LANES_A_THREAD).enumerate();
             parts.for_each(|(part, out)| work(part, out, &mut []));
         } else {
-            let parts = out.par_chunks_mut(LANES_A_THREAD).zip(self.lanes.par_chunks_mut(LANES_A_THREAD * rows));
+            let parts =
+                out.par_chunks_mut(LANES_A_THREAD).zip(self.lanes.par_chunks_mut(LANES_A_THREAD * rows));
             parts.enumerate().for_each(|(part, (out, lanes))| work(part, out, lanes));
         }
         self.step += 1;

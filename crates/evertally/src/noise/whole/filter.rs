@@ -8,13 +8,13 @@
 //! u is the noise of the step. p is made of earlier draws alone, so that z = u − p: draws and noise determine each other, step by step, in whole
 //! numbers. Without rounding u = L̃z, where L̃ = A diag(d) A⁻¹ T(l) diag(1/d) has ones on its diagonal, and L̃ = T(l) where d = 1.
 //!
-//! **Guarantee.** |u − L̃z| ≤ [`Filter::rounding`] at every step. docs/exact.md says why that is all that privacy needs.
+//! **Guarantee.** |u − L̃z| ≤ [`rounding`] at every step. docs/exact.md says why that is all that privacy needs.
 //!
 //! **Cost.** 16 bytes a decay and lane, two products of 128 by 64 bits a decay and step. Decays keep all digits of their loss, however slow.
 
 use super::fixed::Factor;
 use super::steps::{StepNumbers, drive_error};
-use crate::noise::machine::{GradeBounds, Recipe};
+use crate::noise::machine::Recipe;
 
 /// Bits behind the point of what a lane holds.
 pub(super) const FRACTION: u32 = 40;
@@ -52,55 +52,57 @@ struct Tap {
 pub(crate) struct Filter {
     taps: Vec<Tap>,
     is_graded: bool,
-    /// Parts by which c may be off.
-    past_error: f64,
+}
+
+/// Every decay that counts: what it keeps, what it loses, and its weight.
+fn decays(recipe: &Recipe) -> impl Iterator<Item = (Keep, f64, f64)> {
+    let ordinary = recipe.decays.iter().map(|tap| {
+        // The difference is exact from a half on.
+        let keep = match tap.decay {
+            1.0 => Keep::All,
+            decay if decay >= 0.5 => Keep::AllBut(Factor::new(1.0 - decay)),
+            decay => Keep::Part(Factor::new(decay)),
+        };
+        (keep, 1.0 - tap.decay, tap.weight)
+    });
+    let slow = recipe.slow.iter().map(|tap| (Keep::AllBut(Factor::new(tap.loss)), tap.loss, tap.weight));
+    ordinary.chain(slow).filter(|(_, _, weight)| *weight > 0.0)
+}
+
+/// By how many parts c may be off: a number loses less than a part a step, beside what it is driven wrongly by, and its product less than another.
+pub(super) fn past_error(recipe: &Recipe, horizon: u64, drive_error: f64) -> f64 {
+    let of = |(_, loss, weight): (Keep, f64, f64)| {
+        let steps = (horizon as f64).min(1.0 / loss);
+        weight * (steps * (1.0 + drive_error) + 1.0) + 1.0
+    };
+    decays(recipe).map(of).sum()
+}
+
+/// The bound on |u − L̃z|, in whole units, as long as no draw exceeds `farthest`.
+pub(crate) fn rounding(recipe: &Recipe, horizon: u64, farthest: f64) -> f64 {
+    let parts = match recipe.grading.as_ref().map(|grading| grading.bounds()) {
+        None => past_error(recipe, horizon, 0.0),
+        Some(bounds) => {
+            let drive = drive_error(farthest);
+            let past = past_error(recipe, horizon, drive);
+            // ζ adds up what c and the drive are off by, times the rises, and a floor a step.
+            bounds.largest_norm * past + 1.0 + bounds.norm_variation() * (past + drive) + horizon as f64
+        }
+    };
+    0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))
 }
 
 impl Filter {
-    /// The filter of a decoder whose first coefficient is one, for draws up to `farthest` and this horizon.
-    pub(crate) fn new(recipe: &Recipe, horizon: u64, farthest: f64) -> Self {
-        let is_graded = recipe.grading.is_some();
-        let drive_error = if is_graded { drive_error(farthest) } else { 0.0 };
-        let ordinary = recipe.decays.iter().map(|tap| {
-            // The difference is exact from a half on.
-            let keep = match tap.decay {
-                1.0 => Keep::All,
-                decay if decay >= 0.5 => Keep::AllBut(Factor::new(1.0 - decay)),
-                decay => Keep::Part(Factor::new(decay)),
-            };
-            (keep, 1.0 - tap.decay, tap.weight)
-        });
-        let slow = recipe.slow.iter().map(|tap| (Keep::AllBut(Factor::new(tap.loss)), tap.loss, tap.weight));
-        let (mut taps, mut past_error) = (Vec::new(), 0.0);
-        for (keep, loss, weight) in ordinary.chain(slow).filter(|(_, _, weight)| *weight > 0.0) {
-            taps.push(Tap { keep, weight: Factor::new(weight) });
-            let steps = (horizon as f64).min(1.0 / loss);
-            // A number loses less than a part a step, and its product less than another.
-            past_error += weight * (steps * (1.0 + drive_error) + 1.0) + 1.0;
-        }
-        Self { taps, is_graded, past_error }
+    /// The filter of a decoder whose first coefficient is one.
+    pub(crate) fn new(recipe: &Recipe) -> Self {
+        let taps =
+            decays(recipe).map(|(keep, _, weight)| Tap { keep, weight: Factor::new(weight) }).collect();
+        Self { taps, is_graded: recipe.grading.is_some() }
     }
 
     /// How many numbers a lane holds.
     pub(crate) fn rows(&self) -> usize {
         self.taps.len() + usize::from(self.is_graded)
-    }
-
-    /// The bound on |u − L̃z|, in whole units.
-    pub(crate) fn rounding(&self, horizon: u64, bounds: Option<&GradeBounds>, farthest: f64) -> f64 {
-        let parts = match bounds {
-            None => self.past_error,
-            Some(bounds) => {
-                let driven = self.past_error + drive_error(farthest);
-                bounds.largest_norm * self.past_error + 1.0 + bounds.norm_variation() * driven + horizon as f64
-            }
-        };
-        0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))
-    }
-
-    /// The bound on |c| being off, in parts.
-    pub(super) fn past_error(&self) -> f64 {
-        self.past_error
     }
 
     /// Lets the numbers of a lane decay, and returns c.

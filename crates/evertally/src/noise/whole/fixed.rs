@@ -20,8 +20,9 @@ impl Factor {
     /// A double below 2^40 in magnitude. One below 2⁻¹³⁰ is zero times anything that occurs.
     pub(super) fn new(f: f64) -> Self {
         debug_assert!(f.abs() < 1e12, "factors are of the order of one");
-        let shift = 52 - libm::ilogb(f);
-        if f == 0.0 || shift > LONGEST_SHIFT {
+        // That of zero is the least there is.
+        let shift = 52_i32.saturating_sub(libm::ilogb(f));
+        if shift > LONGEST_SHIFT {
             return Self::ZERO;
         }
         let mantissa = libm::scalbn(f, shift) as i64;
@@ -61,7 +62,12 @@ mod tests {
     /// ⌊v·m/2^s⌋ by long multiplication in four halves and a sign.
     fn written_out(v: i128, mantissa: i64, shift: u32) -> i128 {
         let (magnitude, m) = (v.unsigned_abs(), u128::from(mantissa.unsigned_abs()));
-        let digits = [magnitude & 0xffff_ffff, magnitude >> 32 & 0xffff_ffff, magnitude >> 64 & 0xffff_ffff, magnitude >> 96];
+        let digits = [
+            magnitude & 0xffff_ffff,
+            magnitude >> 32 & 0xffff_ffff,
+            magnitude >> 64 & 0xffff_ffff,
+            magnitude >> 96,
+        ];
         let mut product = [0_u128; 7];
         for (i, digit) in digits.into_iter().enumerate() {
             for (k, part) in [m & 0xffff_ffff, m >> 32].into_iter().enumerate() {
@@ -73,7 +79,8 @@ mod tests {
             product[i] &= 0xffff_ffff;
         }
         let bit = |k: u32| product[(k / 32) as usize] >> (k % 32) & 1;
-        let quotient = (shift..200).filter(|k| k - shift < 127).map(|k| bit(k) << (k - shift)).sum::<u128>() as i128;
+        let quotient =
+            (shift..200).filter(|k| k - shift < 127).map(|k| bit(k) << (k - shift)).sum::<u128>() as i128;
         let has_rest = (0..shift).any(|k| bit(k) == 1);
         if (v < 0) == (mantissa < 0) { quotient } else { -quotient - i128::from(has_rest) }
     }

@@ -5,17 +5,40 @@
 //!
 //! | file | its one decision |
 //! |---|---|
-//! | `sampler` | the discrete Gaussian and Laplace laws, exactly, from random bits |
-//! | `draws` | which random bits belong to a draw |
+//! | `law` | the discrete Gaussian and Laplace laws, exactly, from random bits |
+//! | `words` | where the random bits of a draw come from |
+//! | `draws` | which of them belong to which draw |
 //! | `field` | the draws of several lanes |
 //! | `fixed` | products of whole numbers and doubles |
 //! | `filter` | correlation by decays, reversible |
 //! | `comb` | the same for windows |
 //! | `steps` | what all lanes need to know of a step |
 //! | `correlator` | one row of noise a step |
+//! | `reverse` | one lane, back from noise to draws: for those who check |
+//! | `lazy` | lanes that are each at a step of their own |
 
+mod comb;
 mod correlator;
+mod draws;
 mod field;
 mod filter;
 mod fixed;
+mod law;
+mod lazy;
+mod reverse;
 mod steps;
+mod words;
+
+pub use comb::Tooth;
+pub(crate) use comb::{CombMachine, Teeth};
+pub(crate) use correlator::{FilterMachine, SumMachine, WholeCorrelator};
+pub(crate) use draws::WholeNoise;
+pub(crate) use field::WholeField;
+pub(crate) use filter::{FARTHEST_DRAW, Filter, rounding as filter_rounding};
+pub(crate) use law::WholeLaw;
+pub(crate) use lazy::{WholeLane, WholeLanes};
+pub(crate) use reverse::ReversibleLane;
+pub(crate) use steps::StepReader;
+
+#[cfg(test)]
+mod tests;

@@ -83,10 +83,7 @@ impl StepReader {
         let (grade, norm) = (self.here.grades[i], self.here.norms[i]);
         // After the last step there is nothing to rise to.
         let next = self.here.norms.get(i + 1).or(self.after.norms.first()).copied().unwrap_or(norm);
-        StepNumbers {
-            scale: whole_scale(self.scale * (norm / grade)),
-            graded: Some(Graded::new(norm, next)),
-        }
+        StepNumbers { scale: whole_scale(self.scale * (norm / grade)), graded: Some(Graded::new(norm, next)) }
     }
 
     fn load(&mut self, block: u64) {
