@@ -198,6 +198,18 @@ impl PlanBuilder {
     /// # Errors
     /// As [`PlanBuilder::build`].
     pub fn build_with_progress(&self, progress: &dyn Progress) -> Result<Plan> {
+        self.capped().build_capped(progress)
+    }
+
+    /// With the horizon that stands for no end on the exact path.
+    pub(super) fn capped(&self) -> Self {
+        let is_window = matches!(self.workload, Workload::SlidingWindow { .. });
+        let is_shorter = self.is_unbounded && is_window && self.prefers_exact();
+        let cap = if is_shorter { super::unbounded::EXACT_WINDOW_CAP } else { self.horizon };
+        Self { horizon: self.horizon.min(cap), ..self.clone() }
+    }
+
+    fn build_capped(&self, progress: &dyn Progress) -> Result<Plan> {
         let budget = self.checked_budget()?;
         if let Some(mechanism) = self.mechanism {
             return self.plan_for(mechanism, budget, progress);

@@ -1,7 +1,7 @@
 //! The exact path: all that is decided so that releases are made of whole numbers.
 //!
 //! **Definition.** Everything is counted in units of 2^e. White draws are whole, discrete Gaussian of standard deviation ⌈s·L\[t,t\]⌉ or discrete Laplace of
-//! scale ⌈s/√2⌉; s is about 2^44 units, or 2^36 where draws are only added up.
+//! scale ⌈s/√2⌉; s is some 2^36 to 2^46 units.
 //!
 //! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the sensitivity in units, with what rounding inputs to
 //! units adds to it; B what all roundings of noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 + e^ε)·κ, κ the total
@@ -19,15 +19,16 @@ use crate::privacy::{Budget, NoiseKind, round_up};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Bits of s where the filter runs, and where draws are added up as doubles.
-const FILTER_BITS: i32 = 44;
+/// Bits of s: where the filter runs, where it is graded and some draws are much larger, and where draws are added up as doubles.
+const FILTER_BITS: i32 = 46;
+const GRADED_BITS: i32 = 42;
 const SUM_BITS: i32 = 36;
 
 /// A contribution has at least this many bits of units, however large the noise.
 const LEAST_CONTRIBUTION_BITS: i32 = 20;
 
 /// No draw may have a larger scale.
-const LARGEST_SCALE: f64 = (1_u64 << 51) as f64;
+const LARGEST_SCALE: f64 = (1_u64 << 49) as f64;
 
 /// No number of a lane may have more bits, in units.
 const LARGEST_STATE_BITS: f64 = 85.0;
@@ -81,7 +82,11 @@ impl Exact {
         if needs.factorization.draws() > WholeNoise::DRAWS {
             return Err(refuse("it has too many draws for the exact path"));
         }
-        let bits = if let WholeDecoder::Sums { .. } = decoder { SUM_BITS } else { FILTER_BITS };
+        let bits = match &decoder {
+            WholeDecoder::Sums { .. } => SUM_BITS,
+            WholeDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
+            WholeDecoder::Filter { .. } | WholeDecoder::Comb { .. } => FILTER_BITS,
+        };
         let reach = needs.budget.noise_multiplier() * needs.sensitivity * needs.magnitude;
         if !reach.is_normal() {
             return Err(refuse("the noise that it needs is outside the range of floating-point numbers"));
@@ -136,7 +141,7 @@ impl Needs<'_> {
                 let farthest = FARTHEST_DRAW * scale * largest;
                 let least = bounds.as_ref().map_or(1.0, |bounds| bounds.least);
                 check_states(farthest / least, horizon, mechanism)?;
-                (filter_rounding(recipe, horizon, farthest), *amplification, largest)
+                (filter_rounding(recipe, horizon), *amplification, largest)
             }
             WholeDecoder::Comb { recipe, teeth, amplification, .. } => {
                 let farthest = FARTHEST_DRAW * scale;

@@ -101,7 +101,7 @@ impl CombMachine {
 
     /// The bound on |u − L̃z|, in whole units: what is off in c counts once in y and once in the sums, whose decays take off as much as they keep.
     pub(crate) fn rounding(recipe: &Recipe, horizon: u64, teeth: usize) -> f64 {
-        let parts = 2.0 * past_error(recipe, horizon, 0.0) + 3.0 + teeth as f64;
+        let parts = 2.0 * past_error(recipe, horizon) + 3.0 + teeth as f64;
         0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))
     }
 }

@@ -13,7 +13,7 @@
 //! **Cost.** 16 bytes a decay and lane, two products of 128 by 64 bits a decay and step. Decays keep all digits of their loss, however slow.
 
 use super::fixed::Factor;
-use super::steps::{StepNumbers, drive_error};
+use super::steps::{DRIVE_ERROR, StepNumbers};
 use crate::noise::machine::Recipe;
 
 /// Bits behind the point of what a lane holds.
@@ -70,7 +70,8 @@ fn decays(recipe: &Recipe) -> impl Iterator<Item = (Keep, f64, f64)> {
 }
 
 /// By how many parts c may be off: a number loses less than a part a step, beside what it is driven wrongly by, and its product less than another.
-pub(super) fn past_error(recipe: &Recipe, horizon: u64, drive_error: f64) -> f64 {
+pub(super) fn past_error(recipe: &Recipe, horizon: u64) -> f64 {
+    let drive_error = if recipe.grading.is_some() { DRIVE_ERROR } else { 0.0 };
     let of = |(_, loss, weight): (Keep, f64, f64)| {
         let steps = (horizon as f64).min(1.0 / loss);
         weight * (steps * (1.0 + drive_error) + 1.0) + 1.0
@@ -78,15 +79,14 @@ pub(super) fn past_error(recipe: &Recipe, horizon: u64, drive_error: f64) -> f64
     decays(recipe).map(of).sum()
 }
 
-/// The bound on |u − L̃z|, in whole units, as long as no draw exceeds `farthest`.
-pub(crate) fn rounding(recipe: &Recipe, horizon: u64, farthest: f64) -> f64 {
+/// The bound on |u − L̃z|, in whole units.
+pub(crate) fn rounding(recipe: &Recipe, horizon: u64) -> f64 {
+    let past = past_error(recipe, horizon);
     let parts = match recipe.grading.as_ref().map(|grading| grading.bounds()) {
-        None => past_error(recipe, horizon, 0.0),
+        None => past,
         Some(bounds) => {
-            let drive = drive_error(farthest);
-            let past = past_error(recipe, horizon, drive);
             // ζ adds up what c and the drive are off by, times the rises, and a floor a step.
-            bounds.largest_norm * past + 1.0 + bounds.norm_variation() * (past + drive) + horizon as f64
+            bounds.largest_norm * past + 1.0 + bounds.norm_variation() * (past + DRIVE_ERROR) + horizon as f64
         }
     };
     0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))
