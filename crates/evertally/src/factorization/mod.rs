@@ -347,6 +347,27 @@ impl Mechanism {
         }
     }
 
+    /// Whether its noise can be made of whole numbers, for the workloads that it serves best.
+    pub(crate) fn has_exact_path(self) -> bool {
+        match self {
+            Self::InputPerturbation
+            | Self::OutputPerturbation
+            | Self::Binary
+            | Self::SmoothBinary
+            | Self::SquareRoot
+            | Self::NormalizedSquareRoot
+            | Self::GradedSquareRoot { .. }
+            | Self::Blt { .. }
+            | Self::LaplaceTree => true,
+            Self::HonakerStreaming
+            | Self::HonakerFull
+            | Self::GroupAlgebra
+            | Self::BandedSquareRoot { .. }
+            | Self::BandedInverseSquareRoot { .. }
+            | Self::Optimal => false,
+        }
+    }
+
     /// Operations to prepare the factorization, in units of which some 10⁹ take a second: so that a plan can leave out
     /// what would keep its caller waiting.
     pub(crate) fn preparation(&self, horizon: u64, workload: Workload) -> f64 {

@@ -217,6 +217,18 @@ impl PlanBuilder {
         if self.is_unbounded && budget.noise() == NoiseKind::Gaussian {
             return self.plan_for(Mechanism::SquareRoot, budget, progress);
         }
+        if self.prefers_exact() {
+            match self.best(budget, &|mechanism| mechanism.has_exact_path()) {
+                Ok(plan) if plan.arithmetic() == Arithmetic::Exact => return Ok(plan),
+                Err(error) if self.arithmetic.is_some() => return Err(error),
+                _ => {}
+            }
+        }
+        self.best(budget, &|_| true)
+    }
+
+    /// The most accurate of the mechanisms that are considered, fit the memory and are quick to prepare.
+    fn best(&self, budget: Budget, is_considered: &dyn Fn(Mechanism) -> bool) -> Result<Plan> {
         let mut best: Option<Plan> = None;
         let mut refusal = None;
         // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
@@ -230,7 +242,7 @@ impl PlanBuilder {
         }
         let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
         let is_open = *self.lanes == Lanes::OpenKeys;
-        for &mechanism in rivals {
+        for &mechanism in rivals.iter().filter(|mechanism| is_considered(**mechanism)) {
             let takes_too_long = mechanism.preparation(self.horizon, self.workload) > LARGEST_PREPARATION;
             // The optimum does not stream, and would be prepared in vain.
             let is_in_vain = is_open && mechanism == Mechanism::Optimal;
@@ -361,8 +373,8 @@ impl PlanBuilder {
             sensitivity,
             grid: self.grid,
         });
-        // Whoever names a mechanism, and says nothing of numbers, gets it as it is.
-        let may_differ = self.mechanism.is_some() && self.arithmetic.is_none() && self.grid.is_none();
+        // Where nothing was said of numbers, a mechanism without an exact path is run as it is.
+        let may_differ = self.arithmetic.is_none() && self.grid.is_none();
         if may_differ { Ok(exact.ok()) } else { exact.map(Some) }
     }
 

@@ -1,7 +1,7 @@
 //! The exact path: all that is decided so that releases are made of whole numbers.
 //!
 //! **Definition.** Everything is counted in units of 2^e. White draws are whole, discrete Gaussian of standard deviation ⌈s·L\[t,t\]⌉ or discrete Laplace of
-//! scale ⌈s/√2⌉; s is some 2^36 to 2^46 units.
+//! scale ⌈s/√2⌉; s is some 2^30 to 2^46 units.
 //!
 //! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the sensitivity in units, with what rounding inputs to
 //! units adds to it; B what all roundings of noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 + e^ε)·κ, κ the total
@@ -23,6 +23,8 @@ use crate::{Error, Result};
 const FILTER_BITS: i32 = 46;
 const GRADED_BITS: i32 = 42;
 const SUM_BITS: i32 = 36;
+/// Laplace draws are added up in larger numbers, and no number of bits is charged for.
+const LAPLACE_BITS: i32 = 30;
 
 /// A contribution has at least this many bits of units, however large the noise.
 const LEAST_CONTRIBUTION_BITS: i32 = 20;
@@ -83,6 +85,7 @@ impl Exact {
             return Err(refuse("it has too many draws for the exact path"));
         }
         let bits = match &decoder {
+            WholeDecoder::Sums { .. } if needs.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
             WholeDecoder::Sums { .. } => SUM_BITS,
             WholeDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
             WholeDecoder::Filter { .. } | WholeDecoder::Comb { .. } => FILTER_BITS,
