@@ -11,9 +11,10 @@
 //! that step's input had changed by a unit. [`rounding_charge`] covers both, for vectors coordinate by coordinate.
 //!
 //! **Memory and threads.** 16 bytes a lane, and as much for every input inside a window; a step allocates nothing beside. Many lanes are shared
-//! out between threads; integers do not care who adds them.
+//! out between threads; integers do not care who adds them. Totals and inputs are wiped when they are dropped or move.
 
 use rayon::prelude::*;
+use zeroize::Zeroize;
 
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -220,13 +221,15 @@ impl Totals {
         let needed = row + lanes;
         if needed > self.recent.capacity() {
             let most = usize::try_from(width).unwrap_or(usize::MAX).saturating_mul(lanes);
-            let wanted = needed.max((needed / 2 * 3).min(most));
-            self.recent.reserve_exact(wanted - self.recent.len());
+            // Moved by hand, because what is left behind is wiped.
+            let mut moved = Vec::with_capacity(needed.max((needed / 2 * 3).min(most)));
+            moved.extend_from_slice(&self.recent);
+            std::mem::replace(&mut self.recent, moved).zeroize();
         }
         self.recent.resize(needed.max(self.recent.len()), 0);
     }
 
-    /// The totals, then the inputs inside the window, the oldest first, after this many steps.
+    /// The totals, then the inputs inside the window, the oldest first, after this many steps. Whoever takes them wipes them.
     pub(super) fn save(&self, step: u64) -> Vec<i128> {
         let (newer, older) = self.recent.split_at(self.leaving(step).unwrap_or(0));
         [&self.sums[..], older, newer].concat()
@@ -246,10 +249,18 @@ impl Totals {
         }
         let (sums, recent) = saved.split_at(lanes);
         self.sums.copy_from_slice(sums);
+        self.recent.zeroize();
         self.recent = recent.to_vec();
         let oldest = self.leaving(step).unwrap_or(0);
         self.recent.rotate_right(oldest);
         Some(())
+    }
+}
+
+impl Drop for Totals {
+    fn drop(&mut self) {
+        self.sums.zeroize();
+        self.recent.zeroize();
     }
 }
 

@@ -89,7 +89,7 @@ impl Correlator for Recursion {
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         let mut numbers = saved.iter().copied();
-        self.filter.restore(&mut numbers).ok_or_else(misfit)?;
+        self.filter.restore(step, &mut numbers).ok_or_else(misfit)?;
         let kept = step.min(self.band.len() as u64 - 1) as usize;
         let rest: Vec<f64> = numbers.collect();
         let lanes = self.field.width();

@@ -502,8 +502,9 @@ fn check_keys(keys: &[String]) -> Result<()> {
         return Err(Error::bad("keys", "at least one", "none"));
     }
     let mut seen = std::collections::HashSet::new();
-    match keys.iter().find(|key| !seen.insert(key.as_str())) {
-        Some(twice) => Err(Error::bad("keys", "distinct", format!("'{twice}' twice"))),
+    match keys.iter().position(|key| !seen.insert(key.as_str())) {
+        // Told by its place, because names may be confidential.
+        Some(place) => Err(Error::bad("keys", "distinct", format!("number {place} of the keys again"))),
         None => Ok(()),
     }
 }
