@@ -89,6 +89,9 @@ mod tests {
             assert!(KeySet::new(declared).is_err());
         }
         let refusal = KeySet::new(["north", "ward-seven", "south", "ward-seven"]).unwrap_err().to_string();
-        assert_eq!(refusal, "a key must be declared once, got number 4 of them like number 2, counted from 1");
+        assert_eq!(
+            refusal,
+            "a key must be declared once, got number 4 of them like number 2, counted from 1"
+        );
     }
 }

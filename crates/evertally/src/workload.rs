@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use zeroize::Zeroize;
+
 use crate::matrix::Matrix;
 use crate::{Error, Result};
 
@@ -190,6 +192,13 @@ impl Filter {
             }
         }
         Some(())
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        self.sums.zeroize();
+        self.recent.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 

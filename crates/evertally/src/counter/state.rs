@@ -96,8 +96,7 @@ impl Saved {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         // All at once: a vector that grows leaves copies of its content behind.
         let history = self.history.as_ref().map_or(0, Vec::len);
-        let mut bytes =
-            Vec::with_capacity(FRAME + 16 * self.totals.len() + 8 * (self.noise.len() + history));
+        let mut bytes = Vec::with_capacity(FRAME + 16 * self.totals.len() + 8 * (self.noise.len() + history));
         self.head.put(MAGIC, &mut bytes);
         bytes.extend((self.totals.len() as u64).to_le_bytes());
         self.totals.iter().for_each(|total| bytes.extend(total.to_le_bytes()));
@@ -135,8 +134,7 @@ impl Drop for Saved {
 
 /// The reals that words stand for. No state holds any that is not finite, and one in a lane would make every later release of it void.
 pub(crate) fn reals(words: &[u64]) -> Result<Zeroizing<Vec<f64>>> {
-    let reals: Zeroizing<Vec<f64>> =
-        Zeroizing::new(words.iter().map(|bits| f64::from_bits(*bits)).collect());
+    let reals: Zeroizing<Vec<f64>> = Zeroizing::new(words.iter().map(|bits| f64::from_bits(*bits)).collect());
     if reals.iter().all(|real| real.is_finite()) { Ok(reals) } else { Err(not_finite()) }
 }
 

@@ -28,8 +28,11 @@ fn unit_bits(workload: Workload) -> i32 {
     }
 }
 
-/// The largest magnitude of a total in units; sums of two still fit.
-pub(crate) const MOST_UNITS: i128 = 1 << 120;
+/// The largest magnitude of a total in units, as a power of two; sums of two still fit.
+const MOST_BITS: i32 = 120;
+
+/// The largest magnitude of a total, as a power of two: with as much noise it is still a double.
+const LARGEST_TOTAL_BITS: i32 = 1022;
 
 /// Lanes that a thread takes at a time, and below which one thread does it all.
 const LANES_A_THREAD: usize = 1 << 12;
@@ -74,11 +77,21 @@ impl Unit {
         is_power.then(|| u32::try_from(exponent - self.exponent).ok()).flatten()
     }
 
-    /// The nearest whole number of units; `None` beyond [`MOST_UNITS`] or where x is not a number.
+    /// The most units that a total may have, in either direction.
+    pub(crate) fn most(self) -> i128 {
+        1 << (LARGEST_TOTAL_BITS - self.exponent).clamp(0, MOST_BITS)
+    }
+
+    /// Whether so many units can be a total.
+    pub(crate) fn holds(self, units: i128) -> bool {
+        units.unsigned_abs() <= self.most().unsigned_abs()
+    }
+
+    /// The nearest whole number of units; `None` beyond [`Unit::most`] or where x is not a number.
     pub(crate) fn count(self, x: f64) -> Option<i128> {
         // Scaling by a power of two is exact, or far too small to matter after rounding.
         let units = libm::scalbn(x, -self.exponent).round();
-        (units.abs() <= MOST_UNITS as f64).then_some(units as i128)
+        (units.abs() <= self.most() as f64).then_some(units as i128)
     }
 
     /// The float nearest to this many units.
@@ -89,7 +102,7 @@ impl Unit {
     /// The release of a total: noise is added as an integer. The plan has seen to it that noise is never too large to be counted in
     /// units.
     pub(crate) fn release(self, total: i128, noise: f64) -> f64 {
-        self.value(total + self.count(noise).unwrap_or(MOST_UNITS))
+        self.value(total + self.count(noise).unwrap_or(self.most()))
     }
 
     /// An input in whole units, of the step that an error is to name.
@@ -138,7 +151,7 @@ impl Totals {
                     Err(error) => Some(error),
                     Ok(x) => {
                         let sum = carried(self.workload, self.sums[lane]) - leaving + x;
-                        (sum.abs() > MOST_UNITS).then(|| too_large(step))
+                        (!self.unit.holds(sum)).then(|| too_large(step))
                     }
                 }
             })
@@ -242,9 +255,7 @@ impl Totals {
             Workload::SlidingWindow { width } => usize::try_from(step.min(width)).ok()?.checked_mul(lanes)?,
             _ => 0,
         };
-        if saved.len() != lanes.checked_add(kept)?
-            || saved.iter().any(|units| units.unsigned_abs() > MOST_UNITS as u128)
-        {
+        if saved.len() != lanes.checked_add(kept)? || !saved.iter().all(|units| self.unit.holds(*units)) {
             return None;
         }
         let (sums, recent) = saved.split_at(lanes);

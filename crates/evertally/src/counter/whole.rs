@@ -71,7 +71,9 @@ impl WholeRows {
     pub(super) fn save(&self) -> Vec<u64> {
         let state = Zeroizing::new(self.correlator.save());
         let mut words = Vec::with_capacity(2 * (state.len() + self.ahead.len()));
-        words.extend(state.iter().chain(&self.ahead).flat_map(|number| [*number as u64, (number >> 64) as u64]));
+        words.extend(
+            state.iter().chain(&self.ahead).flat_map(|number| [*number as u64, (number >> 64) as u64]),
+        );
         words
     }
 

@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use super::toeplitz::{Toeplitz, answer_from_toeplitz, banded_inverse, choose_band};
 use super::{Cost, Dense, Factorization, Mechanism, Request, series};
 use crate::Result;
@@ -100,5 +102,11 @@ impl Correlator for MovingSum {
             .collect();
         self.step = step;
         Ok(())
+    }
+}
+
+impl Drop for MovingSum {
+    fn drop(&mut self) {
+        self.recent.iter_mut().for_each(Zeroize::zeroize);
     }
 }

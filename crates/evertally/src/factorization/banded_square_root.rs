@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use super::toeplitz::{Toeplitz, answer_from_toeplitz, banded_encoder, choose_band};
 use super::{Cost, Dense, Factorization, Mechanism, Request};
 use crate::Result;
@@ -99,5 +101,11 @@ impl Correlator for Recursion {
         self.recent = rest.chunks(lanes).map(<[f64]>::to_vec).collect();
         self.step = step;
         Ok(())
+    }
+}
+
+impl Drop for Recursion {
+    fn drop(&mut self) {
+        self.recent.iter_mut().for_each(Zeroize::zeroize);
     }
 }

@@ -458,8 +458,8 @@ impl PlanBuilder {
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
         // Coefficients or contributions that overflow have no noise to answer them with.
         let largest_noise = FARTHEST_NOISE * scale * max.sqrt();
-        let is_countable =
-            exact.is_some() || Unit::new(self.workload, magnitude).count(largest_noise).is_some();
+        let unit = exact.as_ref().map_or(Unit::new(self.workload, magnitude), |exact| exact.unit);
+        let is_countable = [largest_noise, magnitude].into_iter().all(|x| unit.count(x).is_some());
         if !(scale.is_normal() && is_countable && mean.is_finite()) {
             let reason = "the noise that it needs is outside the range of floating-point numbers";
             return Err(Error::unsupported(mechanism, reason));

@@ -16,11 +16,11 @@
 
 use zeroize::Zeroizing;
 
-use super::{Noise, SparseCounter};
 use super::record::Layout;
 use super::store::MOST_KEYS;
+use super::{Noise, SparseCounter};
 use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
-use crate::counter::totals::{MOST_UNITS, carried};
+use crate::counter::totals::carried;
 use crate::noise::whole::WholeLane;
 use crate::noise::{LaneTag, NoiseKey};
 use crate::plan::Plan;
@@ -129,7 +129,7 @@ impl SparseCounter {
         let made = u64::from_le_bytes(reader.take()?);
         let total = i128::from_le_bytes(reader.take()?);
         let step = if layout.decays() { u64::from_le_bytes(reader.take()?) } else { 0 };
-        if made > self.closed || step > self.closed || total.unsigned_abs() > MOST_UNITS as u128 {
+        if made > self.closed || step > self.closed || !self.unit.holds(total) {
             return Err(misfit());
         }
         let mut record = self.store.get_mut(key);
@@ -152,12 +152,11 @@ impl SparseCounter {
         for _ in 0..inputs {
             let key = u32::from_le_bytes(reader.take()?);
             let units = i128::from_le_bytes(reader.take()?);
-            let fits = |units: i128| units.unsigned_abs() <= MOST_UNITS as u128;
-            if key as usize >= self.store.len() || !fits(units) || self.store.input(key) != 0 {
+            if key as usize >= self.store.len() || !self.unit.holds(units) || self.store.input(key) != 0 {
                 return Err(misfit());
             }
             let total = self.store.get(key).total(self.closed);
-            if !fits(carried(self.plan.workload(), total) + units) {
+            if !self.unit.holds(carried(self.plan.workload(), total) + units) {
                 return Err(misfit());
             }
             self.store.set_input(key, units);
