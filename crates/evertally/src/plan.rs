@@ -298,8 +298,7 @@ impl Plan {
 
     /// The standard deviation of what has this squared norm of L behind it and so many roundings to the grid in it.
     fn error_of(&self, norm_squared: f64, roundings: f64) -> f64 {
-        let grid = self.grid().unwrap_or(0.0);
-        (self.inner.scale * self.inner.scale * norm_squared + roundings * grid * grid / 12.0).sqrt()
+        accuracy::deviation(self.inner.scale, norm_squared, self.grid(), roundings)
     }
 
     /// L and R as dense matrices, for small horizons.
