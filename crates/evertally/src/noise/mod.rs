@@ -59,3 +59,5 @@ pub use real::Real;
 pub use square_root::{inverse_square_root_coefficients, square_root_coefficient, square_root_coefficients};
 pub(crate) use vectorise::vectorised;
 pub use white::WhiteNoise;
+#[doc(hidden)]
+pub use whole::WholeDraws;

@@ -9,10 +9,10 @@
 //! *Proof of the enclosure.* What is "short" is rounded down: the true value is not below, and above by less than is said.
 //!
 //! 1. s' = 2^a·s and z' = 2^a·z with 2⁵¹ ≤ s' < 2⁵². The reciprocal R is 2¹¹⁵/s', rounded up, less one.
-//! 2. z' < 2⁵⁸. X = ⌊z'R/2⁵⁷⌋ is z/s in units of 2⁻⁵⁸: it is short by less than 1 + z'/2⁵⁷ < 3.
-//! 3. G is γ in units of 2⁻⁵⁶. Gaussian: X < 2⁶² and G = ⌊X²/2⁶¹⌋, short by less than 1 + (6X + 9)/2⁶¹ < 14. Laplace: G = ⌊X/4⌋, short by less
+//! 2. For z' < 2⁵⁸, X = ⌊z'R/2⁵⁷⌋ is z/s in units of 2⁻⁵⁸: it is short by less than 1 + z'/2⁵⁷ < 3.
+//! 3. G is γ in units of 2⁻⁵⁶. Gaussian: for X < 2⁶², G = ⌊X²/2⁶¹⌋, short by less than 1 + (6X + 9)/2⁶¹ < 14. Laplace: G = ⌊X/4⌋, short by less
 //!    than 2.
-//! 4. G < 2⁶³. T = ⌊G·Λ/2⁶³⌋ with Λ = ⌊2⁶³·log2(e)⌋ is t = γ·log2(e) in units of 2⁻⁵⁶: short by less than 14·1.45 + 1 + 1 < 23.
+//! 4. As G < 2⁶³, T = ⌊G·Λ/2⁶³⌋ with Λ = ⌊2⁶³·log2(e)⌋ is t = γ·log2(e) in units of 2⁻⁵⁶: short by less than 14·1.45 + 1 + 1 < 23.
 //! 5. T = (k + f)·2⁵⁶ with whole k and 0 ≤ f < 1, and E is 2⁻ᶠ in units of 2⁻⁶³, by the Taylor polynomial of degree 12. Its remainder is below
 //!    ln(2)¹³/13! < 2⁻³⁹·⁴; its coefficients are short by less than 4 units, and each of the 12 products by less than 1, so that all of them
 //!    together add less than 64. Step 4 adds less than 23·ln(2)·2⁷ units, as 2⁻ˣ is nowhere steeper than ln 2. In all, E is off
@@ -20,7 +20,7 @@
 //! 6. P = ⌊E·Q/2^(58+k−g)⌋ with Q = ⌊2⁵⁸·m/n⌋ is p in units of 2⁻⁶³. As p ≤ 1 and 2^(k−t) > 0.49, the factor (m/n)·2^(g−k) is below 2.1: the
 //!    error of E grows to less than 2²⁵·⁰⁸, and rounding Q and P adds less than 2⁷. In all, P is off by less than 2²⁶ = [`SLACK`].
 //!
-//! Where the conditions of steps 2 to 4 fail (z beyond 16 s, or 64 s) there is no enclosure, and `exact` decides.
+//! Where z' or X is too large, γ ≥ 64, and p < 2^(5+g−92): zero is near enough for g < 50, and `exact` decides for others.
 //!
 //! **Cost.** Sixteen 64-bit products, and no division.
 
@@ -124,14 +124,14 @@ impl Chance<'_> {
     fn near(&self) -> Option<u64> {
         let Scale { shift, reciprocal, .. } = *self.scale;
         if self.size.leading_zeros() < shift + 6 {
-            return None;
+            return self.near_far_out();
         }
         let quotient = (u128::from(self.size << shift) * u128::from(reciprocal)) >> 57;
         let gamma = match self.law {
             WholeLaw::Gaussian if quotient < 1 << 62 => {
                 (quotient * quotient) >> (2 * QUOTIENT_BITS + 1 - GAMMA_BITS)
             }
-            WholeLaw::Gaussian => return None,
+            WholeLaw::Gaussian => return self.near_far_out(),
             WholeLaw::Laplace => quotient >> (QUOTIENT_BITS - GAMMA_BITS),
         };
         let exponent = ((gamma * u128::from(LOG2_E)) >> 63) as u64;
@@ -143,6 +143,12 @@ impl Chance<'_> {
         }
         let product = u128::from(power) * u128::from(self.ratio.fixed);
         Some(product.checked_shr(RATIO_BITS + halvings - self.doublings).unwrap_or(0) as u64)
+    }
+
+    /// The same where γ is 64 or more.
+    #[cold]
+    fn near_far_out(&self) -> Option<u64> {
+        (self.doublings < 50).then_some(0)
     }
 }
 
