@@ -99,6 +99,10 @@ impl Exact {
         }
         let exponent =
             (libm::ilogb(reach) - bits).min(libm::ilogb(needs.magnitude) - LEAST_CONTRIBUTION_BITS);
+        // Releases, and their units, must be ordinary doubles.
+        if !(-1000..=900).contains(&exponent) {
+            return Err(refuse("its units are outside the range of floating-point numbers"));
+        }
         let unit = Unit::of_exponent(exponent);
         // A contribution moves each of its lanes by a unit more than declared once inputs are rounded. Decayed totals are finer.
         let rounded_inputs = match needs.workload {
