@@ -14,8 +14,8 @@ use crate::output::Header;
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
-    Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Objective,
-    Participation, Plan, PlanBuilder, Release, Tail, Workload,
+    Arithmetic, Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey,
+    Objective, Participation, Plan, PlanBuilder, Release, Tail, Workload,
 };
 
 /// The level of every interval that is written.
@@ -31,6 +31,15 @@ pub(crate) struct Privacy {
     pub(crate) neighbours: Neighbours,
     /// At most k steps, at least b apart; one step where absent.
     pub(crate) participation: Option<(u64, u64)>,
+}
+
+/// How releases are made of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Numbers {
+    /// Exact where the mechanism can, unless it is said.
+    pub(crate) arithmetic: Option<Arithmetic>,
+    /// The public grid of releases; whole numbers where absent.
+    pub(crate) grid: Option<f64>,
 }
 
 /// Everything that a plan is made from.
@@ -51,6 +60,7 @@ pub(crate) struct Request {
     pub(crate) dimension: Option<usize>,
     pub(crate) memory_limit: Option<u64>,
     pub(crate) post_processing: PostProcess,
+    pub(crate) numbers: Numbers,
     /// What is counted, in words that differ wherever the input could: streams of other names have other noise.
     pub(crate) stream: String,
 }
@@ -86,6 +96,12 @@ impl Request {
         }
         if let Some(bytes) = self.memory_limit {
             builder = builder.memory_limit(bytes);
+        }
+        if let Some(arithmetic) = self.numbers.arithmetic {
+            builder = builder.arithmetic(arithmetic);
+        }
+        if let Some(grid) = self.numbers.grid {
+            builder = builder.grid(grid);
         }
         Ok(builder)
     }
@@ -143,6 +159,10 @@ impl Prepared {
         header.record("neighbours", plan.neighbours().to_string());
         header.record("noise_multiplier", plan.noise_multiplier());
         header.record("sensitivity", plan.sensitivity());
+        header.record("arithmetic", plan.arithmetic().to_string());
+        if let Some(grid) = plan.grid() {
+            header.record("grid", grid);
+        }
         // A mean over a cap that is never reached would say nothing of the steps that are.
         if !plan.is_unbounded() {
             header.record("rmse", plan.accuracy().rmse);
@@ -251,6 +271,7 @@ pub(crate) struct Report {
     pub(crate) name: String,
     /// The name with the parameters that were chosen for it.
     pub(crate) in_full: String,
+    pub(crate) arithmetic: Arithmetic,
     pub(crate) sensitivity: f64,
     pub(crate) mean_error: f64,
     pub(crate) max_error: f64,
@@ -317,6 +338,7 @@ fn report(name: String, plan: &Plan, width: u64, with_profile: bool) -> Result<R
     Ok(Report {
         name,
         in_full: plan.mechanism().to_string(),
+        arithmetic: plan.arithmetic(),
         sensitivity: plan.sensitivity(),
         mean_error: accuracy.mean_error,
         max_error: accuracy.max_error,

@@ -11,13 +11,17 @@ mod engine;
 #[macro_use]
 mod face;
 mod keyed;
+mod replay;
 mod scalar;
 mod sparse;
 pub(crate) mod state;
 pub(crate) mod totals;
 mod vector;
+mod whole;
 
 pub use keyed::KeyedCounter;
+#[doc(hidden)]
+pub use replay::replay_distance;
 pub use scalar::Counter;
 pub use sparse::SparseCounter;
 pub(crate) use sparse::bytes_per_key as sparse_bytes_per_key;

@@ -55,7 +55,7 @@ pub use factorization::Mechanism;
 pub use matrix::Matrix;
 pub use noise::{NoiseKey, Progress};
 pub use noise_stream::NoiseStream;
-pub use plan::{Accuracy, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
+pub use plan::{Accuracy, Arithmetic, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
 pub use privacy::{Budget, Calibration, Contribution, Neighbours, Participation};
 pub use release::{Release, Spread, Tail};
 pub use workload::Workload;

@@ -157,7 +157,7 @@ impl<F: Real> NoiseStream<F> {
                 step: self.step,
             },
             totals: Vec::new(),
-            noise,
+            noise: noise.iter().map(|number| number.to_bits()).collect(),
             history: None,
         };
         saved.to_bytes()
@@ -180,9 +180,10 @@ impl<F: Real> NoiseStream<F> {
             return refuse("it lies beyond the horizon");
         }
         let mut stream = Self::new(plan, key)?;
+        let noise: Vec<f64> = saved.noise.iter().map(|bits| f64::from_bits(*bits)).collect();
         match &mut stream.source {
-            Source::Machine(machine) => machine.restore_state(saved.head.step, &saved.noise)?,
-            Source::Other { correlator, .. } => correlator.restore(saved.head.step, &saved.noise)?,
+            Source::Machine(machine) => machine.restore_state(saved.head.step, &noise)?,
+            Source::Other { correlator, .. } => correlator.restore(saved.head.step, &noise)?,
         }
         stream.step = saved.head.step;
         Ok(stream)

@@ -12,9 +12,11 @@
 //! depends on L Lᵀ only (Denisov et al., 2022); for Laplace noise see the module of that mechanism.
 
 mod accuracy;
+mod arithmetic;
 mod builder;
 mod compare;
 mod cost;
+mod exact;
 mod objective;
 mod unbounded;
 mod white;
@@ -23,11 +25,14 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use accuracy::Accuracy;
+pub use arithmetic::Arithmetic;
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, Optimum};
+pub(crate) use exact::Exact;
 pub use objective::Objective;
 pub use unbounded::Milestone;
 
+use crate::counter::totals::Unit;
 use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Spread};
@@ -124,6 +129,8 @@ struct Inner {
     is_unbounded: bool,
     sensitivity: f64,
     scale: f64,
+    /// Where releases are made of whole numbers.
+    exact: Option<Exact>,
     accuracy: Accuracy,
 }
 
@@ -222,10 +229,43 @@ impl Plan {
         &self.inner.lanes
     }
 
-    /// σ: the standard deviation of the noise for sensitivity one, rounded up.
+    /// σ: the standard deviation of the noise for sensitivity one, rounded up. On the exact path it is the budget's, enlarged by what
+    /// whole draws cost: a part in millions.
     #[must_use]
     pub fn noise_multiplier(&self) -> f64 {
-        self.inner.budget.noise_multiplier()
+        let exact = self.inner.exact.map(|exact| exact.noise_multiplier);
+        exact.unwrap_or(self.inner.budget.noise_multiplier())
+    }
+
+    /// In which numbers releases are made.
+    #[must_use]
+    pub fn arithmetic(&self) -> Arithmetic {
+        if self.inner.exact.is_some() { Arithmetic::Exact } else { Arithmetic::Float }
+    }
+
+    /// The public grid on which releases lie, in the units of the data; none in floating point.
+    #[must_use]
+    pub fn grid(&self) -> Option<f64> {
+        self.inner.exact.map(|exact| exact.grid)
+    }
+
+    /// How far all draws of the plan are together, in total variation, from Gaussian ones that are rounded to whole numbers. The exact calibration has been
+    /// charged for it; zero where noise is not discrete Gaussian.
+    #[must_use]
+    pub fn total_variation(&self) -> f64 {
+        self.inner.exact.map_or(0.0, |exact| exact.total_variation)
+    }
+
+    pub(crate) fn exact(&self) -> Option<&Exact> {
+        self.inner.exact.as_ref()
+    }
+
+    /// The unit in which true totals are counted. Decayed ones are finer than the noise, and rounded when they are released.
+    pub(crate) fn total_unit(&self) -> Unit {
+        match (&self.inner.exact, self.workload()) {
+            (Some(exact), Workload::PrefixSum | Workload::SlidingWindow { .. }) => exact.unit,
+            _ => Unit::new(self.workload(), self.contribution().magnitude()),
+        }
     }
 
     /// Δ of the factorization under the plan's participation, for contributions of magnitude one, rounded up.
@@ -247,13 +287,19 @@ impl Plan {
         &self.inner.accuracy
     }
 
-    /// The standard deviation of the noise in the release of a step.
+    /// The standard deviation of the noise in the release of a step, with what rounding to the grid adds.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] for a step beyond the horizon.
     pub fn standard_error(&self, step: u64) -> Result<f64> {
         self.check(step)?;
-        Ok(self.inner.scale * self.inner.factorization.row_norm_squared(step).sqrt())
+        Ok(self.error_of(self.inner.factorization.row_norm_squared(step), 1.0))
+    }
+
+    /// The standard deviation of what has this squared norm of L behind it and so many roundings to the grid in it.
+    fn error_of(&self, norm_squared: f64, roundings: f64) -> f64 {
+        let grid = self.grid().unwrap_or(0.0);
+        (self.inner.scale * self.inner.scale * norm_squared + roundings * grid * grid / 12.0).sqrt()
     }
 
     /// L and R as dense matrices, for small horizons.
@@ -288,7 +334,7 @@ impl Plan {
         Ok(Release {
             step: later.step,
             value: later.value - earlier.value,
-            standard_error: self.inner.scale * norm.sqrt(),
+            standard_error: self.error_of(norm, 2.0),
             tail: self.inner.factorization.tail(Some(earlier.step), later.step),
         })
     }
@@ -316,7 +362,7 @@ impl Plan {
     pub(crate) fn noise_label(&self) -> String {
         let digest = self.inner.factorization.digest().map(blake3::Hash::from_bytes);
         format!(
-            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}:{}",
+            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}:{}",
             self.workload(),
             self.horizon(),
             self.mechanism(),
@@ -326,6 +372,7 @@ impl Plan {
             self.inner.contribution,
             self.inner.objective,
             digest.map(|digest| digest.to_hex().to_string()).unwrap_or_default(),
+            self.arithmetic(),
             // With its length, so that no name can imitate what follows it.
             self.inner.stream.len(),
             self.inner.stream,
@@ -364,6 +411,7 @@ impl fmt::Debug for Plan {
             .field("objective", &self.inner.objective)
             .field("contribution", &self.inner.contribution)
             .field("lanes", &self.inner.lanes)
+            .field("arithmetic", &self.arithmetic())
             .field("noise_scale", &self.inner.scale)
             .finish()
     }

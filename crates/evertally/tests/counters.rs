@@ -6,8 +6,8 @@ mod common;
 
 use common::{budget_for, builder, mechanisms_and_workloads, plan};
 use evertally::{
-    Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, Neighbours, NoiseKey,
-    Objective, Participation, Plan, PlanBuilder, VectorCounter, Workload,
+    Arithmetic, Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, Neighbours,
+    NoiseKey, Objective, Participation, Plan, PlanBuilder, VectorCounter, Workload,
 };
 
 fn budget() -> Budget {
@@ -129,7 +129,7 @@ fn a_refused_input_does_not_use_up_a_step() {
     let mut clean = Counter::new(&plan, NoiseKey::insecure_from_seed(3)).unwrap();
     let mut dirty = Counter::new(&plan, NoiseKey::insecure_from_seed(3)).unwrap();
     for t in 0..4 {
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e19] {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e30] {
             assert!(matches!(dirty.step(bad), Err(Error::BadInput { step, .. }) if step == t));
         }
         assert_eq!(clean.step(input(t)).unwrap(), dirty.step(input(t)).unwrap());
@@ -157,7 +157,10 @@ fn interval_sums_have_the_error_of_the_difference_of_rows() {
                         (decoder[(last as usize, j)] - earlier).powi(2)
                     })
                     .sum();
-                let expected = plan.noise_scale() * norm.sqrt();
+                // Both ends of the interval were rounded to the grid.
+                let ends = if first == 0 { 1.0 } else { 2.0 };
+                let rounded = ends * plan.grid().unwrap_or(0.0).powi(2) / 12.0;
+                let expected = (plan.noise_scale().powi(2) * norm + rounded).sqrt();
                 assert!((sum.standard_error / expected - 1.0).abs() < 1e-9, "{mechanism} {first}..={last}");
                 assert!(sum.margin(0.95) > sum.standard_error);
             }
@@ -265,7 +268,7 @@ fn the_plan_scales_with_contribution_and_neighbours() {
     };
     let unit = plan(Neighbours::AddRemove, Contribution::unit(), Mechanism::SquareRoot);
     let ratio = |scale: f64| scale / unit;
-    let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
+    let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-10, "{a} {b}");
     let range = |lo, hi| Contribution::range(lo, hi).unwrap();
     close(ratio(plan(Neighbours::AddRemove, range(-3.0, 7.0), Mechanism::SquareRoot)), 7.0);
     close(ratio(plan(Neighbours::Replace, Contribution::unit(), Mechanism::SquareRoot)), 2.0_f64.sqrt());
@@ -283,7 +286,10 @@ fn the_plan_scales_with_contribution_and_neighbours() {
 
 #[test]
 fn the_default_is_the_most_accurate_that_fits_the_memory() {
-    let small = Plan::prefix_sum(100).budget(budget()).build().unwrap();
+    let small = Plan::prefix_sum(100).budget(budget());
+    assert_eq!(small.build().unwrap().mechanism(), Mechanism::GradedSquareRoot { decays: None });
+    // The optimum has no exact path.
+    let small = small.arithmetic(Arithmetic::Float).build().unwrap();
     assert_eq!(small.mechanism(), Mechanism::Optimal);
     let medium = Plan::prefix_sum(5000).budget(budget()).build().unwrap();
     assert_eq!(medium.mechanism(), Mechanism::GradedSquareRoot { decays: None });
@@ -302,7 +308,9 @@ fn the_default_is_the_most_accurate_that_fits_the_memory() {
     for mechanism in Mechanism::ALL {
         let named =
             Plan::prefix_sum(5000).budget(budget()).participation(twelve).mechanism(mechanism).build();
-        if let Ok(named) = named {
+        if let Ok(named) = named
+            && named.arithmetic() == Arithmetic::Exact
+        {
             assert!(many.accuracy().mean_error <= named.accuracy().mean_error * (1.0 + 1e-12), "{mechanism}");
         }
     }

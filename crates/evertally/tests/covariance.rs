@@ -1,4 +1,4 @@
-//! Released noise has covariance (σΔ)² L Lᵀ, on real draws, for every mechanism.
+//! Released noise has covariance (σΔ)² L Lᵀ, and what rounding to the grid adds, on real draws, for every mechanism.
 //!
 //! **The test.** Feed zeros, so that releases are noise. Whiten each noise vector with the Cholesky factor of the
 //! covariance declared by the plan's dense L and noise scale. If the declaration is true, the entries u_i of the whitened
@@ -30,7 +30,11 @@ fn declared_covariance(plan: &Plan, steps: [usize; STEPS]) -> Matrix {
     let decoder = plan.dense().unwrap().decoder;
     let gram = decoder.times(&decoder.transpose());
     let variance = plan.noise_scale().powi(2);
-    Matrix::from_fn(STEPS, STEPS, |i, j| variance * gram[(steps[i], steps[j])])
+    // Rounding to the grid adds what a uniform error has, to each release by itself.
+    let rounded = plan.grid().unwrap_or(0.0).powi(2) / 12.0;
+    Matrix::from_fn(STEPS, STEPS, |i, j| {
+        variance * gram[(steps[i], steps[j])] + if i == j { rounded } else { 0.0 }
+    })
 }
 
 fn every_step() -> [usize; STEPS] {

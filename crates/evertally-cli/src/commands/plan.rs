@@ -2,7 +2,7 @@
 
 mod unbounded;
 
-use super::shared::{PrivacyArgs, WorkloadArgs, bytes_in_words, delta_in_words, participation};
+use super::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, bytes_in_words, delta_in_words, participation};
 use crate::error::{CliError, Result};
 use crate::mechanism::{self, Comparison, Entry, Horizon, Report, Request};
 use crate::output::{Destination, write_whole_file};
@@ -30,7 +30,8 @@ steps, worst step the largest standard error of one. The ratios compare
 the squared errors with the least that any mechanism of this kind can
 have. Operations a step are averages, preparation included. One event
 counts as one. Memory is for one total unless --keys or --dim asks for
-more.";
+more. Exact numbers are whole ones throughout, with releases on a public
+grid, and what is taken where a mechanism has them.";
 
 /// Compare the mechanisms for a horizon and a budget, and say which one would be taken
 #[derive(Debug, Args)]
@@ -55,6 +56,8 @@ pub(crate) struct PlanArgs {
     min_gap: Option<u64>,
     #[command(flatten)]
     workload: WorkloadArgs,
+    #[command(flatten)]
+    numbers: NumberArgs,
     /// Print the comparison as one JSON object
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -76,6 +79,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         keys: key_names(args.keys)?,
         dimension: dimension(args.dim)?,
         memory_limit: args.workload.memory_limit,
+        numbers: args.numbers.numbers(),
         post_processing: PostProcess::default(),
         stream: String::new(),
     };
@@ -134,8 +138,19 @@ struct OptimalJson {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum MechanismJson<'a> {
-    Report { name: &'a str, sensitivity: f64, mean_error: f64, max_error: f64, rmse: f64, state_bytes: u64 },
-    Skipped { name: &'a str, skipped: &'a str },
+    Report {
+        name: &'a str,
+        arithmetic: String,
+        sensitivity: f64,
+        mean_error: f64,
+        max_error: f64,
+        rmse: f64,
+        state_bytes: u64,
+    },
+    Skipped {
+        name: &'a str,
+        skipped: &'a str,
+    },
 }
 
 /// The comparison in the shape that other programs rely on: no field more, no field less.
@@ -143,6 +158,7 @@ fn json(request: &Request, comparison: &Comparison) -> Result<String> {
     let mechanisms = comparison.entries.iter().map(|entry| match entry {
         Entry::Report(report) => MechanismJson::Report {
             name: &report.name,
+            arithmetic: report.arithmetic.to_string(),
             sensitivity: report.sensitivity,
             mean_error: report.mean_error,
             max_error: report.max_error,
@@ -187,6 +203,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
     let head = [
         "",
         "mechanism",
+        "numbers",
         "rmse",
         "mse / optimum",
         "worst step",
@@ -200,6 +217,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
         rows.push([
             if chosen { "→" } else { "" }.to_owned(),
             report.in_full.clone(),
+            report.arithmetic.to_string(),
             format!("{:.4}", report.rmse),
             above_optimum(comparison, report),
             format!("{:.4}", report.worst_rmse),
@@ -316,8 +334,8 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::Privacy;
-    use evertally::{Calibration, Neighbours};
+    use crate::mechanism::{Numbers, Privacy};
+    use evertally::{Arithmetic, Calibration, Neighbours};
     use evertally::{Objective, Workload};
 
     fn example() -> (Request, Comparison) {
@@ -338,12 +356,14 @@ mod tests {
             keys: Vec::new(),
             dimension: None,
             memory_limit: None,
+            numbers: Numbers::default(),
             post_processing: PostProcess::default(),
             stream: String::new(),
         };
         let report = Report {
             name: "square-root".to_owned(),
             in_full: "square-root".to_owned(),
+            arithmetic: Arithmetic::Exact,
             sensitivity: 1.25,
             mean_error: 1.5,
             max_error: 2.0,
@@ -370,7 +390,7 @@ mod tests {
         let (request, mut comparison) = example();
         let expected = concat!(
             r#"{"horizon":4,"epsilon":1.0,"delta":1e-6,"noise_multiplier":4.25,"optimal":{"lower":1.25,"upper":1.25},"#,
-            r#""mechanisms":[{"name":"square-root","sensitivity":1.25,"mean_error":1.5,"max_error":2.0,"rmse":5.0,"#,
+            r#""mechanisms":[{"name":"square-root","arithmetic":"exact","sensitivity":1.25,"mean_error":1.5,"max_error":2.0,"rmse":5.0,"#,
             r#""state_bytes":2048},{"name":"optimal","skipped":"too large"}]}"#,
             "\n"
         );

@@ -1,10 +1,10 @@
 //! Options that several commands have in common.
 
 use crate::error::{CliError, Result};
-use crate::mechanism::Privacy;
+use crate::mechanism::{Numbers, Privacy};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use evertally::{Calibration, Neighbours, Objective, Workload};
+use evertally::{Arithmetic, Calibration, Neighbours, Objective, Workload};
 use std::str::FromStr;
 
 #[derive(Debug, Args)]
@@ -62,6 +62,25 @@ pub(crate) struct WorkloadArgs {
     /// The most memory that may be taken, such as 512M or 4G
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory_limit: Option<u64>,
+}
+
+/// How releases are made of numbers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is released")]
+pub(crate) struct NumberArgs {
+    /// exact draws noise in whole numbers, proved and safe from attacks on rounding; float draws it in double precision [default: exact
+    /// where the mechanism can]
+    #[arg(long, value_name = "NUMBERS", value_parser = named::<Arithmetic>(["exact", "float"]))]
+    arithmetic: Option<Arithmetic>,
+    /// The public grid that exact releases are rounded to [default: 1, or a power of ten below the largest contribution]
+    #[arg(long, value_name = "STEP")]
+    grid: Option<f64>,
+}
+
+impl NumberArgs {
+    pub(crate) fn numbers(&self) -> Numbers {
+        Numbers { arithmetic: self.arithmetic, grid: self.grid }
+    }
 }
 
 impl WorkloadArgs {

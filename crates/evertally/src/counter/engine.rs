@@ -2,6 +2,7 @@
 
 use super::state;
 use super::totals::{Totals, Unit};
+use super::whole::{WholeRelease, WholeRows};
 use crate::noise::{Correlator, NoiseKey, Progress};
 use crate::plan::Plan;
 use crate::release::{Release, Spread};
@@ -13,23 +14,37 @@ pub(super) struct Engine {
     step: u64,
     width: usize,
     totals: Totals,
-    correlator: Box<dyn Correlator>,
+    noise: Noise,
     /// Released values, step by step, where the caller asked to keep them.
     history: Option<Vec<f64>>,
+}
+
+/// Where the noise of a step comes from.
+enum Noise {
+    /// Doubles, scaled and added to the total as units.
+    Doubles { correlator: Box<dyn Correlator>, unit: Unit },
+    /// Whole numbers.
+    Whole(WholeRows),
 }
 
 impl Engine {
     pub(super) fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Result<Self> {
         let width = plan.lanes().width();
-        let field = plan.white_field(key, "")?;
-        let unit = Unit::new(plan.workload(), plan.contribution().magnitude());
+        let unit = plan.total_unit();
+        let noise = if let Some(exact) = plan.exact() {
+            let release = WholeRelease::new(exact, unit);
+            Noise::Whole(WholeRows::new(plan.whole_noise(exact, key, progress)?, width, release))
+        } else {
+            let field = plan.white_field(key, "")?;
+            Noise::Doubles { correlator: plan.factorization().correlator(field, progress), unit }
+        };
         Ok(Self {
             plan: plan.clone(),
             key_tag: key.tag(),
             step: 0,
             width,
             totals: Totals::new(plan.workload(), unit, width),
-            correlator: plan.factorization().correlator(field, progress),
+            noise,
             history: None,
         })
     }
@@ -66,8 +81,19 @@ impl Engine {
         }
         self.totals.check(self.step, inputs)?;
         let spread = self.plan.spread(self.step)?;
-        self.correlator.next(out);
-        self.totals.step(self.step, inputs, self.plan.noise_scale(), out);
+        match &mut self.noise {
+            Noise::Doubles { correlator, unit } => {
+                correlator.next(out);
+                let (unit, scale) = (*unit, self.plan.noise_scale());
+                self.totals
+                    .step(self.step, inputs, out, |_, total, noise| unit.release(total, scale * noise));
+            }
+            Noise::Whole(rows) => {
+                let (ahead, release) = (&rows.ahead, rows.release);
+                self.totals.step(self.step, inputs, out, |lane, total, _| release.of(total, ahead[lane]));
+                rows.draw(self.step + 1 == horizon);
+            }
+        }
         if let Some(history) = &mut self.history {
             history.extend_from_slice(out);
         }
@@ -108,7 +134,12 @@ impl Engine {
                 step: self.step,
             },
             totals: self.totals.save(self.step),
-            noise: self.correlator.save(),
+            noise: match &self.noise {
+                Noise::Doubles { correlator, .. } => {
+                    correlator.save().iter().map(|number| number.to_bits()).collect()
+                }
+                Noise::Whole(rows) => rows.save(),
+            },
             history: self.history.clone(),
         };
         saved.to_bytes()
@@ -127,7 +158,17 @@ impl Engine {
         if saved.history.as_ref().is_some_and(|history| Some(history.len() as u64) != remembered) {
             return refuse("its remembered releases do not fit its step");
         }
-        engine.correlator.restore(step, &saved.noise)?;
+        match &mut engine.noise {
+            Noise::Doubles { correlator, .. } => {
+                let numbers: Vec<f64> = saved.noise.iter().map(|bits| f64::from_bits(*bits)).collect();
+                correlator.restore(step, &numbers)?;
+            }
+            Noise::Whole(rows) => {
+                if rows.restore(step, plan.horizon(), &saved.noise).is_none() {
+                    return refuse("its noise does not fit the plan");
+                }
+            }
+        }
         engine.step = step;
         engine.history = saved.history;
         Ok(engine)

@@ -22,6 +22,8 @@ mod store;
 use rayon::prelude::*;
 
 use super::totals::{MOST_UNITS, Unit, carried, too_large};
+use super::whole::WholeRelease;
+use crate::noise::whole::{WholeLane, WholeLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::plan::{Lanes, Plan};
 use crate::release::{Release, Spread};
@@ -59,7 +61,15 @@ fn released_before(place: u32) -> Error {
     )
 }
 
-/// Bytes that a key holds between steps, for lanes of so many numbers.
+/// Where the noise of a key comes from.
+enum Noise {
+    /// Doubles, scaled and added to the total as units.
+    Doubles(LazyLanes),
+    /// Whole numbers.
+    Whole(WholeLanes, WholeRelease),
+}
+
+/// Bytes that a key holds between steps, for lanes of so many words.
 pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
     Layout::new(workload, rows).bytes_per_key()
 }
@@ -104,7 +114,8 @@ pub struct SparseCounter {
     unit: Unit,
     /// Steps closed.
     closed: u64,
-    lanes: LazyLanes,
+    noise: Noise,
+    tagger: Tagger,
     store: Store,
     most_keys: usize,
 }
@@ -130,16 +141,27 @@ impl SparseCounter {
             return Err(Error::bad("plan", "for open keys", plan.lanes().shape()));
         };
         let streams = || Error::unsupported(plan.mechanism(), "open keys need a mechanism that streams");
-        let recipe = plan.factorization().recipe().ok_or_else(streams)?;
+        let unit = plan.total_unit();
+        let (noise, tagger, words) = if let Some(exact) = plan.exact() {
+            let lanes = plan.whole_lanes(exact, key).ok_or_else(streams)?;
+            let (tagger, words) = (lanes.noise().tagger(), 2 * lanes.rows());
+            (Noise::Whole(lanes, WholeRelease::new(exact, unit)), tagger, words)
+        } else {
+            let recipe = plan.factorization().recipe().ok_or_else(streams)?;
+            let lanes = LazyLanes::new(&recipe, plan.horizon(), plan.keyed_noise(key, ""));
+            let (tagger, words) = (lanes.noise().tagger(), lanes.rows());
+            (Noise::Doubles(lanes), tagger, words)
+        };
         let cost = plan.cost();
         let room = plan.memory_limit().saturating_sub(cost.shared_bytes) / cost.bytes_per_coordinate;
         Ok(Self {
             plan: plan.clone(),
             key_tag: key.tag(),
-            unit: Unit::new(plan.workload(), plan.contribution().magnitude()),
+            unit,
             closed: 0,
-            store: Store::new(Layout::new(plan.workload(), recipe.rows())),
-            lanes: LazyLanes::new(&recipe, plan.horizon(), plan.keyed_noise(key, "")),
+            store: Store::new(Layout::new(plan.workload(), words)),
+            noise,
+            tagger,
             most_keys: usize::try_from(room).unwrap_or(usize::MAX).min(MOST_KEYS),
         })
     }
@@ -174,7 +196,7 @@ impl SparseCounter {
         if units == 0 {
             return Ok(());
         }
-        let tag = self.lanes.tag(key);
+        let tag = self.tagger.tag(key.as_bytes());
         let Some(found) = self.store.find(tag) else {
             self.check_room(1)?;
             let new = self.store.insert(tag);
@@ -294,14 +316,18 @@ impl SparseCounter {
     /// The tags of keys, and where their lanes are.
     fn find<K: AsRef<str> + Sync>(&mut self, keys: &[K]) -> (Vec<LaneTag>, Vec<Lag>) {
         if keys.len() < KEYS_FOR_THREADS {
-            let tags: Vec<LaneTag> = keys.iter().map(|key| self.lanes.tag(key.as_ref())).collect();
+            let tags: Vec<LaneTag> =
+                keys.iter().map(|key| self.tagger.tag(key.as_ref().as_bytes())).collect();
             let lags = (0..).zip(&tags).map(|(place, tag)| self.lag(place, self.store.find(*tag))).collect();
             return (tags, lags);
         }
-        let noise = self.lanes.noise();
         let tag = |tagger: &mut Tagger, key: &K| tagger.tag(key.as_ref().as_bytes());
+        let tagger = || match &self.noise {
+            Noise::Doubles(lanes) => lanes.noise().tagger(),
+            Noise::Whole(lanes, _) => lanes.noise().tagger(),
+        };
         let tags: Vec<LaneTag> =
-            keys.par_iter().with_min_len(KEYS_FOR_THREADS / 2).map_init(|| noise.tagger(), tag).collect();
+            keys.par_iter().with_min_len(KEYS_FOR_THREADS / 2).map_init(tagger, tag).collect();
         let mut lags = vec![self.lag(0, None); tags.len()];
         let parts = lags.par_chunks_mut(FOUND_TOGETHER).zip(tags.par_chunks(FOUND_TOGETHER));
         parts.enumerate().for_each(|(part, (lags, tags))| {
@@ -323,35 +349,15 @@ impl SparseCounter {
 
     /// Takes the lanes of some keys to the last closed step and writes their releases.
     fn release_part(&mut self, part: &[Lag], out: &mut [f64]) {
-        let (store, rows, closed) = (&self.store, self.lanes.rows(), self.closed);
-        let gather = |lags: &[Lag]| {
-            let mut tile = Tile::new(rows, lags.len());
-            for lag in lags {
-                let record = store.get(lag.record);
-                tile.push(lag.made, record.tag(), record.numbers());
+        let closed = self.closed;
+        match &mut self.noise {
+            Noise::Doubles(lanes) => {
+                let (unit, scale) = (self.unit, self.plan.noise_scale());
+                let release = |total, noise: f64| unit.release(total, scale * noise);
+                release_doubles(lanes, &mut self.store, closed, part, out, release);
             }
-            tile
-        };
-        let (unit, scale) = (self.unit, self.plan.noise_scale());
-        let add_totals = |(tile, lags): (&mut Tile, &[Lag])| {
-            for (value, lag) in tile.released_mut().iter_mut().zip(lags) {
-                *value = unit.release(store.get(lag.record).total(closed), scale * *value);
-            }
-        };
-        let mut tiles: Vec<Tile>;
-        if part.len() > LazyLanes::TILE {
-            tiles = part.par_chunks(LazyLanes::TILE).map(gather).collect();
-            self.lanes.advance(&mut tiles, closed);
-            tiles.par_iter_mut().zip(part.par_chunks(LazyLanes::TILE)).for_each(add_totals);
-        } else {
-            tiles = vec![gather(part)];
-            self.lanes.advance(&mut tiles, closed);
-            tiles.iter_mut().zip([part]).for_each(add_totals);
-        }
-        for (tile, lags) in tiles.iter().zip(part.chunks(LazyLanes::TILE)) {
-            for ((numbers, value), lag) in tile.numbers().zip(tile.released()).zip(lags) {
-                self.store.get_mut(lag.record).set_lane(closed, numbers);
-                out[lag.place as usize] = *value;
+            Noise::Whole(lanes, release) => {
+                release_whole(lanes, *release, &mut self.store, closed, part, out)
             }
         }
     }
@@ -368,6 +374,71 @@ impl SparseCounter {
         let reason =
             format!("the memory limit of {} bytes has room for no further key", self.plan.memory_limit());
         Err(Error::too_costly("a counter of open keys", reason))
+    }
+}
+
+/// As [`SparseCounter::release_part`], in doubles: tile by tile.
+fn release_doubles(
+    lanes: &mut LazyLanes,
+    store: &mut Store,
+    closed: u64,
+    part: &[Lag],
+    out: &mut [f64],
+    release: impl Fn(i128, f64) -> f64 + Sync,
+) {
+    let rows = lanes.rows();
+    let gather = |lags: &[Lag]| {
+        let mut tile = Tile::new(rows, lags.len());
+        for lag in lags {
+            let record = store.get(lag.record);
+            let numbers = record.lane().iter().map(|bits| f64::from_bits(*bits));
+            tile.push(lag.made, record.tag(), numbers);
+        }
+        tile
+    };
+    let add_totals = |(tile, lags): (&mut Tile, &[Lag])| {
+        for (value, lag) in tile.released_mut().iter_mut().zip(lags) {
+            *value = release(store.get(lag.record).total(closed), *value);
+        }
+    };
+    let mut tiles: Vec<Tile>;
+    if part.len() > LazyLanes::TILE {
+        tiles = part.par_chunks(LazyLanes::TILE).map(gather).collect();
+        lanes.advance(&mut tiles, closed);
+        tiles.par_iter_mut().zip(part.par_chunks(LazyLanes::TILE)).for_each(add_totals);
+    } else {
+        tiles = vec![gather(part)];
+        lanes.advance(&mut tiles, closed);
+        tiles.iter_mut().zip([part]).for_each(add_totals);
+    }
+    for (tile, lags) in tiles.iter().zip(part.chunks(LazyLanes::TILE)) {
+        for ((numbers, value), lag) in tile.numbers().zip(tile.released()).zip(lags) {
+            store.get_mut(lag.record).set_lane(closed, numbers.iter().map(|number| number.to_bits()));
+            out[lag.place as usize] = *value;
+        }
+    }
+}
+
+/// As [`SparseCounter::release_part`], in whole numbers.
+fn release_whole(
+    lanes: &mut WholeLanes,
+    release: WholeRelease,
+    store: &mut Store,
+    closed: u64,
+    part: &[Lag],
+    out: &mut [f64],
+) {
+    let mut taken: Vec<WholeLane> = part
+        .iter()
+        .map(|lag| {
+            let record = store.get(lag.record);
+            WholeLane::new(record.tag(), lag.made, record.lane())
+        })
+        .collect();
+    lanes.advance(&mut taken, closed);
+    for (lane, lag) in taken.iter().zip(part) {
+        out[lag.place as usize] = release.of(store.get(lag.record).total(closed), lane.noise());
+        store.get_mut(lag.record).set_lane(closed, lane.words());
     }
 }
 

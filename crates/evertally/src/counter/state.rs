@@ -8,7 +8,7 @@
 //! | 8 | tag of the key |
 //! | 8 | steps taken |
 //! | 8 + 16·k | number of totals, totals in units |
-//! | 8 + 8·k | number of correlator numbers, those numbers |
+//! | 8 + 8·k | number of words of the noise's state: a real each, or two for a whole number, the low one first |
 //! | 1 (+ 8 + 8·k) | whether releases are remembered, and if so their number and values |
 //! | 32 | BLAKE3 hash of all before |
 //!
@@ -82,7 +82,7 @@ pub(crate) fn unseal<'a>(magic: &[u8; 4], bytes: &'a [u8]) -> Result<(Head, Read
 pub(crate) struct Saved {
     pub(crate) head: Head,
     pub(crate) totals: Vec<i128>,
-    pub(crate) noise: Vec<f64>,
+    pub(crate) noise: Vec<u64>,
     pub(crate) history: Option<Vec<f64>>,
 }
 
@@ -92,10 +92,10 @@ impl Saved {
         self.head.put(MAGIC, &mut bytes);
         bytes.extend((self.totals.len() as u64).to_le_bytes());
         self.totals.iter().for_each(|total| bytes.extend(total.to_le_bytes()));
-        put_numbers(&mut bytes, &self.noise);
+        put_words(&mut bytes, self.noise.iter().copied());
         bytes.push(u8::from(self.history.is_some()));
         if let Some(history) = &self.history {
-            put_numbers(&mut bytes, history);
+            put_words(&mut bytes, history.iter().map(|value| value.to_bits()));
         }
         seal(bytes)
     }
@@ -105,7 +105,7 @@ impl Saved {
         let saved = Self {
             head,
             totals: reader.many(i128::from_le_bytes)?,
-            noise: reader.numbers()?,
+            noise: reader.many(u64::from_le_bytes)?,
             history: match reader.take::<1>()? {
                 [0] => None,
                 _ => Some(reader.numbers()?),
@@ -120,11 +120,9 @@ pub(crate) fn cut_short() -> Error {
     Error::BadState { reason: "it is damaged or cut short" }
 }
 
-fn put_numbers(bytes: &mut Vec<u8>, numbers: &[f64]) {
-    bytes.extend((numbers.len() as u64).to_le_bytes());
-    for number in numbers {
-        bytes.extend(number.to_bits().to_le_bytes());
-    }
+fn put_words(bytes: &mut Vec<u8>, words: impl ExactSizeIterator<Item = u64>) {
+    bytes.extend((words.len() as u64).to_le_bytes());
+    words.for_each(|word| bytes.extend(word.to_le_bytes()));
 }
 
 /// Reads a saved form from its beginning.

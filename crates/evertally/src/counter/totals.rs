@@ -55,6 +55,24 @@ impl Unit {
         Self { exponent: libm::ilogb(magnitude) - unit_bits(workload) }
     }
 
+    /// The unit 2^exponent.
+    pub(crate) fn of_exponent(exponent: i32) -> Self {
+        Self { exponent }
+    }
+
+    /// By how many bits this unit is finer than a coarser one.
+    pub(crate) fn bits_below(self, coarser: Self) -> u32 {
+        debug_assert!(self.exponent <= coarser.exponent);
+        (coarser.exponent - self.exponent).unsigned_abs()
+    }
+
+    /// The bits from this unit to a power of two that is not below it.
+    pub(crate) fn bits_to(self, power: f64) -> Option<u32> {
+        let exponent = libm::ilogb(power);
+        let is_power = libm::scalbn(1.0, exponent) == power;
+        is_power.then(|| u32::try_from(exponent - self.exponent).ok()).flatten()
+    }
+
     /// The nearest whole number of units; `None` beyond [`MOST_UNITS`] or where x is not a number.
     pub(crate) fn count(self, x: f64) -> Option<i128> {
         // Scaling by a power of two is exact, or far too small to matter after rounding.
@@ -133,8 +151,14 @@ impl Totals {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Takes the inputs of a step, which `check` has passed, and makes releases of the noise in `out` with the new totals.
-    pub(super) fn step(&mut self, step: u64, inputs: &[f64], scale: f64, out: &mut [f64]) {
+    /// Takes the inputs of a step, which `check` has passed, and writes `release(lane, total, number)` of each new total over the number in `out`.
+    pub(super) fn step(
+        &mut self,
+        step: u64,
+        inputs: &[f64],
+        out: &mut [f64],
+        release: impl Fn(usize, i128, f64) -> f64 + Sync,
+    ) {
         let (workload, unit, lanes) = (self.workload, self.unit, self.sums.len());
         // A row for this step's inputs, which first holds those that leave.
         let row = match workload {
@@ -146,32 +170,38 @@ impl Totals {
             _ => 0..0,
         };
         let recent = &mut self.recent[row];
-        let take = |sum: &mut i128, leaving: Option<&mut i128>, x: f64, out: &mut f64| {
+        let take = |lane: usize, sum: &mut i128, leaving: Option<&mut i128>, x: f64, out: &mut f64| {
             let x = unit.count(x).unwrap_or_default();
             *sum = carried(workload, *sum) + x;
             if let Some(leaving) = leaving {
                 *sum -= *leaving;
                 *leaving = x;
             }
-            *out = unit.release(*sum, scale * *out);
+            *out = release(lane, *sum, *out);
         };
-        let work = |sums: &mut [i128], inputs: &[f64], out: &mut [f64], recent: &mut [i128]| {
+        let work = |part: usize, sums: &mut [i128], inputs: &[f64], out: &mut [f64], recent: &mut [i128]| {
             let mut recent = recent.iter_mut();
-            for ((sum, x), out) in sums.iter_mut().zip(inputs).zip(out) {
-                take(sum, recent.next(), *x, out);
+            for (((sum, x), out), lane) in sums.iter_mut().zip(inputs).zip(out).zip(part * LANES_A_THREAD..) {
+                take(lane, sum, recent.next(), *x, out);
             }
         };
         if lanes < LANES_A_THREAD {
-            return work(&mut self.sums, inputs, out, recent);
+            return work(0, &mut self.sums, inputs, out, recent);
         }
         let sums = self.sums.par_chunks_mut(LANES_A_THREAD);
         let all = sums.zip(inputs.par_chunks(LANES_A_THREAD)).zip(out.par_chunks_mut(LANES_A_THREAD));
         if recent.is_empty() {
-            all.for_each(|((sums, inputs), out)| work(sums, inputs, out, &mut []));
+            all.enumerate().for_each(|(part, ((sums, inputs), out))| work(part, sums, inputs, out, &mut []));
         } else {
             all.zip(recent.par_chunks_mut(LANES_A_THREAD))
-                .for_each(|(((sums, inputs), out), recent)| work(sums, inputs, out, recent));
+                .enumerate()
+                .for_each(|(part, (((sums, inputs), out), recent))| work(part, sums, inputs, out, recent));
         }
+    }
+
+    /// The total of the first lane.
+    pub(super) fn first(&self) -> i128 {
+        self.sums[0]
     }
 
     /// Where the inputs stand that leave the window at a step, once it is full.
@@ -252,7 +282,7 @@ mod tests {
     /// A step of one lane: its total.
     fn taken(totals: &mut Totals, step: u64, x: f64) -> Result<i128> {
         totals.check(step, &[x])?;
-        totals.step(step, &[x], 0.0, &mut [0.0]);
+        totals.step(step, &[x], &mut [0.0], |_, _, _| 0.0);
         Ok(totals.sums[0])
     }
 
@@ -299,7 +329,7 @@ mod tests {
                 for t in 0..8 {
                     let inputs: Vec<f64> = lanes.clone().map(|lane| input(t, lane)).collect();
                     many.check(t, &inputs).unwrap();
-                    many.step(t, &inputs, 0.0, &mut vec![0.0; lanes.len()]);
+                    many.step(t, &inputs, &mut vec![0.0; lanes.len()], |_, _, _| 0.0);
                     let saved = many.save(t + 1);
                     many = Totals::new(workload, many.unit, lanes.len());
                     many.restore(t + 1, &saved).unwrap();

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, tree};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
@@ -96,6 +96,10 @@ impl Factorization for Binary {
             }
         }
         Ok(Dense { decoder, encoder })
+    }
+
+    fn whole(&self) -> Option<WholeDecoder> {
+        Some(WholeDecoder::Sums { most_draws: f64::from(tree::levels(self.horizon)) })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

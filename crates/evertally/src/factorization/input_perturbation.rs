@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
+use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::noise::{Correlator, Decay, Progress, Recipe, WhiteField, misfit};
 use crate::privacy::{MARGIN, Participation, round_up};
 use crate::workload::{Filter, Workload};
 
@@ -89,6 +89,17 @@ impl Factorization for InputPerturbation {
         let n = dense_size(&self.mechanism(), self.horizon)?;
         let encoder = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
         Ok(Dense { decoder: self.workload.matrix(n), encoder })
+    }
+
+    /// L = A has the coefficients λ^k, and L⁻¹ = A⁻¹ a one and a −λ.
+    fn whole(&self) -> Option<WholeDecoder> {
+        let decay = match self.workload {
+            Workload::PrefixSum => 1.0,
+            Workload::Decay { factor } => factor,
+            Workload::SlidingWindow { .. } => return None,
+        };
+        let recipe = Recipe { decays: vec![Decay { decay, weight: 1.0 }], ..Recipe::default() };
+        Some(WholeDecoder::Filter { recipe, amplification: 2.0 * (self.horizon as f64).sqrt() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

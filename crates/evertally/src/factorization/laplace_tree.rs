@@ -12,7 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
+use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
@@ -252,6 +252,10 @@ impl Factorization for LaplaceTree {
             f64::from(u8::from(j as u64 / base.pow(level as u32) == index))
         });
         Ok(Dense { decoder, encoder })
+    }
+
+    fn whole(&self) -> Option<WholeDecoder> {
+        Some(WholeDecoder::Sums { most_draws: self.max_row_norm_squared() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

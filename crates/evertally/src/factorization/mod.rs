@@ -35,6 +35,7 @@ pub(crate) mod square_root;
 mod streamed;
 mod toeplitz;
 mod tree;
+mod whole;
 mod window_root;
 
 use std::fmt;
@@ -48,6 +49,7 @@ use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
 use crate::workload::Workload;
 use crate::{Error, Result};
+pub use whole::WholeDecoder;
 
 /// A factorization A = L R of the workload at one horizon.
 ///
@@ -98,6 +100,12 @@ pub trait Factorization: Send + Sync {
 
     /// The numbers of L, where the streaming engine can run it: then lanes of either precision, in any number, cost a few numbers each.
     fn recipe(&self) -> Option<Recipe> {
+        None
+    }
+
+    /// How the noise is made in whole numbers, where it can be.
+    #[doc(hidden)]
+    fn whole(&self) -> Option<WholeDecoder> {
         None
     }
 
@@ -336,6 +344,27 @@ impl Mechanism {
         match self {
             Self::LaplaceTree => NoiseKind::Laplace,
             _ => NoiseKind::Gaussian,
+        }
+    }
+
+    /// Whether its noise can be made of whole numbers, for the workloads that it serves best.
+    pub(crate) fn has_exact_path(self) -> bool {
+        match self {
+            Self::InputPerturbation
+            | Self::OutputPerturbation
+            | Self::Binary
+            | Self::SmoothBinary
+            | Self::SquareRoot
+            | Self::NormalizedSquareRoot
+            | Self::GradedSquareRoot { .. }
+            | Self::Blt { .. }
+            | Self::LaplaceTree => true,
+            Self::HonakerStreaming
+            | Self::HonakerFull
+            | Self::GroupAlgebra
+            | Self::BandedSquareRoot { .. }
+            | Self::BandedInverseSquareRoot { .. }
+            | Self::Optimal => false,
         }
     }
 

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
+use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::noise::{Correlator, Progress, Recipe, WhiteField, misfit};
 use crate::privacy::{MARGIN, Participation, round_up, toeplitz_sensitivity};
 use crate::workload::Workload;
 
@@ -85,6 +85,12 @@ impl Factorization for OutputPerturbation {
         let n = dense_size(&self.mechanism(), self.horizon)?;
         let decoder = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
         Ok(Dense { decoder, encoder: self.workload.matrix(n) })
+    }
+
+    /// L = I.
+    fn whole(&self) -> Option<WholeDecoder> {
+        let recipe = Recipe { impulse: 1.0, ..Recipe::default() };
+        Some(WholeDecoder::Filter { recipe, amplification: (self.horizon as f64).sqrt() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, tree};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
@@ -147,6 +147,10 @@ impl Factorization for SmoothBinary {
             f64::from(u8::from(leaf >> bit >> 1 == above && leaf >> bit & 1 == 0))
         });
         Ok(Dense { decoder, encoder })
+    }
+
+    fn whole(&self) -> Option<WholeDecoder> {
+        Some(WholeDecoder::Sums { most_draws: self.max_row_norm_squared() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -7,7 +7,10 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine, series};
+use super::whole::toeplitz_amplification;
+use super::{
+    Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
+};
 use crate::matrix::Matrix;
 use crate::mixture::{Pair, Rows};
 use crate::noise::{Correlator, Progress, Recipe, WhiteField};
@@ -111,6 +114,12 @@ impl Factorization for Streamed {
 
     fn recipe(&self) -> Option<Recipe> {
         Some(self.recipe.clone())
+    }
+
+    fn whole(&self) -> Option<WholeDecoder> {
+        let factor = if let Workload::Decay { factor } = self.workload { factor } else { 1.0 };
+        let amplification = toeplitz_amplification(self.pair.encoder(), factor, self.horizon);
+        Some(WholeDecoder::Filter { recipe: self.recipe.clone(), amplification })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -18,12 +18,12 @@
 use std::sync::Arc;
 
 use super::streamed::indistinct;
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine};
+use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine};
 use crate::Result;
 use crate::elliptic;
 use crate::matrix::Matrix;
 use crate::mixture::{Comb, Node, Pair};
-use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::noise::{Correlator, Progress, Tooth, WhiteField, misfit};
 use crate::privacy::{CompensatedSum, Participation, round_up};
 
 /// What rounding may do to Δ, relatively, at the most.
@@ -42,14 +42,8 @@ pub(crate) struct WindowRoot {
     teeth: Arc<[Tooth]>,
     encoder: Comb,
     decoder: Comb,
-}
-
-/// A decay of φ: w_j, p_j and 1 − p_j, exact complements.
-#[derive(Debug, Clone, Copy)]
-struct Tooth {
-    weight: f64,
-    loss: f64,
-    decay: f64,
+    /// Σ ς_m over the windows of the horizon.
+    outer_sum: f64,
 }
 
 impl WindowRoot {
@@ -68,6 +62,7 @@ impl WindowRoot {
         Ok(Self {
             horizon,
             width,
+            outer_sum: coarse.decoder().sum(horizon.div_ceil(width)),
             encoder: Comb::new(fine.encoder().clone(), coarse.decoder().clone(), width, horizon),
             decoder: Comb::new(fine.decoder().clone(), outer.clone(), width, horizon),
             fine,
@@ -179,6 +174,16 @@ impl Factorization for WindowRoot {
             hasher.update(&number.to_bits().to_le_bytes());
         }
         Some(*hasher.finalize().as_bytes())
+    }
+
+    /// L⁻¹ has the series (1−x)f(x)·ς(X). f does not increase from one, so that the coefficients of the first add up to at most two.
+    fn whole(&self) -> Option<WholeDecoder> {
+        Some(WholeDecoder::Comb {
+            recipe: self.fine.recipe(),
+            teeth: Arc::clone(&self.teeth),
+            width: self.width,
+            amplification: 2.0 * self.outer_sum * (self.horizon as f64).sqrt(),
+        })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -16,6 +16,15 @@ impl Mixture {
         if n == 0 { 0.0 } else { self.norm(&Span::Row(n as f64)) }
     }
 
+    /// Σ_{k<n} c_k, rounded up.
+    pub(crate) fn sum(&self, n: u64) -> f64 {
+        let of = |((loss, rate), weight): ((&f64, &f64), &f64)| {
+            weight * if *loss > 0.0 { lost(*rate, n as f64) / loss } else { n as f64 }
+        };
+        let decays = self.losses.iter().zip(&self.rates).zip(&self.weights).map(of).sum::<f64>();
+        round_up(self.impulse + decays, MARGIN)
+    }
+
     /// The mean of `energy(t + 1)` over t < n: ‖T(c)‖_F²/n.
     pub(crate) fn mean_energy(&self, n: u64) -> f64 {
         self.norm(&Span::Mean(n as f64))

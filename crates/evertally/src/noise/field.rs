@@ -127,20 +127,20 @@ impl KeyedField {
     pub fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut tagger = noise.tagger();
         let tags: Vec<LaneTag> = names.into_iter().map(|name| tagger.tag(name.as_bytes())).collect();
-        let field = Self { noise, tags };
-        field.check()?;
-        Ok(field)
+        check_tags(&tags)?;
+        Ok(Self { noise, tags })
     }
+}
 
-    fn check(&self) -> Result<()> {
-        let mut sorted: Vec<[u8; 11]> = self.tags.iter().map(|tag| tag.to_bytes()).collect();
-        sorted.par_sort_unstable();
-        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            let expected = "told apart by their tags, or two would share their noise: take another noise key";
-            return Err(Error::bad("keys", expected, "two with one tag"));
-        }
-        Ok(())
+/// Refuses tags of which two are the same.
+pub(super) fn check_tags(tags: &[LaneTag]) -> Result<()> {
+    let mut sorted: Vec<[u8; 11]> = tags.iter().map(|tag| tag.to_bytes()).collect();
+    sorted.par_sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        let expected = "told apart by their tags, or two would share their noise: take another noise key";
+        return Err(Error::bad("keys", expected, "two with one tag"));
     }
+    Ok(())
 }
 
 /// Lanes or draws that a thread makes at a time.

@@ -52,7 +52,7 @@ pub use cyclic::CyclicConvolver;
 pub use field::{KeyedField, VectorField, WhiteField};
 pub use key::{NoiseKey, StreamKey};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};
-pub use machine::{Decay, Grading, Recipe, SlowDecay, Stretch};
+pub use machine::{Decay, GradeBounds, Grading, Recipe, SlowDecay, Stretch};
 pub(crate) use machine::{GRADED_BLOCK, LEAST_GRADE, LazyLanes, Machine, Tile};
 pub use progress::Progress;
 pub use real::Real;
@@ -60,4 +60,4 @@ pub use square_root::{inverse_square_root_coefficients, square_root_coefficient,
 pub(crate) use vectorise::vectorised;
 pub use white::WhiteNoise;
 #[doc(hidden)]
-pub use whole::WholeDraws;
+pub use whole::{Tooth, WholeDraws};

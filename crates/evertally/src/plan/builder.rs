@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::accuracy::{Accuracy, nuclear_lower_bound};
-use super::cost::held;
-use super::{Inner, Lanes, Objective, Plan};
+use super::cost::{State, held};
+use super::exact::{Exact, Needs};
+use super::{Arithmetic, Inner, Lanes, Objective, Plan};
 use crate::counter::totals::{Unit, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
@@ -54,6 +55,8 @@ pub struct PlanBuilder {
     lanes: Arc<Lanes>,
     stream: String,
     memory_limit: u64,
+    arithmetic: Option<Arithmetic>,
+    grid: Option<f64>,
 }
 
 impl PlanBuilder {
@@ -71,6 +74,8 @@ impl PlanBuilder {
             lanes: Arc::new(Lanes::Scalar),
             stream: String::new(),
             memory_limit: MEMORY_LIMIT,
+            arithmetic: None,
+            grid: None,
         }
     }
 
@@ -155,6 +160,30 @@ impl PlanBuilder {
         self
     }
 
+    /// In which numbers releases are made. Where nothing is said, numbers and keys take the exact path and vectors do not; a mechanism
+    /// that is named but has no exact path is run in floating point.
+    pub fn arithmetic(mut self, arithmetic: Arithmetic) -> Self {
+        self.arithmetic = Some(arithmetic);
+        self
+    }
+
+    /// The public grid to which releases are rounded on the exact path, in the units of the data: one unless said otherwise, or the power of
+    /// ten below the largest contribution where that is less than one.
+    ///
+    /// ```
+    /// use evertally::{Budget, Contribution, Counter, NoiseKey, Plan};
+    /// let euros = Contribution::range(0.0, 100.0)?;
+    /// let plan = Plan::prefix_sum(365).budget(Budget::new(1.0, 1e-6)?).contribution(euros).grid(0.25).build()?;
+    /// let mut counter = Counter::new(&plan, NoiseKey::from_os()?)?;
+    /// let quarters = counter.step(19.99)?.value / 0.25;
+    /// assert_eq!(quarters, quarters.round());
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    pub fn grid(mut self, step: f64) -> Self {
+        self.grid = Some(step);
+        self
+    }
+
     /// Checks everything and makes the plan.
     ///
     /// # Errors
@@ -169,6 +198,18 @@ impl PlanBuilder {
     /// # Errors
     /// As [`PlanBuilder::build`].
     pub fn build_with_progress(&self, progress: &dyn Progress) -> Result<Plan> {
+        self.capped().build_capped(progress)
+    }
+
+    /// With the horizon that stands for no end on the exact path.
+    pub(super) fn capped(&self) -> Self {
+        let is_window = matches!(self.workload, Workload::SlidingWindow { .. });
+        let is_shorter = self.is_unbounded && is_window && self.prefers_exact();
+        let cap = if is_shorter { super::unbounded::EXACT_WINDOW_CAP } else { self.horizon };
+        Self { horizon: self.horizon.min(cap), ..self.clone() }
+    }
+
+    fn build_capped(&self, progress: &dyn Progress) -> Result<Plan> {
         let budget = self.checked_budget()?;
         if let Some(mechanism) = self.mechanism {
             return self.plan_for(mechanism, budget, progress);
@@ -176,6 +217,18 @@ impl PlanBuilder {
         if self.is_unbounded && budget.noise() == NoiseKind::Gaussian {
             return self.plan_for(Mechanism::SquareRoot, budget, progress);
         }
+        if self.prefers_exact() {
+            match self.best(budget, &|mechanism| mechanism.has_exact_path()) {
+                Ok(plan) if plan.arithmetic() == Arithmetic::Exact => return Ok(plan),
+                Err(error) if self.arithmetic.is_some() => return Err(error),
+                _ => {}
+            }
+        }
+        self.best(budget, &|_| true)
+    }
+
+    /// The most accurate of the mechanisms that are considered, fit the memory and are quick to prepare.
+    fn best(&self, budget: Budget, is_considered: &dyn Fn(Mechanism) -> bool) -> Result<Plan> {
         let mut best: Option<Plan> = None;
         let mut refusal = None;
         // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
@@ -189,7 +242,7 @@ impl PlanBuilder {
         }
         let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
         let is_open = *self.lanes == Lanes::OpenKeys;
-        for &mechanism in rivals {
+        for &mechanism in rivals.iter().filter(|mechanism| is_considered(**mechanism)) {
             let takes_too_long = mechanism.preparation(self.horizon, self.workload) > LARGEST_PREPARATION;
             // The optimum does not stream, and would be prepared in vain.
             let is_in_vain = is_open && mechanism == Mechanism::Optimal;
@@ -246,6 +299,14 @@ impl PlanBuilder {
             return Err(Error::bad("horizon", "a number of steps from 1 to 2^60", self.horizon));
         }
         self.workload.validate()?;
+        if let Some(grid) = self.grid {
+            if !(grid.is_normal() && grid > 0.0) {
+                return Err(Error::bad("grid", "a positive number", grid));
+            }
+            if !self.prefers_exact() {
+                return Err(Error::bad("grid", "left out in floating point: releases are not rounded", grid));
+            }
+        }
         match &*self.lanes {
             Lanes::Scalar => {}
             Lanes::Vector { dimension } => {
@@ -281,9 +342,40 @@ impl PlanBuilder {
         progress: &dyn Progress,
     ) -> Result<Plan> {
         self.check_noise(mechanism, budget)?;
-        self.check_memory(mechanism, mechanism.least_cost(self.horizon, self.workload), None)?;
+        self.check_memory(mechanism, mechanism.least_cost(self.horizon, self.workload), State::Own)?;
         let factorization = mechanism.factorize(self.request(progress))?;
         self.assemble(factorization, budget)
+    }
+
+    /// Whether the exact path is to be taken where there is one.
+    fn prefers_exact(&self) -> bool {
+        let has_numbers = !matches!(*self.lanes, Lanes::Vector { .. });
+        self.arithmetic.map_or(has_numbers, |arithmetic| arithmetic == Arithmetic::Exact)
+    }
+
+    /// The exact path; none where floating point is to be taken.
+    fn exact(
+        &self,
+        factorization: &dyn Factorization,
+        budget: Budget,
+        sensitivity: f64,
+    ) -> Result<Option<Exact>> {
+        if !self.prefers_exact() {
+            return Ok(None);
+        }
+        let exact = Exact::new(&Needs {
+            factorization,
+            budget,
+            workload: self.workload,
+            lanes: &self.lanes,
+            magnitude: self.contribution.magnitude(),
+            participations: self.participation_limit(),
+            sensitivity,
+            grid: self.grid,
+        });
+        // Where nothing was said of numbers, a mechanism without an exact path is run as it is.
+        let may_differ = self.arithmetic.is_none() && self.grid.is_none();
+        if may_differ { Ok(exact.ok()) } else { exact.map(Some) }
     }
 
     fn check_noise(&self, mechanism: Mechanism, budget: Budget) -> Result<()> {
@@ -304,8 +396,8 @@ impl PlanBuilder {
         }
     }
 
-    fn check_memory(&self, mechanism: Mechanism, noise: Cost, streamed: Option<usize>) -> Result<()> {
-        let cost = held(noise, streamed, &self.lanes, self.workload, self.horizon);
+    fn check_memory(&self, mechanism: Mechanism, noise: Cost, state: State) -> Result<()> {
+        let cost = held(noise, state, &self.lanes, self.workload, self.horizon);
         let bytes = cost.bytes(self.lanes.width() as u64);
         if bytes > self.memory_limit {
             let reason = format!("it holds {bytes} bytes, more than the limit of {}", self.memory_limit);
@@ -340,9 +432,7 @@ impl PlanBuilder {
 
     pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>, budget: Budget) -> Result<Plan> {
         let mechanism = factorization.mechanism();
-        let streamed = factorization.recipe().map(|recipe| recipe.rows());
-        self.check_memory(mechanism, factorization.cost(), streamed)?;
-        self.check_lanes(&*factorization, streamed.is_some())?;
+        self.check_lanes(&*factorization, factorization.recipe().is_some())?;
         let sensitivity = factorization.sensitivity(self.participation);
         let replacement = match mechanism.noise() {
             NoiseKind::Laplace => replace_factor_l1(self.neighbours),
@@ -352,23 +442,35 @@ impl PlanBuilder {
         };
         let magnitude = self.contribution.magnitude();
         let charge = rounding_charge(self.workload, self.horizon, self.lanes.moved());
-        let product = budget.noise_multiplier() * sensitivity * magnitude * charge * replacement;
         // Four roundings of half an ulp each.
-        let scale = round_up(product, 4.0 * f64::EPSILON);
+        let moved = round_up(sensitivity * charge * replacement, 4.0 * f64::EPSILON);
+        let exact = self.exact(&*factorization, budget, moved)?;
+        let state = if exact.is_some() {
+            State::whole(&*factorization, &self.lanes)
+        } else {
+            State::doubles(&*factorization, &self.lanes)
+        };
+        self.check_memory(mechanism, factorization.cost(), state)?;
+        let scale = match &exact {
+            Some(exact) => exact.unit.value(1) * exact.scale,
+            None => round_up(budget.noise_multiplier() * moved * magnitude, 4.0 * f64::EPSILON),
+        };
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
         // Coefficients or contributions that overflow have no noise to answer them with.
         let largest_noise = FARTHEST_NOISE * scale * max.sqrt();
-        let is_countable = Unit::new(self.workload, magnitude).count(largest_noise).is_some();
+        let is_countable =
+            exact.is_some() || Unit::new(self.workload, magnitude).count(largest_noise).is_some();
         if !(scale.is_normal() && is_countable && mean.is_finite()) {
             let reason = "the noise that it needs is outside the range of floating-point numbers";
             return Err(Error::unsupported(mechanism, reason));
         }
         let is_single = self.participation.bounded(self.horizon) == 1;
+        let rounded = exact.as_ref().map_or(0.0, |exact| exact.grid * exact.grid / 12.0);
         let accuracy = Accuracy {
             mean_error: sensitivity * sensitivity * mean,
             max_error: sensitivity * sensitivity * max,
-            rmse: scale * mean.sqrt(),
-            worst_rmse: scale * max.sqrt(),
+            rmse: (scale * scale * mean + rounded).sqrt(),
+            worst_rmse: (scale * scale * max + rounded).sqrt(),
             lower_bound: (is_single && mechanism.noise() == NoiseKind::Gaussian)
                 .then(|| nuclear_lower_bound(self.workload, self.horizon))
                 .flatten(),
@@ -388,6 +490,7 @@ impl PlanBuilder {
                 is_unbounded: self.is_unbounded,
                 sensitivity,
                 scale,
+                exact,
                 accuracy,
             }),
         })

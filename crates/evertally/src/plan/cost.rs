@@ -7,7 +7,8 @@
 
 use super::{Lanes, Plan};
 use crate::counter::sparse_bytes_per_key;
-use crate::factorization::Cost;
+use crate::factorization::{Cost, Factorization, WholeDecoder};
+use crate::noise::whole::Filter;
 use crate::noise::{LaneTag, Machine};
 use crate::workload::Workload;
 
@@ -24,32 +25,78 @@ impl Plan {
     ///     .mechanism(Mechanism::GradedSquareRoot { decays: Some(6) })
     ///     .open_keys()
     ///     .build()?;
-    /// assert!(plan.cost().bytes_per_coordinate <= 100);
+    /// assert!(plan.cost().bytes_per_coordinate <= 160);
     /// # Ok::<(), evertally::Error>(())
     /// ```
     ///
     /// For open keys it is what a key holds between steps. While the open step has inputs, up to 16 bytes a key are held beside.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        let streamed = self.inner.factorization.recipe().map(|recipe| recipe.rows());
-        held(self.inner.factorization.cost(), streamed, self.lanes(), self.workload(), self.horizon())
+        let factorization = self.factorization();
+        let state = if self.exact().is_some() {
+            State::whole(factorization, self.lanes())
+        } else {
+            State::doubles(factorization, self.lanes())
+        };
+        held(factorization.cost(), state, self.lanes(), self.workload(), self.horizon())
     }
 }
 
-/// The cost of a counter whose noise costs so much by itself; `streamed` numbers a lane where the streaming engine makes it.
-pub(super) fn held(
-    noise: Cost,
-    streamed: Option<usize>,
-    lanes: &Lanes,
-    workload: Workload,
-    horizon: u64,
-) -> Cost {
-    if let (Lanes::OpenKeys, Some(rows)) = (lanes, streamed) {
-        return Cost { bytes_per_coordinate: sparse_bytes_per_key(rows, workload), ..noise };
+/// Bytes of noise that a lane holds.
+#[derive(Clone, Copy)]
+pub(super) enum State {
+    /// By its mechanism's own account.
+    Own,
+    /// These, rows made ahead included.
+    Lane(u64),
+    /// As many words in the record of a key.
+    Record(usize),
+}
+
+impl State {
+    pub(super) fn doubles(factorization: &dyn Factorization, lanes: &Lanes) -> Self {
+        match (factorization.recipe(), lanes) {
+            (Some(recipe), Lanes::OpenKeys) => Self::Record(recipe.rows()),
+            (Some(recipe), _) => {
+                let bytes = Machine::<f64>::bytes_per_lane(recipe.rows(), lanes.width(), lanes.are_named());
+                Self::Lane(bytes + TILE_HEADER)
+            }
+            (None, _) => Self::Own,
+        }
     }
-    let state = match streamed {
-        Some(rows) => Machine::<f64>::bytes_per_lane(rows, lanes.width(), lanes.are_named()) + TILE_HEADER,
-        None => noise.bytes_per_coordinate,
+
+    /// Whole numbers of 16 bytes, and one for the step ahead.
+    pub(super) fn whole(factorization: &dyn Factorization, lanes: &Lanes) -> Self {
+        match (factorization.whole(), lanes) {
+            (Some(WholeDecoder::Filter { recipe, .. }), Lanes::OpenKeys) => {
+                Self::Record(2 * Filter::new(&recipe).rows())
+            }
+            (Some(WholeDecoder::Filter { recipe, .. }), _) => {
+                Self::Lane(16 * (Filter::new(&recipe).rows() as u64 + 1))
+            }
+            (Some(WholeDecoder::Comb { recipe, teeth, width, .. }), _) => {
+                let rings = width.saturating_mul(teeth.len() as u64);
+                Self::Lane(
+                    16_u64.saturating_mul(rings.saturating_add(Filter::new(&recipe).rows() as u64 + 1)) + 8,
+                )
+            }
+            // A row of doubles beside.
+            (Some(WholeDecoder::Sums { .. }), _) => {
+                Self::Lane(factorization.cost().bytes_per_coordinate + 24)
+            }
+            (None, _) => Self::Own,
+        }
+    }
+}
+
+/// The cost of a counter whose noise costs so much by itself.
+pub(super) fn held(noise: Cost, state: State, lanes: &Lanes, workload: Workload, horizon: u64) -> Cost {
+    let state = match state {
+        State::Record(words) => {
+            return Cost { bytes_per_coordinate: sparse_bytes_per_key(words, workload), ..noise };
+        }
+        State::Lane(bytes) => bytes,
+        State::Own => noise.bytes_per_coordinate,
     };
     let totals = (1 + workload.kept(horizon)).saturating_mul(16);
     let tag = if lanes.are_named() { size_of::<LaneTag>() as u64 } else { 0 };

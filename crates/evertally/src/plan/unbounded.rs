@@ -7,7 +7,7 @@
 //! be seen, while those that do better on average over the cap save at its end.
 //!
 //! **Windows and decays** forget, so that their sensitivity has a finite limit. They run for ever at that limit: up to 2^60 steps, beyond
-//! which there are no more numbers for noise; with keys, up to [`KEYED_CAP`].
+//! which there are no more numbers for noise; with keys, up to [`KEYED_CAP`]; windows on the exact path, up to [`EXACT_WINDOW_CAP`].
 
 use std::sync::Arc;
 
@@ -23,6 +23,9 @@ const PREFIX_SUM_CAP: u64 = 1 << 40;
 
 /// The same where lanes are told by their names: a key has 2^43 draws, and no mechanism takes more than two a step.
 pub(super) const KEYED_CAP: u64 = KeyedNoise::DRAWS / 2;
+
+/// The same of a window on the exact path, where roundings add up with the windows: at a step a second, 272 years.
+pub(super) const EXACT_WINDOW_CAP: u64 = 1 << 33;
 
 /// The steps of the milestones, as powers of two.
 const POWERS: [u32; 8] = [0, 5, 10, 15, 20, 25, 30, 35];

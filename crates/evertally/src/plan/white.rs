@@ -46,7 +46,7 @@ impl Plan {
         }
     }
 
-    fn stream(&self, key: &NoiseKey, purpose: &str, lane: &str) -> StreamKey {
+    pub(super) fn stream(&self, key: &NoiseKey, purpose: &str, lane: &str) -> StreamKey {
         key.stream(format!("{}|{purpose}{lane}", self.noise_label()).as_bytes())
     }
 }

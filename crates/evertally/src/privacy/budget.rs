@@ -159,6 +159,26 @@ impl Budget {
         self.noise_multiplier
     }
 
+    /// σ for whole draws that are this far, in total variation, from rounded Gaussian ones; rounded up.
+    ///
+    /// The exact curve is met by rounded Gaussian noise, and by whole noise with δ enlarged by (1 + e^ε) times the distance: σ is taken for so much
+    /// less. Where that leaves too little of δ, σ comes by way of zCDP, which discrete Gaussian noise meets as it is.
+    pub(crate) fn whole_noise_multiplier(&self, total_variation: f64) -> Result<f64> {
+        let Guarantee::Approximate { epsilon, delta, calibration, rho: None } = self.guarantee else {
+            return Ok(self.noise_multiplier);
+        };
+        let charge = round_up(total_variation * (1.0 + epsilon.exp()), 1e-12);
+        if charge > delta / 1024.0 {
+            return Ok(sigma_of_rho(zcdp_rho(epsilon, delta)?).max(self.noise_multiplier));
+        }
+        let delta = (delta - charge).next_down();
+        if let Calibration::Paper = calibration {
+            paper_sigma(epsilon, delta)
+        } else {
+            gaussian_sigma(epsilon, delta)
+        }
+    }
+
     /// The distribution of the noise.
     #[must_use]
     pub fn noise(&self) -> NoiseKind {

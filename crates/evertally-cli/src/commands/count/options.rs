@@ -1,6 +1,6 @@
 //! What the user may write after `evertally count`.
 
-use crate::commands::shared::{PrivacyArgs, WorkloadArgs};
+use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
 use crate::mechanism::Horizon;
 use crate::output::OutputFormat;
@@ -109,7 +109,9 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(super) workload: WorkloadArgs,
-    /// Round estimates to whole numbers, and the ends of their intervals outwards
+    #[command(flatten)]
+    pub(super) numbers: NumberArgs,
+    /// Round estimates to whole numbers, as exact ones are already, and the ends of their intervals outwards
     #[arg(long, help_heading = "What is released")]
     pub(super) round: bool,
     /// Raise negative estimates to zero; this biases small totals upwards

@@ -4,7 +4,7 @@ use super::options::{CountArgs, Outside};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
-use crate::mechanism::{Horizon, Privacy, Request};
+use crate::mechanism::{Horizon, Numbers, Privacy, Request};
 use crate::time;
 use evertally::post::PostProcess;
 use evertally::{Objective, Workload};
@@ -37,6 +37,7 @@ pub(super) struct Task {
     pub(super) objective: Objective,
     pub(super) post_processing: PostProcess,
     pub(super) memory_limit: Option<u64>,
+    numbers: Numbers,
     mechanism: Option<String>,
 }
 
@@ -84,6 +85,7 @@ impl Task {
             objective: args.workload.objective,
             post_processing: post_processing(args),
             memory_limit: args.workload.memory_limit,
+            numbers: args.numbers.numbers(),
             mechanism: args.workload.mechanism.clone(),
         })
     }
@@ -123,6 +125,7 @@ impl Task {
             keys: self.keys.as_ref().map(|keys| keys.names().to_vec()).unwrap_or_default(),
             dimension: None,
             memory_limit: self.memory_limit,
+            numbers: self.numbers,
             post_processing: self.post_processing.clone(),
             stream: self.stream_name(),
         }

@@ -8,7 +8,7 @@
 //! | 2 | the true total, in units |
 //! | 2 | the tag, and the next record of the same bucket |
 //! | 1 | where totals decay: the steps after which the total stands |
-//! | rows | the numbers of the noise lane |
+//! | rows | the words of the noise lane: a real each, or two for a whole number |
 
 use super::store::KEYS_A_BUCKET;
 use crate::counter::totals::carried;
@@ -46,7 +46,7 @@ impl Layout {
         self.head > FIXED
     }
 
-    /// How many numbers a lane holds.
+    /// How many words a lane holds.
     pub(super) fn rows(self) -> usize {
         self.rows
     }
@@ -123,8 +123,9 @@ impl<'a> Record<'a> {
         total
     }
 
-    pub(super) fn numbers(self) -> impl Iterator<Item = f64> + 'a {
-        self.words[self.layout.head..].iter().map(|bits| f64::from_bits(*bits))
+    /// The words of the noise lane.
+    pub(super) fn lane(self) -> &'a [u64] {
+        &self.words[self.layout.head..]
     }
 }
 
@@ -135,10 +136,10 @@ pub(super) struct RecordMut<'a> {
 }
 
 impl RecordMut<'_> {
-    pub(super) fn set_lane(&mut self, made: u64, numbers: &[f64]) {
+    pub(super) fn set_lane(&mut self, made: u64, words: impl Iterator<Item = u64>) {
         self.words[0] = made;
-        for (bits, number) in self.words[self.layout.head..].iter_mut().zip(numbers) {
-            *bits = number.to_bits();
+        for (word, new) in self.words[self.layout.head..].iter_mut().zip(words) {
+            *word = new;
         }
     }
 

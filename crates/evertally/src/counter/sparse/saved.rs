@@ -7,7 +7,7 @@
 //! | 8 | number of keys |
 //! | 11 + 8 + 16 a key | tag, steps of noise made, total in units |
 //! | 8 a key | where totals decay: after how many steps the total stands |
-//! | 8·rows a key | the numbers of its lane; nothing where no step was made |
+//! | 8·rows a key | the words of its lane; nothing where no step was made |
 //! | 8 | number of inputs of the open step |
 //! | 4 + 16 an input | number of the key, units |
 //! | 32 | BLAKE3 hash of all before |
@@ -47,7 +47,7 @@ impl SparseCounter {
                 bytes.extend(step.to_le_bytes());
             }
             if record.made() > 0 {
-                record.numbers().for_each(|number| bytes.extend(number.to_bits().to_le_bytes()));
+                record.lane().iter().for_each(|word| bytes.extend(word.to_le_bytes()));
             }
         }
         bytes.extend((self.store.inputs().count() as u64).to_le_bytes());
@@ -101,14 +101,14 @@ impl SparseCounter {
         if keys > MOST_KEYS as u64 {
             return Err(misfit());
         }
-        let mut numbers = vec![0.0; layout.rows()];
+        let mut words = vec![0; layout.rows()];
         for _ in 0..keys {
             let tag = LaneTag::from_bytes(reader.take()?);
             if self.store.find(tag).is_some() {
                 return Err(misfit());
             }
             let key = self.store.insert(tag);
-            self.read_key(key, layout, reader, &mut numbers)?;
+            self.read_key(key, layout, reader, &mut words)?;
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl SparseCounter {
         key: u32,
         layout: Layout,
         reader: &mut Reader<'_>,
-        numbers: &mut [f64],
+        words: &mut [u64],
     ) -> Result<()> {
         let made = u64::from_le_bytes(reader.take()?);
         let total = i128::from_le_bytes(reader.take()?);
@@ -129,10 +129,10 @@ impl SparseCounter {
         let mut record = self.store.get_mut(key);
         record.set_total(total, step);
         if made > 0 {
-            for number in numbers.iter_mut() {
-                *number = f64::from_bits(u64::from_le_bytes(reader.take()?));
+            for word in words.iter_mut() {
+                *word = u64::from_le_bytes(reader.take()?);
             }
-            record.set_lane(made, numbers);
+            record.set_lane(made, words.iter().copied());
         }
         Ok(())
     }

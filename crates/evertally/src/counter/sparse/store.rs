@@ -321,14 +321,14 @@ mod tests {
             for n in 0..300 {
                 let key = store.insert(tag(n));
                 let mut record = store.get_mut(key);
-                record.set_lane(n + 7, &[n as f64, -0.5]);
+                record.set_lane(n + 7, [n, 5].into_iter());
                 record.set_total((-3 - i128::from(n)) << 100, n);
             }
             for n in 0..300 {
                 let record = store.get(n as u32);
                 assert_eq!((record.made(), record.tag()), (n + 7, tag(n)));
                 assert_eq!(record.kept().0, (-3 - i128::from(n)) << 100);
-                assert_eq!(record.numbers().collect::<Vec<_>>(), [n as f64, -0.5]);
+                assert_eq!(record.lane(), [n, 5]);
                 assert_eq!(store.find(tag(n)), Some(n as u32));
             }
         }

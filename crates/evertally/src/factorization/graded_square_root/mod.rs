@@ -29,7 +29,10 @@ use profile::Profile;
 pub use shape::{PARAMETERS, Shape};
 use weights::Weights;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, run_by_engine, series};
+use super::whole::graded_amplification;
+use super::{
+    Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
+};
 use crate::matrix::Matrix;
 use crate::mixture::Pair;
 use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, Grading, Progress, Recipe, Stretch, WhiteField};
@@ -273,6 +276,11 @@ impl Factorization for GradedSquareRoot {
 
     fn recipe(&self) -> Option<Recipe> {
         Some(self.parts.recipe())
+    }
+
+    fn whole(&self) -> Option<WholeDecoder> {
+        let amplification = graded_amplification(&self.parts.weights.bounds(), self.parts.horizon);
+        Some(WholeDecoder::Filter { recipe: self.parts.recipe(), amplification })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -20,7 +20,7 @@
 
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
-use crate::noise::{GRADED_BLOCK as BLOCK, Grading, LEAST_GRADE, Stretch, vectorised};
+use crate::noise::{GRADED_BLOCK as BLOCK, GradeBounds, Grading, LEAST_GRADE, Stretch, vectorised};
 
 /// Steps that are handled together.
 const CHUNK: usize = 32;
@@ -88,6 +88,10 @@ pub(super) struct Weights {
     /// d of the last steps, added up from the definition: there the closed form would cancel most.
     last_norms: Vec<f64>,
     rounding: f64,
+    /// Σ_k f̂_k² over the horizon.
+    energy: f64,
+    /// The smallest grade: one at an end.
+    least_grade: f64,
 }
 
 impl Weights {
@@ -119,9 +123,19 @@ impl Weights {
             magnitude += (weight * end).abs();
             from_end.push(Term::new(*rate, 0.0, weight * end));
         }
-        let mut weights =
-            Self { horizon, base, constant, from_start, from_end, last_norms: Vec::new(), rounding: 0.0 };
+        let mut weights = Self {
+            horizon,
+            base,
+            constant,
+            from_start,
+            from_end,
+            last_norms: Vec::new(),
+            rounding: 0.0,
+            energy: mixture.energy(horizon),
+            least_grade: 0.0,
+        };
         let least = [0, horizon - 1].map(|end| weights.at(end).0);
+        weights.least_grade = least[0].min(least[1]);
         // e² is below its constant everywhere, and concave, so smallest at an end.
         let needed = SMALLEST_GRADE.max(LEAST_GRADE * weights.base.sqrt());
         if !least.iter().all(|grade| *grade > needed) {
@@ -224,6 +238,19 @@ impl Grading for Weights {
     fn block(&self, step: u64, out: &mut Stretch) {
         let first = step - step % BLOCK;
         self.fill(first, (first + BLOCK).min(self.horizon), out);
+    }
+
+    /// e² is concave up to the horizon and nothing beyond, so that it rises and falls once, by at most twice its largest value; d² is a sum of
+    /// such curves with the weights f̂_k². And d_t ≥ e_t f̂_0 = e_t. All are widened by far more than rounding does to them.
+    fn bounds(&self) -> GradeBounds {
+        const WIDER: f64 = 1.0 + 1e-9;
+        let largest_square = WIDER * self.base;
+        GradeBounds {
+            largest_grade: largest_square.sqrt(),
+            least: self.least_grade / WIDER,
+            largest_norm: (WIDER * largest_square * self.energy).sqrt(),
+            squares_variation: 2.0 * WIDER * largest_square * self.energy,
+        }
     }
 }
 

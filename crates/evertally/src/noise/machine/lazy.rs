@@ -17,7 +17,7 @@ use super::grades::{GradeReader, Grades};
 use super::kernel::{Kernel, padded};
 use super::recipe::Recipe;
 use super::wide::spread;
-use crate::noise::{KeyedNoise, LaneTag, Tagger};
+use crate::noise::{KeyedNoise, LaneTag};
 
 /// Steps whose grades are held at a time: a whole number of bursts.
 const WAVE: u64 = 4096;
@@ -40,7 +40,6 @@ pub(crate) struct LazyLanes {
     kernel: Kernel<f64>,
     rows: usize,
     noise: KeyedNoise,
-    tagger: Tagger,
     grades: GradeReader,
 }
 
@@ -52,7 +51,6 @@ impl LazyLanes {
         Self {
             kernel: Kernel::new(recipe, 1.0),
             rows: recipe.rows(),
-            tagger: noise.tagger(),
             noise,
             grades: GradeReader::new(recipe.grading.clone(), horizon),
         }
@@ -61,11 +59,6 @@ impl LazyLanes {
     /// How many numbers a lane holds.
     pub(crate) fn rows(&self) -> usize {
         self.rows
-    }
-
-    /// The tag of the lane of this name.
-    pub(crate) fn tag(&mut self, name: &str) -> LaneTag {
-        self.tagger.tag(name.as_bytes())
     }
 
     /// Whose noise it is.

@@ -33,7 +33,7 @@ use zeroize::Zeroize;
 use grades::{GradeReader, Grades};
 pub(crate) use lazy::{LazyLanes, Tile};
 use narrow::Narrow;
-pub use recipe::{Decay, Grading, Recipe, SlowDecay, Stretch};
+pub use recipe::{Decay, GradeBounds, Grading, Recipe, SlowDecay, Stretch};
 pub(crate) use recipe::{GRADED_BLOCK, LEAST_GRADE, SLOW};
 use wide::Wide;
 

@@ -96,7 +96,7 @@ impl Correlator for Plain {
 mod tests {
     use std::ops::Range;
 
-    use super::super::recipe::{Decay, Grading, SlowDecay};
+    use super::super::recipe::{Decay, GradeBounds, Grading, SlowDecay};
     use super::*;
 
     /// Lane c gets 1 at step c.
@@ -151,6 +151,11 @@ mod tests {
             let steps = first..(first + GRADED_BLOCK).min(self.0);
             out.grades = steps.clone().map(|t| 1.0 + 0.1 * t as f64).collect();
             out.norms = steps.map(|t| 2.0 - 0.01 * t as f64).collect();
+        }
+
+        fn bounds(&self) -> GradeBounds {
+            let largest_grade = 1.0 + 0.1 * self.0 as f64;
+            GradeBounds { largest_grade, least: 1.0, largest_norm: 2.0, squares_variation: 4.0 }
         }
     }
 

@@ -49,6 +49,36 @@ pub struct Stretch {
 pub trait Grading: Send + Sync {
     /// The grades and norms of the block that holds this step, up to the horizon. No grade may be below a 64th of another.
     fn block(&self, step: u64, out: &mut Stretch);
+
+    /// Bounds on all of them.
+    fn bounds(&self) -> GradeBounds;
+}
+
+/// What is known of all grades e and norms d of a horizon.
+#[derive(Debug, Clone, Copy)]
+pub struct GradeBounds {
+    /// No e is larger.
+    pub largest_grade: f64,
+    /// No e and no d is smaller.
+    pub least: f64,
+    /// No d is larger.
+    pub largest_norm: f64,
+    /// The sum of all |d²_{t+1} − d²_t| is not larger.
+    pub squares_variation: f64,
+}
+
+impl GradeBounds {
+    /// A bound on the sum of all |d_{t+1} − d_t|: d² moves by at least 2·`least` times as much.
+    #[must_use]
+    pub fn norm_variation(&self) -> f64 {
+        self.squares_variation / (2.0 * self.least)
+    }
+
+    /// A bound on the sum of all |1/d_{t+1} − 1/d_t|.
+    #[must_use]
+    pub fn inverse_variation(&self) -> f64 {
+        self.norm_variation() / (self.least * self.least)
+    }
 }
 
 /// Steps whose grades are computed together.

@@ -38,6 +38,15 @@ impl Grading for Wavy {
         out.grades = steps.clone().map(|t| 1.0 + 0.3 * (t as f64).sin()).collect();
         out.norms = steps.map(|t| 2.0 + 0.5 * (0.7 * t as f64).cos()).collect();
     }
+
+    fn bounds(&self) -> GradeBounds {
+        GradeBounds {
+            largest_grade: 1.3,
+            least: 0.7,
+            largest_norm: 2.5,
+            squares_variation: 4.0 * self.0 as f64,
+        }
+    }
 }
 
 fn decay(decay: f64, weight: f64) -> Decay {

@@ -1,0 +1,78 @@
+//! What the exact path hides, measured: the same releases from another stream.
+//!
+//! **Definition.** Run a stream x under a key: draws z, releases a. For a neighbour x′ to have released the same a, other draws z′ would have been
+//! needed. Draws of step t have the standard deviation s_t, and the distance of x and x′ under this key is ‖(z′ − z)/s‖, or Σ|z′ − z|/s for Laplace noise.
+//!
+//! **Guarantee.** The distance is that of the numbers which are really added, every rounding included. A plan promises that it is at most 1/σ for
+//! neighbours, or ε for Laplace noise, under every key.
+
+use super::totals::Totals;
+use super::whole::WholeRelease;
+use crate::noise::NoiseKey;
+use crate::plan::{Exact, Lanes, Plan};
+use crate::privacy::NoiseKind;
+use crate::{Error, Result};
+
+/// The distance of two streams of numbers under a key. For auditors: it needs both streams and the key.
+///
+/// # Errors
+/// [`Error::BadParameter`] unless the plan is exact, for one number a step, and the streams are of equal length and within the horizon;
+/// [`Error::BadInput`] for numbers that cannot be counted.
+#[doc(hidden)]
+pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
+    let exact = plan.exact().ok_or_else(|| Error::bad("plan", "one with an exact path", "one without"))?;
+    if *plan.lanes() != Lanes::Scalar {
+        return Err(Error::bad("plan", "for one number a step", plan.lanes().shape()));
+    }
+    if stream.len() != other.len() || stream.len() as u64 > plan.horizon() {
+        return Err(Error::bad("other", format!("of {} steps", stream.len()), other.len()));
+    }
+    let (totals, others) = (whole_totals(plan, exact, stream)?, whole_totals(plan, exact, other)?);
+    let (Some(mut forward), Some(mut backward)) = (plan.reversible_lane(exact), plan.reversible_lane(exact))
+    else {
+        return sums_distance(plan, exact, stream, other);
+    };
+    let draws = plan.whole_draws(key);
+    let tag = draws.tag(b"");
+    let mut squares = 0.0;
+    for (total, other) in totals.iter().zip(&others) {
+        let mut z = 0;
+        let noise = forward.noise(|numbers, step| {
+            z = i128::from(draws.draw(tag, step, numbers.scale));
+            z
+        });
+        let (needed, scale) = backward.draw(total + noise - other);
+        squares += ((needed - z) as f64 / scale as f64).powi(2);
+    }
+    Ok(squares.sqrt())
+}
+
+/// The true answers in the units of the noise.
+fn whole_totals(plan: &Plan, exact: &Exact, stream: &[f64]) -> Result<Vec<i128>> {
+    let unit = plan.total_unit();
+    let (mut totals, release) = (Totals::new(plan.workload(), unit, 1), WholeRelease::new(exact, unit));
+    let mut answers = Vec::with_capacity(stream.len());
+    for (x, step) in stream.iter().zip(0..) {
+        totals.check(step, &[*x])?;
+        totals.step(step, &[*x], &mut [0.0], |_, _, _| 0.0);
+        answers.push(release.whole(totals.first()));
+    }
+    Ok(answers)
+}
+
+/// Where draws are only added up: R has whole entries, and z′ − z = R(x − x′) in units.
+fn sums_distance(plan: &Plan, exact: &Exact, stream: &[f64], other: &[f64]) -> Result<f64> {
+    let encoder = plan.dense()?.encoder;
+    let unit = plan.total_unit();
+    let mut change = Vec::new();
+    for ((a, b), step) in stream.iter().zip(other).zip(0..) {
+        change.push((unit.input(step, *a)? - unit.input(step, *b)?) as f64);
+    }
+    let image = (0..encoder.rows()).map(|i| {
+        encoder.row(i).iter().zip(&change).map(|(r, x)| r * x).sum::<f64>() / plan.whole_scale(exact) as f64
+    });
+    Ok(match plan.budget().noise() {
+        NoiseKind::Gaussian => image.map(|v| v * v).sum::<f64>().sqrt(),
+        NoiseKind::Laplace => image.map(f64::abs).sum(),
+    })
+}

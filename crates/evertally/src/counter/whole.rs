@@ -1,0 +1,96 @@
+//! Releases of whole totals and whole noise.
+
+use super::totals::Unit;
+use crate::noise::whole::WholeCorrelator;
+use crate::plan::Exact;
+use zeroize::Zeroize;
+
+/// Makes a release of a total and its noise: both whole, and the sum rounded to the public grid.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WholeRelease {
+    /// Bits by which totals are finer than noise: they are rounded to its units first.
+    finer: u32,
+    unit: Unit,
+    grid: f64,
+    /// Bits from units to the grid, where that is a power of two.
+    to_grid: Option<u32>,
+}
+
+impl WholeRelease {
+    /// For totals in these units.
+    pub(super) fn new(exact: &Exact, totals: Unit) -> Self {
+        let to_grid = exact.unit.bits_to(exact.grid).filter(|bits| (1..100).contains(bits));
+        Self { finer: totals.bits_below(exact.unit), unit: exact.unit, grid: exact.grid, to_grid }
+    }
+
+    /// A total in the units of the noise.
+    pub(super) fn whole(&self, total: i128) -> i128 {
+        nearest(total, self.finer)
+    }
+
+    /// The release.
+    pub(super) fn of(&self, total: i128, noise: i128) -> f64 {
+        let whole = self.whole(total) + noise;
+        match self.to_grid {
+            Some(bits) => nearest(whole, bits) as f64 * self.grid,
+            None => (self.unit.value(whole) / self.grid).round() * self.grid,
+        }
+    }
+}
+
+/// The whole number nearest to value/2^bits.
+fn nearest(value: i128, bits: u32) -> i128 {
+    if bits == 0 { value } else { (value + (1 << (bits - 1))) >> bits }
+}
+
+/// Whole noise, one row ahead of the data: it is drawn before the inputs of its step are known.
+pub(super) struct WholeRows {
+    correlator: Box<dyn WholeCorrelator>,
+    pub(super) ahead: Vec<i128>,
+    pub(super) release: WholeRelease,
+}
+
+impl WholeRows {
+    /// Draws the first row.
+    pub(super) fn new(mut correlator: Box<dyn WholeCorrelator>, width: usize, release: WholeRelease) -> Self {
+        let mut ahead = vec![0; width];
+        correlator.next(&mut ahead);
+        Self { correlator, ahead, release }
+    }
+
+    /// Draws the next row, where there is one.
+    pub(super) fn draw(&mut self, is_last: bool) {
+        if is_last {
+            self.ahead.iter_mut().for_each(Zeroize::zeroize);
+        } else {
+            self.correlator.next(&mut self.ahead);
+        }
+    }
+
+    /// The state as words: that of the correlator, then the row ahead.
+    pub(super) fn save(&self) -> Vec<u64> {
+        let numbers = self.correlator.save().into_iter().chain(self.ahead.iter().copied());
+        numbers.flat_map(|number| [number as u64, (number >> 64) as u64]).collect()
+    }
+
+    /// Continues after `step` steps; `None` if the words do not fit.
+    pub(super) fn restore(&mut self, step: u64, horizon: u64, words: &[u64]) -> Option<()> {
+        let (pairs, []) = words.as_chunks::<2>() else { return None };
+        let numbers: Vec<i128> =
+            pairs.iter().map(|[low, high]| (u128::from(*high) << 64 | u128::from(*low)) as i128).collect();
+        let state = numbers.len().checked_sub(self.ahead.len())?;
+        // Noise and totals add up to fewer than 126 bits.
+        if numbers.iter().any(|number| number.unsigned_abs() > 1 << 125) {
+            return None;
+        }
+        self.correlator.restore((step + 1).min(horizon), &numbers[..state]).ok()?;
+        self.ahead.copy_from_slice(&numbers[state..]);
+        Some(())
+    }
+}
+
+impl Drop for WholeRows {
+    fn drop(&mut self) {
+        self.ahead.zeroize();
+    }
+}

@@ -1,0 +1,142 @@
+//! From whole white noise to the whole noise that is released.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use zeroize::Zeroize;
+
+use super::field::{AsDoubles, WholeField};
+use super::filter::Filter;
+use super::steps::StepReader;
+use crate::Result;
+use crate::noise::{Correlator, WhiteField, misfit};
+
+/// Produces the whole noise of each step in order, for every lane. It never looks at data.
+pub(crate) trait WholeCorrelator: Send {
+    /// Writes the noise of step t, where t is the number of earlier calls. Must not be called more often than the horizon has steps.
+    fn next(&mut self, out: &mut [i128]);
+
+    /// The numbers which, with the step, make up the state. Raw noise can be computed from them.
+    fn save(&self) -> Vec<i128>;
+
+    /// Continues after `step` calls of `next`, from what `save` gave at that point.
+    ///
+    /// # Errors
+    /// [`crate::Error::BadState`] when the numbers cannot be such a state.
+    fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()>;
+}
+
+/// Lanes that a thread takes at a time, and below which one thread does it all.
+const LANES_A_THREAD: usize = 64;
+
+/// Runs the reversible filter over the lanes of a field.
+pub(crate) struct FilterMachine {
+    filter: Filter,
+    steps: StepReader,
+    field: WholeField,
+    step: u64,
+    /// The numbers of each lane, lane by lane.
+    lanes: Vec<i128>,
+}
+
+impl FilterMachine {
+    pub(crate) fn new(filter: Filter, steps: StepReader, field: WholeField) -> Self {
+        let lanes = vec![0; filter.rows() * field.width()];
+        Self { filter, steps, field, step: 0, lanes }
+    }
+}
+
+impl WholeCorrelator for FilterMachine {
+    fn next(&mut self, out: &mut [i128]) {
+        let numbers = self.steps.at(self.step);
+        let (filter, field, step, rows) = (&self.filter, &self.field, self.step, self.filter.rows());
+        let work = |part: usize, out: &mut [i128], lanes: &mut [i128]| {
+            let first = part * LANES_A_THREAD;
+            let mut draws = [0; LANES_A_THREAD];
+            let draws = &mut draws[..out.len()];
+            field.draw(step, numbers.scale, first..first + out.len(), draws);
+            for (i, (noise, z)) in out.iter_mut().zip(draws.iter()).enumerate() {
+                let z = i128::from(*z);
+                *noise = filter.step(&mut lanes[i * rows..(i + 1) * rows], &numbers, |_| z);
+            }
+            draws.zeroize();
+        };
+        if out.len() <= LANES_A_THREAD {
+            work(0, out, &mut self.lanes);
+        } else if rows == 0 {
+            let parts = out.par_chunks_mut(LANES_A_THREAD).enumerate();
+            parts.for_each(|(part, out)| work(part, out, &mut []));
+        } else {
+            let parts =
+                out.par_chunks_mut(LANES_A_THREAD).zip(self.lanes.par_chunks_mut(LANES_A_THREAD * rows));
+            parts.enumerate().for_each(|(part, (out, lanes))| work(part, out, lanes));
+        }
+        self.step += 1;
+    }
+
+    fn save(&self) -> Vec<i128> {
+        self.lanes.clone()
+    }
+
+    fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()> {
+        if saved.len() != self.lanes.len() {
+            return Err(misfit());
+        }
+        self.lanes.copy_from_slice(saved);
+        self.step = step;
+        Ok(())
+    }
+}
+
+impl Drop for FilterMachine {
+    fn drop(&mut self) {
+        self.lanes.zeroize();
+    }
+}
+
+/// Sums of draws, which doubles add up exactly: a tree's correlator on whole numbers below 2^53.
+pub(crate) struct SumMachine {
+    sums: Box<dyn Correlator>,
+    row: Vec<f64>,
+}
+
+impl SumMachine {
+    /// `sums` makes the correlator of a field.
+    pub(crate) fn new(
+        field: WholeField,
+        scale: u64,
+        sums: impl FnOnce(Arc<dyn WhiteField>) -> Box<dyn Correlator>,
+    ) -> Self {
+        let row = vec![0.0; field.width()];
+        Self { sums: sums(Arc::new(AsDoubles { field, scale })), row }
+    }
+}
+
+impl WholeCorrelator for SumMachine {
+    fn next(&mut self, out: &mut [i128]) {
+        self.sums.next(&mut self.row);
+        for (whole, value) in out.iter_mut().zip(&self.row) {
+            debug_assert!(value.fract() == 0.0 && value.abs() < libm::exp2(53.0));
+            *whole = *value as i128;
+        }
+    }
+
+    fn save(&self) -> Vec<i128> {
+        self.sums.save().iter().map(|value| *value as i128).collect()
+    }
+
+    fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()> {
+        let is_whole = |value: &i128| value.unsigned_abs() < 1 << 53;
+        if !saved.iter().all(is_whole) {
+            return Err(misfit());
+        }
+        let doubles: Vec<f64> = saved.iter().map(|value| *value as f64).collect();
+        self.sums.restore(step, &doubles)
+    }
+}
+
+impl Drop for SumMachine {
+    fn drop(&mut self) {
+        self.row.zeroize();
+    }
+}

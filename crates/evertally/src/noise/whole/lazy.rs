@@ -1,0 +1,90 @@
+//! Lanes that are each at a step of their own, and go on when they are asked for.
+//!
+//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::FilterMachine`], whichever steps it was asked at: both take the same
+//! steps of [`super::Filter`], in which a lane does not know of the others.
+
+use rayon::prelude::*;
+use zeroize::Zeroize;
+
+use super::WholeNoise;
+use super::filter::Filter;
+use super::steps::{StepNumbers, StepReader};
+use crate::noise::LaneTag;
+
+/// Steps whose numbers are held at a time.
+const WAVE: u64 = 4096;
+
+/// A lane on its way: what it holds, how many steps it has made, and the noise of the last of them.
+pub(crate) struct WholeLane {
+    tag: LaneTag,
+    made: u64,
+    numbers: Vec<i128>,
+    noise: i128,
+}
+
+impl WholeLane {
+    /// From the words of its numbers, two each.
+    pub(crate) fn new(tag: LaneTag, made: u64, words: &[u64]) -> Self {
+        let number = |[low, high]: &[u64; 2]| (u128::from(*high) << 64 | u128::from(*low)) as i128;
+        Self { tag, made, numbers: words.as_chunks().0.iter().map(number).collect(), noise: 0 }
+    }
+
+    /// The noise of the last step made.
+    pub(crate) fn noise(&self) -> i128 {
+        self.noise
+    }
+
+    /// Its numbers as words.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.numbers.iter().flat_map(|number| [*number as u64, (number >> 64) as u64])
+    }
+}
+
+impl Drop for WholeLane {
+    fn drop(&mut self) {
+        self.numbers.zeroize();
+        self.noise.zeroize();
+    }
+}
+
+/// Takes lanes on.
+pub(crate) struct WholeLanes {
+    filter: Filter,
+    steps: StepReader,
+    noise: WholeNoise,
+}
+
+impl WholeLanes {
+    pub(crate) fn new(filter: Filter, steps: StepReader, noise: WholeNoise) -> Self {
+        Self { filter, steps, noise }
+    }
+
+    /// How many numbers a lane holds.
+    pub(crate) fn rows(&self) -> usize {
+        self.filter.rows()
+    }
+
+    /// Whose noise it is.
+    pub(crate) fn noise(&self) -> &WholeNoise {
+        &self.noise
+    }
+
+    /// Takes all lanes to where `to` steps are made, and leaves them with the noise of the last. Every lane must be behind.
+    pub(crate) fn advance(&mut self, lanes: &mut [WholeLane], to: u64) {
+        let Some(mut start) = lanes.iter().map(|lane| lane.made).min() else { return };
+        while start < to {
+            let end = to.min(start + WAVE);
+            let numbers: Vec<StepNumbers> = (start..end).map(|step| self.steps.at(step)).collect();
+            let (filter, noise) = (&self.filter, &self.noise);
+            lanes.par_iter_mut().with_min_len(8).for_each(|lane| {
+                while lane.made < end {
+                    let numbers = &numbers[(lane.made - start) as usize];
+                    let z = i128::from(noise.draw(lane.tag, lane.made, numbers.scale));
+                    lane.noise = filter.step(&mut lane.numbers, numbers, |_| z);
+                    lane.made += 1;
+                }
+            });
+            start = end;
+        }
+    }
+}

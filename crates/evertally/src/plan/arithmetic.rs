@@ -1,0 +1,45 @@
+//! In which numbers releases are made.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// In which numbers noise is drawn and added.
+///
+/// ```
+/// use evertally::{Arithmetic, Budget, Plan};
+/// let plan = Plan::prefix_sum(100).budget(Budget::new(1.0, 1e-6)?).build()?;
+/// assert_eq!((plan.arithmetic(), plan.grid()), (Arithmetic::Exact, Some(1.0)));
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// Whole numbers throughout: noise from an exact sampler, correlated by a reversible filter, added to exact totals, and rounded to a public
+    /// grid. What is proved is what runs. For numbers and keys, by every mechanism but the dense and the prepared ones.
+    Exact,
+    /// Noise in double precision, added to exact totals. The proof is about real numbers; see the threat model for what that leaves open. For vectors, and
+    /// for mechanisms that have no exact path.
+    Float,
+}
+
+impl fmt::Display for Arithmetic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Exact => "exact",
+            Self::Float => "float",
+        })
+    }
+}
+
+impl FromStr for Arithmetic {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "exact" => Ok(Self::Exact),
+            "float" => Ok(Self::Float),
+            other => Err(Error::bad("arithmetic", "exact or float", format!("{other:?}"))),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The exact path: all that is decided so that releases are made of whole numbers.
+//!
+//! **Definition.** Everything is counted in units of 2^e. White draws are whole, discrete Gaussian of standard deviation ⌈s·L\[t,t\]⌉ or discrete Laplace of
+//! scale ⌈s/√2⌉; s is some 2^30 to 2^46 units.
+//!
+//! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the sensitivity in units, with what rounding inputs to
+//! units adds to it; B what all roundings of noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 + e^ε)·κ, κ the total
+//! variation between all draws of all lanes and a Gaussian, rounded.
+
+use crate::counter::totals::Unit;
+use crate::factorization::{Factorization, WholeDecoder};
+use crate::noise::whole::{
+    CombMachine, FARTHEST_DRAW, Filter, FilterMachine, ReversibleLane, StepReader, SumMachine, Teeth,
+    WholeCorrelator, WholeField, WholeLanes, WholeLaw, WholeNoise, filter_rounding,
+};
+use crate::noise::{NoiseKey, Progress};
+use crate::plan::{Lanes, Plan};
+use crate::privacy::{Budget, NoiseKind, round_up};
+use crate::workload::Workload;
+use crate::{Error, Result};
+
+/// Bits of s: where the filter runs, where it is graded and some draws are much larger, and where draws are added up as doubles.
+const FILTER_BITS: i32 = 46;
+const GRADED_BITS: i32 = 42;
+const SUM_BITS: i32 = 36;
+/// Laplace draws are added up in larger numbers, and no number of bits is charged for.
+const LAPLACE_BITS: i32 = 30;
+
+/// A contribution has at least this many bits of units, however large the noise.
+const LEAST_CONTRIBUTION_BITS: i32 = 20;
+
+/// No draw may have a larger scale.
+const LARGEST_SCALE: f64 = (1_u64 << 49) as f64;
+
+/// No number of a lane may have more bits, in units.
+const LARGEST_STATE_BITS: f64 = 85.0;
+
+/// How many keys there may be where they are not declared.
+const OPEN_KEYS: f64 = (1_u64 << 32) as f64;
+
+/// What a plan decides for the exact path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exact {
+    /// Units of releases: whole noise and whole totals.
+    pub(crate) unit: Unit,
+    /// σ′.
+    pub(crate) noise_multiplier: f64,
+    /// κ.
+    pub(crate) total_variation: f64,
+    /// s, in units.
+    pub(crate) scale: f64,
+    /// Where releases are rounded to; in the units of the data.
+    pub(crate) grid: f64,
+}
+
+/// What the exact path of a plan follows from.
+pub(super) struct Needs<'a> {
+    pub(super) factorization: &'a dyn Factorization,
+    pub(super) budget: Budget,
+    pub(super) workload: Workload,
+    pub(super) lanes: &'a Lanes,
+    /// M.
+    pub(super) magnitude: f64,
+    /// In how many steps a person may take part.
+    pub(super) participations: u64,
+    /// Δ for contributions of magnitude one, times the factor for replacement and the charge for the units of totals; rounded up.
+    pub(super) sensitivity: f64,
+    pub(super) grid: Option<f64>,
+}
+
+impl Exact {
+    /// # Errors
+    /// [`Error::Unsupported`] where the mechanism, the lanes or the size of the noise allow no exact path.
+    pub(super) fn new(needs: &Needs<'_>) -> Result<Self> {
+        let mechanism = needs.factorization.mechanism();
+        let refuse = |reason: &str| Error::unsupported(mechanism, reason);
+        if let Lanes::Vector { .. } = needs.lanes {
+            return Err(refuse("vectors are released in floating point"));
+        }
+        let decoder = needs
+            .factorization
+            .whole()
+            .ok_or_else(|| refuse("its noise is not made of whole numbers; graded-square-root's can be"))?;
+        if needs.factorization.draws() > WholeNoise::DRAWS {
+            return Err(refuse("it has too many draws for the exact path"));
+        }
+        let bits = match &decoder {
+            WholeDecoder::Sums { .. } if needs.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
+            WholeDecoder::Sums { .. } => SUM_BITS,
+            WholeDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
+            WholeDecoder::Filter { .. } | WholeDecoder::Comb { .. } => FILTER_BITS,
+        };
+        let reach = needs.budget.noise_multiplier() * needs.sensitivity * needs.magnitude;
+        if !reach.is_normal() {
+            return Err(refuse("the noise that it needs is outside the range of floating-point numbers"));
+        }
+        let exponent =
+            (libm::ilogb(reach) - bits).min(libm::ilogb(needs.magnitude) - LEAST_CONTRIBUTION_BITS);
+        let unit = Unit::of_exponent(exponent);
+        // A contribution moves each of its lanes by a unit more than declared once inputs are rounded. Decayed totals are finer.
+        let rounded_inputs = match needs.workload {
+            Workload::Decay { .. } => 1.0,
+            _ => 1.0 + 2.0 * (needs.lanes.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
+        };
+        let sensitivity = libm::scalbn(needs.sensitivity * needs.magnitude, -exponent) * rounded_inputs;
+        let least_scale = needs.budget.noise_multiplier() * sensitivity;
+        let (rounding, largest) = needs.roundings(&decoder, least_scale)?;
+        let lanes = if *needs.lanes == Lanes::OpenKeys { OPEN_KEYS } else { needs.lanes.width() as f64 };
+        let draws = needs.factorization.draws() as f64 * lanes;
+        let total_variation = match needs.budget.noise() {
+            NoiseKind::Gaussian => round_up(draws.sqrt() / (20.0 * least_scale * least_scale), 1e-12),
+            NoiseKind::Laplace => 0.0,
+        };
+        let noise_multiplier = needs.budget.whole_noise_multiplier(total_variation)?;
+        let scale = round_up(noise_multiplier * (sensitivity + rounding), 16.0 * f64::EPSILON);
+        if scale > 1.01 * least_scale.max(noise_multiplier * sensitivity) || scale * largest > LARGEST_SCALE {
+            return Err(refuse(
+                "over this horizon its roundings would cost more than a hundredth of the noise",
+            ));
+        }
+        let grid = match needs.grid {
+            Some(grid) => grid,
+            None => default_grid(needs.magnitude),
+        };
+        Ok(Self { unit, noise_multiplier, total_variation, scale, grid })
+    }
+}
+
+impl Needs<'_> {
+    /// B, and the largest L\[t,t\].
+    fn roundings(&self, decoder: &WholeDecoder, scale: f64) -> Result<(f64, f64)> {
+        let mechanism = self.factorization.mechanism();
+        let horizon = self.factorization.horizon();
+        let (rounding, amplification, largest) = match decoder {
+            WholeDecoder::Sums { most_draws } => {
+                if scale * FARTHEST_DRAW * 4.0 * most_draws > libm::exp2(53.0) {
+                    return Err(Error::unsupported(mechanism, "its sums of draws would not be exact"));
+                }
+                return Ok((0.0, 1.0));
+            }
+            WholeDecoder::Filter { recipe, amplification } => {
+                let bounds = recipe.grading.as_ref().map(|grading| grading.bounds());
+                let largest = bounds.as_ref().map_or(1.0, |bounds| bounds.largest_norm / bounds.least);
+                let farthest = FARTHEST_DRAW * scale * largest;
+                let least = bounds.as_ref().map_or(1.0, |bounds| bounds.least);
+                check_states(farthest / least, horizon, mechanism)?;
+                (filter_rounding(recipe, horizon), *amplification, largest)
+            }
+            WholeDecoder::Comb { recipe, teeth, amplification, .. } => {
+                let farthest = FARTHEST_DRAW * scale;
+                check_states(farthest, horizon, mechanism)?;
+                (CombMachine::rounding(recipe, horizon, teeth.len()), *amplification, 1.0)
+            }
+        };
+        // Two streams of noise, and two totals where these are rounded at every step.
+        let totals = if let Workload::Decay { .. } = self.workload { 1.0 + 1e-6 } else { 0.0 };
+        let touched = match self.lanes {
+            Lanes::Scalar => 1.0,
+            // Each step of either neighbour may count for another key.
+            _ => 2.0 * self.participations as f64,
+        };
+        Ok((round_up((2.0 * rounding + totals) * amplification * touched.sqrt(), 1e-9), largest))
+    }
+}
+
+/// Refuses lanes whose numbers could outgrow 128 bits: sums of `horizon` draws of which none is larger than `farthest`, and which reach it together
+/// only with the probability of one.
+fn check_states(farthest: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
+    if libm::log2(farthest * (horizon as f64).sqrt()) > LARGEST_STATE_BITS {
+        return Err(Error::unsupported(mechanism, "over this horizon its numbers would outgrow 128 bits"));
+    }
+    Ok(())
+}
+
+/// Whole numbers, or the power of ten below the largest contribution where that is less than one.
+fn default_grid(magnitude: f64) -> f64 {
+    if magnitude >= 1.0 { 1.0 } else { libm::pow(10.0, libm::floor(libm::log10(magnitude))) }
+}
+
+impl Plan {
+    /// The noise of a counter of declared lanes.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] where two declared keys would share their noise.
+    pub(crate) fn whole_noise(
+        &self,
+        exact: &Exact,
+        key: &NoiseKey,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn WholeCorrelator>> {
+        let noise = self.whole_draws(key);
+        let field = match self.lanes() {
+            Lanes::Keyed { keys } => WholeField::new(noise, keys.iter().map(String::as_str))?,
+            _ => WholeField::new(noise, std::iter::once(""))?,
+        };
+        let horizon = self.horizon();
+        let steps = |grading| StepReader::new(grading, horizon, exact.scale);
+        let missing = || Error::unsupported(self.mechanism(), "its noise is not made of whole numbers");
+        Ok(match self.factorization().whole().ok_or_else(missing)? {
+            WholeDecoder::Filter { recipe, .. } => {
+                let filter = Filter::new(&recipe);
+                Box::new(FilterMachine::new(filter, steps(recipe.grading), field))
+            }
+            WholeDecoder::Comb { recipe, teeth, width, .. } => {
+                let filter = Filter::new(&recipe);
+                Box::new(CombMachine::new(filter, Teeth::new(&teeth), width, steps(None), field))
+            }
+            WholeDecoder::Sums { .. } => {
+                let sums = |field| self.factorization().correlator(field, progress);
+                Box::new(SumMachine::new(field, self.whole_scale(exact), sums))
+            }
+        })
+    }
+
+    /// The scale of draws that are only added up: the standard deviation of a Gaussian, or the scale of Laplace's law.
+    pub(crate) fn whole_scale(&self, exact: &Exact) -> u64 {
+        let scale = match self.budget().noise() {
+            NoiseKind::Gaussian => exact.scale,
+            NoiseKind::Laplace => exact.scale / std::f64::consts::SQRT_2,
+        };
+        round_up(scale, 4.0 * f64::EPSILON).ceil() as u64
+    }
+
+    /// The noise of a counter of open keys.
+    pub(crate) fn whole_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<WholeLanes> {
+        let WholeDecoder::Filter { recipe, .. } = self.factorization().whole()? else { return None };
+        let filter = Filter::new(&recipe);
+        let steps = StepReader::new(recipe.grading, self.horizon(), exact.scale);
+        Some(WholeLanes::new(filter, steps, self.whole_draws(key)))
+    }
+
+    /// The lane of a single total, in either direction; none where draws are only added up.
+    pub(crate) fn reversible_lane(&self, exact: &Exact) -> Option<ReversibleLane> {
+        let (recipe, comb) = match self.factorization().whole()? {
+            WholeDecoder::Filter { recipe, .. } => (recipe, None),
+            WholeDecoder::Comb { recipe, teeth, width, .. } => (recipe, Some((Teeth::new(&teeth), width))),
+            WholeDecoder::Sums { .. } => return None,
+        };
+        let filter = Filter::new(&recipe);
+        Some(ReversibleLane::new(filter, StepReader::new(recipe.grading, self.horizon(), exact.scale), comb))
+    }
+
+    pub(crate) fn whole_draws(&self, key: &NoiseKey) -> WholeNoise {
+        let law = match self.budget().noise() {
+            NoiseKind::Gaussian => WholeLaw::Gaussian,
+            NoiseKind::Laplace => WholeLaw::Laplace,
+        };
+        // A single total is not a key, not even one without a name.
+        let lanes = if self.lanes().are_named() { "keys" } else { "scalar" };
+        WholeNoise::new(self.stream(key, "whole ", lanes), law)
+    }
+}
