@@ -357,7 +357,7 @@ impl SparseCounter {
                 release_doubles(lanes, &mut self.store, closed, part, out, release);
             }
             Noise::Whole(lanes, release) => {
-                release_whole(lanes, *release, &mut self.store, closed, part, out)
+                release_whole(lanes, *release, &mut self.store, closed, part, out);
             }
         }
     }

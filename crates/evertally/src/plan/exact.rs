@@ -29,14 +29,17 @@ const LAPLACE_BITS: i32 = 30;
 /// A contribution has at least this many bits of units, however large the noise.
 const LEAST_CONTRIBUTION_BITS: i32 = 20;
 
+/// By how much, relatively, Δ is enlarged for the doubles of L, whose product with R is the workload up to their rounding.
+const NUMBERS: f64 = 1.0 / (1_u64 << 36) as f64;
+
 /// No draw may have a larger scale.
 const LARGEST_SCALE: f64 = (1_u64 << 49) as f64;
 
 /// No number of a lane may have more bits, in units.
 const LARGEST_STATE_BITS: f64 = 85.0;
 
-/// How many keys there may be where they are not declared.
-const OPEN_KEYS: f64 = (1_u64 << 32) as f64;
+/// How many keys draws are charged for, whatever their number: a key's noise must not depend on which others there are.
+const MOST_KEYS: f64 = (1_u64 << 32) as f64;
 
 /// What a plan decides for the exact path.
 #[derive(Debug, Clone, Copy)]
@@ -102,10 +105,11 @@ impl Exact {
             Workload::Decay { .. } => 1.0,
             _ => 1.0 + 2.0 * (needs.lanes.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
         };
-        let sensitivity = libm::scalbn(needs.sensitivity * needs.magnitude, -exponent) * rounded_inputs;
+        let sensitivity =
+            libm::scalbn(needs.sensitivity * needs.magnitude, -exponent) * rounded_inputs * (1.0 + NUMBERS);
         let least_scale = needs.budget.noise_multiplier() * sensitivity;
         let (rounding, largest) = needs.roundings(&decoder, least_scale)?;
-        let lanes = if *needs.lanes == Lanes::OpenKeys { OPEN_KEYS } else { needs.lanes.width() as f64 };
+        let lanes = if needs.lanes.are_named() { MOST_KEYS } else { 1.0 };
         let draws = needs.factorization.draws() as f64 * lanes;
         let total_variation = match needs.budget.noise() {
             NoiseKind::Gaussian => round_up(draws.sqrt() / (20.0 * least_scale * least_scale), 1e-12),

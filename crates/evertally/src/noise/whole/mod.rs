@@ -5,21 +5,21 @@
 //!
 //! | file | its one decision |
 //! |---|---|
-//! | `law` | the discrete Gaussian and Laplace laws, exactly, from random words |
-//! | `chance` | whether a proposal is accepted: nearly always seen at a glance |
+//! | `draws` | white noise as a function of (key, law, lane, index, scale) |
+//! | `words` | where a draw takes its random words from |
+//! | `law` | proposals, and the proof that what is accepted has the law |
+//! | `chance` | whether a uniform number lies below a multiple of an exponential: nearly always seen at a glance |
 //! | `exact` | the same to any number of digits, for what the glance leaves open |
 //! | `natural` | the numbers that this takes |
-//! | `words` | which random words belong to which draw |
-//! | `draws` | the noise as a function of (key, law, lane, index, scale) |
-//! | `timed` | draws alone, for benchmarks |
 //! | `field` | the draws of several lanes |
 //! | `fixed` | products of whole numbers and doubles |
 //! | `filter` | correlation by decays, reversible |
 //! | `comb` | the same for windows |
 //! | `steps` | what all lanes need to know of a step |
 //! | `correlator` | one row of noise a step |
-//! | `reverse` | one lane, back from noise to draws: for those who check |
 //! | `lazy` | lanes that are each at a step of their own |
+//! | `reverse` | one lane, back from noise to draws: for those who check |
+//! | `timed` | a way in for benchmarks |
 
 mod chance;
 mod comb;
