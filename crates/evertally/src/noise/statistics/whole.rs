@@ -1,4 +1,5 @@
-//! Whole-number noise: at small scales against the exact probability of every number, at large ones as noise in floats is, and in its lowest bits.
+//! Whole-number noise: at small scales against the exact probability of every number, at large ones as noise in floats is,
+//! and in its lowest bits.
 
 use super::reference::{GAUSSIAN, LAPLACE};
 use super::short::{examine, examine_lags};

@@ -1,14 +1,14 @@
 //! Where a draw takes its random words from.
 //!
-//! **Definition.** Draw i of a lane reads block after block of 16 words of ChaCha20. The input of all of them holds the lane's tag
-//! in 88 bits and the low 40 bits of i in the others; block b has a cipher key of its own, BLAKE3, keyed with the stream key, of a
-//! context, the law, ⌊i/2⁴⁰⌋ and b.
+//! **Definition.** Draw i of a lane reads block after block of 16 words of ChaCha20. The input of all of them holds the
+//! lane's tag in 88 bits and the low 40 bits of i in the others; block b has a cipher key of its own, BLAKE3, keyed with
+//! the stream key, of a context, the law, ⌊i/2⁴⁰⌋ and b.
 //!
-//! **Guarantee.** No word serves two draws, of whatever law, lane or index: either the cipher keys differ or the block inputs do.
-//! Words are wiped when the draw is made.
+//! **Guarantee.** No word serves two draws, of whatever law, lane or index: either the cipher keys differ or the block
+//! inputs do. Words are wiped when the draw is made.
 //!
-//! **Cost.** Nearly all draws need the first block alone, whose key is at hand for indices below 2⁴⁰. Another key costs a compression of
-//! BLAKE3.
+//! **Cost.** Nearly all draws need the first block alone, whose key is at hand for indices below 2⁴⁰. Another key costs a
+//! compression of BLAKE3.
 
 use super::law::WholeLaw;
 use crate::noise::keyed::BLOCK_BITS;
@@ -98,20 +98,22 @@ pub(super) fn cipher_key(stream: &StreamKey, law: WholeLaw, index: u64, block: u
 
 /// Words from a list, for tests.
 #[cfg(test)]
-pub(super) struct Listed(std::vec::IntoIter<u32>);
+pub(super) struct Listed<'a>(&'a [u32]);
 
 #[cfg(test)]
-impl Listed {
+impl<'a> Listed<'a> {
     /// These, and zeros for ever after.
-    pub(super) fn new(words: &[u32]) -> Self {
-        Self(words.to_vec().into_iter())
+    pub(super) fn new(words: &'a [u32]) -> Self {
+        Self(words)
     }
 }
 
 #[cfg(test)]
-impl Words for Listed {
+impl Words for Listed<'_> {
     fn next(&mut self) -> u32 {
-        self.0.next().unwrap_or(0)
+        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        *first
     }
 }
 

@@ -15,7 +15,7 @@ fn for_many_chances(mut look: impl FnMut(&Chance<'_>)) {
     for scale in scales.map(Scale::new) {
         let mut spread = |strip: u64, width: f64| {
             let least = (strip as f64 * width * scale.whole as f64).ceil() as u64;
-            least + (u128::from(words.next()) * u128::from(scale.whole) >> 33) as u64
+            least + ((u128::from(words.next()) * u128::from(scale.whole)) >> 33) as u64
         };
         for round in 0..60 {
             for (strip, count) in gaussian.into_iter().enumerate() {

@@ -57,7 +57,7 @@ struct Defined {
 
 impl Words for Defined {
     fn next(&mut self) -> u32 {
-        if self.used % 16 == 0 {
+        if self.used.is_multiple_of(16) {
             let label = [
                 b"evertally whole.".as_slice(),
                 &[self.law],

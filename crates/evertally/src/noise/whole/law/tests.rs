@@ -36,6 +36,16 @@ fn no_chance_is_above_one() {
     }
 }
 
+/// The largest sizes there are, for those who add draws up.
+#[test]
+fn no_draw_is_as_large_as_256_scales() {
+    for scale in (16..10_000).chain([1 << 44, (1 << 52) - 1]) {
+        let [gaussian, laplace] = LAWS.map(|law| ScaledLaw::new(law, scale).width);
+        assert!(gaussian * u64::from(GAUSSIAN_STRIPS as u32 + LONGEST_RUN) <= 256 * scale);
+        assert!(laplace * u64::from(LAPLACE_STRIPS as u32 * LONGEST_RUN) <= 256 * scale);
+    }
+}
+
 /// The first digit at which the proposal made of these words is turned down: its chance times 2³².
 fn accepted_digits(law: &ScaledLaw, words: [u32; 3], after: &[u32], z: &mut i64) -> u64 {
     let (mut low, mut high) = (0, 1 << 32);
@@ -54,8 +64,8 @@ fn accepted_digits(law: &ScaledLaw, words: [u32; 3], after: &[u32], z: &mut i64)
     low
 }
 
-/// All proposals there are at small scales, by the code that draws: z comes with probability (c/2w)·exp(−γ), as the proof has it.
-/// A byte stands for all of its strip, and runs of zeros end at 30.
+/// All proposals there are at small scales, by the code that draws: z comes with probability (c/2w)·exp(−γ), as the proof
+/// has it. A byte stands for all of its strip, and runs of zeros end at 30.
 #[test]
 fn enumerated_probabilities_are_those_of_the_law() {
     for (law, counts, c) in [
