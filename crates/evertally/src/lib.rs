@@ -56,6 +56,6 @@ pub use matrix::Matrix;
 pub use noise::{NoiseKey, Progress};
 pub use noise_stream::NoiseStream;
 pub use plan::{Accuracy, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
-pub use privacy::{Budget, Calibration, Contribution, Neighbours, Participation};
+pub use privacy::{Budget, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit};
 pub use release::{Release, Spread, Tail};
 pub use workload::Workload;

@@ -16,6 +16,7 @@ mod builder;
 mod compare;
 mod cost;
 mod objective;
+mod spending;
 mod unbounded;
 mod white;
 
