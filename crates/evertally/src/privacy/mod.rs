@@ -16,6 +16,7 @@ mod odometer;
 mod protection;
 pub(crate) mod sensitivity;
 mod spending;
+mod tally;
 mod unit;
 mod zcdp;
 

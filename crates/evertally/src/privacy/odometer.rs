@@ -18,7 +18,8 @@
 
 use super::allowance::Allowance;
 use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta};
-use super::spending::{Tally, short};
+use super::spending::short;
+use super::tally::Tally;
 use super::unit::checked_name;
 use super::{Budget, Spend, Unit};
 use crate::{Error, Result};
