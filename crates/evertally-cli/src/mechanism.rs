@@ -15,7 +15,7 @@ use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
     Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, Objective,
-    Participation, Plan, PlanBuilder, Release, Tail, Workload,
+    Participation, Plan, PlanBuilder, Release, Spend, Tail, Workload,
 };
 
 /// The level of every interval that is written.
@@ -142,6 +142,7 @@ impl Prepared {
         header.record("workload", plan.workload().to_string());
         header.record("neighbours", plan.neighbours().to_string());
         header.record("noise_multiplier", plan.noise_multiplier());
+        header.record("rho", plan.spend().rho());
         header.record("sensitivity", plan.sensitivity());
         // A mean over a cap that is never reached would say nothing of the steps that are.
         if !plan.is_unbounded() {
@@ -152,6 +153,11 @@ impl Prepared {
     /// The number of steps that the noise is calibrated to.
     pub(crate) fn horizon(&self) -> u64 {
         self.plan.horizon()
+    }
+
+    /// What all releases together cost.
+    pub(crate) fn spend(&self) -> Spend {
+        self.plan.spend()
     }
 
     /// Starts counting with a key: the one given, or a fresh one from the operating system.

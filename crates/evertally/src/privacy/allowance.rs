@@ -144,8 +144,11 @@ impl Allowance {
     }
 }
 
-/// What is left of an allowance, past the roundings of subtracting it and of adding it again.
+/// What is left of an allowance, past the roundings of subtracting what is spent and of adding it again.
 fn below(allowance: f64, spent: f64) -> f64 {
+    if spent == 0.0 {
+        return allowance;
+    }
     let left = allowance - spent - 4.0 * f64::EPSILON * allowance;
     if left > NOTHING_LEFT * allowance { left } else { 0.0 }
 }
