@@ -283,7 +283,7 @@ mod tests {
             (vec![spend], "no population"),
             (
                 vec![granted, spend, spend, spend, spend, spend, spend, spend],
-                "line 8: the budget of everyone",
+                "line 9: the budget of everyone",
             ),
             (vec![granted, &spend.replace("0.3", "-0.3")], "line 3: mu_squared must be"),
             (vec![granted, &spend.replace("0.3", "1e400")], "is no record"),
