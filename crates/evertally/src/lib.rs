@@ -19,7 +19,7 @@
 //!
 //! | room | its one decision |
 //! |---|---|
-//! | [`privacy`] | how much noise a budget asks for, and who is protected |
+//! | [`privacy`] | how much noise a budget asks for, who is protected, and what was spent |
 //! | [`workload`] | what is released at each step |
 //! | [`factorization`] | L and R: one file a mechanism |
 //! | [`noise`] | white noise as a function of key and index, and its correlation |

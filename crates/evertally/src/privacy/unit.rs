@@ -12,7 +12,7 @@
 //! - Adding or removing is half of replacing, and replacing keeps the number of units, so that neither implies the other at the
 //!   same cost.
 //!
-//! In how many steps a unit takes part ([`Participation`](super::Participation)) and how much it contributes
+//! In how many steps a unit takes part ([`Participation`]) and how much it contributes
 //! ([`Contribution`](super::Contribution)) may differ between mechanisms. Each bounds what the same unit does to
 //! that stream, whose steps and values are its own: a person may be in four days of one and in ten hours of another.
 
