@@ -14,8 +14,8 @@
 //! **Guarantee.** Mechanisms of total (μ², E, D), each of which may be chosen after seeing what the others released,
 //! but whose costs were known from the start, are together (ε, δ)-private wherever one of these holds:
 //!
-//! - *by the curve*: δ ≥ δ_μ(ε − E) + D, with δ_μ the curve of the Gaussian ([`gaussian_delta`](super::gaussian_delta));
-//! - *by zCDP*: ρ-zCDP with ρ = μ²/2 + Σ ε_i tanh(ε_i/2) is (ε, δ)-private ([`zcdp_delta`](super::zcdp_delta)).
+//! - *by the curve*: δ ≥ δ_μ(ε − E) + D, with δ_μ the curve of the Gaussian ([`gaussian_delta`]);
+//! - *by zCDP*: ρ-zCDP with ρ = μ²/2 + Σ ε_i tanh(ε_i/2) is (ε, δ)-private ([`zcdp_delta`]).
 //!
 //! [`Spend::epsilon`] and [`Spend::delta_at`] take the smaller. Where costs themselves depend on what was released, only a
 //! total that was fixed in advance is a guarantee: that is the [`Odometer`](super::Odometer), whose module has the proofs.
