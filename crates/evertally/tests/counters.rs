@@ -268,7 +268,7 @@ fn the_plan_scales_with_contribution_and_neighbours() {
     };
     let unit = plan(Neighbours::AddRemove, Contribution::unit(), Mechanism::SquareRoot);
     let ratio = |scale: f64| scale / unit;
-    let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+    let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-7, "{a} {b}");
     let range = |lo, hi| Contribution::range(lo, hi).unwrap();
     close(ratio(plan(Neighbours::AddRemove, range(-3.0, 7.0), Mechanism::SquareRoot)), 7.0);
     close(ratio(plan(Neighbours::Replace, Contribution::unit(), Mechanism::SquareRoot)), 2.0_f64.sqrt());

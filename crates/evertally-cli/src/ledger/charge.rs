@@ -97,7 +97,7 @@ impl Charge {
             neighbours: self.unit.neighbours().to_string(),
             mu_squared: spend.mu_squared(),
             pure_epsilon: spend.pure_epsilon(),
-            delta: spend.delta(),
+            variation: spend.variation(),
         };
         held.ledger.spend(spent).map_err(|error| self.placed(error))?;
         held.write()?;

@@ -108,7 +108,7 @@ impl Ledger {
             Record::Spend(spent) => {
                 let at = self.position(&spent.population)?;
                 let account = &mut self.accounts[at];
-                let spend = Spend::new(spent.mu_squared, spent.pure_epsilon, spent.delta)?;
+                let spend = Spend::new(spent.mu_squared, spent.pure_epsilon, spent.variation)?;
                 account.odometer.spend(spent.run.as_str(), &spent.unit()?, spend)?;
                 account.stamps.push(Stamp { time: spent.time.clone(), head });
             }

@@ -98,7 +98,7 @@ pub(crate) struct Spent {
     pub(super) neighbours: String,
     pub(super) mu_squared: f64,
     pub(super) pure_epsilon: f64,
-    pub(super) delta: f64,
+    pub(super) variation: f64,
 }
 
 impl Spent {
@@ -203,7 +203,7 @@ mod tests {
             neighbours: "add-remove".to_owned(),
             mu_squared,
             pure_epsilon: 0.0,
-            delta: 0.0,
+            variation: 0.0,
         }
     }
 

@@ -15,7 +15,7 @@ impl Plan {
     /// ```
     #[must_use]
     pub fn spend(&self) -> Spend {
-        self.budget().spend()
+        Spend::of_noise(self.budget().noise(), self.noise_multiplier()).with_variation(self.total_variation())
     }
 
     /// The unit that the plan protects, as far as its parameters tell: an event where it takes part in one step, a person where

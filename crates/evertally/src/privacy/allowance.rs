@@ -1,22 +1,22 @@
 //! What a total allows each kind of noise, fixed before the first mechanism runs.
 //!
 //! **Definition.** An (ε, δ) total is split in advance into allowances for the three parts of a [`Spend`]:
-//! e for pure noise, d for charges beside the curve, and for Gaussian noise the largest g = μ² whose curve has
-//! δ_μ(ε − e) ≤ δ − d. A ρ total, or an (ε, δ) total that is accounted by zCDP, is one allowance of ρ for all noise. A pure total
+//! e for pure noise, v for the distance of noise from Gaussian noise, and for Gaussian noise the largest g = μ² whose curve has
+//! δ_μ(ε − e) ≤ δ − (1 + e^ε)v. A ρ total, or an (ε, δ) total that is accounted by zCDP, is one allowance of ρ for all noise. A pure total
 //! is an allowance of ε. A mechanism is admitted where every sum stays within its allowance.
 //!
 //! **Guarantee.** Whatever is admitted is together within the total, even where mechanisms *and their costs* are chosen after
 //! seeing what was released, as long as the total and its split were not.
 //!
 //! *Proof.* Let F(g, γ) = H_γ(N(√g, 1) ‖ N(0, 1)), where H_γ(P ‖ Q) = ∫ (P − γQ)₊ is δ at ε = ln γ, for any γ ≥ 0. Claim: while
-//! (g, e, d) is left, whatever follows has H_γ ≤ F(g, γe^{−e}) + d. Where nothing follows, H_γ = (1 − γ)₊, which is
+//! (g, e, v) is left, whatever follows has H_γ ≤ F(g, γe^{−e}) + (1 + γ)v. Where nothing follows, H_γ = (1 − γ)₊, which is
 //! F(0, γ) and less than the claim. Otherwise let the next mechanism have output laws P₁, Q₁ on two neighbours. Given its
-//! output the claim holds for the rest at γQ₁/P₁ with what is left then, so H_γ ≤ ∫ P₁ F(g', γe^{−e'} Q₁/P₁) + d'.
+//! output the claim holds for the rest at γQ₁/P₁ with what is left then, so H_γ ≤ ∫ P₁ F(g', γe^{−e'} Q₁/P₁) + (1 + γ)v'.
 //!
-//! - *Pure*, g' = g, d' = d, e' = e − ε₁: as Q₁ ≥ e^{−ε₁} P₁ and F falls with γ, the integrand is at most F(g, γe^{−e}).
-//! - *Gaussian*, g' = g − μ², e' = e, d' = d − δ₁: with γ' = γe^{−e} the integral is H_γ' of P₁ × N(√g', 1) against
-//!   Q₁ × N(0, 1). Integrated in the other order it is that of H_γ″(P₁ ‖ Q₁) ≤ F(μ², γ″) + δ₁, which is
-//!   F(μ² + g', γ') + δ₁, since Gaussians compose to a Gaussian.
+//! - *Pure*, g' = g, v' = v, e' = e − ε₁: as Q₁ ≥ e^{−ε₁} P₁ and F falls with γ, the integrand is at most F(g, γe^{−e}).
+//! - *Gaussian*, g' = g − μ², e' = e, v' = v − v₁: with γ' = γe^{−e} the integral is H_γ' of P₁ × N(√g', 1) against
+//!   Q₁ × N(0, 1). Integrated in the other order it is that of H_γ″(P₁ ‖ Q₁) ≤ F(μ², γ″) + (1 + γ″)v₁, which is
+//!   F(μ² + g', γ') + (1 + γ')v₁, since Gaussians compose to a Gaussian and γ″ has the mean γ'.
 //!
 //! For zCDP the same induction bounds E (P/Q)^α by exp(α(α − 1)r) while r is left, for every α at once. ∎
 //!
@@ -27,7 +27,7 @@
 //!
 //! **Rounding.** σ of a budget lies above the smallest private one by a relative 0.97·2⁻⁴³ at least (see the module of the
 //! curve). Two thirds of that room are used: g is larger than 1/σ² by 2⁻⁴⁵, or 2⁻⁴⁶ in μ, so that shares that add up to the total
-//! fit in whatever way they are rounded; and since ln δ moves by at least ½ per unit of ln μ, d = 2⁻⁴⁵ δ takes at most 2⁻⁴⁴.
+//! fit in whatever way they are rounded; and since ln δ moves by at least ½ per unit of ln μ, (1 + e^ε)v = 2⁻⁴⁵ δ takes at most 2⁻⁴⁴.
 //!
 //! **Source.** The filter for Gaussian noise: Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential
 //! Privacy" (2022); for zCDP: Feldman and Zrnic, "Individual Privacy Accounting via a Rényi Filter" (2021). That mechanisms may
@@ -54,8 +54,8 @@ pub(super) enum Allowance {
         mu_squared: f64,
         /// For pure noise.
         pure_epsilon: f64,
-        /// For charges beside the curve.
-        delta: f64,
+        /// For the distance from Gaussian noise.
+        variation: f64,
     },
     /// All parts together, as zCDP.
     Concentrated {
@@ -78,9 +78,11 @@ impl Allowance {
             )),
             (.., Some(rho)) => Ok(Self::Concentrated { rho }),
             (Some(epsilon), Some(0.0), ..) => {
-                Ok(Self::Parts { mu_squared: 0.0, pure_epsilon: epsilon, delta: 0.0 })
+                Ok(Self::Parts { mu_squared: 0.0, pure_epsilon: epsilon, variation: 0.0 })
             }
-            (_, delta, ..) => Ok(Self::on_the_curve(total, delta.unwrap_or_default())),
+            (epsilon, delta, ..) => {
+                Ok(Self::on_the_curve(total, epsilon.unwrap_or_default(), delta.unwrap_or_default()))
+            }
         }
     }
 
@@ -94,31 +96,31 @@ impl Allowance {
         check_in("pure_part", pure_part, 0.0, epsilon)?;
         let gaussian = Budget::new((epsilon - pure_part).next_down(), delta)
             .map_err(|_| Error::bad("pure_part", format!("below {}", plain(epsilon)), pure_part))?;
-        Ok(match Self::on_the_curve(&gaussian, delta) {
-            Self::Parts { mu_squared, delta, .. } => {
-                Self::Parts { mu_squared, pure_epsilon: pure_part, delta }
+        Ok(match Self::on_the_curve(&gaussian, epsilon, delta) {
+            Self::Parts { mu_squared, variation, .. } => {
+                Self::Parts { mu_squared, pure_epsilon: pure_part, variation }
             }
             other => other,
         })
     }
 
-    /// Everything for Gaussian noise, and 2⁻⁴⁵ of the smaller of δ and 1 − δ for charges beside its curve.
-    fn on_the_curve(budget: &Budget, delta: f64) -> Self {
+    /// Everything for Gaussian noise, and 2⁻⁴⁵ of the smaller of δ and 1 − δ for the distance from it; `epsilon` is that of the whole total.
+    fn on_the_curve(budget: &Budget, epsilon: f64, delta: f64) -> Self {
         let sigma = budget.noise_multiplier();
         Self::Parts {
             mu_squared: (1.0 + HEADROOM) / (sigma * sigma),
             pure_epsilon: 0.0,
-            delta: HEADROOM * delta.min(1.0 - delta),
+            variation: (HEADROOM * delta.min(1.0 - delta) / (1.0 + epsilon.exp())).next_down().max(0.0),
         }
     }
 
     /// Whether so much may be spent in all.
     pub(super) fn admits(&self, spent: &Spend) -> bool {
         match self {
-            Self::Parts { mu_squared, pure_epsilon, delta } => {
+            Self::Parts { mu_squared, pure_epsilon, variation } => {
                 spent.mu_squared() <= *mu_squared
                     && spent.pure_epsilon() <= *pure_epsilon
-                    && spent.delta() <= *delta
+                    && spent.variation() <= *variation
             }
             Self::Concentrated { rho } => spent.rho() <= *rho,
         }
@@ -178,11 +180,13 @@ mod tests {
         for epsilon in [1e-6, 1e-3, 0.1, 1.0, 3.0, 50.0, 1000.0] {
             for delta in [1e-300, 1e-50, 1e-9, 1e-6, 1e-2, 0.4, 0.6, 0.999] {
                 let total = Budget::new(epsilon, delta).unwrap();
-                let Allowance::Parts { mu_squared, delta: beside, .. } = Allowance::new(&total, 0.0).unwrap()
+                let Allowance::Parts { mu_squared, variation, .. } = Allowance::new(&total, 0.0).unwrap()
                 else {
                     panic!("an exact total has parts")
                 };
-                assert!(beside > 0.0 && beside < delta * 1e-13);
+                let beside = variation * (1.0 + epsilon.exp());
+                assert!(epsilon > 700.0 || delta < 1e-200 || beside > 0.0 && beside < delta * 1e-13);
+                let beside = if beside.is_nan() { 0.0 } else { beside };
                 // Undoing the margin of the curve's own rounding, which is known to lie on the safe side.
                 let sigma = (1.0 + 0.99 / (1_u64 << 43) as f64) / mu_squared.sqrt();
                 let reached = gaussian_delta(sigma, epsilon).unwrap();

@@ -188,10 +188,7 @@ impl Budget {
     /// ```
     #[must_use]
     pub fn spend(&self) -> Spend {
-        match self.noise() {
-            NoiseKind::Gaussian => Spend::of_gaussian(self.noise_multiplier),
-            NoiseKind::Laplace => Spend::of_laplace(self.noise_multiplier),
-        }
+        Spend::of_noise(self.noise(), self.noise_multiplier)
     }
 
     /// The distribution of the noise.

@@ -262,8 +262,12 @@ impl Odometer {
         match epsilon {
             Some(epsilon) if *spend == gaussian => format!("{spend}{epsilon}"),
             Some(epsilon) => {
-                let pure = Spend::new(0.0, spend.pure_epsilon(), spend.delta()).unwrap_or(Spend::NOTHING);
-                format!("{gaussian}{epsilon} and {pure}")
+                let rest = Spend { mu_squared: 0.0, ..*spend }.to_string();
+                if rest == "nothing" {
+                    format!("{gaussian}{epsilon}")
+                } else {
+                    format!("{gaussian}{epsilon} and {rest}")
+                }
             }
             None => spend.to_string(),
         }

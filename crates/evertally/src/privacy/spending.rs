@@ -6,15 +6,15 @@
 //! |---|---|---|
 //! | μ² = 1/σ² | no two neighbouring inputs are told apart better than N(0, 1) from N(μ, 1), and it is μ²/2-zCDP | Gaussians compose to a Gaussian |
 //! | ε | pure: no output is likelier by more than e^ε | losses add |
-//! | δ | its privacy curve may lie above that of the Gaussian by δ at every ε | shown below |
+//! | v | on every input it is within v, in total variation, of a mechanism of that μ² | distances add |
 //!
-//! The last part is for noise that is Gaussian up to a known deviation; zCDP needs no such charge, and a mechanism
-//! that has one must be μ²/2-zCDP without it.
+//! The last part is for noise that is Gaussian up to a known deviation, as whole-number noise is; zCDP needs no such charge, and a
+//! mechanism that has one must be μ²/2-zCDP without it.
 //!
-//! **Guarantee.** Mechanisms of total (μ², E, D), each of which may be chosen after seeing what the others released,
+//! **Guarantee.** Mechanisms of total (μ², E, V), each of which may be chosen after seeing what the others released,
 //! but whose costs were known from the start, are together (ε, δ)-private wherever one of these holds:
 //!
-//! - *by the curve*: δ ≥ δ_μ(ε − E) + D, with δ_μ the curve of the Gaussian ([`gaussian_delta`]);
+//! - *by the curve*: δ ≥ δ_μ(ε − E) + (1 + e^ε)V, with δ_μ the curve of the Gaussian ([`gaussian_delta`]);
 //! - *by zCDP*: ρ-zCDP with ρ = μ²/2 + Σ ε_i tanh(ε_i/2) is (ε, δ)-private ([`zcdp_delta`]).
 //!
 //! [`Spend::epsilon`] and [`Spend::delta_at`] take the smaller. Where costs themselves depend on what was released, only a
@@ -39,7 +39,7 @@ use super::gaussian::SIGMA_RANGE;
 use super::sensitivity::round_up;
 use super::tally::Tally;
 use super::zcdp::RHO_RANGE;
-use super::{gaussian_delta, gaussian_epsilon, zcdp_delta, zcdp_epsilon};
+use super::{NoiseKind, gaussian_delta, gaussian_epsilon, zcdp_delta, zcdp_epsilon};
 use crate::{Error, Result};
 
 /// What one or several mechanisms cost one protected unit.
@@ -60,20 +60,21 @@ pub struct Spend {
     pub(super) pure_epsilon: f64,
     /// Σ ε_i tanh(ε_i/2) of the pure mechanisms. It is not a function of their sum.
     pub(super) pure_rho: f64,
-    pub(super) delta: f64,
+    pub(super) variation: f64,
 }
 
 impl Spend {
     /// What costs nothing.
-    pub const NOTHING: Self = Self { mu_squared: 0.0, pure_epsilon: 0.0, pure_rho: 0.0, delta: 0.0 };
+    pub const NOTHING: Self = Self { mu_squared: 0.0, pure_epsilon: 0.0, pure_rho: 0.0, variation: 0.0 };
 
     /// The largest μ² of a spend, that of the smallest noise for which the curve is known.
     pub const MOST_MU_SQUARED: f64 = 1.0 / (SIGMA_RANGE.0 * SIGMA_RANGE.0);
 
-    /// A spend of three parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and δ beside the curve of the Gaussian.
+    /// A spend of three parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total variation between the noise that is run and such Gaussian
+    /// noise.
     ///
     /// # Errors
-    /// `BadParameter` unless 0 ≤ μ² ≤ 10¹², 0 ≤ ε ≤ 1000 and 0 ≤ δ < 1, with δ = 0 where μ² = 0.
+    /// `BadParameter` unless 0 ≤ μ² ≤ 10¹², 0 ≤ ε ≤ 1000 and 0 ≤ variation < 1, with none where μ² = 0.
     ///
     /// ```
     /// let spend = evertally::privacy::Spend::new(0.25, 0.1, 0.0)?;
@@ -81,18 +82,31 @@ impl Spend {
     /// assert!(evertally::privacy::Spend::new(-1.0, 0.0, 0.0).is_err());
     /// # Ok::<(), evertally::Error>(())
     /// ```
-    pub fn new(mu_squared: f64, pure_epsilon: f64, delta: f64) -> Result<Self> {
+    pub fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> Result<Self> {
         check_in("mu_squared", mu_squared, 0.0, Self::MOST_MU_SQUARED)?;
         check_in("epsilon", pure_epsilon, 0.0, MAX_EPSILON)?;
-        check_in("delta", delta, 0.0, 1.0_f64.next_down())?;
-        if delta > 0.0 && mu_squared == 0.0 {
+        check_in("variation", variation, 0.0, 1.0_f64.next_down())?;
+        if variation > 0.0 && mu_squared == 0.0 {
             return Err(Error::bad(
-                "delta",
-                "zero without Gaussian noise, beside whose curve it is",
-                short(delta),
+                "variation",
+                "zero without Gaussian noise, from which it is the distance",
+                short(variation),
             ));
         }
-        Ok(Self { mu_squared, pure_epsilon, pure_rho: rho_of_pure(pure_epsilon), delta })
+        Ok(Self { mu_squared, pure_epsilon, pure_rho: rho_of_pure(pure_epsilon), variation })
+    }
+
+    /// Noise of standard deviation σ at sensitivity one.
+    pub(crate) fn of_noise(kind: NoiseKind, sigma: f64) -> Self {
+        match kind {
+            NoiseKind::Gaussian => Self::of_gaussian(sigma),
+            NoiseKind::Laplace => Self::of_laplace(sigma),
+        }
+    }
+
+    /// The same noise, run by draws that are so far from it in total variation.
+    pub(crate) fn with_variation(self, variation: f64) -> Self {
+        Self { variation, ..self }
     }
 
     /// Gaussian noise of standard deviation σ at sensitivity one; μ² = 1/σ², past the two roundings of the formula.
@@ -132,10 +146,19 @@ impl Spend {
         self.pure_epsilon
     }
 
-    /// δ beside the curve of the Gaussian.
+    /// The total variation between the noise that is run and Gaussian noise of that μ².
     #[must_use]
-    pub fn delta(&self) -> f64 {
-        self.delta
+    pub fn variation(&self) -> f64 {
+        self.variation
+    }
+
+    /// (1 + e^ε)V, rounded up: what the distance from Gaussian noise adds to δ.
+    pub(super) fn charge(&self, epsilon: f64) -> f64 {
+        if self.variation == 0.0 {
+            0.0
+        } else {
+            round_up(self.variation * (1.0 + epsilon.exp()), 8.0 * f64::EPSILON)
+        }
     }
 
     /// ρ of all parts together as zCDP: μ²/2 + Σ ε_i tanh(ε_i/2), rounded up.
@@ -160,7 +183,7 @@ impl Spend {
     /// ```
     pub fn epsilon(&self, delta: f64) -> Result<f64> {
         if delta == 0.0 {
-            let is_pure = self.mu_squared == 0.0 && self.delta == 0.0;
+            let is_pure = self.mu_squared == 0.0;
             return Ok(if is_pure { self.pure_epsilon } else { f64::INFINITY });
         }
         check_delta(delta)?;
@@ -184,10 +207,14 @@ impl Spend {
     }
 
     pub(super) fn epsilon_by_curve(&self, delta: f64) -> Result<f64> {
-        if self.mu_squared == 0.0 && delta >= self.delta {
+        if self.mu_squared == 0.0 {
             return Ok(self.pure_epsilon);
         }
-        let left = if self.delta == 0.0 { delta } else { (delta - self.delta).next_down() };
+        // Charged at an ε that is large enough: the one to be found is smaller, and would be charged less.
+        let left = match self.variation {
+            0.0 => delta,
+            _ => (delta - self.charge(self.epsilon_by_zcdp(delta)?)).next_down(),
+        };
         match self.sigma() {
             Some(sigma) if left >= MIN_DELTA => {
                 let gaussian = gaussian_epsilon(sigma, left)?;
@@ -210,7 +237,7 @@ impl Spend {
             return Ok(1.0);
         }
         if self.mu_squared == 0.0 {
-            return Ok(self.delta);
+            return Ok(0.0);
         }
         let Some(sigma) = self.sigma() else { return Ok(1.0) };
         let left = if self.pure_epsilon == 0.0 {
@@ -219,7 +246,8 @@ impl Spend {
             (epsilon - self.pure_epsilon).next_down().max(0.0)
         };
         let gaussian = gaussian_delta(sigma, left)?;
-        Ok(if self.delta == 0.0 { gaussian } else { (gaussian + self.delta).next_up().min(1.0) })
+        let charge = self.charge(epsilon);
+        Ok(if charge == 0.0 { gaussian } else { (gaussian + charge).next_up().min(1.0) })
     }
 
     pub(super) fn delta_by_zcdp(&self, epsilon: f64) -> Result<f64> {
@@ -246,7 +274,8 @@ impl fmt::Display for Spend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gaussian = (self.mu_squared > 0.0).then(|| format!("ρ = {}", short(self.mu_squared / 2.0)));
         let pure = (self.pure_epsilon > 0.0).then(|| format!("pure ε = {}", short(self.pure_epsilon)));
-        let beside = (self.delta > 0.0).then(|| format!("δ = {} beside the curve", short(self.delta)));
+        // Whole-number noise is within 10⁻²⁰ of Gaussian noise, which nobody wants to read.
+        let beside = (self.variation > 1e-15).then(|| format!("a distance of {}", short(self.variation)));
         let parts: Vec<String> = [gaussian, pure, beside].into_iter().flatten().collect();
         f.pad(&if parts.is_empty() { "nothing".to_owned() } else { parts.join(" and ") })
     }
@@ -324,7 +353,7 @@ mod tests {
         let near = |a: f64, b: f64| (a / b - 1.0).abs() <= 2.0 * f64::EPSILON;
         assert!(near(forward.mu_squared, backward.mu_squared));
         assert!(near(forward.pure_epsilon, backward.pure_epsilon));
-        assert!(near(forward.delta, backward.delta));
+        assert!(near(forward.variation, backward.variation));
         assert!(near(forward.rho(), backward.rho()));
     }
 
@@ -370,13 +399,15 @@ mod tests {
     }
 
     #[test]
-    fn a_charge_beside_the_curve_is_added() {
+    fn a_distance_from_gaussian_noise_is_charged_on_both_sides() {
         let plain = Spend::of_gaussian(4.0);
         let charged = Spend::new(plain.mu_squared(), 0.0, 1e-7).unwrap();
         let (bare, with) = (plain.delta_by_curve(1.0).unwrap(), charged.delta_by_curve(1.0).unwrap());
-        assert!((with - bare - 1e-7).abs() < 1e-20);
+        assert!((with - bare - 1e-7 * (1.0 + 1_f64.exp())).abs() < 1e-20);
+        // ε is on the safe side: what it claims holds at that ε.
         let epsilon = charged.epsilon_by_curve(1e-6).unwrap();
-        assert!((epsilon - plain.epsilon_by_curve(9e-7).unwrap()).abs() < 1e-10);
+        assert!(epsilon > plain.epsilon_by_curve(1e-6).unwrap());
+        assert!(charged.delta_by_curve(epsilon).unwrap() <= 1e-6);
         assert_eq!(charged.epsilon_by_curve(1e-7).unwrap(), f64::INFINITY);
         assert_eq!(charged.epsilon(0.0).unwrap(), f64::INFINITY);
     }
@@ -398,7 +429,7 @@ mod tests {
         for bad in [f64::NAN, f64::INFINITY, -1e-9] {
             assert!(Spend::new(bad, 0.0, 0.0).is_err());
             assert!(Spend::new(0.0, bad, 0.0).is_err());
-            assert!(matches!(Spend::new(1.0, 0.0, bad), Err(Error::BadParameter { name: "delta", .. })));
+            assert!(matches!(Spend::new(1.0, 0.0, bad), Err(Error::BadParameter { name: "variation", .. })));
             assert!(small.epsilon(bad).is_err());
             assert!(small.delta_at(bad).is_err());
         }
@@ -411,8 +442,8 @@ mod tests {
         assert_eq!(spend.to_string(), "ρ = 0.0280145");
         assert_eq!(Budget::pure(0.5).unwrap().spend().to_string(), "pure ε = 0.5");
         assert_eq!(
-            Spend::new(2.0, 0.1, 1e-20).unwrap().to_string(),
-            "ρ = 1 and pure ε = 0.1 and δ = 1e-20 beside the curve"
+            Spend::new(2.0, 0.1, 1e-10).unwrap().to_string(),
+            "ρ = 1 and pure ε = 0.1 and a distance of 1e-10"
         );
         assert_eq!(Spend::NOTHING.to_string(), "nothing");
     }

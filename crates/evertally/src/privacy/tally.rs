@@ -8,7 +8,7 @@ pub(super) struct Tally {
     mu_squared: UpwardSum,
     pure_epsilon: UpwardSum,
     pure_rho: UpwardSum,
-    delta: UpwardSum,
+    variation: UpwardSum,
 }
 
 impl Tally {
@@ -16,7 +16,7 @@ impl Tally {
         self.mu_squared.add(spend.mu_squared);
         self.pure_epsilon.add(spend.pure_epsilon);
         self.pure_rho.add(spend.pure_rho);
-        self.delta.add(spend.delta);
+        self.variation.add(spend.variation);
     }
 
     pub(super) fn total(&self) -> Spend {
@@ -24,7 +24,7 @@ impl Tally {
             mu_squared: self.mu_squared.value(),
             pure_epsilon: self.pure_epsilon.value(),
             pure_rho: self.pure_rho.value(),
-            delta: self.delta.value(),
+            variation: self.variation.value(),
         }
     }
 }

@@ -80,7 +80,7 @@ struct Amount {
     rho: f64,
     mu_squared: f64,
     pure_epsilon: f64,
-    delta: f64,
+    variation: f64,
     epsilon: Option<f64>,
 }
 
@@ -107,7 +107,7 @@ impl Amount {
             rho: spend.rho(),
             mu_squared: spend.mu_squared(),
             pure_epsilon: spend.pure_epsilon(),
-            delta: spend.delta(),
+            variation: spend.variation(),
             epsilon: epsilon.is_finite().then_some(epsilon),
         })
     }

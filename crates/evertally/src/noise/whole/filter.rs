@@ -19,7 +19,7 @@ use crate::noise::machine::Recipe;
 /// Bits behind the point of what a lane holds.
 pub(super) const FRACTION: u32 = 40;
 
-/// No draw lies farther out, in its standard deviations: the probability is below exp(−32768).
+/// No draw lies farther out, in its standard deviations or scales: see [`super::law`].
 pub(crate) const FARTHEST_DRAW: f64 = 256.0;
 
 /// What is left of a number after a step: by the loss near one, by the factor near zero. Both are doubles, and exact.
