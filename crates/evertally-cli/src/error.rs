@@ -115,6 +115,8 @@ pub(crate) fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let line = paragraph.collect::<Vec<_>>().join(" ");
+    // Words of the command line are repeated in it, and a terminal would obey what some characters command.
+    let line = line.replace(char::is_control, "\u{fffd}");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     match text.lines().find_map(|line| line.trim().strip_prefix("tip: ")) {
         Some(tip) => format!("{line}: {tip}"),

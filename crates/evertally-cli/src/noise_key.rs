@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path) -> Result<NoiseKey> {
     Ok(NoiseKey::from_bytes(*bytes))
 }
 
-fn parse(text: &str) -> Option<Zeroizing<[u8; 32]>> {
+pub(crate) fn parse(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }

@@ -88,7 +88,7 @@ fn more_options_of_a_timed_count() {
         ("--value amount --clamp 3", &["--clamp", "LO,HI"]),
         ("--clamp 0,1", &["--value"]),
         ("--key region", &["--keys"]),
-        ("--key region --keys north,north", &["--keys", "north"]),
+        ("--key region --keys north,north", &["--keys", "number 2", "number 1"]),
         ("--key region --keys north,,south", &["--keys"]),
         ("--key region --keys absent.txt", &["--keys", "absent.txt,other"]),
         ("--key region --keys other,north,other", &["--keys", "other"]),

@@ -39,11 +39,15 @@ impl KeySet {
 
     fn add(&mut self, name: String) -> Result<()> {
         if name.trim().is_empty() {
-            return Err(Error::bad("a key", "a name that is not empty", format!("{name:?}")));
+            return Err(Error::bad("a key", "a name that is not empty", "one of nothing but spaces"));
         }
-        if self.index.insert(name.clone(), self.names.len()).is_some() {
-            return Err(Error::bad("a key", "declared once", format!("{name:?} twice")));
+        let number = self.names.len() + 1;
+        if let Some(earlier) = self.index.get(&name) {
+            // Told by their places, because names may be confidential.
+            let got = format!("number {number} of them like number {}, counted from 1", earlier + 1);
+            return Err(Error::bad("a key", "declared once", got));
         }
+        self.index.insert(name.clone(), self.names.len());
         self.names.push(name);
         Ok(())
     }
@@ -84,5 +88,10 @@ mod tests {
         for declared in [vec![], vec![""], vec!["a", " "], vec!["a", "a"], vec!["other", "a", "other"]] {
             assert!(KeySet::new(declared).is_err());
         }
+        let refusal = KeySet::new(["north", "ward-seven", "south", "ward-seven"]).unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "a key must be declared once, got number 4 of them like number 2, counted from 1"
+        );
     }
 }

@@ -5,7 +5,7 @@
 
 use zeroize::Zeroize;
 
-use crate::counter::state::{Head, Saved};
+use crate::counter::state::{Head, Saved, reals, words};
 use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real};
 use crate::plan::Plan;
 use crate::{Error, Result};
@@ -157,7 +157,7 @@ impl<F: Real> NoiseStream<F> {
                 step: self.step,
             },
             totals: Vec::new(),
-            noise: noise.iter().map(|number| number.to_bits()).collect(),
+            noise: words(noise),
             history: None,
         };
         saved.to_bytes()
@@ -180,7 +180,7 @@ impl<F: Real> NoiseStream<F> {
             return refuse("it lies beyond the horizon");
         }
         let mut stream = Self::new(plan, key)?;
-        let noise: Vec<f64> = saved.noise.iter().map(|bits| f64::from_bits(*bits)).collect();
+        let noise = reals(&saved.noise)?;
         match &mut stream.source {
             Source::Machine(machine) => machine.restore_state(saved.head.step, &noise)?,
             Source::Other { correlator, .. } => correlator.restore(saved.head.step, &noise)?,

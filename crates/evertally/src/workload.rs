@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use zeroize::Zeroize;
+
 use crate::matrix::Matrix;
 use crate::{Error, Result};
 
@@ -172,23 +174,31 @@ impl Filter {
         }
     }
 
-    /// Reads what `save` wrote; `None` if the numbers do not fit.
-    pub(crate) fn restore(&mut self, saved: &mut impl Iterator<Item = f64>) -> Option<()> {
+    /// Reads what `save` wrote after so many steps; `None` if the numbers do not fit.
+    pub(crate) fn restore(&mut self, step: u64, saved: &mut impl Iterator<Item = f64>) -> Option<()> {
         for sum in &mut self.sums {
             *sum = saved.next()?;
         }
         if let Workload::SlidingWindow { width } = self.workload {
-            self.since_sum = saved.next()? as u64;
-            let length = saved.next()?;
-            if length > width as f64 * self.sums.len() as f64 {
+            // Both follow from the step, and are written down for whoever reads the numbers.
+            self.since_sum = step % width;
+            let length = step.min(width) * self.sums.len() as u64;
+            if [saved.next()?, saved.next()?] != [self.since_sum as f64, length as f64] {
                 return None;
             }
             self.recent.clear();
-            for _ in 0..length as usize {
+            for _ in 0..length {
                 self.recent.push_back(saved.next()?);
             }
         }
         Some(())
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        self.sums.zeroize();
+        self.recent.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 

@@ -18,7 +18,6 @@ use crate::output::{npy_complex, npy_list, npy_matrix, npz};
 use evertally::Matrix;
 use evertally::gamma::{Certificate, ComplexMatrix, Factors, Subject, Weights};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 const FORMAT: &str = "evertally certificate 1";
 
@@ -41,7 +40,7 @@ struct About {
 }
 
 /// The file for a certificate.
-pub(super) fn bytes(certificate: &Certificate) -> Result<Vec<u8>> {
+pub(crate) fn bytes(certificate: &Certificate) -> Result<Vec<u8>> {
     let (subject, horizon) = match &certificate.subject {
         Subject::Workload { workload, horizon } => (workload.to_string(), Some(*horizon)),
         Subject::Real(_) | Subject::Complex(_) => ("matrix".to_owned(), None),
@@ -77,9 +76,8 @@ pub(super) fn bytes(certificate: &Certificate) -> Result<Vec<u8>> {
     npz(&entries)
 }
 
-/// The certificate in a file, not yet believed.
-pub(super) fn read(path: &Path) -> Result<Certificate> {
-    let archive = Archive::open(path)?;
+/// The certificate in an archive, not yet believed.
+pub(crate) fn read(archive: &Archive) -> Result<Certificate> {
     let refuse = |reason: &str| CliError::bad(format!("{} is not a certificate: {reason}", archive.name));
     let entry = |name: &str| archive.entry(name).ok_or_else(|| refuse(&format!("it has no {name}")));
     let list = |name: &str| parse_list(&format!("{name} in {}", archive.name), entry(name)?);
@@ -105,7 +103,7 @@ pub(super) fn read(path: &Path) -> Result<Certificate> {
 }
 
 /// Refuses a certificate about another matrix than the one given.
-pub(super) fn check_subject(path: &Path, certified: &Subject, given: &Subject) -> Result<()> {
+pub(super) fn check_subject(archive: &Archive, certified: &Subject, given: &Subject) -> Result<()> {
     let is_same = match (certified, given) {
         (Subject::Workload { workload, horizon }, Subject::Real(matrix)) => {
             (matrix.rows(), matrix.columns()) == (*horizon, *horizon) && *matrix == workload.matrix(*horizon)
@@ -115,12 +113,11 @@ pub(super) fn check_subject(path: &Path, certified: &Subject, given: &Subject) -
     if is_same {
         return Ok(());
     }
-    Err(CliError::bad(format!("{} is refused: it is about another matrix than --matrix", path.display())))
+    Err(CliError::bad(format!("{} is refused: it is about another matrix than --matrix", archive.name)))
 }
 
-/// Refuses a file whose L and R, where it has them, are not a factorization that attains the upper bound.
-pub(super) fn check_factors(path: &Path, certificate: &Certificate) -> Result<()> {
-    let archive = Archive::open(path)?;
+/// Refuses an archive whose L and R, where it has them, are not a factorization that attains the upper bound.
+pub(crate) fn check_factors(archive: &Archive, certificate: &Certificate) -> Result<()> {
     let (decoder, encoder) = match (archive.entry("L.npy"), archive.entry("R.npy")) {
         (None, None) => return Ok(()),
         (Some(decoder), Some(encoder)) => (decoder, encoder),

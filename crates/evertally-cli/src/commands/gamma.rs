@@ -3,6 +3,7 @@
 use super::certificate_file;
 use crate::error::{CliError, Result};
 use crate::input::matrix::read_matrix;
+use crate::input::npz::Archive;
 use crate::output::{Destination, refuse_overwriting};
 use crate::progress::with_progress;
 use clap::Args;
@@ -60,13 +61,14 @@ pub(crate) struct GammaArgs {
 pub(crate) fn run(args: &GammaArgs) -> Result<()> {
     let started = Instant::now();
     if let Some(path) = &args.verify {
-        let mut certificate = certificate_file::read(path)?;
+        let archive = Archive::open(path)?;
+        let mut certificate = certificate_file::read(&archive)?;
         if let Some(matrix) = &args.matrix {
-            certificate_file::check_subject(path, &certificate.subject, &read_matrix(matrix)?)?;
+            certificate_file::check_subject(&archive, &certificate.subject, &read_matrix(matrix)?)?;
         }
         let proof = with_progress("checking", |_| gamma::verify(&certificate))
             .map_err(|error| CliError::bad(format!("{} is refused: {error}", path.display())))?;
-        certificate_file::check_factors(path, &certificate)?;
+        certificate_file::check_factors(&archive, &certificate)?;
         (certificate.lower, certificate.upper) = (proof.lower, proof.upper);
         return print(args, &certificate, "proved again", started.elapsed());
     }

@@ -3,7 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod bounds;
 pub(crate) mod budget;
-mod certificate_file;
+pub(crate) mod certificate_file;
 pub(crate) mod count;
 pub(crate) mod demo;
 pub(crate) mod gamma;
@@ -11,4 +11,4 @@ pub(crate) mod noise;
 pub(crate) mod paper;
 pub(crate) mod parity;
 pub(crate) mod plan;
-mod shared;
+pub(crate) mod shared;

@@ -70,13 +70,7 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     refuse_overwriting(&read, &[args.output.as_deref()])?;
     let mut table = Table::open(args)?;
     let columns = table.columns.clone();
-    if columns.len() > MOST_PARITY_COLUMNS {
-        return Err(CliError::bad(format!(
-            "{} has {} columns: expected at most {MOST_PARITY_COLUMNS}; choose some with --columns",
-            name_of(&args.table),
-            columns.len()
-        )));
-    }
+    check_columns(&table.name, columns.len())?;
     let plan = ParityPlan::new(columns.len(), args.degree, budget, privacy.neighbours)?;
     // The output is opened before anything is released: one that cannot be written must not cost the budget.
     let destination = Destination::open(args.output.as_deref())?;
@@ -118,6 +112,15 @@ fn header(plan: &ParityPlan, columns: &[String]) -> Header {
     header
 }
 
+fn check_columns(name: &str, columns: usize) -> Result<()> {
+    if columns <= MOST_PARITY_COLUMNS {
+        return Ok(());
+    }
+    Err(CliError::bad(format!(
+        "{name} has {columns} columns: expected at most {MOST_PARITY_COLUMNS}; choose some with --columns"
+    )))
+}
+
 /// A table that is open, and the names of the columns that are taken.
 struct Table {
     name: String,
@@ -145,6 +148,8 @@ impl Table {
             if !args.columns.is_empty() {
                 return Err(CliError::bad("--columns: the columns of an .npy file have no names"));
             }
+            // Counted before they are named: a file without rows may state as many columns as it likes.
+            check_columns(&name, array.columns)?;
             let columns = (1..=array.columns).map(|column| format!("c{column}")).collect();
             return Ok(Self { name, columns, rows: Rows::Held(array) });
         }

@@ -122,7 +122,7 @@ pub(crate) fn bytes_in_words(bytes: u64) -> String {
 }
 
 /// A number of bytes, with K, M, G or T for powers of 1024.
-fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
+pub(crate) fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
     let refuse = || "expected a number of bytes such as 1048576, 512M or 4G".to_owned();
     let (digits, shift) = match text.char_indices().last() {
         Some((at, 'K' | 'k')) => (&text[..at], 10),

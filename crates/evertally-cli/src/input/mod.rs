@@ -104,6 +104,16 @@ pub(crate) fn open(
     })
 }
 
+/// Reads an input that is held in memory: for those who try readers on whatever there may be.
+pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> Result<Box<dyn RowReader>> {
+    let name = "memory";
+    Ok(match format {
+        InputFormat::Parquet => Box::new(parquet::ParquetReader::held(name, bytes, columns)?),
+        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns)),
+        InputFormat::Csv => Box::new(csv::CsvReader::open(Source::held(name, bytes), columns)?),
+    })
+}
+
 /// The bytes of an input, with its name for messages and a count of what has been read for the progress bar.
 pub(crate) struct Source {
     name: String,
@@ -123,6 +133,16 @@ impl Source {
         let length = file.metadata().ok().filter(|_| !follow).map(|metadata| metadata.len());
         let bytes: Box<dyn Read> = if follow { Box::new(tail::Tail::new(file)) } else { Box::new(file) };
         Ok(Self { name, bytes, read, length })
+    }
+
+    fn held(name: &str, bytes: Vec<u8>) -> Self {
+        let length = Some(bytes.len() as u64);
+        Self {
+            name: name.to_owned(),
+            bytes: Box::new(std::io::Cursor::new(bytes)),
+            read: Arc::default(),
+            length,
+        }
     }
 
     fn fraction_read(&self) -> Option<f64> {

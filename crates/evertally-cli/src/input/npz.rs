@@ -19,9 +19,13 @@ pub(crate) struct Archive {
 
 impl Archive {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let name = crate::error::name_of(path);
         let bytes = std::fs::read(path).map_err(|error| CliError::reading(path, &error))?;
-        let entries = entries(&bytes);
+        Self::parse(crate::error::name_of(path), &bytes)
+    }
+
+    /// The archive in the contents of a file. The name is for messages.
+    pub(crate) fn parse(name: String, bytes: &[u8]) -> Result<Self> {
+        let entries = entries(bytes);
         let entries = entries.ok_or_else(|| {
             CliError::bad(format!("{name} is not a usable .npz file: it is damaged, cut or something else"))
         })?;

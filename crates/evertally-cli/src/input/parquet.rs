@@ -38,18 +38,26 @@ struct Column {
 impl ParquetReader {
     pub(crate) fn open(path: &Path, columns: &[String]) -> Result<Self> {
         let name = name_of(path);
-        let not_parquet = |error| failure(&name, &error);
-        let file: Box<dyn FileReader> = if path.as_os_str() == "-" {
+        if path.as_os_str() == "-" {
             let mut bytes = Vec::new();
             std::io::stdin().read_to_end(&mut bytes).map_err(|error| CliError::reading(path, &error))?;
-            Box::new(SerializedFileReader::new(Bytes::from(bytes)).map_err(not_parquet)?)
-        } else {
-            let file = open_file(path)?;
-            if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-                return Err(CliError::bad(format!("{name} is empty: expected a Parquet file")));
-            }
-            Box::new(SerializedFileReader::new(file).map_err(not_parquet)?)
-        };
+            return Self::held(&name, bytes, columns);
+        }
+        let file = open_file(path)?;
+        if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            return Err(CliError::bad(format!("{name} is empty: expected a Parquet file")));
+        }
+        let file = SerializedFileReader::new(file).map_err(|error| failure(&name, &error))?;
+        Self::new(name, Box::new(file), columns)
+    }
+
+    /// The same for a file that is held in memory.
+    pub(crate) fn held(name: &str, bytes: Vec<u8>, columns: &[String]) -> Result<Self> {
+        let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|error| failure(name, &error))?;
+        Self::new(name.to_owned(), Box::new(file), columns)
+    }
+
+    fn new(name: String, file: Box<dyn FileReader>, columns: &[String]) -> Result<Self> {
         let metadata = file.metadata().file_metadata();
         let schema = metadata.schema_descr();
         let present: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();

@@ -8,6 +8,8 @@
 //! **What it costs.** R is off by a relative 2⁻⁵³ of its largest entry, about as much as its computation leaves. Sensitivity is that of
 //! the whole units. Cells that differ by v differ by at most v plus one unit after rounding, which [`ROUNDING_CHARGE`] covers.
 
+use zeroize::Zeroizing;
+
 use crate::matrix::Matrix;
 use crate::privacy::{CompensatedSum, MARGIN, Neighbours, round_up};
 use crate::{Error, Result};
@@ -124,7 +126,7 @@ impl Encoder {
 
     /// R x + noise. Messages never carry a cell.
     pub(super) fn encode(&self, data: &[f64], noise: &[f64]) -> Result<Vec<f64>> {
-        let cells = cells(data)?;
+        let cells = Zeroizing::new(cells(data)?);
         let exponent = self.exponent - CELL_BITS;
         let encoded = noise.iter().enumerate().map(|(i, noise)| {
             let noise = libm::scalbn(*noise, -exponent).round() as i128;

@@ -322,7 +322,6 @@ impl ParityTotals {
             let noise = libm::scalbn(self.plan.scale * *answer, UNIT_BITS).round() as i128;
             *answer = libm::scalbn(((i128::from(total) << UNIT_BITS) + noise) as f64, -UNIT_BITS);
         }
-        self.totals.zeroize();
         answers
     }
 
@@ -364,6 +363,13 @@ fn count_sets(
             *word = a ^ b;
         }
         count_sets(&columns[first + 1..], next, later, rows, totals);
+    }
+}
+
+impl Drop for ParityTotals {
+    fn drop(&mut self) {
+        self.totals.zeroize();
+        self.block.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 

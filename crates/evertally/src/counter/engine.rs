@@ -135,9 +135,7 @@ impl Engine {
             },
             totals: self.totals.save(self.step),
             noise: match &self.noise {
-                Noise::Doubles { correlator, .. } => {
-                    correlator.save().iter().map(|number| number.to_bits()).collect()
-                }
+                Noise::Doubles { correlator, .. } => state::words(correlator.save()),
                 Noise::Whole(rows) => rows.save(),
             },
             history: self.history.clone(),
@@ -146,7 +144,7 @@ impl Engine {
     }
 
     pub(super) fn resume(plan: &Plan, key: &NoiseKey, bytes: &[u8], progress: &dyn Progress) -> Result<Self> {
-        let saved = state::Saved::from_bytes(bytes)?;
+        let mut saved = state::Saved::from_bytes(bytes)?;
         saved.head.check(plan, key)?;
         let step = saved.head.step;
         let refuse = |reason| Err(Error::BadState { reason });
@@ -160,8 +158,7 @@ impl Engine {
         }
         match &mut engine.noise {
             Noise::Doubles { correlator, .. } => {
-                let numbers: Vec<f64> = saved.noise.iter().map(|bits| f64::from_bits(*bits)).collect();
-                correlator.restore(step, &numbers)?;
+                correlator.restore(step, &state::reals(&saved.noise)?)?;
             }
             Noise::Whole(rows) => {
                 if rows.restore(step, plan.horizon(), &saved.noise).is_none() {
@@ -170,7 +167,7 @@ impl Engine {
             }
         }
         engine.step = step;
-        engine.history = saved.history;
+        engine.history = saved.history.take();
         Ok(engine)
     }
 }

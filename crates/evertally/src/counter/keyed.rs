@@ -86,7 +86,7 @@ impl KeyedCounter {
     /// As [`crate::Counter::interval`], and [`Error::BadParameter`] for a key that was not declared.
     pub fn interval(&self, key: &str, first: u64, last: u64) -> Result<Release> {
         let lane = self.keys().iter().position(|declared| declared == key);
-        let lane = lane.ok_or_else(|| Error::bad("key", "one of the declared keys", format!("'{key}'")))?;
+        let lane = lane.ok_or_else(|| Error::bad("key", "one of the declared keys", "another"))?;
         self.engine.interval(lane, first, last)
     }
 }

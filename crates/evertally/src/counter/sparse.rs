@@ -21,7 +21,7 @@ mod store;
 
 use rayon::prelude::*;
 
-use super::totals::{MOST_UNITS, Unit, carried, too_large};
+use super::totals::{Unit, carried, too_large};
 use super::whole::WholeRelease;
 use crate::noise::whole::{WholeLane, WholeLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
@@ -203,13 +203,14 @@ impl SparseCounter {
             self.store.set_input(new, units);
             return Ok(());
         };
-        self.store.settle(found, self.closed);
         let input = self.store.input(found) + units;
         let total = self.store.get(found).total(self.closed);
         // The total after this step is checked now, so that closing the step cannot fail.
-        if input.abs() > MOST_UNITS || (carried(self.plan.workload(), total) + input).abs() > MOST_UNITS {
+        let after = carried(self.plan.workload(), total) + input;
+        if !self.unit.holds(input) || !self.unit.holds(after) {
             return Err(too_large(self.closed));
         }
+        self.store.settle(found, self.closed);
         self.store.set_input(found, input);
         Ok(())
     }

@@ -12,7 +12,10 @@
 //! | 1 (+ 8 + 8·k) | whether releases are remembered, and if so their number and values |
 //! | 32 | BLAKE3 hash of all before |
 //!
-//! All numbers are little-endian; reals are stored bit for bit.
+//! All numbers are little-endian; reals are stored bit for bit. What is read or about to be written is wiped afterwards; the bytes that a
+//! caller is given are the caller's to wipe.
+
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::noise::NoiseKey;
 use crate::plan::Plan;
@@ -20,6 +23,9 @@ use crate::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"EVTL";
 const VERSION: u8 = 1;
+
+/// Bytes of a saved form around its numbers, at the most.
+pub(crate) const FRAME: usize = 128;
 
 /// What every saved form begins with.
 pub(crate) struct Head {
@@ -88,7 +94,9 @@ pub(crate) struct Saved {
 
 impl Saved {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
+        // All at once: a vector that grows leaves copies of its content behind.
+        let history = self.history.as_ref().map_or(0, Vec::len);
+        let mut bytes = Vec::with_capacity(FRAME + 16 * self.totals.len() + 8 * (self.noise.len() + history));
         self.head.put(MAGIC, &mut bytes);
         bytes.extend((self.totals.len() as u64).to_le_bytes());
         self.totals.iter().for_each(|total| bytes.extend(total.to_le_bytes()));
@@ -108,12 +116,36 @@ impl Saved {
             noise: reader.many(u64::from_le_bytes)?,
             history: match reader.take::<1>()? {
                 [0] => None,
-                _ => Some(reader.numbers()?),
+                [1] => Some(reader.numbers()?),
+                _ => return Err(cut_short()),
             },
         };
         reader.end()?;
         Ok(saved)
     }
+}
+
+impl Drop for Saved {
+    fn drop(&mut self) {
+        self.totals.zeroize();
+        self.noise.zeroize();
+    }
+}
+
+/// The reals that words stand for. No state holds any that is not finite, and one in a lane would make every later release of it void.
+pub(crate) fn reals(words: &[u64]) -> Result<Zeroizing<Vec<f64>>> {
+    let reals: Zeroizing<Vec<f64>> = Zeroizing::new(words.iter().map(|bits| f64::from_bits(*bits)).collect());
+    if reals.iter().all(|real| real.is_finite()) { Ok(reals) } else { Err(not_finite()) }
+}
+
+/// The words of reals.
+pub(crate) fn words(reals: Vec<f64>) -> Vec<u64> {
+    Zeroizing::new(reals).iter().map(|real| real.to_bits()).collect()
+}
+
+/// The refusal of numbers that no state has.
+pub(crate) fn not_finite() -> Error {
+    Error::BadState { reason: "it holds numbers that are not finite" }
 }
 
 pub(crate) fn cut_short() -> Error {
@@ -152,10 +184,14 @@ impl Reader<'_> {
         if count > (self.0.len() / N) as u64 {
             return Err(cut_short());
         }
-        (0..count).map(|_| Ok(value(self.take()?))).collect()
+        let (taken, rest) = self.0.split_at(count as usize * N);
+        self.0 = rest;
+        Ok(taken.as_chunks::<N>().0.iter().map(|bytes| value(*bytes)).collect())
     }
 
+    /// Reals, all of them finite.
     fn numbers(&mut self) -> Result<Vec<f64>> {
-        self.many(|bytes| f64::from_bits(u64::from_le_bytes(bytes)))
+        let numbers = self.many(|bytes| f64::from_bits(u64::from_le_bytes(bytes)))?;
+        if numbers.iter().all(|number: &f64| number.is_finite()) { Ok(numbers) } else { Err(not_finite()) }
     }
 }

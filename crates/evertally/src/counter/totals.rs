@@ -11,9 +11,10 @@
 //! that step's input had changed by a unit. [`rounding_charge`] covers both, for vectors coordinate by coordinate.
 //!
 //! **Memory and threads.** 16 bytes a lane, and as much for every input inside a window; a step allocates nothing beside. Many lanes are shared
-//! out between threads; integers do not care who adds them.
+//! out between threads; integers do not care who adds them. Totals and inputs are wiped when they are dropped or move.
 
 use rayon::prelude::*;
+use zeroize::Zeroize;
 
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -27,8 +28,11 @@ fn unit_bits(workload: Workload) -> i32 {
     }
 }
 
-/// The largest magnitude of a total in units; sums of two still fit.
-pub(crate) const MOST_UNITS: i128 = 1 << 120;
+/// The largest magnitude of a total in units, as a power of two; sums of two still fit.
+const MOST_BITS: i32 = 120;
+
+/// The largest magnitude of a total, as a power of two: with as much noise it is still a double.
+const LARGEST_TOTAL_BITS: i32 = 1022;
 
 /// Lanes that a thread takes at a time, and below which one thread does it all.
 const LANES_A_THREAD: usize = 1 << 12;
@@ -73,11 +77,21 @@ impl Unit {
         is_power.then(|| u32::try_from(exponent - self.exponent).ok()).flatten()
     }
 
-    /// The nearest whole number of units; `None` beyond [`MOST_UNITS`] or where x is not a number.
+    /// The most units that a total may have, in either direction.
+    pub(crate) fn most(self) -> i128 {
+        1 << (LARGEST_TOTAL_BITS - self.exponent).clamp(0, MOST_BITS)
+    }
+
+    /// Whether so many units can be a total.
+    pub(crate) fn holds(self, units: i128) -> bool {
+        units.unsigned_abs() <= self.most().unsigned_abs()
+    }
+
+    /// The nearest whole number of units; `None` beyond [`Unit::most`] or where x is not a number.
     pub(crate) fn count(self, x: f64) -> Option<i128> {
         // Scaling by a power of two is exact, or far too small to matter after rounding.
         let units = libm::scalbn(x, -self.exponent).round();
-        (units.abs() <= MOST_UNITS as f64).then_some(units as i128)
+        (units.abs() <= self.most() as f64).then_some(units as i128)
     }
 
     /// The float nearest to this many units.
@@ -88,7 +102,7 @@ impl Unit {
     /// The release of a total: noise is added as an integer. The plan has seen to it that noise is never too large to be counted in
     /// units.
     pub(crate) fn release(self, total: i128, noise: f64) -> f64 {
-        self.value(total + self.count(noise).unwrap_or(MOST_UNITS))
+        self.value(total + self.count(noise).unwrap_or(self.most()))
     }
 
     /// An input in whole units, of the step that an error is to name.
@@ -137,7 +151,7 @@ impl Totals {
                     Err(error) => Some(error),
                     Ok(x) => {
                         let sum = carried(self.workload, self.sums[lane]) - leaving + x;
-                        (sum.abs() > MOST_UNITS).then(|| too_large(step))
+                        (!self.unit.holds(sum)).then(|| too_large(step))
                     }
                 }
             })
@@ -220,13 +234,15 @@ impl Totals {
         let needed = row + lanes;
         if needed > self.recent.capacity() {
             let most = usize::try_from(width).unwrap_or(usize::MAX).saturating_mul(lanes);
-            let wanted = needed.max((needed / 2 * 3).min(most));
-            self.recent.reserve_exact(wanted - self.recent.len());
+            // Moved by hand, because what is left behind is wiped.
+            let mut moved = Vec::with_capacity(needed.max((needed / 2 * 3).min(most)));
+            moved.extend_from_slice(&self.recent);
+            std::mem::replace(&mut self.recent, moved).zeroize();
         }
         self.recent.resize(needed.max(self.recent.len()), 0);
     }
 
-    /// The totals, then the inputs inside the window, the oldest first, after this many steps.
+    /// The totals, then the inputs inside the window, the oldest first, after this many steps. Whoever takes them wipes them.
     pub(super) fn save(&self, step: u64) -> Vec<i128> {
         let (newer, older) = self.recent.split_at(self.leaving(step).unwrap_or(0));
         [&self.sums[..], older, newer].concat()
@@ -239,17 +255,23 @@ impl Totals {
             Workload::SlidingWindow { width } => usize::try_from(step.min(width)).ok()?.checked_mul(lanes)?,
             _ => 0,
         };
-        if saved.len() != lanes.checked_add(kept)?
-            || saved.iter().any(|units| units.unsigned_abs() > MOST_UNITS as u128)
-        {
+        if saved.len() != lanes.checked_add(kept)? || !saved.iter().all(|units| self.unit.holds(*units)) {
             return None;
         }
         let (sums, recent) = saved.split_at(lanes);
         self.sums.copy_from_slice(sums);
+        self.recent.zeroize();
         self.recent = recent.to_vec();
         let oldest = self.leaving(step).unwrap_or(0);
         self.recent.rotate_right(oldest);
         Some(())
+    }
+}
+
+impl Drop for Totals {
+    fn drop(&mut self) {
+        self.sums.zeroize();
+        self.recent.zeroize();
     }
 }
 

@@ -1,9 +1,9 @@
 //! Releases of whole totals and whole noise.
 
 use super::totals::Unit;
-use crate::noise::whole::WholeCorrelator;
+use crate::noise::whole::{WholeCorrelator, are_within_reach};
 use crate::plan::Exact;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Makes a release of a total and its noise: both whole, and the sum rounded to the public grid.
 #[derive(Debug, Clone, Copy)]
@@ -69,18 +69,21 @@ impl WholeRows {
 
     /// The state as words: that of the correlator, then the row ahead.
     pub(super) fn save(&self) -> Vec<u64> {
-        let numbers = self.correlator.save().into_iter().chain(self.ahead.iter().copied());
-        numbers.flat_map(|number| [number as u64, (number >> 64) as u64]).collect()
+        let state = Zeroizing::new(self.correlator.save());
+        let mut words = Vec::with_capacity(2 * (state.len() + self.ahead.len()));
+        words.extend(
+            state.iter().chain(&self.ahead).flat_map(|number| [*number as u64, (number >> 64) as u64]),
+        );
+        words
     }
 
     /// Continues after `step` steps; `None` if the words do not fit.
     pub(super) fn restore(&mut self, step: u64, horizon: u64, words: &[u64]) -> Option<()> {
         let (pairs, []) = words.as_chunks::<2>() else { return None };
-        let numbers: Vec<i128> =
-            pairs.iter().map(|[low, high]| (u128::from(*high) << 64 | u128::from(*low)) as i128).collect();
+        let number = |[low, high]: &[u64; 2]| (u128::from(*high) << 64 | u128::from(*low)) as i128;
+        let numbers: Zeroizing<Vec<i128>> = Zeroizing::new(pairs.iter().map(number).collect());
         let state = numbers.len().checked_sub(self.ahead.len())?;
-        // Noise and totals add up to fewer than 126 bits.
-        if numbers.iter().any(|number| number.unsigned_abs() > 1 << 125) {
+        if !are_within_reach(&numbers) {
             return None;
         }
         self.correlator.restore((step + 1).min(horizon), &numbers[..state]).ok()?;

@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use super::toeplitz::{Toeplitz, answer_from_toeplitz, banded_inverse, choose_band};
 use super::{Cost, Dense, Factorization, Mechanism, Request, series};
 use crate::Result;
@@ -85,7 +87,7 @@ impl Correlator for MovingSum {
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         let mut numbers = saved.iter().copied();
-        self.filter.restore(&mut numbers).ok_or_else(misfit)?;
+        self.filter.restore(step, &mut numbers).ok_or_else(misfit)?;
         if numbers.next().is_some() {
             return Err(misfit());
         }
@@ -100,5 +102,11 @@ impl Correlator for MovingSum {
             .collect();
         self.step = step;
         Ok(())
+    }
+}
+
+impl Drop for MovingSum {
+    fn drop(&mut self) {
+        self.recent.iter_mut().for_each(Zeroize::zeroize);
     }
 }

@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use super::toeplitz::{Toeplitz, answer_from_toeplitz, banded_encoder, choose_band};
 use super::{Cost, Dense, Factorization, Mechanism, Request};
 use crate::Result;
@@ -89,7 +91,7 @@ impl Correlator for Recursion {
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         let mut numbers = saved.iter().copied();
-        self.filter.restore(&mut numbers).ok_or_else(misfit)?;
+        self.filter.restore(step, &mut numbers).ok_or_else(misfit)?;
         let kept = step.min(self.band.len() as u64 - 1) as usize;
         let rest: Vec<f64> = numbers.collect();
         let lanes = self.field.width();
@@ -99,5 +101,11 @@ impl Correlator for Recursion {
         self.recent = rest.chunks(lanes).map(<[f64]>::to_vec).collect();
         self.step = step;
         Ok(())
+    }
+}
+
+impl Drop for Recursion {
+    fn drop(&mut self) {
+        self.recent.iter_mut().for_each(Zeroize::zeroize);
     }
 }

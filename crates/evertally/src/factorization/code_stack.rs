@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
 
@@ -78,5 +80,12 @@ impl<C: Codes> Correlator for CodeStack<C> {
         self.partial.copy_from_slice(saved);
         self.code = self.codes.at(step);
         Ok(())
+    }
+}
+
+impl<C> Drop for CodeStack<C> {
+    fn drop(&mut self) {
+        self.partial.zeroize();
+        self.fresh.zeroize();
     }
 }

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use zeroize::Zeroize;
+
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
@@ -311,5 +313,13 @@ impl Correlator for Walk {
         self.prefix.copy_from_slice(prefix);
         self.step = step;
         Ok(())
+    }
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        self.errors.zeroize();
+        self.prefix.zeroize();
+        self.fresh.zeroize();
     }
 }

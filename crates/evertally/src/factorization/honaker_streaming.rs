@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
 use crate::Result;
 use crate::matrix::Matrix;
@@ -169,5 +171,13 @@ impl Correlator for Estimates {
         self.estimates.copy_from_slice(saved);
         self.step = step;
         Ok(())
+    }
+}
+
+impl Drop for Estimates {
+    fn drop(&mut self) {
+        self.estimates.zeroize();
+        self.node.zeroize();
+        self.own.zeroize();
     }
 }

@@ -144,7 +144,7 @@ impl Correlator for Filtered {
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         let mut numbers = saved.iter().copied();
-        self.filter.restore(&mut numbers).ok_or_else(misfit)?;
+        self.filter.restore(step, &mut numbers).ok_or_else(misfit)?;
         if numbers.next().is_some() {
             return Err(misfit());
         }

@@ -12,6 +12,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
@@ -337,6 +339,13 @@ impl Correlator for LevelSums {
         self.sums.copy_from_slice(saved);
         self.step = step;
         Ok(())
+    }
+}
+
+impl Drop for LevelSums {
+    fn drop(&mut self) {
+        self.sums.zeroize();
+        self.fresh.zeroize();
     }
 }
 

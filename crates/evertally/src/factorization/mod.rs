@@ -454,7 +454,7 @@ impl FromStr for Mechanism {
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             let names: Vec<_> = Self::ALL.iter().map(Self::name).collect();
-            Error::bad("mechanism", format!("one of {}", names.join(", ")), format!("'{text}'"))
+            Error::bad("mechanism", format!("one of {}", names.join(", ")), format!("{text:?}"))
         };
         let (name, parameter) = match text.split_once(':') {
             Some((name, parameter)) => (name, Some(parameter)),
@@ -464,10 +464,10 @@ impl FromStr for Mechanism {
         let Some(parameter) = parameter else { return Ok(mechanism) };
         let number = parameter.parse().ok().filter(|number| *number >= 1);
         let number = number.ok_or_else(|| {
-            Error::bad("mechanism", format!("{name}:N with a whole number N from 1"), format!("'{text}'"))
+            Error::bad("mechanism", format!("{name}:N with a whole number N from 1"), format!("{text:?}"))
         })?;
         mechanism.with_parameter(number).ok_or_else(|| {
-            Error::bad("mechanism", format!("{name} without a parameter"), format!("'{text}'"))
+            Error::bad("mechanism", format!("{name} without a parameter"), format!("{text:?}"))
         })
     }
 }

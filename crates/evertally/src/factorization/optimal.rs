@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use faer::linalg::solvers::DenseSolveCore;
 
+use zeroize::Zeroize;
+
 use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
 use crate::gamma::{Certificate, Factors, Subject, gamma_f};
 use crate::matrix::Matrix;
@@ -171,5 +173,11 @@ impl Correlator for Rows {
         self.drawn.clear();
         (0..step).for_each(|_| self.draw());
         Ok(())
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        self.drawn.iter_mut().for_each(Zeroize::zeroize);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use zeroize::Zeroize;
+
 use super::field::WhiteField;
 use super::progress::Progress;
 use crate::{Error, Result};
@@ -78,5 +80,11 @@ impl Correlator for Prepared {
         }
         self.step = step as usize;
         Ok(())
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        self.columns.iter_mut().for_each(Zeroize::zeroize);
     }
 }

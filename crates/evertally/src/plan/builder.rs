@@ -459,8 +459,8 @@ impl PlanBuilder {
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
         // Coefficients or contributions that overflow have no noise to answer them with.
         let largest_noise = FARTHEST_NOISE * scale * max.sqrt();
-        let is_countable =
-            exact.is_some() || Unit::new(self.workload, magnitude).count(largest_noise).is_some();
+        let unit = exact.as_ref().map_or(Unit::new(self.workload, magnitude), |exact| exact.unit);
+        let is_countable = [largest_noise, magnitude].into_iter().all(|x| unit.count(x).is_some());
         if !(scale.is_normal() && is_countable && mean.is_finite()) {
             let reason = "the noise that it needs is outside the range of floating-point numbers";
             return Err(Error::unsupported(mechanism, reason));
@@ -503,8 +503,9 @@ fn check_keys(keys: &[String]) -> Result<()> {
         return Err(Error::bad("keys", "at least one", "none"));
     }
     let mut seen = std::collections::HashSet::new();
-    match keys.iter().find(|key| !seen.insert(key.as_str())) {
-        Some(twice) => Err(Error::bad("keys", "distinct", format!("'{twice}' twice"))),
+    match keys.iter().position(|key| !seen.insert(key.as_str())) {
+        // Told by its place, because names may be confidential.
+        Some(place) => Err(Error::bad("keys", "distinct", format!("number {place} of the keys again"))),
         None => Ok(()),
     }
 }

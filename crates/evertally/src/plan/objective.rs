@@ -32,7 +32,7 @@ impl FromStr for Objective {
         match text {
             "mean" => Ok(Self::Mean),
             "worst" => Ok(Self::Worst),
-            _ => Err(Error::bad("objective", "mean or worst", format!("'{text}'"))),
+            _ => Err(Error::bad("objective", "mean or worst", format!("{text:?}"))),
         }
     }
 }

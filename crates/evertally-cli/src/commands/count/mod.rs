@@ -10,6 +10,7 @@ mod task;
 mod truth;
 
 pub(crate) use options::CountArgs;
+pub(crate) use task::{key_set, keys_by_line, parse_clamp};
 
 use crate::error::{CliError, Result};
 use crate::mechanism::{Horizon, Prepared};

@@ -261,7 +261,7 @@ fn steps_until(from: i64, to: i64, every: BucketLength) -> Result<u64> {
         .map_err(|_| CliError::bad("--to: the range is too long"))
 }
 
-fn parse_clamp(text: &str) -> Result<Clamp> {
+pub(crate) fn parse_clamp(text: &str) -> Result<Clamp> {
     let number = |part: &str| part.trim().parse::<f64>().ok();
     let ends = text.split_once(',').and_then(|(lo, hi)| Some((number(lo)?, number(hi)?)));
     let (lo, hi) = ends.ok_or_else(|| {
@@ -273,18 +273,28 @@ fn parse_clamp(text: &str) -> Result<Clamp> {
 /// Keys from the command line, or from a file of that name with one key a line.
 fn declared_keys(text: &str) -> Result<KeySet> {
     let path = Path::new(text);
-    let declared: Vec<String> = if !text.contains(',') && path.exists() && !path.is_dir() {
+    if !text.contains(',') && path.exists() && !path.is_dir() {
         let lines = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
-        let lines = lines.trim_start_matches(BYTE_ORDER_MARK);
-        lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
-    } else if !text.contains(',') && text.contains(['.', '/', '\\']) {
+        return keys_by_line(&lines);
+    }
+    if !text.contains(',') && text.contains(['.', '/', '\\']) {
         // A mistyped name of a file would otherwise be the only key, and every event would silently count as `other`.
         return Err(CliError::bad(format!(
             "--keys: {0} looks like a file and there is none of that name; as a key, write {0},{OTHER}",
             text.escape_debug()
         )));
-    } else {
-        text.split(',').map(|key| key.trim().to_owned()).collect()
-    };
+    }
+    key_set(text.split(','))
+}
+
+/// Keys as they stand in a file, one a line.
+pub(crate) fn keys_by_line(text: &str) -> Result<KeySet> {
+    let lines = text.trim_start_matches(BYTE_ORDER_MARK).lines();
+    key_set(lines.filter(|line| !line.trim().is_empty()))
+}
+
+/// Declared keys without the spaces around them.
+pub(crate) fn key_set<'a>(keys: impl Iterator<Item = &'a str>) -> Result<KeySet> {
+    let declared = keys.map(str::trim);
     KeySet::new(declared).map_err(|error| CliError::bad(format!("--keys: {error}")))
 }

@@ -14,11 +14,14 @@
 //!
 //! Keys stand in the order in which they came, and all numbers are little-endian.
 
-use super::SparseCounter;
+use zeroize::Zeroizing;
+
 use super::record::Layout;
 use super::store::MOST_KEYS;
-use crate::counter::state::{Head, Reader, cut_short, seal, unseal};
-use crate::counter::totals::{MOST_UNITS, carried};
+use super::{Noise, SparseCounter};
+use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
+use crate::counter::totals::carried;
+use crate::noise::whole::WholeLane;
 use crate::noise::{LaneTag, NoiseKey};
 use crate::plan::Plan;
 use crate::{Error, Result};
@@ -33,7 +36,10 @@ impl SparseCounter {
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let layout = self.store.layout();
-        let mut bytes = Vec::with_capacity(128 + self.store.len() * (LEAST_KEY + 8 + 8 * layout.rows()));
+        // All at once: a vector that grows leaves copies of its content behind.
+        let inputs = self.store.inputs().count();
+        let keys = self.store.len() * (LEAST_KEY + 8 + 8 * layout.rows());
+        let mut bytes = Vec::with_capacity(FRAME + keys + 20 * inputs);
         let head = Head { fingerprint: self.plan.fingerprint(), key_tag: self.key_tag, step: self.closed };
         head.put(MAGIC, &mut bytes);
         bytes.extend((self.store.len() as u64).to_le_bytes());
@@ -50,7 +56,7 @@ impl SparseCounter {
                 record.lane().iter().for_each(|word| bytes.extend(word.to_le_bytes()));
             }
         }
-        bytes.extend((self.store.inputs().count() as u64).to_le_bytes());
+        bytes.extend((inputs as u64).to_le_bytes());
         for (key, units) in self.store.inputs() {
             bytes.extend(key.to_le_bytes());
             bytes.extend(units.to_le_bytes());
@@ -101,7 +107,7 @@ impl SparseCounter {
         if keys > MOST_KEYS as u64 {
             return Err(misfit());
         }
-        let mut words = vec![0; layout.rows()];
+        let mut words = Zeroizing::new(vec![0; layout.rows()]);
         for _ in 0..keys {
             let tag = LaneTag::from_bytes(reader.take()?);
             if self.store.find(tag).is_some() {
@@ -123,7 +129,7 @@ impl SparseCounter {
         let made = u64::from_le_bytes(reader.take()?);
         let total = i128::from_le_bytes(reader.take()?);
         let step = if layout.decays() { u64::from_le_bytes(reader.take()?) } else { 0 };
-        if made > self.closed || step > self.closed || total.unsigned_abs() > MOST_UNITS as u128 {
+        if made > self.closed || step > self.closed || !self.unit.holds(total) {
             return Err(misfit());
         }
         let mut record = self.store.get_mut(key);
@@ -133,6 +139,7 @@ impl SparseCounter {
                 *word = u64::from_le_bytes(reader.take()?);
             }
             record.set_lane(made, words.iter().copied());
+            self.noise.check_lane(words)?;
         }
         Ok(())
     }
@@ -145,17 +152,27 @@ impl SparseCounter {
         for _ in 0..inputs {
             let key = u32::from_le_bytes(reader.take()?);
             let units = i128::from_le_bytes(reader.take()?);
-            let fits = |units: i128| units.unsigned_abs() <= MOST_UNITS as u128;
-            if key as usize >= self.store.len() || !fits(units) || self.store.input(key) != 0 {
+            if key as usize >= self.store.len() || !self.unit.holds(units) || self.store.input(key) != 0 {
                 return Err(misfit());
             }
             let total = self.store.get(key).total(self.closed);
-            if !fits(carried(self.plan.workload(), total) + units) {
+            if !self.unit.holds(carried(self.plan.workload(), total) + units) {
                 return Err(misfit());
             }
             self.store.set_input(key, units);
         }
         Ok(())
+    }
+}
+
+impl Noise {
+    /// Refuses words that no lane holds.
+    fn check_lane(&self, words: &[u64]) -> Result<()> {
+        match self {
+            Self::Doubles(_) => reals(words).map(|_| ()),
+            Self::Whole(..) if WholeLane::is_within_reach(words) => Ok(()),
+            Self::Whole(..) => Err(misfit()),
+        }
     }
 }
 

@@ -241,6 +241,7 @@ impl<F: Real> Machine<F> {
             || rows_ahead > self.together
             || step > self.horizon
             || !is_aligned
+            || !saved.iter().all(|value| F::from_f64(*value).to_f64().is_finite())
         {
             return Err(misfit());
         }

@@ -22,6 +22,15 @@ pub(super) const FRACTION: u32 = 40;
 /// No draw lies farther out, in its standard deviations or scales: see [`super::law`].
 pub(crate) const FARTHEST_DRAW: f64 = 256.0;
 
+/// No number of a lane lies farther out, in parts: 2^45 steps of the farthest draws of the largest scale do not take it there. Numbers that come from
+/// outside are held to it, so that products with norms and weights fit 128 bits.
+const FARTHEST_PARTS: u128 = 1 << 120;
+
+/// Whether numbers could be those of a lane.
+pub(crate) fn are_within_reach(numbers: &[i128]) -> bool {
+    numbers.iter().all(|number| number.unsigned_abs() <= FARTHEST_PARTS)
+}
+
 /// What is left of a number after a step: by the loss near one, by the factor near zero. Both are doubles, and exact.
 #[derive(Debug, Clone, Copy)]
 enum Keep {

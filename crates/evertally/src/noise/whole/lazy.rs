@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use zeroize::Zeroize;
 
 use super::WholeNoise;
-use super::filter::Filter;
+use super::filter::{Filter, are_within_reach};
 use super::steps::{StepNumbers, StepReader};
 use crate::noise::LaneTag;
 
@@ -25,8 +25,12 @@ pub(crate) struct WholeLane {
 impl WholeLane {
     /// From the words of its numbers, two each.
     pub(crate) fn new(tag: LaneTag, made: u64, words: &[u64]) -> Self {
-        let number = |[low, high]: &[u64; 2]| (u128::from(*high) << 64 | u128::from(*low)) as i128;
-        Self { tag, made, numbers: words.as_chunks().0.iter().map(number).collect(), noise: 0 }
+        Self { tag, made, numbers: numbers(words).collect(), noise: 0 }
+    }
+
+    /// Whether words from outside could be those of a lane.
+    pub(crate) fn is_within_reach(words: &[u64]) -> bool {
+        numbers(words).all(|number| are_within_reach(&[number]))
     }
 
     /// The noise of the last step made.
@@ -38,6 +42,11 @@ impl WholeLane {
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.numbers.iter().flat_map(|number| [*number as u64, (number >> 64) as u64])
     }
+}
+
+/// The numbers that words stand for, two each.
+fn numbers(words: &[u64]) -> impl Iterator<Item = i128> {
+    words.as_chunks().0.iter().map(|[low, high]| (u128::from(*high) << 64 | u128::from(*low)) as i128)
 }
 
 impl Drop for WholeLane {

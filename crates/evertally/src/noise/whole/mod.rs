@@ -42,7 +42,7 @@ pub(crate) use comb::{CombMachine, Teeth};
 pub(crate) use correlator::{FilterMachine, SumMachine, WholeCorrelator};
 pub(crate) use draws::WholeNoise;
 pub(crate) use field::WholeField;
-pub(crate) use filter::{FARTHEST_DRAW, Filter, rounding as filter_rounding};
+pub(crate) use filter::{FARTHEST_DRAW, Filter, are_within_reach, rounding as filter_rounding};
 pub(crate) use law::WholeLaw;
 pub(crate) use lazy::{WholeLane, WholeLanes};
 pub(crate) use reverse::ReversibleLane;

@@ -1,0 +1,173 @@
+//! Every reader of the program, on what stands in memory: the crate `evertally-fuzz` tries them on whatever there may be.
+//!
+//! Each answers with what it made of the input, or with the line that the operator would see.
+
+use crate::commands::certificate_file;
+use crate::commands::count::{key_set, keys_by_line, parse_clamp};
+use crate::commands::gamma::named;
+use crate::commands::shared::parse_bytes;
+use crate::error::{CliError, one_line};
+use crate::input::matrix::{csv_array, parse_list, parse_matrix};
+use crate::input::npz::Archive;
+use crate::input::{InputFormat, Row, held};
+use crate::mechanism::Horizon;
+use crate::{Cli, noise_key, output, time as times};
+use clap::Parser;
+use evertally::gamma::{Certificate, Subject, verify};
+
+/// What a reader made of its input, or the line that the operator would see.
+pub type Outcome<T> = std::result::Result<T, String>;
+
+/// A format of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values.
+    Csv,
+    /// JSON lines.
+    JsonLines,
+    /// Parquet.
+    Parquet,
+}
+
+/// Rows beyond which nobody reads on: a few bytes of Parquet can stand for as many as they like.
+const MOST_ROWS: usize = 1 << 14;
+
+/// Entries of a matrix, and steps of a workload, up to which a certificate is proved again.
+const MOST_PROVED: usize = 1 << 12;
+
+/// Reads rows, and takes every cell as everything that it may be taken as. Answers with the number of rows.
+pub fn rows(format: Format, columns: &[&str], bytes: &[u8]) -> Outcome<usize> {
+    let format = match format {
+        Format::Csv => InputFormat::Csv,
+        Format::JsonLines => InputFormat::Jsonl,
+        Format::Parquet => InputFormat::Parquet,
+    };
+    let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
+    let mut reader = held(bytes.to_vec(), format, &columns).map_err(line)?;
+    let mut row = Row::for_columns(&columns);
+    let mut count = 0;
+    while count < MOST_ROWS && reader.read(&mut row).map_err(line)? {
+        count += 1;
+        assert!(
+            reader.fraction_read().is_none_or(|read| (0.0..=1.0).contains(&read)),
+            "a share of the input"
+        );
+        for cell in &mut row.cells {
+            assert!(cell.as_value().is_none_or(f64::is_finite), "a value is finite");
+            cell.as_time();
+            cell.make_name();
+        }
+    }
+    Ok(count)
+}
+
+/// Reads an `.npy` file as a matrix and as a list. Answers with the numbers of rows and columns, as a matrix.
+pub fn array(bytes: &[u8]) -> Outcome<(usize, usize)> {
+    if let Ok(list) = parse_list("memory", bytes) {
+        assert!(!list.is_empty() && list.iter().all(|x| x.is_finite()), "a list is finite and not empty");
+    }
+    let subject = parse_matrix("memory", bytes).map_err(line)?;
+    Ok((subject.rows(), subject.columns()))
+}
+
+/// Reads a matrix of numbers between commas. Answers with the numbers of rows and columns.
+pub fn csv_matrix(bytes: &[u8]) -> Outcome<(usize, usize)> {
+    let array = csv_array("memory", bytes).map_err(line)?;
+    assert_eq!(array.real.len(), array.rows * array.columns, "a matrix is full");
+    Ok((array.rows, array.columns))
+}
+
+/// Reads an `.npz` file as a certificate, and proves it again where that is soon done.
+pub fn certificate(bytes: &[u8]) -> Outcome<()> {
+    let archive = Archive::parse("memory".to_owned(), bytes).map_err(line)?;
+    let certificate = certificate_file::read(&archive).map_err(line)?;
+    if !is_small(&certificate.subject) {
+        return Ok(());
+    }
+    let proof = verify(&certificate).map_err(|error| error.to_string())?;
+    assert!(proof.lower <= proof.upper, "the least error lies between its bounds");
+    certificate_file::check_factors(&archive, &certificate).map_err(line)
+}
+
+fn is_small(subject: &Subject) -> bool {
+    let entries = match subject {
+        Subject::Workload { .. } => subject.rows(),
+        _ => subject.rows().saturating_mul(subject.columns()),
+    };
+    entries <= MOST_PROVED
+}
+
+/// The file for a certificate, which must be one that factors can be made of.
+pub fn certificate_bytes(certificate: &Certificate) -> Outcome<Vec<u8>> {
+    certificate_file::bytes(certificate).map_err(line)
+}
+
+/// An archive of entries that have the checksums that they state.
+pub fn archive(entries: &[(String, Vec<u8>)]) -> Outcome<Vec<u8>> {
+    output::npz(entries).map_err(line)
+}
+
+/// A matrix by the name of a workload. Answers with the numbers of rows and columns.
+pub fn workload(name: &str, horizon: Option<usize>) -> Outcome<(usize, usize)> {
+    named(name, horizon).map(|subject| (subject.rows(), subject.columns())).map_err(line)
+}
+
+/// A time in microseconds.
+#[must_use]
+pub fn time(text: &str) -> Option<i64> {
+    times::parse(text)
+}
+
+/// A time as it is written.
+#[must_use]
+pub fn written_time(micros: i64) -> Option<String> {
+    times::format(micros)
+}
+
+/// Whether a text is a noise key.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
+    noise_key::parse(text).is_some()
+}
+
+/// Declared keys, from the lines of a file.
+pub fn keys_of_file(text: &str) -> Outcome<Vec<String>> {
+    keys_by_line(text).map(|keys| keys.names().to_vec()).map_err(line)
+}
+
+/// Declared keys between commas.
+pub fn keys_of_list(text: &str) -> Outcome<Vec<String>> {
+    key_set(text.split(',')).map(|keys| keys.names().to_vec()).map_err(line)
+}
+
+/// The two ends of a clamp.
+pub fn clamp(text: &str) -> Outcome<(f64, f64)> {
+    parse_clamp(text).map(|clamp| (clamp.lo(), clamp.hi())).map_err(line)
+}
+
+/// A number of bytes.
+pub fn memory(text: &str) -> Outcome<u64> {
+    parse_bytes(text)
+}
+
+/// A number of steps; none where nobody knows it.
+pub fn steps(text: &str) -> Outcome<Option<u64>> {
+    text.parse().map(|horizon| match horizon {
+        Horizon::Steps(steps) => Some(steps),
+        Horizon::Unbounded => None,
+    })
+}
+
+/// The words after the program's name. What they ask for is not done.
+pub fn command_line(words: &[&str]) -> Outcome<()> {
+    match Cli::try_parse_from(std::iter::once("evertally").chain(words.iter().copied())) {
+        Err(error) if error.use_stderr() => Err(one_line(&error)),
+        // Help and version are no failures.
+        _ => Ok(()),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+fn line(error: CliError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,105 @@
+//! Files that the command line reads.
+
+use evertally_cli::fuzz::{self, Format};
+
+use crate::check_line;
+use crate::choices::Choices;
+
+/// The columns that are asked for: those of the seeds, one of them twice.
+const COLUMNS: [&str; 4] = ["time", "region", "amount", "region"];
+
+/// The columns of the Parquet seeds, of every type.
+const TYPED: [&str; 14] = [
+    "millis", "micros", "nanos", "old", "day", "seconds", "name", "decimal", "flag", "money", "unsigned",
+    "raw", "single", "short",
+];
+
+fn check<T>(outcome: fuzz::Outcome<T>) {
+    if let Err(message) = outcome {
+        check_line(&message);
+        // Cells are shown with their beginning only.
+        assert!(message.chars().count() < 3000, "a message is short");
+    }
+}
+
+/// Reads comma-separated values.
+pub fn csv(bytes: &[u8]) {
+    check(fuzz::rows(Format::Csv, &COLUMNS, bytes));
+}
+
+/// Reads JSON lines.
+pub fn jsonl(bytes: &[u8]) {
+    check(fuzz::rows(Format::JsonLines, &COLUMNS, bytes));
+}
+
+/// Reads a Parquet file, column by column.
+pub fn parquet(bytes: &[u8]) {
+    check(fuzz::rows(Format::Parquet, &[], bytes));
+    for column in TYPED {
+        check(fuzz::rows(Format::Parquet, &[column], bytes));
+    }
+}
+
+/// Reads an `.npy` file.
+pub fn npy(bytes: &[u8]) {
+    check(fuzz::array(bytes));
+}
+
+/// Reads a matrix between commas.
+pub fn matrix(bytes: &[u8]) {
+    check(fuzz::csv_matrix(bytes));
+}
+
+/// Reads a certificate: an archive as it stands, or one whose entries are as the bytes say and whose checksums fit.
+pub fn certificate(bytes: &[u8]) {
+    if bytes.starts_with(b"PK") {
+        return check(fuzz::certificate(bytes));
+    }
+    let choices = &mut Choices::new(bytes);
+    let horizon = choices.below(6);
+    let subject = choices.one_of(&[
+        "prefix-sum",
+        "window:3",
+        "decay:0.5",
+        "decay:1e-300",
+        "identity",
+        "parity:2,1",
+        "matrix",
+    ]);
+    let norm = choices.one_of(&["gamma_f", "gamma_2"]);
+    let (rows, columns) = if subject.starts_with("parity") { (2, 4) } else { (horizon, horizon) };
+    let mut list = |length: usize| npy_file(&format!("({length},)"), length, choices);
+    let mut entries = vec![("bounds.npy", list(2)), ("columns.npy", list(columns)), ("rows.npy", list(rows))];
+    let shape = format!("({rows}, {columns})");
+    if subject == "matrix" {
+        entries.push(("matrix.npy", npy_file(&shape, rows * columns, choices)));
+    }
+    if choices.flag() {
+        entries.push(("L.npy", npy_file(&shape, rows * columns, choices)));
+        entries.push(("R.npy", npy_file(&shape, rows * columns, choices)));
+    }
+    let horizon = if subject == "matrix" || subject.starts_with("parity") {
+        "null".to_owned()
+    } else {
+        horizon.to_string()
+    };
+    let about = format!(
+        r#"{{"format":"evertally certificate 1","norm":"{norm}","subject":"{subject}","horizon":{horizon},"iterations":1}}"#
+    );
+    entries.push(("certificate.json", about.into_bytes()));
+    let entries: Vec<_> = entries.into_iter().map(|(name, contents)| (name.to_owned(), contents)).collect();
+    match fuzz::archive(&entries) {
+        Ok(archive) => check(fuzz::certificate(&archive)),
+        Err(message) => panic!("an archive of a few bytes is written: {message}"),
+    }
+}
+
+/// An `.npy` file of doubles.
+fn npy_file(shape: &str, count: usize, choices: &mut Choices<'_>) -> Vec<u8> {
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    (0..count).for_each(|_| bytes.extend(choices.real().to_le_bytes()));
+    bytes
+}

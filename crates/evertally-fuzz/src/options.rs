@@ -1,0 +1,50 @@
+//! What stands on the command line, and in files of keys.
+
+use std::collections::HashSet;
+
+use evertally_cli::fuzz;
+
+use crate::check_line;
+
+/// Reads a text as a time, a key, a list of keys and everything else that an option may hold.
+pub fn options(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(micros) = fuzz::time(&text)
+        && let Some(written) = fuzz::written_time(micros)
+        // Years before the first are written with a sign, which is not read.
+        && !written.starts_with('-')
+    {
+        assert_eq!(fuzz::time(&written), Some(micros), "{text:?} is written as {written:?}");
+    }
+    let is_key = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert_eq!(fuzz::is_key(&text), is_key);
+    keys(fuzz::keys_of_list(&text));
+    keys(fuzz::keys_of_file(&text));
+    check(fuzz::clamp(&text), |(lo, hi)| lo < hi && lo.is_finite() && hi.is_finite());
+    check(fuzz::memory(&text), |bytes| *bytes > 0);
+    check(fuzz::steps(&text), |steps| steps.is_none() == (text == "unbounded"));
+}
+
+fn check<T>(outcome: fuzz::Outcome<T>, holds: impl Fn(&T) -> bool) {
+    match outcome {
+        Ok(value) => assert!(holds(&value)),
+        Err(message) => check_line(&message),
+    }
+}
+
+/// Declared keys are distinct and not empty, and `other` is among them.
+fn keys(outcome: fuzz::Outcome<Vec<String>>) {
+    check(outcome, |names| {
+        let distinct: HashSet<&String> = names.iter().collect();
+        distinct.len() == names.len()
+            && names.iter().all(|name| !name.is_empty() && name.trim() == name)
+            && names.iter().any(|name| name == "other")
+    });
+}
+
+/// Reads the words of a command line, one a line. What they ask for is not done.
+pub fn command_line(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let words: Vec<&str> = text.lines().collect();
+    check(fuzz::command_line(&words), |()| true);
+}

@@ -1,0 +1,153 @@
+//! Saved states that were tampered with, by somebody who can make the hash fit.
+
+use evertally::noise::Real;
+use evertally::plan::Lanes;
+use evertally::{Error, NoiseStream, Plan, SparseCounter};
+
+use crate::check_line;
+use crate::choices::{Choices, EDGES};
+use crate::plans::{Kind, NAMES, key, plan};
+use crate::steps::{Declared, check_release};
+
+/// Bytes of a state before what it holds: magic, version, fingerprint, tag.
+const HEAD: usize = 4 + 1 + 32 + 8;
+
+/// Bytes of the hash at the end of a state.
+const HASH: usize = 32;
+
+/// Resumes a state that was tampered with. It is refused, or can be gone on from to the end.
+pub fn states(bytes: &[u8]) {
+    let choices = &mut Choices::new(bytes);
+    let which = choices.below(4);
+    let kind = if which == 3 { Kind::Open } else { Kind::Declared };
+    let Some(plan) = plan(kind, choices) else { return };
+    match which {
+        0 | 1 => counter(&plan, choices),
+        2 if choices.flag() => noise::<f32>(&plan, choices),
+        2 => noise::<f64>(&plan, choices),
+        _ => open_keys(&plan, choices),
+    }
+}
+
+fn counter(plan: &Plan, choices: &mut Choices<'_>) {
+    let Ok(mut counter) = Declared::new(plan) else { panic!("a plan that was made is run") };
+    if choices.flag() {
+        counter = match counter.remember_releases() {
+            Ok(counter) => counter,
+            Err(error) => panic!("releases may be remembered before the first step: {error}"),
+        };
+    }
+    let width = plan.lanes().width();
+    for _ in 0..choices.below(10) {
+        let _ = counter.step(&vec![plan.contribution().hi(); width]);
+    }
+    let state = tampered(counter.save(), choices);
+    let Some(mut resumed) = taken(Declared::resume(plan, &state)) else { return };
+    let end = plan.horizon();
+    while resumed.steps_taken() < end {
+        let Ok(released) = resumed.step(&vec![0.0; width]) else { return };
+        check_release(plan, &released);
+    }
+    assert!(Declared::resume(plan, &resumed.save()).is_ok(), "what was taken can be saved again");
+}
+
+fn noise<F: Real>(plan: &Plan, choices: &mut Choices<'_>) {
+    let Ok(mut stream) = NoiseStream::<F>::new(plan, key()) else { panic!("a plan that was made is run") };
+    for _ in 0..choices.below(10) {
+        let _ = stream.next();
+    }
+    let state = tampered(stream.save(), choices);
+    let Some(mut resumed) = taken(NoiseStream::<F>::resume(plan, key(), &state)) else { return };
+    while let Ok(row) = resumed.next() {
+        assert_eq!(row.len(), plan.lanes().width());
+    }
+    assert_eq!(resumed.steps_taken(), plan.horizon());
+}
+
+fn open_keys(plan: &Plan, choices: &mut Choices<'_>) {
+    assert_eq!(*plan.lanes(), Lanes::OpenKeys);
+    let Ok(mut counter) = SparseCounter::new(plan, key()) else { panic!("a plan that was made is run") };
+    for _ in 0..choices.below(10) {
+        let name = choices.one_of(&NAMES);
+        let _ = counter.add(name, plan.contribution().hi());
+        let _ = counter.close_step();
+        let _ = counter.release(choices.one_of(&NAMES));
+        let _ = counter.add(name, plan.contribution().lo());
+    }
+    let state = tampered(counter.save(), choices);
+    let Some(mut resumed) = taken(SparseCounter::resume(plan, key(), &state)) else { return };
+    let _ = resumed.close_step();
+    loop {
+        if let Ok(released) = resumed.release_each(NAMES) {
+            check_release(plan, &released.iter().map(|release| release.value).collect::<Vec<_>>());
+        }
+        if resumed.close_step().is_err() {
+            break;
+        }
+    }
+    assert!(SparseCounter::resume(plan, key(), &resumed.save()).is_ok(), "what was taken can be saved again");
+}
+
+/// What was resumed; none where it was refused, as a state must be.
+fn taken<T>(resumed: Result<T, Error>) -> Option<T> {
+    match resumed {
+        Ok(resumed) => Some(resumed),
+        Err(refusal) => {
+            check_line(&refusal.to_string());
+            assert!(matches!(refusal, Error::BadState { .. }), "{refusal}");
+            None
+        }
+    }
+}
+
+/// A state with some of its bytes changed, cut or replaced. Its hash is made to fit, most often.
+fn tampered(mut state: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
+    let is_sealed = choices.below(8) != 0;
+    if is_sealed {
+        state.truncate(state.len() - HASH);
+    }
+    while !choices.are_spent() {
+        match choices.below(8) {
+            0 => {
+                let to = usize::from(choices.byte()) | usize::from(choices.byte()) << 8;
+                state.truncate(to);
+            }
+            1 => state.extend((0..choices.below(40)).map(|_| choices.byte())),
+            2 => {
+                let at = place(&state, choices);
+                if let Some(byte) = state.get_mut(at) {
+                    *byte ^= 1 << choices.below(8);
+                }
+            }
+            3 => {
+                // Everything after the head is as the bytes say.
+                state.truncate(HEAD);
+                state.extend(choices.rest());
+                break;
+            }
+            _ => {
+                let word = match choices.below(4) {
+                    0 => u64::from(choices.byte()),
+                    1 => EDGES[choices.below(EDGES.len())].to_bits(),
+                    2 => 1 << choices.below(64),
+                    _ => choices.word(),
+                };
+                let at = place(&state, choices);
+                for (byte, new) in state.iter_mut().skip(at).zip(word.to_le_bytes()) {
+                    *byte = new;
+                }
+            }
+        }
+    }
+    if is_sealed {
+        let hash = blake3::hash(&state);
+        state.extend(hash.as_bytes());
+    }
+    state
+}
+
+/// Somewhere in a state: on a multiple of eight after the head, or anywhere.
+fn place(state: &[u8], choices: &mut Choices<'_>) -> usize {
+    let place = usize::from(choices.byte()) | usize::from(choices.byte()) << 8;
+    if place % 2 == 0 { HEAD + 4 * place } else { place }.min(state.len())
+}
