@@ -21,6 +21,8 @@ Tasks:
   bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
   bench noise      square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
   bench stream     streamed noise timed beside scipy, jax_privacy and tree aggregation; writes bench/stream.json and bench/stream.md
+  bench exact      exact whole-number noise, and releases, timed beside OpenDP; writes bench/exact.json and bench/exact.md.
+                   bench exact quick takes half a minute and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
   fit graded       fits graded-square-root again; rewrites its table of shapes
   help             this text
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["statistics"] => statistics::run(),
         ["crosscheck", "sdp"] => crosscheck::sdp(),
+        ["bench", "exact"] => bench::exact::run(),
+        ["bench", "exact", "quick"] => bench::exact::run_quickly(),
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
         ["bench", "stream"] => bench::stream::run(),

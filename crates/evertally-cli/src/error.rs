@@ -10,6 +10,9 @@ pub(crate) enum CliError {
     /// The command line or the input cannot be used: exit code 2.
     #[error("{0}")]
     BadInput(String),
+    /// The privacy budget of a population does not allow it: exit code 3.
+    #[error("{0}")]
+    BudgetSpent(String),
     /// The machine or the program failed: exit code 1.
     #[error("{0}")]
     Failure(String),
@@ -29,6 +32,7 @@ impl CliError {
         match self {
             Self::BadInput(_) => 2,
             Self::Failure(_) => 1,
+            Self::BudgetSpent(_) => 3,
             Self::ClosedPipe => 0,
         }
     }
@@ -54,11 +58,22 @@ impl CliError {
         }
     }
 
+    /// The same about a file that the message does not name.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        let named = |message: String| format!("{}: {message}", name_of(path));
+        match self {
+            Self::BadInput(message) => Self::BadInput(named(message)),
+            Self::BudgetSpent(message) => Self::BudgetSpent(named(message)),
+            other => other,
+        }
+    }
+
     fn classed(class: ErrorClass, message: String) -> Self {
         match class {
             ErrorClass::BadParameter | ErrorClass::Unsupported | ErrorClass::HorizonSpent => {
                 Self::BadInput(message)
             }
+            ErrorClass::BudgetSpent => Self::BudgetSpent(message),
             _ => Self::Failure(message),
         }
     }

@@ -8,6 +8,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod input;
+mod ledger;
 mod mechanism;
 mod noise_key;
 mod output;
@@ -30,7 +31,7 @@ Start here:
   evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
 
 Exit codes: 0 done, 1 something failed, 2 the command line or the input
-cannot be used.";
+cannot be used, 3 the privacy budget does not allow it.";
 
 /// Publish running totals of a sensitive stream under differential privacy, with the error of every number
 #[derive(Debug, Parser)]
@@ -45,6 +46,7 @@ enum Command {
     Count(Box<commands::count::CountArgs>),
     Plan(Box<commands::plan::PlanArgs>),
     Noise(Box<commands::noise::NoiseArgs>),
+    Budget(commands::budget::BudgetArgs),
     Bounds(commands::bounds::BoundsArgs),
     Paper(commands::paper::PaperArgs),
     Gamma(commands::gamma::GammaArgs),
@@ -74,6 +76,7 @@ pub fn run() -> ExitCode {
         Command::Count(args) => commands::count::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Noise(args) => commands::noise::run(args),
+        Command::Budget(args) => commands::budget::run(args),
         Command::Bounds(args) => commands::bounds::run(args),
         Command::Paper(args) => commands::paper::run(args),
         Command::Gamma(args) => commands::gamma::run(args),

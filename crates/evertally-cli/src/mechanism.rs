@@ -15,7 +15,7 @@ use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
     Arithmetic, Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey,
-    Objective, Participation, Plan, PlanBuilder, Release, Tail, Workload,
+    Objective, Participation, Plan, PlanBuilder, Release, Spend, Tail, Workload,
 };
 
 /// The level of every interval that is written.
@@ -158,6 +158,7 @@ impl Prepared {
         header.record("workload", plan.workload().to_string());
         header.record("neighbours", plan.neighbours().to_string());
         header.record("noise_multiplier", plan.noise_multiplier());
+        header.record("rho", plan.spend().rho());
         header.record("sensitivity", plan.sensitivity());
         header.record("arithmetic", plan.arithmetic().to_string());
         if let Some(grid) = plan.grid() {
@@ -172,6 +173,11 @@ impl Prepared {
     /// The number of steps that the noise is calibrated to.
     pub(crate) fn horizon(&self) -> u64 {
         self.plan.horizon()
+    }
+
+    /// What all releases together cost.
+    pub(crate) fn spend(&self) -> Spend {
+        self.plan.spend()
     }
 
     /// Starts counting with a key: the one given, or a fresh one from the operating system.

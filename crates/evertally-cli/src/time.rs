@@ -42,6 +42,12 @@ pub(crate) fn format(micros: i64) -> Option<String> {
     Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
 }
 
+/// The present time as RFC 3339 in UTC, to the second.
+pub(crate) fn now() -> String {
+    let seconds = Timestamp::now().as_second();
+    from_unix_seconds(seconds).and_then(format).unwrap_or_default()
+}
+
 /// The last time that can be printed: the end of the year 9999.
 pub(crate) fn last() -> i64 {
     Timestamp::MAX.as_microsecond()

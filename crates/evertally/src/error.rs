@@ -38,6 +38,18 @@ pub enum Error {
         /// The number of steps that were declared.
         horizon: u64,
     },
+    /// A mechanism would exceed the total that was stated for a population.
+    #[error("the budget of {population} does not allow {asked}: {left} is left of {total}")]
+    BudgetSpent {
+        /// The population whose budget it is.
+        population: String,
+        /// What the mechanism would have spent.
+        asked: String,
+        /// What could still be spent.
+        left: String,
+        /// The total that was stated.
+        total: String,
+    },
     /// An input that the counter cannot represent exactly.
     #[error("input at step {step} is not usable: {reason}")]
     BadInput {
@@ -70,6 +82,8 @@ pub enum ErrorClass {
     Unsupported,
     /// No step is left.
     HorizonSpent,
+    /// The privacy budget of a population does not allow it.
+    BudgetSpent,
     /// A saved state cannot be trusted.
     BadState,
     /// The machine failed.
@@ -84,6 +98,7 @@ impl Error {
             Self::BadParameter { .. } | Self::BadInput { .. } => ErrorClass::BadParameter,
             Self::Unsupported { .. } | Self::TooCostly { .. } => ErrorClass::Unsupported,
             Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
+            Self::BudgetSpent { .. } => ErrorClass::BudgetSpent,
             Self::BadState { .. } => ErrorClass::BadState,
             Self::NoEntropy { .. } => ErrorClass::System,
         }

@@ -19,7 +19,7 @@
 //!
 //! | room | its one decision |
 //! |---|---|
-//! | [`privacy`] | how much noise a budget asks for, and who is protected |
+//! | [`privacy`] | how much noise a budget asks for, who is protected, and what was spent |
 //! | [`workload`] | what is released at each step |
 //! | [`factorization`] | L and R: one file a mechanism |
 //! | [`noise`] | white noise as a function of key and index, and its correlation |
@@ -56,6 +56,6 @@ pub use matrix::Matrix;
 pub use noise::{NoiseKey, Progress};
 pub use noise_stream::NoiseStream;
 pub use plan::{Accuracy, Arithmetic, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
-pub use privacy::{Budget, Calibration, Contribution, Neighbours, Participation};
+pub use privacy::{Budget, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit};
 pub use release::{Release, Spread, Tail};
 pub use workload::Workload;

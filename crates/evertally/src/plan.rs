@@ -18,6 +18,7 @@ mod compare;
 mod cost;
 mod exact;
 mod objective;
+mod spending;
 mod unbounded;
 mod white;
 

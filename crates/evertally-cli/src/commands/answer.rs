@@ -3,6 +3,7 @@
 use super::shared::PrivacyArgs;
 use crate::error::{CliError, Result};
 use crate::input::matrix::{read_list, read_matrix};
+use crate::ledger::{LedgerArgs, PERSON};
 use crate::noise_key;
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::with_progress;
@@ -40,6 +41,8 @@ pub(crate) struct AnswerArgs {
     /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. A key belongs to one histogram for ever
     #[arg(long, value_name = "FILE", help_heading = "Privacy")]
     key_file: Option<PathBuf>,
+    #[command(flatten)]
+    ledger: LedgerArgs,
     /// The file to write, which appears only once it is whole; standard output where absent
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -52,7 +55,16 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     let privacy = args.privacy.privacy(None);
     let budget = privacy.budget()?;
     let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
-    let read = [Some(args.workload.as_path()), Some(args.data.as_path()), args.key_file.as_deref()];
+    let charge = args.ledger.charge("answer", &args.data, PERSON, privacy.neighbours)?;
+    if let Some(charge) = &charge {
+        charge.check(budget)?;
+    }
+    let read = [
+        Some(args.workload.as_path()),
+        Some(args.data.as_path()),
+        args.key_file.as_deref(),
+        args.ledger.path(),
+    ];
     refuse_overwriting(&read, &[args.output.as_deref()])?;
     let Subject::Real(queries) = read_matrix(&args.workload)? else {
         return Err(CliError::bad(format!(
@@ -87,7 +99,12 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
             upper: answer.value + margin,
         }
     });
-    write_answers(destination, &header(&plan), rows, args.json)
+    let mut header = header(&plan);
+    // Nobody has seen an answer yet: what is written from here on was paid for.
+    if let Some(charge) = charge {
+        charge.enter(plan.spend())?.describe(&mut header);
+    }
+    write_answers(destination, &header, rows, args.json)
 }
 
 fn header(plan: &BatchPlan) -> Header {
@@ -99,6 +116,7 @@ fn header(plan: &BatchPlan) -> Header {
     header.record("queries", plan.queries());
     header.record("cells", plan.cells());
     header.record("noise_multiplier", plan.budget().noise_multiplier());
+    header.record("rho", plan.spend().rho());
     header.record("sensitivity", plan.sensitivity());
     header.record("mean_squared_error", plan.mean_squared_error());
     header.record("least_mean_squared_error", plan.least_mean_squared_error());

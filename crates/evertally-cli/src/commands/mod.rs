@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod bounds;
+pub(crate) mod budget;
 pub(crate) mod certificate_file;
 pub(crate) mod count;
 pub(crate) mod demo;

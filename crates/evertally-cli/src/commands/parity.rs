@@ -3,6 +3,7 @@
 use super::shared::PrivacyArgs;
 use crate::error::{CliError, Result, name_of, shown};
 use crate::input::{self, InputFormat, Row, matrix};
+use crate::ledger::{LedgerArgs, PERSON};
 use crate::noise_key;
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::Progress;
@@ -47,6 +48,8 @@ pub(crate) struct ParityArgs {
     /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. A key belongs to one table for ever
     #[arg(long, value_name = "FILE", help_heading = "Privacy")]
     key_file: Option<PathBuf>,
+    #[command(flatten)]
+    ledger: LedgerArgs,
     /// The file to write, which appears only once it is whole; standard output where absent
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -59,7 +62,12 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     let privacy = args.privacy.privacy(None);
     let budget = privacy.budget()?;
     let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
-    refuse_overwriting(&[Some(args.table.as_path()), args.key_file.as_deref()], &[args.output.as_deref()])?;
+    let charge = args.ledger.charge("parity", &args.table, PERSON, privacy.neighbours)?;
+    if let Some(charge) = &charge {
+        charge.check(budget)?;
+    }
+    let read = [Some(args.table.as_path()), args.key_file.as_deref(), args.ledger.path()];
+    refuse_overwriting(&read, &[args.output.as_deref()])?;
     let mut table = Table::open(args)?;
     let columns = table.columns.clone();
     check_columns(&table.name, columns.len())?;
@@ -76,7 +84,12 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
         let (lower, upper) = (answer - margin, answer + margin);
         AnswerRow { query: names.join("*").into(), answer, standard_error, lower, upper }
     });
-    write_answers(destination, &header(&plan, &columns), rows, args.json)
+    let mut header = header(&plan, &columns);
+    // Nobody has seen an answer yet: what is written from here on was paid for.
+    if let Some(charge) = charge {
+        charge.enter(plan.spend())?.describe(&mut header);
+    }
+    write_answers(destination, &header, rows, args.json)
 }
 
 fn header(plan: &ParityPlan, columns: &[String]) -> Header {
@@ -89,6 +102,7 @@ fn header(plan: &ParityPlan, columns: &[String]) -> Header {
     header.record("degree", plan.degree());
     header.record("queries", plan.queries());
     header.record("noise_multiplier", plan.budget().noise_multiplier());
+    header.record("rho", plan.spend().rho());
     header.record("sensitivity", plan.sensitivity());
     header.record("mean_squared_error", plan.mean_squared_error());
     header.record("least_mean_squared_error", plan.least_mean_squared_error());

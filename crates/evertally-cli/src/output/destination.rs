@@ -108,6 +108,15 @@ impl Destination {
         !matches!(self, Self::Stdout(_) | Self::Device { .. })
     }
 
+    /// Takes back an output to which nothing was written: only a file that was to grow would stay.
+    pub(crate) fn discard(self) {
+        if let Self::Growing { file, partial, .. } = self {
+            drop(file);
+            // It is empty; where it cannot be removed, the next run says that it is there.
+            let _ = std::fs::remove_file(partial);
+        }
+    }
+
     /// What messages call this output.
     pub(crate) fn name(&self) -> String {
         match self {

@@ -26,7 +26,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
+    pub fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -43,7 +43,16 @@ impl Ran {
 
     /// The run refused its input with one line that holds every part, and wrote nothing.
     pub fn refused(self, parts: &[&str]) -> Self {
-        assert_eq!(self.code, Some(2), "stderr: {}", self.stderr);
+        self.refused_with(2, parts)
+    }
+
+    /// The budget did not allow the run: the same, with an exit code of its own.
+    pub fn over_budget(self, parts: &[&str]) -> Self {
+        self.refused_with(3, parts)
+    }
+
+    fn refused_with(self, code: i32, parts: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "stderr: {}", self.stderr);
         assert_eq!(self.stderr.lines().count(), 1, "stderr: {}", self.stderr);
         assert_eq!(self.stdout, "");
         for part in parts {

@@ -36,6 +36,7 @@
 mod fixed;
 mod parity;
 mod plan;
+mod spending;
 
 pub use parity::{MOST_PARITIES, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals, parity_queries};
 pub use plan::BatchPlan;

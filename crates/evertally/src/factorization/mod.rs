@@ -347,8 +347,8 @@ impl Mechanism {
         }
     }
 
-    /// Whether its noise can be made of whole numbers, for the workloads that it serves best.
-    pub(crate) fn has_exact_path(self) -> bool {
+    /// Whether its noise can be made of whole numbers, at least for some workloads.
+    pub(crate) fn has_exact_path(&self) -> bool {
         match self {
             Self::InputPerturbation
             | Self::OutputPerturbation

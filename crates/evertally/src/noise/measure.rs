@@ -122,3 +122,28 @@ fn keyed() {
         });
     }
 }
+
+#[test]
+#[ignore = "prints times"]
+fn whole() {
+    use super::whole::{WholeLaw, WholeNoise};
+    for law in [WholeLaw::Gaussian, WholeLaw::Laplace] {
+        let noise = WholeNoise::new(NoiseKey::insecure_from_seed(1).stream(b"measure"), law);
+        println!("{noise:?}");
+        let tags: Vec<LaneTag> = (0..1_u32 << 10).map(|i| noise.tag(&i.to_le_bytes())).collect();
+        for scale in [1, 1000, 1 << 44, (1 << 52) - 1] {
+            let mut index = 0;
+            report(&format!("draw, scale {scale}"), 1, || {
+                index += 1;
+                black_box(noise.draw(tags[0], black_box(index), scale));
+            });
+            for keys in [4, 16, 1024] {
+                let (tags, mut row) = (&tags[..keys], vec![0; keys]);
+                report(&format!("draw_each of {keys} keys, scale {scale}"), keys, || {
+                    index += 1;
+                    noise.draw_each(black_box(tags), black_box(index), scale, black_box(&mut row));
+                });
+            }
+        }
+    }
+}

@@ -60,4 +60,4 @@ pub use square_root::{inverse_square_root_coefficients, square_root_coefficient,
 pub(crate) use vectorise::vectorised;
 pub use white::WhiteNoise;
 #[doc(hidden)]
-pub use whole::Tooth;
+pub use whole::{Tooth, WholeDraws};

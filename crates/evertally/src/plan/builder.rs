@@ -218,17 +218,17 @@ impl PlanBuilder {
             return self.plan_for(Mechanism::SquareRoot, budget, progress);
         }
         if self.prefers_exact() {
-            match self.best(budget, &|mechanism| mechanism.has_exact_path()) {
-                Ok(plan) if plan.arithmetic() == Arithmetic::Exact => return Ok(plan),
-                Err(error) if self.arithmetic.is_some() => return Err(error),
-                _ => {}
+            let exact = self.best(budget, true);
+            if exact.is_ok() || self.arithmetic.is_some() || self.grid.is_some() {
+                return exact;
             }
         }
-        self.best(budget, &|_| true)
+        self.best(budget, false)
     }
 
-    /// The most accurate of the mechanisms that are considered, fit the memory and are quick to prepare.
-    fn best(&self, budget: Budget, is_considered: &dyn Fn(Mechanism) -> bool) -> Result<Plan> {
+    /// The most accurate of the mechanisms that fit the memory and are quick to prepare; of those that are exact, where only these are wanted.
+    fn best(&self, budget: Budget, only_exact: bool) -> Result<Plan> {
+        let is_wanted = |plan: &Plan| !only_exact || plan.arithmetic() == Arithmetic::Exact;
         let mut best: Option<Plan> = None;
         let mut refusal = None;
         // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
@@ -237,12 +237,13 @@ impl PlanBuilder {
         if is_single
             && self.horizon > ALWAYS_COMPARED
             && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot { decays: None }, budget, &())
+            && is_wanted(&plan)
         {
             best = Some(plan);
         }
         let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
         let is_open = *self.lanes == Lanes::OpenKeys;
-        for &mechanism in rivals.iter().filter(|mechanism| is_considered(**mechanism)) {
+        for &mechanism in rivals.iter().filter(|mechanism| !only_exact || mechanism.has_exact_path()) {
             let takes_too_long = mechanism.preparation(self.horizon, self.workload) > LARGEST_PREPARATION;
             // The optimum does not stream, and would be prepared in vain.
             let is_in_vain = is_open && mechanism == Mechanism::Optimal;
@@ -252,7 +253,7 @@ impl PlanBuilder {
             match self.plan_for(mechanism, budget, &()) {
                 Ok(plan) => {
                     let error = |plan: &Plan| plan.accuracy().aimed_at(self.objective);
-                    if best.as_ref().is_none_or(|best| error(&plan) < error(best)) {
+                    if is_wanted(&plan) && best.as_ref().is_none_or(|best| error(&plan) < error(best)) {
                         best = Some(plan);
                     }
                 }

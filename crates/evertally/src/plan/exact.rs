@@ -5,7 +5,7 @@
 //!
 //! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the sensitivity in units, with what rounding inputs to
 //! units adds to it; B what all roundings of noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 + e^ε)·κ, κ the total
-//! variation between all draws of all lanes and a Gaussian, rounded.
+//! variation between all draws of the lanes in which neighbours differ and Gaussian ones, rounded.
 
 use crate::counter::totals::Unit;
 use crate::factorization::{Factorization, WholeDecoder};
@@ -22,21 +22,21 @@ use crate::{Error, Result};
 /// Bits of s: where the filter runs, where it is graded and some draws are much larger, and where draws are added up as doubles.
 const FILTER_BITS: i32 = 46;
 const GRADED_BITS: i32 = 42;
-const SUM_BITS: i32 = 36;
+const SUM_BITS: i32 = 37;
 /// Laplace draws are added up in larger numbers, and no number of bits is charged for.
 const LAPLACE_BITS: i32 = 30;
 
 /// A contribution has at least this many bits of units, however large the noise.
 const LEAST_CONTRIBUTION_BITS: i32 = 20;
 
+/// By how much, relatively, Δ is enlarged for the doubles of L, whose product with R is the workload up to their rounding.
+const NUMBERS: f64 = 1.0 / (1_u64 << 36) as f64;
+
 /// No draw may have a larger scale.
 const LARGEST_SCALE: f64 = (1_u64 << 49) as f64;
 
 /// No number of a lane may have more bits, in units.
 const LARGEST_STATE_BITS: f64 = 85.0;
-
-/// How many keys there may be where they are not declared.
-const OPEN_KEYS: f64 = (1_u64 << 32) as f64;
 
 /// What a plan decides for the exact path.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +96,10 @@ impl Exact {
         }
         let exponent =
             (libm::ilogb(reach) - bits).min(libm::ilogb(needs.magnitude) - LEAST_CONTRIBUTION_BITS);
+        // Releases, and their units, must be ordinary doubles.
+        if !(-1000..=900).contains(&exponent) {
+            return Err(refuse("its units are outside the range of floating-point numbers"));
+        }
         let unit = Unit::of_exponent(exponent);
         if let Some(grid) = needs.grid
             && !(unit.value(unit.most()) / grid).is_finite()
@@ -108,11 +112,11 @@ impl Exact {
             Workload::Decay { .. } => 1.0,
             _ => 1.0 + 2.0 * (needs.lanes.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
         };
-        let sensitivity = libm::scalbn(needs.sensitivity * needs.magnitude, -exponent) * rounded_inputs;
+        let sensitivity =
+            libm::scalbn(needs.sensitivity * needs.magnitude, -exponent) * rounded_inputs * (1.0 + NUMBERS);
         let least_scale = needs.budget.noise_multiplier() * sensitivity;
         let (rounding, largest) = needs.roundings(&decoder, least_scale)?;
-        let lanes = if *needs.lanes == Lanes::OpenKeys { OPEN_KEYS } else { needs.lanes.width() as f64 };
-        let draws = needs.factorization.draws() as f64 * lanes;
+        let draws = needs.factorization.draws() as f64 * needs.touched();
         let total_variation = match needs.budget.noise() {
             NoiseKind::Gaussian => round_up(draws.sqrt() / (20.0 * least_scale * least_scale), 1e-12),
             NoiseKind::Laplace => 0.0,
@@ -139,7 +143,7 @@ impl Needs<'_> {
         let horizon = self.factorization.horizon();
         let (rounding, amplification, largest) = match decoder {
             WholeDecoder::Sums { most_draws } => {
-                if scale * FARTHEST_DRAW * 4.0 * most_draws > libm::exp2(53.0) {
+                if scale * FARTHEST_DRAW * most_draws > libm::exp2(53.0) {
                     return Err(Error::unsupported(mechanism, "its sums of draws would not be exact"));
                 }
                 return Ok((0.0, 1.0));
@@ -160,12 +164,12 @@ impl Needs<'_> {
         };
         // Two streams of noise, and two totals where these are rounded at every step.
         let totals = if let Workload::Decay { .. } = self.workload { 1.0 + 1e-6 } else { 0.0 };
-        let touched = match self.lanes {
-            Lanes::Scalar => 1.0,
-            // Each step of either neighbour may count for another key.
-            _ => 2.0 * self.participations as f64,
-        };
-        Ok((round_up((2.0 * rounding + totals) * amplification * touched.sqrt(), 1e-9), largest))
+        Ok((round_up((2.0 * rounding + totals) * amplification * self.touched().sqrt(), 1e-9), largest))
+    }
+
+    /// In how many lanes two neighbours may differ: each step of either may count for another key.
+    fn touched(&self) -> f64 {
+        if let Lanes::Scalar = self.lanes { 1.0 } else { 2.0 * self.participations as f64 }
     }
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta, check_in, plain};
 use super::sensitivity::round_up;
 use super::zcdp::{check_rho, sigma_of_rho};
-use super::{Calibration, gaussian_sigma, paper_sigma, zcdp_rho};
+use super::{Calibration, Spend, gaussian_sigma, paper_sigma, zcdp_rho};
 use crate::{Error, Result};
 
 /// The distribution of the noise.
@@ -177,6 +177,18 @@ impl Budget {
         } else {
             gaussian_sigma(epsilon, delta)
         }
+    }
+
+    /// What one mechanism with this budget costs, computed from its noise multiplier.
+    ///
+    /// ```
+    /// let spend = evertally::privacy::Budget::zcdp(0.125)?.spend();
+    /// assert!((spend.mu() - 0.5).abs() < 1e-14);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    #[must_use]
+    pub fn spend(&self) -> Spend {
+        Spend::of_noise(self.noise(), self.noise_multiplier)
     }
 
     /// The distribution of the noise.

@@ -34,7 +34,7 @@ pub(super) const SIGMA_MARGIN: f64 = 1.0 / (1u64 << 43) as f64;
 const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
 /// The noise multipliers for which [`gaussian_delta`] and [`gaussian_epsilon`] answer.
-const SIGMA_RANGE: (f64, f64) = (1e-6, 1e12);
+pub(super) const SIGMA_RANGE: (f64, f64) = (1e-6, 1e12);
 
 /// The smallest σ for which Gaussian noise of standard deviation σ, on a query of ℓ2 sensitivity 1, is (ε, δ)-private;
 /// rounded up, by a relative 2·10⁻¹³ at most.

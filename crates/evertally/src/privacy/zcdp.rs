@@ -88,6 +88,27 @@ pub fn zcdp_epsilon(rho: f64, delta: f64) -> Result<f64> {
     Ok((linear + best.cost(delta) + error).max(0.0))
 }
 
+/// The smallest δ for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion; rounded up.
+///
+/// # Errors
+/// `BadParameter` unless 10⁻¹⁸ ≤ ρ ≤ 10⁶ and 0 ≤ ε ≤ 10¹².
+///
+/// ```
+/// let delta = evertally::privacy::zcdp_delta(0.1, 2.141_938_928_8)?;
+/// assert!((delta / 1e-6 - 1.0).abs() < 1e-8);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+pub fn zcdp_delta(rho: f64, epsilon: f64) -> Result<f64> {
+    check_rho(rho)?;
+    check_in("epsilon", epsilon, 0.0, 1e12)?;
+    let best = bisect_order(|order| (order.alpha() + order.above_one) * rho > epsilon + order.ln_ratio());
+    // ln δ is h(α) of the module's documentation.
+    let (u, alpha) = (best.above_one, best.alpha());
+    let ln_delta = u * (alpha * rho - epsilon) - alpha * best.ln_ratio() - u.ln();
+    let size = u * (alpha * rho + epsilon) + alpha * best.ln_ratio() + u.ln().abs();
+    Ok(round_up((ln_delta + TERM_ERROR * size).exp(), TERM_ERROR).min(1.0))
+}
+
 /// σ = 1/√(2ρ), rounded up past the three roundings of the formula.
 pub(super) fn sigma_of_rho(rho: f64) -> f64 {
     round_up(1.0 / (2.0 * rho).sqrt(), 4.0 * f64::EPSILON)
@@ -173,6 +194,30 @@ mod tests {
                 let back = zcdp_epsilon(rho, delta).unwrap();
                 assert!((back - epsilon).abs() <= 1e-12 * (1.0 + epsilon), "{epsilon} {delta}: {back}");
             }
+        }
+    }
+
+    #[test]
+    fn delta_is_the_inverse_too() {
+        for epsilon in [1e-3, 0.3, 1.0, 8.0, 50.0] {
+            for delta in [1e-300, 1e-20, 1e-6, 1e-2, 0.5] {
+                let rho = zcdp_rho(epsilon, delta).unwrap();
+                let back = zcdp_delta(rho, epsilon).unwrap();
+                assert!((back / delta - 1.0).abs() <= 1e-10, "{epsilon} {delta:e}: {back:e}");
+                // Each order is sound by itself, so none may be better than what is called the smallest.
+                for i in -2000..2000 {
+                    let order = Order { above_one: (f64::from(i) / 50.0).exp() };
+                    let (u, alpha) = (order.above_one, order.alpha());
+                    let ln_delta = u * (alpha * rho - epsilon) - alpha * order.ln_ratio() - u.ln();
+                    assert!(ln_delta >= back.ln() - 1e-10, "{epsilon} {delta:e} {order:?}");
+                }
+            }
+        }
+        assert!(zcdp_delta(1e-18, 1e-6).unwrap() > 0.0);
+        assert_eq!(zcdp_delta(1e6, 0.0).unwrap(), 1.0);
+        for bad in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(zcdp_delta(bad, 1.0).is_err());
+            assert!(zcdp_delta(1.0, bad).is_err());
         }
     }
 

@@ -13,7 +13,7 @@ const ROUNDS: usize = 2;
 
 pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
     let mut text = String::from(
-        "## Many keys\n\n`KeyedCounter::step_into` with an input and a release for every key.\n\n\
+        "## Many keys\n\n`KeyedCounter::step_into` in floats, with an input and a release for every key.\n\n\
          | | keys | steps | time | releases/s | bytes a key, planned | resident | at most |\n|:--|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mut figures = Vec::new();

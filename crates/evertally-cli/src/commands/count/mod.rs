@@ -33,10 +33,22 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         ));
     }
     let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    if task.privacy.participation.is_some() {
+        args.ledger.refuse_events()?;
+    }
+    let charge = args.ledger.charge("count", &args.file, task.unit_name(), task.privacy.neighbours)?;
+    if let Some(charge) = &charge {
+        charge.check(task.privacy.budget()?)?;
+    }
     // Parameters are refused before anything is read, where they do not depend on what will be read.
     let planned = task.horizon().map(|horizon| Prepared::new(&task.request(horizon))).transpose()?;
     let written = [args.output.as_deref(), args.plot.as_deref()];
-    let read = [Some(args.file.as_path()), args.key_file.as_deref(), args.keys.as_deref().map(Path::new)];
+    let read = [
+        Some(args.file.as_path()),
+        args.key_file.as_deref(),
+        args.keys.as_deref().map(Path::new),
+        args.ledger.path(),
+    ];
     output::refuse_overwriting(&read, &written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
     // Outputs are opened before anything is released: one that cannot be written must not cost the budget. A file that
@@ -47,7 +59,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
 
     let start = |prepared: Prepared| {
         let destination = whole.map_or_else(|| Destination::open_growing(args.output.as_deref()), Ok)?;
-        Releaser::start(&task, prepared, key, format, destination, args.plot_truth_not_private)
+        Releaser::start(&task, prepared, key, charge, format, destination, args.plot_truth_not_private)
     };
     let releaser = match (&task.steps, planned) {
         (Steps::Buckets(buckets), Some(prepared)) if args.follow => {

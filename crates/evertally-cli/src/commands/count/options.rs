@@ -2,6 +2,7 @@
 
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
+use crate::ledger::LedgerArgs;
 use crate::mechanism::Horizon;
 use crate::output::OutputFormat;
 use clap::{Args, ValueEnum};
@@ -106,6 +107,9 @@ pub(crate) struct CountArgs {
     /// data give the data away: a key belongs to one input for ever
     #[arg(long, value_name = "FILE", help_heading = "Privacy")]
     pub(super) key_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) ledger: LedgerArgs,
 
     #[command(flatten)]
     pub(super) workload: WorkloadArgs,

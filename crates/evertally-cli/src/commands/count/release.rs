@@ -4,6 +4,7 @@ use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::commands::shared::delta_in_words;
 use crate::error::Result;
+use crate::ledger::Charge;
 use crate::mechanism::{Prepared, Running};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
@@ -28,6 +29,7 @@ impl<'a> Releaser<'a> {
         task: &'a Task,
         prepared: Prepared,
         key: Option<NoiseKey>,
+        charge: Option<Charge>,
         format: OutputFormat,
         destination: Destination,
         truth_not_private: bool,
@@ -37,8 +39,23 @@ impl<'a> Releaser<'a> {
         describe(task, prepared.horizon(), &mut header);
         let shape = Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() };
         let mechanism = prepared.mechanism_name();
-        // The counter is made before the output is touched, so that without randomness nothing is written.
-        let running = prepared.start(key)?;
+        let spend = prepared.spend();
+        // The counter is made before the budget is spent, so that one that cannot be made costs nothing; and the budget is spent
+        // before the output is touched, so that whatever is seen was paid for.
+        let started = prepared.start(key).and_then(|running| {
+            let entered = charge.map(|charge| charge.enter(spend)).transpose()?;
+            Ok((running, entered))
+        });
+        let (running, entered) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                destination.discard();
+                return Err(error);
+            }
+        };
+        if let Some(entered) = &entered {
+            entered.describe(&mut header);
+        }
         let writer = output::start(format, destination, &header, shape)?;
         let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
         let truth = truth_not_private.then(|| TruthNotPrivate::new(task.workload, width));

@@ -4,6 +4,7 @@ use super::options::{CountArgs, Outside};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
+use crate::ledger::{EVENT, PERSON};
 use crate::mechanism::{Horizon, Numbers, Privacy, Request};
 use crate::time;
 use evertally::post::PostProcess;
@@ -142,6 +143,11 @@ impl Task {
             Steps::Rows(_) if lo < 0.0 && hi > 0.0 => Some((lo - hi, hi - lo)),
             _ => Some((lo, hi)),
         }
+    }
+
+    /// The protected unit, by the name under which ledgers know it: a bound on somebody's steps makes it a person.
+    pub(super) fn unit_name(&self) -> &'static str {
+        if self.privacy.participation.is_some() { PERSON } else { EVENT }
     }
 
     /// What is counted: one key file may serve several columns or ranges of time without their sharing noise.

@@ -8,6 +8,7 @@ mod summary;
 pub(crate) use options::NoiseArgs;
 
 use crate::error::{CliError, Result};
+use crate::ledger::PERSON;
 use crate::mechanism::Horizon;
 use crate::noise_key;
 use crate::output::{Destination, Element, NpyStream};
@@ -38,6 +39,10 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
         return Err(CliError::bad("--out -: expected a pipe or a file, since the array is not text"));
     }
     let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let charge = args.ledger.charge("noise", &args.out, PERSON, request.neighbours)?;
+    if let Some(charge) = &charge {
+        charge.check(request.budget)?;
+    }
     let plan = request.plan()?;
     let steps = steps(args, plan.horizon())?;
     let count = steps.end - steps.start;
@@ -48,11 +53,14 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     let out = Destination::open_new(&args.out)?;
     let (is_file, name) = (out.is_file(), out.name());
     let key = key.map_or_else(NoiseKey::from_os, Ok)?;
+    // Noise is made to be added to data: it is paid for before there is any, for all steps of the plan.
+    let entered = charge.map(|charge| charge.enter(plan.spend())).transpose()?;
     let bytes = match precision {
         Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
         Precision::F64 => write::<f64>(&plan, key, steps.clone(), out)?,
     };
-    let summary = Summary { plan: &plan, name, first: steps.start, count, dim: args.dim, precision, bytes };
+    let (first, dim) = (steps.start, args.dim);
+    let summary = Summary { plan: &plan, name, first, count, dim, precision, bytes, entered };
     print(args, &summary, is_file)
 }
 

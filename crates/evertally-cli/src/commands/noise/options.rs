@@ -2,6 +2,7 @@
 
 use crate::commands::shared::{WorkloadArgs, named, participation};
 use crate::error::{CliError, Result};
+use crate::ledger::LedgerArgs;
 use crate::mechanism::{Horizon, NoiseRequest, Privacy, budget_of_multiplier};
 use clap::{Args, ValueEnum};
 use evertally::{Budget, Calibration, Neighbours};
@@ -76,6 +77,9 @@ pub(crate) struct NoiseArgs {
     /// options give the same noise: a key belongs to one stream for ever
     #[arg(long, value_name = "FILE", help_heading = "Privacy")]
     pub(super) key_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) ledger: LedgerArgs,
 
     #[command(flatten)]
     workload: WorkloadArgs,

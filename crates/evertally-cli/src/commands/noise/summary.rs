@@ -3,6 +3,7 @@
 use super::options::Precision;
 use crate::commands::shared::bytes_in_words;
 use crate::error::{CliError, Result};
+use crate::ledger::Entered;
 use evertally::Plan;
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub(super) struct Summary<'a> {
     pub(super) dim: usize,
     pub(super) precision: Precision,
     pub(super) bytes: u64,
+    /// How the ledger stands, where there is one.
+    pub(super) entered: Option<Entered>,
 }
 
 #[derive(Serialize)]
@@ -35,6 +38,7 @@ struct NoiseJson {
     participation: String,
     norm: f64,
     noise_multiplier: f64,
+    rho: f64,
     sensitivity: f64,
     /// σ·Δ·C with the factor for replacement: the standard deviation of g before L.
     scale: f64,
@@ -44,6 +48,8 @@ struct NoiseJson {
     rmse: Option<f64>,
     first_standard_error: f64,
     last_standard_error: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<Entered>,
 }
 
 impl Summary<'_> {
@@ -67,6 +73,7 @@ impl Summary<'_> {
             participation: plan.participation().to_string(),
             norm: plan.contribution().magnitude(),
             noise_multiplier: plan.noise_multiplier(),
+            rho: plan.spend().rho(),
             sensitivity: plan.sensitivity(),
             scale: plan.noise_scale(),
             mean_error: over_all_steps.map(|accuracy| accuracy.mean_error),
@@ -74,6 +81,7 @@ impl Summary<'_> {
             rmse: over_all_steps.map(|accuracy| accuracy.rmse),
             first_standard_error: first,
             last_standard_error: last,
+            ledger: self.entered.clone(),
         };
         let text = serde_json::to_string(&whole);
         text.map(|text| text + "\n")
@@ -90,11 +98,14 @@ impl Summary<'_> {
         } else {
             format!("{}", plan.horizon())
         };
+        let ledger = self.entered.as_ref().map(|entered| format!("ledger: {}\n", entered.in_words()));
+        let ledger = ledger.unwrap_or_default();
         Ok(format!(
             "{}: {} steps{coordinates} as {}, {}\n\
              steps {} to {last_step} of {of}, {}, {}\n\
              {}: sensitivity Δ = {:.6}, noise multiplier σ = {:.6}, scale {:.6}\n\
              standard error of a coordinate: {first:.4} at the first row, {last:.4} at the last\n\
+             {ledger}\
              whoever holds this file can take the noise off the releases: keep it as you keep the data, and delete it\n",
             self.name,
             self.count,

@@ -2,6 +2,7 @@
 
 use super::reference::{GAUSSIAN, LAPLACE, Reference};
 use super::{SHORT, Z, of_chi_squared, of_count, of_distance};
+use crate::noise::whole::{WholeLaw, WholeNoise};
 use crate::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WhiteNoise};
 
 const DRAWS: u64 = 100_000_000;
@@ -221,6 +222,33 @@ fn keyed_across_keys() {
     let noise = KeyedNoise::gaussian(stream(7));
     let tags: Vec<LaneTag> = (0..CHUNK as u32).map(|name| noise.tag(&name.to_le_bytes())).collect();
     examine("Gaussian, across 2^16 keys", &GAUSSIAN, DRAWS, |step, x| noise.draw_each(&tags, step, x));
+}
+
+/// Whole numbers in units of their standard deviation: at this scale their law is that of real ones, to within 2⁻⁴⁴.
+fn examine_whole(title: &str, law: &Reference, noise: &WholeNoise, deviation: f64) {
+    const SCALE: u64 = 1 << 44;
+    let lanes: Vec<LaneTag> = (0..CHUNK as u32).map(|name| noise.tag(&name.to_le_bytes())).collect();
+    let mut z = vec![0; CHUNK];
+    examine(title, law, DRAWS, |step, x| {
+        noise.draw_each(&lanes, step, SCALE, &mut z);
+        for (x, &z) in x.iter_mut().zip(&z) {
+            *x = z as f64 / (SCALE as f64 * deviation);
+        }
+    });
+}
+
+#[test]
+#[ignore = "10⁸ draws: cargo xtask statistics"]
+fn whole_gaussian() {
+    let noise = WholeNoise::new(stream(11), WholeLaw::Gaussian);
+    examine_whole("Gaussian, whole numbers", &GAUSSIAN, &noise, 1.0);
+}
+
+#[test]
+#[ignore = "10⁸ draws: cargo xtask statistics"]
+fn whole_laplace() {
+    let noise = WholeNoise::new(stream(12), WholeLaw::Laplace);
+    examine_whole("Laplace, whole numbers", &LAPLACE, &noise, std::f64::consts::SQRT_2);
 }
 
 /// The tallies themselves, on few enough draws for the ordinary tests.

@@ -10,6 +10,7 @@
 mod long;
 mod reference;
 mod short;
+mod whole;
 
 /// Chance that one check refuses true noise.
 const FALSE_ALARM: f64 = 1e-6;

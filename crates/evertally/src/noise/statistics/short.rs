@@ -86,7 +86,7 @@ fn across(noise: &KeyedNoise, tags: &[LaneTag], index: u64) -> Vec<f64> {
     x
 }
 
-fn examine(x: &[f64], law: &Reference) {
+pub(super) fn examine(x: &[f64], law: &Reference) {
     for (name, check) in CHECKS.into_iter().chain(SYMMETRY_CHECKS) {
         let value = check(x, law);
         assert!(value <= 1.0, "{name} refuses true noise: {value} of the threshold");
@@ -141,7 +141,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Neighbours share a radius and an angle, so their products, and those of their squares, are what could go wrong first.
-fn examine_lags(x: &[f64]) {
+pub(super) fn examine_lags(x: &[f64]) {
     let squares: Vec<f64> = x.iter().map(|v| (v * v - 1.0) / 2.0_f64.sqrt()).collect();
     for lag in [1, 2, 3, 7, 8, 127, 128, 511, 512] {
         assert!(correlation(x, &x[lag..]).abs() <= 1.0, "lag {lag}");

@@ -7,7 +7,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::field::{AsDoubles, WholeField};
 use super::filter::Filter;
-use super::steps::StepReader;
+use super::steps::{StepNumbers, StepReader};
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
 
@@ -29,6 +29,36 @@ pub(crate) trait WholeCorrelator: Send {
 /// Lanes that a thread takes at a time, and below which one thread does it all.
 const LANES_A_THREAD: usize = 64;
 
+/// Steps that a single lane draws at a time: as many blocks of the cipher as are made side by side.
+const BURST: u64 = 16;
+
+/// Steps of a single lane with their draws, the next last.
+#[derive(Default)]
+struct Burst(Vec<(StepNumbers, i64)>);
+
+impl Burst {
+    /// The step and its draw. Draws are a function of the step, so that a burst may be forgotten at any time.
+    fn next(&mut self, step: u64, steps: &mut StepReader, field: &WholeField) -> (StepNumbers, i64) {
+        if let Some(next) = self.0.pop() {
+            return next;
+        }
+        let burst = step..steps.horizon().min(step + BURST);
+        let numbers: Vec<StepNumbers> = burst.map(|step| steps.at(step)).collect();
+        let scales: Vec<u64> = numbers.iter().map(|numbers| numbers.scale).collect();
+        let mut draws = vec![0; scales.len()];
+        field.column(0, step, &scales, &mut draws);
+        self.0.extend(numbers.into_iter().zip(draws.iter().copied()).rev());
+        draws.zeroize();
+        self.0.pop().expect("a burst begins below the horizon")
+    }
+}
+
+impl Drop for Burst {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|(_, draw)| draw.zeroize());
+    }
+}
+
 /// Runs the reversible filter over the lanes of a field.
 pub(crate) struct FilterMachine {
     filter: Filter,
@@ -37,17 +67,25 @@ pub(crate) struct FilterMachine {
     step: u64,
     /// The numbers of each lane, lane by lane.
     lanes: Vec<i128>,
+    /// Where there is a single lane.
+    burst: Burst,
 }
 
 impl FilterMachine {
     pub(crate) fn new(filter: Filter, steps: StepReader, field: WholeField) -> Self {
         let lanes = vec![0; filter.rows() * field.width()];
-        Self { filter, steps, field, step: 0, lanes }
+        Self { filter, steps, field, step: 0, lanes, burst: Burst::default() }
     }
 }
 
 impl WholeCorrelator for FilterMachine {
     fn next(&mut self, out: &mut [i128]) {
+        if let [noise] = out {
+            let (numbers, z) = self.burst.next(self.step, &mut self.steps, &self.field);
+            *noise = self.filter.step(&mut self.lanes, &numbers, |_| i128::from(z));
+            self.step += 1;
+            return;
+        }
         let numbers = self.steps.at(self.step);
         let (filter, field, step, rows) = (&self.filter, &self.field, self.step, self.filter.rows());
         let work = |part: usize, out: &mut [i128], lanes: &mut [i128]| {
@@ -84,6 +122,7 @@ impl WholeCorrelator for FilterMachine {
         }
         self.lanes.copy_from_slice(saved);
         self.step = step;
+        self.burst = Burst::default();
         Ok(())
     }
 }

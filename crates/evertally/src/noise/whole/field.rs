@@ -33,6 +33,11 @@ impl WholeField {
     pub(crate) fn draw(&self, index: u64, scale: u64, lanes: Range<usize>, out: &mut [i64]) {
         self.noise.draw_each(&self.tags[lanes], index, scale, out);
     }
+
+    /// The draws from `first` on of one lane, one for each scale.
+    pub(crate) fn column(&self, lane: usize, first: u64, scales: &[u64], out: &mut [i64]) {
+        self.noise.draw_steps(self.tags[lane], first, scales, out);
+    }
 }
 
 /// The same draws, all of one scale, as doubles: exact, as whole numbers below 2^53 are. What adds them up, and stays below, is exact too.

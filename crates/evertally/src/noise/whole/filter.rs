@@ -19,7 +19,7 @@ use crate::noise::machine::Recipe;
 /// Bits behind the point of what a lane holds.
 pub(super) const FRACTION: u32 = 40;
 
-/// No draw lies farther out, in its standard deviations: the probability is below exp(−32768).
+/// No draw lies farther out, in its standard deviations or scales: see [`super::law`].
 pub(crate) const FARTHEST_DRAW: f64 = 256.0;
 
 /// No number of a lane lies farther out, in parts: 2^45 steps of the farthest draws of the largest scale do not take it there. Numbers that come from

@@ -80,6 +80,11 @@ impl StepReader {
         Self { grading, horizon, scale, block: None, here: Stretch::default(), after: Stretch::default() }
     }
 
+    /// The number of steps.
+    pub(super) fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
     /// The numbers of a step below the horizon.
     pub(crate) fn at(&mut self, step: u64) -> StepNumbers {
         debug_assert!(step < self.horizon, "the horizon is spent");

@@ -1,0 +1,182 @@
+//! `evertally budget`: the ledger of what may be spent, what was, and what is left.
+
+mod show;
+
+use super::shared::named;
+use crate::error::{CliError, Result, name_of};
+use crate::ledger::{self, EVENT, EVERYONE, Grant, Held, Total};
+use crate::output::Destination;
+use crate::time;
+use clap::{Args, Subcommand};
+use evertally::{Budget, Calibration, Neighbours};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  All that is ever released about these visitors may cost ε = 3:
+    evertally budget new visits.ledger --epsilon 3 --delta 1e-6
+
+  Runs enter what they spend before they release anything:
+    evertally count visits.csv --time time --every 1h \\
+      --from 2026-01-05 --steps 1344 \\
+      --epsilon 1 --delta 1e-6 --ledger visits.ledger
+
+  What was spent, by which run, and what is left?
+    evertally budget show visits.ledger
+
+  Would another run fit? (exit code 0 if so, 3 if not)
+    evertally budget check visits.ledger --epsilon 1 --delta 1e-6
+
+How it adds up: Gaussian noise composes exactly, so that four runs of
+ε = 1 cost about ε = 2.1 at the same δ, and not 4. The total holds even
+where later runs are chosen after seeing earlier releases. A run that
+crashed after it was entered has spent. One ledger can hold several
+populations; people who may be in two of them need one in common.
+See docs/budget.md for the file and the mathematics.";
+
+/// Keep account of the privacy budget of a population over several runs
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BudgetArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    New(NewArgs),
+    Show(show::ShowArgs),
+    Check(CheckArgs),
+}
+
+pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
+    match &args.action {
+        Action::New(args) => new(args),
+        Action::Show(args) => show::run(args),
+        Action::Check(args) => check(args),
+    }
+}
+
+/// State what a population may spend in all: in a new ledger, or in one that is there
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+struct NewArgs {
+    /// The ledger
+    file: PathBuf,
+    /// Whose budget it is
+    #[arg(long, value_name = "NAME", default_value = EVERYONE)]
+    population: String,
+    /// What is protected, in the singular: event, person, or any other name that runs then give as --unit
+    #[arg(long, value_name = "NAME", default_value = EVENT)]
+    unit: String,
+    /// What two worlds that must look alike may differ in: one unit added or removed, or one replaced
+    #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]))]
+    neighbours: Neighbours,
+    /// The total ε
+    #[arg(long, value_name = "E", conflicts_with = "rho", help_heading = "Total")]
+    epsilon: Option<f64>,
+    /// The total δ; 0 asks for pure ε, which only runs with --delta 0 can spend
+    #[arg(long, value_name = "D", conflicts_with = "rho", help_heading = "Total")]
+    delta: Option<f64>,
+    /// The total ρ of zero-concentrated differential privacy, instead of ε and δ
+    #[arg(long, value_name = "R", help_heading = "Total")]
+    rho: Option<f64>,
+    /// How runs add up to (ε, δ): exact is the tightest for Gaussian noise; zcdp takes pure noise beside it as it comes
+    #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp"]), conflicts_with = "rho", help_heading = "Total")]
+    calibration: Option<Calibration>,
+    /// How much of ε to set aside for runs with --delta 0
+    #[arg(long, value_name = "E", conflicts_with = "rho", help_heading = "Total")]
+    pure_part: Option<f64>,
+}
+
+impl NewArgs {
+    fn total(&self) -> Result<Total> {
+        let is_chosen = self.calibration.is_some() || self.pure_part.is_some();
+        match (self.epsilon, self.delta, self.rho) {
+            (None, None, Some(rho)) => Ok(Total::Concentrated { rho }),
+            (Some(_), Some(0.0), None) if is_chosen => Err(CliError::bad(
+                "--calibration and --pure-part split an (ε, δ) total: with --delta 0 there is nothing to choose",
+            )),
+            (Some(epsilon), Some(0.0), None) => Ok(Total::Pure { epsilon }),
+            (Some(epsilon), Some(delta), None) => Ok(Total::Approximate {
+                epsilon,
+                delta,
+                calibration: self.calibration.unwrap_or_default().to_string(),
+                pure_part: self.pure_part.unwrap_or_default(),
+            }),
+            _ => Err(CliError::bad("expected --epsilon with --delta, or --rho: what may be spent in all")),
+        }
+    }
+}
+
+fn new(args: &NewArgs) -> Result<()> {
+    let grant = Grant {
+        time: time::now(),
+        population: args.population.clone(),
+        unit: args.unit.clone(),
+        neighbours: args.neighbours.to_string(),
+        total: args.total()?,
+    };
+    // Parameters are refused before anything is made.
+    let odometer = grant.odometer()?;
+    let mut held = Held::open_or_new(&args.file)?;
+    held.ledger.grant(grant).map_err(|error| error.in_file(&args.file))?;
+    held.write()?;
+    let text = format!(
+        "{}: {} may spend {}, for {}\n",
+        name_of(&args.file),
+        odometer.population(),
+        odometer.total(),
+        odometer.unit()
+    );
+    Destination::open(None)?.write_whole(text.as_bytes())
+}
+
+/// Say whether another run would fit: exit code 0 if so, 3 if not
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+struct CheckArgs {
+    /// The ledger
+    file: PathBuf,
+    /// Whose budget it is
+    #[arg(long, value_name = "NAME", default_value = EVERYONE)]
+    population: String,
+    /// ε of the run
+    #[arg(long, value_name = "E", conflicts_with = "rho", requires = "delta")]
+    epsilon: Option<f64>,
+    /// δ of the run; 0 for pure ε
+    #[arg(long, value_name = "D", conflicts_with = "rho", requires = "epsilon")]
+    delta: Option<f64>,
+    /// ρ of the run, instead of ε and δ
+    #[arg(long, value_name = "R")]
+    rho: Option<f64>,
+    /// How the noise of the run follows from ε and δ [default: exact]
+    #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), conflicts_with = "rho")]
+    calibration: Option<Calibration>,
+}
+
+impl CheckArgs {
+    fn budget(&self) -> Result<Budget> {
+        match (self.epsilon, self.delta, self.rho) {
+            (Some(epsilon), Some(0.0), None) if self.calibration.is_none() => Ok(Budget::pure(epsilon)?),
+            (Some(epsilon), Some(delta), None) => {
+                Ok(Budget::new(epsilon, delta)?.with_calibration(self.calibration.unwrap_or_default())?)
+            }
+            (None, None, Some(rho)) => Ok(Budget::zcdp(rho)?),
+            _ => Err(CliError::bad("expected --epsilon with --delta, or --rho: what the run would spend")),
+        }
+    }
+}
+
+fn check(args: &CheckArgs) -> Result<()> {
+    let budget = args.budget()?;
+    let ledger = ledger::read(&args.file)?;
+    let account = ledger.account(&args.population).map_err(|error| error.in_file(&args.file))?;
+    let mut odometer = account.odometer.clone();
+    let (unit, spend) = (odometer.unit().clone(), budget.spend());
+    let entered = odometer.spend("the run in question", &unit, spend);
+    entered.map_err(|error| CliError::from(error).in_file(&args.file))?;
+    let (name, left) = (name_of(&args.file), odometer.remaining());
+    let text = format!("{name}: {spend} fits, and {left} would be left\n");
+    Destination::open(None)?.write_whole(text.as_bytes())
+}

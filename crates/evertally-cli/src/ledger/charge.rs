@@ -1,0 +1,178 @@
+//! The part of a run that spends a budget.
+
+use super::record::Spent;
+use super::{EVERYONE, Held, read};
+use crate::error::{CliError, Result};
+use crate::output::Header;
+use crate::time;
+use clap::Args;
+use evertally::{Budget, Neighbours, Spend, Unit};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The unit where contributions are not bounded.
+pub(crate) const EVENT: &str = "event";
+
+/// The unit where they are.
+pub(crate) const PERSON: &str = "person";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Ledger")]
+pub(crate) struct LedgerArgs {
+    /// Enter what this run spends into a ledger before anything is released, and refuse to exceed its total (see evertally
+    /// budget --help)
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Whose budget it is [default: everyone]
+    #[arg(long, value_name = "NAME", requires = "ledger")]
+    population: Option<String>,
+    /// What one protected unit of this run is, as the ledger calls it [default: event or person, by what is protected]
+    #[arg(long, value_name = "NAME", requires = "ledger")]
+    unit: Option<String>,
+}
+
+impl LedgerArgs {
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.ledger.as_deref()
+    }
+
+    /// Refuses to call the unit of a run an event that bounds what somebody contributes: taking one event out may let another in.
+    pub(crate) fn refuse_events(&self) -> Result<()> {
+        if self.unit.as_deref() == Some(EVENT) {
+            return Err(CliError::bad(
+                "--unit event: a bound on what one person contributes does not protect single events at the same cost",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What is to be entered, where there is a ledger.
+    pub(crate) fn charge(
+        &self,
+        command: &str,
+        input: &Path,
+        natural_unit: &str,
+        neighbours: Neighbours,
+    ) -> Result<Option<Charge>> {
+        let Some(path) = &self.ledger else { return Ok(None) };
+        Ok(Some(Charge {
+            path: path.clone(),
+            population: self.population.as_deref().unwrap_or(EVERYONE).to_owned(),
+            unit: Unit::named(self.unit.as_deref().unwrap_or(natural_unit), neighbours)?,
+            is_declared: self.unit.is_some(),
+            run: run_name(command, input),
+        }))
+    }
+}
+
+/// What a run will enter into a ledger.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    path: PathBuf,
+    population: String,
+    unit: Unit,
+    /// Whether the user said what the unit is.
+    is_declared: bool,
+    run: String,
+}
+
+impl Charge {
+    /// Refuses a run that could not be entered, before it reads any data. Nothing is entered yet, because a run that
+    /// finds its data unusable releases nothing.
+    pub(crate) fn check(&self, budget: Budget) -> Result<()> {
+        let ledger = read(&self.path)?;
+        let account = ledger.account(&self.population).map_err(|error| self.placed(error))?;
+        let checked = account.odometer.check(&self.unit, &budget.spend());
+        checked.map_err(|error| self.placed(error.into()))
+    }
+
+    /// Enters what the run spends. When this returns, it is on the disk, and something may be released.
+    pub(crate) fn enter(self, spend: Spend) -> Result<Entered> {
+        let mut held = Held::open(&self.path)?;
+        let spent = Spent {
+            time: time::now(),
+            population: self.population.clone(),
+            run: self.run.clone(),
+            unit: self.unit.name().to_owned(),
+            neighbours: self.unit.neighbours().to_string(),
+            mu_squared: spend.mu_squared(),
+            pure_epsilon: spend.pure_epsilon(),
+            variation: spend.variation(),
+        };
+        held.ledger.spend(spent).map_err(|error| self.placed(error))?;
+        held.write()?;
+        let odometer = &held.ledger.account(&self.population)?.odometer;
+        Ok(Entered {
+            entry: odometer.entries().len(),
+            total: odometer.total().to_string(),
+            spent: odometer.spent().to_string(),
+            left: odometer.remaining().to_string(),
+            head: held.ledger.head().to_string(),
+            population: self.population,
+        })
+    }
+
+    /// An error with the name of the ledger, and with advice where the unit is another.
+    fn placed(&self, error: CliError) -> CliError {
+        match error {
+            CliError::BadInput(message) if message.starts_with("unit must be") && !self.is_declared => {
+                CliError::bad(format!("{message}; --unit says what one unit of this run is"))
+            }
+            other => other,
+        }
+        .in_file(&self.path)
+    }
+}
+
+/// What was entered, and how the ledger stands after it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Entered {
+    population: String,
+    entry: usize,
+    total: String,
+    spent: String,
+    left: String,
+    head: String,
+}
+
+impl Entered {
+    /// Adds to a header what a reader needs to find the release in the ledger.
+    pub(crate) fn describe(&self, header: &mut Header) {
+        header.record("ledger_population", self.population.as_str());
+        header.record("ledger_entry", self.entry);
+        header.record("ledger_total", self.total.as_str());
+        header.record("ledger_spent", self.spent.as_str());
+        header.record("ledger_left", self.left.as_str());
+        header.record("ledger_head", self.head.as_str());
+    }
+
+    /// The same on one line, for people.
+    pub(crate) fn in_words(&self) -> String {
+        format!("entry {} of {}: {} spent, {} left", self.entry, self.population, self.spent, self.left)
+    }
+}
+
+/// What a run is called: the command and its input, cut to a length that a table can hold.
+fn run_name(command: &str, input: &Path) -> String {
+    const LONGEST: usize = 60;
+    let file = match input.file_name() {
+        Some(file) if input.as_os_str() != "-" => file.to_string_lossy().into_owned(),
+        _ => "standard input".to_owned(),
+    };
+    let plain = file.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    format!("{command} {}", plain.take(LONGEST).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_named_by_command_and_file() {
+        assert_eq!(run_name("count", Path::new("data/visits.csv")), "count visits.csv");
+        assert_eq!(run_name("count", Path::new("-")), "count standard input");
+        assert_eq!(run_name("noise", Path::new("a\nb.npy")), "noise a b.npy");
+        let long = run_name("count", Path::new(&"é".repeat(300)));
+        assert!(Unit::named(long, Neighbours::AddRemove).is_ok());
+    }
+}

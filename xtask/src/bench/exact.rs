@@ -1,0 +1,187 @@
+//! `cargo xtask bench exact`: exact whole-number noise, and the releases made with it, beside OpenDP.
+
+use std::fmt::Write as _;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::{Worker, duration, processor, write_results};
+use crate::Outcome;
+use crate::process::{self, cargo, command, output, root};
+use crate::venv;
+
+const PACKAGES: [&str; 1] = ["opendp==0.16.0"];
+/// From counts to the scale that counters draw at.
+const SCALES: [u64; 3] = [1, 1000, COUNTER_SCALE];
+const COUNTER_SCALE: u64 = 1 << 44;
+const HORIZON: u64 = 1 << 20;
+const KEYS: u64 = 1000;
+
+/// How much is measured.
+struct Extent {
+    rounds: usize,
+    our_draws: u64,
+    their_draws: u64,
+    steps: u64,
+    keyed_steps: u64,
+}
+
+const FULL: Extent =
+    Extent { rounds: 7, our_draws: 4_000_000, their_draws: 100_000, steps: HORIZON, keyed_steps: 2000 };
+const QUICK: Extent =
+    Extent { rounds: 2, our_draws: 200_000, their_draws: 10_000, steps: 1 << 16, keyed_steps: 100 };
+
+/// One way to make noise or releases: how many a second, and how many in the time of one of OpenDP's draws.
+struct Row {
+    name: String,
+    is_ours: bool,
+    per_second: f64,
+    beside: f64,
+}
+
+/// A table of rows that were measured in turns.
+struct Table {
+    title: String,
+    rows: Vec<Row>,
+}
+
+pub(crate) fn run() -> Outcome {
+    let tables = measure(&FULL)?;
+    let (text, document) = results(&tables)?;
+    println!("{text}");
+    write_results("exact", &document, &text)
+}
+
+/// Shows that all of it runs; its figures are not for publication, and not written.
+pub(crate) fn run_quickly() -> Outcome {
+    let tables = measure(&QUICK)?;
+    println!("{}", results(&tables)?.0);
+    Ok(())
+}
+
+fn measure(extent: &Extent) -> Result<Vec<Table>, String> {
+    let python = venv::python("bench-opendp", &PACKAGES)?;
+    eprintln!("building the release worker");
+    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
+    // OpenDP draws on one thread, and so does this.
+    let worker = root().join("target/release/bench-exact");
+    let mut ours = Worker::start(command(worker).env("RAYON_NUM_THREADS", "1"))?;
+    let mut theirs = Worker::start(command(&python).arg("bench/exact.py"))?;
+    let mut tables = Vec::new();
+    for scale in SCALES {
+        let tasks = ["across", "along", "one-by-one", "laplace"]
+            .map(|task| (format!("{task} {scale} {}", extent.our_draws), extent.our_draws));
+        let names = [
+            "of 1000 lanes",
+            "of one lane, 64 steps at a time",
+            "of one lane, one by one",
+            "Laplace, of 1000 lanes",
+        ];
+        let title = format!("Draws at scale {}", shown(scale));
+        tables.push(beside(&mut ours, &mut theirs, extent, scale, title, &names, &tasks)?);
+    }
+    let releases = KEYS * extent.keyed_steps;
+    let tasks = [
+        (format!("counter {HORIZON} {}", extent.steps), extent.steps),
+        (format!("keyed {HORIZON} {KEYS} {}", extent.keyed_steps), releases),
+        (format!("floats {}", extent.our_draws), extent.our_draws),
+        (format!("float-stream {HORIZON} {}", extent.steps), extent.steps),
+    ];
+    let names = [
+        "`Counter::step`, a release each",
+        "`KeyedCounter::step_into` of 1000 keys, a release each",
+        "draws in floats, of 1000 lanes",
+        "`NoiseStream`, correlated in floats",
+    ];
+    let title = "Releases, and noise in floats".to_owned();
+    tables.push(beside(&mut ours, &mut theirs, extent, COUNTER_SCALE, title, &names, &tasks)?);
+    Ok(tables)
+}
+
+/// Both sides in turns, the best of several.
+fn beside(
+    ours: &mut Worker,
+    theirs: &mut Worker,
+    extent: &Extent,
+    scale: u64,
+    title: String,
+    names: &[&str],
+    tasks: &[(String, u64)],
+) -> Result<Table, String> {
+    let mut best = vec![f64::INFINITY; tasks.len()];
+    let mut their_best = f64::INFINITY;
+    for _ in 0..extent.rounds {
+        for (best, (task, _)) in best.iter_mut().zip(tasks) {
+            *best = best.min(ours.ask(task)?);
+        }
+        their_best = their_best.min(theirs.ask(&format!("draws {scale} {}", extent.their_draws))?);
+    }
+    let their_rate = extent.their_draws as f64 / their_best;
+    let mut rows = Vec::new();
+    for ((name, (_, count)), seconds) in names.iter().zip(tasks).zip(best) {
+        let per_second = *count as f64 / seconds;
+        let name = (*name).to_owned();
+        rows.push(Row { name, is_ours: true, per_second, beside: per_second / their_rate });
+    }
+    let name = format!("OpenDP, draws at scale {}", shown(scale));
+    rows.push(Row { name, is_ours: false, per_second: their_rate, beside: 1.0 });
+    eprintln!("{title}: {} and {} each", duration(1.0 / rows[0].per_second), duration(1.0 / their_rate));
+    Ok(Table { title, rows })
+}
+
+fn results(tables: &[Table]) -> Result<(String, Value), String> {
+    let mut text = String::from(
+        "# Exact noise beside OpenDP\n\n\
+         Discrete Gaussian noise on whole numbers, drawn exactly by both sides, on one thread each, in turns in one run; the \
+         best of several. Written by `cargo xtask bench exact`.\n",
+    );
+    let mut figures = Vec::new();
+    for Table { title, rows } in tables {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n## {title}\n\n| | a second | each | beside OpenDP |\n|:--|--:|--:|--:|\n");
+        for row in rows {
+            let name = if row.is_ours { format!("**{}**", row.name) } else { row.name.clone() };
+            let (rate, each) = (shown_rate(row.per_second), duration(1.0 / row.per_second));
+            let _ = writeln!(text, "| {name} | {rate} | {each} | {:.0} × |", row.beside);
+            figures.push(json!({
+                "table": title,
+                "name": row.name,
+                "per_second": row.per_second,
+                "beside_opendp": row.beside,
+            }));
+        }
+    }
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let (processor, version) = (processor(), env!("CARGO_PKG_VERSION"));
+    let rustc = output(command("rustc").arg("--version"))?;
+    let python = output(command("python3").arg("--version"))?;
+    let packages = PACKAGES.map(|package| package.replace("==", " ")).join(", ");
+    let _ = write!(
+        text,
+        "\n- **OpenDP**: `make_gaussian` over a vector of 64-bit integers, all zero, in one call from Python.\n\
+         - **Releases**: prefix sums at n = 2^20, ε = 1, δ = 1e-6, by the mechanism that a plan takes by itself: draws, their \
+         correlation and the totals. They stand beside bare draws of OpenDP, of which a step would need one at the very least.\n\
+         - **Floats**: what the same noise takes where it need not be exact.\n\n\
+         {cores} cores ({processor}); evertally {version}, {rustc}, {python}, {packages}.\n"
+    );
+    let document = json!({
+        "benchmark": "exact noise",
+        "cores": cores,
+        "processor": processor,
+        "versions": { "evertally": version, "rustc": rustc, "python": python, "packages": packages },
+        "results": figures,
+    });
+    Ok((text, document))
+}
+
+fn shown(scale: u64) -> String {
+    if scale > 1 && scale.is_power_of_two() { format!("2^{}", scale.ilog2()) } else { scale.to_string() }
+}
+
+fn shown_rate(per_second: f64) -> String {
+    if per_second >= 1e6 {
+        format!("{:.1} M", per_second / 1e6)
+    } else {
+        format!("{:.1} k", per_second / 1e3)
+    }
+}
