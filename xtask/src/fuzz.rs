@@ -12,8 +12,9 @@ use crate::process::{command, root, run as run_to_end};
 /// Seconds for each target where none are named.
 const SECONDS: u64 = 60;
 
-/// Seconds after which one input is taken to hang, and the memory in megabytes beyond which it is taken to grow for ever.
-const LIMITS: [&str; 2] = ["-timeout=20", "-rss_limit_mb=4096"];
+/// Seconds after which one input is taken to hang, and the memory in megabytes beyond which it is taken to grow for ever. Long inputs are tried from the
+/// beginning: a few bytes choose a plan, and then nothing is done with it.
+const LIMITS: [&str; 3] = ["-timeout=20", "-rss_limit_mb=4096", "-len_control=0"];
 
 /// Runs every target in turn, and stops at the first that fails.
 pub(crate) fn run(seconds: Option<&str>) -> Outcome {

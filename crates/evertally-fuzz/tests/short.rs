@@ -14,8 +14,8 @@ const SEED: u64 = 20_260_105;
 /// Inputs tried beside the seeds: fewer where one takes longer.
 fn inputs(target: &str) -> usize {
     match target {
-        "steps" | "states" | "open_keys" | "noise" => 400,
-        "certificate" | "parquet" => 500,
+        "steps" | "states" | "open_keys" | "noise" => 1500,
+        "certificate" | "parquet" => 1000,
         "command_line" => 200,
         _ => 4000,
     }
