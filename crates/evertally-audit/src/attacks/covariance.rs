@@ -3,12 +3,15 @@
 //! **Definition.** Residuals of all runs are whitened by the covariance that the plan declares. If the declaration is true, the entries
 //! have mean zero, variance one, and no correlation: with entries some steps apart in the same run, with the same step of the next
 //! run, or with the same step of another lane. Sums of squares are held against the chi-square law (with fewer degrees of freedom for
-//! Laplace noise, by its kurtosis); means and products against the normal one, in units of their own spread.
+//! Laplace noise, by its kurtosis); means and products against the normal one, in units of their own spread. Gaussian noise must be
+//! normal in its third and fourth moments too: u³ − 3u and u⁴ − 6u² + 3 have mean zero.
 //!
 //! **Guarantee.** Each comparison has an equal part of the share of false alarms; the smallest of all chances decides.
 //!
 //! **What it finds.** Noise that is too small or too large, at any step; noise drawn afresh at every step; a key used twice; lanes that share
-//! their noise.
+//! their noise; noise of the wrong shape.
+
+use evertally::privacy::NoiseKind;
 
 use super::Target;
 use crate::lens::Lens;
@@ -93,6 +96,13 @@ fn comparisons(runs: &Whitened, target: &Target) -> Vec<Comparison> {
         let products = |lane: &Vec<f64>| lane[lag..].iter().zip(lane).map(|(a, b)| a * b).sum::<f64>();
         vanishing(format!("lag {lag}"), &mut runs.iter().map(|run| run.iter().map(products).sum()));
     }
+    if target.noise == NoiseKind::Gaussian {
+        let sum = |moment: fn(f64) -> f64| {
+            runs.iter().map(move |run| run.iter().flatten().map(|&u| moment(u)).sum())
+        };
+        vanishing("third moment".to_owned(), &mut sum(|u| u * (u * u - 3.0)));
+        vanishing("fourth moment".to_owned(), &mut sum(|u| (u * u - 6.0) * u * u + 3.0));
+    }
     let dot = |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     if runs.len() > 1 {
         let products = runs.windows(2).map(|pair| pair[0].iter().zip(&pair[1]).map(dot).sum());
@@ -109,16 +119,20 @@ fn comparisons(runs: &Whitened, target: &Target) -> Vec<Comparison> {
 mod tests {
     use super::*;
     use crate::keys::Coins;
-    use evertally::privacy::NoiseKind;
+    use std::cell::RefCell;
+    use std::f64::consts::TAU;
 
     const TARGET: Target =
         Target { epsilon: 1.0, delta: 1e-6, multiplier: 4.2247, noise: NoiseKind::Gaussian };
 
-    /// Sums of twelve uniforms, scaled: nearly normal, and lighter in the tails.
+    fn uniform(coins: &mut Coins) -> f64 {
+        ((coins.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64
+    }
+
+    /// Normal numbers, after Box and Muller.
     fn white(seed: u64, runs: usize, lanes: usize, steps: usize) -> Whitened {
         let mut coins = Coins::seeded(seed);
-        let mut draw =
-            || (0..12).map(|_| (coins.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0;
+        let mut draw = || (-2.0 * uniform(&mut coins).ln()).sqrt() * (TAU * uniform(&mut coins)).cos();
         (0..runs).map(|_| (0..lanes).map(|_| (0..steps).map(|_| draw()).collect()).collect()).collect()
     }
 
@@ -141,13 +155,19 @@ mod tests {
             };
             (0..honest.len()).map(|r| (0..2).map(|l| lane(r, l)).collect()).collect()
         };
-        let cases: [(&str, Whitened); 7] = [
+        let flat = RefCell::new(Coins::seeded(2));
+        let cases: [(&str, Whitened); 9] = [
             ("variance", changed(&|_, _, _, u| 0.85 * u)),
             ("variance", changed(&|_, _, _, u| 1.15 * u)),
             ("variance of step 3", changed(&|_, _, t, u| if t == 3 { 0.85 * u } else { u })),
             ("mean of step 0", changed(&|_, _, t, u| if t == 0 { u + 0.3 } else { u })),
             ("lag 1", changed(&|r, l, t, u| if t > 0 { 0.9 * u + 0.436 * honest[r][l][t - 1] } else { u })),
             ("run with next run", changed(&|r, l, t, _| honest[r / 2 * 2][l][t])),
+            ("third moment", changed(&|_, _, _, u| (u + 0.3 * (u * u - 1.0)) / 1.18_f64.sqrt())),
+            (
+                "fourth moment",
+                changed(&|_, _, _, _| (uniform(&mut flat.borrow_mut()) - 0.5) * 12.0_f64.sqrt()),
+            ),
             ("lanes 0 and 1", changed(&|r, _, t, _| honest[r][0][t])),
         ];
         for (expected, runs) in &cases {
