@@ -7,7 +7,7 @@ use crate::attacks::low_bits::{self, Shift};
 use crate::attacks::replay::{self, Distances, Encoder};
 use crate::attacks::{Target, covariance, game, one_run, timing};
 use crate::keys::{Keys, Purpose};
-use crate::lens::Lens;
+use crate::lens::{self, Lens};
 use crate::neighbours::Neighbourhood;
 use crate::report::{Attack, Finding, Report};
 use crate::sampling::{Sample, Tally, kept_lanes};
@@ -19,6 +19,9 @@ const PART_OF_CANARIES: f64 = 0.5;
 
 /// The part of each other attack that decides by chance: error rates, separation, covariance, low bits and timing.
 const PART_OF_EACH: f64 = 0.1;
+
+/// Releases that are held of the runs on one stream: half a gibibyte.
+const MOST_NUMBERS: usize = 1 << 26;
 
 /// How hard an audit looks.
 ///
@@ -98,7 +101,8 @@ impl<'a> Auditor<'a> {
         let target = Target::of(&promise)?;
         let length = plan.horizon().min(settings.length) as usize;
         let lanes = plan.lanes().width();
-        let lens = Lens::new(plan, grid, length)?;
+        let dense = lens::dense(plan)?;
+        let lens = Lens::new(plan, dense.as_ref(), grid, length);
         if grid > lens.least_innovation() {
             return Err(Error::BadParameter {
                 name: "grid",
@@ -106,9 +110,17 @@ impl<'a> Auditor<'a> {
                 got: grid.to_string(),
             });
         }
+        let most_runs = MOST_NUMBERS / (lens.steps().len() * kept_lanes(lanes));
+        if settings.runs > most_runs {
+            return Err(Error::BadParameter {
+                name: "runs",
+                expected: format!("at most {most_runs} of so many steps"),
+                got: settings.runs.to_string(),
+            });
+        }
         let near = Neighbourhood::new(&promise, lens.steps(), lanes, settings.changes);
         let farthest = replay::farthest(&Encoder::seen(&lens), &near.changes).0;
-        let encoder = Encoder::new(plan, &lens, target.noise)?;
+        let encoder = Encoder::new(plan, dense.as_ref(), &lens, target.noise);
         let distances = Distances::new(plan, &target, encoder.as_ref(), &near);
         let filter = game::Filter::new(&lens, kept_lanes(lanes), &near.changes[farthest]);
         let shift = Shift::new(&lens);

@@ -5,18 +5,21 @@
 //! declaration is true; a change d of the input shifts it by C⁻¹A d. The best test between x and x + d is then the sum of the whitened
 //! residual weighted by that shift: the matched filter.
 //!
-//! **Where Σ comes from.** At small horizons from the plan's dense L, which is written from its definition. Beyond, from the norms of
-//! rows of L and of their differences: ⟨L_s, L_t⟩ = (‖L_s‖² + ‖L_t‖² − ‖L_t − L_s‖²)/2, at any horizon.
+//! **Where Σ comes from.** From the plan's dense L where it has one, which is written from its definition. At longer horizons, from the
+//! norms of rows of L and of their differences: ⟨L_s, L_t⟩ = (‖L_s‖² + ‖L_t‖² − ‖L_t − L_s‖²)/2.
 //!
 //! **Cost.** Cubic in the watched steps once, quadratic a run; all steps are watched up to [`MOST_WATCHED`], and that many beyond.
 
+use evertally::factorization::{Dense, LARGEST_DENSE};
 use evertally::{Matrix, Plan, Result, Workload};
 
 /// The most steps that are watched.
 const MOST_WATCHED: usize = 256;
 
-/// The longest horizon for which the plan is asked for dense matrices.
-pub(crate) const LARGEST_DENSE: u64 = 256;
+/// L and R of a plan, where its horizon is not too long to write them out.
+pub(crate) fn dense(plan: &Plan) -> Result<Option<Dense>> {
+    (plan.horizon() <= LARGEST_DENSE).then(|| plan.dense()).transpose()
+}
 
 /// Watched steps and the triangular factor of their declared covariance.
 #[derive(Debug, Clone)]
@@ -24,17 +27,24 @@ pub(crate) struct Lens {
     workload: Workload,
     steps: Vec<usize>,
     factor: Matrix,
+    least_innovation: f64,
 }
 
 impl Lens {
     /// Watches the first `length` steps, or a choice of them.
-    pub(crate) fn new(plan: &Plan, grid: f64, length: usize) -> Result<Self> {
+    pub(crate) fn new(plan: &Plan, dense: Option<&Dense>, grid: f64, length: usize) -> Self {
         let steps = watched(length);
-        let mut covariance = declared_covariance(plan, &steps)?;
+        let mut covariance = dense.map_or_else(
+            || covariance_of_norms(plan, &steps),
+            |dense| covariance_of_rows(plan, &dense.decoder, &steps),
+        );
+        let noise_alone = cholesky(&covariance);
+        let innovations = (0..steps.len()).map(|i| noise_alone[(i, i)]);
+        let least_innovation = innovations.fold(f64::INFINITY, f64::min);
         for i in 0..steps.len() {
             covariance[(i, i)] += grid * grid / 12.0;
         }
-        Ok(Self { workload: plan.workload(), factor: cholesky(&covariance), steps })
+        Self { workload: plan.workload(), factor: cholesky(&covariance), least_innovation, steps }
     }
 
     /// What is released at each step.
@@ -57,9 +67,9 @@ impl Lens {
         self.factor.row_norm_squared(index).sqrt()
     }
 
-    /// The smallest standard deviation that is left of a release when all watched ones before it are known.
+    /// The smallest standard deviation that is left of the noise of a step when that of all watched steps before it is known.
     pub(crate) fn least_innovation(&self) -> f64 {
-        (0..self.steps.len()).map(|i| self.factor[(i, i)]).fold(f64::INFINITY, f64::min)
+        self.least_innovation
     }
 
     /// C⁻¹ v, in place.
@@ -136,26 +146,38 @@ fn watched(length: usize) -> Vec<usize> {
     steps
 }
 
-fn declared_covariance(plan: &Plan, steps: &[usize]) -> Result<Matrix> {
+/// The declared covariance of the watched steps, from L itself.
+fn covariance_of_rows(plan: &Plan, decoder: &Matrix, steps: &[usize]) -> Matrix {
     let variance = plan.noise_scale().powi(2);
-    if plan.horizon() <= LARGEST_DENSE {
-        let decoder = plan.dense()?.decoder;
-        let product =
-            |i: usize, j: usize| decoder.row(i).iter().zip(decoder.row(j)).map(|(a, b)| a * b).sum::<f64>();
-        return Ok(Matrix::from_fn(steps.len(), steps.len(), |i, j| variance * product(steps[i], steps[j])));
-    }
-    let factorization = plan.factorization();
-    let mut covariance = Matrix::zeros(steps.len(), steps.len());
+    let product =
+        |s: usize, t: usize| decoder.row(s).iter().zip(decoder.row(t)).map(|(a, b)| a * b).sum::<f64>();
+    symmetric(steps.len(), |i, j| variance * product(steps[i], steps[j]))
+}
+
+/// The same from norms of rows of L and of their differences.
+fn covariance_of_norms(plan: &Plan, steps: &[usize]) -> Matrix {
+    let (factorization, variance) = (plan.factorization(), plan.noise_scale().powi(2));
     let norms: Vec<f64> = steps.iter().map(|&step| factorization.row_norm_squared(step as u64)).collect();
-    for j in 0..steps.len() {
-        covariance[(j, j)] = variance * norms[j];
-        for i in 0..j {
-            let apart = factorization.difference_norm_squared(steps[i] as u64, steps[j] as u64);
-            let product = 0.5 * variance * (norms[i] + norms[j] - apart);
-            (covariance[(i, j)], covariance[(j, i)]) = (product, product);
+    symmetric(steps.len(), |i, j| {
+        let apart = if i == j {
+            0.0
+        } else {
+            factorization.difference_norm_squared(steps[j] as u64, steps[i] as u64)
+        };
+        0.5 * variance * (norms[i] + norms[j] - apart)
+    })
+}
+
+/// A symmetric matrix from its entries on and below the diagonal.
+fn symmetric(n: usize, entry: impl Fn(usize, usize) -> f64) -> Matrix {
+    let mut matrix = Matrix::zeros(n, n);
+    for i in 0..n {
+        for j in 0..=i {
+            let value = entry(i, j);
+            (matrix[(i, j)], matrix[(j, i)]) = (value, value);
         }
     }
-    Ok(covariance)
+    matrix
 }
 
 /// The lower triangular factor, from the textbook.
@@ -186,8 +208,9 @@ mod tests {
     fn what_releases_give_away_is_what_was_encoded() {
         // Where L is square and invertible, ‖C⁻¹A d‖ = ‖R d‖/s.
         let plan = plan(Mechanism::SquareRoot, 12);
-        let gram = Lens::new(&plan, 0.0, 12).unwrap().gram();
-        let encoder = plan.dense().unwrap().encoder;
+        let dense = plan.dense().unwrap();
+        let gram = Lens::new(&plan, Some(&dense), 0.0, 12).gram();
+        let encoder = dense.encoder;
         let expected = encoder.transpose().times(&encoder);
         for i in 0..12 {
             for j in 0..12 {
@@ -200,16 +223,13 @@ mod tests {
     #[test]
     fn both_ways_to_the_covariance_agree() {
         for mechanism in [Mechanism::HonakerStreaming, Mechanism::GradedSquareRoot { decays: None }] {
-            // The same L at a horizon of 300, from rows and their differences and from the dense matrix.
             let plan = plan(mechanism, 300);
             let steps = [0, 1, 2, 17, 64, 150, 299];
-            let found = declared_covariance(&plan, &steps).unwrap();
-            let decoder = plan.dense().unwrap().decoder;
-            let gram = decoder.times(&decoder.transpose());
-            for (i, &s) in steps.iter().enumerate() {
-                for (j, &t) in steps.iter().enumerate() {
-                    let expected = plan.noise_scale().powi(2) * gram[(s, t)];
-                    assert!((found[(i, j)] / expected - 1.0).abs() < 1e-6, "{mechanism} {s} {t}");
+            let found = covariance_of_norms(&plan, &steps);
+            let expected = covariance_of_rows(&plan, &plan.dense().unwrap().decoder, &steps);
+            for i in 0..steps.len() {
+                for j in 0..steps.len() {
+                    assert!((found[(i, j)] / expected[(i, j)] - 1.0).abs() < 1e-6, "{mechanism} {i} {j}");
                 }
             }
         }
@@ -217,13 +237,22 @@ mod tests {
 
     #[test]
     fn weights_do_to_residuals_what_the_filter_does_to_whitened_ones() {
-        let lens = Lens::new(&plan(Mechanism::Binary, 9), 1.0, 9).unwrap();
+        let lens = Lens::new(&plan(Mechanism::Binary, 9), None, 1.0, 9);
         let filter: Vec<f64> = (0..9).map(|i| f64::from(i) - 3.5).collect();
         let residual: Vec<f64> = (0..9).map(|i| f64::from(i * i % 5)).collect();
         let mut whitened = residual.clone();
         lens.whiten(&mut whitened);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         assert!((dot(&filter, &whitened) - dot(&lens.weights(&filter), &residual)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rounding_adds_to_the_variance_and_not_to_what_is_left_of_the_noise() {
+        let plan = plan(Mechanism::OutputPerturbation, 5);
+        let (plain, rounded) = (Lens::new(&plan, None, 0.0, 5), Lens::new(&plan, None, 2.0, 5));
+        assert_eq!(plain.least_innovation(), rounded.least_innovation());
+        let added = rounded.deviation(3).powi(2) - plain.deviation(3).powi(2);
+        assert!((added - 4.0 / 12.0).abs() < 1e-9, "{added}");
     }
 
     #[test]

@@ -45,6 +45,7 @@ enum Command {
     Gamma(commands::gamma::GammaArgs),
     Answer(Box<commands::answer::AnswerArgs>),
     Parity(Box<commands::parity::ParityArgs>),
+    Audit(Box<commands::audit::AuditArgs>),
     Demo(commands::demo::DemoArgs),
 }
 
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         Command::Gamma(args) => commands::gamma::run(args),
         Command::Answer(args) => commands::answer::run(args),
         Command::Parity(args) => commands::parity::run(args),
+        Command::Audit(args) => commands::audit::run(args),
         Command::Demo(args) => commands::demo::run(args),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

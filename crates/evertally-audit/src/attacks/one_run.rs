@@ -220,7 +220,7 @@ mod tests {
             .participation(Participation::at_most(3, 4).unwrap())
             .build()
             .unwrap();
-        let lens = Lens::new(&plan, 0.0, 20).unwrap();
+        let lens = Lens::new(&plan, None, 0.0, 20);
         let canaries = Canaries::new(&Promise::of(&plan), &lens, 1);
         let mut seen = [false; 20];
         for pattern in &canaries.patterns {
@@ -241,7 +241,7 @@ mod tests {
             let plan = Plan::prefix_sum(24).budget(Budget::new(100.0, 1e-6).unwrap());
             let plan =
                 if lanes == 1 { plan } else { plan.keys(keys[..lanes].iter().cloned()) }.build().unwrap();
-            let lens = Lens::new(&plan, 0.0, 24).unwrap();
+            let lens = Lens::new(&plan, None, 0.0, 24);
             let canaries = Canaries::new(&Promise::of(&plan), &lens, lanes);
             let mut coins = crate::keys::Coins::seeded(3);
             let is_in: Vec<bool> = (0..canaries.count()).map(|_| coins.toss()).collect();

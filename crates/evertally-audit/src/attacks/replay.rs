@@ -11,12 +11,13 @@
 //!
 //! **Cost.** A few products a pattern; two runs for each change that is replayed.
 
+use evertally::factorization::Dense;
 use evertally::privacy::NoiseKind;
 use evertally::{Matrix, Plan, Result};
 
 use super::Target;
 use crate::keys::{Keys, Purpose, same};
-use crate::lens::{LARGEST_DENSE, Lens};
+use crate::lens::Lens;
 use crate::neighbours::Neighbourhood;
 use crate::report::{Attack, Finding, verdict};
 use crate::stream::{Change, Stream};
@@ -39,20 +40,20 @@ pub(crate) enum Encoder {
 impl Encoder {
     /// From the dense R where there is one, else from what the watched releases give away, which is less. `None` for Laplace noise
     /// without a dense R.
-    pub(crate) fn new(plan: &Plan, lens: &Lens, noise: NoiseKind) -> Result<Option<Self>> {
+    pub(crate) fn new(plan: &Plan, dense: Option<&Dense>, lens: &Lens, noise: NoiseKind) -> Option<Self> {
         let steps = lens.steps().to_vec();
-        if plan.horizon() > LARGEST_DENSE {
+        let Some(dense) = dense else {
             let scale = plan.noise_scale().powi(2);
             let seen = lens.gram();
             let gram = Matrix::from_fn(steps.len(), steps.len(), |i, j| scale * seen[(i, j)]);
-            return Ok((noise == NoiseKind::Gaussian).then_some(Self::Euclidean { steps, gram }));
-        }
-        let encoder = plan.dense()?.encoder;
+            return (noise == NoiseKind::Gaussian).then_some(Self::Euclidean { steps, gram });
+        };
+        let encoder = &dense.encoder;
         let columns = Matrix::from_fn(steps.len(), encoder.rows(), |i, row| encoder[(row, steps[i])]);
-        Ok(Some(match noise {
+        Some(match noise {
             NoiseKind::Gaussian => Self::Euclidean { gram: columns.times(&columns.transpose()), steps },
             NoiseKind::Laplace => Self::Sum { steps, columns },
-        }))
+        })
     }
 
     /// What the watched releases themselves give away, in declared standard deviations.
@@ -242,9 +243,10 @@ mod tests {
             (Mechanism::LaplaceTree, Budget::pure(1.0).unwrap()),
         ] {
             let plan = plan(mechanism, budget);
-            let lens = Lens::new(&plan, 0.0, 10).unwrap();
-            let encoder = Encoder::new(&plan, &lens, budget.noise()).unwrap().unwrap();
-            let dense = plan.dense().unwrap().encoder;
+            let dense = plan.dense().unwrap();
+            let lens = Lens::new(&plan, Some(&dense), 0.0, 10);
+            let encoder = Encoder::new(&plan, Some(&dense), &lens, budget.noise()).unwrap();
+            let dense = dense.encoder;
             let change = Change::of([(1, 0, 1.0), (6, 0, -2.0), (6, 1, 0.5)]);
             let lane = |amounts: &[(usize, f64)]| -> Vec<f64> {
                 (0..dense.rows()).map(|row| amounts.iter().map(|&(j, a)| a * dense[(row, j)]).sum()).collect()

@@ -19,6 +19,7 @@ use crate::Clock;
 use crate::keys::{Keys, Purpose};
 use crate::report::{Attack, Finding, verdict};
 use crate::statistics::{normal, ranks};
+use crate::stream::{Change, Stream};
 use crate::subject::Subject;
 
 /// The advantage from which on time is said to tell something.
@@ -27,8 +28,8 @@ const MOST_ADVANTAGE: f64 = 0.25;
 /// Differences up to this are not held against a subject.
 const FORGIVEN_NANOSECONDS: u64 = 50;
 
-/// Values whose times are compared.
-const VALUES: [f64; 6] = [0.0, 1.0, -7.5, 0.1, 1_048_576.0, 1_099_511_627_776.0];
+/// Values whose times are compared, in units of the largest contribution; the last is as large as the subject takes, up to 2^40.
+const VALUES: [f64; 6] = [0.0, 1.0, -7.5, 0.1, 1_024.0, 1_099_511_627_776.0];
 
 const ROUNDS: usize = 7;
 /// Steps that are timed in a round, about.
@@ -50,6 +51,7 @@ pub(crate) fn attack(
 ) -> Result<Finding> {
     let mut coins = keys.coins(Purpose::Timing)?;
     let length = length.min(LONGEST);
+    let values = values(subject, length, lanes, keys)?;
     let runs = (STEPS_A_ROUND / length).max(2);
     let mut rounds = Vec::new();
     // Only one lane is secret; the others have something to do.
@@ -60,7 +62,7 @@ pub(crate) fn attack(
             let mut session = subject.start(keys.key(Purpose::Timing, (round * runs + run) as u64)?)?;
             for stratum in &mut timed {
                 let value = coins.below(VALUES.len());
-                inputs[0] = VALUES[value];
+                inputs[0] = values[value];
                 let begun = clock.nanoseconds();
                 session.step(&inputs, &mut out)?;
                 stratum.push((clock.nanoseconds().saturating_sub(begun), value));
@@ -69,6 +71,20 @@ pub(crate) fn attack(
         rounds.push(timed);
     }
     Ok(finding(&rounds, share))
+}
+
+/// The values, the largest of them made smaller until a whole run of it is counted.
+fn values(subject: &dyn Subject, length: usize, lanes: usize, keys: Keys) -> Result<[f64; VALUES.len()]> {
+    let mut values = VALUES.map(|value| value * subject.promise().contribution.magnitude());
+    let largest = &mut values[VALUES.len() - 1];
+    let everywhere =
+        |amount: f64| Stream::zeros(length, lanes).with(&Change::of((0..length).map(|t| (t, 0, amount))));
+    // A counter says that a number is too large before it counts it.
+    while *largest > 1.0 && subject.run(&everywhere(*largest), keys.key(Purpose::Timing, u64::MAX)?).is_err()
+    {
+        *largest /= 1_024.0;
+    }
+    Ok(values)
 }
 
 fn finding(rounds: &[Round], share: f64) -> Finding {
@@ -127,6 +143,8 @@ mod tests {
     use super::*;
     use crate::keys::Coins;
     use crate::report::Verdict;
+    use crate::subject::CounterSubject;
+    use evertally::{Budget, Plan};
 
     /// Times of a machine that is interrupted now and then; one value may take longer.
     fn synthetic(seed: u64, slower: f64, disturbed_rounds: usize) -> Vec<Round> {
@@ -163,6 +181,16 @@ mod tests {
             let slight = finding(&synthetic(seed, 15.0, 0), 1e-5);
             assert_eq!(slight.verdict, Verdict::Passed);
             assert!(slight.measured.ends_with("for -7.5, by less than 50 ns"), "{}", slight.measured);
+        }
+    }
+
+    #[test]
+    fn values_are_those_that_can_be_counted() {
+        let budget = Budget::new(1.0, 1e-6).unwrap();
+        for (plan, largest) in [(Plan::prefix_sum(64), 40), (Plan::decay(64, 0.99), 30)] {
+            let subject = CounterSubject::new(plan.budget(budget).build().unwrap()).unwrap();
+            let values = values(&subject, 64, 1, Keys::SeededNotPrivate(1)).unwrap();
+            assert_eq!(values[VALUES.len() - 1], f64::from(largest).exp2());
         }
     }
 

@@ -101,6 +101,7 @@ fn bad_settings_are_refused() {
     let subject = CounterSubject::new(Plan::prefix_sum(8).budget(budget()).build().unwrap()).unwrap();
     for settings in [
         Settings { runs: 99, ..SETTINGS },
+        Settings { runs: 1 << 40, ..SETTINGS },
         Settings { length: 0, ..SETTINGS },
         Settings { changes: 0, ..SETTINGS },
         Settings { false_alarm: 0.0, ..SETTINGS },

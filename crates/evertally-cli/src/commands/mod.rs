@@ -1,6 +1,7 @@
 //! The subcommands, one file or folder each.
 
 pub(crate) mod answer;
+pub(crate) mod audit;
 pub(crate) mod bounds;
 mod certificate_file;
 pub(crate) mod count;
