@@ -11,7 +11,7 @@ use evertally_audit::planted::Fault;
 use evertally_audit::{Attack, Auditor, CounterSubject, Keys, Report, Settings, Subject, Verdict};
 use rayon::prelude::*;
 
-const SETTINGS: Settings = Settings { runs: 600, length: 256, changes: 20_000, false_alarm: 1e-4 };
+const SETTINGS: Settings = Settings { runs: 700, length: 256, changes: 20_000, false_alarm: 1e-4 };
 
 const ATTACKS: [Attack; 6] = [
     Attack::OneRun,

@@ -31,8 +31,8 @@ const MOST_NUMBERS: usize = 1 << 26;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Runs on a stream, and as many on its neighbour. 2,000 unless said otherwise; with 600, noise that is 15 % short is separated with
-    /// probability 0.9995.
+    /// Runs on a stream, and as many on its neighbour. 2,000 unless said otherwise; with 700, noise that is 15 % short is separated with
+    /// probability 0.9999.
     pub runs: usize,
     /// The most steps that a run takes: 256 unless said otherwise. Of longer horizons the beginning is audited.
     pub length: u64,

@@ -4,8 +4,8 @@
 //! values, so that the largest move has them at the ends of the range, or absent. Neighbours differ by one contribution, or,
 //! where contributions are replaced, by one less another: in the same lane or in two.
 //!
-//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of ends is in the list; otherwise it holds
-//! evenly spaced patterns and random ones.
+//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of ends is in the list, and no other change
+//! moves further; otherwise it holds evenly spaced patterns and random ones.
 
 use evertally::{Contribution, Neighbours};
 
@@ -17,7 +17,7 @@ use crate::subject::Promise;
 #[derive(Debug, Clone)]
 pub(crate) struct Neighbourhood {
     pub(crate) changes: Vec<Change>,
-    /// Whether there are no others.
+    /// Whether none that is left out moves further.
     pub(crate) is_complete: bool,
 }
 

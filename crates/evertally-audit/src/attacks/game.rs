@@ -10,7 +10,7 @@
 //! **Separation.** The shift between the streams is that of A(x − x'), which replay under one key holds the subject to without noise, and
 //! the means of the runs within theirs; the standard deviation is that of all runs. Their ratio μ̂ has an exact interval by the chi-square law. For Gaussian noise μ may not exceed 1/σ, and the lower end of the
 //! interval gives an ε at the promised δ. For Laplace noise the ratio is held against the declared one. Twice as many runs as are
-//! asked for enter; with 600 of each kind, noise that is 15 % short is found with probability 0.9995.
+//! asked for enter; with 700 of each kind, noise that is 15 % short is found with probability 0.9999.
 //!
 //! **Source.** Clopper and Pearson (1934); for Gaussian noise audited by its separation: Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski,
 //! Carlini and Terzis, *Tight Auditing of Differentially Private Machine Learning* (2023).

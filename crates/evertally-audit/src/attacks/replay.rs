@@ -70,8 +70,7 @@ impl Encoder {
     /// The distance that a change moves the encoded stream by. Lanes have coordinates of their own.
     pub(crate) fn distance(&self, change: &Change) -> f64 {
         let places = change.entries().iter().map(|&(step, lane, amount)| {
-            let place = self.steps().binary_search(&step).unwrap_or_else(|next| next.saturating_sub(1));
-            (place, lane, amount)
+            (self.steps().partition_point(|watched| *watched < step), lane, amount)
         });
         let places: Vec<_> = places.collect();
         match self {
