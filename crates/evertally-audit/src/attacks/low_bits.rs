@@ -181,6 +181,55 @@ fn fineness(shift: &Shift, quiet: &Sample, shifted: &Sample, share: f64) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Coins;
+    use crate::report::Verdict;
+    use evertally::{Budget, Mechanism, Plan};
+
+    const STEPS: usize = 4;
+
+    fn lens() -> Lens {
+        let budget = Budget::new(1.0, 1e-6).unwrap();
+        let plan = Plan::prefix_sum(STEPS as u64).mechanism(Mechanism::OutputPerturbation).budget(budget);
+        Lens::new(&plan.build().unwrap(), None, 0.0, STEPS)
+    }
+
+    /// Releases of streams whose total is `total` throughout, with noise made by `noise` from two uniform numbers.
+    fn sample(lens: &Lens, seed: u64, total: f64, noise: impl Fn(f64, f64) -> f64) -> Sample {
+        let mut coins = Coins::seeded(seed);
+        let mut uniform = || ((coins.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
+        let mut run = || (0..STEPS).map(|_| total + noise(uniform(), uniform())).collect::<Vec<_>>();
+        let runs = (0..500).map(|_| Watched::of(lens, &run(), 1)).collect();
+        Sample { runs, answers: Watched::of(lens, &[total; STEPS], 1) }
+    }
+
+    fn found(grid: f64, noise: impl Fn(f64, f64) -> f64 + Copy) -> Finding {
+        let lens = lens();
+        let shift = Shift::new(&lens);
+        let (quiet, shifted) = (sample(&lens, 1, 0.0, noise), sample(&lens, 2, shift.amount, noise));
+        attack(&lens, grid, &shift, (&quiet, &shifted), &[], 1e-5)
+    }
+
+    fn normal(u: f64, v: f64) -> f64 {
+        8.0 * (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+
+    #[test]
+    fn noise_on_a_grid_leaves_no_trace_and_other_noise_does() {
+        let rounded = |grid: f64| move |u, v| (normal(u, v) / grid).round() * grid;
+        let fine = (-30.0_f64).exp2();
+        for (grid, claimed) in [(1.0, 1.0), (fine, fine), (fine, 0.0)] {
+            let honest = found(claimed, rounded(grid));
+            assert_eq!(honest.verdict, Verdict::Passed, "{honest:?}");
+        }
+        for (claimed, noise, trace) in [
+            (0.0, &normal as &dyn Fn(f64, f64) -> f64, "finer than"),
+            (1.0, &rounded(0.5), "off the grid"),
+            (1.0, &rounded(2.0), "remainders uneven"),
+        ] {
+            let caught = found(claimed, noise);
+            assert!(caught.verdict == Verdict::Failed && caught.measured.contains(trace), "{caught:?}");
+        }
+    }
 
     #[test]
     fn last_digits() {

@@ -143,8 +143,9 @@ mod tests {
     use super::*;
     use crate::keys::Coins;
     use crate::report::Verdict;
-    use crate::subject::CounterSubject;
-    use evertally::{Budget, Plan};
+    use crate::subject::{CounterSubject, Session};
+    use evertally::{Budget, NoiseKey, Plan};
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Times of a machine that is interrupted now and then; one value may take longer.
     fn synthetic(seed: u64, slower: f64, disturbed_rounds: usize) -> Vec<Round> {
@@ -181,6 +182,44 @@ mod tests {
             let slight = finding(&synthetic(seed, 15.0, 0), 1e-5);
             assert_eq!(slight.verdict, Verdict::Passed);
             assert!(slight.measured.ends_with("for -7.5, by less than 50 ns"), "{}", slight.measured);
+        }
+    }
+
+    /// A counter on a machine whose time is what its steps say that they took.
+    struct Slow {
+        whole: CounterSubject,
+        now: AtomicU64,
+        for_zero: u64,
+    }
+
+    struct SlowSession<'a>(Box<dyn Session + 'a>, &'a Slow);
+
+    impl Session for SlowSession<'_> {
+        fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+            let took = if inputs[0] == 0.0 { self.1.for_zero } else { 100 };
+            self.1.now.fetch_add(took, Ordering::Relaxed);
+            self.0.step(inputs, out)
+        }
+    }
+
+    impl Subject for Slow {
+        fn plan(&self) -> &Plan {
+            self.whole.plan()
+        }
+        fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+            Ok(Box::new(SlowSession(self.whole.start(key)?, self)))
+        }
+    }
+
+    #[test]
+    fn a_subject_that_takes_longer_for_zero_is_found_by_any_clock() {
+        let plan = Plan::prefix_sum(16).budget(Budget::new(1.0, 1e-6).unwrap()).build().unwrap();
+        for (for_zero, expected) in [(100, Verdict::Passed), (110, Verdict::Passed), (300, Verdict::Failed)] {
+            let whole = CounterSubject::new(plan.clone()).unwrap();
+            let slow = Slow { whole, now: AtomicU64::new(0), for_zero };
+            let clock = || slow.now.load(Ordering::Relaxed);
+            let found = attack(&slow, 16, 1, Keys::SeededNotPrivate(1), &clock, 1e-5).unwrap();
+            assert_eq!(found.verdict, expected, "{found:?}");
         }
     }
 
