@@ -14,6 +14,7 @@
 mod accuracy;
 mod arithmetic;
 mod builder;
+mod choice;
 mod compare;
 mod cost;
 mod exact;
@@ -39,6 +40,9 @@ use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Spread};
 use crate::workload::Workload;
 use crate::{Error, Result};
+
+/// √(1/12): the standard deviation of a number that is uniform in a cell of the grid.
+const UNIFORM: f64 = 0.288_675_134_594_812_9;
 
 /// What the counters of a plan count.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -300,7 +304,7 @@ impl Plan {
     /// The standard deviation of what has this squared norm of L behind it and so many roundings to the grid in it.
     fn error_of(&self, norm_squared: f64, roundings: f64) -> f64 {
         let grid = self.grid().unwrap_or(0.0);
-        (self.inner.scale * self.inner.scale * norm_squared + roundings * grid * grid / 12.0).sqrt()
+        libm::hypot(self.inner.scale * norm_squared.sqrt(), grid * UNIFORM * roundings.sqrt())
     }
 
     /// L and R as dense matrices, for small horizons.
@@ -383,7 +387,8 @@ impl Plan {
     /// What a saved state must have in common with the plan that resumes it.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
-        hasher.update(self.noise_label().as_bytes()).update(b"|");
+        let grid = self.grid().unwrap_or(0.0).to_bits().to_le_bytes();
+        hasher.update(self.noise_label().as_bytes()).update(b"|").update(&grid).update(b"|");
         match &*self.inner.lanes {
             Lanes::Scalar => hasher.update(b"scalar"),
             Lanes::Vector { dimension } => hasher.update(format!("vector {dimension}").as_bytes()),
