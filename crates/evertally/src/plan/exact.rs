@@ -1,7 +1,7 @@
 //! The exact path: all that is decided so that releases are made of whole numbers.
 //!
 //! **Definition.** Everything is counted in units of 2^e. White draws are whole, discrete Gaussian of standard deviation ⌈s·L\[t,t\]⌉ or discrete Laplace of
-//! scale ⌈s/√2⌉; s is some 2^30 to 2^46 units.
+//! scale ⌈s/√2⌉; s is some 2^30 to 2^49 units.
 //!
 //! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the sensitivity in units, with what rounding inputs to
 //! units adds to it; B what all roundings of noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 + e^ε)·κ, κ the total
