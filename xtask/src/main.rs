@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod crosscheck;
 mod fit;
+mod fuzz;
 mod process;
 mod statistics;
 mod test;
@@ -26,6 +27,7 @@ Tasks:
   bench exact      exact whole-number noise, and releases, timed beside OpenDP; writes bench/exact.json and bench/exact.md.
                    bench exact quick takes half a minute and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
+  fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
   fit graded       fits graded-square-root again; rewrites its table of shapes
   help             this text
 ";
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
         ["bench", "stream"] => bench::stream::run(),
+        ["fuzz"] => fuzz::run(None),
+        ["fuzz", seconds] => fuzz::run(Some(seconds)),
         ["fit", "graded"] => fit::graded(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -124,9 +124,14 @@ pub(crate) fn one_line(error: &clap::Error) -> String {
     }
 }
 
-/// A cell as an error may show it: quoted, without control characters, and never long.
+/// A cell as an error may show it: quoted, without control characters, and never long. What could be a key, read in place of the data by
+/// mistake, is not shown at all.
 pub(crate) fn shown(cell: &str) -> String {
     const LONGEST: usize = 60;
+    const COULD_BE_A_KEY: usize = 48;
+    if cell.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= COULD_BE_A_KEY) {
+        return "(many hexadecimal digits)".to_owned();
+    }
     if cell.chars().count() <= LONGEST {
         return format!("{cell:?}");
     }

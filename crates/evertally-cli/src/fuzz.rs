@@ -10,6 +10,7 @@ use crate::error::{CliError, one_line};
 use crate::input::matrix::{csv_array, parse_list, parse_matrix};
 use crate::input::npz::Archive;
 use crate::input::{InputFormat, Row, held};
+use crate::ledger::{Ledger, sealed};
 use crate::mechanism::Horizon;
 use crate::{Cli, noise_key, output, time as times};
 use clap::Parser;
@@ -105,6 +106,16 @@ pub fn certificate_bytes(certificate: &Certificate) -> Outcome<Vec<u8>> {
 /// An archive of entries that have the checksums that they state.
 pub fn archive(entries: &[(String, Vec<u8>)]) -> Outcome<Vec<u8>> {
     output::npz(entries).map_err(line)
+}
+
+/// Reads a ledger. Answers with the file that it would be written to.
+pub fn ledger(text: &str) -> Outcome<String> {
+    Ledger::from_text(text)?.to_text().map_err(line)
+}
+
+/// The file of these records, whose hashes fit.
+pub fn sealed_ledger(records: &[&str]) -> Outcome<String> {
+    sealed(records).map_err(line)
 }
 
 /// A matrix by the name of a workload. Answers with the numbers of rows and columns.

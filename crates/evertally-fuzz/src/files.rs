@@ -50,6 +50,24 @@ pub fn matrix(bytes: &[u8]) {
     check(fuzz::csv_matrix(bytes));
 }
 
+/// Reads a ledger: one as it stands, or one of these records whose hashes fit. What is taken is written as it was read.
+pub fn ledger(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    check_ledger(&text);
+    let records: Vec<&str> = text.split('\n').collect();
+    match fuzz::sealed_ledger(&records) {
+        Ok(sealed) => check_ledger(&sealed),
+        Err(message) => panic!("records are hashed whatever they are: {message}"),
+    }
+}
+
+fn check_ledger(text: &str) {
+    match fuzz::ledger(text) {
+        Ok(written) => assert_eq!(written, text),
+        Err(message) => check_line(&message),
+    }
+}
+
 /// Reads a certificate: an archive as it stands, or one whose entries are as the bytes say and whose checksums fit.
 pub fn certificate(bytes: &[u8]) {
     if bytes.starts_with(b"PK") {

@@ -2,7 +2,7 @@
 //!
 //! **It can fail.** `a_broken_promise_is_found` tries a target that breaks one.
 
-#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
 use std::path::PathBuf;
 
@@ -126,6 +126,7 @@ short_runs!(
     npy,
     matrix,
     certificate,
+    ledger,
     options,
     command_line
 );

@@ -41,9 +41,6 @@ use crate::release::{Release, Spread};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// √(1/12): the standard deviation of a number that is uniform in a cell of the grid.
-const UNIFORM: f64 = 0.288_675_134_594_812_9;
-
 /// What the counters of a plan count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -303,8 +300,7 @@ impl Plan {
 
     /// The standard deviation of what has this squared norm of L behind it and so many roundings to the grid in it.
     fn error_of(&self, norm_squared: f64, roundings: f64) -> f64 {
-        let grid = self.grid().unwrap_or(0.0);
-        libm::hypot(self.inner.scale * norm_squared.sqrt(), grid * UNIFORM * roundings.sqrt())
+        accuracy::deviation(self.inner.scale, norm_squared, self.grid(), roundings)
     }
 
     /// L and R as dense matrices, for small horizons.

@@ -2,7 +2,7 @@
 
 use super::npy::{self, Array};
 use super::{BYTE_ORDER_MARK, Source};
-use crate::error::{CliError, Result, name_of, shown};
+use crate::error::{CliError, Result, name_of};
 use csv::ReaderBuilder;
 use evertally::Matrix;
 use evertally::gamma::{ComplexMatrix, Subject};
@@ -137,10 +137,11 @@ pub(crate) fn csv_column_names(path: &Path) -> Result<Vec<String>> {
         )));
     }
     // Without a header the first row would be left out, and its person with it.
-    match names.iter().find(|name| name.parse::<f64>().is_ok()) {
-        Some(number) => Err(CliError::bad(format!(
-            "{name} has no header line: a column cannot be called {}",
-            shown(number)
+    match names.iter().position(|name| name.parse::<f64>().is_ok()) {
+        // By its place: the number may be somebody's.
+        Some(at) => Err(CliError::bad(format!(
+            "{name} has no header line: column {} of its first line is a number and not a name",
+            at + 1
         ))),
         None => Ok(names),
     }

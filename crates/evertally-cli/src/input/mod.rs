@@ -167,6 +167,11 @@ fn open_file(path: &Path) -> Result<File> {
     Ok(file)
 }
 
+/// A column's name as an error may show it. Where there is no header, it is somebody's number, and not shown.
+fn shown_name(name: &str) -> String {
+    if name.parse::<f64>().is_ok() { "(a number)".to_owned() } else { shown(name) }
+}
+
 /// Where each requested column stands among the names that the input has. The hint says where names come from.
 fn positions(source: &str, present: &[String], requested: &[String], hint: &str) -> Result<Vec<usize>> {
     let find = |wanted: &String| {
@@ -177,7 +182,8 @@ fn positions(source: &str, present: &[String], requested: &[String], hint: &str)
                 Err(CliError::bad(format!("{source} has more than one column {}", shown(wanted))))
             }
             (None, _) => {
-                let names = present.iter().take(20).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+                let names =
+                    present.iter().take(20).map(|name| shown_name(name)).collect::<Vec<_>>().join(", ");
                 let more = if present.len() > 20 { ", …" } else { "" };
                 let wanted = shown(wanted);
                 Err(CliError::bad(format!("{source} has no column {wanted}{hint}: it has {names}{more}")))

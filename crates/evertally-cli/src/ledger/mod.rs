@@ -8,7 +8,7 @@ mod record;
 mod store;
 
 pub(crate) use charge::{Charge, EVENT, Entered, LedgerArgs, PERSON};
-pub(crate) use record::{Grant, Head, Total};
+pub(crate) use record::{Grant, Head, Total, sealed};
 pub(crate) use store::{Held, read};
 
 use crate::error::{CliError, Result, shown};

@@ -117,22 +117,27 @@ fn unwritable(error: &serde_json::Error) -> CliError {
     CliError::Failure(format!("the ledger cannot be written: {error}"))
 }
 
+/// The file of these records: what they hash to, and the records.
+pub(crate) fn sealed<S: AsRef<str>>(lines: &[S]) -> Result<String> {
+    let head = lines.iter().fold(Head::default(), |head, line| head.after(line.as_ref())).to_string();
+    let opening = Opening { format: FORMAT.to_owned(), records: lines.len(), head };
+    let mut text = serde_json::to_string(&opening).map_err(|error| unwritable(&error))?;
+    text.push('\n');
+    for line in lines {
+        text.push_str(line.as_ref());
+        text.push('\n');
+    }
+    Ok(text)
+}
+
 impl Ledger {
     /// The file.
-    pub(super) fn to_text(&self) -> Result<String> {
-        let opening =
-            Opening { format: FORMAT.to_owned(), records: self.lines.len(), head: self.head.to_string() };
-        let mut text = serde_json::to_string(&opening).map_err(|error| unwritable(&error))?;
-        text.push('\n');
-        for line in &self.lines {
-            text.push_str(line);
-            text.push('\n');
-        }
-        Ok(text)
+    pub(crate) fn to_text(&self) -> Result<String> {
+        sealed(&self.lines)
     }
 
     /// Reads a file and believes nothing in it: the records must hash to the head, and are entered again one by one.
-    pub(super) fn from_text(text: &str) -> std::result::Result<Self, String> {
+    pub(crate) fn from_text(text: &str) -> std::result::Result<Self, String> {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
@@ -267,13 +272,7 @@ mod tests {
     /// A file whose hashes were made to fit: the records are still looked at.
     #[test]
     fn records_that_make_no_sense_are_refused() {
-        let forged = |records: &[&str]| {
-            let head = records.iter().fold(Head::default(), |head, line| head.after(line));
-            let opening =
-                format!("{{\"format\":\"{FORMAT}\",\"records\":{},\"head\":\"{head}\"}}", records.len());
-            let lines = std::iter::once(opening.as_str()).chain(records.iter().copied());
-            Ledger::from_text(&lines.map(|line| format!("{line}\n")).collect::<String>())
-        };
+        let forged = |records: &[&str]| Ledger::from_text(&sealed(records).unwrap());
         let lines = ledger().lines;
         let (granted, spend) = (lines[0].as_str(), lines[1].as_str());
         assert!(forged(&[granted, spend]).is_ok());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::accuracy::{Accuracy, nuclear_lower_bound};
+use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
 use super::cost::{State, held};
 use super::exact::{Exact, Needs};
 use super::{Arithmetic, Inner, Lanes, Objective, Plan};
@@ -400,12 +400,12 @@ impl PlanBuilder {
             return Err(Error::unsupported(mechanism, reason));
         }
         let is_single = self.participation.bounded(self.horizon) == 1;
-        let rounded = exact.as_ref().map_or(0.0, |exact| exact.grid * super::UNIFORM);
+        let rmse = |norm| deviation(scale, norm, exact.as_ref().map(|exact| exact.grid), 1.0);
         let accuracy = Accuracy {
             mean_error: sensitivity * sensitivity * mean,
             max_error: sensitivity * sensitivity * max,
-            rmse: libm::hypot(scale * mean.sqrt(), rounded),
-            worst_rmse: libm::hypot(scale * max.sqrt(), rounded),
+            rmse: rmse(mean),
+            worst_rmse: rmse(max),
             lower_bound: (is_single && mechanism.noise() == NoiseKind::Gaussian)
                 .then(|| nuclear_lower_bound(self.workload, self.horizon))
                 .flatten(),

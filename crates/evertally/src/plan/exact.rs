@@ -110,9 +110,11 @@ impl Exact {
             return Err(refuse("its units are outside the range of floating-point numbers"));
         }
         let unit = Unit::of_exponent(exponent);
-        if needs.grid.is_some_and(|grid| grid < unit.value(1)) {
-            let expected = format!("at least {}: noise comes in such units", unit.value(1));
-            return Err(Error::bad("grid", expected, needs.grid.unwrap_or_default()));
+        if let Some(grid) = needs.grid
+            && !(unit.value(unit.most()) / grid).is_finite()
+        {
+            let expected = "so large that the steps to the largest total can be counted";
+            return Err(Error::bad("grid", expected, format!("{grid:e}")));
         }
         // A contribution moves each of its lanes by a unit more than declared once inputs are rounded. Decayed totals are finer.
         let rounded_inputs = match needs.workload {

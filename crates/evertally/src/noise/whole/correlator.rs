@@ -165,10 +165,10 @@ impl WholeCorrelator for SumMachine {
     }
 
     fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()> {
-        // The plan has seen to it that all draws of a sum, each at 256 of its standard deviations, stay below 2^51. No number of a lane comes near its
-        // share of that, and numbers that all do may be added up.
+        // The plan has seen to it that all draws of a sum, each at 256 of its standard deviations, stay below 2^53. No number of a lane comes near its
+        // share of half of that, and numbers that keep to it may be added up.
         let rows = (saved.len() / self.row.len()).max(1) as u128;
-        if saved.iter().any(|value| value.unsigned_abs() > (1 << 51) / rows) {
+        if saved.iter().any(|value| value.unsigned_abs() > (1 << 52) / rows) {
             return Err(misfit());
         }
         let doubles = Zeroizing::new(saved.iter().map(|value| *value as f64).collect::<Vec<_>>());

@@ -10,7 +10,8 @@ use std::cmp::Ordering;
 
 use zeroize::ZeroizeOnDrop;
 
-#[derive(Clone, Debug, PartialEq, Eq, ZeroizeOnDrop)]
+#[derive(Clone, PartialEq, Eq, ZeroizeOnDrop)]
+#[cfg_attr(test, derive(Debug))]
 pub(super) struct Natural(Vec<u64>);
 
 impl From<u64> for Natural {

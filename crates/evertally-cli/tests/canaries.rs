@@ -1,0 +1,201 @@
+//! No true count and no key reaches a file, standard output or a message, whatever is run and however it fails.
+//!
+//! A distinctive count and a distinctive key are planted, every command is run on them, well and badly, and all bytes that come out are searched for them in
+//! many forms. That the search finds what is there is shown on messages that repeat a cell.
+
+mod common;
+
+#[path = "../../evertally/tests/common/canary.rs"]
+mod canary;
+
+use canary::{COUNT, Canary, KEY};
+use common::{Place, Ran};
+
+/// Noise of thousands: a release that happens to be the true count would be no leak, and hardly ever happens.
+const BUDGET: &str = "--epsilon 0.001 --delta 1e-6";
+
+/// Files that are planted, and hold the canaries.
+const PLANTED: [&str; 8] =
+    ["in.csv", "in.jsonl", "timed.csv", "noise.key", "queries.csv", "cells.csv", "table.csv", "bad.key"];
+
+/// A place with secrets in it.
+struct Planted {
+    place: Place,
+    secrets: [Canary; 2],
+}
+
+impl Planted {
+    fn new() -> Self {
+        let place = Place::new();
+        place.write("in.csv", format!("n\n{COUNT}\n0\n0\n"));
+        place.write("in.jsonl", format!("{{\"n\":{COUNT}}}\n{{\"n\":0}}\n{{\"n\":0}}\n"));
+        let timed =
+            "time,region,amount\n2026-01-05T00:10:00Z,north,918273645\n2026-01-05T02:10:00Z,south,0\n";
+        place.write("timed.csv", timed);
+        place.write("queries.csv", "1,1,1\n1,0,0\n");
+        place.write("cells.csv", format!("{COUNT},0,0\n"));
+        place.write("table.csv", format!("a,b,c\n{}", "1,0,1\n".repeat(3000)));
+        let digits: String = KEY.iter().map(|byte| format!("{byte:02x}")).collect();
+        place.write("noise.key", &digits);
+        // One digit too many.
+        place.write("bad.key", digits + "f");
+        for key in ["noise.key", "bad.key"] {
+            common::only_for_its_owner(&place.path(key));
+        }
+        Self { place, secrets: [Canary::number(COUNT), Canary::key(KEY)] }
+    }
+
+    /// Runs a command, and searches all that it wrote.
+    #[track_caller]
+    fn run(&self, line: &str) -> Ran {
+        let ran = self.place.run(line);
+        self.search(line, &ran);
+        ran
+    }
+
+    #[track_caller]
+    fn search(&self, line: &str, ran: &Ran) {
+        for secret in &self.secrets {
+            secret.must_not_be_in(&ran.bytes, &format!("what `{line}` wrote"));
+            secret.must_not_be_in(ran.stderr.as_bytes(), &format!("what `{line}` said"));
+            for file in self.place.files().iter().filter(|file| !PLANTED.contains(&file.as_str())) {
+                secret.must_not_be_in(&self.place.read(file), &format!("{file}, which `{line}` wrote"));
+            }
+        }
+        assert!(!ran.stderr.contains("panicked"), "{line}: {}", ran.stderr);
+    }
+
+    #[track_caller]
+    fn succeeds(&self, line: &str) {
+        let ran = self.run(line);
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+    }
+
+    #[track_caller]
+    fn fails(&self, line: &str) {
+        let ran = self.run(line);
+        assert!(matches!(ran.code, Some(1..=3)) && !ran.stderr.is_empty(), "{line}: {:?}", ran.code);
+    }
+}
+
+#[test]
+fn releases_and_pictures_show_no_count_and_no_key() {
+    let planted = Planted::new();
+    for (number, extra) in
+        ["", "--window 2", "--decay 0.9", "--arithmetic float", "--round --non-negative", "--grid 0.25"]
+            .iter()
+            .enumerate()
+    {
+        for format in ["csv", "jsonl", "parquet"] {
+            let out = format!("out{number}.{format}");
+            planted.succeeds(&format!(
+                "count in.csv --value n {BUDGET} --key-file noise.key {extra} --output {out}"
+            ));
+        }
+        let pictures = format!("--plot out{number}.svg");
+        planted
+            .succeeds(&format!("count in.jsonl --value n {BUDGET} --key-file noise.key {extra} {pictures}"));
+    }
+    planted.succeeds(&format!("count in.csv --value n {BUDGET} --key-file noise.key --plot out.png"));
+    let timed = format!("--time time --every 1h --from 2026-01-05 --steps 4 {BUDGET} --key-file noise.key");
+    planted.succeeds(&format!(
+        "count timed.csv {timed} --value amount --clamp 0,1000000000 --key region --keys north,south"
+    ));
+    planted.succeeds(&format!(
+        "count timed.csv {timed} --value amount --clamp 0,1000000000 --output follow.csv"
+    ));
+}
+
+#[test]
+fn failures_say_no_count_and_no_key() {
+    let planted = Planted::new();
+    let rows = format!("--value n {BUDGET} --key-file noise.key");
+    planted.fails(&format!("count in.csv {rows} --steps 2"));
+    planted.fails(&format!("count in.csv {rows} --output absent/out.csv"));
+    planted.fails(&format!("count in.csv {rows} --output in.csv"));
+    planted.fails(&format!("count in.csv {rows} --output noise.key"));
+    planted.fails(&format!("count in.csv {rows} --plot out.pdf"));
+    planted.fails(&format!("count in.csv {rows} --grid 0"));
+    planted.fails(&format!("count in.csv --value n {BUDGET} --key-file bad.key"));
+    planted.fails(&format!("count in.csv --value n {BUDGET} --key-file in.csv"));
+    planted.fails(&format!("count noise.key --input-format csv {rows}"));
+    planted.fails(&format!("count cells.csv {rows}"));
+    planted.fails(&format!("count noise.key --input-format jsonl {rows}"));
+    planted.fails(&format!("count noise.key --input-format parquet {rows}"));
+    // Rows that cannot be used after one that can.
+    for (number, bad) in ["x", "nan", "1e999", "9007199254740993", "1,2", "\"", "\u{fffd}"].iter().enumerate()
+    {
+        planted.place.write("in.csv", format!("n\n{COUNT}\n{bad}\n"));
+        planted.fails(&format!("count in.csv {rows} --output out{number}.csv"));
+        planted.fails(&format!("count in.csv {rows} --steps 9 --follow --window 1 --mechanism absent"));
+    }
+    planted.place.write("in.csv", format!("n\n{COUNT}\n{}", "9007199254740990\n".repeat(3)));
+    planted.succeeds(&format!("count in.csv {rows}"));
+    let timed =
+        format!("--time time --every 1h --from 2026-01-05 {BUDGET} --key-file noise.key --value amount");
+    // The total of a step passes what can be counted.
+    let event = "2026-01-05T00:10:00Z,north,9007199254740990\n";
+    planted.place.write(
+        "timed.csv",
+        format!("time,region,amount\n2026-01-05T00:10:00Z,north,{COUNT}\n{event}{event}"),
+    );
+    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,9007199254740991"));
+    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,10 --key region --keys north,north"));
+    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,10 --memory-limit 1"));
+    planted.place.write(
+        "timed.csv",
+        format!("time,region,amount\n2026-01-05T00:10:00Z,north,{COUNT}\n2027-01-05,north,1\n"),
+    );
+    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,1000000000"));
+}
+
+#[test]
+fn every_other_command_shows_no_count_and_no_key() {
+    let planted = Planted::new();
+    let key = format!("{BUDGET} --key-file noise.key");
+    for json in ["", "--json"] {
+        planted.succeeds(&format!("answer --workload queries.csv --data cells.csv {key} {json}"));
+        planted.succeeds(&format!("parity table.csv --degree 2 {key} {json}"));
+        planted.succeeds(&format!("plan --horizon 64 {BUDGET} {json}"));
+        planted.succeeds(&format!("gamma --matrix queries.csv {json}"));
+        planted.succeeds(&format!("bounds --horizon 64 {BUDGET} {json}"));
+        planted.succeeds(&format!(
+            "noise --horizon 64 --sigma 1 --key-file noise.key --out noise{}.npy {json}",
+            json.len()
+        ));
+    }
+    planted.succeeds("gamma --matrix queries.csv --save certificate.npz");
+    planted.succeeds("gamma --verify certificate.npz");
+    planted.succeeds("demo --days 2 --out demo.csv");
+    planted.succeeds("budget new ledger --epsilon 3 --delta 1e-6");
+    planted.succeeds(&format!("count in.csv --value n {key} --ledger ledger"));
+    planted.succeeds("budget show ledger");
+    planted.fails("count in.csv --value n --epsilon 9 --delta 1e-6 --key-file noise.key --ledger ledger");
+    planted.fails(&format!("answer --workload queries.csv --data table.csv {key}"));
+    planted.fails(&format!("answer --workload cells.csv --data queries.csv {key}"));
+    planted.fails(&format!("answer --workload queries.csv --data noise.key {key}"));
+    planted.fails(&format!("parity cells.csv --degree 1 {key}"));
+    planted.fails(&format!("parity table.csv --degree 9 {key}"));
+    planted.fails("noise --horizon 64 --sigma 1 --key-file bad.key --out noise.npy");
+    planted.fails("gamma --verify noise.key");
+    planted.fails("budget show noise.key");
+    planted.place.write("cells.csv", format!("{COUNT},0,x\n"));
+    planted.fails(&format!("answer --workload queries.csv --data cells.csv {key}"));
+    planted.place.write("cells.csv", format!("{COUNT}000000000,0,0\n"));
+    planted.fails(&format!("answer --workload queries.csv --data cells.csv {key}"));
+}
+
+/// The search is not blind: a message that repeats a cell is heard, and so is a key in any of its forms.
+#[test]
+fn a_leak_would_be_found() {
+    let planted = Planted::new();
+    planted.place.write("in.csv", format!("n\nroom {COUNT}\n"));
+    // Cells that cannot be read are shown to the operator, who is told so in the threat model.
+    let line = format!("count in.csv --value n {BUDGET}");
+    assert!(std::panic::catch_unwind(|| planted.fails(&line)).is_err());
+    // A key among the events, as the name of something.
+    planted.place.write("in.csv", "n\nxzqRXuQL2GapH75y\n");
+    assert!(std::panic::catch_unwind(|| planted.fails(&line)).is_err());
+    planted.place.write("in.csv", "n\nroom 918273646\n");
+    planted.fails(&line);
+}
