@@ -115,13 +115,13 @@ pub(crate) fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let line = paragraph.collect::<Vec<_>>().join(" ");
-    // Words of the command line are repeated in it, and a terminal would obey what some characters command.
-    let line = line.replace(char::is_control, "\u{fffd}");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
-    match text.lines().find_map(|line| line.trim().strip_prefix("tip: ")) {
+    let line = match text.lines().find_map(|line| line.trim().strip_prefix("tip: ")) {
         Some(tip) => format!("{line}: {tip}"),
         None => line.to_owned(),
-    }
+    };
+    // Words of the command line are repeated in it, and a terminal would obey what some characters command.
+    line.replace(char::is_control, "\u{fffd}")
 }
 
 /// A cell as an error may show it: quoted, without control characters, and never long. What could be a key, read in place of the data by

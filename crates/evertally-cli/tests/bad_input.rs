@@ -91,7 +91,7 @@ fn more_options_of_a_timed_count() {
         ("--key region --keys north,north", &["--keys", "number 2", "number 1"]),
         ("--key region --keys north,,south", &["--keys"]),
         ("--key region --keys absent.txt", &["--keys", "absent.txt,other"]),
-        ("--key region --keys other,north,other", &["--keys", "other"]),
+        ("--key region --keys other,north,other", &["--keys", "number 3", "number 1"]),
         ("--person region", &["--max-steps"]),
         ("--max-steps 2", &["--person"]),
         ("--person region --max-steps 0", &["--max-steps"]),
@@ -309,6 +309,19 @@ fn messages_that_nobody_can_read_change_no_exit_code() {
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     let line = format!("count absent.csv {TIMED}");
     assert_eq!(place.command(&line).stderr(full()).status().unwrap().code(), Some(2));
+}
+
+/// Found by fuzzing: words of the command line came back as they were, and a terminal obeys what is in them.
+#[test]
+fn messages_command_no_terminal() {
+    let place = Place::new();
+    for word in ["\u{1b}[31mcount", "--\u{1b}[2J", "--\r\rsteps", "--mechanism=\nroot", "--window=\u{7}"] {
+        let mut command = place.command("count in.csv --value n --epsilon 1 --delta 1e-6");
+        let output = command.arg(word).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said:?}");
+        assert!(!said.trim_end_matches('\n').contains(char::is_control), "{said:?}");
+    }
 }
 
 #[test]

@@ -9,15 +9,17 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use evertally::batch::{ParityPlan, ParityTotals};
 use evertally::{
-    Arithmetic, Budget, Contribution, Counter, KeyedCounter, Neighbours, NoiseKey, NoiseStream, Plan,
+    Arithmetic, Budget, Contribution, Counter, KeyedCounter, NoiseKey, NoiseStream, Plan, PlanBuilder,
     SparseCounter, VectorCounter, Workload,
 };
 use zeroize::Zeroizing;
 
 /// A total of 52 bits that nothing else looks like.
 const TOTAL: u64 = 3_918_273_645_019_283;
+
+/// Keys, or coordinates.
+const LANES: usize = 41;
 
 /// What patterns are hidden behind, so that the search does not find itself.
 const MASK: u8 = 0x5A;
@@ -84,66 +86,93 @@ fn found() -> usize {
     count
 }
 
-/// Takes steps, saves, resumes and takes another, and answers with whether the secrets were seen meanwhile.
-fn use_everything() -> bool {
-    let budget = Budget::new(1.0, 1e-6).unwrap();
-    let total = std::hint::black_box(TOTAL) as f64;
-    let mut seen = false;
-    // So large that decayed totals may reach the one that is planted.
-    let range = Contribution::range(0.0, 1e6).unwrap();
-    for workload in
-        [Workload::PrefixSum, Workload::SlidingWindow { width: 3 }, Workload::Decay { factor: 0.5 }]
-    {
-        for arithmetic in [Arithmetic::Exact, Arithmetic::Float] {
-            let builder = || Plan::for_workload(9, workload).budget(budget).contribution(range);
-            let plan = builder().arithmetic(arithmetic).build().unwrap();
-            let mut counter = Counter::new(&plan, key()).unwrap();
-            counter.step(total).unwrap();
-            for _ in 0..3 {
-                counter.step(0.0).unwrap();
-            }
-            counter.step(total).unwrap();
-            let state = Zeroizing::new(counter.save());
-            let mut resumed = Counter::resume(&plan, key(), &state).unwrap();
-            resumed.step(0.0).unwrap();
-            // A state that is refused after it was read.
-            assert!(Counter::resume(&plan, NoiseKey::insecure_from_seed(1), &state).is_err());
+/// Inputs of a step with the total at the end: an allocator writes over the beginning of what it takes back.
+fn inputs() -> Zeroizing<Vec<f64>> {
+    let mut inputs = Zeroizing::new(vec![0.0; LANES]);
+    inputs[LANES - 1] = std::hint::black_box(TOTAL) as f64;
+    inputs
+}
 
-            let plan = builder().arithmetic(arithmetic).keys(["a", "b"]).build().unwrap();
-            let mut keyed = KeyedCounter::new(&plan, key()).unwrap();
-            keyed.step(&[total, 0.0]).unwrap();
-            let state = Zeroizing::new(keyed.save());
-            KeyedCounter::resume(&plan, key(), &state).unwrap();
-            if !matches!(workload, Workload::SlidingWindow { .. }) {
-                let plan = builder().arithmetic(arithmetic).open_keys().build().unwrap();
-                let mut open = SparseCounter::new(&plan, key()).unwrap();
-                open.add("a", total).unwrap();
-                let state = Zeroizing::new(open.save());
-                let mut open = SparseCounter::resume(&plan, key(), &state).unwrap();
-                open.close_step().unwrap();
-                open.release("a").unwrap();
-            }
-            seen |= found() > 0;
+/// Uses something, which is then dropped; what it held is gone.
+#[track_caller]
+fn check(what: impl std::fmt::Debug, use_it: impl FnOnce()) {
+    use_it();
+    assert_eq!(found(), 0, "{what:?}");
+}
+
+/// Plans of both arithmetics and every workload, for contributions so large that decayed totals may reach the one that is planted.
+fn builders() -> Vec<PlanBuilder> {
+    let workloads =
+        [Workload::PrefixSum, Workload::SlidingWindow { width: 7 }, Workload::Decay { factor: 0.5 }];
+    let builders = workloads.into_iter().flat_map(|workload| {
+        let builder = Plan::for_workload(9, workload).budget(Budget::new(1.0, 1e-6).unwrap());
+        let builder = builder.contribution(Contribution::range(0.0, 1e6).unwrap());
+        [Arithmetic::Exact, Arithmetic::Float].map(|arithmetic| builder.clone().arithmetic(arithmetic))
+    });
+    builders.collect()
+}
+
+fn declared_keys(builder: &PlanBuilder) {
+    let plan = builder.clone().keys((0..LANES).map(|i| i.to_string())).build().unwrap();
+    let (total, zeros) = (inputs(), [0.0; LANES]);
+    let steps = |counter: &mut KeyedCounter| {
+        counter.step(&total).unwrap();
+        for _ in 0..3 {
+            counter.step(&zeros).unwrap();
         }
-        let norm = Contribution::norm(1e6).unwrap();
-        let plan =
-            Plan::for_workload(9, workload).budget(budget).dimension(2).contribution(norm).build().unwrap();
-        let mut vectors = VectorCounter::new(&plan, key()).unwrap();
-        vectors.step(&[total, 0.0]).unwrap();
-        let mut noise = NoiseStream::<f64>::new(&plan, key()).unwrap();
-        noise.next().unwrap();
-        NoiseStream::<f64>::resume(&plan, key(), &Zeroizing::new(noise.save())).unwrap();
+    };
+    let mut counter = KeyedCounter::new(&plan, key()).unwrap();
+    steps(&mut counter);
+    assert!(found() > 1, "what is in use is seen");
+    let state = Zeroizing::new(counter.save());
+    drop((counter, total.clone()));
+    let mut counter = KeyedCounter::resume(&plan, key(), &state).unwrap();
+    steps(&mut counter);
+    // A state that is refused after it was read.
+    assert!(KeyedCounter::resume(&plan, NoiseKey::insecure_from_seed(1), &state).is_err());
+}
+
+fn open_keys(builder: &PlanBuilder) {
+    let plan = builder.clone().open_keys().build().unwrap();
+    let mut counter = SparseCounter::new(&plan, key()).unwrap();
+    for i in 0..LANES {
+        counter.add(&i.to_string(), inputs()[i]).unwrap();
+        counter.add("last", inputs()[LANES - 1]).unwrap_or_default();
     }
-    let plan = ParityPlan::new(3, 2, budget, Neighbours::AddRemove).unwrap();
-    drop(ParityTotals::new(&plan).release(key()));
-    seen
+    let state = Zeroizing::new(counter.save());
+    drop(counter);
+    let mut counter = SparseCounter::resume(&plan, key(), &state).unwrap();
+    counter.close_step().unwrap();
+    counter.release("last").unwrap();
+    counter.add("last", -inputs()[LANES - 1]).unwrap();
+    drop(Zeroizing::new(counter.save()));
 }
 
 #[test]
 fn keys_and_totals_are_wiped() {
     assert_eq!(found(), 0, "nothing was planted yet");
-    assert!(use_everything(), "what is in use is seen");
-    assert_eq!(found(), 0, "what is dropped is gone");
+    for builder in builders() {
+        check(&builder, || declared_keys(&builder));
+        if let Ok(plan) = builder.clone().open_keys().build() {
+            check(&plan, || open_keys(&builder));
+        }
+        check(&builder, || {
+            let plan = builder.build().unwrap();
+            let mut counter = Counter::new(&plan, key()).unwrap();
+            counter.step(inputs()[LANES - 1]).unwrap();
+            let state = Zeroizing::new(counter.save());
+            Counter::resume(&plan, key(), &state).unwrap().step(0.0).unwrap();
+        });
+    }
+    let vectors = Plan::prefix_sum(9).budget(Budget::new(1.0, 1e-6).unwrap()).dimension(LANES);
+    let plan = vectors.contribution(Contribution::norm(1e6).unwrap()).build().unwrap();
+    check("vectors", || drop(VectorCounter::new(&plan, key()).unwrap().step(&inputs()).unwrap()));
+    check("noise", || {
+        let mut noise = NoiseStream::<f64>::new(&plan, key()).unwrap();
+        noise.next().unwrap();
+        NoiseStream::<f64>::resume(&plan, key(), &Zeroizing::new(noise.save())).unwrap();
+    });
+
     // The search finds what is left lying about.
     let forgotten = vec![std::hint::black_box(TOTAL)];
     assert_eq!(found(), 1);
