@@ -68,7 +68,7 @@ fn other_plans_pass_too() {
         "--steps 12 --keys 40",
         "--steps unbounded --length 32",
         "--steps 2000 --length 300",
-        "--steps 16 --epsilon 8 --delta 1e-3",
+        "--steps 16 --epsilon 8 --delta 1e-3 --grid 0.125",
     ] {
         let report = report(&format!("--runs 400 {line}"));
         assert_eq!(report["passed"], true, "{line}: {report}");
@@ -112,7 +112,7 @@ fn the_table_and_the_picture_say_what_was_done() {
 #[test]
 fn what_cannot_be_audited_is_refused() {
     let place = Place::new();
-    let cases: [(&str, &[&str]); 14] = [
+    let cases: [(&str, &[&str]); 15] = [
         ("--epsilon -1", &["epsilon", "-1"]),
         ("--epsilon nan", &["epsilon"]),
         ("--delta 2", &["delta"]),
@@ -124,6 +124,7 @@ fn what_cannot_be_audited_is_refused() {
         ("--false-alarm 0.5", &["--false-alarm: expected a probability from 1e-12 to 0.1, got 0.5"]),
         ("--round 0.3", &["--round: expected zero or a power of two, got 0.3"]),
         ("--round 64", &["--round: expected at most the noise of a step", "got 64"]),
+        ("--epsilon 8 --delta 1e-3", &["--grid: expected at most the noise of a step", "got 1"]),
         ("--keys 0", &["--keys: expected from 1"]),
         ("--mechanism binary --window 5", &["binary", "prefix sum"]),
         ("--plot game.txt", &["--plot", "game.txt"]),

@@ -29,9 +29,11 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
         false_alarm: args.false_alarm,
         ..Settings::default()
     };
-    let subject = CounterSubject::new(plan.clone())?.rounded_to(args.grid_of(&plan)).map_err(refusal)?;
+    let rounded_to = args.grid_of(&plan);
+    let refuse = |error| refusal(error, rounded_to);
+    let subject = CounterSubject::new(plan.clone())?.rounded_to(rounded_to).map_err(refuse)?;
     let grid = subject.grid();
-    let auditor = Auditor::new(&subject, settings).map_err(refusal)?;
+    let auditor = Auditor::new(&subject, settings).map_err(refuse)?;
     let keys = args.seed.map_or(Keys::Os, Keys::SeededNotPrivate);
     let started = Instant::now();
     let clock = move || u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -134,9 +134,10 @@ impl AuditArgs {
     }
 }
 
-/// A refusal of the audit's own parameters, in the words of the command line.
-pub(super) fn refusal(error: evertally::Error) -> CliError {
+/// A refusal of the audit's own parameters, in the words of the command line. Where nothing was rounded, the grid is the plan's.
+pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
     let option = match &error {
+        evertally::Error::BadParameter { name: "grid", .. } if rounded_to == 0.0 => "--grid",
         evertally::Error::BadParameter { name: "grid", .. } => "--round",
         evertally::Error::BadParameter { name: "runs", .. } => "--runs",
         evertally::Error::BadParameter { name: "length", .. } => "--length",
