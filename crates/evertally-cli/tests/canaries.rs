@@ -107,6 +107,40 @@ fn releases_and_pictures_show_no_count_and_no_key() {
 }
 
 #[test]
+fn releases_that_are_followed_show_no_count_and_no_key() {
+    let planted = Planted::new();
+    let line = format!("count - --value n {BUDGET} --key-file noise.key --follow --steps 3");
+    for (input, code) in [
+        (format!("n\n{COUNT}\n0\n0\n"), 0),
+        (format!("n\n{COUNT}\nx\n"), 2),
+        (format!("n\n{}", "1\n".repeat(4)), 2),
+    ] {
+        let ran = planted.place.run_with_input(&line, input);
+        assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+        planted.search(&line, &ran);
+    }
+}
+
+/// Raw noise goes into the file that is asked for, and nowhere else.
+#[test]
+fn a_summary_of_noise_holds_none() {
+    let planted = Planted::new();
+    for (number, extra) in ["", "--json", "--json --dim 3"].iter().enumerate() {
+        let line = format!("noise --horizon 64 --sigma 1 --key-file noise.key --out {number}.npy {extra}");
+        let ran = planted.run(&line);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let file = planted.place.read(&format!("{number}.npy"));
+        let numbers = file[128..].as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
+        let noise: Vec<f64> = numbers.filter(|value| value.is_normal()).collect();
+        assert!(noise.len() >= 64);
+        for value in noise {
+            Canary::real(value).must_not_be_in(&ran.bytes, "a summary");
+            Canary::real(value).must_not_be_in(ran.stderr.as_bytes(), "a summary");
+        }
+    }
+}
+
+#[test]
 fn failures_say_no_count_and_no_key() {
     let planted = Planted::new();
     let rows = format!("--value n {BUDGET} --key-file noise.key");
@@ -164,6 +198,7 @@ fn every_other_command_shows_no_count_and_no_key() {
             json.len()
         ));
     }
+    planted.succeeds("paper --json");
     planted.succeeds("gamma --matrix queries.csv --save certificate.npz");
     planted.succeeds("gamma --verify certificate.npz");
     planted.succeeds("demo --days 2 --out demo.csv");

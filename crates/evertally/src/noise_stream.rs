@@ -56,7 +56,8 @@ impl<F: Real> NoiseStream<F> {
     /// The key must be fresh: two streams of equal plans and precision under one key are the same noise.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a plan with open keys, whose lanes are not known, and where two declared keys would share their noise.
+    /// [`Error::BadParameter`] for a plan with open keys, whose lanes are not known, and where two declared keys would share their noise;
+    /// [`Error::Unsupported`] for singles that would have to be larger or smaller than singles are.
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_progress(plan, key, &())
     }
@@ -66,6 +67,7 @@ impl<F: Real> NoiseStream<F> {
     /// # Errors
     /// As [`NoiseStream::new`].
     pub fn with_progress(plan: &Plan, key: NoiseKey, progress: &dyn Progress) -> Result<Self> {
+        check_range::<F>(plan)?;
         let source = Source::new(plan, &key, progress)?;
         Ok(Self { plan: plan.clone(), key, step: 0, source })
     }
@@ -232,6 +234,18 @@ impl<F: Real> Drop for Source<F> {
             row.as_mut_slice().zeroize();
         }
     }
+}
+
+/// Refuses noise that the precision cannot hold: it would be infinite, or nothing at all.
+fn check_range<F: Real>(plan: &Plan) -> Result<()> {
+    // Rows and the numbers of a lane stay within a million deviations.
+    const ROOM: f64 = 1e6;
+    let (scale, worst) = (plan.noise_scale(), plan.accuracy().worst_rmse);
+    let [small, large] = [scale / ROOM, scale.max(worst) * ROOM].map(|x| F::from_f64(x).to_f64());
+    if small >= f64::from(f32::MIN_POSITIVE) && large.is_finite() || size_of::<F>() == size_of::<f64>() {
+        return Ok(());
+    }
+    Err(Error::unsupported(plan.mechanism(), "its noise is outside the range of single precision"))
 }
 
 /// Singles are rounded doubles, so that the two precisions must not come from the same white noise.

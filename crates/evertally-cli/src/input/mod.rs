@@ -3,6 +3,7 @@
 //! A reader yields only the columns it was asked for, one row at a time, into a buffer that is used again. It knows
 //! nothing of what the columns mean.
 
+mod caught;
 mod cell;
 mod csv;
 mod jsonl;

@@ -1,5 +1,6 @@
 //! Parquet, read by columns in batches. Only flat columns are read: a list or a group has no single value a row.
 
+use super::caught::caught;
 use super::{Cell, Row, RowReader, open_file, positions};
 use crate::error::{CliError, Result, name_of, shown};
 use bytes::Bytes;
@@ -7,7 +8,7 @@ use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType}
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescPtr;
 use std::io::Read;
 use std::path::Path;
@@ -47,17 +48,17 @@ impl ParquetReader {
         if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
             return Err(CliError::bad(format!("{name} is empty: expected a Parquet file")));
         }
-        let file = SerializedFileReader::new(file).map_err(|error| failure(&name, &error))?;
-        Self::new(name, Box::new(file), columns)
+        Self::new(name, file, columns)
     }
 
     /// The same for a file that is held in memory.
     pub(crate) fn held(name: &str, bytes: Vec<u8>, columns: &[String]) -> Result<Self> {
-        let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|error| failure(name, &error))?;
-        Self::new(name.to_owned(), Box::new(file), columns)
+        Self::new(name.to_owned(), Bytes::from(bytes), columns)
     }
 
-    fn new(name: String, file: Box<dyn FileReader>, columns: &[String]) -> Result<Self> {
+    fn new(name: String, bytes: impl ChunkReader + 'static, columns: &[String]) -> Result<Self> {
+        let file = caught(|| SerializedFileReader::new(bytes)).ok_or_else(|| damaged(&name))?;
+        let file: Box<dyn FileReader> = Box::new(file.map_err(|error| failure(&name, &error))?);
         let metadata = file.metadata().file_metadata();
         let schema = metadata.schema_descr();
         let present: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
@@ -81,6 +82,10 @@ impl ParquetReader {
 
     /// Reads the next batch of every column; `false` at the end.
     fn fill(&mut self) -> Result<bool> {
+        caught(|| self.fill_columns()).unwrap_or_else(|| Err(damaged(&self.name)))
+    }
+
+    fn fill_columns(&mut self) -> Result<bool> {
         while self.rows_left_in_group == 0 {
             if self.next_row_group == self.file.num_row_groups() {
                 return Ok(false);
@@ -121,7 +126,8 @@ impl RowReader for ParquetReader {
     }
 
     fn fraction_read(&self) -> Option<f64> {
-        (self.rows > 0).then(|| self.rows_read as f64 / self.rows as f64)
+        // A damaged file may have more rows than it says.
+        (self.rows > 0).then(|| (self.rows_read as f64 / self.rows as f64).min(1.0))
     }
 
     fn unit(&self) -> &'static str {
