@@ -9,7 +9,7 @@ use crate::process::{self, cargo, name};
 /// The checks in order, cheapest first, so that a slip in formatting does not wait for the tests.
 const CHECKS: [(&str, &[&str]); 4] = [
     ("Formatting", &["fmt", "--all", "--check"]),
-    ("Lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    ("Lints", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     ("Tests: unit, integration and documentation", &["test", "--workspace"]),
     ("Documentation", &["doc", "--no-deps", "--workspace"]),
 ];

@@ -105,6 +105,12 @@ impl Request {
         }
         Ok(builder)
     }
+
+    /// Makes the plan: the expensive part, and the one that refuses parameters.
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        let builder = self.builder()?;
+        Ok(with_progress("planning", |progress| builder.build_with_progress(progress))?)
+    }
 }
 
 impl Privacy {
@@ -137,11 +143,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the plan: the expensive part, and the one that refuses parameters.
     pub(crate) fn new(request: &Request) -> Result<Self> {
-        let builder = request.builder()?;
-        let plan = with_progress("planning", |progress| builder.build_with_progress(progress))?;
-        Ok(Self { plan, post_processing: request.post_processing.clone() })
+        Ok(Self { plan: request.plan()?, post_processing: request.post_processing.clone() })
     }
 
     /// The mechanism that was taken, for titles.

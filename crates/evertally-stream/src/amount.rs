@@ -2,8 +2,9 @@
 //!
 //! Sums of doubles depend on the order of their terms, and that order is private: a total that moves by more than one
 //! event's share because of rounding breaks the sensitivity that the noise is scaled to. So a value is first rounded to
-//! a multiple of 2⁻²⁰ (about one millionth) and totals are integers on that grid. Whole numbers are exact up to 2⁵³;
-//! fractional totals are exact up to 2³³ and rounded once, correctly, beyond.
+//! a multiple of 2⁻²⁰ (about one millionth) and totals are integers on that grid. They are handed on as doubles, which hold whole numbers
+//! up to 2⁵³ and fractional totals up to 2³³; a total that no double holds is refused, because rounding it could move it by more than an
+//! event.
 
 use crate::error::{Error, Result};
 
@@ -43,7 +44,8 @@ impl Amount {
     #[must_use]
     pub(crate) fn plus(self, other: Self) -> Option<Self> {
         let sum = self.0.checked_add(other.0)?;
-        (sum.abs() <= LARGEST_TOTAL_ON_GRID).then_some(Self(sum))
+        let is_held = sum.abs() <= LARGEST_TOTAL_ON_GRID && sum as f64 as i128 == sum;
+        is_held.then_some(Self(sum))
     }
 }
 

@@ -25,8 +25,10 @@ pub enum Error {
     /// A value that is not a finite number.
     #[error("the value is not a finite number")]
     NotFinite,
-    /// A total whose magnitude would pass 2^53, where doubles stop being exact.
-    #[error("the total of step {step} would pass 2^53, beyond which it is no longer exact")]
+    /// A total that no double holds exactly.
+    #[error(
+        "the total of step {step} would no longer be exact: whole numbers are up to 2^53, and with a fraction up to 2^33"
+    )]
     TotalTooLarge {
         /// The step, counted from zero.
         step: u64,

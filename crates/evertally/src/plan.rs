@@ -14,6 +14,7 @@
 mod accuracy;
 mod arithmetic;
 mod builder;
+mod choice;
 mod compare;
 mod cost;
 mod exact;
@@ -382,7 +383,8 @@ impl Plan {
     /// What a saved state must have in common with the plan that resumes it.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
-        hasher.update(self.noise_label().as_bytes()).update(b"|");
+        let grid = self.grid().unwrap_or(0.0).to_bits().to_le_bytes();
+        hasher.update(self.noise_label().as_bytes()).update(b"|").update(&grid).update(b"|");
         match &*self.inner.lanes {
             Lanes::Scalar => hasher.update(b"scalar"),
             Lanes::Vector { dimension } => hasher.update(format!("vector {dimension}").as_bytes()),

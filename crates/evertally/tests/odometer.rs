@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
 use evertally::privacy::{Calibration, Entry};
-use evertally::{Budget, Error, ErrorClass, Neighbours, Odometer, Spend, Unit};
+use evertally::{Budget, Error, ErrorClass, Neighbours, Odometer, Plan, Spend, Unit};
 use proptest::prelude::*;
 
 fn unit() -> Unit {
@@ -165,8 +165,26 @@ fn shares_that_add_up_to_the_total_fit_and_one_more_does_not() {
             let total = Budget::new(epsilon, delta).unwrap();
             let share = Spend::new(share(total.spend().mu_squared()), 0.0, 0.0).unwrap();
             assert_fits(odometer(total), k, share);
-            let charged = Spend::new(share.mu_squared(), 0.0, delta.min(1.0 - delta) * 1e-14 / f64::from(k));
-            assert_fits(odometer(total), k, charged.unwrap());
+            // A distance from Gaussian noise is charged on both sides of the curve.
+            let variation = delta.min(1.0 - delta) * 1e-14 / (1.0 + epsilon.exp()) / f64::from(k);
+            assert_fits(odometer(total), k, Spend::new(share.mu_squared(), 0.0, variation).unwrap());
+        }
+    }
+}
+
+/// Whole-number noise is charged for not being quite Gaussian, and still fits the total that it was planned for, once.
+#[test]
+fn an_exact_plan_fits_the_total_that_it_was_planned_for() {
+    for (epsilon, delta) in [(0.1, 1e-9), (1.0, 1e-6), (3.0, 1e-5)] {
+        let total = Budget::new(epsilon, delta).unwrap();
+        let one = Plan::prefix_sum(1 << 20).budget(total);
+        let keys = Plan::prefix_sum(1000).budget(total).keys(["north", "south"]);
+        for plan in [one, keys] {
+            let plan = plan.build().unwrap();
+            assert!(plan.total_variation() > 0.0);
+            let mut odometer = odometer(total);
+            odometer.spend("once", &plan.unit(), plan.spend()).unwrap();
+            assert_refused_without_a_trace(&mut odometer, plan.spend());
         }
     }
 }

@@ -81,7 +81,7 @@ fn duration(seconds: f64) -> String {
 }
 
 /// Writes the figures for programs and the text for people, as `bench/<name>.json` and `bench/<name>.md`.
-fn write_results(name: &str, document: &serde_json::Value, text: &str) -> crate::Outcome {
+pub(crate) fn write_results(name: &str, document: &serde_json::Value, text: &str) -> crate::Outcome {
     for (name, content) in
         [(format!("{name}.json"), format!("{document:#}\n")), (format!("{name}.md"), text.to_owned())]
     {
@@ -101,7 +101,7 @@ impl Drop for Worker {
 }
 
 /// The model of the processor, where the system tells it: a speed says little without.
-fn processor() -> String {
+pub(crate) fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     model.map_or_else(|| "unknown".to_owned(), |(_, model)| model.trim().to_owned())

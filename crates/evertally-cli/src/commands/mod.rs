@@ -1,6 +1,7 @@
 //! The subcommands, one file or folder each.
 
 pub(crate) mod answer;
+pub(crate) mod audit;
 pub(crate) mod bounds;
 pub(crate) mod budget;
 pub(crate) mod certificate_file;

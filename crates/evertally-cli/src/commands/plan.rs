@@ -2,7 +2,9 @@
 
 mod unbounded;
 
-use super::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, bytes_in_words, delta_in_words, participation};
+use super::shared::{
+    NumberArgs, PrivacyArgs, WorkloadArgs, aligned, bytes_in_words, delta_in_words, participation,
+};
 use crate::error::{CliError, Result};
 use crate::mechanism::{self, Comparison, Entry, Horizon, Report, Request};
 use crate::output::{Destination, write_whole_file};
@@ -230,14 +232,14 @@ fn table(request: &Request, comparison: &Comparison) -> String {
         ]);
     }
     let mut text = summary(request, comparison);
-    text.push_str(&aligned(&rows));
+    text.push_str(&aligned(&rows, 2));
     if !skipped.is_empty() {
         text.push_str("\nskipped:\n");
         let rows: Vec<_> = skipped
             .iter()
             .map(|(name, reason)| ["".to_owned(), (*name).clone(), (*reason).clone()])
             .collect();
-        text.push_str(&aligned(&rows));
+        text.push_str(&aligned(&rows, 3));
     }
     if let Some((name, reason)) = &comparison.chosen {
         text.push_str(&format!("\nEvertally would take {name}: {reason}\n"));
@@ -293,24 +295,6 @@ fn above_optimum(comparison: &Comparison, report: &Report) -> String {
         (None, Some(most)) => format!("≤ {most:.4}"),
         (None, None) => "unknown".to_owned(),
     }
-}
-
-/// Columns of equal width; names to the left, numbers to the right.
-fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]]) -> String {
-    let widths: [usize; WIDTH] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-    });
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let numeric = column >= 2 && WIDTH > 3;
-            line.push_str(&if numeric { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") });
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {

@@ -109,6 +109,24 @@ pub(crate) fn delta_in_words(delta: f64) -> String {
     if delta == 0.0 || delta >= 0.001 { delta.to_string() } else { format!("{delta:e}") }
 }
 
+/// Columns of equal width: words to the left, and numbers, from a certain column on, to the right.
+pub(crate) fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]], first_number: usize) -> String {
+    let widths: [usize; WIDTH] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            let is_number = column >= first_number;
+            line.push_str(&if is_number { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") });
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
 /// A number of bytes in the unit that suits it.
 pub(crate) fn bytes_in_words(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

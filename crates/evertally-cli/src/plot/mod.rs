@@ -3,11 +3,13 @@
 mod axis;
 mod bitmap;
 mod estimates;
+mod game;
 mod profiles;
 mod thinning;
 
 pub(crate) use axis::grouped;
 pub(crate) use estimates::{EstimateChart, Point};
+pub(crate) use game::GameChart;
 pub(crate) use profiles::{Profile, ProfileChart};
 pub(crate) use thinning::Thinned;
 

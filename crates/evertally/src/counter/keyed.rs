@@ -12,8 +12,8 @@ use crate::{Error, Result};
 /// Every key is released at every step. For keys that are not known in advance, or too many to release them all, see
 /// [`SparseCounter`](crate::SparseCounter): its releases are the same, bit for bit.
 ///
-/// Beyond 2^14 keys, a counter holds 8 bytes for each number of the mechanism's state, 16 for the total and 12 for the name's tag: 84 and
-/// a fraction with `graded-square-root:6`; [`Plan::cost`] says it for every plan. The plan itself holds the names.
+/// A counter holds 16 bytes for each number of the mechanism's state and for the step ahead, 16 for the total and 12 for the name's tag: 156 with
+/// `graded-square-root:6`, and 85 in floating point. [`Plan::cost`] says it for every plan. The plan itself holds the names.
 ///
 /// ```
 /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};

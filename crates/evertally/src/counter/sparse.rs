@@ -105,7 +105,7 @@ pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
 /// - A release is drawn once. Remember it: asking again for the same step is an error, and the next step's is another draw.
 ///
 /// # Memory
-/// Names are not stored. With `graded-square-root:6` a key holds 99 bytes, pages and index included, and 16 more at most while the open
+/// Names are not stored. With `graded-square-root:6` a key holds 155 bytes, or 99 in floating point, pages and index included, and 16 more at most while the open
 /// step has something for it; [`Plan::cost`] says it for every plan. When all keys together hold as much as
 /// [`PlanBuilder::memory_limit`](crate::PlanBuilder::memory_limit) allows, new ones are refused.
 pub struct SparseCounter {

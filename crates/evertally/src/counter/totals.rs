@@ -87,11 +87,20 @@ impl Unit {
         units.unsigned_abs() <= self.most().unsigned_abs()
     }
 
-    /// The nearest whole number of units; `None` beyond [`Unit::most`] or where x is not a number.
+    /// The nearest whole number of units, a half away from zero; `None` beyond [`Unit::most`] or where x is not a number.
+    ///
+    /// By the bits of the double, with the same few shifts for every number: inputs are private, and so is how long they take.
     pub(crate) fn count(self, x: f64) -> Option<i128> {
-        // Scaling by a power of two is exact, or far too small to matter after rounding.
-        let units = libm::scalbn(x, -self.exponent).round();
-        (units.abs() <= self.most() as f64).then_some(units as i128)
+        const LONGEST: i32 = MOST_BITS - 52;
+        let bits = x.to_bits();
+        let (field, fraction) = ((bits >> 52) as i32 & 0x7ff, bits & ((1 << 52) - 1));
+        // |x| is significand·2^(exponent of its last bit); numbers below the normal ones lack the leading bit.
+        let significand = i128::from(fraction | u64::from(field > 0) << 52);
+        let shift = field.max(1) - 1075 - self.exponent;
+        let (left, right) = (shift.clamp(0, LONGEST + 1), (-shift).clamp(0, 60));
+        let magnitude = ((significand << left) + ((1 << right) >> 1)) >> right;
+        let units = if x.is_sign_negative() { -magnitude } else { magnitude };
+        (field < 0x7ff && left <= LONGEST && magnitude <= self.most()).then_some(units)
     }
 
     /// The float nearest to this many units.
@@ -422,6 +431,41 @@ mod tests {
                 let unit = Unit::new(Workload::Decay { factor }, 1.0).value(1);
                 allowed = factor * allowed + extra + 2.0 * unit;
                 prop_assert!((b - a).unsigned_abs() as f64 * unit <= allowed * (1.0 + 1e-12), "{t}");
+            }
+        }
+    }
+
+    /// Beside the same by scaling and rounding in floats.
+    #[test]
+    fn numbers_are_counted_by_their_bits() {
+        let numbers = [
+            0.0,
+            0.5,
+            0.499_999_9,
+            1.0,
+            1.5,
+            2.5,
+            3.7,
+            1e-300,
+            5e-324,
+            1e15 + 0.5,
+            4.5e15,
+            1e20,
+            1e35,
+            1.3e36,
+            1e300,
+        ];
+        for exponent in [-900, -60, -42, -1, 0, 1, 40, 800] {
+            let unit = Unit::of_exponent(exponent);
+            for x in numbers.into_iter().flat_map(|x| [x, -x]) {
+                for x in [x, libm::scalbn(x, exponent)] {
+                    let scaled = libm::scalbn(x, -exponent).round();
+                    let expected = (scaled.abs() <= unit.most() as f64).then_some(scaled as i128);
+                    assert_eq!(unit.count(x), expected, "{x} in units of 2^{exponent}");
+                }
+            }
+            for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
+                assert!(unit.count(x).is_none() || exponent > 700, "{x}");
             }
         }
     }

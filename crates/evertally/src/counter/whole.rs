@@ -33,7 +33,8 @@ impl WholeRelease {
         let whole = self.whole(total) + noise;
         match self.to_grid {
             Some(bits) => nearest(whole, bits) as f64 * self.grid,
-            None => (self.unit.value(whole) / self.grid).round() * self.grid,
+            // Adding zero turns −0 into 0.
+            None => (self.unit.value(whole) / self.grid).round() * self.grid + 0.0,
         }
     }
 }

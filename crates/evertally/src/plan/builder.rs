@@ -18,15 +18,9 @@ use crate::{Error, Result};
 /// Memory that a counter may hold unless the caller says otherwise: 2 GiB.
 const MEMORY_LIMIT: u64 = 2 << 30;
 
-/// Operations that choosing a mechanism may spend on preparing one candidate: about a second.
-const LARGEST_PREPARATION: f64 = 1e9;
-
 /// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to reach this many, a thousand
 /// draws would have to lie at their ends together.
 const FARTHEST_NOISE: f64 = 1024.0;
-
-/// Horizons so short that every mechanism is cheap to prepare, and that another may happen to be optimal.
-const ALWAYS_COMPARED: u64 = 64;
 
 /// Collects what a plan is made of. [`PlanBuilder::build`] checks everything.
 ///
@@ -43,20 +37,20 @@ const ALWAYS_COMPARED: u64 = 64;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct PlanBuilder {
-    workload: Workload,
-    horizon: u64,
-    is_unbounded: bool,
+    pub(super) workload: Workload,
+    pub(super) horizon: u64,
+    pub(super) is_unbounded: bool,
     budget: Option<Budget>,
-    mechanism: Option<Mechanism>,
+    pub(super) mechanism: Option<Mechanism>,
     neighbours: Neighbours,
     participation: Participation,
-    objective: Objective,
+    pub(super) objective: Objective,
     contribution: Contribution,
-    lanes: Arc<Lanes>,
+    pub(super) lanes: Arc<Lanes>,
     stream: String,
     memory_limit: u64,
-    arithmetic: Option<Arithmetic>,
-    grid: Option<f64>,
+    pub(super) arithmetic: Option<Arithmetic>,
+    pub(super) grid: Option<f64>,
 }
 
 impl PlanBuilder {
@@ -198,74 +192,11 @@ impl PlanBuilder {
     /// # Errors
     /// As [`PlanBuilder::build`].
     pub fn build_with_progress(&self, progress: &dyn Progress) -> Result<Plan> {
-        self.capped().build_capped(progress)
+        self.choose(progress)
     }
 
-    /// With the horizon that stands for no end on the exact path.
-    pub(super) fn capped(&self) -> Self {
-        let is_window = matches!(self.workload, Workload::SlidingWindow { .. });
-        let is_shorter = self.is_unbounded && is_window && self.prefers_exact();
-        let cap = if is_shorter { super::unbounded::EXACT_WINDOW_CAP } else { self.horizon };
-        Self { horizon: self.horizon.min(cap), ..self.clone() }
-    }
-
-    fn build_capped(&self, progress: &dyn Progress) -> Result<Plan> {
-        let budget = self.checked_budget()?;
-        if let Some(mechanism) = self.mechanism {
-            return self.plan_for(mechanism, budget, progress);
-        }
-        if self.is_unbounded && budget.noise() == NoiseKind::Gaussian {
-            return self.plan_for(Mechanism::SquareRoot, budget, progress);
-        }
-        if self.prefers_exact() {
-            let exact = self.best(budget, true);
-            if exact.is_ok() || self.arithmetic.is_some() || self.grid.is_some() {
-                return exact;
-            }
-        }
-        self.best(budget, false)
-    }
-
-    /// The most accurate of the mechanisms that fit the memory and are quick to prepare; of those that are exact, where only these are wanted.
-    fn best(&self, budget: Budget, only_exact: bool) -> Result<Plan> {
-        let is_wanted = |plan: &Plan| !only_exact || plan.arithmetic() == Arithmetic::Exact;
-        let mut best: Option<Plan> = None;
-        let mut refusal = None;
-        // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
-        // than any but the optimum itself: where it serves, preparing the others would only take time.
-        let is_single = self.workload == Workload::PrefixSum && self.participation_limit() == 1;
-        if is_single
-            && self.horizon > ALWAYS_COMPARED
-            && let Ok(plan) = self.plan_for(Mechanism::GradedSquareRoot { decays: None }, budget, &())
-            && is_wanted(&plan)
-        {
-            best = Some(plan);
-        }
-        let rivals: &[Mechanism] = if best.is_some() { &[Mechanism::Optimal] } else { &Mechanism::ALL };
-        let is_open = *self.lanes == Lanes::OpenKeys;
-        for &mechanism in rivals.iter().filter(|mechanism| !only_exact || mechanism.has_exact_path()) {
-            let takes_too_long = mechanism.preparation(self.horizon, self.workload) > LARGEST_PREPARATION;
-            // The optimum does not stream, and would be prepared in vain.
-            let is_in_vain = is_open && mechanism == Mechanism::Optimal;
-            if takes_too_long || is_in_vain || mechanism.noise() != budget.noise() {
-                continue;
-            }
-            match self.plan_for(mechanism, budget, &()) {
-                Ok(plan) => {
-                    let error = |plan: &Plan| plan.accuracy().aimed_at(self.objective);
-                    if is_wanted(&plan) && best.as_ref().is_none_or(|best| error(&plan) < error(best)) {
-                        best = Some(plan);
-                    }
-                }
-                // The first mechanisms are the most frugal, so their reason says most.
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
-        }
-        best.ok_or_else(|| {
-            refusal.unwrap_or_else(|| {
-                Error::too_costly("every mechanism", "none fits the horizon and memory limit")
-            })
-        })
+    pub(super) fn with_horizon(self, horizon: u64) -> Self {
+        Self { horizon, ..self }
     }
 
     pub(super) fn horizon(&self) -> u64 {
@@ -349,7 +280,7 @@ impl PlanBuilder {
     }
 
     /// Whether the exact path is to be taken where there is one.
-    fn prefers_exact(&self) -> bool {
+    pub(super) fn prefers_exact(&self) -> bool {
         let has_numbers = !matches!(*self.lanes, Lanes::Vector { .. });
         self.arithmetic.map_or(has_numbers, |arithmetic| arithmetic == Arithmetic::Exact)
     }
@@ -376,7 +307,10 @@ impl PlanBuilder {
         });
         // Where nothing was said of numbers, a mechanism without an exact path is run as it is.
         let may_differ = self.arithmetic.is_none() && self.grid.is_none();
-        if may_differ { Ok(exact.ok()) } else { exact.map(Some) }
+        match exact {
+            Err(Error::Unsupported { .. }) if may_differ => Ok(None),
+            other => other.map(Some),
+        }
     }
 
     fn check_noise(&self, mechanism: Mechanism, budget: Budget) -> Result<()> {

@@ -68,10 +68,6 @@ impl PlanBuilder {
     /// [`Error::BadParameter`] for what no mechanism could serve. That a single mechanism cannot serve is part of the
     /// answer.
     pub fn compare(&self, progress: &dyn Progress) -> Result<Comparison> {
-        self.capped().compare_capped(progress)
-    }
-
-    fn compare_capped(&self, progress: &dyn Progress) -> Result<Comparison> {
         let budget = self.checked_budget()?;
         let mechanisms = match self.named_mechanism() {
             Some(mechanism) => vec![mechanism],

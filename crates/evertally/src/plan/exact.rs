@@ -1,7 +1,7 @@
 //! The exact path: all that is decided so that releases are made of whole numbers.
 //!
 //! **Definition.** Everything is counted in units of 2^e. White draws are whole, discrete Gaussian of standard deviation ⌈s·L\[t,t\]⌉ or discrete Laplace of
-//! scale ⌈s/√2⌉; s is some 2^30 to 2^46 units.
+//! scale ⌈s/√2⌉; s is some 2^30 to 2^49 units.
 //!
 //! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the sensitivity in units, with what rounding inputs to
 //! units adds to it; B what all roundings of noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 + e^ε)·κ, κ the total
@@ -19,9 +19,11 @@ use crate::privacy::{Budget, NoiseKind, round_up};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Bits of s: where the filter runs, where it is graded and some draws are much larger, and where draws are added up as doubles.
+/// Bits of s: where the filter runs, where it is graded and some draws are much larger, where a window holds larger sums, and where draws are
+/// added up as doubles.
 const FILTER_BITS: i32 = 46;
 const GRADED_BITS: i32 = 42;
+const COMB_BITS: i32 = 44;
 const SUM_BITS: i32 = 37;
 /// Laplace draws are added up in larger numbers, and no number of bits is charged for.
 const LAPLACE_BITS: i32 = 30;
@@ -35,8 +37,14 @@ const NUMBERS: f64 = 1.0 / (1_u64 << 36) as f64;
 /// No draw may have a larger scale.
 const LARGEST_SCALE: f64 = (1_u64 << 49) as f64;
 
-/// No number of a lane may have more bits, in units.
-const LARGEST_STATE_BITS: f64 = 85.0;
+/// No number of a lane may have more bits, in units: forty are behind the point, and a sign is before them.
+const LARGEST_STATE_BITS: f64 = 86.0;
+
+/// Standard deviations that no sum of draws reaches: the probability is below exp(−512).
+const FARTHEST_SUM: f64 = 32.0;
+
+/// Norms that are whole numbers of parts exactly.
+const NORMS: std::ops::Range<f64> = 0.015_625..8.0;
 
 /// What a plan decides for the exact path.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +96,8 @@ impl Exact {
             WholeDecoder::Sums { .. } if needs.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
             WholeDecoder::Sums { .. } => SUM_BITS,
             WholeDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
-            WholeDecoder::Filter { .. } | WholeDecoder::Comb { .. } => FILTER_BITS,
+            WholeDecoder::Filter { .. } => FILTER_BITS,
+            WholeDecoder::Comb { .. } => COMB_BITS,
         };
         let reach = needs.budget.noise_multiplier() * needs.sensitivity * needs.magnitude;
         if !reach.is_normal() {
@@ -123,7 +132,10 @@ impl Exact {
         };
         let noise_multiplier = needs.budget.whole_noise_multiplier(total_variation)?;
         let scale = round_up(noise_multiplier * (sensitivity + rounding), 16.0 * f64::EPSILON);
-        if scale > 1.01 * least_scale.max(noise_multiplier * sensitivity) || scale * largest > LARGEST_SCALE {
+        if scale * largest > LARGEST_SCALE {
+            return Err(refuse("the budget asks for more noise than whole draws reach"));
+        }
+        if scale > 1.01 * noise_multiplier * sensitivity {
             return Err(refuse(
                 "over this horizon its roundings would cost more than a hundredth of the noise",
             ));
@@ -150,15 +162,19 @@ impl Needs<'_> {
             }
             WholeDecoder::Filter { recipe, amplification } => {
                 let bounds = recipe.grading.as_ref().map(|grading| grading.bounds());
-                let largest = bounds.as_ref().map_or(1.0, |bounds| bounds.largest_norm / bounds.least);
-                let farthest = FARTHEST_DRAW * scale * largest;
-                let least = bounds.as_ref().map_or(1.0, |bounds| bounds.least);
-                check_states(farthest / least, horizon, mechanism)?;
+                let (largest, least) =
+                    bounds.map_or((1.0, 1.0), |bounds| (bounds.largest_norm / bounds.least, bounds.least));
+                if bounds.is_some_and(|b| !(NORMS.contains(&b.least) && NORMS.contains(&b.largest_norm))) {
+                    return Err(Error::unsupported(mechanism, "its norms are not whole numbers of parts"));
+                }
+                check_states(scale * largest / least, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
             WholeDecoder::Comb { recipe, teeth, amplification, .. } => {
-                let farthest = FARTHEST_DRAW * scale;
-                check_states(farthest, horizon, mechanism)?;
+                // The sums of a tooth add up what its decay keeps of the running sum, the largest number of the filter.
+                let kept = teeth.iter().map(|tooth| 1.0 / tooth.loss).fold(1.0, f64::max);
+                let weight = recipe.decays.first().map_or(1.0, |first| first.weight);
+                check_states(scale * (weight * kept).max(1.0), horizon, mechanism)?;
                 (CombMachine::rounding(recipe, horizon, teeth.len()), *amplification, 1.0)
             }
         };
@@ -173,10 +189,9 @@ impl Needs<'_> {
     }
 }
 
-/// Refuses lanes whose numbers could outgrow 128 bits: sums of `horizon` draws of which none is larger than `farthest`, and which reach it together
-/// only with the probability of one.
-fn check_states(farthest: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
-    if libm::log2(farthest * (horizon as f64).sqrt()) > LARGEST_STATE_BITS {
+/// Refuses lanes whose numbers could outgrow 128 bits: sums of as many draws as there are steps, of which each counts for at most this standard deviation.
+fn check_states(deviation: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
+    if libm::log2(FARTHEST_SUM * deviation * (horizon as f64).sqrt()) > LARGEST_STATE_BITS {
         return Err(Error::unsupported(mechanism, "over this horizon its numbers would outgrow 128 bits"));
     }
     Ok(())
@@ -184,7 +199,12 @@ fn check_states(farthest: f64, horizon: u64, mechanism: crate::Mechanism) -> Res
 
 /// Whole numbers, or the power of ten below the largest contribution where that is less than one.
 fn default_grid(magnitude: f64) -> f64 {
-    if magnitude >= 1.0 { 1.0 } else { libm::pow(10.0, libm::floor(libm::log10(magnitude))) }
+    if magnitude >= 1.0 {
+        return 1.0;
+    }
+    // Read from its digits, which no product of tenths would give.
+    let power = format!("1e{}", libm::floor(libm::log10(magnitude)));
+    power.parse().unwrap_or(magnitude)
 }
 
 impl Plan {

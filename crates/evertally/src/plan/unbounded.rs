@@ -24,8 +24,10 @@ const PREFIX_SUM_CAP: u64 = 1 << 40;
 /// The same where lanes are told by their names: a key has 2^43 draws, and no mechanism takes more than two a step.
 pub(super) const KEYED_CAP: u64 = KeyedNoise::DRAWS / 2;
 
-/// The same of a window on the exact path, where roundings add up with the windows: at a step a second, 272 years.
-pub(super) const EXACT_WINDOW_CAP: u64 = 1 << 33;
+/// The same of a window on the exact path, where roundings add up with the windows: at a step a second, 68 years. Where noise is large or the
+/// window short it comes down, but not below a year of steps a second; then the window runs in floating point.
+pub(super) const EXACT_WINDOW_CAP: u64 = 1 << 31;
+pub(super) const LEAST_WINDOW_CAP: u64 = 1 << 25;
 
 /// The steps of the milestones, as powers of two.
 const POWERS: [u32; 8] = [0, 5, 10, 15, 20, 25, 30, 35];

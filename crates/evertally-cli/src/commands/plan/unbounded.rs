@@ -83,7 +83,7 @@ pub(super) fn table(request: &Request, endless: &Endless) -> Result<String> {
         endless.worst_rmse,
         bytes_in_words(endless.state_bytes),
         endless.operations_per_step,
-        aligned(&rows),
+        aligned(&rows, 2),
     ))
 }
 

@@ -17,7 +17,7 @@ const LONGEST_SHIFT: i32 = 190;
 impl Factor {
     pub(super) const ZERO: Self = Self { mantissa: 0, shift: 0 };
 
-    /// A double below 2^40 in magnitude. One below 2⁻¹³⁰ is zero times anything that occurs.
+    /// A double below 2^40 in magnitude. One below 2⁻¹³⁸ counts as zero: its product with anything that occurs is below one.
     pub(super) fn new(f: f64) -> Self {
         debug_assert!(f.abs() < 1e12, "factors are of the order of one");
         // That of zero is the least there is.

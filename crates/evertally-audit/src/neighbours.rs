@@ -1,0 +1,234 @@
+//! Neighbouring streams: every change that the promise hides, or a choice of them where they are too many.
+//!
+//! **Definition.** A contribution is a value at each of at most k steps, at least b apart. What it moves is a convex function of the
+//! values, so that the largest move has them at the ends of the range, or absent. Neighbours differ by one contribution, or,
+//! where contributions are replaced, by one less another: in the same lane or in two.
+//!
+//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of ends is in the list, and no other change
+//! moves further; otherwise it holds evenly spaced patterns and random ones.
+
+use evertally::{Contribution, Neighbours};
+
+use crate::keys::Coins;
+use crate::stream::Change;
+use crate::subject::Promise;
+
+/// Changes that must be hidden.
+#[derive(Debug, Clone)]
+pub(crate) struct Neighbourhood {
+    pub(crate) changes: Vec<Change>,
+    /// Whether none that is left out moves further.
+    pub(crate) is_complete: bool,
+}
+
+impl Neighbourhood {
+    /// The changes at these steps of a stream with so many lanes, up to about `most` of them.
+    pub(crate) fn new(promise: &Promise, steps: &[usize], lanes: usize, most: usize) -> Self {
+        let (contributions, is_complete) = contributions(promise, steps, most);
+        match promise.neighbours {
+            Neighbours::AddRemove => Self { changes: contributions, is_complete },
+            Neighbours::Replace => {
+                let mut changes = replacements(&contributions, most);
+                let is_complete = is_complete && contributions.len().pow(2) <= most;
+                if lanes > 1 {
+                    // Lanes do not mix, so that the longest move goes from one lane to the same place in another.
+                    changes.extend(contributions.iter().map(|one| one.less(&one.in_lane(1))));
+                }
+                Self { changes, is_complete }
+            }
+        }
+    }
+}
+
+/// The ends that a value may lie at, zero left out.
+pub(crate) fn ends(contribution: Contribution) -> Vec<f64> {
+    let (lo, hi) = (contribution.lo(), contribution.hi());
+    if lo >= 0.0 {
+        vec![hi]
+    } else if hi <= 0.0 {
+        vec![lo]
+    } else {
+        vec![hi, lo]
+    }
+}
+
+fn contributions(promise: &Promise, steps: &[usize], most: usize) -> (Vec<Change>, bool) {
+    let length = steps.last().map_or(0, |last| last + 1);
+    let participation = promise.participation;
+    let at_most = usize::try_from(participation.bounded(length as u64)).unwrap_or(usize::MAX);
+    let shape = Shape {
+        steps,
+        at_most,
+        gap: usize::try_from(participation.min_gap()).unwrap_or(usize::MAX),
+        ends: ends(promise.contribution),
+    };
+    if shape.count() <= most as f64 {
+        let mut all = Vec::new();
+        shape.extend(&mut Vec::new(), 0, &mut all);
+        (all, true)
+    } else {
+        (shape.choice(most), false)
+    }
+}
+
+struct Shape<'a> {
+    steps: &'a [usize],
+    at_most: usize,
+    gap: usize,
+    ends: Vec<f64>,
+}
+
+type Entry = (usize, usize, f64);
+
+impl Shape<'_> {
+    /// The first index whose step may follow the step at `index`.
+    fn following(&self, index: usize) -> usize {
+        let least = self.steps[index].saturating_add(self.gap);
+        self.steps.partition_point(|&step| step < least)
+    }
+
+    /// How many contributions there are; a float, because it may be astronomical.
+    fn count(&self) -> f64 {
+        let n = self.steps.len();
+        // starting[i]: contributions of so many steps whose first is at i or later.
+        let mut starting = vec![1.0; n + 1];
+        let mut total = 0.0;
+        for _ in 0..self.at_most.min(n) {
+            let mut longer = vec![0.0; n + 1];
+            for i in (0..n).rev() {
+                longer[i] = longer[i + 1] + self.ends.len() as f64 * starting[self.following(i)];
+            }
+            starting = longer;
+            total += starting[0];
+            if starting[0] == 0.0 || total > 1e300 {
+                break;
+            }
+        }
+        total
+    }
+
+    /// All contributions that begin with these entries.
+    fn extend(&self, begun: &mut Vec<Entry>, from: usize, all: &mut Vec<Change>) {
+        if begun.len() == self.at_most {
+            return;
+        }
+        for index in from..self.steps.len() {
+            for &end in &self.ends {
+                begun.push((self.steps[index], 0, end));
+                all.push(Change::of(begun.iter().copied()));
+                self.extend(begun, self.following(index), all);
+                begun.pop();
+            }
+        }
+    }
+
+    /// Evenly spaced patterns of one sign, in half of the places, and random patterns of random signs.
+    fn choice(&self, most: usize) -> Vec<Change> {
+        let mut chosen = Vec::new();
+        let mut spacing = self.gap;
+        let length = self.steps.last().map_or(0, |last| last + 1);
+        while spacing <= length && chosen.len() < most / 2 {
+            for first in 0..self.steps.len().min(most / 64 + 1) {
+                for &end in &self.ends {
+                    chosen.push(self.spaced(first, spacing, end));
+                }
+            }
+            spacing = spacing.saturating_mul(2);
+        }
+        let mut coins = Coins::public();
+        while chosen.len() < most {
+            let mut entries = Vec::new();
+            let mut index = coins.below(self.steps.len());
+            while entries.len() < self.at_most && index < self.steps.len() {
+                entries.push((self.steps[index], 0, self.ends[coins.below(self.ends.len())]));
+                let (free, slack) = (self.following(index), self.steps.len() / self.at_most + 1);
+                index = free.saturating_add(coins.below(slack));
+            }
+            chosen.push(Change::of(entries));
+        }
+        chosen
+    }
+
+    fn spaced(&self, first: usize, spacing: usize, end: f64) -> Change {
+        let mut entries = vec![(self.steps[first], 0, end)];
+        let mut least = self.steps[first].saturating_add(spacing);
+        while entries.len() < self.at_most {
+            let Some(&step) = self.steps.get(self.steps.partition_point(|&step| step < least)) else { break };
+            entries.push((step, 0, end));
+            least = step.saturating_add(spacing);
+        }
+        Change::of(entries)
+    }
+}
+
+/// One contribution less another, all pairs or random ones.
+fn replacements(contributions: &[Change], most: usize) -> Vec<Change> {
+    if contributions.len().pow(2) <= most {
+        return contributions
+            .iter()
+            .flat_map(|one| contributions.iter().map(move |other| one.less(other)))
+            .collect();
+    }
+    let mut coins = Coins::public();
+    let mut any = || &contributions[coins.below(contributions.len())];
+    (0..most).map(|_| any().less(any())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evertally::{Budget, Participation};
+
+    fn promise(steps: u64, gap: u64, range: (f64, f64), neighbours: Neighbours) -> Promise {
+        Promise {
+            budget: Budget::new(1.0, 1e-6).unwrap(),
+            neighbours,
+            participation: Participation::at_most(steps, gap).unwrap(),
+            contribution: Contribution::range(range.0, range.1).unwrap(),
+        }
+    }
+
+    fn of(promise: &Promise, steps: usize, lanes: usize, most: usize) -> Neighbourhood {
+        Neighbourhood::new(promise, &(0..steps).collect::<Vec<_>>(), lanes, most)
+    }
+
+    #[test]
+    fn all_patterns_are_there_once() {
+        let add = Neighbours::AddRemove;
+        assert_eq!(of(&promise(1, 1, (0.0, 1.0), add), 5, 1, 1000).changes.len(), 5);
+        // Pairs of five steps at least two apart: six, and five single steps.
+        assert_eq!(of(&promise(2, 2, (0.0, 1.0), add), 5, 1, 1000).changes.len(), 11);
+        // Two signs each.
+        assert_eq!(of(&promise(2, 2, (-1.0, 1.0), add), 5, 1, 1000).changes.len(), 2 * 5 + 4 * 6);
+        let all = of(&promise(5, 1, (0.0, 1.0), add), 5, 1, 1000);
+        assert_eq!(all.changes.len(), 31);
+        assert!(all.is_complete);
+        let mut seen: Vec<_> = all.changes.iter().map(|change| format!("{change:?}")).collect();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 31);
+    }
+
+    #[test]
+    fn a_choice_keeps_to_the_promise() {
+        let promise = promise(4, 7, (-2.0, 1.0), Neighbours::AddRemove);
+        let some = of(&promise, 100, 1, 500);
+        assert!(!some.is_complete && (500..700).contains(&some.changes.len()), "{}", some.changes.len());
+        for change in &some.changes {
+            let entries = change.entries();
+            assert!((1..=4).contains(&entries.len()));
+            assert!(entries.windows(2).all(|pair| pair[1].0 >= pair[0].0 + 7), "{change:?}");
+            assert!(entries.iter().all(|entry| entry.2 == -2.0 || entry.2 == 1.0));
+        }
+    }
+
+    #[test]
+    fn what_is_replaced_may_move_to_another_lane() {
+        let promise = promise(1, 1, (0.0, 1.0), Neighbours::Replace);
+        assert_eq!(of(&promise, 4, 1, 1000).changes.len(), 16);
+        let moved = of(&promise, 4, 2, 1000).changes;
+        assert_eq!(moved.len(), 20);
+        assert_eq!(moved[16], Change::of([(0, 0, 1.0), (0, 1, -1.0)]));
+        assert!(!of(&promise, 40, 1, 1000).is_complete);
+    }
+}

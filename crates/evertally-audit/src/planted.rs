@@ -1,0 +1,275 @@
+//! Mechanisms with one deliberate fault each, so that the audits can be shown to find them.
+//!
+//! Every fault is a wrapper around the public interface of the library, which holds none of this. It is compiled for tests and under the
+//! feature `planted-faults` only.
+
+use std::f64::consts::TAU;
+
+use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Plan, PlanBuilder, Result};
+
+use crate::keys::Coins;
+use crate::subject::{CounterSubject, Promise, Session, Subject, rounded};
+
+/// The faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Noise of 85 % of the declared standard deviation.
+    ShortNoise,
+    /// All noise is drawn anew at every step, as a loop with the draw inside does.
+    FreshNoise,
+    /// Persons may take part in two steps, and noise was planned for one.
+    MissedParticipation,
+    /// Every run has the same key.
+    RepeatedKey,
+    /// Two streams have the same key.
+    SharedKey,
+    /// Box–Muller in double precision, added to the total as a float and released as it is.
+    FloatNoise,
+}
+
+impl Fault {
+    /// All faults.
+    pub const ALL: [Self; 6] = [
+        Self::ShortNoise,
+        Self::FreshNoise,
+        Self::MissedParticipation,
+        Self::RepeatedKey,
+        Self::SharedKey,
+        Self::FloatNoise,
+    ];
+
+    /// The fault in words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ShortNoise => "noise 15 % short",
+            Self::FreshNoise => "fresh noise at every step",
+            Self::MissedParticipation => "one participation missed",
+            Self::RepeatedKey => "every run under one key",
+            Self::SharedKey => "two streams under one key",
+            Self::FloatNoise => "float noise without a grid",
+        }
+    }
+
+    /// A mechanism over so many steps with this fault, releases rounded to the grid where the fault is not that they are not.
+    ///
+    /// # Errors
+    /// Those of the plan; [`Error::Unsupported`] for float noise that is not Gaussian.
+    pub fn plant(
+        self,
+        mechanism: Mechanism,
+        horizon: u64,
+        budget: Budget,
+        grid: f64,
+    ) -> Result<Box<dyn Subject>> {
+        let builder = Plan::prefix_sum(horizon).mechanism(mechanism).budget(budget);
+        let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?);
+        Ok(match self {
+            Self::ShortNoise => Box::new(ShortNoise { whole: whole(&builder)?, grid }),
+            Self::FreshNoise => Box::new(FreshNoise { whole: whole(&builder)?.rounded_to(grid)? }),
+            Self::MissedParticipation => Box::new(MissedParticipation {
+                whole: whole(&builder)?.rounded_to(grid)?,
+                promised: Participation::at_most(2, 1)?,
+            }),
+            Self::RepeatedKey => Box::new(RepeatedKey { whole: whole(&builder)?.rounded_to(grid)? }),
+            Self::SharedKey => Box::new(SharedKey {
+                one: whole(&builder)?.rounded_to(grid)?,
+                both: builder.keys(["first", "second"]).build()?,
+            }),
+            Self::FloatNoise => Box::new(FloatNoise::new(builder.build()?)?),
+        })
+    }
+}
+
+struct ShortNoise {
+    whole: CounterSubject,
+    grid: f64,
+}
+
+impl Subject for ShortNoise {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn grid(&self) -> f64 {
+        self.grid
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(Shortened { whole: self.whole.start(key)?, grid: self.grid, total: 0.0 }))
+    }
+}
+
+struct Shortened<'a> {
+    whole: Box<dyn Session + 'a>,
+    grid: f64,
+    total: f64,
+}
+
+impl Session for Shortened<'_> {
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+        self.whole.step(inputs, out)?;
+        self.total += inputs.iter().sum::<f64>();
+        for out in out {
+            *out = rounded(self.total + 0.85 * (*out - self.total), self.grid);
+        }
+        Ok(())
+    }
+}
+
+struct FreshNoise {
+    whole: CounterSubject,
+}
+
+impl Subject for FreshNoise {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(Refreshed { subject: self, coins: coins_of(&key), taken: Vec::new() }))
+    }
+}
+
+struct Refreshed<'a> {
+    subject: &'a FreshNoise,
+    coins: Coins,
+    taken: Vec<f64>,
+}
+
+impl Session for Refreshed<'_> {
+    /// Runs the whole stream again, under another key, and releases its last step.
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+        self.taken.extend_from_slice(inputs);
+        let mut again = self.subject.whole.start(NoiseKey::insecure_from_seed(self.coins.next()))?;
+        self.taken.chunks(inputs.len()).try_for_each(|row| again.step(row, out))
+    }
+}
+
+struct MissedParticipation {
+    whole: CounterSubject,
+    promised: Participation,
+}
+
+impl Subject for MissedParticipation {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise { participation: self.promised, ..Promise::of(self.whole.plan()) }
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        self.whole.start(key)
+    }
+}
+
+struct RepeatedKey {
+    whole: CounterSubject,
+}
+
+impl Subject for RepeatedKey {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, _: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        self.whole.start(NoiseKey::insecure_from_seed(1))
+    }
+}
+
+struct SharedKey {
+    one: CounterSubject,
+    both: Plan,
+}
+
+impl Subject for SharedKey {
+    fn plan(&self) -> &Plan {
+        &self.both
+    }
+
+    fn grid(&self) -> f64 {
+        self.one.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        let again = NoiseKey::from_bytes(*key.expose_bytes());
+        Ok(Box::new(Pair(self.one.start(key)?, self.one.start(again)?)))
+    }
+}
+
+struct Pair<'a>(Box<dyn Session + 'a>, Box<dyn Session + 'a>);
+
+impl Session for Pair<'_> {
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+        self.0.step(&inputs[..1], &mut out[..1])?;
+        self.1.step(&inputs[1..], &mut out[1..])
+    }
+}
+
+struct FloatNoise {
+    plan: Plan,
+    decoder: evertally::Matrix,
+}
+
+impl FloatNoise {
+    fn new(plan: Plan) -> Result<Self> {
+        if plan.budget().noise() != evertally::privacy::NoiseKind::Gaussian {
+            let reason = "Box–Muller makes Gaussian noise".to_owned();
+            return Err(Error::Unsupported { mechanism: plan.mechanism().to_string(), reason });
+        }
+        Ok(Self { decoder: plan.dense()?.decoder, plan })
+    }
+}
+
+impl Subject for FloatNoise {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        let mut coins = coins_of(&key);
+        let mut uniform = || ((coins.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
+        let mut normal = || (-2.0 * uniform().ln()).sqrt() * (TAU * uniform()).cos();
+        let white = (0..self.decoder.columns()).map(|_| normal()).collect();
+        Ok(Box::new(Floating { subject: self, white, step: 0, total: 0.0 }))
+    }
+}
+
+struct Floating<'a> {
+    subject: &'a FloatNoise,
+    white: Vec<f64>,
+    step: usize,
+    total: f64,
+}
+
+impl Session for Floating<'_> {
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+        let row = self.subject.decoder.row(self.step).iter().zip(&self.white);
+        let noise = self.subject.plan.noise_scale() * row.map(|(l, g)| l * g).sum::<f64>();
+        self.total += inputs[0];
+        out[0] = self.total + noise;
+        self.step += 1;
+        Ok(())
+    }
+}
+
+fn coins_of(key: &NoiseKey) -> Coins {
+    Coins::seeded(u64::from_le_bytes(key.tag()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! What is audited: something that promises a plan's privacy and releases a number a step.
+
+use evertally::counter::replay_distance;
+use evertally::plan::Lanes;
+use evertally::privacy::NoiseKind;
+use evertally::{
+    Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Neighbours, NoiseKey, Participation,
+    Plan, Result,
+};
+
+use crate::stream::Stream;
+
+/// What the subject says that it protects. An audit holds the subject to this, whatever its plan was made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Promise {
+    /// How much may be learnt.
+    pub budget: Budget,
+    /// Which streams are neighbours.
+    pub neighbours: Neighbours,
+    /// In how many steps one person may take part.
+    pub participation: Participation,
+    /// How large one contribution may be.
+    pub contribution: Contribution,
+}
+
+impl Promise {
+    /// What a plan says of itself.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            budget: plan.budget(),
+            neighbours: plan.neighbours(),
+            participation: plan.participation(),
+            contribution: plan.contribution(),
+        }
+    }
+}
+
+/// A mechanism under audit.
+///
+/// The auditor may run it as often as it likes, on streams and under keys of its own choice. It trusts the plan's figures for nothing
+/// but what it then measures.
+pub trait Subject: Sync {
+    /// The plan whose L, R and noise scale the subject claims to run.
+    fn plan(&self) -> &Plan;
+
+    /// What the subject says that it protects.
+    fn promise(&self) -> Promise {
+        Promise::of(self.plan())
+    }
+
+    /// The grid that all releases lie on, or 0 where none is claimed: it may depend on the plan, never on data. Rounding to it adds
+    /// grid²/12 to the variance that the plan declares.
+    fn grid(&self) -> f64 {
+        0.0
+    }
+
+    /// Starts a stream under a key.
+    ///
+    /// # Errors
+    /// Those of the mechanism.
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>>;
+
+    /// Runs a whole stream: the releases, in the order of the inputs.
+    ///
+    /// # Errors
+    /// Those of the mechanism.
+    fn run(&self, stream: &Stream, key: NoiseKey) -> Result<Vec<f64>> {
+        let mut session = self.start(key)?;
+        let mut releases = vec![0.0; stream.steps() * stream.lanes()];
+        for (step, out) in releases.chunks_mut(stream.lanes().max(1)).enumerate() {
+            session.step(stream.row(step), out)?;
+        }
+        Ok(releases)
+    }
+
+    /// How far apart two streams lie in the space that the noise is drawn in, by the mechanism's own arithmetic: the noise z under
+    /// `key` gives a certain output on `stream`; z' is the noise that gives the same output on `neighbour`; the answer is the length of
+    /// (z' − z)/s, each coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of magnitudes for Laplace
+    /// noise. It may not exceed 1/σ.
+    ///
+    /// `None` where the mechanism cannot tell: then the dense L and R of the plan stand in.
+    ///
+    /// # Errors
+    /// Those of the mechanism.
+    fn noise_distance(&self, _stream: &Stream, _neighbour: &Stream, _key: NoiseKey) -> Result<Option<f64>> {
+        Ok(None)
+    }
+}
+
+/// A running stream.
+pub trait Session {
+    /// Takes the inputs of the next step and writes its releases, one a lane.
+    ///
+    /// # Errors
+    /// Those of the mechanism.
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()>;
+}
+
+/// The real thing: a [`Counter`] or a [`KeyedCounter`], as it is deployed.
+///
+/// ```
+/// use evertally::{Budget, Plan};
+/// use evertally_audit::{CounterSubject, Subject};
+/// let plan = Plan::prefix_sum(16).budget(Budget::new(1.0, 1e-6)?).build()?;
+/// let subject = CounterSubject::new(plan)?.rounded_to(1.0)?;
+/// assert_eq!(subject.grid(), 1.0);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CounterSubject {
+    plan: Plan,
+    grid: f64,
+}
+
+impl CounterSubject {
+    /// Audits the counters of a plan, and their releases as they come: on a grid, where the plan has one.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless the plan is for one number a step or for declared keys.
+    pub fn new(plan: Plan) -> Result<Self> {
+        match plan.lanes() {
+            Lanes::Scalar | Lanes::Keyed { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
+            _ => Err(Error::BadParameter {
+                name: "plan",
+                expected: "for one number a step or for declared keys".to_owned(),
+                got: "one for vectors or open keys".to_owned(),
+            }),
+        }
+    }
+
+    /// Releases are rounded to multiples of this, a power of two, as whoever publishes float releases should; 0 leaves them alone.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for any other number: multiples of a power of two are floats, so that rounding to them is exact.
+    pub fn rounded_to(self, grid: f64) -> Result<Self> {
+        let mantissa = grid.to_bits() & ((1 << 52) - 1);
+        if grid == 0.0 || (grid.is_normal() && grid > 0.0 && mantissa == 0) {
+            // A grid that releases lie on already is not made finer.
+            return Ok(Self { grid: self.grid.max(grid), ..self });
+        }
+        Err(Error::BadParameter {
+            name: "grid",
+            expected: "zero or a power of two".to_owned(),
+            got: grid.to_string(),
+        })
+    }
+}
+
+/// The multiple of the grid that is nearest.
+pub(crate) fn rounded(value: f64, grid: f64) -> f64 {
+    if grid == 0.0 { value } else { (value / grid).round() * grid }
+}
+
+impl Subject for CounterSubject {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn grid(&self) -> f64 {
+        self.grid
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        let counter = match self.plan.lanes() {
+            Lanes::Keyed { .. } => Running::Keyed(KeyedCounter::new(&self.plan, key)?),
+            _ => Running::Scalar(Counter::new(&self.plan, key)?),
+        };
+        Ok(Box::new(CounterSession { counter, grid: self.grid }))
+    }
+
+    fn noise_distance(&self, stream: &Stream, neighbour: &Stream, key: NoiseKey) -> Result<Option<f64>> {
+        let is_exact = self.plan.arithmetic() == Arithmetic::Exact;
+        if !is_exact || *self.plan.lanes() != Lanes::Scalar {
+            return Ok(None);
+        }
+        let [stream, neighbour] = [stream, neighbour]
+            .map(|stream| (0..stream.steps()).map(|step| stream.row(step)[0]).collect::<Vec<f64>>());
+        let distance = match replay_distance(&self.plan, &key, &stream, &neighbour) {
+            Ok(distance) => distance,
+            // Trees are replayed by their dense factors, up to where there are any.
+            Err(Error::TooCostly { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // The scale of Laplace noise is its standard deviation divided by √2.
+        Ok(Some(match self.plan.budget().noise() {
+            NoiseKind::Gaussian => distance,
+            NoiseKind::Laplace => distance / std::f64::consts::SQRT_2,
+        }))
+    }
+}
+
+enum Running {
+    Scalar(Counter),
+    Keyed(KeyedCounter),
+}
+
+struct CounterSession {
+    counter: Running,
+    grid: f64,
+}
+
+impl Session for CounterSession {
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+        match &mut self.counter {
+            Running::Scalar(counter) => {
+                let release = counter.step(inputs.first().copied().unwrap_or_default())?;
+                out.iter_mut().for_each(|out| *out = release.value);
+            }
+            Running::Keyed(counter) => {
+                counter.step_into(inputs, out)?;
+            }
+        }
+        out.iter_mut().for_each(|out| *out = rounded(*out, self.grid));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan::prefix_sum(8).budget(Budget::new(1.0, 1e-6).unwrap()).build().unwrap()
+    }
+
+    #[test]
+    fn a_run_is_a_counter_step_by_step() {
+        let subject = CounterSubject::new(plan()).unwrap();
+        let stream = Stream::busy(8, 1);
+        let released = subject.run(&stream, NoiseKey::insecure_from_seed(3)).unwrap();
+        let mut counter = Counter::new(&plan(), NoiseKey::insecure_from_seed(3)).unwrap();
+        for (step, value) in released.iter().enumerate() {
+            assert_eq!(*value, counter.step(stream.row(step)[0]).unwrap().value);
+        }
+        assert_eq!(subject.grid(), 1.0);
+        let rounded = subject.rounded_to(2.0).unwrap().run(&stream, NoiseKey::insecure_from_seed(3)).unwrap();
+        for (value, rounded) in released.iter().zip(&rounded) {
+            assert!((value - rounded).abs() <= 1.0 && (0.5 * rounded).fract() == 0.0);
+        }
+    }
+
+    #[test]
+    fn keys_are_lanes() {
+        let plan = Plan::prefix_sum(4)
+            .budget(Budget::new(1.0, 1e-6).unwrap())
+            .keys(["north", "south"])
+            .build()
+            .unwrap();
+        let subject = CounterSubject::new(plan).unwrap();
+        let released = subject.run(&Stream::busy(4, 2), NoiseKey::insecure_from_seed(3)).unwrap();
+        assert_eq!(released.len(), 8);
+        assert_ne!(released[0], released[1]);
+    }
+
+    #[test]
+    fn what_cannot_be_audited_is_refused() {
+        let vectors = Plan::prefix_sum(4)
+            .budget(Budget::new(1.0, 1e-6).unwrap())
+            .contribution(Contribution::norm(1.0).unwrap())
+            .dimension(2);
+        assert!(CounterSubject::new(vectors.build().unwrap()).is_err());
+        for bad in [0.3, -1.0, f64::NAN, f64::INFINITY, 3.0] {
+            assert!(CounterSubject::new(plan()).unwrap().rounded_to(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! `evertally audit`: does the mechanism keep its promise? It is attacked as it runs, and passes or fails.
+
+mod options;
+
+pub(crate) use options::AuditArgs;
+use options::refusal;
+
+use super::shared::{aligned, delta_in_words};
+use crate::error::{CliError, Result};
+use crate::mechanism::Horizon;
+use crate::output::{Destination, write_whole_file};
+use crate::plot::{GameChart, PlotFormat, render};
+use crate::progress::with_progress;
+use evertally::Plan;
+use evertally::plan::Lanes;
+use evertally::privacy::NoiseKind;
+use evertally_audit::{Auditor, Clock, CounterSubject, Finding, Keys, Report, Settings, Subject, Verdict};
+use serde::Serialize;
+use std::time::Instant;
+
+pub(crate) fn run(args: &AuditArgs) -> Result<()> {
+    let plot =
+        args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
+    let plan = args.request()?.plan()?;
+    let length = plan.horizon().min(args.length);
+    let settings = Settings {
+        runs: args.runs_of(length, plan.lanes().width()),
+        length: args.length,
+        false_alarm: args.false_alarm,
+        ..Settings::default()
+    };
+    let rounded_to = args.grid_of(&plan);
+    let refuse = |error| refusal(error, rounded_to);
+    let subject = CounterSubject::new(plan.clone())?.rounded_to(rounded_to).map_err(refuse)?;
+    let grid = subject.grid();
+    let auditor = Auditor::new(&subject, settings).map_err(refuse)?;
+    let keys = args.seed.map_or(Keys::Os, Keys::SeededNotPrivate);
+    let started = Instant::now();
+    let clock = move || u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let clock: Option<&dyn Clock> = if args.no_timing { None } else { Some(&clock) };
+    let report = with_progress("auditing", |progress| auditor.audit(keys, clock, progress))?;
+    let audited = Audited { args, plan: &plan, runs: settings.runs, length: auditor.length(), grid };
+    let text = if args.json { audited.json(&report)? } else { audited.table(&report) };
+    Destination::open(None)?.write_whole(text.as_bytes())?;
+    if let Some((path, format)) = plot {
+        write_whole_file(path, &render(&audited.chart(&report), format)?)?;
+    }
+    conclusion(&report)
+}
+
+/// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that was to vouch for it.
+fn conclusion(report: &Report) -> Result<()> {
+    let failures: Vec<String> = report.failures().map(|finding| finding.attack.to_string()).collect();
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::Failure(format!("the audit failed: {}", failures.join(", "))))
+}
+
+/// What was audited, for the words around the findings.
+struct Audited<'a> {
+    args: &'a AuditArgs,
+    plan: &'a Plan,
+    runs: usize,
+    length: usize,
+    grid: f64,
+}
+
+#[derive(Serialize)]
+struct AuditJson<'a> {
+    mechanism: String,
+    workload: String,
+    horizon: Horizon,
+    keys: Option<usize>,
+    epsilon: f64,
+    delta: f64,
+    neighbours: String,
+    runs: usize,
+    length: usize,
+    round: f64,
+    seed: Option<u64>,
+    false_alarm: f64,
+    passed: bool,
+    epsilon_at_least: Option<f64>,
+    confidence: Option<f64>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    attack: String,
+    tried: &'a str,
+    measured: &'a str,
+    allowed: &'a str,
+    epsilon_at_least: Option<f64>,
+    confidence: Option<f64>,
+    verdict: String,
+}
+
+impl<'a> FindingJson<'a> {
+    fn of(finding: &'a Finding) -> Self {
+        Self {
+            attack: finding.attack.to_string(),
+            tried: &finding.tried,
+            measured: &finding.measured,
+            allowed: &finding.allowed,
+            epsilon_at_least: finding.bound.map(|bound| bound.epsilon),
+            confidence: finding.bound.map(|bound| bound.confidence),
+            verdict: finding.verdict.to_string().to_lowercase(),
+        }
+    }
+}
+
+impl Audited<'_> {
+    /// The findings in the shape that other programs rely on: no field more, no field less.
+    fn json(&self, report: &Report) -> Result<String> {
+        let bound = report.bound().map(|(_, bound)| bound);
+        let whole = AuditJson {
+            mechanism: self.plan.mechanism().to_string(),
+            workload: self.plan.workload().to_string(),
+            horizon: self.args.horizon,
+            keys: self.args.keys,
+            epsilon: report.epsilon,
+            delta: report.delta,
+            neighbours: self.plan.neighbours().to_string(),
+            runs: self.runs,
+            length: self.length,
+            round: self.grid,
+            seed: self.args.seed,
+            false_alarm: report.false_alarm,
+            passed: report.passed(),
+            epsilon_at_least: bound.map(|bound| bound.epsilon),
+            confidence: bound.map(|bound| bound.confidence),
+            findings: report.findings.iter().map(FindingJson::of).collect(),
+        };
+        let text = serde_json::to_string(&whole);
+        text.map(|text| text + "\n")
+            .map_err(|error| CliError::Failure(format!("the audit cannot be printed: {error}")))
+    }
+
+    /// The findings for people, one line an attack.
+    fn table(&self, report: &Report) -> String {
+        let head = ["attack", "tried", "measured", "allowed", "verdict", "ε at least"];
+        let row = |finding: &Finding| {
+            let bound = finding.bound.map_or_else(String::new, |bound| format!("{:.3}", bound.epsilon));
+            [
+                finding.attack.to_string(),
+                finding.tried.clone(),
+                finding.measured.clone(),
+                finding.allowed.clone(),
+                finding.verdict.to_string(),
+                bound,
+            ]
+        };
+        let rows: Vec<_> =
+            std::iter::once(head.map(str::to_owned)).chain(report.findings.iter().map(row)).collect();
+        format!("{}\n{}\n{}", self.summary(), aligned(&rows, 5), closing(report))
+    }
+
+    fn summary(&self) -> String {
+        let Self { args, plan, runs, length, grid } = self;
+        let lanes = match plan.lanes() {
+            Lanes::Keyed { keys } => format!(" of {} keys", keys.len()),
+            _ => String::new(),
+        };
+        let keys = match args.seed {
+            Some(seed) => format!("keys that follow from seed {seed}: repeatable, NOT PRIVATE"),
+            None => "fresh keys".to_owned(),
+        };
+        let rounded =
+            if *grid == 0.0 { "as they come".to_owned() } else { format!("rounded to multiples of {grid}") };
+        format!(
+            "{}, {} over {} steps{lanes}, {}, {}, {}\n2 × {runs} runs of {length} steps under {keys}; releases {rounded}\n",
+            plan.mechanism(),
+            plan.workload(),
+            args.horizon,
+            plan.budget(),
+            plan.neighbours(),
+            plan.participation(),
+        )
+    }
+
+    fn chart(&self, report: &Report) -> GameChart {
+        let (epsilon, delta) = (report.epsilon, delta_in_words(report.delta));
+        GameChart {
+            title: "Two neighbouring streams, told apart by the best linear test".to_owned(),
+            subtitle: format!(
+                "{} · {} over {} steps · ε = {epsilon}, δ = {delta} · {} + {} runs",
+                self.plan.mechanism(),
+                self.plan.workload(),
+                self.args.horizon,
+                report.game.without.len(),
+                report.game.with.len(),
+            ),
+            without: report.game.without.clone(),
+            with: report.game.with.clone(),
+            separation: report.game.separation,
+            epsilon,
+            delta: report.delta,
+            is_gaussian: self.plan.budget().noise() == NoiseKind::Gaussian,
+        }
+    }
+}
+
+/// What it all comes to.
+fn closing(report: &Report) -> String {
+    let verdict = if report.passed() {
+        let skipped = report.findings.iter().filter(|finding| finding.verdict == Verdict::Skipped).count();
+        let tried = report.findings.len() - skipped;
+        format!("PASSED: none of {tried} attacks succeeded.")
+    } else {
+        format!("FAILED: {} of {} attacks succeeded.", report.failures().count(), report.findings.len())
+    };
+    let bound = match report.bound() {
+        Some((attack, bound)) => format!(
+            " ε is at least {:.3} by {attack}, with probability {}; {} was promised.",
+            bound.epsilon, bound.confidence, report.epsilon
+        ),
+        None => String::new(),
+    };
+    let rate = format!(
+        "A mechanism that keeps its promise fails such an audit once in {:.0} times at most.",
+        1.0 / report.false_alarm
+    );
+    format!("{verdict}{bound}\n{rate}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evertally_audit::{Attack, Bound, Game};
+
+    fn report(verdict: Verdict) -> Report {
+        let finding = |attack, verdict| Finding {
+            attack,
+            tried: "something".to_owned(),
+            measured: "something else".to_owned(),
+            allowed: "nothing".to_owned(),
+            bound: Some(Bound { epsilon: 0.5, confidence: 0.999 }),
+            verdict,
+        };
+        Report {
+            findings: vec![finding(Attack::Replay, Verdict::Passed), finding(Attack::Separation, verdict)],
+            false_alarm: 1e-4,
+            epsilon: 1.0,
+            delta: 1e-6,
+            game: Game { without: vec![0.0], with: vec![0.2], separation: 0.2 },
+        }
+    }
+
+    #[test]
+    fn a_successful_attack_is_a_failure_with_exit_code_one() {
+        assert!(conclusion(&report(Verdict::Passed)).is_ok());
+        assert!(conclusion(&report(Verdict::Skipped)).is_ok());
+        let error = conclusion(&report(Verdict::Failed)).unwrap_err();
+        assert_eq!((error.exit_code(), error.to_string().as_str()), (1, "the audit failed: separation"));
+    }
+
+    #[test]
+    fn the_closing_words_say_what_it_comes_to() {
+        let passed = closing(&report(Verdict::Passed));
+        assert!(passed.starts_with("PASSED: none of 2 attacks succeeded. ε is at least 0.500"), "{passed}");
+        assert!(passed.ends_with("once in 10000 times at most.\n"), "{passed}");
+        assert!(closing(&report(Verdict::Failed)).starts_with("FAILED: 1 of 2 attacks succeeded."));
+        assert!(closing(&report(Verdict::Skipped)).starts_with("PASSED: none of 1 attacks succeeded."));
+    }
+}
