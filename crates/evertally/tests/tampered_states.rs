@@ -41,7 +41,6 @@ fn changed(state: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[track_caller]
-#[expect(clippy::needless_pass_by_value, reason = "what was resumed is not needed any more")]
 fn refused<T>(resumed: Result<T, Error>) {
     let refusal = resumed.err().map(|error| error.class());
     assert_eq!(refusal, Some(ErrorClass::BadState));
