@@ -35,6 +35,13 @@ fn numbers_and_keys_are_exact_by_default_and_vectors_are_not() {
     {
         assert!(is_exact(Plan::unbounded(workload).budget(budget())), "{workload}");
     }
+    // The cap of a window without an end comes down until it is exact.
+    for (epsilon, width) in [(1.0, 1), (0.1, 3), (0.01, 1), (0.01, 60)] {
+        let window =
+            Plan::unbounded(Workload::SlidingWindow { width }).budget(Budget::new(epsilon, 1e-6).unwrap());
+        assert!(is_exact(window.clone()), "ε = {epsilon}, w = {width}");
+        assert!(window.build().unwrap().horizon() >= 1 << 26);
+    }
     let vector = plan().dimension(3).contribution(Contribution::norm(1.0).unwrap());
     assert!(!is_exact(vector.clone()));
     assert!(vector.arithmetic(Arithmetic::Exact).build().is_err());
@@ -49,7 +56,9 @@ fn numbers_and_keys_are_exact_by_default_and_vectors_are_not() {
 /// The table of docs/exact.md.
 #[test]
 fn exactness_costs_next_to_no_noise() {
-    for (horizon, graded, others) in [(1000, 4e-8, 6e-11), (1 << 20, 2e-7, 3e-9), (1 << 40, 2e-4, 2e-6)] {
+    for (horizon, graded, others) in
+        [(1000, 3e-8, 2e-11), (1 << 20, 1.4e-7, 1.2e-10), (1 << 40, 1.2e-4, 8e-8)]
+    {
         let excess = |mechanism| excess(&Plan::prefix_sum(horizon).budget(budget()).mechanism(mechanism));
         let (square_root, blt) = (excess(Mechanism::SquareRoot), excess(Mechanism::Blt { buffers: None }));
         assert!(excess(Mechanism::GradedSquareRoot { decays: None }) < graded, "{horizon}");
