@@ -132,9 +132,30 @@ pub(crate) fn shown(cell: &str) -> String {
     if cell.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= COULD_BE_A_KEY) {
         return "(many hexadecimal digits)".to_owned();
     }
-    if cell.chars().count() <= LONGEST {
-        return format!("{cell:?}");
+    // As it will look: characters that command a terminal are written out.
+    let mut length = 0;
+    let start: String = cell
+        .chars()
+        .take_while(|c| {
+            length += c.escape_debug().count();
+            length <= LONGEST
+        })
+        .collect();
+    if start.len() == cell.len() { format!("{cell:?}") } else { format!("{start:?}…") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_short_and_no_key() {
+        assert_eq!(shown("north"), "\"north\"");
+        assert_eq!(shown(&"x".repeat(60)), format!("\"{}\"", "x".repeat(60)));
+        assert_eq!(shown(&"x".repeat(61)), format!("\"{}\"…", "x".repeat(60)));
+        // Found by fuzzing: sixty such characters were shown as four hundred.
+        assert!(shown(&"\u{1b}".repeat(60)).chars().count() <= 63);
+        assert!(!shown(&format!(" key={}", "5a".repeat(32))).contains("5a5a"));
+        assert_eq!(shown("0123456789abcdef0123456789abcdef"), "\"0123456789abcdef0123456789abcdef\"");
     }
-    let start: String = cell.chars().take(LONGEST).collect();
-    format!("{:?}…", start)
 }
