@@ -104,11 +104,13 @@ impl Error {
         }
     }
 
-    pub(crate) fn bad(name: &'static str, expected: impl Into<String>, got: impl fmt::Display) -> Self {
+    /// [`Error::BadParameter`] from what was expected and what was given.
+    pub fn bad(name: &'static str, expected: impl Into<String>, got: impl fmt::Display) -> Self {
         Self::BadParameter { name, expected: expected.into(), got: got.to_string() }
     }
 
-    pub(crate) fn unsupported(mechanism: impl fmt::Display, reason: impl Into<String>) -> Self {
+    /// [`Error::Unsupported`] from a mechanism and a reason.
+    pub fn unsupported(mechanism: impl fmt::Display, reason: impl Into<String>) -> Self {
         Self::Unsupported { mechanism: mechanism.to_string(), reason: reason.into() }
     }
 

@@ -1,0 +1,177 @@
+//! The sets in which parameters are kept.
+//!
+//! **Definition.** A closed convex set K: all of ℝᵈ, the Euclidean ball around the origin, or a box. [`Set::project`] takes the nearest point
+//! of K, which is what follows the leader on linear losses with a quadratic regulariser: argmin over K of ⟨s, θ⟩ + (λ/2)‖θ − c‖² is the
+//! projection of c − s/λ.
+//!
+//! **Guarantee.** A projected point lies in K, roundings included, and no two points are farther apart after projection than before.
+
+use std::fmt;
+
+use evertally::{Error, Result};
+
+/// Where parameters may lie.
+///
+/// ```
+/// use evertally_learn::Set;
+/// let mut theta = [3.0, 4.0];
+/// Set::ball(1.0)?.project(&mut theta);
+/// assert!((theta[0] - 0.6).abs() < 1e-15 && (theta[1] - 0.8).abs() < 1e-15);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Set {
+    /// All of ℝᵈ.
+    #[default]
+    Everything,
+    /// The points of Euclidean norm at most `radius`.
+    Ball {
+        /// The largest norm.
+        radius: f64,
+    },
+    /// The points whose every coordinate lies between `lo` and `hi`.
+    Box {
+        /// The least value of a coordinate.
+        lo: f64,
+        /// The greatest value of a coordinate.
+        hi: f64,
+    },
+}
+
+impl Set {
+    /// The ball around the origin.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless the radius is positive and finite.
+    pub fn ball(radius: f64) -> Result<Self> {
+        if radius > 0.0 && radius.is_finite() {
+            Ok(Self::Ball { radius })
+        } else {
+            Err(Error::bad("radius", "positive and finite", radius))
+        }
+    }
+
+    /// The box [lo, hi]ᵈ.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless both ends are finite and lo < hi.
+    pub fn cube(lo: f64, hi: f64) -> Result<Self> {
+        if lo.is_finite() && hi.is_finite() && lo < hi {
+            Ok(Self::Box { lo, hi })
+        } else {
+            Err(Error::bad("box", "two finite ends, the lower one first", format!("[{lo}, {hi}]")))
+        }
+    }
+
+    /// Takes a point to the nearest one of the set.
+    pub fn project(&self, theta: &mut [f64]) {
+        match *self {
+            Self::Everything => {}
+            Self::Ball { radius } => shorten(theta, radius),
+            Self::Box { lo, hi } => theta.iter_mut().for_each(|value| *value = value.clamp(lo, hi)),
+        }
+    }
+
+    /// Whether a point lies in the set.
+    #[must_use]
+    pub fn contains(&self, theta: &[f64]) -> bool {
+        match *self {
+            Self::Everything => theta.iter().all(|value| value.is_finite()),
+            Self::Ball { radius } => norm(theta) <= radius,
+            Self::Box { lo, hi } => theta.iter().all(|value| (lo..=hi).contains(value)),
+        }
+    }
+
+    /// The largest norm of a point of the set in this dimension; none where there is no largest.
+    #[must_use]
+    pub fn radius(&self, dimension: usize) -> Option<f64> {
+        match *self {
+            Self::Everything => None,
+            Self::Ball { radius } => Some(radius),
+            Self::Box { lo, hi } => Some(lo.abs().max(hi.abs()) * (dimension as f64).sqrt()),
+        }
+    }
+}
+
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everything => f.pad("everything"),
+            Self::Ball { radius } => f.pad(&format!("ball of radius {radius}")),
+            Self::Box { lo, hi } => f.pad(&format!("box [{lo}, {hi}]")),
+        }
+    }
+}
+
+/// The Euclidean norm, without overflow or underflow on the way.
+#[must_use]
+pub fn norm(vector: &[f64]) -> f64 {
+    let largest = vector.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    if (1e-140..1e140).contains(&largest) {
+        return vector.iter().map(|value| value * value).sum::<f64>().sqrt();
+    }
+    largest * vector.iter().map(|value| (value / largest).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Divides a vector by its norm over `longest` where it is longer. The result is no longer than `longest`, as [`norm`] computes it.
+pub(crate) fn shorten(vector: &mut [f64], longest: f64) {
+    let mut length = norm(vector);
+    while length > longest {
+        // One division leaves the norm within a few roundings of the bound; the step down takes it to below.
+        let factor = (longest / length).next_down();
+        vector.iter_mut().for_each(|value| *value *= factor);
+        length = norm(vector);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The nearest point: in the set, and the way from it makes no sharp angle with the way to any other point of the set.
+        #[test]
+        fn projections_are_nearest_points(
+            theta in prop::collection::vec(-5.0..5.0, 4),
+            other in prop::collection::vec(-5.0..5.0, 4),
+            size in 0.1..4.0,
+        ) {
+            for set in [Set::Everything, Set::ball(size).unwrap(), Set::cube(-size, 2.0 * size).unwrap()] {
+                let (mut nearest, mut inside) = (theta.clone(), other.clone());
+                set.project(&mut nearest);
+                set.project(&mut inside);
+                prop_assert!(set.contains(&nearest));
+                let angle: f64 = (0..4).map(|i| (theta[i] - nearest[i]) * (inside[i] - nearest[i])).sum();
+                prop_assert!(angle <= 1e-12, "{set}: {angle}");
+                let mut again = nearest.clone();
+                set.project(&mut again);
+                prop_assert_eq!(again, nearest);
+            }
+        }
+
+        #[test]
+        fn shortened_vectors_are_never_too_long(
+            vector in prop::collection::vec(prop::num::f64::NORMAL, 1..40),
+            longest in 1e-3_f64..1e3,
+        ) {
+            let mut vector: Vec<f64> = vector.iter().map(|value| value.clamp(-1e300, 1e300)).collect();
+            shorten(&mut vector, longest);
+            prop_assert!(norm(&vector) <= longest);
+        }
+    }
+
+    #[test]
+    fn sets_that_are_none_are_refused() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Set::ball(bad).is_err());
+            assert!(Set::cube(bad, bad).is_err());
+        }
+        assert!(Set::cube(1.0, -1.0).is_err());
+        assert_eq!(Set::cube(-2.0, 1.0).unwrap().radius(4), Some(4.0));
+        assert_eq!(Set::Everything.radius(4), None);
+    }
+}
