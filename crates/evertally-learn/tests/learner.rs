@@ -1,5 +1,7 @@
 //! The learner against its definition: what it does to sums, what its noise is, and how it resumes.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Result};
 use evertally_learn::{Learner, LearningPlan, LearningPlanBuilder, Schedule, Set, Update, norm};
 
@@ -69,7 +71,7 @@ fn parameters_follow_from_sums_as_defined() {
             let plan =
                 base().batch_size(2).momentum(momentum).set(set).start(start.clone()).restart_every(restart);
             let sums = sums(&plan);
-            let mut velocity = vec![0.0; 3];
+            let mut velocity = [0.0; 3];
             let leader = path(&plan, gradients);
             for (sum, got) in sums.iter().zip(&leader) {
                 let mut theta: Vec<f64> = (0..3)
@@ -114,7 +116,7 @@ fn the_average_is_the_mean_of_what_was_played() {
     let plan = base().batch_size(2).start(vec![1.0, 2.0, 3.0]);
     let mut learner = learner(&plan);
     assert_eq!(learner.average(), [1.0, 2.0, 3.0]);
-    let mut played = vec![0.0; 3];
+    let mut played = [0.0; 3];
     for step in 0..STEPS {
         played.iter_mut().zip(learner.theta()).for_each(|(sum, theta)| *sum += theta);
         learner.step(gradients(step)).unwrap();
