@@ -2,6 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod data;
+pub mod loss;
 mod set;
 
+pub use data::{Dataset, Example};
+pub use loss::{Loss, Losses};
 pub use set::{Set, norm};
