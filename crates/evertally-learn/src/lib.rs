@@ -31,7 +31,9 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+pub mod data;
 mod learner;
+pub mod loss;
 mod plan;
 mod schedule;
 mod segments;
@@ -39,7 +41,9 @@ mod set;
 mod state;
 
 pub use batch::{Batch, LARGEST_BATCH};
+pub use data::{Dataset, Example};
 pub use learner::Learner;
+pub use loss::{Loss, Losses};
 pub use plan::{LearningPlan, LearningPlanBuilder, Update};
 pub use schedule::Schedule;
 pub use set::{Set, norm};
