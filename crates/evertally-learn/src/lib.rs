@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bound;
 pub mod data;
 pub mod loss;
 mod set;
