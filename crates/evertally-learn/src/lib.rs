@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+pub mod bound;
 pub mod data;
 mod learner;
 pub mod loss;
