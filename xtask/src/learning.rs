@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -71,17 +71,20 @@ fn cells(folder: &std::path::Path, is_quick: bool) -> Result<Vec<Value>, String>
     }
     let mut child = worker.spawn().map_err(|error| format!("cannot start the worker: {error}"))?;
     let output = child.stdout.take().ok_or("the worker has no output")?;
+    let is_watched = std::io::stderr().is_terminal();
     let mut cells: Vec<Value> = Vec::new();
     for line in BufReader::new(output).lines() {
         let line = line.map_err(|error| error.to_string())?;
         let cell: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
-        eprint!(
-            "\r{:<78}",
-            format!("{}, {}: {}", words(&cell, "data"), words(&cell, "regime"), words(&cell, "mechanism"))
-        );
+        if is_watched {
+            let place = ["data", "regime", "mechanism"].map(|name| words(&cell, name)).join(", ");
+            eprint!("\r{place:<78}");
+        }
         cells.push(cell);
     }
-    eprintln!();
+    if is_watched {
+        eprintln!();
+    }
     let status = child.wait().map_err(|error| error.to_string())?;
     if status.success() { Ok(cells) } else { Err(format!("the worker failed: {status}")) }
 }
