@@ -380,8 +380,9 @@ impl Plan {
         )
     }
 
-    /// What a saved state must have in common with the plan that resumes it.
-    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+    /// What a saved state must have in common with the plan that resumes it: 32 public bytes, equal for equal plans.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
         let grid = self.grid().unwrap_or(0.0).to_bits().to_le_bytes();
         hasher.update(self.noise_label().as_bytes()).update(b"|").update(&grid).update(b"|");
