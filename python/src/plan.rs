@@ -40,7 +40,6 @@ impl Plan {
     }
 
     /// A plan that came out of a comparison, with the mechanism that it has there.
-    #[expect(dead_code, reason = "comparisons follow")]
     pub(crate) fn of(inner: evertally::Plan, choices: Choices) -> Self {
         Self { inner, choices }
     }
