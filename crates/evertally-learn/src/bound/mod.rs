@@ -47,6 +47,8 @@ use evertally::factorization::Factorization;
 use evertally::privacy::NoiseKind;
 use evertally::{Error, Result};
 
+use crate::plan::{LearningPlan, Update};
+
 /// Up to so many steps the norms of all rows are added up.
 const SUMMED: u64 = 1 << 16;
 
@@ -95,12 +97,34 @@ impl RegretBound {
         let (horizon, d) = (checked_horizon(factorization.horizon())?, checked_dimension(dimension)?);
         nonnegative("largest gradient", largest_gradient)?;
         nonnegative("noise scale", noise_scale)?;
-        let length = match factorization.mechanism().noise() {
-            NoiseKind::Gaussian => gaussian_length(d),
-            _ => d.sqrt(),
-        };
+        let length = mean_length(factorization.mechanism().noise(), d);
         let noise = largest_gradient * noise_scale * length * mean_norm_in_use(factorization);
         Ok(Self { horizon, gradients: 0.5 * largest_gradient * largest_gradient, noise })
+    }
+
+    /// The bound of a learning plan, restarts and batches included: a step's loss is the mean over its batch, as long as no gradient is
+    /// shortened.
+    ///
+    /// ```
+    /// use evertally::Budget;
+    /// use evertally_learn::{LearningPlan, bound::RegretBound};
+    /// let plan = LearningPlan::new(10, 1000).budget(Budget::new(1.0, 1e-6)?).recommended(1.0).build()?;
+    /// assert!(RegretBound::of_plan(&plan)?.least(1.0)? < 0.4);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with momentum, or for an update that is not the regularised leader.
+    pub fn of_plan(plan: &LearningPlan) -> Result<Self> {
+        if plan.momentum() > 0.0 || !matches!(plan.update(), Update::Leader { .. }) {
+            let reason = "regret is bounded for the regularised leader without momentum";
+            return Err(Error::unsupported(plan.noise().mechanism(), reason));
+        }
+        let d = checked_dimension(plan.dimension())?;
+        let length = mean_length(plan.noise().mechanism().noise(), d);
+        let (clip, horizon) = (plan.clip(), checked_horizon(plan.steps())?);
+        let noise = clip * length * plan.mean_standard_error();
+        Ok(Self { horizon, gradients: 0.5 * clip * clip, noise })
     }
 
     /// The paper's closed form with its slips corrected: the square root at noise multiplier σ (the paper's is C(ε, δ)), gradients clipped
@@ -215,6 +239,11 @@ fn printed_numerator(horizon: u64, dimension: usize, clip: f64, multiplier: f64)
 /// 1 + ln(4n/5)/π.
 fn closed_form(n: f64) -> f64 {
     1.0 + (0.8 * n).ln() / PI
+}
+
+/// A bound on the mean length of d independent draws of variance one.
+fn mean_length(noise: NoiseKind, d: f64) -> f64 {
+    if noise == NoiseKind::Gaussian { gaussian_length(d) } else { d.sqrt() }
 }
 
 /// d/√(d + 1/2), which the mean length of d standard Gaussian numbers does not exceed.
