@@ -31,7 +31,8 @@
 //!    error factor bounds it), and below that 1 + ln(4n − 3)/π is used, which is true.
 //!
 //! What is printed is exceeded by the algorithm itself: at the λ that the paper recommends, gradients that alternate and then push one
-//! way have expected regret ‖u‖√(a'/(2n))·(1 + κ²/(2a')), with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute.
+//! way have expected regret ‖u‖√(a'/(2n))·(1 + κ²/(2a')), with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute, and an
+//! adversary that sees the noise takes it to more than 1.5 times what is printed ([`crate::adversary::Exploiter`], in its tests).
 //!
 //! **Cost.** O(n) row norms up to 2¹⁶ steps, O(1) beyond, where the mean of the norms is bounded by the root of their mean square.
 //!
