@@ -29,7 +29,7 @@ const RELATIVE_GAP: f64 = 1e-9;
 /// True
 /// >>> long = evertally.gamma("prefix-sum", horizon=4096, relative_gap=1e-6)
 /// >>> [round(factor, 3) for factor in long.error_factor]
-/// [10.738, 10.738]
+/// [11.491, 11.491]
 #[pyfunction]
 #[pyo3(signature = (matrix, horizon=None, *, objective="mean", relative_gap=RELATIVE_GAP))]
 pub(crate) fn gamma(
