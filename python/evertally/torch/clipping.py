@@ -165,23 +165,26 @@ class PerExampleClipper:
     def _gradients(self, arguments: tuple[Tensor, ...], keywords: dict[str, Tensor], targets: Any) -> dict[str, Tensor]:
         """One gradient an example, along the first dimension."""
         trainable = {name: tensor.detach() for name, tensor in self._trainable.items()}
+        # A buffer that the forward pass replaces is put back; one that it writes to is an error of torch.
         buffers = dict(self.model.named_buffers())
-        versions = {name: buffer._version for name, buffer in buffers.items()}
 
         def loss(parameters: dict[str, Tensor], arguments: Any, keywords: Any, target: Any) -> Tensor:
             one = tuple(argument.unsqueeze(0) for argument in arguments)
             named = {name: value.unsqueeze(0) for name, value in keywords.items()}
-            prediction = torch.func.functional_call(self.model, parameters, one, named)
+            prediction = torch.func.functional_call(self.model, {**parameters, **buffers}, one, named)
             value = self.loss_fn(prediction, _map(target, lambda tensor: tensor.unsqueeze(0)))
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise BadParameter("loss_fn must return one number for one example, a batch of one")
             return value.reshape(())
 
         each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0, 0), randomness="different")
-        gradients: dict[str, Tensor] = each(trainable, arguments, keywords, targets)
-        for name, buffer in buffers.items():
-            if buffer._version != versions[name]:
-                raise Unsupported(f"the forward pass writes to the buffer {name!r}: what it keeps of the data is not private")
+        try:
+            gradients: dict[str, Tensor] = each(trainable, arguments, keywords, targets)
+        except RuntimeError as error:
+            if buffers and "mutate a captured Tensor" in str(error):
+                names = ", ".join(repr(name) for name in buffers)
+                raise Unsupported(f"the forward pass writes to a buffer, of {names}: what it keeps of the data is not private") from None
+            raise
         return gradients
 
     def _add_clipped(self, flat: Tensor, gradients: dict[str, Tensor]) -> None:

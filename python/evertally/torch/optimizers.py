@@ -201,7 +201,7 @@ class DPSGD(CorrelatedNoise):
     >>> training = training_plan(examples=40, batch_size=10, epochs=5, parameters=model, epsilon=2.0, delta=1e-5)
     >>> optimizer = DPSGD(model.parameters(), training, lr=0.1, momentum=0.9)
     >>> optimizer
-    DPSGD(steps 0 of 20, mechanism 'banded-inverse-square-root:...', lr 0.1)
+    DPSGD(steps 0 of 20, mechanism 'banded-square-root:4', lr 0.1)
     """
 
     def __init__(
