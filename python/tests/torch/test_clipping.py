@@ -136,7 +136,7 @@ def chosen_gradients(width, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("width", [1, 3, 1000])
+@pytest.mark.parametrize("width", [1, 3, 300])
 @pytest.mark.parametrize("max_norm", [1.0, 1 / 3, 2.0**-64, 2.0**64, 0.1])
 def test_no_rounding_takes_a_gradient_past_the_norm(dtype, width, max_norm):
     """Compared as fractions, without any rounding. A rule without slack fails this; see the next test."""
