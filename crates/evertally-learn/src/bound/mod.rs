@@ -19,8 +19,8 @@
 //! Gaussian z_t has d independent coordinates of standard deviation s‖L\[t;\]‖, with s = σΔκ; then E‖z_t‖ ≤ s‖L\[t;\]‖·d/√(d + 1/2). (From
 //! Γ(x + 1)/Γ(x + 1/2) ≥ √(x + 1/4), Watson 1959; it is 2.4 % over at d = 1 and 0.06 % at d = 10.) For other noise it is at most s‖L\[t;\]‖√d.
 //!
-//! **What it does not cover.** Clipping that shortens gradients: the bound is then on the regret of the shortened, linear losses. Momentum,
-//! restarts and a λ that changes on the way.
+//! **What it does not cover.** Clipping that shortens gradients: the bound is then on the regret of the shortened, linear losses. Momentum, and
+//! a λ that changes on the way. (Restarted noise is covered: nothing is used of z_t but its mean length.)
 //!
 //! **The paper's.** It prints ‖u‖√((1 + ln(4n/5)/π)(κ² + κC√d)/(2n)), [`printed`]. Its proof's last display is a/λ + λ‖u‖²/(2n) with
 //! a = κ² + κC√d(1 + ln(4n/5)/π). Four corrections make [`RegretBound::corrected`] of it:
@@ -121,11 +121,14 @@ impl RegretBound {
             let reason = "regret is bounded for the regularised leader without momentum";
             return Err(Error::unsupported(plan.noise().mechanism(), reason));
         }
-        let d = checked_dimension(plan.dimension())?;
-        let length = mean_length(plan.noise().mechanism().noise(), d);
-        let (clip, horizon) = (plan.clip(), checked_horizon(plan.steps())?);
-        let noise = clip * length * plan.mean_standard_error();
-        Ok(Self { horizon, gradients: 0.5 * clip * clip, noise })
+        Self::of_leader(plan)
+    }
+
+    /// The bound of the regularised leader on the sums of this plan, whatever the plan makes of them.
+    pub(crate) fn of_leader(plan: &LearningPlan) -> Result<Self> {
+        let (horizon, d) = (checked_horizon(plan.steps())?, checked_dimension(plan.dimension())?);
+        let (clip, length) = (plan.clip(), mean_length(plan.noise().mechanism().noise(), d));
+        Ok(Self { horizon, gradients: 0.5 * clip * clip, noise: clip * length * plan.mean_standard_error() })
     }
 
     /// The paper's closed form with its slips corrected: the square root at noise multiplier σ (the paper's is C(ε, δ)), gradients clipped
