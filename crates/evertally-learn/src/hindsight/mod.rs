@@ -117,8 +117,8 @@ pub fn best_fixed(loss: &Losses, data: &Dataset, set: Set) -> Result<Hindsight> 
 ///
 /// ```
 /// use evertally_learn::{Set, hindsight::best_for_linear};
-/// let (theta, value) = best_for_linear(&[3.0, -4.0], Set::ball(2.0)?).expect("a ball has a lowest point");
-/// assert_eq!((theta, value), (vec![-1.2, 1.6], -10.0));
+/// let (theta, value) = best_for_linear(&[3.0, -4.0], Set::ball(5.0)?).expect("a ball has a lowest point");
+/// assert_eq!((theta, value), (vec![-3.0, 4.0], -25.0));
 /// assert!(best_for_linear(&[1.0], Set::Everything).is_none());
 /// # Ok::<(), evertally::Error>(())
 /// ```
