@@ -27,3 +27,9 @@ class BadState(Error):
 
 class SystemFailure(Error):
     """The machine failed; when it gives no randomness, there is no fallback."""
+
+
+# Readers know them by the name under which they are imported.
+for _error in (Error, BadParameter, Unsupported, HorizonSpent, BudgetSpent, BadState, SystemFailure):
+    _error.__module__ = "evertally"
+del _error

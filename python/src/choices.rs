@@ -14,15 +14,47 @@ use crate::errors::{BadParameter, OrRaise, bad};
 const EPSILON: f64 = 1.0;
 const DELTA: f64 = 1e-6;
 
+/// The ways to state a budget.
+#[derive(Clone, Default)]
+pub(crate) struct BudgetChoices {
+    pub(crate) epsilon: Option<f64>,
+    pub(crate) delta: Option<f64>,
+    pub(crate) rho: Option<f64>,
+    pub(crate) sigma: Option<f64>,
+    pub(crate) calibration: Option<String>,
+}
+
+impl BudgetChoices {
+    /// The budget that they make; (1, 10⁻⁶) where nothing is said.
+    pub(crate) fn budget(&self) -> PyResult<Budget> {
+        let budget = match (self.epsilon, self.delta, self.rho, self.sigma) {
+            (None, None, Some(rho), None) => Budget::zcdp(rho).or_raise()?,
+            (None, None, None, Some(sigma)) => noise_of_at_least(sigma)?,
+            (epsilon, delta, None, None) => {
+                let (epsilon, delta) = (epsilon.unwrap_or(EPSILON), delta.unwrap_or(DELTA));
+                if delta == 0.0 { Budget::pure(epsilon) } else { Budget::new(epsilon, delta) }.or_raise()?
+            }
+            _ => {
+                return Err(BadParameter::new_err(
+                    "of epsilon with delta, rho and sigma only one can be given: each is a budget of its own",
+                ));
+            }
+        };
+        match &self.calibration {
+            None => Ok(budget),
+            Some(calibration) => {
+                let calibration: Calibration = calibration.parse().or_raise()?;
+                budget.with_calibration(calibration).or_raise()
+            }
+        }
+    }
+}
+
 /// Everything that a plan is made of, as it was given.
 #[derive(Clone, Default)]
 pub(crate) struct Choices {
     pub(crate) horizon: Option<u64>,
-    epsilon: Option<f64>,
-    delta: Option<f64>,
-    rho: Option<f64>,
-    sigma: Option<f64>,
-    calibration: Option<String>,
+    budget: BudgetChoices,
     mechanism: Option<String>,
     workload: Option<Workload>,
     neighbours: Option<String>,
@@ -47,11 +79,13 @@ impl Choices {
         let mut rest = Rest(given.copy()?);
         let choices = Self {
             horizon: rest.take("horizon", "a number of steps, or None for a stream without an end")?,
-            epsilon: rest.take("epsilon", "a number")?,
-            delta: rest.take("delta", "a number")?,
-            rho: rest.take("rho", "a number")?,
-            sigma: rest.take("sigma", "a number")?,
-            calibration: rest.take("calibration", "exact, zcdp or paper")?,
+            budget: BudgetChoices {
+                epsilon: rest.take("epsilon", "a number")?,
+                delta: rest.take("delta", "a number")?,
+                rho: rest.take("rho", "a number")?,
+                sigma: rest.take("sigma", "a number")?,
+                calibration: rest.take("calibration", "exact, zcdp or paper")?,
+            },
             mechanism: rest.take("mechanism", "the name of a mechanism")?,
             workload: rest.workload()?,
             neighbours: rest.take("neighbours", "add-remove or replace")?,
@@ -80,11 +114,11 @@ impl Choices {
     pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let given = PyDict::new(py);
         given.set_item("horizon", self.horizon)?;
-        given.set_item("epsilon", self.epsilon)?;
-        given.set_item("delta", self.delta)?;
-        given.set_item("rho", self.rho)?;
-        given.set_item("sigma", self.sigma)?;
-        given.set_item("calibration", &self.calibration)?;
+        given.set_item("epsilon", self.budget.epsilon)?;
+        given.set_item("delta", self.budget.delta)?;
+        given.set_item("rho", self.budget.rho)?;
+        given.set_item("sigma", self.budget.sigma)?;
+        given.set_item("calibration", &self.budget.calibration)?;
         given.set_item("mechanism", &self.mechanism)?;
         match self.workload {
             Some(Workload::SlidingWindow { width }) => given.set_item("workload", ("window", width))?,
@@ -107,6 +141,11 @@ impl Choices {
         Ok(given)
     }
 
+    /// The same choices with a mechanism named.
+    pub(crate) fn with_mechanism(&self, mechanism: String) -> Self {
+        Self { mechanism: Some(mechanism), ..self.clone() }
+    }
+
     /// The choices as the library takes them.
     pub(crate) fn builder(&self) -> PyResult<PlanBuilder> {
         let workload = self.workload.unwrap_or(Workload::PrefixSum);
@@ -114,7 +153,7 @@ impl Choices {
             Some(horizon) => Plan::for_workload(horizon, workload),
             None => Plan::unbounded(workload),
         };
-        builder = builder.budget(self.budget()?);
+        builder = builder.budget(self.budget.budget()?);
         if let Some(mechanism) = &self.mechanism {
             builder = builder.mechanism(mechanism.parse().or_raise()?);
         }
@@ -149,29 +188,6 @@ impl Choices {
             builder = builder.memory_limit(bytes);
         }
         Ok(builder)
-    }
-
-    fn budget(&self) -> PyResult<Budget> {
-        let budget = match (self.epsilon, self.delta, self.rho, self.sigma) {
-            (None, None, Some(rho), None) => Budget::zcdp(rho).or_raise()?,
-            (None, None, None, Some(sigma)) => noise_of_at_least(sigma)?,
-            (epsilon, delta, None, None) => {
-                let (epsilon, delta) = (epsilon.unwrap_or(EPSILON), delta.unwrap_or(DELTA));
-                if delta == 0.0 { Budget::pure(epsilon) } else { Budget::new(epsilon, delta) }.or_raise()?
-            }
-            _ => {
-                return Err(BadParameter::new_err(
-                    "of epsilon with delta, rho and sigma only one can be given: each is a budget of its own",
-                ));
-            }
-        };
-        match &self.calibration {
-            None => Ok(budget),
-            Some(calibration) => {
-                let calibration: Calibration = calibration.parse().or_raise()?;
-                budget.with_calibration(calibration).or_raise()
-            }
-        }
     }
 
     /// Vectors are bounded in norm, by one unless said otherwise; numbers lie between zero and one unless said otherwise.
@@ -231,21 +247,26 @@ impl<'py> Rest<'py> {
     }
 
     fn workload(&mut self) -> PyResult<Option<Workload>> {
-        let Some(value) = self.remove("workload")? else { return Ok(None) };
-        let refusal =
-            || bad("workload", "\"prefix-sum\", (\"window\", width) or (\"decay\", factor)", shown(&value));
-        if let Ok(name) = value.cast::<PyString>() {
-            return if name == "prefix-sum" { Ok(None) } else { Err(refusal()) };
-        }
-        let pair = value.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).ok_or_else(refusal)?;
-        let (name, parameter) = (pair.get_item(0)?, pair.get_item(1)?);
-        let workload = match name.extract::<&str>().unwrap_or_default() {
-            "window" => parameter.extract().ok().map(|width| Workload::SlidingWindow { width }),
-            "decay" => parameter.extract().ok().map(|factor| Workload::Decay { factor }),
-            _ => None,
-        };
-        workload.map(Some).ok_or_else(refusal)
+        self.remove("workload")?.map(|value| read_workload(&value)).transpose()
     }
+}
+
+/// A workload: its name, or a pair of its name and its parameter.
+pub(crate) fn read_workload(value: &Bound<'_, PyAny>) -> PyResult<Workload> {
+    let expected = "\"prefix-sum\", (\"window\", width) or (\"decay\", factor)";
+    let refusal = || bad("workload", expected, shown(value));
+    if let Ok(name) = value.cast::<PyString>() {
+        return if name == "prefix-sum" { Ok(Workload::PrefixSum) } else { Err(refusal()) };
+    }
+    let pair = value.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).ok_or_else(refusal)?;
+    let (name, parameter) = (pair.get_item(0)?, pair.get_item(1)?);
+    let name = name.cast::<PyString>().map_err(|_| refusal())?;
+    let workload = match name.to_cow()?.as_ref() {
+        "window" => parameter.extract().ok().map(|width| Workload::SlidingWindow { width }),
+        "decay" => parameter.extract().ok().map(|factor| Workload::Decay { factor }),
+        _ => None,
+    };
+    workload.ok_or_else(refusal)
 }
 
 /// Numbers and names are shown as they are; of anything else only the type, because it may be a secret in the wrong place.

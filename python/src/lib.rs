@@ -8,13 +8,25 @@
 //! - **Errors keep their class** ([`errors`]).
 
 mod arrays;
+mod batch_plan;
+mod bounds;
 mod choices;
+mod comparison;
+mod counter;
 mod errors;
+mod gamma;
+mod keyed_counter;
+mod learner;
 mod noise_key;
 mod noise_stream;
+mod odometer;
 mod plan;
+mod release;
+mod running;
 mod shared;
+mod sparse_counter;
 mod spend;
+mod vector_counter;
 
 use pyo3::prelude::*;
 
@@ -26,6 +38,23 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spend::Spend>()?;
     module.add_class::<noise_key::NoiseKey>()?;
     module.add_class::<noise_stream::NoiseStream>()?;
+    module.add_class::<counter::Counter>()?;
+    module.add_class::<vector_counter::VectorCounter>()?;
+    module.add_class::<keyed_counter::KeyedCounter>()?;
+    module.add_class::<sparse_counter::SparseCounter>()?;
+    module.add_class::<release::Release>()?;
+    module.add_class::<release::VectorRelease>()?;
+    module.add_class::<release::Releases>()?;
+    module.add_class::<comparison::Comparison>()?;
+    module.add_class::<gamma::Certificate>()?;
+    module.add_class::<batch_plan::BatchPlan>()?;
+    module.add_class::<odometer::Odometer>()?;
+    module.add_class::<bounds::Bound>()?;
+    module.add_class::<learner::LearningPlan>()?;
+    module.add_class::<learner::Learner>()?;
+    module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
+    module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
     Ok(())

@@ -31,6 +31,12 @@ impl NoiseKey {
     }
 }
 
+impl From<evertally::NoiseKey> for NoiseKey {
+    fn from(key: evertally::NoiseKey) -> Self {
+        Self(key)
+    }
+}
+
 /// The key that was given, or a fresh one that nobody keeps.
 pub(crate) fn given_or_fresh(key: Option<&NoiseKey>) -> PyResult<evertally::NoiseKey> {
     key.map_or_else(|| evertally::NoiseKey::from_os().or_raise(), |key| Ok(key.copied()))

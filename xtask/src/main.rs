@@ -6,6 +6,7 @@ mod crosscheck;
 mod fit;
 mod fuzz;
 mod process;
+mod python;
 mod statistics;
 mod test;
 mod venv;
@@ -18,7 +19,7 @@ Everything a contributor runs.
 Usage: cargo xtask <TASK>
 
 Tasks:
-  test             formatting, lints, all tests, documentation, cross-checks and licences, stopping at the first failure
+  test             formatting, lints, all tests, documentation, cross-checks, the Python package and licences, stopping at the first failure
   statistics       10⁸ draws of every kind of noise against its law: moments, tails, fits and correlations
   audit            each planted fault and each true mechanism audited 1,000 times; writes bench/audit.json and bench/audit.md
   bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
@@ -27,6 +28,7 @@ Tasks:
   bench exact      exact whole-number noise, and releases, timed beside OpenDP; writes bench/exact.json and bench/exact.md.
                    bench exact quick takes half a minute and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
+  python           the Python package installed into a clean environment, and its tests, types and stubs; part of test
   fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
   fit graded       fits graded-square-root again; rewrites its table of shapes
   help             this text
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
         ["bench", "stream"] => bench::stream::run(),
+        ["python"] => python::test(),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),
         ["fit", "graded"] => fit::graded(),

@@ -119,6 +119,12 @@ pub fn norm(vector: &[f64]) -> f64 {
 /// Divides a vector by its norm over `longest` where it is longer. The result is no longer than `longest`, as [`norm`] computes it.
 pub(crate) fn shorten(vector: &mut [f64], longest: f64) {
     let mut length = norm(vector);
+    if length == f64::INFINITY {
+        // Every coordinate is a number, and only their sum is not: one division brings it back.
+        let largest = vector.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+        vector.iter_mut().for_each(|value| *value *= longest / largest);
+        length = norm(vector);
+    }
     while length > longest {
         // One division leaves the norm within a few roundings of the bound; the step down takes it to below.
         let factor = (longest / length).next_down();
@@ -158,9 +164,11 @@ mod tests {
             vector in prop::collection::vec(prop::num::f64::NORMAL, 1..40),
             longest in 1e-3_f64..1e3,
         ) {
-            let mut vector: Vec<f64> = vector.iter().map(|value| value.clamp(-1e300, 1e300)).collect();
+            let (before, mut vector) = (vector.clone(), vector);
             shorten(&mut vector, longest);
             prop_assert!(norm(&vector) <= longest);
+            prop_assert!(vector.iter().zip(&before).all(|(after, before)| after * before >= 0.0));
+            prop_assert!(norm(&vector) >= longest.min(norm(&before)) * (1.0 - 1e-12));
         }
     }
 

@@ -117,6 +117,7 @@ pub struct Plan {
     inner: Arc<Inner>,
 }
 
+#[derive(Clone)]
 struct Inner {
     factorization: Arc<dyn Factorization>,
     workload: Workload,
@@ -349,6 +350,13 @@ impl Plan {
         Ok(Spread { step, standard_error, tail: self.inner.factorization.tail(None, step) })
     }
 
+    /// The same plan for a stream of this name ([`PlanBuilder::stream`]), without planning again: its noise under the same key is independent.
+    #[must_use]
+    pub fn with_stream(&self, name: impl Into<String>) -> Self {
+        let inner = Inner { stream: name.into(), ..Inner::clone(&self.inner) };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// The most bytes that a counter may hold.
     pub(crate) fn memory_limit(&self) -> u64 {
         self.inner.memory_limit
@@ -380,7 +388,7 @@ impl Plan {
         )
     }
 
-    /// What a saved state must have in common with the plan that resumes it: 32 public bytes, equal for equal plans.
+    /// A hash of all choices that a saved state must have in common with the plan that resumes it.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");

@@ -1,0 +1,235 @@
+//! The learner: gradients in, parameters out, one step at a time.
+//!
+//! **Definition.** With s_t the private sum of the clipped gradients of steps 1 to t, divided by the batch size, and v_t = βv_{t−1} + s_t:
+//!
+//! - *leader*: θ_{t+1} = Π_K(θ_1 − v_t/λ). Without momentum v_t = s_t, and this is the minimiser over K of ⟨s_t, θ⟩ + (λ/2)‖θ − θ_1‖²: the paper's
+//!   Algorithm 3, with clipping by the norm and noise at the scale of all n steps. With momentum it is heavy-ball descent at rate 1/λ, summed up:
+//!   if u_t = βu_{t−1} + g_t, then Σu_i = v_t.
+//! - *descent*: u_t = βu_{t−1} + (s_t − s_{t−1}), θ_{t+1} = Π_K(θ_t − η_t u_t).
+//!
+//! Both are the same, up to rounding, on all of ℝᵈ at a constant rate. Everything after s_t is post-processing: parameters, their
+//! average, and whatever is computed from them are as private as the sums.
+//!
+//! **Cost.** Some vectors of d numbers beside the noise, and a few passes over them a step.
+//!
+//! **Source.** Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep) Learning without Sampling or Shuffling" (2021).
+
+use evertally::{Error, NoiseKey, Result, Spend, VectorCounter};
+use zeroize::Zeroize;
+
+use crate::batch::Batch;
+use crate::plan::{LearningPlan, Update};
+
+/// Learns privately, one step at a time.
+pub struct Learner {
+    pub(crate) plan: LearningPlan,
+    pub(crate) key: NoiseKey,
+    pub(crate) step: u64,
+    /// The mechanism of the current segment.
+    pub(crate) counter: VectorCounter,
+    pub(crate) vectors: Vectors,
+    /// Where `step` collects its gradients.
+    batch: Batch,
+    /// The true sum of a step, on its way to the counter.
+    sum: Vec<f64>,
+}
+
+/// What a learner holds beside its noise: releases and what follows from them, none of it secret.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Vectors {
+    /// θ_{t+1}.
+    pub(crate) theta: Vec<f64>,
+    /// The mean of θ_1 to θ_t.
+    pub(crate) average: Vec<f64>,
+    /// v_t or u_t.
+    pub(crate) velocity: Vec<f64>,
+    /// What was released at the end of every finished segment, added up.
+    pub(crate) finished: Vec<f64>,
+    /// s_t as it was released, not yet divided by the batch size.
+    pub(crate) released: Vec<f64>,
+}
+
+impl Learner {
+    /// A learner before its first step.
+    ///
+    /// The key must be fresh: two learners of equal plans under one key share their noise.
+    ///
+    /// # Errors
+    /// As [`VectorCounter::new`].
+    pub fn new(plan: &LearningPlan, key: NoiseKey) -> Result<Self> {
+        let zero = vec![0.0; plan.dimension()];
+        let vectors = Vectors {
+            theta: plan.start().to_vec(),
+            average: zero.clone(),
+            velocity: zero.clone(),
+            finished: zero.clone(),
+            released: zero,
+        };
+        let counter = VectorCounter::new(&plan.segment(0), copy_of(&key))?;
+        Self::assemble(plan, key, 0, counter, vectors)
+    }
+
+    pub(crate) fn assemble(
+        plan: &LearningPlan,
+        key: NoiseKey,
+        step: u64,
+        counter: VectorCounter,
+        vectors: Vectors,
+    ) -> Result<Self> {
+        let batch = Batch::new(plan.dimension(), plan.clip())?;
+        let sum = vec![0.0; plan.dimension()];
+        Ok(Self { plan: plan.clone(), key, step, counter, vectors, batch, sum })
+    }
+
+    /// The plan that is followed.
+    #[must_use]
+    pub fn plan(&self) -> &LearningPlan {
+        &self.plan
+    }
+
+    /// The number of steps taken.
+    #[must_use]
+    pub fn steps_taken(&self) -> u64 {
+        self.step
+    }
+
+    /// The parameters at which the next gradients are to be taken.
+    #[must_use]
+    pub fn theta(&self) -> &[f64] {
+        &self.vectors.theta
+    }
+
+    /// The mean of the parameters at which gradients were taken: what online-to-batch conversion takes as its model. θ_1 before the first step.
+    #[must_use]
+    pub fn average(&self) -> &[f64] {
+        if self.step == 0 { &self.vectors.theta } else { &self.vectors.average }
+    }
+
+    /// The private sum of all clipped gradients so far, not divided by the batch size: all that was learned from the data.
+    #[must_use]
+    pub fn released(&self) -> &[f64] {
+        &self.vectors.released
+    }
+
+    /// What the steps taken so far cost one example.
+    ///
+    /// # Errors
+    /// None in a learner that was made.
+    pub fn spend(&self) -> Result<Spend> {
+        self.plan.spend_after(self.step)
+    }
+
+    /// An empty batch for [`Learner::step_batch`].
+    ///
+    /// # Errors
+    /// None in a learner that was made.
+    pub fn batch(&self) -> Result<Batch> {
+        Batch::new(self.plan.dimension(), self.plan.clip())
+    }
+
+    /// Takes the gradients of one step, one for each example, at [`Learner::theta`]; each is clipped. Gives the next parameters.
+    ///
+    /// # Errors
+    /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for gradients of another dimension or not finite, and for more than
+    /// the batch size; none changes anything.
+    pub fn step<G: AsRef<[f64]>>(&mut self, gradients: impl IntoIterator<Item = G>) -> Result<&[f64]> {
+        let mut batch = std::mem::replace(&mut self.batch, Batch::placeholder());
+        let taken = gradients
+            .into_iter()
+            .try_for_each(|gradient| batch.add(gradient.as_ref()))
+            .and_then(|()| self.take(&batch));
+        batch.clear();
+        self.batch = batch;
+        taken?;
+        Ok(self.theta())
+    }
+
+    /// Takes a step with gradients that were collected in a batch, and empties it.
+    ///
+    /// # Errors
+    /// As [`Learner::step`], and [`Error::BadParameter`] for a batch of another dimension or clipping norm. The batch is then as it was.
+    pub fn step_batch(&mut self, batch: &mut Batch) -> Result<&[f64]> {
+        self.take(batch)?;
+        batch.clear();
+        Ok(self.theta())
+    }
+
+    fn take(&mut self, batch: &Batch) -> Result<()> {
+        let steps = self.plan.steps();
+        if self.step == steps {
+            return Err(Error::HorizonSpent { horizon: steps });
+        }
+        if (batch.dimension(), batch.clip()) != (self.plan.dimension(), self.plan.clip()) {
+            let expected = format!("of {} numbers clipped at {}", self.plan.dimension(), self.plan.clip());
+            let got = format!("{} numbers clipped at {}", batch.dimension(), batch.clip());
+            return Err(Error::bad("batch", expected, got));
+        }
+        if batch.examples() > self.plan.batch_size() {
+            // How many there are may be private where examples come and go, so it is not told.
+            let expected = format!("at most the planned {} examples", self.plan.batch_size());
+            return Err(Error::bad("batch", expected, "more"));
+        }
+        if self.counter.steps_taken() == self.plan.segment_steps() {
+            self.restart()?;
+        }
+        batch.write_sum(&mut self.sum);
+        let release = self.counter.step(&self.sum);
+        self.sum.as_mut_slice().zeroize();
+        self.vectors.follow(&self.plan, self.step, &release?.values);
+        self.step += 1;
+        Ok(())
+    }
+
+    /// Goes on with fresh noise, from the last release.
+    fn restart(&mut self) -> Result<()> {
+        let segment = self.plan.segment(self.step / self.plan.segment_steps());
+        self.counter = VectorCounter::new(&segment, copy_of(&self.key))?;
+        self.vectors.finished.copy_from_slice(&self.vectors.released);
+        Ok(())
+    }
+}
+
+impl Vectors {
+    /// What follows from the release of a step.
+    fn follow(&mut self, plan: &LearningPlan, step: u64, release: &[f64]) {
+        let (momentum, scale) = (plan.momentum(), 1.0 / plan.batch_size() as f64);
+        let share = 1.0 / (step + 1) as f64;
+        for (average, theta) in self.average.iter_mut().zip(&self.theta) {
+            *average += (theta - *average) * share;
+        }
+        let rate = match plan.update() {
+            Update::Leader { regularization } => scale / regularization,
+            Update::Descent { rate } => scale * rate.rate(step, plan.steps()),
+        };
+        let is_leader = matches!(plan.update(), Update::Leader { .. });
+        for (place, fresh) in release.iter().enumerate() {
+            let sum = self.finished[place] + fresh;
+            let taken = if is_leader { sum } else { sum - self.released[place] };
+            self.velocity[place] = momentum * self.velocity[place] + taken;
+            let from = if is_leader { plan.start()[place] } else { self.theta[place] };
+            self.theta[place] = from - rate * self.velocity[place];
+            self.released[place] = sum;
+        }
+        plan.set().project(&mut self.theta);
+    }
+}
+
+/// A key serves every segment of a run; each has its own stream.
+pub(crate) fn copy_of(key: &NoiseKey) -> NoiseKey {
+    NoiseKey::from_bytes(*key.expose_bytes())
+}
+
+impl Drop for Learner {
+    fn drop(&mut self) {
+        self.sum.as_mut_slice().zeroize();
+    }
+}
+
+impl std::fmt::Debug for Learner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Learner")
+            .field("plan", &self.plan)
+            .field("steps_taken", &self.step)
+            .finish_non_exhaustive()
+    }
+}

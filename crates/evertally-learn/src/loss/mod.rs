@@ -1,0 +1,179 @@
+//! Losses that are convex in linear scores of the features.
+//!
+//! **Definition.** A loss has k scores, ⟨θ_j, x⟩ for j < k with θ = (θ_0, …, θ_{k−1}) laid out one after the other, and is a convex function of
+//! them that the label chooses. [`Squared`], [`Logistic`] and [`Hinge`] have one score, [`Softmax`] one a class.
+//!
+//! | loss | of the score s and label y | labels |
+//! |---|---|---|
+//! | [`Squared`] | (s − y)²/2 | numbers |
+//! | [`Logistic`] | ln(1 + e^{−ys}) | −1, +1 |
+//! | [`Hinge`] | max(0, 1 − ys) | −1, +1 |
+//! | [`Softmax`] | ln Σ_j e^{s_j} − s_y | 0, …, k − 1 |
+//!
+//! **Guarantee.** Values and slopes are finite for finite scores and never cancel: no exponential of a positive number is taken. Gradients
+//! are subgradients where the loss has a corner. Every loss states its Lipschitz constant where it has one, so that a clipping norm can be
+//! chosen that clips nothing.
+//!
+//! **Cost.** O(k · width) an example, no allocation beyond k numbers.
+
+mod hinge;
+mod logistic;
+mod named;
+mod softmax;
+mod squared;
+#[cfg(test)]
+mod tests;
+
+pub use hinge::{Hinge, SmoothedHinge};
+pub use logistic::Logistic;
+pub use named::Losses;
+pub use softmax::Softmax;
+pub use squared::Squared;
+
+use evertally::{Error, Result};
+
+use crate::data::{Dataset, Example};
+
+/// A loss that is convex in linear scores.
+///
+/// ```
+/// use evertally_learn::{Example, loss::{Logistic, Loss}};
+///
+/// let example = Example { features: &[2.0, 1.0], label: 1.0 };
+/// let mut gradient = [0.0; 2];
+/// Logistic.gradient(&[0.0, 0.0], example, &mut gradient);
+/// assert_eq!(gradient, [-1.0, -0.5]);
+/// assert_eq!(Logistic.value(&[0.0, 0.0], example), 2.0_f64.ln());
+/// ```
+pub trait Loss {
+    /// The number of scores k.
+    fn scores(&self) -> usize {
+        1
+    }
+
+    /// The loss at given scores.
+    fn at(&self, scores: &[f64], label: f64) -> f64;
+
+    /// Its gradient in the scores, or a subgradient.
+    fn slopes(&self, scores: &[f64], label: f64, into: &mut [f64]);
+
+    /// Its second derivatives in the scores, row after row.
+    fn curvature(&self, scores: &[f64], label: f64, into: &mut [f64]);
+
+    /// What is predicted from the scores: a number, −1 or +1, or the number of a class.
+    fn predicted(&self, scores: &[f64]) -> f64;
+
+    /// Refuses a label that the loss is not made for.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`], without the label.
+    fn check_label(&self, label: f64) -> Result<()>;
+
+    /// A bound on the norm of the gradient, over all θ of norm at most `radius` (over all θ for none), for features of norm at most
+    /// `feature_norm`; none where there is no bound.
+    fn lipschitz(&self, feature_norm: f64, radius: Option<f64>) -> Option<f64>;
+
+    /// A bound on the largest eigenvalue of the second derivatives in the scores; none where there are corners.
+    fn smoothness(&self) -> Option<f64>;
+
+    /// Whether predictions are classes, of which one can say that they are right or wrong.
+    fn is_classification(&self) -> bool;
+
+    /// A loss without corners that is close to this one, the closer the smaller `width`; none where this one has none.
+    ///
+    /// Slopes of the smoothed loss must be slopes that this loss has somewhere, so that [`Loss::offset`] is finite for them.
+    fn smoothed(&self, _width: f64) -> Option<Box<dyn Loss>> {
+        None
+    }
+
+    /// The largest c for which ⟨slopes, s⟩ + c is below this loss at all scores s, where `slopes` are those of the loss itself, or of its
+    /// smoothed form, at `scores`. (It is minus the convex conjugate.)
+    fn offset(&self, scores: &[f64], slopes: &[f64], label: f64) -> f64 {
+        self.at(scores, label) - dot(slopes, scores)
+    }
+
+    /// The number of parameters for so many features.
+    fn parameters(&self, width: usize) -> usize {
+        self.scores() * width
+    }
+
+    /// Computes the scores of a row.
+    fn score(&self, theta: &[f64], features: &[f64], into: &mut [f64]) {
+        for (score, weights) in into.iter_mut().zip(theta.chunks_exact(features.len().max(1))) {
+            *score = dot(weights, features);
+        }
+    }
+
+    /// The loss of θ on an example.
+    fn value(&self, theta: &[f64], example: Example<'_>) -> f64 {
+        with_scores(self.scores(), |scores| {
+            self.score(theta, example.features, scores);
+            self.at(scores, example.label)
+        })
+    }
+
+    /// The gradient in θ, or a subgradient.
+    fn gradient(&self, theta: &[f64], example: Example<'_>, into: &mut [f64]) {
+        let slots = self.scores();
+        with_scores(2 * slots, |both| {
+            let (scores, slopes) = both.split_at_mut(slots);
+            self.score(theta, example.features, scores);
+            self.slopes(scores, example.label, slopes);
+            for (weights, &slope) in into.chunks_exact_mut(example.features.len().max(1)).zip(&*slopes) {
+                weights
+                    .iter_mut()
+                    .zip(example.features)
+                    .for_each(|(weight, feature)| *weight = slope * feature);
+            }
+        });
+    }
+
+    /// What θ predicts for a row.
+    fn prediction(&self, theta: &[f64], features: &[f64]) -> f64 {
+        with_scores(self.scores(), |scores| {
+            self.score(theta, features, scores);
+            self.predicted(scores)
+        })
+    }
+
+    /// Refuses data whose labels the loss is not made for.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] with the number of the first such row.
+    fn check(&self, data: &Dataset) -> Result<()> {
+        match data.labels().iter().position(|&label| self.check_label(label).is_err()) {
+            None => Ok(()),
+            Some(row) => {
+                Err(Error::BadInput { step: row as u64, reason: "the loss is not made for its label" })
+            }
+        }
+    }
+}
+
+/// Σ aᵢbᵢ.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Runs with room for so many numbers, on the stack where they are few.
+fn with_scores<T>(count: usize, run: impl FnOnce(&mut [f64]) -> T) -> T {
+    let mut few = [0.0; 32];
+    match few.get_mut(..count) {
+        Some(room) => run(room),
+        None => run(&mut vec![0.0; count]),
+    }
+}
+
+/// Refuses all labels but −1 and +1.
+fn check_sign(label: f64) -> Result<()> {
+    if label == 1.0 || label == -1.0 {
+        Ok(())
+    } else {
+        Err(Error::bad("label", "-1 or +1", "another number"))
+    }
+}
+
+/// −1 or +1.
+fn sign(score: f64) -> f64 {
+    if score < 0.0 { -1.0 } else { 1.0 }
+}

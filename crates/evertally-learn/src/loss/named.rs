@@ -1,0 +1,129 @@
+//! The losses by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use evertally::{Error, Result};
+
+use super::{Hinge, Logistic, Loss, Softmax, Squared};
+
+/// The losses by name, as a command line or a file writes them.
+///
+/// ```
+/// use evertally_learn::loss::{Loss, Losses};
+/// let loss: Losses = "softmax:10".parse()?;
+/// assert_eq!(loss.parameters(64), 640);
+/// assert_eq!(loss.to_string(), "softmax:10");
+/// assert_eq!("squared:2".parse::<Losses>()?.lipschitz(1.0, Some(1.0)), Some(3.0));
+/// assert!("softmax".parse::<Losses>().is_err());
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Losses {
+    /// `squared`, or `squared:B` for labels of magnitude at most B.
+    Squared(Squared),
+    /// `logistic`.
+    Logistic(Logistic),
+    /// `softmax:k`, with the number of classes.
+    Softmax(Softmax),
+    /// `hinge`.
+    Hinge(Hinge),
+}
+
+impl Losses {
+    fn inner(&self) -> &dyn Loss {
+        match self {
+            Self::Squared(loss) => loss,
+            Self::Logistic(loss) => loss,
+            Self::Softmax(loss) => loss,
+            Self::Hinge(loss) => loss,
+        }
+    }
+}
+
+impl fmt::Display for Losses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Squared(loss) => match loss.largest_label() {
+                Some(largest) => f.pad(&format!("squared:{largest}")),
+                None => f.pad("squared"),
+            },
+            Self::Logistic(_) => f.pad("logistic"),
+            Self::Softmax(loss) => f.pad(&format!("softmax:{}", loss.classes())),
+            Self::Hinge(_) => f.pad("hinge"),
+        }
+    }
+}
+
+impl FromStr for Losses {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let unknown =
+            || Error::bad("loss", "squared, squared:B, logistic, softmax:K or hinge", format!("{text:?}"));
+        match text.split_once(':') {
+            None => match text {
+                "squared" => Ok(Self::Squared(Squared::default())),
+                "logistic" => Ok(Self::Logistic(Logistic)),
+                "hinge" => Ok(Self::Hinge(Hinge)),
+                _ => Err(unknown()),
+            },
+            Some(("squared", largest)) => {
+                let largest = largest.parse().map_err(|_| unknown())?;
+                Ok(Self::Squared(Squared::up_to(largest)?))
+            }
+            Some(("softmax", classes)) => {
+                let classes = classes.parse().map_err(|_| unknown())?;
+                Ok(Self::Softmax(Softmax::new(classes)?))
+            }
+            Some(_) => Err(unknown()),
+        }
+    }
+}
+
+impl Loss for Losses {
+    fn scores(&self) -> usize {
+        self.inner().scores()
+    }
+
+    fn at(&self, scores: &[f64], label: f64) -> f64 {
+        self.inner().at(scores, label)
+    }
+
+    fn slopes(&self, scores: &[f64], label: f64, into: &mut [f64]) {
+        self.inner().slopes(scores, label, into);
+    }
+
+    fn curvature(&self, scores: &[f64], label: f64, into: &mut [f64]) {
+        self.inner().curvature(scores, label, into);
+    }
+
+    fn predicted(&self, scores: &[f64]) -> f64 {
+        self.inner().predicted(scores)
+    }
+
+    fn check_label(&self, label: f64) -> Result<()> {
+        self.inner().check_label(label)
+    }
+
+    fn lipschitz(&self, feature_norm: f64, radius: Option<f64>) -> Option<f64> {
+        self.inner().lipschitz(feature_norm, radius)
+    }
+
+    fn smoothness(&self) -> Option<f64> {
+        self.inner().smoothness()
+    }
+
+    fn is_classification(&self) -> bool {
+        self.inner().is_classification()
+    }
+
+    fn smoothed(&self, width: f64) -> Option<Box<dyn Loss>> {
+        self.inner().smoothed(width)
+    }
+
+    fn offset(&self, scores: &[f64], slopes: &[f64], label: f64) -> f64 {
+        self.inner().offset(scores, slopes, label)
+    }
+}

@@ -1,0 +1,261 @@
+//! A training run, planned: all choices, checked, and what follows from them.
+//!
+//! **Adaptivity.** Gradients depend on earlier releases, and the proof for counters is about streams that do not. It carries over because the noise is
+//! Gaussian. Its covariance L Lᵀ is that of a lower triangular L̃, and with R̃ = L̃⁻¹A, also lower triangular, ‖R̃u‖ ≤ ‖Ru‖ for every u: what
+//! is released is L̃ applied to R̃G + noise, one row after the other, and row t of R̃G depends on gradients up to t only. Given what was released, the
+//! gradients of all other examples are the same on both sides, so that row t is shifted by what one example does; the squared shifts of all
+//! rows add up to at most Δ²κ², whatever was chosen when (Denisov, McMahan, Rush, Smith and Thakurta, 2022; Choquette-Choo, McMahan, Rush
+//! and Thakurta, 2023, for several steps a person). The paper's Algorithm 3 scales its noise by the first t rows; here, as it must be, by all n.
+//!
+//! **Neighbours.** In which steps an example takes part must not depend on the data: one that is removed leaves its place empty.
+
+mod builder;
+
+use std::sync::Arc;
+
+use evertally::{Budget, Error, Participation, Plan, Result, Spend};
+
+use crate::bound::RegretBound;
+use crate::schedule::Schedule;
+use crate::segments::Segments;
+use crate::set::Set;
+pub use builder::LearningPlanBuilder;
+
+/// How parameters follow from the noisy sums of gradients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Update {
+    /// The regularised leader: θ_{t+1} minimises ⟨s_t, θ⟩ + (λ/2)‖θ − θ_1‖² over the set.
+    Leader {
+        /// λ.
+        regularization: f64,
+    },
+    /// Descent: θ_{t+1} is θ_t − η_t (s_t − s_{t−1}), projected on the set.
+    Descent {
+        /// η_t.
+        rate: Schedule,
+    },
+}
+
+impl Update {
+    fn check(self) -> Result<()> {
+        match self {
+            Self::Leader { regularization } if regularization > 0.0 && regularization.is_finite() => Ok(()),
+            Self::Leader { regularization } => {
+                Err(Error::bad("regularization", "positive and finite", regularization))
+            }
+            Self::Descent { rate } => rate.check().map(|_| ()),
+        }
+    }
+}
+
+/// A planned training run. Cloning it is cheap beside a step.
+///
+/// ```
+/// use evertally::{Budget, NoiseKey};
+/// use evertally_learn::{Learner, LearningPlan, Set};
+///
+/// let plan = LearningPlan::new(2, 1000).budget(Budget::new(1.0, 1e-6)?).set(Set::ball(1.0)?).recommended(1.0).build()?;
+/// let mut learner = Learner::new(&plan, NoiseKey::from_os()?)?;
+/// for _ in 0..10 {
+///     let gradient = [learner.theta()[0] - 0.5, 0.1]; // of the loss at the present parameters
+///     learner.step([gradient])?;
+/// }
+/// println!("{:?} after ε = {:.3}", learner.theta(), learner.spend()?.epsilon(1e-6)?);
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LearningPlan {
+    segment: Plan,
+    segments: Segments,
+    budget: Budget,
+    clip: f64,
+    batch_size: usize,
+    set: Set,
+    update: Update,
+    momentum: f64,
+    start: Arc<[f64]>,
+}
+
+impl LearningPlan {
+    /// A plan for so many parameters and steps.
+    #[expect(clippy::new_ret_no_self, reason = "a plan is made by its builder")]
+    pub fn new(dimension: usize, steps: u64) -> LearningPlanBuilder {
+        LearningPlanBuilder::new(dimension, steps)
+    }
+
+    /// The number of parameters d.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.start.len()
+    }
+
+    /// The number of steps n.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.segments.steps
+    }
+
+    /// The plan of the noise: of the whole run, or of one segment where it is restarted.
+    #[must_use]
+    pub fn noise(&self) -> &Plan {
+        &self.segment
+    }
+
+    /// After how many steps noise is restarted; all of them where it is not.
+    #[must_use]
+    pub fn segment_steps(&self) -> u64 {
+        self.segments.length
+    }
+
+    /// The budget of the whole run.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// In how many steps of the run one example takes part.
+    #[must_use]
+    pub fn participation(&self) -> Participation {
+        self.segments.participation
+    }
+
+    /// κ.
+    #[must_use]
+    pub fn clip(&self) -> f64 {
+        self.clip
+    }
+
+    /// The number of examples a step by which sums are divided.
+    #[must_use]
+    pub fn batch_size(&self) -> usize {
+        self.batch_size
+    }
+
+    /// Where parameters lie.
+    #[must_use]
+    pub fn set(&self) -> Set {
+        self.set
+    }
+
+    /// How parameters follow from sums, λ filled in.
+    #[must_use]
+    pub fn update(&self) -> Update {
+        self.update
+    }
+
+    /// β.
+    #[must_use]
+    pub fn momentum(&self) -> f64 {
+        self.momentum
+    }
+
+    /// θ_1.
+    #[must_use]
+    pub fn start(&self) -> &[f64] {
+        &self.start
+    }
+
+    /// What the whole run costs one example, computed from the noise that is run.
+    ///
+    /// # Errors
+    /// None for a plan that was built.
+    pub fn spend(&self) -> Result<Spend> {
+        self.spend_after(self.steps())
+    }
+
+    /// What the first `steps` steps cost one example: less than all of them, where a person has taken part in fewer.
+    ///
+    /// # Errors
+    /// [`Error::HorizonSpent`] beyond the last step.
+    pub fn spend_after(&self, steps: u64) -> Result<Spend> {
+        self.check_step(steps.saturating_sub(1))?;
+        self.segments.spend(&self.segment, steps)
+    }
+
+    /// The standard deviation of the noise in each coordinate of s_t, the sum after a step counted from zero, divided by the batch size.
+    ///
+    /// # Errors
+    /// [`Error::HorizonSpent`] beyond the last step.
+    pub fn standard_error(&self, step: u64) -> Result<f64> {
+        self.check_step(step)?;
+        let (finished, inside) = (step / self.segments.length, step % self.segments.length);
+        let factorization = self.segment.factorization();
+        let norm = finished as f64 * factorization.row_norm_squared(self.segments.length - 1)
+            + factorization.row_norm_squared(inside);
+        Ok(self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64)
+    }
+
+    /// The mean, over the steps, of the standard error of the sum behind their parameters; the first parameters have none.
+    ///
+    /// Beyond 2^16 steps it is bounded by the root of the mean square.
+    #[must_use]
+    pub fn mean_standard_error(&self) -> f64 {
+        const SUMMED: u64 = 1 << 16;
+        let sums = self.steps() - 1;
+        let error = |step| self.standard_error(step).unwrap_or_default();
+        if sums <= SUMMED {
+            return (0..sums).map(error).sum::<f64>() / self.steps() as f64;
+        }
+        let factorization = self.segment.factorization();
+        let last = factorization.row_norm_squared(self.segments.length - 1);
+        let finished = (self.segments.count() - 1) as f64 / 2.0 * last;
+        let norm = factorization.mean_row_norm_squared() + finished;
+        self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64
+    }
+
+    /// The bound on expected average regret of what is run, where it is the leader without momentum. Gradients that clipping shortens are outside it.
+    #[must_use]
+    pub fn regret_bound(&self) -> Option<RegretBound> {
+        let is_covered = self.momentum == 0.0 && matches!(self.update, Update::Leader { .. });
+        is_covered.then(|| self.leader_bound().ok()).flatten()
+    }
+
+    fn leader_bound(&self) -> Result<RegretBound> {
+        RegretBound::of_errors(self.steps(), self.dimension(), self.clip, self.mean_standard_error())
+    }
+
+    /// The same run with another rule for the parameters. The noise is that of another run: under one key, both are independent.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for a regularization or rate that is not positive and finite.
+    pub fn with_update(&self, update: Update) -> Result<Self> {
+        update.check()?;
+        Ok(Self { update, ..self.clone() })
+    }
+
+    fn check_step(&self, step: u64) -> Result<()> {
+        if step < self.steps() { Ok(()) } else { Err(Error::HorizonSpent { horizon: self.steps() }) }
+    }
+
+    /// The plan of a segment: all are alike but for the name of their noise, which no other run has, be it one that differs in its λ alone. Such runs
+    /// take gradients at other parameters, and common noise would cancel between them.
+    pub(crate) fn segment(&self, number: u64) -> Plan {
+        let run = blake3::Hash::from_bytes(self.fingerprint()).to_hex();
+        self.segment.with_stream(format!("learning {number}|{run}"))
+    }
+
+    /// What a saved state must have in common with the plan that resumes it.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("evertally learning plan fingerprint 1");
+        hasher.update(&self.segment.fingerprint());
+        let (segments, momentum) = (self.segments, self.momentum.to_bits());
+        let words = format!(
+            "{}|{}|{}|{}|{}|{:?}|{:?}|{momentum}|{}",
+            segments.length,
+            segments.steps,
+            segments.participation,
+            self.batch_size,
+            self.clip.to_bits(),
+            self.set,
+            self.update,
+            self.budget
+        );
+        hasher.update(words.as_bytes());
+        self.start.iter().for_each(|value| {
+            hasher.update(&value.to_le_bytes());
+        });
+        *hasher.finalize().as_bytes()
+    }
+}

@@ -1,0 +1,188 @@
+//! Noise that is restarted: what a person can do in all segments together.
+//!
+//! **Definition.** With restarts after every m steps, each segment has a mechanism of its own, with fresh noise, and the sum of all gradients is the
+//! last release of every finished segment plus the release of the current one. A person takes part in at most k steps, at least b
+//! apart, hence in at most k_m = min(k, ⌈m/b⌉) steps of one segment.
+//!
+//! **Guarantee.** Let Δ(j) be the sensitivity of one segment to j steps. With k_1 + … + k_S ≤ k steps in S segments, the encoded streams of all
+//! segments move together by at most
+//!
+//! > Σ Δ(k_i)² ≤ min(k · max_j Δ(j)²/j, S · Δ(k_m)²),
+//!
+//! because each term is at most k_i times the largest Δ(j)²/j, and at most Δ(k_m)². Both are attained in the cases that matter: one segment, and
+//! segments no longer than b. Gaussian mechanisms whose shifts have a sum of squares within a bound fixed in advance compose as one, though each shift
+//! may be chosen after seeing the others' releases (Smith and Thakurta, 2022). The noise of a segment is set so that the bound meets the budget.
+//! Replacement doubles the shift of every segment, hence the bound's root, as it does for one segment.
+
+use evertally::{Budget, Participation, Plan, PlanBuilder, Result, Spend};
+
+/// How the steps are split, and what a person can do in them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Segments {
+    /// Steps in a segment, m.
+    pub(crate) length: u64,
+    /// Steps in all.
+    pub(crate) steps: u64,
+    /// In how many steps of all one person takes part.
+    pub(crate) participation: Participation,
+}
+
+impl Segments {
+    /// The number of segments.
+    pub(crate) fn count(&self) -> u64 {
+        self.steps.div_ceil(self.length)
+    }
+
+    /// In how many steps of one segment one person takes part.
+    fn within(&self) -> Result<Participation> {
+        Participation::at_most(self.participation.bounded(self.length), self.participation.min_gap())
+    }
+
+    /// The plan of one segment, with which all of them together keep the budget.
+    pub(crate) fn plan(&self, builder: PlanBuilder, budget: Budget) -> Result<Plan> {
+        let builder = builder.participation(self.within()?);
+        if self.count() == 1 {
+            return builder.budget(budget).build();
+        }
+        // How large Δ is does not depend on the budget, so that any will do to find out.
+        let trial = builder.clone().budget(budget).build()?;
+        let ratio = self.worst_shift(&trial, self.steps)? / trial.sensitivity().powi(2);
+        let rho = budget.spend().mu_squared() / (2.0 * ratio);
+        builder.mechanism(trial.mechanism()).budget(Budget::zcdp(rho * (1.0 - 16.0 * f64::EPSILON))?).build()
+    }
+
+    /// The bound on Σ Δ(k_i)² over all segments that the first `taken` steps reach into.
+    fn worst_shift(&self, plan: &Plan, taken: u64) -> Result<f64> {
+        let segments = taken.div_ceil(self.length) as f64;
+        let all = self.participation.bounded(taken);
+        let most = all.min(self.within()?.max_steps());
+        let squared = |steps: u64| -> Result<f64> {
+            let participation = Participation::at_most(steps, self.participation.min_gap())?;
+            Ok(plan.factorization().sensitivity(participation).powi(2))
+        };
+        // Between two numbers that are looked at, Δ is at most that of the larger, in at least one step more than the smaller.
+        let (mut steepest, mut last) = (0.0_f64, 0);
+        for steps in few_numbers(most) {
+            steepest = steepest.max(squared(steps)? / (last + 1) as f64);
+            last = steps;
+        }
+        let bound = (all as f64 * steepest).min(segments * squared(most)?);
+        Ok(bound * (1.0 + 8.0 * f64::EPSILON))
+    }
+
+    /// What the first `taken` steps cost.
+    pub(crate) fn spend(&self, plan: &Plan, taken: u64) -> Result<Spend> {
+        if taken == 0 {
+            return Spend::new(0.0, 0.0, 0.0);
+        }
+        let ratio = self.worst_shift(plan, taken)? / plan.sensitivity().powi(2);
+        let whole = plan.spend();
+        Spend::new(whole.mu_squared() * ratio * (1.0 + 4.0 * f64::EPSILON), 0.0, whole.variation())
+    }
+}
+
+/// All numbers to sixteen, and then fewer and fewer, up to and including `most`.
+fn few_numbers(most: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(1), |number| Some(number + 1 + number / 16))
+        .take_while(move |number| *number < most)
+        .chain([most])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evertally::{Contribution, Mechanism};
+
+    fn builder(length: u64) -> PlanBuilder {
+        Plan::prefix_sum(length).dimension(2).contribution(Contribution::norm(1.0).unwrap())
+    }
+
+    fn segments(length: u64, steps: u64, k: u64, b: u64) -> Segments {
+        Segments { length, steps, participation: Participation::at_most(k, b).unwrap() }
+    }
+
+    /// The largest Σ Δ(k_i)² over all ways to place steps at least b apart, by looking at every one.
+    fn brute_force(plan: &Plan, segments: &Segments) -> f64 {
+        let dense = plan.dense().unwrap().encoder;
+        let mut worst = 0.0_f64;
+        for pattern in 0_u32..1 << segments.steps {
+            let places: Vec<u64> = (0..segments.steps).filter(|step| pattern >> step & 1 == 1).collect();
+            let gap = segments.participation.min_gap();
+            if places.len() as u64 > segments.participation.max_steps()
+                || places.windows(2).any(|pair| pair[1] - pair[0] < gap)
+            {
+                continue;
+            }
+            let mut total = 0.0;
+            for segment in 0..segments.count() {
+                let inside: Vec<usize> = places
+                    .iter()
+                    .filter(|place| *place / segments.length == segment)
+                    .map(|place| (place % segments.length) as usize)
+                    .collect();
+                for row in 0..dense.rows() {
+                    total += inside.iter().map(|column| dense.row(row)[*column].abs()).sum::<f64>().powi(2);
+                }
+            }
+            worst = worst.max(total);
+        }
+        worst
+    }
+
+    #[test]
+    fn no_pattern_costs_more_than_the_budget() {
+        let budget = Budget::new(1.0, 1e-6).unwrap();
+        for (length, steps, k, b) in [
+            (4, 12, 1, 1),
+            (4, 12, 3, 4),
+            (4, 11, 5, 2),
+            (3, 9, 9, 1),
+            (6, 12, 2, 5),
+            (12, 12, 3, 4),
+            (5, 12, 12, 3),
+        ] {
+            for mechanism in
+                [Mechanism::Binary, Mechanism::SquareRoot, Mechanism::GradedSquareRoot { decays: None }]
+            {
+                let segments = segments(length, steps, k, b);
+                let plan = segments.plan(builder(length).mechanism(mechanism), budget).unwrap();
+                let shift = brute_force(&plan, &segments) / plan.noise_scale().powi(2);
+                let allowed = budget.spend().mu_squared();
+                assert!(shift <= allowed, "{mechanism} {segments:?}: {shift} > {allowed}");
+                let spend = segments.spend(&plan, steps).unwrap();
+                assert!(
+                    (shift..=allowed * (1.0 + 1e-12)).contains(&spend.mu_squared()),
+                    "{mechanism} {segments:?}"
+                );
+                // Tight for segments within the gap, and for one segment where Δ itself is.
+                let is_exact = mechanism == Mechanism::SquareRoot;
+                if length == steps && is_exact || length <= b || k == 1 {
+                    assert!(shift > 0.999 * allowed, "{mechanism} {segments:?}: {shift} of {allowed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fewer_steps_cost_less_and_none_costs_nothing() {
+        let segments = segments(10, 40, 4, 10);
+        let plan = segments
+            .plan(builder(10).mechanism(Mechanism::SquareRoot), Budget::new(2.0, 1e-6).unwrap())
+            .unwrap();
+        let spent: Vec<f64> =
+            [0, 1, 10, 11, 20, 40].map(|taken| segments.spend(&plan, taken).unwrap().mu_squared()).to_vec();
+        assert_eq!(spent[0], 0.0);
+        assert_eq!(spent[1], spent[2]);
+        assert!((spent[3] / spent[1] - 2.0).abs() < 1e-12 && (spent[5] / spent[1] - 4.0).abs() < 1e-12);
+        let epsilon = segments.spend(&plan, 40).unwrap().epsilon(1e-6).unwrap();
+        assert!((2.0 - 1e-6..=2.0).contains(&epsilon), "{epsilon}");
+    }
+
+    #[test]
+    fn few_numbers_end_where_they_should() {
+        assert_eq!(few_numbers(1).collect::<Vec<_>>(), [1]);
+        assert_eq!(few_numbers(3).collect::<Vec<_>>(), [1, 2, 3]);
+        let many: Vec<u64> = few_numbers(100_000).collect();
+        assert!(many.len() < 250 && *many.last().unwrap() == 100_000 && many.is_sorted());
+    }
+}
