@@ -5,6 +5,7 @@ mod bench;
 mod crosscheck;
 mod fit;
 mod fuzz;
+mod learning;
 mod process;
 mod statistics;
 mod test;
@@ -26,6 +27,8 @@ Tasks:
   bench stream     streamed noise timed beside scipy, jax_privacy and tree aggregation; writes bench/stream.json and bench/stream.md
   bench exact      exact whole-number noise, and releases, timed beside OpenDP; writes bench/exact.json and bench/exact.md.
                    bench exact quick takes half a minute and writes nothing
+  learning         trains on real data with every mechanism and budget; writes bench/learning.json, bench/learning.md and a picture.
+                   learning quick takes a minute or two and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
   fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
   fit graded       fits graded-square-root again; rewrites its table of shapes
@@ -48,6 +51,8 @@ fn main() -> ExitCode {
         ["bench", "gamma"] => bench::gamma::run(),
         ["bench", "noise"] => bench::noise::run(),
         ["bench", "stream"] => bench::stream::run(),
+        ["learning"] => learning::run(false),
+        ["learning", "quick"] => learning::run(true),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),
         ["fit", "graded"] => fit::graded(),

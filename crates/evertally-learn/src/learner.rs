@@ -105,6 +105,12 @@ impl Learner {
         if self.step == 0 { &self.vectors.theta } else { &self.vectors.average }
     }
 
+    /// The private sum of all clipped gradients so far, not divided by the batch size: all that was learned from the data.
+    #[must_use]
+    pub fn released(&self) -> &[f64] {
+        &self.vectors.released
+    }
+
     /// What the steps taken so far cost one example.
     ///
     /// # Errors

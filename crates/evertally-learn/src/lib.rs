@@ -31,10 +31,13 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+pub mod bound;
 pub mod data;
+pub mod hindsight;
 mod learner;
 pub mod loss;
 mod plan;
+pub mod regret;
 mod schedule;
 mod segments;
 mod set;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use evertally::{Budget, Error, Participation, Plan, Result, Spend};
 
+use crate::bound::RegretBound;
 use crate::schedule::Schedule;
 use crate::segments::Segments;
 use crate::set::Set;
@@ -34,6 +35,18 @@ pub enum Update {
         /// η_t.
         rate: Schedule,
     },
+}
+
+impl Update {
+    fn check(self) -> Result<()> {
+        match self {
+            Self::Leader { regularization } if regularization > 0.0 && regularization.is_finite() => Ok(()),
+            Self::Leader { regularization } => {
+                Err(Error::bad("regularization", "positive and finite", regularization))
+            }
+            Self::Descent { rate } => rate.check().map(|_| ()),
+        }
+    }
 }
 
 /// A planned training run. Cloning it is cheap beside a step.
@@ -62,7 +75,6 @@ pub struct LearningPlan {
     update: Update,
     momentum: f64,
     start: Arc<[f64]>,
-    stream: String,
 }
 
 impl LearningPlan {
@@ -192,13 +204,35 @@ impl LearningPlan {
         self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64
     }
 
+    /// The bound on expected average regret of what is run, where it is the leader without momentum. Gradients that clipping shortens are outside it.
+    #[must_use]
+    pub fn regret_bound(&self) -> Option<RegretBound> {
+        let is_covered = self.momentum == 0.0 && matches!(self.update, Update::Leader { .. });
+        is_covered.then(|| self.leader_bound().ok()).flatten()
+    }
+
+    fn leader_bound(&self) -> Result<RegretBound> {
+        RegretBound::of_errors(self.steps(), self.dimension(), self.clip, self.mean_standard_error())
+    }
+
+    /// The same run with another rule for the parameters. The noise is that of another run: under one key, both are independent.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for a regularization or rate that is not positive and finite.
+    pub fn with_update(&self, update: Update) -> Result<Self> {
+        update.check()?;
+        Ok(Self { update, ..self.clone() })
+    }
+
     fn check_step(&self, step: u64) -> Result<()> {
         if step < self.steps() { Ok(()) } else { Err(Error::HorizonSpent { horizon: self.steps() }) }
     }
 
-    /// The plan of a segment: all are alike but for the name of their noise.
+    /// The plan of a segment: all are alike but for the name of their noise, which no other run has, be it one that differs in its λ alone. Such runs
+    /// take gradients at other parameters, and common noise would cancel between them.
     pub(crate) fn segment(&self, number: u64) -> Plan {
-        self.segment.with_stream(format!("learning {number}|{}", self.stream))
+        let run = blake3::Hash::from_bytes(self.fingerprint()).to_hex();
+        self.segment.with_stream(format!("learning {number}|{run}"))
     }
 
     /// What a saved state must have in common with the plan that resumes it.
@@ -223,12 +257,5 @@ impl LearningPlan {
             hasher.update(&value.to_le_bytes());
         });
         *hasher.finalize().as_bytes()
-    }
-}
-impl LearningPlan {
-    fn recommended_regularization(&self, radius: f64) -> f64 {
-        let (kappa, dimension) = (self.clip, self.dimension() as f64);
-        let a = kappa * (0.5 * kappa + dimension.sqrt() * self.mean_standard_error());
-        (2.0 * a * self.steps() as f64).sqrt() / radius
     }
 }

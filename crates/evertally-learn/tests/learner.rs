@@ -36,10 +36,14 @@ fn close(a: &[f64], b: &[f64]) {
     assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a.abs())), "{a:?} is not {b:?}");
 }
 
-/// s_t as released, read off the leader without momentum: λ(θ_1 − θ_{t+1}) times the batch size.
-fn sums(plan: &LearningPlanBuilder) -> Vec<Vec<f64>> {
-    let plain = plan.clone().update(LEADER).momentum(0.0).set(Set::Everything).start(vec![0.0; 3]);
-    path(&plain, gradients).iter().map(|theta| theta.iter().map(|x| -LAMBDA * x * 2.0).collect()).collect()
+/// The parameters after each step, beside the private sums that they follow from.
+fn path_and_sums(plan: &LearningPlanBuilder) -> Vec<(Vec<f64>, Vec<f64>)> {
+    let mut learner = learner(plan);
+    let step = |step| {
+        learner.step(gradients(step)).unwrap();
+        (learner.theta().to_vec(), learner.released().to_vec())
+    };
+    (0..STEPS).map(step).collect()
 }
 
 /// Two runs under one key differ by their clipped gradients alone.
@@ -70,10 +74,8 @@ fn parameters_follow_from_sums_as_defined() {
         for restart in [STEPS, 5] {
             let plan =
                 base().batch_size(2).momentum(momentum).set(set).start(start.clone()).restart_every(restart);
-            let sums = sums(&plan);
             let mut velocity = [0.0; 3];
-            let leader = path(&plan, gradients);
-            for (sum, got) in sums.iter().zip(&leader) {
+            for (got, sum) in path_and_sums(&plan) {
                 let mut theta: Vec<f64> = (0..3)
                     .map(|i| {
                         velocity[i] = momentum * velocity[i] + sum[i] / 2.0;
@@ -81,32 +83,54 @@ fn parameters_follow_from_sums_as_defined() {
                     })
                     .collect();
                 set.project(&mut theta);
-                close(got, &theta);
+                close(&got, &theta);
             }
             let rate = Schedule::Cosine(0.3);
-            let descent = path(&plan.clone().update(Update::Descent { rate }), gradients);
+            let descent = path_and_sums(&plan.clone().update(Update::Descent { rate }));
             let (mut theta, mut velocity, mut last) = (start.clone(), vec![0.0; 3], vec![0.0; 3]);
-            for (step, (sum, got)) in sums.iter().zip(&descent).enumerate() {
+            for (step, (got, sum)) in descent.into_iter().enumerate() {
                 for i in 0..3 {
                     velocity[i] = momentum * velocity[i] + (sum[i] - last[i]) / 2.0;
                     theta[i] -= rate.rate(step as u64, STEPS) * velocity[i];
                 }
                 set.project(&mut theta);
-                last.clone_from(sum);
-                close(got, &theta);
+                last = sum;
+                close(&got, &theta);
             }
         }
     }
 }
 
+/// Descent at a constant rate is where the leader with λ = 1/η would be after the same sums.
 #[test]
-fn leader_and_descent_agree_at_a_constant_rate() {
+fn descent_at_a_constant_rate_is_the_leader() {
     for momentum in [0.0, 0.9] {
-        let leader = base().batch_size(2).momentum(momentum);
-        let descent = leader.clone().update(Update::Descent { rate: Schedule::Constant(1.0 / LAMBDA) });
-        for (a, b) in path(&leader, gradients).iter().zip(&path(&descent, gradients)) {
-            close(a, b);
+        let rate = Schedule::Constant(1.0 / LAMBDA);
+        let plan = base().batch_size(2).momentum(momentum).update(Update::Descent { rate });
+        let mut velocity = [0.0; 3];
+        for (got, sum) in path_and_sums(&plan) {
+            velocity.iter_mut().zip(sum).for_each(|(v, sum)| *v = momentum * *v + sum / 2.0);
+            close(&got, &velocity.map(|v| -v / LAMBDA));
         }
+    }
+}
+
+/// Runs that differ in anything, be it λ alone, have independent noise under one key.
+#[test]
+fn other_runs_have_other_noise() {
+    let sums = |plan: &LearningPlanBuilder| path_and_sums(plan).pop().unwrap().1;
+    let first = sums(&base().batch_size(2));
+    assert_eq!(first, sums(&base().batch_size(2)));
+    let others = [
+        base().batch_size(3),
+        base().batch_size(2).momentum(0.5),
+        base().batch_size(2).update(Update::Leader { regularization: 2.0 }),
+        base().batch_size(2).set(Set::ball(9.0).unwrap()),
+        base().batch_size(2).stream("another"),
+    ];
+    for other in others {
+        let other = sums(&other);
+        assert!(first.iter().zip(&other).all(|(a, b)| (a - b).abs() > 1e-6), "{first:?} {other:?}");
     }
 }
 

@@ -105,7 +105,7 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// The regularised leader with the λ that the bound on regret recommends, for best parameters of this norm.
+    /// The regularised leader with the λ that the bound on regret recommends, for best parameters at this distance from the start.
     pub fn recommended(mut self, radius: f64) -> Self {
         self.rule = Some(Rule::Recommended { radius });
         self
@@ -176,12 +176,13 @@ impl LearningPlanBuilder {
             update: Update::Leader { regularization: 1.0 },
             momentum: self.momentum,
             start: self.start.as_deref().unwrap_or(&vec![0.0; self.dimension]).into(),
-            stream: self.stream.clone(),
         };
         plan.update = match self.rule {
             Some(Rule::Given(update)) => update,
             Some(Rule::Recommended { radius }) => {
-                Update::Leader { regularization: plan.recommended_regularization(radius) }
+                // Momentum makes every gradient count 1/(1 − β) times.
+                let lambda = plan.leader_bound()?.recommended_lambda(radius)?;
+                Update::Leader { regularization: lambda / (1.0 - self.momentum) }
             }
             None => {
                 return Err(Error::bad("update", "given: a regularization or a learning rate", "nothing"));
@@ -206,12 +207,7 @@ impl LearningPlanBuilder {
             return Err(Error::bad("restart", "at least 1 step", 0));
         }
         match self.rule {
-            Some(Rule::Given(Update::Leader { regularization })) if !is_positive(regularization) => {
-                return Err(Error::bad("regularization", "positive and finite", regularization));
-            }
-            Some(Rule::Given(Update::Descent { rate })) => {
-                rate.check()?;
-            }
+            Some(Rule::Given(update)) => update.check()?,
             Some(Rule::Recommended { radius }) if !is_positive(radius) => {
                 return Err(Error::bad("radius", "positive and finite", radius));
             }

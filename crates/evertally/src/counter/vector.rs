@@ -59,6 +59,29 @@ impl VectorCounter {
         Ok(VectorRelease::new(spread, values))
     }
 
+    /// Like [`VectorCounter::step`], and writes the private answer to `out`. What its coordinates have in common is returned.
+    ///
+    /// ```
+    /// use evertally::{Budget, Contribution, NoiseKey, Plan, VectorCounter};
+    /// let plan = Plan::prefix_sum(10)
+    ///     .budget(Budget::new(1.0, 1e-6)?)
+    ///     .dimension(3)
+    ///     .contribution(Contribution::norm(1.0)?)
+    ///     .build()?;
+    /// let mut counter = VectorCounter::new(&plan, NoiseKey::from_os()?)?;
+    /// let mut private = [0.0; 3];
+    /// let spread = counter.step_into(&[0.6, 0.0, -0.8], &mut private)?;
+    /// assert_eq!(spread.standard_error, plan.standard_error(0)?);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`VectorCounter::step`], and [`Error::BadParameter`](crate::Error::BadParameter) unless `out` has a place for each coordinate. Where it
+    /// errs, `out` is left alone.
+    pub fn step_into(&mut self, x: &[f64], out: &mut [f64]) -> Result<Spread> {
+        self.engine.step(x, out)
+    }
+
     /// The total over the steps `first..=last`, from the remembered releases, with the exact standard error of each
     /// coordinate.
     ///

@@ -1,0 +1,5 @@
+//! Regret measured.
+
+mod sum;
+
+pub(crate) use sum::Sum;

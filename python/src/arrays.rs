@@ -1,0 +1,103 @@
+//! Arrays in and out, without copies.
+//!
+//! **Guarantee.** What is accepted is an array of exactly the type, shape and layout that is asked for: it is used in place. Everything else is
+//! refused with a message that says what was given, never with its contents.
+//!
+//! **What the caller sees to.** Work goes on without the interpreter's lock. While it does, rust-numpy keeps other calls of this kind from the same
+//! array, but not Python code that writes into it from another thread, as with numpy's own functions.
+
+use evertally::Matrix;
+use numpy::{
+    Element, PyArray, PyArray1, PyArray2, PyArrayDescr, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray,
+    PyReadwriteArray, PyUntypedArray, PyUntypedArrayMethods, dtype, ndarray,
+};
+use pyo3::prelude::*;
+
+use crate::errors::bad;
+
+/// The precision of noise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precision {
+    Single,
+    Double,
+}
+
+impl Precision {
+    /// Reads whatever numpy takes for a type: `"float32"`, `numpy.float32`, `numpy.dtype("float32")`.
+    pub(crate) fn read(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let expected = "float32 or float64";
+        let found = PyArrayDescr::new(py, given.clone()).map_err(|_| bad("dtype", expected, kind(given)))?;
+        if found.is_equiv_to(&dtype::<f32>(py)) {
+            Ok(Self::Single)
+        } else if found.is_equiv_to(&dtype::<f64>(py)) {
+            Ok(Self::Double)
+        } else {
+            Err(bad("dtype", expected, found))
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Single => "float32",
+            Self::Double => "float64",
+        }
+    }
+}
+
+/// The type of a value that may not be shown.
+pub(crate) fn kind(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string())
+}
+
+/// An array to read in place.
+pub(crate) fn readable<'py, T: Element, D: ndarray::Dimension>(
+    name: &str,
+    given: &Bound<'py, PyAny>,
+) -> PyResult<PyReadonlyArray<'py, T, D>> {
+    let array = in_place::<T, D>(name, given, "")?;
+    array.try_readonly().map_err(|_| bad(name, "free to read", "an array that another call is writing"))
+}
+
+/// An array to write in place.
+pub(crate) fn writable<'py, T: Element, D: ndarray::Dimension>(
+    name: &str,
+    given: &Bound<'py, PyAny>,
+) -> PyResult<PyReadwriteArray<'py, T, D>> {
+    let array = in_place::<T, D>(name, given, "writable ")?;
+    array.try_readwrite().map_err(|error| match error {
+        numpy::BorrowError::NotWriteable => bad(name, "writable", "a read-only array"),
+        _ => bad(name, "free to write", "an array that another call is using"),
+    })
+}
+
+fn in_place<'py, T: Element, D: ndarray::Dimension>(
+    name: &str,
+    given: &Bound<'py, PyAny>,
+    quality: &str,
+) -> PyResult<Bound<'py, PyArray<T, D>>> {
+    let py = given.py();
+    let wanted = || {
+        let dimensions = D::NDIM.map_or_else(String::new, |n| format!("{n}-dimensional "));
+        format!("a {quality}{dimensions}contiguous array of {}", dtype::<T>(py))
+    };
+    let Ok(untyped) = given.cast::<PyUntypedArray>() else {
+        return Err(bad(name, &wanted(), kind(given)));
+    };
+    match given.cast::<PyArray<T, D>>() {
+        Ok(array) if untyped.is_c_contiguous() => Ok(array.clone()),
+        Ok(_) => Err(bad(name, &wanted(), "one that is not")),
+        Err(_) => {
+            let got = format!("{} dimensions of {}", untyped.ndim(), untyped.dtype());
+            Err(bad(name, &wanted(), got))
+        }
+    }
+}
+
+/// A matrix of the library as an array.
+pub(crate) fn matrix<'py>(py: Python<'py>, matrix: &Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let mut values = Vec::with_capacity(matrix.rows() * matrix.columns());
+    for row in 0..matrix.rows() {
+        values.extend_from_slice(matrix.row(row));
+    }
+    PyArray1::from_vec(py, values).reshape([matrix.rows(), matrix.columns()])
+}

@@ -1,0 +1,129 @@
+//! Any linear queries at once, on data that does not change.
+
+use evertally::Neighbours;
+use numpy::{Ix1, PyArray1, PyArray2};
+use pyo3::prelude::*;
+
+use crate::arrays::{matrix, readable};
+use crate::choices::BudgetChoices;
+use crate::errors::OrRaise;
+use crate::gamma::{Certificate, real_matrix};
+use crate::noise_key::{NoiseKey, given_or_fresh};
+use crate::release::Releases;
+use crate::spend::Spend;
+
+/// The best factorization of a matrix of queries about a histogram, one a row, and the noise for a budget.
+///
+/// One person is one unit of one cell of the histogram.
+///
+/// >>> import evertally, numpy
+/// >>> queries = numpy.array([[1, 1, 1], [1, 1, 0], [0, 1, 1]])  # everybody, the younger two groups, the older two
+/// >>> plan = evertally.BatchPlan(queries, epsilon=1.0, delta=1e-6)
+/// >>> answers = plan.answer(numpy.array([120.0, 340.0, 80.0]))
+/// >>> answers.values.shape, bool((answers.standard_errors > 0).all())
+/// ((3,), True)
+/// >>> bool(plan.mean_squared_error < 1.0001 * plan.least_mean_squared_error)
+/// True
+#[pyclass(frozen, module = "evertally", name = "BatchPlan")]
+pub(crate) struct BatchPlan(pub(crate) evertally::batch::BatchPlan);
+
+#[pymethods]
+impl BatchPlan {
+    #[new]
+    #[pyo3(signature = (queries, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, neighbours="add-remove"))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        queries: &Bound<'_, PyAny>,
+        epsilon: Option<f64>,
+        delta: Option<f64>,
+        rho: Option<f64>,
+        sigma: Option<f64>,
+        calibration: Option<String>,
+        neighbours: &str,
+    ) -> PyResult<Self> {
+        let budget = BudgetChoices { epsilon, delta, rho, sigma, calibration }.budget()?;
+        let neighbours: Neighbours = neighbours.parse().or_raise()?;
+        let queries = real_matrix(queries)?;
+        py.detach(|| evertally::batch::BatchPlan::new(queries, budget, neighbours)).or_raise().map(Self)
+    }
+
+    /// Private answers to all queries about a histogram, an array of float64 with one number a cell. Each call spends the budget again.
+    #[pyo3(signature = (data, key=None))]
+    fn answer(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        key: Option<&Bound<'_, NoiseKey>>,
+    ) -> PyResult<Releases> {
+        let data = readable::<f64, Ix1>("data", data)?;
+        let (data, key) = (data.as_slice()?, given_or_fresh(key.map(Bound::get))?);
+        let answers = py.detach(|| self.0.answer(data, key)).or_raise()?;
+        Ok(Releases::of_queries(py, &answers))
+    }
+
+    /// The proof of how good the factorization is.
+    #[getter]
+    fn certificate(&self) -> Certificate {
+        Certificate(self.0.certificate().clone())
+    }
+
+    /// The number of queries and of cells.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.0.queries(), self.0.cells())
+    }
+
+    /// The budget that one set of answers spends, in words.
+    #[getter]
+    fn budget(&self) -> String {
+        self.0.budget().to_string()
+    }
+
+    /// How far one person can move R x, rounded up.
+    #[getter]
+    fn sensitivity(&self) -> f64 {
+        self.0.sensitivity()
+    }
+
+    /// The standard deviation of each white draw before L is applied.
+    #[getter]
+    fn noise_scale(&self) -> f64 {
+        self.0.noise_scale()
+    }
+
+    /// L: the noise in the answers has covariance noise_scale² · L @ L.T.
+    #[getter]
+    fn decoder<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        matrix(py, self.0.decoder())
+    }
+
+    /// The standard deviations of the noise in the answers.
+    #[getter]
+    fn standard_errors<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let errors = (0..self.0.queries()).map(|query| self.0.standard_error(query)).collect();
+        PyArray1::from_vec(py, errors)
+    }
+
+    /// The mean over the queries of the squared standard error.
+    #[getter]
+    fn mean_squared_error(&self) -> f64 {
+        self.0.mean_squared_error()
+    }
+
+    /// What the mean squared error of any factorization at this budget is at least.
+    #[getter]
+    fn least_mean_squared_error(&self) -> f64 {
+        self.0.least_mean_squared_error()
+    }
+
+    /// What one set of answers costs one person.
+    fn spend(&self) -> Spend {
+        Spend(self.0.spend())
+    }
+
+    fn __repr__(&self) -> String {
+        let (queries, cells) = self.shape();
+        format!("BatchPlan({queries} queries, {cells} cells, budget='{}')", self.0.budget())
+    }
+}

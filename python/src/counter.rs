@@ -1,0 +1,109 @@
+//! A counter of one number a step.
+
+use numpy::{Ix1, PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::arrays::readable;
+use crate::noise_key::NoiseKey;
+use crate::plan::Plan;
+use crate::release::{Release, Releases};
+use crate::running::{Running, count};
+
+count!(evertally::Counter);
+
+/// A private running total, or another workload, of one stream of numbers.
+///
+/// plan: a plan for one number a step.
+/// key: the secret of the noise; None draws one that nobody keeps, so that the counter can be saved but not resumed.
+/// remember: keep every release, so that `interval` can be asked; memory then grows with the steps.
+///
+/// >>> import evertally
+/// >>> plan = evertally.plan(100, epsilon=1.0, delta=1e-6)
+/// >>> counter = evertally.Counter(plan, remember=True)
+/// >>> for x in range(100):
+/// ...     release = counter.step(x)
+/// >>> second_half = counter.interval(50, 99)
+/// >>> abs(second_half.value - 3725) < 10 * second_half.standard_error
+/// True
+/// >>> counter.step(1.0)
+/// Traceback (most recent call last):
+///     ...
+/// evertally.HorizonSpent: the horizon of 100 steps is spent: a further release would not be private
+///
+/// A counter saves and resumes bit for bit. A state must be resumed once only: two runs from one state would release different totals
+/// under the same noise.
+///
+/// >>> key = evertally.NoiseKey.generate()
+/// >>> counter = evertally.Counter(plan, key)
+/// >>> _ = counter.step(3)
+/// >>> state = counter.save()
+/// >>> evertally.Counter.resume(plan, key, state).step(4) == counter.step(4)
+/// True
+#[pyclass(frozen, module = "evertally", name = "Counter")]
+pub(crate) struct Counter(Running<evertally::Counter>);
+
+#[pymethods]
+impl Counter {
+    #[new]
+    #[pyo3(signature = (plan, key=None, *, remember=false))]
+    fn new(plan: &Bound<'_, Plan>, key: Option<&Bound<'_, NoiseKey>>, remember: bool) -> PyResult<Self> {
+        Running::new(plan, key, remember).map(Self)
+    }
+
+    /// Continues from a saved state; the state of another plan or key is refused.
+    #[staticmethod]
+    fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
+        Running::resume(plan, key, state).map(Self)
+    }
+
+    /// Takes the input of the next step and releases its private answer. A refusal takes no step.
+    fn step(&self, py: Python<'_>, x: f64) -> PyResult<Release> {
+        self.0.with(py, |counter| counter.step(x)).map(Release)
+    }
+
+    /// Takes one step for each number of an array of float64. A refusal takes none of them.
+    fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
+        let inputs = readable::<f64, Ix1>("inputs", inputs)?;
+        let inputs = inputs.as_slice()?;
+        let values = PyArray1::<f64>::zeros(py, [inputs.len()], false);
+        let mut out = values.readwrite();
+        let out = out.as_slice_mut()?;
+        let spreads = self.0.all_or_nothing(py, inputs.len(), |counter| {
+            let mut spreads = Vec::with_capacity(inputs.len());
+            for (x, value) in inputs.iter().zip(out) {
+                let release = counter.step(*x)?;
+                *value = release.value;
+                spreads.push(release.spread());
+            }
+            Ok(spreads)
+        })?;
+        Ok(Releases::of_steps(spreads, values.into_any()))
+    }
+
+    /// The total over the steps first to last, both included, from the remembered releases, with its exact standard error.
+    fn interval(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<Release> {
+        self.0.with(py, |counter| counter.interval(first, last)).map(Release)
+    }
+
+    /// The state as bytes, for `resume`. It holds true totals: guard it like the data.
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.save(py)?))
+    }
+
+    /// The number of steps taken.
+    #[getter]
+    fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
+        self.0.with(py, |counter| Ok(counter.steps_taken()))
+    }
+
+    /// The plan that the counter follows.
+    #[getter]
+    fn plan(&self, py: Python<'_>) -> Py<Plan> {
+        self.0.plan(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.0.description("Counter", self.steps_taken(py)?))
+    }
+}

@@ -1,0 +1,189 @@
+//! The least error of any factorization, with its certificate.
+
+use evertally::gamma::{ComplexMatrix, Factors, Subject, Weights, gamma_2, gamma_f, verify};
+use evertally::{Matrix, Objective};
+use numpy::{Complex64, PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::arrays::{kind, matrix};
+use crate::choices::read_workload;
+use crate::errors::{OrRaise, bad};
+
+/// The relative gap that is asked for where nothing is said.
+const RELATIVE_GAP: f64 = 1e-9;
+
+/// Bounds the least error of any factorization of a matrix, or of a workload over a horizon, and proves them.
+///
+/// matrix: a real or complex matrix; or a workload as in `plan`, "prefix-sum", ("window", width) or ("decay", factor), with its horizon, which need
+///     not be written out and may be long.
+/// objective: "mean" bounds γ_F, the least ‖L‖_F·‖R‖₁→₂; "worst" bounds γ_2, the least product of the largest row norm of L and ‖R‖₁→₂.
+/// relative_gap: how close the two bounds are to be brought. They hold whatever gap is reached.
+///
+/// >>> import evertally, numpy
+/// >>> certificate = evertally.gamma(numpy.tril(numpy.ones((16, 16))))
+/// >>> certificate.lower <= certificate.upper <= certificate.lower * (1 + 1e-8)
+/// True
+/// >>> L, R = certificate.factors()
+/// >>> numpy.allclose(L @ R, numpy.tril(numpy.ones((16, 16))))
+/// True
+/// >>> long = evertally.gamma("prefix-sum", horizon=4096, relative_gap=1e-6)
+/// >>> [round(factor, 3) for factor in long.error_factor]
+/// [10.738, 10.738]
+#[pyfunction]
+#[pyo3(signature = (matrix, horizon=None, *, objective="mean", relative_gap=RELATIVE_GAP))]
+pub(crate) fn gamma(
+    py: Python<'_>,
+    matrix: &Bound<'_, PyAny>,
+    horizon: Option<usize>,
+    objective: &str,
+    relative_gap: f64,
+) -> PyResult<Certificate> {
+    let objective: Objective = objective.parse().or_raise()?;
+    let subject = subject(matrix, horizon)?;
+    let found = py.detach(|| match objective {
+        Objective::Worst => gamma_2(subject, relative_gap, &()),
+        _ => gamma_f(subject, relative_gap, &()),
+    });
+    found.or_raise().map(Certificate)
+}
+
+/// Two bounds on the least error of any factorization, and all that is needed to prove them again. Made by `gamma`.
+#[pyclass(frozen, module = "evertally", name = "Certificate")]
+pub(crate) struct Certificate(pub(crate) evertally::gamma::Certificate);
+
+#[pymethods]
+impl Certificate {
+    /// The norm is at least this.
+    #[getter]
+    fn lower(&self) -> f64 {
+        self.0.lower
+    }
+
+    /// The norm is at most this; the factors attain it.
+    #[getter]
+    fn upper(&self) -> f64 {
+        self.0.upper
+    }
+
+    /// upper / lower − 1.
+    #[getter]
+    fn gap(&self) -> f64 {
+        self.0.gap()
+    }
+
+    /// "mean" for γ_F, "worst" for γ_2.
+    #[getter]
+    fn objective(&self) -> &'static str {
+        match self.0.weights {
+            Weights::GammaF { .. } => "mean",
+            Weights::Gamma2 { .. } => "worst",
+        }
+    }
+
+    /// The number of queries and of inputs.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.0.subject.rows(), self.0.subject.columns())
+    }
+
+    /// Iterations that it took.
+    #[getter]
+    fn iterations(&self) -> usize {
+        self.0.iterations
+    }
+
+    /// Bounds on the least error factor, a variance at σ = 1: the mean γ_F²/n, or that of the worst query γ_2².
+    #[getter]
+    fn error_factor(&self) -> (f64, f64) {
+        self.0.error_factor()
+    }
+
+    /// The weights of the columns, which prove the bounds.
+    #[getter]
+    fn column_weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.0.weights.columns())
+    }
+
+    /// The weights of the rows, where the objective is the worst query; None otherwise.
+    #[getter]
+    fn row_weights<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.0.weights.rows().map(|rows| PyArray1::from_slice(py, rows))
+    }
+
+    /// L and R of the factorization that attains the upper bound, as arrays. R is not triangular in general.
+    fn factors<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        match py.detach(|| self.0.factors()).or_raise()? {
+            Factors::Real { decoder, encoder } => {
+                Ok((matrix(py, &decoder)?.into_any(), matrix(py, &encoder)?.into_any()))
+            }
+            Factors::Complex { decoder, encoder } => Ok((complex(py, &decoder)?, complex(py, &encoder)?)),
+        }
+    }
+
+    /// Proves the bounds from the weights alone, and returns those that were proved: a lower and an upper one.
+    fn verify(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
+        let proof = py.detach(|| verify(&self.0)).or_raise()?;
+        Ok((proof.lower, proof.upper))
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, columns) = self.shape();
+        let evertally::gamma::Certificate { lower, upper, .. } = self.0;
+        let objective = self.objective();
+        format!("Certificate({rows} × {columns}, objective='{objective}', lower={lower}, upper={upper})")
+    }
+}
+
+/// A matrix that is given, or a workload with its horizon.
+fn subject(given: &Bound<'_, PyAny>, horizon: Option<usize>) -> PyResult<Subject> {
+    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyTuple>() {
+        let horizon = horizon.ok_or_else(|| bad("horizon", "given with a workload", "nothing"))?;
+        return Ok(Subject::workload(read_workload(given)?, horizon));
+    }
+    if let Some(horizon) = horizon {
+        return Err(bad("horizon", "left out with a matrix", horizon));
+    }
+    let py = given.py();
+    let numpy = py.import("numpy")?;
+    if numpy.call_method1("iscomplexobj", (given,))?.extract()? {
+        let values = as_matrix::<Complex64>(given, "complex128")?;
+        let values = values.as_array();
+        let part = |of: fn(&Complex64) -> f64| {
+            Matrix::from_fn(values.nrows(), values.ncols(), |i, j| of(&values[(i, j)]))
+        };
+        return ComplexMatrix::new(part(|z| z.re), part(|z| z.im)).or_raise().map(Subject::Complex);
+    }
+    real_matrix(given).map(Subject::Real)
+}
+
+/// A real matrix, whatever numpy can make one of; it is copied.
+pub(crate) fn real_matrix(given: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+    let values = as_matrix::<f64>(given, "float64")?;
+    let values = values.as_array();
+    Ok(Matrix::from_fn(values.nrows(), values.ncols(), |i, j| values[(i, j)]))
+}
+
+fn as_matrix<'py, T: numpy::Element>(
+    given: &Bound<'py, PyAny>,
+    dtype: &str,
+) -> PyResult<PyReadonlyArray2<'py, T>> {
+    let py = given.py();
+    let refusal = || bad("matrix", "two-dimensional, of numbers", kind(given));
+    let options = PyDict::new(py);
+    options.set_item("dtype", dtype)?;
+    let array =
+        py.import("numpy")?.call_method("asarray", (given,), Some(&options)).map_err(|_| refusal())?;
+    let array = array.cast::<numpy::PyArray2<T>>().map_err(|_| refusal())?;
+    debug_assert_eq!(array.ndim(), 2);
+    array.try_readonly().map_err(|_| bad("matrix", "free to read", "an array that another call is writing"))
+}
+
+fn complex<'py>(py: Python<'py>, given: &ComplexMatrix) -> PyResult<Bound<'py, PyAny>> {
+    let mut values = Vec::with_capacity(given.rows() * given.columns());
+    for row in 0..given.rows() {
+        let parts = given.real().row(row).iter().zip(given.imaginary().row(row));
+        values.extend(parts.map(|(re, im)| Complex64::new(*re, *im)));
+    }
+    Ok(PyArray1::from_vec(py, values).reshape([given.rows(), given.columns()])?.into_any())
+}

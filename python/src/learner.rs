@@ -1,0 +1,310 @@
+//! Private online learning on numpy gradients.
+
+use evertally::{Neighbours, Participation};
+use evertally_learn::{Schedule, Set, Update};
+use numpy::{Ix1, Ix2, PyArray1, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use zeroize::Zeroizing;
+
+use crate::arrays::{kind, readable};
+use crate::choices::BudgetChoices;
+use crate::errors::{BadParameter, OrRaise, bad};
+use crate::noise_key::{NoiseKey, given_or_fresh};
+use crate::shared::Shared;
+use crate::spend::Spend;
+
+/// A planned training run: follow the regularised leader, or descend, on noisy sums of clipped gradients.
+///
+/// dimension, steps: the number of parameters, and of steps.
+/// epsilon, delta, rho, sigma, calibration: the budget of the whole run, as in `plan`.
+/// clip, batch_size: the norm at which the gradient of each example is clipped, and the public number of examples a step.
+/// max_steps, min_gap: one example takes part in at most so many steps, at least so far apart: E passes over data of B batches in one order are
+///     max_steps=E, min_gap=B.
+/// regularization, radius, rate: the rule, one of three: λ of the leader, or the λ that the bound on regret recommends for best parameters
+///     at this distance from the start; or the learning rate of descent, a number, or a schedule:
+///     "linear:0.5", "cosine:0.5" or "inverse-root:0.5".
+/// domain: where parameters may lie: None for everywhere, ("ball", radius) or ("box", lo, hi).
+/// momentum, restart_every, start: heavy-ball momentum; noise that starts afresh after so many steps; parameters to begin with.
+///
+/// >>> import evertally, numpy
+/// >>> plan = evertally.LearningPlan(3, 500, epsilon=2.0, delta=1e-6, clip=1.0, radius=1.0, domain=("ball", 1.0))
+/// >>> learner = evertally.Learner(plan)
+/// >>> x, y = numpy.array([1.0, 0.0, 0.5]), 0.3
+/// >>> for _ in range(10):
+/// ...     theta = learner.step((x @ learner.theta - y) * x[None, :])
+/// >>> theta.shape, learner.steps_taken
+/// ((3,), 10)
+#[pyclass(frozen, module = "evertally", name = "LearningPlan")]
+pub(crate) struct LearningPlan(evertally_learn::LearningPlan);
+
+#[pymethods]
+impl LearningPlan {
+    #[new]
+    #[pyo3(signature = (
+        dimension, steps, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, neighbours="add-remove",
+        max_steps=1, min_gap=1, clip=1.0, batch_size=1, regularization=None, radius=None, rate=None, domain=None, momentum=0.0,
+        restart_every=None, start=None, stream="", memory_limit=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        dimension: usize,
+        steps: u64,
+        epsilon: Option<f64>,
+        delta: Option<f64>,
+        rho: Option<f64>,
+        sigma: Option<f64>,
+        calibration: Option<String>,
+        mechanism: Option<&str>,
+        neighbours: &str,
+        max_steps: u64,
+        min_gap: u64,
+        clip: f64,
+        batch_size: usize,
+        regularization: Option<f64>,
+        radius: Option<f64>,
+        rate: Option<&Bound<'_, PyAny>>,
+        domain: Option<&Bound<'_, PyAny>>,
+        momentum: f64,
+        restart_every: Option<u64>,
+        start: Option<&Bound<'_, PyAny>>,
+        stream: &str,
+        memory_limit: Option<u64>,
+    ) -> PyResult<Self> {
+        let neighbours: Neighbours = neighbours.parse().or_raise()?;
+        let mut builder = evertally_learn::LearningPlan::new(dimension, steps)
+            .budget(BudgetChoices { epsilon, delta, rho, sigma, calibration }.budget()?)
+            .neighbours(neighbours)
+            .participation(Participation::at_most(max_steps, min_gap).or_raise()?)
+            .clip(clip)
+            .batch_size(batch_size)
+            .momentum(momentum)
+            .set(read_domain(domain)?)
+            .stream(stream);
+        if let Some(mechanism) = mechanism {
+            builder = builder.mechanism(mechanism.parse().or_raise()?);
+        }
+        if let Some(steps) = restart_every {
+            builder = builder.restart_every(steps);
+        }
+        if let Some(bytes) = memory_limit {
+            builder = builder.memory_limit(bytes);
+        }
+        if let Some(start) = start {
+            builder = builder.start(readable::<f64, Ix1>("start", start)?.as_slice()?.to_vec());
+        }
+        builder = match (regularization, radius, rate) {
+            (Some(regularization), None, None) => builder.update(Update::Leader { regularization }),
+            (None, Some(radius), None) => builder.recommended(radius),
+            (None, None, Some(rate)) => builder.update(Update::Descent { rate: read_rate(rate)? }),
+            _ => {
+                return Err(BadParameter::new_err("of regularization, radius and rate exactly one is given"));
+            }
+        };
+        py.detach(|| builder.build()).or_raise().map(Self)
+    }
+
+    /// The number of parameters.
+    #[getter]
+    fn dimension(&self) -> usize {
+        self.0.dimension()
+    }
+
+    /// The number of steps.
+    #[getter]
+    fn steps(&self) -> u64 {
+        self.0.steps()
+    }
+
+    /// The mechanism behind the sums.
+    #[getter]
+    fn mechanism(&self) -> String {
+        self.0.noise().mechanism().to_string()
+    }
+
+    /// The budget of the whole run, in words.
+    #[getter]
+    fn budget(&self) -> String {
+        self.0.budget().to_string()
+    }
+
+    /// λ of the regularised leader; None for descent.
+    #[getter]
+    fn regularization(&self) -> Option<f64> {
+        match self.0.update() {
+            Update::Leader { regularization } => Some(regularization),
+            _ => None,
+        }
+    }
+
+    /// The norm at which gradients are clipped.
+    #[getter]
+    fn clip(&self) -> f64 {
+        self.0.clip()
+    }
+
+    /// The public number of examples a step, by which sums are divided.
+    #[getter]
+    fn batch_size(&self) -> usize {
+        self.0.batch_size()
+    }
+
+    /// 32 bytes by which saved states know their plan.
+    #[getter]
+    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.fingerprint())
+    }
+
+    /// The standard deviation of the noise in each coordinate of the sum after a step, counted from zero, divided by the batch size.
+    fn standard_error(&self, step: u64) -> PyResult<f64> {
+        self.0.standard_error(step).or_raise()
+    }
+
+    /// What the first steps cost one example; all of them where nothing is said.
+    #[pyo3(signature = (steps=None))]
+    fn spend(&self, steps: Option<u64>) -> PyResult<Spend> {
+        self.0.spend_after(steps.unwrap_or(self.0.steps())).or_raise().map(Spend)
+    }
+
+    /// The bound on expected average regret against the best parameters at this distance from the start; None for descent or with momentum.
+    fn regret_bound(&self, distance: f64) -> PyResult<Option<f64>> {
+        let (Some(bound), Some(regularization)) = (self.0.regret_bound(), self.regularization()) else {
+            return Ok(None);
+        };
+        bound.at(regularization, distance).or_raise().map(Some)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "LearningPlan(dimension={}, steps={}, mechanism='{}', budget='{}')",
+            self.dimension(),
+            self.steps(),
+            self.mechanism(),
+            self.budget()
+        )
+    }
+}
+
+/// Learns privately, one step at a time. Parameters may be published as they come.
+///
+/// plan: a LearningPlan.
+/// key: the secret of the noise; None draws one that nobody keeps, so that the learner can be saved but not resumed.
+#[pyclass(frozen, module = "evertally", name = "Learner")]
+pub(crate) struct Learner {
+    inner: Shared<evertally_learn::Learner>,
+    plan: Py<LearningPlan>,
+}
+
+#[pymethods]
+impl Learner {
+    #[new]
+    #[pyo3(signature = (plan, key=None))]
+    fn new(plan: &Bound<'_, LearningPlan>, key: Option<&Bound<'_, NoiseKey>>) -> PyResult<Self> {
+        let (inner, key) = (&plan.get().0, given_or_fresh(key.map(Bound::get))?);
+        let learner = plan.py().detach(|| evertally_learn::Learner::new(inner, key)).or_raise()?;
+        Ok(Self { inner: Shared::new(learner), plan: plan.clone().unbind() })
+    }
+
+    /// Continues from a saved state, bit for bit; the state of another plan or key is refused.
+    #[staticmethod]
+    fn resume(plan: &Bound<'_, LearningPlan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
+        let (inner, key) = (&plan.get().0, key.get().copied());
+        let learner = plan.py().detach(|| evertally_learn::Learner::resume(inner, key, state)).or_raise()?;
+        Ok(Self { inner: Shared::new(learner), plan: plan.clone().unbind() })
+    }
+
+    /// Takes the gradients of one step at `theta`, an array of float64 with one row for each example, and gives the next parameters. Each row is
+    /// clipped. A refusal takes no step.
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        gradients: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let gradients = readable::<f64, Ix2>("gradients", gradients)?;
+        let (width, values) = (gradients.shape()[1], gradients.as_slice()?);
+        if width != self.plan.get().dimension() {
+            let expected = format!("rows of {} numbers", self.plan.get().dimension());
+            return Err(bad("gradients", &expected, format!("{width} a row")));
+        }
+        let theta =
+            self.inner.with(py, |learner| learner.step(values.chunks_exact(width)).map(<[f64]>::to_vec))?;
+        Ok(PyArray1::from_vec(py, theta))
+    }
+
+    /// The parameters at which the next gradients are to be taken.
+    #[getter]
+    fn theta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let theta = self.inner.with(py, |learner| Ok(learner.theta().to_vec()))?;
+        Ok(PyArray1::from_vec(py, theta))
+    }
+
+    /// The mean of the parameters at which gradients were taken: the model of online-to-batch conversion.
+    #[getter]
+    fn average<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let average = self.inner.with(py, |learner| Ok(learner.average().to_vec()))?;
+        Ok(PyArray1::from_vec(py, average))
+    }
+
+    /// The private sum of all clipped gradients so far: all that was learned from the data.
+    #[getter]
+    fn released<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let released = self.inner.with(py, |learner| Ok(learner.released().to_vec()))?;
+        Ok(PyArray1::from_vec(py, released))
+    }
+
+    /// The number of steps taken.
+    #[getter]
+    fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
+        self.inner.with(py, |learner| Ok(learner.steps_taken()))
+    }
+
+    /// The plan that is followed.
+    #[getter]
+    fn plan(&self, py: Python<'_>) -> Py<LearningPlan> {
+        self.plan.clone_ref(py)
+    }
+
+    /// What the steps taken so far cost one example.
+    fn spend(&self, py: Python<'_>) -> PyResult<Spend> {
+        self.inner.with(py, |learner| learner.spend()).map(Spend)
+    }
+
+    /// The state as bytes, for `resume`. It holds true sums of gradients: guard it like the data.
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let state = self.inner.with(py, |learner| Ok(Zeroizing::new(learner.save())))?;
+        Ok(PyBytes::new(py, &state))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (taken, plan) = (self.steps_taken(py)?, self.plan.get());
+        Ok(format!("Learner(steps_taken={taken}, steps={}, dimension={})", plan.steps(), plan.dimension()))
+    }
+}
+
+/// A learning rate: a number, or a schedule by its name.
+fn read_rate(given: &Bound<'_, PyAny>) -> PyResult<Schedule> {
+    if let Ok(rate) = given.extract::<f64>() {
+        return Ok(Schedule::Constant(rate));
+    }
+    match given.extract::<String>() {
+        Ok(name) => name.parse().or_raise(),
+        Err(_) => Err(bad("rate", "a number, or a schedule such as \"cosine:0.5\"", kind(given))),
+    }
+}
+
+/// Where parameters may lie.
+fn read_domain(given: Option<&Bound<'_, PyAny>>) -> PyResult<Set> {
+    let Some(given) = given else { return Ok(Set::Everything) };
+    if let Ok((name, radius)) = given.extract::<(String, f64)>()
+        && name == "ball"
+    {
+        return Set::ball(radius).or_raise();
+    }
+    if let Ok((name, lo, hi)) = given.extract::<(String, f64, f64)>()
+        && name == "box"
+    {
+        return Set::cube(lo, hi).or_raise();
+    }
+    Err(bad("domain", "None, (\"ball\", radius) or (\"box\", lo, hi)", kind(given)))
+}

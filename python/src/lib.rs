@@ -1,0 +1,61 @@
+//! The Python package `evertally`: the library on numpy arrays, behind `evertally._native`.
+//!
+//! One file a class. Three rules hold in all of them:
+//! - **Arrays are not copied.** Inputs are read where numpy keeps them and outputs are written where numpy will keep them. What is not
+//!   contiguous, or has another type, is refused by name rather than copied in silence.
+//! - **The interpreter is free while work is done.** Every call that could take longer than a few microseconds detaches from it, and takes the
+//!   lock of its object after that, so that no thread waits for a lock while it keeps the others from running ([`shared`]).
+//! - **Errors keep their class** ([`errors`]).
+
+mod arrays;
+mod batch_plan;
+mod bounds;
+mod choices;
+mod comparison;
+mod counter;
+mod errors;
+mod gamma;
+mod keyed_counter;
+mod learner;
+mod noise_key;
+mod noise_stream;
+mod odometer;
+mod plan;
+mod release;
+mod running;
+mod shared;
+mod sparse_counter;
+mod spend;
+mod vector_counter;
+
+use pyo3::prelude::*;
+
+/// What the package is made of; use `evertally`.
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<plan::Plan>()?;
+    module.add_class::<spend::Spend>()?;
+    module.add_class::<noise_key::NoiseKey>()?;
+    module.add_class::<noise_stream::NoiseStream>()?;
+    module.add_class::<counter::Counter>()?;
+    module.add_class::<vector_counter::VectorCounter>()?;
+    module.add_class::<keyed_counter::KeyedCounter>()?;
+    module.add_class::<sparse_counter::SparseCounter>()?;
+    module.add_class::<release::Release>()?;
+    module.add_class::<release::VectorRelease>()?;
+    module.add_class::<release::Releases>()?;
+    module.add_class::<comparison::Comparison>()?;
+    module.add_class::<gamma::Certificate>()?;
+    module.add_class::<batch_plan::BatchPlan>()?;
+    module.add_class::<odometer::Odometer>()?;
+    module.add_class::<bounds::Bound>()?;
+    module.add_class::<learner::LearningPlan>()?;
+    module.add_class::<learner::Learner>()?;
+    module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
+    module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
+    Ok(())
+}

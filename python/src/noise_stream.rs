@@ -1,0 +1,268 @@
+//! Correlated noise for those who add it themselves.
+
+use evertally::noise::Real;
+use numpy::{Element, Ix1, Ix2, PyArray1, PyArray2, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrays::{Precision, kind, writable};
+use crate::choices::Choices;
+use crate::errors::{OrRaise, bad};
+use crate::noise_key::{NoiseKey, given_or_fresh};
+use crate::plan::Plan;
+use crate::shared::Shared;
+
+/// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate.
+///
+/// Adding it to the true answers of step t makes the release of the plan. Private learning adds it to sums of clipped gradients. Raw noise is
+/// as sensitive as the data: whoever holds it can take it off the release.
+///
+/// plan: a Plan; or a dimension, with the choices of a plan as keyword arguments.
+/// key: the secret; None draws one that nobody keeps, so that the stream can be saved but not resumed. Two streams of equal plans and
+///     precision under one key are the same noise.
+/// dtype: "float64" or "float32".
+///
+/// >>> import evertally, numpy
+/// >>> noise = evertally.NoiseStream(3, horizon=1000, epsilon=2.0, delta=1e-6, norm=1.0, dtype="float32")
+/// >>> row = noise.next()
+/// >>> row.shape, row.dtype.name, noise.steps_taken
+/// ((3,), 'float32', 1)
+/// >>> noise.next(out=row) is row
+/// True
+///
+/// It saves and resumes bit for bit:
+///
+/// >>> plan = evertally.plan(100, dimension=2)
+/// >>> key = evertally.NoiseKey.generate()
+/// >>> noise = evertally.NoiseStream(plan, key)
+/// >>> _ = noise.next()
+/// >>> state = noise.save()
+/// >>> again = evertally.NoiseStream.resume(plan, key, state)
+/// >>> numpy.array_equal(noise.next(), again.next())
+/// True
+#[pyclass(frozen, module = "evertally", name = "NoiseStream")]
+pub(crate) struct NoiseStream {
+    plan: Py<Plan>,
+    width: usize,
+    rows: Rows,
+}
+
+enum Rows {
+    Singles(Shared<evertally::NoiseStream<f32>>),
+    Doubles(Shared<evertally::NoiseStream<f64>>),
+}
+
+/// Does the same in whichever precision the stream has.
+macro_rules! in_precision {
+    ($rows:expr, $stream:ident => $work:expr) => {
+        match $rows {
+            Rows::Singles($stream) => $work,
+            Rows::Doubles($stream) => $work,
+        }
+    };
+}
+
+#[pymethods]
+impl NoiseStream {
+    #[new]
+    #[pyo3(signature = (plan, key=None, dtype=None, **choices))]
+    fn new(
+        plan: &Bound<'_, PyAny>,
+        key: Option<&Bound<'_, NoiseKey>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        choices: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let py = plan.py();
+        let plan = plan_or_dimension(plan, choices)?;
+        let key = given_or_fresh(key.map(Bound::get))?;
+        let inner = &plan.get().inner;
+        let rows = match precision(py, dtype)? {
+            Precision::Single => {
+                Rows::Singles(Shared::new(py.detach(|| evertally::NoiseStream::new(inner, key)).or_raise()?))
+            }
+            Precision::Double => {
+                Rows::Doubles(Shared::new(py.detach(|| evertally::NoiseStream::new(inner, key)).or_raise()?))
+            }
+        };
+        Ok(Self { width: inner.lanes().width(), plan: plan.unbind(), rows })
+    }
+
+    /// Continues from a saved state, bit for bit. The state of another plan, key or precision is refused.
+    #[staticmethod]
+    #[pyo3(signature = (plan, key, state, dtype=None))]
+    fn resume(
+        plan: &Bound<'_, Plan>,
+        key: &Bound<'_, NoiseKey>,
+        state: &[u8],
+        dtype: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let py = plan.py();
+        let inner = &plan.get().inner;
+        let key = key.get().copied();
+        let rows = match precision(py, dtype)? {
+            Precision::Single => Rows::Singles(Shared::new(
+                py.detach(|| evertally::NoiseStream::resume(inner, key, state)).or_raise()?,
+            )),
+            Precision::Double => Rows::Doubles(Shared::new(
+                py.detach(|| evertally::NoiseStream::resume(inner, key, state)).or_raise()?,
+            )),
+        };
+        Ok(Self { width: inner.lanes().width(), plan: plan.clone().unbind(), rows })
+    }
+
+    /// The noise of the next step, in a new array or in `out`, which must be contiguous and of the stream's type.
+    #[pyo3(signature = (out=None))]
+    fn next<'py>(&self, py: Python<'py>, out: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        in_precision!(&self.rows, stream => next_row(py, stream, self.width, out))
+    }
+
+    /// The noise of as many steps as `out` has rows, in place; for a single coordinate, `out` may have one dimension. Quicker than row by row.
+    fn fill(&self, py: Python<'_>, out: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_precision!(&self.rows, stream => fill(py, stream, self.width, out))
+    }
+
+    /// The noise of the next steps as a new array, one row a step.
+    fn rows<'py>(&self, py: Python<'py>, steps: usize) -> PyResult<Bound<'py, PyAny>> {
+        self.check(py, steps)?;
+        in_precision!(&self.rows, stream => new_rows(py, stream, self.width, steps))
+    }
+
+    /// Goes to before any step; the noise of the steps before it is made again. Rows that come again are the same: added to other answers
+    /// than before, they cancel in the difference of the two releases.
+    fn seek(&self, py: Python<'_>, step: u64) -> PyResult<()> {
+        in_precision!(&self.rows, stream => stream.with(py, |stream| stream.seek(step)))
+    }
+
+    /// The state as bytes, for `resume`. Raw noise can be computed from them.
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let state = in_precision!(&self.rows, stream => stream.with(py, |stream| Ok(stream.save())))?;
+        Ok(PyBytes::new(py, &state))
+    }
+
+    /// The number of rows handed out.
+    #[getter]
+    fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
+        in_precision!(&self.rows, stream => stream.with(py, |stream| Ok(stream.steps_taken())))
+    }
+
+    /// The plan whose noise this is.
+    #[getter]
+    fn plan(&self, py: Python<'_>) -> Py<Plan> {
+        self.plan.clone_ref(py)
+    }
+
+    /// The number of coordinates of a row.
+    #[getter]
+    fn dimension(&self) -> usize {
+        self.width
+    }
+
+    /// "float32" or "float64".
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        match self.rows {
+            Rows::Singles(_) => Precision::Single.name(),
+            Rows::Doubles(_) => Precision::Double.name(),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (dimension, dtype, steps) = (self.width, self.dtype(), self.steps_taken(py)?);
+        let horizon = self.plan.get().inner.horizon();
+        Ok(format!(
+            "NoiseStream(dimension={dimension}, dtype='{dtype}', steps_taken={steps}, horizon={horizon})"
+        ))
+    }
+}
+
+impl NoiseStream {
+    /// Refuses rows beyond the horizon before memory is asked for.
+    fn check(&self, py: Python<'_>, steps: usize) -> PyResult<()> {
+        let horizon = self.plan.get().inner.horizon();
+        if steps as u64 > horizon - self.steps_taken(py)? {
+            return Err(evertally::Error::HorizonSpent { horizon }).or_raise();
+        }
+        Ok(())
+    }
+}
+
+fn precision(py: Python<'_>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Precision> {
+    dtype.map_or(Ok(Precision::Double), |dtype| Precision::read(py, dtype))
+}
+
+/// A plan that was given, or one for vectors of the dimension that was given.
+fn plan_or_dimension<'py>(
+    given: &Bound<'py, PyAny>,
+    choices: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, Plan>> {
+    if let Ok(plan) = given.cast::<Plan>() {
+        return match choices {
+            Some(choices) if !choices.is_empty() => {
+                Err(PyTypeError::new_err("the choices of a plan are given with a dimension, not with a plan"))
+            }
+            _ => Ok(plan.clone()),
+        };
+    }
+    let Ok(dimension) = given.extract::<usize>() else {
+        return Err(bad("plan", "a Plan or a dimension", kind(given)));
+    };
+    if !choices.is_some_and(|choices| choices.contains("horizon").unwrap_or(false)) {
+        return Err(PyTypeError::new_err(
+            "NoiseStream() of a dimension needs the keyword argument 'horizon'",
+        ));
+    }
+    let mut choices = Choices::read("NoiseStream", choices)?;
+    if choices.dimension.replace(dimension).is_some() {
+        return Err(PyTypeError::new_err("NoiseStream() got the dimension twice"));
+    }
+    Bound::new(given.py(), Plan::make(given.py(), choices)?)
+}
+
+fn next_row<'py, F: Real + Element>(
+    py: Python<'py>,
+    stream: &Shared<evertally::NoiseStream<F>>,
+    width: usize,
+    out: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let out = out.unwrap_or_else(|| PyArray1::<F>::zeros(py, [width], false).into_any());
+    let mut row = writable::<F, Ix1>("out", &out)?;
+    if row.len() != width {
+        return Err(bad("out", &format!("as long as a row, {width} numbers"), row.len()));
+    }
+    let slice = row.as_slice_mut()?;
+    stream.with(py, |stream| stream.fill(slice))?;
+    drop(row);
+    Ok(out)
+}
+
+fn new_rows<'py, F: Real + Element>(
+    py: Python<'py>,
+    stream: &Shared<evertally::NoiseStream<F>>,
+    width: usize,
+    steps: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let out = PyArray2::<F>::zeros(py, [steps, width], false).into_any();
+    fill(py, stream, width, &out)?;
+    Ok(out)
+}
+
+fn fill<F: Real + Element>(
+    py: Python<'_>,
+    stream: &Shared<evertally::NoiseStream<F>>,
+    width: usize,
+    out: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let dimensions = out.cast::<PyUntypedArray>().map_or(2, |array| array.ndim());
+    if width == 1 && dimensions == 1 {
+        let mut row = writable::<F, Ix1>("out", out)?;
+        let slice = row.as_slice_mut()?;
+        return stream.with(py, |stream| stream.fill(slice));
+    }
+    let mut rows = writable::<F, Ix2>("out", out)?;
+    if rows.shape()[1] != width {
+        return Err(bad("out", &format!("rows of {width} numbers"), rows.shape()[1]));
+    }
+    let slice = rows.as_slice_mut()?;
+    stream.with(py, |stream| stream.fill(slice))
+}

@@ -1,0 +1,136 @@
+//! What may still be spent on one population.
+
+use evertally::privacy::{Neighbours, Unit};
+use pyo3::prelude::*;
+
+use crate::arrays::kind;
+use crate::batch_plan::BatchPlan;
+use crate::choices::BudgetChoices;
+use crate::errors::{OrRaise, bad};
+use crate::plan::Plan;
+use crate::shared::Shared;
+use crate::spend::Spend;
+
+/// The account of one population: a total that is stated first, and what mechanisms have spent of it.
+///
+/// It may be asked after every release, and later mechanisms may depend on earlier releases: the total holds all the same.
+///
+/// >>> import evertally
+/// >>> odometer = evertally.Odometer("visitors", epsilon=2.0, delta=1e-6)
+/// >>> plan = evertally.plan(24, epsilon=1.0, delta=1e-6)
+/// >>> for day in range(1, 4):
+/// ...     odometer.spend(f"day {day}", plan)
+/// >>> odometer.spent.epsilon(1e-6) < 1.82
+/// True
+/// >>> odometer.can_afford(plan)
+/// False
+/// >>> odometer.spend("day 4", plan)
+/// Traceback (most recent call last):
+///     ...
+/// evertally.BudgetSpent: the budget of visitors does not allow ...
+#[pyclass(frozen, module = "evertally", name = "Odometer")]
+pub(crate) struct Odometer(Shared<evertally::Odometer>);
+
+#[pymethods]
+impl Odometer {
+    #[new]
+    #[pyo3(signature = (population, epsilon=None, delta=None, *, rho=None, calibration=None, unit="event", neighbours="add-remove", pure_part=0.0))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn new(
+        population: String,
+        epsilon: Option<f64>,
+        delta: Option<f64>,
+        rho: Option<f64>,
+        calibration: Option<String>,
+        unit: &str,
+        neighbours: &str,
+        pure_part: f64,
+    ) -> PyResult<Self> {
+        let total = BudgetChoices { epsilon, delta, rho, sigma: None, calibration }.budget()?;
+        let neighbours: Neighbours = neighbours.parse().or_raise()?;
+        let unit = Unit::named(unit, neighbours).or_raise()?;
+        let mut odometer = evertally::Odometer::new(population, unit, total).or_raise()?;
+        if pure_part != 0.0 {
+            odometer = odometer.with_pure_part(pure_part).or_raise()?;
+        }
+        Ok(Self(Shared::new(odometer)))
+    }
+
+    /// Enters a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan is taken to protect what its parameters tell, an event or a
+    /// person; `unit` says it where its maker knows better. What the total does not allow is refused, and changes nothing.
+    #[pyo3(signature = (name, mechanism, *, unit=None))]
+    fn spend(
+        &self,
+        py: Python<'_>,
+        name: String,
+        mechanism: &Bound<'_, PyAny>,
+        unit: Option<&str>,
+    ) -> PyResult<()> {
+        let (spend, own) = cost(mechanism)?;
+        let named = match (unit, &own) {
+            (None, _) => None,
+            (Some(unit), Some(own)) => Some(Unit::named(unit, own.neighbours()).or_raise()?),
+            (Some(_), None) => return Err(bad("unit", "left out with a Spend, which has none", "one")),
+        };
+        self.0.with(py, |odometer| {
+            let unit = named.or(own).unwrap_or_else(|| odometer.unit().clone());
+            odometer.spend(name, &unit, spend)
+        })
+    }
+
+    /// Whether a further mechanism of this cost would be admitted.
+    fn can_afford(&self, py: Python<'_>, mechanism: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (spend, _) = cost(mechanism)?;
+        self.0.with(py, |odometer| Ok(odometer.can_afford(&spend)))
+    }
+
+    /// The ε of the largest further mechanism that would be admitted at δ, rounded down; zero where there is none.
+    fn room(&self, py: Python<'_>, delta: f64) -> PyResult<f64> {
+        self.0.with(py, |odometer| odometer.room(delta))
+    }
+
+    /// What was spent.
+    #[getter]
+    fn spent(&self, py: Python<'_>) -> PyResult<Spend> {
+        self.0.with(py, |odometer| Ok(Spend(odometer.spent())))
+    }
+
+    /// A spend that is still admitted, and hardly more is.
+    #[getter]
+    fn remaining(&self, py: Python<'_>) -> PyResult<Spend> {
+        self.0.with(py, |odometer| Ok(Spend(odometer.remaining())))
+    }
+
+    /// The mechanisms that were entered, in order, each with its cost.
+    #[getter]
+    fn entries(&self, py: Python<'_>) -> PyResult<Vec<(String, Spend)>> {
+        self.0.with(py, |odometer| {
+            let entries = odometer.entries().iter();
+            Ok(entries.map(|entry| (entry.name().to_owned(), Spend(entry.spend()))).collect())
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.with(py, |odometer| {
+            let (population, unit) = (odometer.population(), odometer.unit());
+            let (total, spent) = (odometer.total(), odometer.spent());
+            Ok(format!("Odometer('{population}', {unit}, total='{total}', spent='{spent}')"))
+        })
+    }
+}
+
+/// What a mechanism costs, and what it protects where it says so.
+fn cost(mechanism: &Bound<'_, PyAny>) -> PyResult<(evertally::Spend, Option<Unit>)> {
+    if let Ok(plan) = mechanism.cast::<Plan>() {
+        let plan = &plan.get().inner;
+        return Ok((plan.spend(), Some(plan.unit())));
+    }
+    if let Ok(plan) = mechanism.cast::<BatchPlan>() {
+        let plan = &plan.get().0;
+        return Ok((plan.spend(), Some(plan.unit())));
+    }
+    match mechanism.cast::<Spend>() {
+        Ok(spend) => Ok((spend.get().0, None)),
+        Err(_) => Err(bad("mechanism", "a Plan, a BatchPlan or a Spend", kind(mechanism))),
+    }
+}

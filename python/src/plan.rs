@@ -1,0 +1,350 @@
+//! Plans: everything that is decided before the first event.
+
+use evertally::plan::Lanes;
+use numpy::{Ix1, PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrays::{matrix, readable};
+use crate::choices::Choices;
+use crate::errors::{BadState, OrRaise, bad};
+use crate::spend::Spend;
+
+/// The longest profile that is made without being asked for by its steps: half a gigabyte.
+const LONGEST_PROFILE: u64 = 1 << 26;
+
+/// A finished plan: horizon, workload, budget, who is protected, the mechanism, and the error that follows. Made by `evertally.plan`.
+///
+/// Plans are immutable, may be shared by threads, compare by what they plan, and can be pickled: what travels is the choices, from which
+/// the plan is made again and compared with the one that was left.
+///
+/// >>> import evertally
+/// >>> plan = evertally.plan(1000, epsilon=1.0, delta=1e-6)
+/// >>> plan.mechanism
+/// 'graded-square-root'
+/// >>> round(plan.rmse, 1), round(plan.worst_rmse, 1)
+/// (12.5, 13.4)
+/// >>> plan.error_profile().shape
+/// (1000,)
+#[pyclass(frozen, module = "evertally", name = "Plan")]
+pub(crate) struct Plan {
+    pub(crate) inner: evertally::Plan,
+    choices: Choices,
+}
+
+impl Plan {
+    pub(crate) fn make(py: Python<'_>, choices: Choices) -> PyResult<Self> {
+        let builder = choices.builder()?;
+        let inner = py.detach(|| builder.build()).or_raise()?;
+        Ok(Self { inner, choices })
+    }
+
+    /// A plan that came out of a comparison, with the mechanism that it has there.
+    pub(crate) fn of(inner: evertally::Plan, choices: Choices) -> Self {
+        Self { inner, choices }
+    }
+}
+
+/// Makes a plan: all choices first, then one call that may take seconds, after which every step is cheap.
+///
+/// horizon: the number of steps; None for a stream without an end.
+/// epsilon, delta: the budget, 1 and 1e-6 where nothing is said; delta=0 asks for pure differential privacy by Laplace noise.
+/// rho, sigma: other ways to say it: zCDP, or the noise multiplier. There is never less noise than asked for.
+/// mechanism: a name such as "square-root" or "banded-square-root:64"; None chooses the most accurate one that fits in memory.
+/// workload: "prefix-sum", ("window", width) or ("decay", factor).
+/// neighbours: "add-remove" or "replace": which change of the input is hidden.
+/// max_steps, min_gap: one person takes part in at most so many steps, at least so far apart.
+/// objective: "mean" or "worst": the error to keep small.
+/// contribution, norm: the range (lo, hi) of one contribution to a step, (0, 1) where nothing is said; for vectors, the bound on its norm, 1.
+/// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for any key that comes.
+/// stream: a name that gives equal plans independent noise under one key.
+/// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
+/// calibration: "exact", "zcdp" or "paper".
+/// memory_limit: the most bytes that a counter may hold.
+///
+/// >>> import evertally
+/// >>> evertally.plan(365, epsilon=1, delta=1e-6, mechanism="square-root", max_steps=12, min_gap=28)
+/// Plan(horizon=365, workload='prefix-sum', mechanism='square-root', budget='(ε = 1, δ = 1e-6)-DP, exact Gaussian calibration', rmse=75.0107)
+/// >>> evertally.plan(365, sigma=2.0).noise_multiplier >= 2.0
+/// True
+#[pyfunction]
+#[pyo3(
+    signature = (horizon, epsilon=None, delta=None, **choices),
+    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
+)]
+pub(crate) fn plan(
+    py: Python<'_>,
+    horizon: &Bound<'_, PyAny>,
+    epsilon: Option<&Bound<'_, PyAny>>,
+    delta: Option<&Bound<'_, PyAny>>,
+    choices: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Plan> {
+    Plan::make(py, read("plan", horizon, epsilon, delta, choices)?)
+}
+
+/// Positional and named choices together.
+pub(crate) fn read(
+    function: &str,
+    horizon: &Bound<'_, PyAny>,
+    epsilon: Option<&Bound<'_, PyAny>>,
+    delta: Option<&Bound<'_, PyAny>>,
+    choices: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Choices> {
+    let all = match choices {
+        Some(choices) => choices.copy()?,
+        None => PyDict::new(horizon.py()),
+    };
+    all.set_item("horizon", horizon)?;
+    all.set_item("epsilon", epsilon)?;
+    all.set_item("delta", delta)?;
+    Choices::read(function, Some(&all))
+}
+
+/// Makes a pickled plan again, and sees to it that it is the same.
+#[pyfunction]
+pub(crate) fn _plan_again(py: Python<'_>, choices: &Bound<'_, PyDict>, fingerprint: &[u8]) -> PyResult<Plan> {
+    let plan = Plan::make(py, Choices::read("plan", Some(choices))?)?;
+    if plan.inner.fingerprint() == fingerprint {
+        Ok(plan)
+    } else {
+        Err(BadState::new_err("saved state refused: this version makes another plan of the same choices"))
+    }
+}
+
+#[pymethods]
+impl Plan {
+    /// The number of steps; for a stream without an end, the cap that stands for it.
+    #[getter]
+    fn horizon(&self) -> u64 {
+        self.inner.horizon()
+    }
+
+    /// Whether the horizon is a cap that stands for a stream without an end.
+    #[getter]
+    fn is_unbounded(&self) -> bool {
+        self.inner.is_unbounded()
+    }
+
+    /// The mechanism that was named or chosen, with its parameters.
+    #[getter]
+    fn mechanism(&self) -> String {
+        self.inner.mechanism().to_string()
+    }
+
+    /// What is released at each step.
+    #[getter]
+    fn workload(&self) -> String {
+        self.inner.workload().to_string()
+    }
+
+    /// Which change of the input is hidden.
+    #[getter]
+    fn neighbours(&self) -> String {
+        self.inner.neighbours().to_string()
+    }
+
+    /// In how many steps one person may take part.
+    #[getter]
+    fn max_steps(&self) -> u64 {
+        self.inner.participation().max_steps()
+    }
+
+    /// How far apart the steps of one person are at least.
+    #[getter]
+    fn min_gap(&self) -> u64 {
+        self.inner.participation().min_gap()
+    }
+
+    /// The error that is kept small: "mean" or "worst".
+    #[getter]
+    fn objective(&self) -> String {
+        self.inner.objective().to_string()
+    }
+
+    /// The largest magnitude of one contribution to a step; of vectors, the largest norm.
+    #[getter]
+    fn largest_contribution(&self) -> f64 {
+        self.inner.contribution().magnitude()
+    }
+
+    /// The dimension of vectors; None for other plans.
+    #[getter]
+    fn dimension(&self) -> Option<usize> {
+        match self.inner.lanes() {
+            Lanes::Vector { dimension } => Some(*dimension),
+            _ => None,
+        }
+    }
+
+    /// The declared keys in their order; None for other plans.
+    #[getter]
+    fn keys(&self) -> Option<Vec<String>> {
+        match self.inner.lanes() {
+            Lanes::Keyed { keys } => Some(keys.clone()),
+            _ => None,
+        }
+    }
+
+    /// The budget in words.
+    #[getter]
+    fn budget(&self) -> String {
+        self.inner.budget().to_string()
+    }
+
+    /// ε of the budget; None for a zCDP budget, which has one for each δ: see `spend().epsilon(delta)`.
+    #[getter]
+    fn epsilon(&self) -> Option<f64> {
+        self.inner.budget().epsilon()
+    }
+
+    /// δ of the budget; zero for pure differential privacy, None for a zCDP budget.
+    #[getter]
+    fn delta(&self) -> Option<f64> {
+        self.inner.budget().delta()
+    }
+
+    /// ρ of the budget where it is zCDP or was calibrated by way of it; None otherwise. `spend().rho` is known of every plan.
+    #[getter]
+    fn rho(&self) -> Option<f64> {
+        self.inner.budget().rho()
+    }
+
+    /// σ: the standard deviation of the noise for sensitivity one, rounded up.
+    #[getter]
+    fn noise_multiplier(&self) -> f64 {
+        self.inner.noise_multiplier()
+    }
+
+    /// Δ: the sensitivity of the mechanism for contributions of magnitude one, rounded up.
+    #[getter]
+    fn sensitivity(&self) -> f64 {
+        self.inner.sensitivity()
+    }
+
+    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest contribution and the factor for replacement.
+    #[getter]
+    fn noise_scale(&self) -> f64 {
+        self.inner.noise_scale()
+    }
+
+    /// The root of the mean squared error over all steps.
+    #[getter]
+    fn rmse(&self) -> f64 {
+        self.inner.accuracy().rmse
+    }
+
+    /// The largest standard error of a step.
+    #[getter]
+    fn worst_rmse(&self) -> f64 {
+        self.inner.accuracy().worst_rmse
+    }
+
+    /// By how much the mean squared error exceeds what is proven to be the least of any mechanism, at most; None where no bound is known.
+    #[getter]
+    fn ratio_to_lower_bound(&self) -> Option<f64> {
+        self.inner.accuracy().ratio_to_lower_bound()
+    }
+
+    /// In which numbers releases are made: "exact" or "float".
+    #[getter]
+    fn arithmetic(&self) -> String {
+        self.inner.arithmetic().to_string()
+    }
+
+    /// The public grid on which exact releases lie; None in floating point.
+    #[getter]
+    fn grid(&self) -> Option<f64> {
+        self.inner.grid()
+    }
+
+    /// Bytes that a counter holds for each coordinate or key.
+    #[getter]
+    fn bytes_per_coordinate(&self) -> u64 {
+        self.inner.cost().bytes_per_coordinate
+    }
+
+    /// 32 bytes by which saved states know their plan. Equal plans have equal ones.
+    #[getter]
+    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.fingerprint())
+    }
+
+    /// The standard error of the release of a step, counted from zero.
+    fn standard_error(&self, step: u64) -> PyResult<f64> {
+        self.inner.standard_error(step).or_raise()
+    }
+
+    /// The standard errors of all steps, or of those in an array of int64, as an array.
+    ///
+    /// >>> import evertally, numpy
+    /// >>> plan = evertally.plan(2**40)
+    /// >>> steps = numpy.array([0, 2**20, 2**40 - 1])
+    /// >>> profile = plan.error_profile(steps)
+    /// >>> bool(profile[1] == plan.standard_error(2**20))
+    /// True
+    #[pyo3(signature = (steps=None))]
+    fn error_profile<'py>(
+        &self,
+        py: Python<'py>,
+        steps: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let plan = &self.inner;
+        let errors: evertally::Result<Vec<f64>> = match steps {
+            Some(given) => {
+                let given = readable::<i64, Ix1>("steps", given)?;
+                let steps = given.as_slice()?;
+                if let Some(negative) = steps.iter().find(|step| **step < 0) {
+                    return Err(bad("steps", "counted from zero", negative));
+                }
+                py.detach(|| steps.iter().map(|step| plan.standard_error(*step as u64)).collect())
+            }
+            None if plan.horizon() > LONGEST_PROFILE => {
+                let expected = "given for a horizon beyond 2^26, as an array of int64";
+                return Err(bad("steps", expected, format!("nothing at {} steps", plan.horizon())));
+            }
+            None => py.detach(|| (0..plan.horizon()).map(|step| plan.standard_error(step)).collect()),
+        };
+        Ok(PyArray1::from_vec(py, errors.or_raise()?))
+    }
+
+    /// L and R as arrays, for small horizons: the workload is L @ R, and the noise is noise_scale · L @ g.
+    fn dense<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let dense = py.detach(|| self.inner.dense()).or_raise()?;
+        Ok((matrix(py, &dense.decoder)?, matrix(py, &dense.encoder)?))
+    }
+
+    /// What the whole stream of releases costs one protected unit, computed from the noise that is run.
+    fn spend(&self) -> Spend {
+        Spend(self.inner.spend())
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| other.get().inner.fingerprint() == self.inner.fingerprint())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let fingerprint = self.inner.fingerprint();
+        let (head, _) = fingerprint.split_at(8);
+        head.try_into().map_or(0, u64::from_le_bytes)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let again = py.import("evertally._native")?.getattr("_plan_again")?;
+        let arguments = (self.choices.to_dict(py)?, self.fingerprint(py));
+        Ok((again, arguments.into_pyobject(py)?.into_any()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Plan(horizon={}, workload='{}', mechanism='{}', budget='{}', rmse={:.4})",
+            self.horizon(),
+            self.workload(),
+            self.mechanism(),
+            self.budget(),
+            self.rmse()
+        )
+    }
+}

@@ -1,0 +1,255 @@
+//! What is published: values with their errors.
+
+use std::sync::Mutex;
+
+use evertally::{Spread, Tail};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+
+use crate::errors::bad;
+
+/// The level of an interval for which nothing is said.
+pub(crate) const LEVEL: f64 = 0.95;
+
+/// Levels are checked here, because the library takes a wrong one for a mistake in the calling code.
+fn checked(level: f64) -> PyResult<f64> {
+    if level > 0.0 && level < 1.0 { Ok(level) } else { Err(bad("level", "strictly between 0 and 1", level)) }
+}
+
+/// One private answer, with the error that the noise gives it.
+///
+/// >>> import evertally
+/// >>> plan = evertally.plan(100, epsilon=1.0, delta=1e-6)
+/// >>> release = evertally.Counter(plan).step(5.0)
+/// >>> release.step, round(release.standard_error, 2)
+/// (0, 6.87)
+/// >>> low, high = release.interval(0.95)
+/// >>> low < release.value < high
+/// True
+#[pyclass(frozen, eq, module = "evertally", name = "Release")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Release(pub(crate) evertally::Release);
+
+#[pymethods]
+impl Release {
+    /// The step, counted from zero.
+    #[getter]
+    fn step(&self) -> u64 {
+        self.0.step
+    }
+
+    /// The private value.
+    #[getter]
+    fn value(&self) -> f64 {
+        self.0.value
+    }
+
+    /// The standard deviation of the noise in it.
+    #[getter]
+    fn standard_error(&self) -> f64 {
+        self.0.standard_error
+    }
+
+    /// Half the width of the interval that holds the true value with probability `level`.
+    #[pyo3(signature = (level=LEVEL))]
+    fn margin(&self, level: f64) -> PyResult<f64> {
+        Ok(self.0.margin(checked(level)?))
+    }
+
+    /// The interval around the value that holds the true one with probability `level`.
+    #[pyo3(signature = (level=LEVEL))]
+    fn interval(&self, level: f64) -> PyResult<(f64, f64)> {
+        Ok(self.0.interval(checked(level)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let evertally::Release { step, value, standard_error, .. } = self.0;
+        format!("Release(step={step}, value={value:?}, standard_error={standard_error:?})")
+    }
+}
+
+/// The private answers of one step, for coordinates or keys; each has the same error.
+///
+/// >>> import evertally, numpy
+/// >>> plan = evertally.plan(10, dimension=3)
+/// >>> release = evertally.VectorCounter(plan).step(numpy.array([0.6, 0.0, -0.8]))
+/// >>> release.values.shape, len(release), release.step
+/// ((3,), 3, 0)
+/// >>> release[2].value == release.values[2]
+/// True
+#[pyclass(frozen, module = "evertally", name = "VectorRelease")]
+pub(crate) struct VectorRelease {
+    spread: Spread,
+    values: Py<PyArray1<f64>>,
+    length: usize,
+}
+
+impl VectorRelease {
+    pub(crate) fn new(spread: Spread, values: &Bound<'_, PyArray1<f64>>) -> PyResult<Self> {
+        Ok(Self { spread, length: values.as_any().len()?, values: values.clone().unbind() })
+    }
+}
+
+#[pymethods]
+impl VectorRelease {
+    /// The step, counted from zero.
+    #[getter]
+    fn step(&self) -> u64 {
+        self.spread.step
+    }
+
+    /// The private values.
+    #[getter]
+    fn values(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
+        self.values.clone_ref(py)
+    }
+
+    /// The standard deviation of the noise in each.
+    #[getter]
+    fn standard_error(&self) -> f64 {
+        self.spread.standard_error
+    }
+
+    /// Half the width of the interval around a value that holds the true one with probability `level`.
+    #[pyo3(signature = (level=LEVEL))]
+    fn margin(&self, level: f64) -> PyResult<f64> {
+        Ok(self.spread.margin(checked(level)?))
+    }
+
+    /// The ends of these intervals, as two arrays.
+    #[pyo3(signature = (level=LEVEL))]
+    fn interval<'py>(&self, py: Python<'py>, level: f64) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (values, margin) = (self.values.bind(py), self.margin(level)?);
+        Ok((values.sub(margin)?, values.add(margin)?))
+    }
+
+    fn __len__(&self) -> usize {
+        self.length
+    }
+
+    fn __getitem__(&self, py: Python<'_>, place: usize) -> PyResult<Release> {
+        let value = self.values.bind(py).readonly().get(place).copied();
+        let value = value.ok_or_else(|| PyIndexError::new_err("there is no such value"))?;
+        Ok(Release(self.spread.around(value)))
+    }
+
+    fn __repr__(&self) -> String {
+        let Spread { step, standard_error, .. } = self.spread;
+        format!("VectorRelease(step={step}, {} values, standard_error={standard_error:?})", self.length)
+    }
+}
+
+/// Many private answers as arrays: of a run of steps, or of a batch of queries.
+///
+/// >>> import evertally, numpy
+/// >>> plan = evertally.plan(365, epsilon=1.0, delta=1e-6)
+/// >>> visits = numpy.full(365, 20.0)
+/// >>> releases = evertally.Counter(plan).run(visits)
+/// >>> releases.values.shape, releases.standard_errors.shape
+/// ((365,), (365,))
+/// >>> low, high = releases.interval(0.999)
+/// >>> bool(numpy.mean((low < numpy.cumsum(visits)) & (numpy.cumsum(visits) < high)) > 0.5)
+/// True
+#[pyclass(frozen, module = "evertally", name = "Releases")]
+pub(crate) struct Releases {
+    spreads: Vec<Spread>,
+    values: Py<PyAny>,
+    is_stream: bool,
+    /// The factor of one level by one kind of tail, which takes longer to find than to multiply by.
+    found: Mutex<Option<(f64, Tail, f64)>>,
+}
+
+impl Releases {
+    /// The releases of consecutive steps.
+    pub(crate) fn of_steps(spreads: Vec<Spread>, values: Bound<'_, PyAny>) -> Self {
+        Self { spreads, values: values.unbind(), is_stream: true, found: Mutex::new(None) }
+    }
+
+    /// The answers to queries, in their order.
+    pub(crate) fn of_queries(py: Python<'_>, answers: &[evertally::batch::Answer]) -> Self {
+        let unit = |answer: &evertally::batch::Answer| {
+            let evertally::batch::Answer { query, value, standard_error } = *answer;
+            evertally::Release { step: query as u64, value, standard_error, tail: Tail::Gaussian }.spread()
+        };
+        let values: Vec<f64> = answers.iter().map(|answer| answer.value).collect();
+        Self {
+            spreads: answers.iter().map(unit).collect(),
+            values: values.into_pyarray(py).into_any().unbind(),
+            is_stream: false,
+            found: Mutex::new(None),
+        }
+    }
+
+    /// Margins at a level, with the factor found once for each kind of tail.
+    fn margins(&self, level: f64) -> Vec<f64> {
+        let mut known = self.found.lock().map_or(None, |found| *found);
+        let mut margin = |spread: &Spread| {
+            let factor = match known {
+                Some((of, tail, factor)) if of == level && tail == spread.tail => factor,
+                _ => {
+                    let unit =
+                        evertally::Release { step: 0, value: 0.0, standard_error: 1.0, tail: spread.tail };
+                    let factor = unit.margin(level);
+                    known = Some((level, spread.tail, factor));
+                    factor
+                }
+            };
+            factor * spread.standard_error
+        };
+        let margins = self.spreads.iter().map(&mut margin).collect();
+        if let Ok(mut found) = self.found.lock() {
+            *found = known;
+        }
+        margins
+    }
+}
+
+#[pymethods]
+impl Releases {
+    /// The steps, counted from zero; None for the answers of a batch.
+    #[getter]
+    fn steps<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<u64>>> {
+        let steps: Vec<u64> = self.spreads.iter().map(|spread| spread.step).collect();
+        self.is_stream.then(|| steps.into_pyarray(py))
+    }
+
+    /// The private values: one a step, or one row a step.
+    #[getter]
+    fn values(&self, py: Python<'_>) -> Py<PyAny> {
+        self.values.clone_ref(py)
+    }
+
+    /// The standard deviation of the noise, step by step.
+    #[getter]
+    fn standard_errors<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let errors: Vec<f64> = self.spreads.iter().map(|spread| spread.standard_error).collect();
+        errors.into_pyarray(py)
+    }
+
+    /// Half the widths of the intervals around the values that hold the true ones with probability `level` each.
+    #[pyo3(signature = (level=LEVEL))]
+    fn margin<'py>(&self, py: Python<'py>, level: f64) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let level = checked(level)?;
+        Ok(py.detach(|| self.margins(level)).into_pyarray(py))
+    }
+
+    /// The ends of these intervals, as two arrays of the shape of the values.
+    #[pyo3(signature = (level=LEVEL))]
+    fn interval<'py>(&self, py: Python<'py>, level: f64) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let values = self.values.bind(py);
+        let mut margin = self.margin(py, level)?.into_any();
+        if values.getattr("ndim")?.extract::<usize>()? == 2 {
+            margin = margin.call_method1("reshape", ((-1, 1),))?;
+        }
+        Ok((values.sub(&margin)?, values.add(&margin)?))
+    }
+
+    fn __len__(&self) -> usize {
+        self.spreads.len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Releases({})", self.spreads.len())
+    }
+}

@@ -1,0 +1,78 @@
+//! What plans cost one protected unit.
+
+use pyo3::prelude::*;
+
+use crate::errors::OrRaise;
+
+/// What one or more mechanisms cost a protected unit: μ² of Gaussian noise, ε of pure noise.
+///
+/// Costs that were fixed in advance add up with `+`; for those that were chosen after seeing releases, use an `Odometer`.
+///
+/// >>> import evertally
+/// >>> day = evertally.plan(24, rho=0.01).spend()
+/// >>> week = evertally.plan(168, rho=0.02).spend()
+/// >>> round((day + week).rho, 6)
+/// 0.03
+/// >>> round((day + week).epsilon(delta=1e-6), 3)
+/// 1.038
+#[pyclass(frozen, eq, module = "evertally", name = "Spend")]
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Spend(pub(crate) evertally::Spend);
+
+#[pymethods]
+impl Spend {
+    /// A spend of its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total variation between the noise that is run and Gaussian noise.
+    #[new]
+    #[pyo3(signature = (mu_squared=0.0, pure_epsilon=0.0, variation=0.0))]
+    fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> PyResult<Self> {
+        evertally::Spend::new(mu_squared, pure_epsilon, variation).or_raise().map(Self)
+    }
+
+    /// μ = 1/σ: neighbours are told apart no better than N(0, 1) and N(μ, 1).
+    #[getter]
+    fn mu(&self) -> f64 {
+        self.0.mu()
+    }
+
+    /// μ², which adds up over mechanisms.
+    #[getter]
+    fn mu_squared(&self) -> f64 {
+        self.0.mu_squared()
+    }
+
+    /// ε of the pure part.
+    #[getter]
+    fn pure_epsilon(&self) -> f64 {
+        self.0.pure_epsilon()
+    }
+
+    /// The total variation between the noise that is run and Gaussian noise.
+    #[getter]
+    fn variation(&self) -> f64 {
+        self.0.variation()
+    }
+
+    /// ρ of everything together, as zCDP.
+    #[getter]
+    fn rho(&self) -> f64 {
+        self.0.rho()
+    }
+
+    /// The least ε that is known to be spent at δ, rounded up; infinite where none is known.
+    fn epsilon(&self, delta: f64) -> PyResult<f64> {
+        self.0.epsilon(delta).or_raise()
+    }
+
+    /// The least δ that is known to be spent at ε, rounded up.
+    fn delta(&self, epsilon: f64) -> PyResult<f64> {
+        self.0.delta_at(epsilon).or_raise()
+    }
+
+    fn __add__(&self, other: &Bound<'_, Self>) -> Self {
+        Self(evertally::Spend::composed([self.0, other.get().0]))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Spend({})", self.0)
+    }
+}
