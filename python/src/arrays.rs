@@ -84,8 +84,9 @@ fn in_place<'py, T: Element, D: ndarray::Dimension>(
         return Err(bad(name, &wanted(), kind(given)));
     };
     match given.cast::<PyArray<T, D>>() {
-        Ok(array) if untyped.is_c_contiguous() => Ok(array.clone()),
-        Ok(_) => Err(bad(name, &wanted(), "one that is not")),
+        Ok(_) if !untyped.is_c_contiguous() => Err(bad(name, &wanted(), "one that is not contiguous")),
+        Ok(array) if !array.data().is_aligned() => Err(bad(name, &wanted(), "one that is not aligned")),
+        Ok(array) => Ok(array.clone()),
         Err(_) => {
             let got = format!("{} dimensions of {}", untyped.ndim(), untyped.dtype());
             Err(bad(name, &wanted(), got))

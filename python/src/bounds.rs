@@ -1,9 +1,12 @@
 //! What is proven of every mechanism.
 
-use evertally::bounds::Group;
+use evertally::Workload;
+use evertally::bounds::{Group, Interval};
+use evertally::gamma::{Subject, Weights, verify};
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
+use crate::gamma::Certificate;
 
 /// One bound on the mean squared error of private running totals. Made by `bounds`.
 #[pyclass(frozen, get_all, module = "evertally", name = "Bound")]
@@ -12,7 +15,7 @@ pub(crate) struct Bound {
     name: &'static str,
     /// What it is about: "any-mechanism", "oblivious", "matrix-mechanism", "attained" or "tree-ratio".
     group: &'static str,
-    /// The formula.
+    /// The formula, in the letters of the documentation.
     formula: &'static str,
     /// Whether it is a closed form of the paper.
     from_paper: bool,
@@ -35,16 +38,30 @@ impl Bound {
 
 /// Every bound on the mean squared error of a private running total of `horizon` steps at (ε, δ), one event counting as one.
 ///
+/// certificate: what `gamma("prefix-sum", horizon)` found, for the sharpest of them; it is proved again first.
+///
 /// >>> import evertally
-/// >>> bounds = evertally.bounds(1024, epsilon=0.5, delta=1e-6)
-/// >>> least = max(bound.value for bound in bounds if bound.group == "matrix-mechanism" and bound.value)
+/// >>> certificate = evertally.gamma("prefix-sum", 1024)
+/// >>> bounds = evertally.bounds(1024, epsilon=0.5, delta=1e-6, certificate=certificate)
+/// >>> least = {(bound.group, bound.name): bound.value for bound in bounds}["matrix-mechanism", "certified"]
 /// >>> plan = evertally.plan(1024, epsilon=0.5, delta=1e-6, arithmetic="float")
-/// >>> least < plan.rmse**2 < 1.05 * least
+/// >>> least < plan.rmse**2 < 1.002 * least
 /// True
 #[pyfunction]
-#[pyo3(signature = (horizon, epsilon=1.0, delta=1e-6))]
-pub(crate) fn bounds(py: Python<'_>, horizon: u64, epsilon: f64, delta: f64) -> PyResult<Vec<Bound>> {
-    let table = py.detach(|| evertally::bounds::bounds(horizon, epsilon, delta, None)).or_raise()?;
+#[pyo3(signature = (horizon, epsilon=1.0, delta=1e-6, *, certificate=None))]
+pub(crate) fn bounds(
+    py: Python<'_>,
+    horizon: u64,
+    epsilon: f64,
+    delta: f64,
+    certificate: Option<&pyo3::Bound<'_, Certificate>>,
+) -> PyResult<Vec<Bound>> {
+    let certificate = certificate.map(|certificate| &certificate.get().0);
+    let table = py.detach(|| {
+        let certified = certificate.map(|certificate| optimum(certificate, horizon)).transpose()?;
+        evertally::bounds::bounds(horizon, epsilon, delta, certified)
+    });
+    let table = table.or_raise()?;
     let bound = |bound: evertally::bounds::Bound| {
         let (value, reason) = match bound.value {
             Ok(value) => (Some(value), None),
@@ -54,6 +71,23 @@ pub(crate) fn bounds(py: Python<'_>, horizon: u64, epsilon: f64, delta: f64) -> 
         Bound { name, group: group(bound.group), formula, from_paper, value, reason }
     };
     Ok(table.into_iter().map(bound).collect())
+}
+
+/// The least mean error factor, by a certificate that is about running totals of this horizon.
+fn optimum(certificate: &evertally::gamma::Certificate, horizon: u64) -> evertally::Result<Interval> {
+    let is_about = match (&certificate.subject, &certificate.weights) {
+        (Subject::Workload { workload: Workload::PrefixSum, horizon: of }, Weights::GammaF { .. }) => {
+            *of as u64 == horizon
+        }
+        _ => false,
+    };
+    if !is_about {
+        let expected = format!("about the mean error of running totals over {horizon} steps");
+        return Err(evertally::Error::bad("certificate", expected, "another"));
+    }
+    verify(certificate)?;
+    let (lower, upper) = certificate.error_factor();
+    Ok(Interval { lower, upper })
 }
 
 fn group(group: Group) -> &'static str {

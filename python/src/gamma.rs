@@ -10,9 +10,6 @@ use crate::arrays::{kind, matrix};
 use crate::choices::read_workload;
 use crate::errors::{OrRaise, bad};
 
-/// The relative gap that is asked for where nothing is said.
-const RELATIVE_GAP: f64 = 1e-9;
-
 /// Bounds the least error of any factorization of a matrix, or of a workload over a horizon, and proves them.
 ///
 /// matrix: a real or complex matrix; or a workload as in `plan`, "prefix-sum", ("window", width) or ("decay", factor), with its horizon, which need
@@ -29,9 +26,9 @@ const RELATIVE_GAP: f64 = 1e-9;
 /// True
 /// >>> long = evertally.gamma("prefix-sum", horizon=4096, relative_gap=1e-6)
 /// >>> [round(factor, 3) for factor in long.error_factor]
-/// [10.738, 10.738]
+/// [11.491, 11.491]
 #[pyfunction]
-#[pyo3(signature = (matrix, horizon=None, *, objective="mean", relative_gap=RELATIVE_GAP))]
+#[pyo3(signature = (matrix, horizon=None, *, objective="mean", relative_gap=1e-9))]
 pub(crate) fn gamma(
     py: Python<'_>,
     matrix: &Bound<'_, PyAny>,

@@ -9,9 +9,6 @@ use pyo3::prelude::*;
 
 use crate::errors::bad;
 
-/// The level of an interval for which nothing is said.
-pub(crate) const LEVEL: f64 = 0.95;
-
 /// Levels are checked here, because the library takes a wrong one for a mistake in the calling code.
 fn checked(level: f64) -> PyResult<f64> {
     if level > 0.0 && level < 1.0 { Ok(level) } else { Err(bad("level", "strictly between 0 and 1", level)) }
@@ -23,7 +20,7 @@ fn checked(level: f64) -> PyResult<f64> {
 /// >>> plan = evertally.plan(100, epsilon=1.0, delta=1e-6)
 /// >>> release = evertally.Counter(plan).step(5.0)
 /// >>> release.step, round(release.standard_error, 2)
-/// (0, 6.87)
+/// (0, 7.85)
 /// >>> low, high = release.interval(0.95)
 /// >>> low < release.value < high
 /// True
@@ -52,13 +49,13 @@ impl Release {
     }
 
     /// Half the width of the interval that holds the true value with probability `level`.
-    #[pyo3(signature = (level=LEVEL))]
+    #[pyo3(signature = (level=0.95))]
     fn margin(&self, level: f64) -> PyResult<f64> {
         Ok(self.0.margin(checked(level)?))
     }
 
     /// The interval around the value that holds the true one with probability `level`.
-    #[pyo3(signature = (level=LEVEL))]
+    #[pyo3(signature = (level=0.95))]
     fn interval(&self, level: f64) -> PyResult<(f64, f64)> {
         Ok(self.0.interval(checked(level)?))
     }
@@ -76,7 +73,7 @@ impl Release {
 /// >>> release = evertally.VectorCounter(plan).step(numpy.array([0.6, 0.0, -0.8]))
 /// >>> release.values.shape, len(release), release.step
 /// ((3,), 3, 0)
-/// >>> release[2].value == release.values[2]
+/// >>> release[2].value == float(release.values[2])
 /// True
 #[pyclass(frozen, module = "evertally", name = "VectorRelease")]
 pub(crate) struct VectorRelease {
@@ -112,13 +109,13 @@ impl VectorRelease {
     }
 
     /// Half the width of the interval around a value that holds the true one with probability `level`.
-    #[pyo3(signature = (level=LEVEL))]
+    #[pyo3(signature = (level=0.95))]
     fn margin(&self, level: f64) -> PyResult<f64> {
         Ok(self.spread.margin(checked(level)?))
     }
 
     /// The ends of these intervals, as two arrays.
-    #[pyo3(signature = (level=LEVEL))]
+    #[pyo3(signature = (level=0.95))]
     fn interval<'py>(&self, py: Python<'py>, level: f64) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (values, margin) = (self.values.bind(py), self.margin(level)?);
         Ok((values.sub(margin)?, values.add(margin)?))
@@ -228,14 +225,14 @@ impl Releases {
     }
 
     /// Half the widths of the intervals around the values that hold the true ones with probability `level` each.
-    #[pyo3(signature = (level=LEVEL))]
+    #[pyo3(signature = (level=0.95))]
     fn margin<'py>(&self, py: Python<'py>, level: f64) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let level = checked(level)?;
         Ok(py.detach(|| self.margins(level)).into_pyarray(py))
     }
 
     /// The ends of these intervals, as two arrays of the shape of the values.
-    #[pyo3(signature = (level=LEVEL))]
+    #[pyo3(signature = (level=0.95))]
     fn interval<'py>(&self, py: Python<'py>, level: f64) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let values = self.values.bind(py);
         let mut margin = self.margin(py, level)?.into_any();

@@ -1,6 +1,7 @@
 //! One cell of the table: a mechanism at a budget, over all seeds.
 
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation};
+use evertally_learn::bound::RegretBound;
 use evertally_learn::hindsight::best_fixed;
 use evertally_learn::{Learner, LearningPlan, Loss, Set, Update};
 use rayon::prelude::*;
@@ -142,7 +143,7 @@ pub(crate) fn cell<'a>(
         Update::Leader { regularization } => regularization,
         _ => unreachable!("the recommended update is the leader's"),
     };
-    let bound = recommended.regret_bound().map_or(Ok(f64::NAN), |bound| bound.at(lambda, RADIUS))?;
+    let bound = RegretBound::of_plan(&recommended)?.at(lambda, RADIUS)?;
     Ok(Cell {
         table,
         regime,

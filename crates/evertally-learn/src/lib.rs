@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adversary;
 mod batch;
 pub mod bound;
 pub mod data;

@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use evertally::{Budget, Error, Participation, Plan, Result, Spend};
 
-use crate::bound::RegretBound;
 use crate::schedule::Schedule;
 use crate::segments::Segments;
 use crate::set::Set;
@@ -202,17 +201,6 @@ impl LearningPlan {
         let finished = (self.segments.count() - 1) as f64 / 2.0 * last;
         let norm = factorization.mean_row_norm_squared() + finished;
         self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64
-    }
-
-    /// The bound on expected average regret of what is run, where it is the leader without momentum. Gradients that clipping shortens are outside it.
-    #[must_use]
-    pub fn regret_bound(&self) -> Option<RegretBound> {
-        let is_covered = self.momentum == 0.0 && matches!(self.update, Update::Leader { .. });
-        is_covered.then(|| self.leader_bound().ok()).flatten()
-    }
-
-    fn leader_bound(&self) -> Result<RegretBound> {
-        RegretBound::of_errors(self.steps(), self.dimension(), self.clip, self.mean_standard_error())
     }
 
     /// The same run with another rule for the parameters. The noise is that of another run: under one key, both are independent.

@@ -1,0 +1,177 @@
+"""What a training run may spend, and what it has spent.
+
+**Definition.** A run over N examples in batches of B for E epochs, in one fixed order, has n = E·⌈N/B⌉ steps. Every example takes part in E of
+them, exactly b = ⌈N/B⌉ apart, each time with a gradient of norm at most C. Neighbours differ in one example, whose gradients are
+zero in one of the two runs (``"add-remove"``) or other gradients (``"replace"``). N, B and E are public.
+
+**Guarantee.** All parameters of all steps together are (ε, δ)-differentially private. The mechanism adds σΔC·L g to the prefix sums of clipped
+gradients, at the Δ of this participation. Gradients depend on parameters, and so on earlier noise; that is covered: Gaussian noise
+enters through L Lᵀ alone, so that L may be taken as lower triangular, and then the noise of a step does not depend on later
+gradients (Denisov et al., 2022, theorem 2.1). Everything that is made of noisy sums afterwards — learning rates, momentum, Adam, averages,
+projections — spends nothing.
+
+No amplification by sampling is claimed, and none is needed: batches may be seen by the attacker.
+
+**Cost.** :meth:`TrainingPlan.spent` factors an n × n matrix, once; beyond 2,048 steps it states the whole budget instead.
+
+**Source.** Denisov, McMahan, Rush, Smith, Thakurta (2022); Choquette-Choo, McMahan, Rush, Thakurta: Multi-Epoch Matrix Factorization
+Mechanisms for Private Machine Learning (2023).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+import evertally
+from evertally import BadParameter
+
+from .clipping import _checked_norm
+
+#: Up to here what a part of a run has spent is computed from its matrices.
+LONGEST_EXACT_ACCOUNT = 2048
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingPlan:
+    """Everything that is decided before the first step. Made by :func:`training_plan`."""
+
+    plan: evertally.Plan
+    examples: int
+    batch_size: int
+    epochs: int
+    clip: float
+    parameters: int
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """⌈N/B⌉: the last batch of an epoch may be short."""
+        return -(-self.examples // self.batch_size)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of the whole run."""
+        return self.epochs * self.steps_per_epoch
+
+    def noise_to_signal(self) -> float:
+        """The root mean squared error of a coordinate of the mean gradient, summed over the run, in units of ``clip``."""
+        return self.plan.rmse / (self.clip * self.batch_size)
+
+    def spent(self, steps: int, delta: float) -> tuple[float, float]:
+        """The (ε, δ) that the first so many steps spend, rounded up; the ε is zero before the first step.
+
+        >>> training = training_plan(examples=60, batch_size=20, epochs=4, parameters=5, epsilon=2.0, delta=1e-5)
+        >>> training.spent(0, delta=1e-5)
+        (0.0, 1e-05)
+        >>> third, last = training.spent(3, delta=1e-5)[0], training.spent(12, delta=1e-5)[0]
+        >>> 0 < third < round(last, 9) <= 2.0
+        True
+        """
+        if not 0 <= steps <= self.steps:
+            raise BadParameter(f"steps must be from 0 to {self.steps}, not {steps}")
+        if not 0 < delta < 1:
+            raise BadParameter(f"delta must lie between zero and one, not {delta}")
+        if steps == 0:
+            return 0.0, delta
+        whole = self.plan.spend()
+        if self.plan.horizon > LONGEST_EXACT_ACCOUNT:
+            return whole.epsilon(delta), delta
+        # Rounding of the factorization is far below a relative 1e-6, by which the account is enlarged.
+        share = min(1.0, (1 + 1e-6) * self._sensitivities()[steps - 1] / self.plan.sensitivity)
+        return evertally.Spend(mu_squared=whole.mu_squared * share**2).epsilon(delta), delta
+
+    def _sensitivities(self) -> npt.NDArray[np.float64]:
+        """The sensitivity of every beginning of the run to one example of the fixed order."""
+        known: npt.NDArray[np.float64] | None = self.__dict__.get("_known_sensitivities")
+        if known is None:
+            decoder, encoder = self.plan.dense()
+            known = beginnings(decoder, decoder @ encoder, self.steps_per_epoch)
+            self.__dict__["_known_sensitivities"] = known
+        return known
+
+
+def beginnings(
+    decoder: npt.NDArray[np.float64], workload: npt.NDArray[np.float64], gap: int
+) -> npt.NDArray[np.float64]:
+    """The sensitivity of the releases up to each step, for one example that takes part every ``gap`` steps.
+
+    L is replaced by the lower triangular L' with L' L'ᵀ = L Lᵀ, so that the releases of the first t steps are those of the leading blocks of
+    L' and R' = L'⁻¹A. An example at steps i, i + gap, … with vectors of norm one is felt by at most √ΣΣ|⟨R'ⱼ, R'ₖ⟩|, over its steps.
+    """
+    triangle = np.linalg.qr(decoder.T, mode="r").T
+    encoder = np.linalg.solve(triangle, workload)
+    steps = len(workload)
+    largest = np.zeros(steps)
+    for first in range(min(gap, steps)):
+        columns = encoder[:, first::gap]
+        # The inner products of the columns, over the rows up to every step.
+        products = np.cumsum(columns[:, :, None] * columns[:, None, :], axis=0)
+        largest = np.maximum(largest, np.abs(products).sum(axis=(1, 2)))
+    return np.sqrt(largest)
+
+
+def training_plan(
+    *,
+    examples: int,
+    batch_size: int,
+    epochs: int = 1,
+    parameters: int | torch.nn.Module | Iterable[torch.Tensor],
+    clip: float = 1.0,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    sigma: float | None = None,
+    mechanism: str | None = None,
+    neighbours: str = "add-remove",
+    objective: str = "mean",
+    stream: str = "",
+) -> TrainingPlan:
+    """Plans a run: how many steps it has, how often an example takes part, and how much noise that needs.
+
+    ``parameters`` is a model, its parameters, or the number of trainable ones. ``mechanism=None`` takes the most accurate one for this participation.
+
+    >>> model = torch.nn.Linear(64, 10)
+    >>> training = training_plan(examples=1000, batch_size=100, epochs=8, parameters=model, epsilon=4.0, delta=1e-5)
+    >>> training.steps, training.steps_per_epoch, training.parameters
+    (80, 10, 650)
+    """
+    for name, value in [("examples", examples), ("batch_size", batch_size), ("epochs", epochs)]:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadParameter(f"{name} must be a whole number of at least one, not {value!r}")
+    if batch_size > examples:
+        raise BadParameter(f"batch_size must be at most the number of examples, {examples}, not {batch_size}")
+    dimension = count_trainable(parameters)
+    per_epoch = -(-examples // batch_size)
+    plan = evertally.plan(
+        epochs * per_epoch,
+        epsilon,
+        delta,
+        rho=rho,
+        sigma=sigma,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        max_steps=epochs,
+        min_gap=per_epoch,
+        objective=objective,
+        norm=_checked_norm(clip),
+        dimension=dimension,
+        stream=stream,
+    )
+    return TrainingPlan(plan, examples, batch_size, epochs, float(clip), dimension)
+
+
+def count_trainable(parameters: int | torch.nn.Module | Iterable[torch.Tensor]) -> int:
+    """The number of trainable coordinates."""
+    if isinstance(parameters, int):
+        count = parameters
+    else:
+        tensors = parameters.parameters() if isinstance(parameters, torch.nn.Module) else parameters
+        count = sum(math.prod(tensor.shape) for tensor in tensors if tensor.requires_grad)
+    if count < 1:
+        raise BadParameter(f"there must be at least one trainable parameter, not {count}")
+    return count

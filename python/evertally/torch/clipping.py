@@ -1,0 +1,292 @@
+"""Sums of clipped per-example gradients.
+
+**Definition.** Σᵢ gᵢ · min(1, C / ‖gᵢ‖) over the examples of a batch, gᵢ the gradient of one example's loss over all trainable
+parameters. With ``per_parameter=True`` each of the m parameters is clipped by itself, at C / √m.
+
+**Guarantee.** In the arithmetic that runs, not only in real numbers, one example moves the sum by at most C:
+
+- The norm is taken in double precision. Squares of singles are exact there and cannot overflow; the error of the sum of d of them is
+  at most d·2⁻⁵³ of it. A gradient is left alone only where the norm with this error on top is at most C, and is otherwise scaled
+  by a factor that is smaller than C / ‖g‖ by this error and by four roundings of the product.
+- A factor that single precision has no full digits for is taken as zero: such a gradient contributes nothing.
+- Products are cut, towards zero, to whole multiples of a power of two between C·2⁻³¹ and C·2⁻³⁰, and are added up in double precision. Such
+  sums are exact, up to 2²² examples a step, so that what an example adds does not depend on the others, on their order or on chunks.
+
+**Cost.** One forward and one backward pass an example, by ``torch.func``, vectorised over a chunk; memory for the gradients of one
+chunk, and for one double a parameter.
+
+**Source.** Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang: Deep Learning with Differential Privacy (2016).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from evertally import BadParameter, Unsupported
+
+#: What a model is called with: one tensor, several, or several by name; examples along the first dimension of each.
+Batch: TypeAlias = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
+
+#: Sums of so many examples are exact; see the guarantee above.
+MOST_EXAMPLES = 1 << 22
+_GRID_BITS = 30
+_LEAST_NORM, _LARGEST_NORM = 2.0**-64, 2.0**64
+
+
+class ClippedSum:
+    """A sum of clipped gradients, for one step of one optimiser.
+
+    Made by :class:`PerExampleClipper`, or by :meth:`declared`. It is as secret as the data, and its ``repr`` shows none of it.
+    """
+
+    def __init__(self, parameters: tuple[Tensor, ...], flat: Tensor, *, examples: int, max_norm: float) -> None:
+        self.parameters = parameters
+        self.examples = examples
+        self.max_norm = max_norm
+        self._flat = flat
+        self._taken = False
+
+    @classmethod
+    def declared(
+        cls, parameters: Iterable[Tensor], gradients: Iterable[Tensor], *, examples: int, max_norm: float
+    ) -> ClippedSum:
+        """A sum that was made elsewhere: the caller declares that one example moves it by at most ``max_norm``.
+
+        For those who clip by other means, for example from the ``grad_sample`` of another library. Nothing can check the declaration.
+
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> zeros = [torch.zeros_like(parameter) for parameter in layer.parameters()]
+        >>> ClippedSum.declared(layer.parameters(), zeros, examples=0, max_norm=1.0)
+        ClippedSum(of 0 examples, 3 parameters, each of norm 1.0 at most)
+        """
+        owners, tensors = tuple(parameters), tuple(gradients)
+        if [tensor.shape for tensor in owners] != [tensor.shape for tensor in tensors]:
+            raise BadParameter("gradients must be tensors of the shapes of the parameters, one for each")
+        if examples < 0:
+            raise BadParameter(f"examples must be zero or more, not {examples}")
+        for number, tensor in enumerate(tensors):
+            if not bool(torch.isfinite(tensor).all()):
+                raise BadParameter(f"gradient {number} is not finite")
+        flat = tensors[0].reshape(-1) if len(tensors) == 1 else torch.cat([tensor.reshape(-1) for tensor in tensors])
+        return cls(owners, flat.detach(), examples=examples, max_norm=_checked_norm(max_norm))
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return self._flat.numel()
+
+    def tensors(self) -> list[Tensor]:
+        """The sum in the shapes of the parameters. Not private: noise has not been added."""
+        pieces = self._flat.split([parameter.numel() for parameter in self.parameters])
+        return [piece.view(parameter.shape) for piece, parameter in zip(pieces, self.parameters, strict=True)]
+
+    def __iadd__(self, other: ClippedSum) -> ClippedSum:
+        """Adds the sum over other examples of the same step: a batch that is larger than memory, part by part."""
+        if [id(parameter) for parameter in self.parameters] != [id(parameter) for parameter in other.parameters]:
+            raise BadParameter("only sums over the same parameters can be added")
+        if self._taken or other._taken:
+            raise BadParameter("a sum of gradients serves one step, and this one has served")
+        if other is self:
+            raise BadParameter("a sum cannot be added to itself: every example would count twice")
+        _check_examples(self.examples + other.examples)
+        self._flat = self._flat + other._flat
+        self.examples += other.examples
+        self.max_norm = max(self.max_norm, other.max_norm)
+        other._taken = True
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"ClippedSum(of {self.examples} examples, {self.dimension} parameters, each of norm {self.max_norm!r} at most)"
+        )
+
+
+class PerExampleClipper:
+    """Computes the gradient of every example of a batch, clips each, and adds them up.
+
+    ``loss_fn(prediction, target)`` is given one example at a time, as a batch of one, and returns one number; any reduction will do.
+    Parameters with ``requires_grad=False`` are left out. Layers that mix examples (batch normalisation) are refused, and so
+    are buffers that a forward pass writes to.
+
+    >>> model = torch.nn.Linear(3, 2)
+    >>> clipper = PerExampleClipper(model, torch.nn.functional.cross_entropy, max_norm=1.0, chunk_size=4)
+    >>> clipper(torch.randn(10, 3), torch.randint(2, (10,)))
+    ClippedSum(of 10 examples, 8 parameters, each of norm 1.0 at most)
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss_fn: Callable[[Any, Any], Tensor],
+        max_norm: float,
+        chunk_size: int | None = None,
+        *,
+        per_parameter: bool = False,
+    ) -> None:
+        self.max_norm = _checked_norm(max_norm)
+        if chunk_size is not None and chunk_size < 1:
+            raise BadParameter(f"chunk_size must be at least one, not {chunk_size}")
+        _refuse_mixing_layers(model)
+        trainable = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
+        self.dtype, self.device = common_kind(trainable.values())
+        self.model = model
+        self.loss_fn = loss_fn
+        self.chunk_size = chunk_size
+        self.per_parameter = per_parameter
+        self._trainable = trainable
+
+    def __call__(self, inputs: Batch, targets: Any) -> ClippedSum:
+        """The sum over one batch, which may be empty. A gradient that is not finite is an error, and nothing has changed then."""
+        trainable = {name: tensor for name, tensor in self.model.named_parameters() if tensor.requires_grad}
+        if {name: id(tensor) for name, tensor in trainable.items()} != {
+            name: id(tensor) for name, tensor in self._trainable.items()
+        }:
+            raise BadParameter("the trainable parameters of the model are no longer those that the clipper was made for")
+        arguments, keywords = _as_call(inputs)
+        examples = _examples([*arguments, *keywords.values(), *_leaves(targets)])
+        _check_examples(examples)
+        flat = torch.zeros(sum(tensor.numel() for tensor in trainable.values()), dtype=torch.float64, device=self.device)
+        chunk = examples if self.chunk_size is None else self.chunk_size
+        for start in range(0, examples, max(chunk, 1)):
+            part = slice(start, start + chunk)
+            gradients = self._gradients(
+                tuple(argument[part] for argument in arguments),
+                {name: value[part] for name, value in keywords.items()},
+                _map(targets, lambda tensor, part=part: tensor[part]),
+            )
+            self._add_clipped(flat, gradients)
+        return ClippedSum(tuple(trainable.values()), flat, examples=examples, max_norm=self.max_norm)
+
+    def _gradients(self, arguments: tuple[Tensor, ...], keywords: dict[str, Tensor], targets: Any) -> dict[str, Tensor]:
+        """One gradient an example, along the first dimension."""
+        trainable = {name: tensor.detach() for name, tensor in self._trainable.items()}
+        # A buffer that the forward pass replaces is put back; one that it writes to is an error of torch.
+        buffers = dict(self.model.named_buffers())
+
+        def loss(parameters: dict[str, Tensor], arguments: Any, keywords: Any, target: Any) -> Tensor:
+            one = tuple(argument.unsqueeze(0) for argument in arguments)
+            named = {name: value.unsqueeze(0) for name, value in keywords.items()}
+            prediction = torch.func.functional_call(self.model, {**parameters, **buffers}, one, named)
+            value = self.loss_fn(prediction, _map(target, lambda tensor: tensor.unsqueeze(0)))
+            if not isinstance(value, Tensor) or value.numel() != 1:
+                raise BadParameter("loss_fn must return one number for one example, a batch of one")
+            return value.reshape(())
+
+        each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0, 0), randomness="different")
+        try:
+            gradients: dict[str, Tensor] = each(trainable, arguments, keywords, targets)
+        except RuntimeError as error:
+            if buffers and "mutate a captured Tensor" in str(error):
+                names = ", ".join(repr(name) for name in buffers)
+                raise Unsupported(f"the forward pass writes to a buffer, of {names}: what it keeps of the data is not private") from None
+            raise
+        return gradients
+
+    def _add_clipped(self, flat: Tensor, gradients: dict[str, Tensor]) -> None:
+        """Clips by the rule of the module, and adds whole multiples of the grid."""
+        norms = {name: _norms(gradient) for name, gradient in gradients.items()}
+        for name, norm in norms.items():
+            # The norm of doubles can overflow where they are finite; it is infinite then, and the factor zero.
+            if not bool(torch.isfinite(norm).all()) and not bool(torch.isfinite(gradients[name]).all()):
+                raise BadParameter(f"the gradient of {name!r} is not finite for some example; no step was taken")
+        if self.per_parameter:
+            bound = self.max_norm * (1 - 2.0**-50) / math.sqrt(len(norms))
+            factors = {name: self._factor(norm, bound, gradients[name][0].numel()) for name, norm in norms.items()}
+        else:
+            whole = torch.linalg.vector_norm(torch.stack(list(norms.values())), dim=0)
+            factors = dict.fromkeys(norms, self._factor(whole, self.max_norm, flat.numel()))
+        grid = 2.0 ** (math.frexp(self.max_norm)[1] - 1 - _GRID_BITS)
+        offset = 0
+        for name in self._trainable:
+            gradient, factor = gradients[name], factors[name]
+            width = gradient[0].numel()
+            scaled = gradient.reshape(len(gradient), width) * factor.unsqueeze(1)
+            whole_multiples = scaled.mul_(1 / grid).trunc_().sum(dim=0, dtype=torch.float64)
+            flat[offset : offset + width].add_(whole_multiples, alpha=grid)
+            offset += width
+
+    def _factor(self, norm: Tensor, bound: float, dimension: int) -> Tensor:
+        """What to scale gradients of these norms by, so that no norm exceeds the bound after rounding."""
+        information = torch.finfo(self.dtype)
+        error = (dimension + 64) * 2.0**-52
+        slack = error + 4 * information.eps
+        factor = torch.where(norm * (1 + error) <= bound, 1.0, bound * (1 - slack) / norm)
+        return torch.where(factor >= information.tiny, factor, 0.0).to(self.dtype)
+
+
+def common_kind(parameters: Iterable[Tensor]) -> tuple[torch.dtype, torch.device]:
+    """The precision and the device that all parameters share."""
+    kinds = {(parameter.dtype, parameter.device) for parameter in parameters}
+    if not kinds:
+        raise BadParameter("there is no trainable parameter")
+    if len(kinds) > 1:
+        raise Unsupported("all trainable parameters must be of one precision and on one device")
+    dtype, device = kinds.pop()
+    if dtype not in (torch.float32, torch.float64):
+        raise Unsupported(f"parameters must be float32 or float64, not {dtype}")
+    return dtype, device
+
+
+def _checked_norm(max_norm: float) -> float:
+    if not _LEAST_NORM <= max_norm <= _LARGEST_NORM:
+        raise BadParameter(f"max_norm must be a number from {_LEAST_NORM:.1e} to {_LARGEST_NORM:.1e}, not {max_norm}")
+    return float(max_norm)
+
+
+def _check_examples(examples: int) -> None:
+    if examples > MOST_EXAMPLES:
+        raise BadParameter(f"a step can have at most {MOST_EXAMPLES} examples, not {examples}")
+
+
+def _refuse_mixing_layers(model: nn.Module) -> None:
+    for name, module in model.named_modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            raise Unsupported(
+                f"{name or 'the model'!r} is batch normalisation, which mixes examples, so that no gradient belongs to one of "
+                "them; GroupNorm or LayerNorm do not"
+            )
+
+
+def _norms(gradient: Tensor) -> Tensor:
+    """The norm of each example's gradient, in double precision."""
+    norms: Tensor = torch.linalg.vector_norm(gradient.reshape(len(gradient), -1), dim=1, dtype=torch.float64)
+    return norms
+
+
+def _as_call(inputs: Batch) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
+    if isinstance(inputs, Tensor):
+        return (inputs,), {}
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
+    return tuple(inputs), {}
+
+
+def _leaves(targets: Any) -> list[Tensor]:
+    if isinstance(targets, Tensor):
+        return [targets]
+    if isinstance(targets, Mapping):
+        return list(targets.values())
+    return list(targets)
+
+
+def _map(targets: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(targets, Tensor):
+        return function(targets)
+    if isinstance(targets, Mapping):
+        return {name: function(tensor) for name, tensor in targets.items()}
+    return tuple(function(tensor) for tensor in targets)
+
+
+def _examples(tensors: list[Tensor]) -> int:
+    """How many examples there are, if all tensors say the same."""
+    if not tensors or any(not isinstance(tensor, Tensor) or tensor.ndim == 0 for tensor in tensors):
+        raise BadParameter("inputs and targets must be tensors with one example along their first dimension")
+    counts = {len(tensor) for tensor in tensors}
+    if len(counts) > 1:
+        raise BadParameter(f"inputs and targets must have the same number of examples, not {sorted(counts)}")
+    return counts.pop()

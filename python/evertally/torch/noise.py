@@ -1,0 +1,94 @@
+"""Rows of correlated noise in memory that numpy and torch share.
+
+**Definition.** Row t is z_t = σΔC·(L g)[t], one number a trainable parameter; the increment is z_t − z_{t−1}, with z₀ = 0. Adding rows to
+prefix sums of gradients, or increments to the gradients themselves, are two ways to say one thing.
+
+**Guarantee.** Rows are written by the library straight into a buffer whose memory a tensor shares. In single precision the noise comes from the
+single-precision stream, whose sensitivity covers what rounding L does. The step is entered in the process's record before its row is made.
+
+**Cost.** Two buffers of one number a parameter, beside the state of the stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import evertally
+from evertally import BadState, HorizonSpent
+
+from .state import RELEASED
+
+
+class NoiseRows:
+    """The noise of one training run, and the permission to use it."""
+
+    def __init__(
+        self,
+        plan: evertally.Plan,
+        key: evertally.NoiseKey,
+        dimension: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        *,
+        state: bytes | None = None,
+        latest: Tensor | None = None,
+        replay: bool = False,
+    ) -> None:
+        self.plan, self.key, self.dtype, self.device = plan, key, dtype, device
+        self.replay = replay
+        precision = "float32" if dtype == torch.float32 else "float64"
+        if state is None:
+            self.stream = evertally.NoiseStream(plan, key=key, dtype=precision)
+        else:
+            self.stream = evertally.NoiseStream.resume(plan, key, state, dtype=precision)
+        self._name = hashlib.blake2b(
+            b"|".join([bytes(key.tag), bytes(plan.fingerprint), precision.encode()]), digest_size=32
+        ).digest()
+        RELEASED.check_start(self._name, self.steps_taken, replay=replay)
+        self._arrays = [np.zeros(dimension, dtype=precision) for _ in range(2)]
+        self._rows = [torch.from_numpy(array) for array in self._arrays]
+        if latest is not None:
+            self._set_latest(latest)
+
+    @property
+    def steps_taken(self) -> int:
+        """Rows made so far."""
+        return int(self.stream.steps_taken)
+
+    def admit(self, gradients: Tensor) -> bytes:
+        """The permission to add the next row to these gradients, as a digest to enter; an error changes nothing."""
+        if self.steps_taken >= self.plan.horizon:
+            raise HorizonSpent(f"all {self.plan.horizon} steps of the plan are taken")
+        return RELEASED.admit(self._name, self.steps_taken, gradients, replay=self.replay)
+
+    def row(self, permission: bytes) -> Tensor:
+        """z_t on the device of the parameters, perhaps in memory that the next row is written to."""
+        RELEASED.enter(self._name, self.steps_taken, permission)
+        self.stream.next(out=self._arrays[0])
+        return self._rows[0].to(self.device)
+
+    def increment(self, permission: bytes) -> Tensor:
+        """z_t − z_{t−1}, likewise."""
+        self._arrays.reverse()
+        self._rows.reverse()
+        self.row(permission)
+        # The older row is needed no more; its memory takes the difference.
+        return torch.sub(self._rows[0], self._rows[1], out=self._rows[1]).to(self.device)
+
+    def latest(self) -> Tensor:
+        """A copy of the latest row."""
+        return self._rows[0].clone()
+
+    def scratch(self) -> Tensor:
+        """Memory of the size of a row, on the device of the parameters, for one step."""
+        return self._rows[1] if self.device.type == "cpu" else torch.empty_like(self._rows[1], device=self.device)
+
+    def _set_latest(self, row: Tensor) -> None:
+        """Puts a saved row where the next increment starts from."""
+        if row.shape != self._rows[0].shape or row.dtype != self.dtype:
+            raise BadState("the checkpoint's noise is of another dimension or precision")
+        self._rows[0].copy_(row)

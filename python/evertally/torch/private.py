@@ -1,0 +1,183 @@
+"""What all private optimisers share: permission to step, the account, and checkpoints.
+
+**Definition.** A private optimiser owns a :class:`~evertally.torch.TrainingPlan`, a key, and the noise that follows from both.
+
+**Guarantee.** One step of the plan serves one sum of clipped gradients. ``state_dict`` holds tensors and plain values alone, so that
+``torch.load(weights_only=True)`` reads it, and ``load_state_dict`` goes on from it bit for bit in a new process. It refuses, and changes
+nothing, what was cut off or altered, belongs to another plan, optimiser or precision, or lies before steps that this process has released.
+
+A checkpoint is as secret as the data: it holds the key and, for DP-FTRL, the true sum of gradients. The parameters may be published; the
+checkpoint may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+import evertally
+from evertally import BadParameter, BadState, Unsupported
+
+from .accounting import TrainingPlan
+from .clipping import ClippedSum, common_kind
+from .noise import NoiseRows
+from .state import FORMAT, opened, seal, to_bytes, to_tensor
+
+
+class PrivateOptimizer(Optimizer):
+    """The base of the optimisers of this package."""
+
+    _is_sealed = False
+
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        defaults: dict[str, Any],
+        training: TrainingPlan,
+        *,
+        key: evertally.NoiseKey | None,
+        replay: bool,
+    ) -> None:
+        super().__init__(params, defaults)
+        self.training = training
+        self._parameters = tuple(
+            parameter for group in self.param_groups for parameter in group["params"] if parameter.requires_grad
+        )
+        dtype, device = common_kind(self._parameters)
+        dimension = sum(parameter.numel() for parameter in self._parameters)
+        if dimension != training.parameters:
+            raise BadParameter(f"the plan is for {training.parameters} trainable parameters, and there are {dimension}")
+        self._has_own_key = key is not None
+        fresh = key if key is not None else evertally.NoiseKey.generate()
+        self._noise = NoiseRows(training.plan, fresh, dimension, dtype, device, replay=replay)
+        self._is_sealed = True
+
+    @property
+    def steps_taken(self) -> int:
+        """The number of steps released."""
+        return self._noise.steps_taken
+
+    def spent(self, delta: float) -> tuple[float, float]:
+        """The (ε, δ) that the steps taken so far have spent, rounded up."""
+        return self.training.spent(self.steps_taken, delta)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refused once the optimiser is made, because the plan has its number of parameters."""
+        if self._is_sealed:
+            raise Unsupported("a private optimiser takes no further parameters: its plan was made for those it has")
+        super().add_param_group(param_group)
+
+    def _admit(self, clipped: ClippedSum) -> tuple[Tensor, bytes]:
+        """The gradients in the order of the noise, and the permission for them. An error changes nothing."""
+        if not isinstance(clipped, ClippedSum):
+            raise BadParameter(
+                f"step takes the ClippedSum that a PerExampleClipper returns, not {type(clipped).__name__}; "
+                "gradients in .grad are not clipped, and are not used"
+            )
+        if clipped._taken:
+            raise BadParameter("a sum of gradients serves one step, and this one has served")
+        if clipped.max_norm > self.training.clip:
+            raise BadParameter(
+                f"gradients were clipped at {clipped.max_norm}, and the plan is for {self.training.clip} at most"
+            )
+        if clipped.examples > self.training.batch_size:
+            raise BadParameter(
+                f"the sum is of {clipped.examples} examples, and the plan is for {self.training.batch_size} a batch at most"
+            )
+        flat = self._in_own_order(clipped)
+        return flat, self._noise.admit(flat)
+
+    def _in_own_order(self, clipped: ClippedSum) -> Tensor:
+        mine, theirs = [id(tensor) for tensor in self._parameters], [id(tensor) for tensor in clipped.parameters]
+        if mine == theirs:
+            return clipped._flat
+        if sorted(mine) != sorted(theirs):
+            raise BadParameter("the gradients are of other parameters than the optimiser's")
+        pieces = dict(zip(theirs, clipped.tensors(), strict=True))
+        return torch.cat([pieces[name].reshape(-1) for name in mine])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that another process needs to go on. As secret as the data."""
+        state = dict(self._public_state())
+        private: dict[str, Any] = {
+            "format": FORMAT,
+            "optimizer": type(self).__name__,
+            "fingerprint": to_tensor(bytes(self.training.plan.fingerprint)),
+            "steps": self.steps_taken,
+            "key": to_tensor(self._noise.key.to_bytes()),
+            "noise": to_tensor(self._noise.stream.save()),
+            "latest": self._noise.latest(),
+            "tensors": self._private_tensors(),
+        }
+        state["private"] = private
+        private["seal"] = seal(state)
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any], *, replay: bool = False) -> None:
+        """Goes on from a saved state. With ``replay``, also from one that lies before released steps: these must then come out the same."""
+        private = opened(state_dict)
+        if private.get("optimizer") != type(self).__name__:
+            raise BadState(f"the checkpoint is of {private.get('optimizer')}, not of {type(self).__name__}")
+        if to_bytes(private, "fingerprint") != bytes(self.training.plan.fingerprint):
+            raise BadState("the checkpoint belongs to another plan")
+        key = evertally.NoiseKey.from_bytes(to_bytes(private, "key"))
+        is_mine = bytes(key.tag) == bytes(self._noise.key.tag)
+        if not is_mine and (self._has_own_key or self.steps_taken):
+            raise BadState("the checkpoint belongs to another key; load it into an optimiser that has taken no step")
+        tensors, latest = private.get("tensors"), private.get("latest")
+        if not isinstance(tensors, dict) or not isinstance(latest, Tensor):
+            raise BadState("the checkpoint has no tensors")
+        self._check_private_tensors(tensors)
+        present = self._noise
+        noise = NoiseRows(
+            self.training.plan,
+            key,
+            self.training.parameters,
+            present.dtype,
+            present.device,
+            state=to_bytes(private, "noise"),
+            latest=latest,
+            replay=replay,
+        )
+        if noise.steps_taken != private.get("steps"):
+            raise BadState("the checkpoint does not agree with its own noise")
+        public = {name: value for name, value in state_dict.items() if name != "private"}
+        try:
+            self._load_public_state(public)
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadState(f"the checkpoint does not fit the optimiser: {error}") from None
+        self._noise = noise
+        self._has_own_key = True
+        self._take_private_tensors(tensors)
+
+    def _public_state(self) -> dict[str, Any]:
+        return super().state_dict()
+
+    def _load_public_state(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+
+    def _private_tensors(self) -> dict[str, Tensor]:
+        """What the optimiser keeps beside what torch knows of."""
+        return {}
+
+    def _check_private_tensors(self, tensors: dict[str, Tensor]) -> None:
+        if tensors:
+            raise BadState("the checkpoint is of another optimiser")
+
+    def _take_private_tensors(self, tensors: dict[str, Tensor]) -> None:
+        """Takes what was checked."""
+
+    def __getstate__(self) -> NoReturn:
+        """A copy would use the same noise for other gradients."""
+        raise TypeError(f"{type(self).__name__} is neither copied nor pickled; save its state_dict()")
+
+    def __repr__(self) -> str:
+        rates = ", ".join(str(group["lr"]) for group in self.param_groups)
+        return (
+            f"{type(self).__name__}(steps {self.steps_taken} of {self.training.steps}, "
+            f"mechanism {self.training.plan.mechanism!r}, lr {rates})"
+        )
