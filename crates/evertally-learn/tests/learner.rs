@@ -297,6 +297,22 @@ fn refusals_change_nothing() {
     assert_eq!(learner.theta(), last);
 }
 
+/// A caller's iterator that panics leaves nothing behind: not in the sums, and not in what is taken next.
+#[test]
+fn a_panic_while_gradients_are_made_changes_nothing() {
+    let builder = base().batch_size(2);
+    let (mut learner, mut untouched) = (learner(&builder), learner(&builder));
+    let failing = [false, true].into_iter().map(|fails| {
+        assert!(!fails, "the second gradient cannot be made");
+        [0.5, 0.5, 0.0]
+    });
+    let attempt = std::panic::AssertUnwindSafe(|| learner.step(failing).map(|_| ()));
+    assert!(std::panic::catch_unwind(attempt).is_err());
+    for step in 0..STEPS {
+        assert_eq!(learner.step(gradients(step)).unwrap(), untouched.step(gradients(step)).unwrap());
+    }
+}
+
 #[test]
 fn plans_that_make_no_sense_are_refused() {
     let refused = |plan: LearningPlanBuilder| assert!(plan.build().is_err(), "{plan:?}");
@@ -313,6 +329,11 @@ fn plans_that_make_no_sense_are_refused() {
     refused(base().start(vec![f64::NAN; 3]));
     refused(base().set(Set::ball(1.0).unwrap()).start(vec![1.0; 3]));
     refused(base().set(Set::cube(1.0, 2.0).unwrap()));
+    refused(base().set(Set::ball(1.0).unwrap()).start(vec![f64::NAN; 3]));
+    // Sets that were written down as they are.
+    refused(base().set(Set::Ball { radius: 0.0 }));
+    refused(base().set(Set::Ball { radius: f64::INFINITY }));
+    refused(base().set(Set::Box { lo: f64::NEG_INFINITY, hi: 1.0 }));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         refused(base().clip(bad));
         refused(base().recommended(bad));
