@@ -111,7 +111,7 @@ impl Learner {
         &self.vectors.released
     }
 
-    /// What the steps taken so far cost one example.
+    /// What the steps taken so far cost one example, if it was not the parameters that decided to end here: see [`LearningPlan::spend_after`].
     ///
     /// # Errors
     /// None in a learner that was made.
@@ -128,6 +128,9 @@ impl Learner {
     }
 
     /// Takes the gradients of one step, one for each example, at [`Learner::theta`]; each is clipped. Gives the next parameters.
+    ///
+    /// A refusal depends on the data, and no noise hides it: whoever sees that a run stopped learns that a gradient was not finite, or a batch too large. Where others see
+    /// it, leave such an example out before it comes here, which its place in the step allows.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for gradients of another dimension or not finite, and for more than

@@ -27,6 +27,10 @@
 //! | [`Batch`] | clipping, and sums that are exact |
 //! | [`Learner`] | how parameters follow from private sums; its saved form |
 //! | [`Set`], [`Schedule`] | where parameters may lie, and how fast they move |
+//! | [`data`], [`loss`] | what is learned from, row by row, and the gradients of it |
+//! | [`bound`] | how large regret can be, with a proof |
+//! | [`regret`], [`hindsight`] | how large regret was, against the best fixed parameters; **not private** |
+//! | [`adversary`] | who chooses the data in experiments |
 
 #![forbid(unsafe_code)]
 
