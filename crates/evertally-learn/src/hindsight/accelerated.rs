@@ -82,6 +82,9 @@ impl Line {
     fn mixed(mut self, other: &Self, share: f64) -> Self {
         self.offset += share * (other.offset - self.offset);
         self.slope.iter_mut().zip(&other.slope).for_each(|(own, other)| *own += share * (other - *own));
+        self.size += share * (other.size - self.size);
+        // Three more, in numbers that are no larger.
+        self.roundings = self.roundings.max(other.roundings) + 3.0;
         self
     }
 }

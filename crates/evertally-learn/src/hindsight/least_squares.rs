@@ -2,17 +2,22 @@
 
 use faer::MatRef;
 
-use super::Hindsight;
 use super::problem::Problem;
+use super::{Hindsight, far};
 use crate::data::Dataset;
 use crate::loss::Loss;
-use crate::set::Set;
+use crate::set::{Set, norm};
 
-/// Singular values below this share of the largest are none.
+/// Singular values below this share of the largest are taken for zero.
 const RANK: f64 = 1e-13;
 
-/// The solution of least norm. With residuals r and g = Xᵀr, no θ has less total loss than this one by more than gᵀ(XᵀX)⁺g/2, which is rounding
-/// alone; absent where the singular values are not found.
+/// Where every singular value is above this share of the largest, their directions are known to 10⁻¹⁰ and the bound below holds over all of ℝᵈ.
+const CERTAIN: f64 = 1e-6;
+
+/// The solution of least norm; absent where the singular values are not found.
+///
+/// With residuals r and g = Xᵀr, no θ has less total loss than this one by more than gᵀ(XᵀX)⁺g/2, which is rounding alone. Directions whose singular values are
+/// nearly zero cannot be told from rounding: far enough along them may lie a better θ, so that what is then bounded is the loss within a ball.
 pub(super) fn solve(loss: &dyn Loss, data: &Dataset) -> Option<Hindsight> {
     let features = MatRef::from_row_major_slice(data.features(), data.len(), data.width());
     let svd = features.thin_svd().ok()?;
@@ -34,7 +39,17 @@ pub(super) fn solve(loss: &dyn Loss, data: &Dataset) -> Option<Hindsight> {
             *left = example.label - crate::loss::dot(&theta, example.features);
         }
     }
-    let problem = Problem::new(loss, data, Set::Everything);
-    let total = problem.total(loss, &theta);
-    theta.iter().all(|value| value.is_finite()).then(|| problem.report(theta, total - excess))
+    if !theta.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let smallest = singular[singular.nrows() - 1];
+    if smallest > CERTAIN * singular[0] {
+        let problem = Problem::new(loss, data, Set::Everything);
+        let total = problem.total(loss, &theta);
+        return Some(problem.report(theta, total - excess));
+    }
+    let radius = far(data).max(2.0 * norm(&theta));
+    let problem = Problem::new(loss, data, Set::Ball { radius });
+    let bound = problem.least(&problem.line(loss, &theta));
+    Some(problem.report(theta, bound))
 }

@@ -3,14 +3,13 @@
 //! **Definition.** [`best_fixed`] looks for the θ of a set K at which Σ_i ℓ(θ; x_i, y_i) is least, the comparator of regret. It knows all data
 //! and adds no noise: **nothing here is private**, and nothing of it may be published on the strength of a learner's budget.
 //!
-//! **Guarantee.** What is returned is a point of K, its total loss, and a number that the total loss of no point of K is below. With ℓ convex in
-//! scores, lines below it at every example add up to c + ⟨g, θ⟩ below the total, whose least value over a ball is c − R‖g‖ and over a box a sum
-//! of its corners: a bound however the slopes were found. At the optimum they are the loss's own slopes there, and the bound is tight. For the
-//! hinge, slopes of a smoothed hinge lie between zero and one, where the lines a(1 − ys) are below it. The bound is exact but for the rounding
-//! of sums, some 10⁻¹³ of the total.
+//! **Guarantee.** What is returned is a point of K, its total loss, and a number that the total loss of no point of K is below. With ℓ convex in scores, lines below it
+//! at every example add up to c + ⟨g, θ⟩ below the total, whose least value over a ball is c − R‖g‖ and over a box a sum of its corners: a bound however the
+//! slopes were found. At the optimum they are the loss's own slopes there, and the bound is tight. For the hinge, slopes of a smoothed hinge lie between zero
+//! and one, where the lines a(1 − ys) are below it. What rounding may have added to the bound is taken off it.
 //!
-//! Over all of ℝᵈ there may be no best point (separable data under the logistic loss), and a line has no least value. Then K is a ball so large
-//! that scores could reach ±1000, which [`Hindsight::within`] says; least squares needs no such ball.
+//! Over all of ℝᵈ there may be no best point (separable data under the logistic loss), and a line has no least value. Then K is a ball so large that scores could
+//! reach ±1000, which [`Hindsight::within`] says; least squares needs such a ball only where columns nearly depend on each other.
 //!
 //! **How.** Least squares over ℝᵈ: singular values. Up to [`LARGEST_NEWTON`] parameters: Newton's method with a logarithmic barrier for K (and
 //! for the corner of the hinge), whose weight falls until the gap is 10⁻⁸ of n; then the gap is about the number of barriers times their weight.
@@ -85,32 +84,48 @@ impl fmt::Debug for Hindsight {
 /// ```
 ///
 /// # Errors
-/// [`Error::BadParameter`] without any data, [`Error::BadInput`] for a label that the loss is not made for or features too large to square.
+/// [`Error::BadParameter`] without any data, for a set that is none, and for data too large to square or to add up their losses; [`Error::BadInput`]
+/// for a label that the loss is not made for.
 pub fn best_fixed(loss: &Losses, data: &Dataset, set: Set) -> Result<Hindsight> {
     if data.is_empty() {
         return Err(Error::bad("data", "at least one row", "none"));
     }
+    let set = set.checked()?;
     loss.check(data)?;
-    let square: f64 = data.features().iter().map(|value| value * value).sum();
-    if !square.is_finite() {
-        return Err(Error::BadInput { step: 0, reason: "features are too large to square" });
+    if !mean_square(data).is_finite() {
+        return Err(Error::bad("features", "small enough to square", "larger ones"));
     }
+    let found = solved(loss, data, set);
+    if found.total_loss.is_finite() {
+        Ok(found)
+    } else {
+        Err(Error::bad("data", "features and labels whose losses can be added up", "larger ones"))
+    }
+}
+
+fn solved(loss: &Losses, data: &Dataset, set: Set) -> Hindsight {
     let least_squares = matches!((loss, set), (Losses::Squared(_), Set::Everything));
     if least_squares && let Some(found) = least_squares::solve(loss, data) {
-        return Ok(found);
+        return found;
     }
-    let mean_norm = (square / data.len() as f64).sqrt();
-    let within = match set {
-        Set::Everything if mean_norm > 0.0 => Set::Ball { radius: (LARGEST_SCORE / mean_norm).min(1e100) },
-        Set::Everything => Set::Ball { radius: 1.0 },
-        bounded => bounded,
-    };
+    let within = if set == Set::Everything { Set::Ball { radius: far(data) } } else { set };
     let problem = Problem::new(loss, data, within);
-    Ok(if problem.parameters() <= LARGEST_NEWTON {
+    if problem.parameters() <= LARGEST_NEWTON {
         newton::solve(&problem)
     } else {
         accelerated::solve(&problem, accelerated::MOST_STEPS)
-    })
+    }
+}
+
+/// The mean square of the norm of a row.
+fn mean_square(data: &Dataset) -> f64 {
+    data.features().iter().map(|value| value * value).sum::<f64>() / data.len() as f64
+}
+
+/// The radius that stands for everything: where scores could reach [`LARGEST_SCORE`].
+fn far(data: &Dataset) -> f64 {
+    let mean_norm = mean_square(data).sqrt();
+    if mean_norm > 0.0 { (LARGEST_SCORE / mean_norm).min(1e100) } else { 1.0 }
 }
 
 /// The least value of ⟨g, θ⟩ over a set and where it is; none where there is none. This is the best fixed point for linear losses with sum g.

@@ -7,28 +7,37 @@ use super::{Hindsight, best_for_linear};
 use crate::data::Dataset;
 use crate::loss::Loss;
 use crate::regret::Sum;
-use crate::set::Set;
+use crate::set::{Set, norm};
 
 /// Rows that are multiplied at once.
 const BLOCK: usize = 512;
+
+/// The roundings that a line has seen before it is mixed with others, twice as many as there are.
+const ROUNDINGS: f64 = 16.0;
 
 /// What is minimised, and where.
 pub(super) struct Problem<'a> {
     pub(super) loss: &'a dyn Loss,
     pub(super) data: &'a Dataset,
     pub(super) set: Set,
+    /// The norm of every row.
+    norms: Vec<f64>,
 }
 
-/// c + ⟨g, θ⟩, below the total loss everywhere.
+/// c + ⟨g, θ⟩, below the total loss everywhere but for its rounding.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) offset: f64,
     pub(super) slope: Vec<f64>,
+    /// The magnitudes of all that was added up, at the points of the set where they are largest.
+    pub(super) size: f64,
+    /// So many roundings of a number of that size can have gone into a value of the line.
+    pub(super) roundings: f64,
 }
 
 impl<'a> Problem<'a> {
     pub(super) fn new(loss: &'a dyn Loss, data: &'a Dataset, set: Set) -> Self {
-        Self { loss, data, set }
+        Self { loss, data, set, norms: data.iter().map(|example| norm(example.features)).collect() }
     }
 
     pub(super) fn parameters(&self) -> usize {
@@ -50,16 +59,20 @@ impl<'a> Problem<'a> {
     pub(super) fn line(&self, model: &dyn Loss, theta: &[f64]) -> Line {
         let (width, scores) = (self.data.width(), self.loss.scores());
         let (mut at, mut slopes) = (vec![0.0; scores], vec![0.0; scores]);
-        let (mut offset, mut slope) = (Sum::default(), vec![0.0; theta.len()]);
-        for example in self.data.iter() {
+        let (mut offset, mut slope) = (Sum::default(), vec![Sum::default(); theta.len()]);
+        let (mut size, radius) = (0.0, self.set.radius(theta.len()).unwrap_or(0.0));
+        for (example, length) in self.data.iter().zip(&self.norms) {
             model.score(theta, example.features, &mut at);
             model.slopes(&at, example.label, &mut slopes);
-            offset.add(self.loss.offset(&at, &slopes, example.label));
+            let own = self.loss.offset(&at, &slopes, example.label);
+            offset.add(own);
+            size += own.abs() + self.loss.at(&at, example.label).abs() + norm(&slopes) * length * radius;
             for (weights, &own) in slope.chunks_exact_mut(width).zip(&slopes) {
-                weights.iter_mut().zip(example.features).for_each(|(sum, feature)| *sum += own * feature);
+                weights.iter_mut().zip(example.features).for_each(|(sum, feature)| sum.add(own * feature));
             }
         }
-        Line { offset: offset.value(), slope }
+        let slope = slope.iter().map(Sum::value).collect();
+        Line { offset: offset.value(), slope, size, roundings: ROUNDINGS }
     }
 
     /// (1/n) Σ of the second derivatives in θ, its lower half filled.
@@ -95,9 +108,11 @@ impl<'a> Problem<'a> {
         total
     }
 
-    /// The least value of a line over the set: a bound for every point of it.
+    /// The least value of a line over the set, less what rounding may have added to it: a bound for every point of the set.
     pub(super) fn least(&self, line: &Line) -> f64 {
-        best_for_linear(&line.slope, self.set).map_or(f64::NEG_INFINITY, |(_, value)| line.offset + value)
+        let rounding = line.roundings * f64::EPSILON * line.size;
+        best_for_linear(&line.slope, self.set)
+            .map_or(f64::NEG_INFINITY, |(_, value)| line.offset + value - rounding)
     }
 
     /// What is known of θ.

@@ -94,6 +94,35 @@ fn least_squares_is_that_of_the_normal_equations() {
     let found = best_fixed(&Losses::Squared(Squared::default()), &twice, Set::Everything).unwrap();
     assert!((found.theta[1] - 2.0 * found.theta[0]).abs() < 1e-12);
     assert!((found.theta[0] - p / a / 5.0).abs() < 1e-12);
+    assert!(matches!(found.within, Set::Ball { .. }) && found.gap() < 1e-8, "{}", found.gap());
+}
+
+/// A column so short that its singular value is lost explains all labels, far away: what is said holds within the ball that is named.
+#[test]
+fn least_squares_claims_nothing_of_directions_that_it_cannot_see() {
+    let loss = Losses::Squared(Squared::default());
+    let data = Dataset::new(2, vec![1.0, 1e-14, 1.0, -1e-14, 1.0, 2e-14], vec![1.0, -1.0, 2.0]).unwrap();
+    let found = best_fixed(&loss, &data, Set::Everything).unwrap();
+    let better = [0.0, 1e14];
+    assert!(Problem::new(&loss, &data, Set::Everything).total(&loss, &better) < found.lower_bound);
+    assert!(!found.within.contains(&better), "{}", found.within);
+}
+
+/// Labels far from zero, whose least squares are known from the labels' distances alone: the bound is below, by no more than
+/// their squares round.
+#[test]
+fn bounds_hold_where_numbers_are_large_beside_their_differences() {
+    let loss = Losses::Squared(Squared::default());
+    for far in [1.0, 1e4, 1e8, 1e12] {
+        let steps: Vec<f64> = (0..50).map(|i| f64::from(i * 37 % 11)).collect();
+        let mean = steps.iter().sum::<f64>() / 50.0;
+        let least: f64 = steps.iter().map(|step| 0.5 * (step - mean).powi(2)).sum();
+        let labels = steps.iter().map(|step| far + step).collect();
+        let data = Dataset::new(1, vec![1.0; 50], labels).unwrap();
+        let found = best_fixed(&loss, &data, Set::Ball { radius: 20.0 + 2.0 * far }).unwrap();
+        assert!(found.lower_bound <= least, "{far}: {} above {least}", found.lower_bound);
+        assert!(found.gap() < 1e-5 + 1e-14 * far * far, "{far}: {}", found.gap());
+    }
 }
 
 #[test]
@@ -162,6 +191,14 @@ fn linear_losses_and_refusals() {
     assert!(best_fixed(&Losses::Logistic(Logistic), &labels, Set::Everything).is_err());
     let huge = Dataset::new(1, vec![1e200], vec![1.0]).unwrap();
     assert!(best_fixed(&Losses::Logistic(Logistic), &huge, Set::Everything).is_err());
+    for set in [Set::Box { lo: 1.0, hi: 0.0 }, Set::Ball { radius: f64::NAN }] {
+        assert!(best_fixed(&Losses::Hinge(Hinge), &data(5, 1, 2, 1), set).is_err());
+    }
+    // Losses that overflow have no gap of zero: they are refused.
+    let large = Dataset::new(1, vec![1.0, 1.0], vec![1e200, -1e200]).unwrap();
+    for set in [Set::Everything, Set::Ball { radius: 1.0 }] {
+        assert!(best_fixed(&Losses::Squared(Squared::default()), &large, set).is_err());
+    }
     let zero = Dataset::new(1, vec![0.0], vec![1.0]).unwrap();
     let found = best_fixed(&Losses::Logistic(Logistic), &zero, Set::Everything).unwrap();
     assert!((found.total_loss - 2.0_f64.ln()).abs() < 1e-15 && found.gap() < 1e-7);

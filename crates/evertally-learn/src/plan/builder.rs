@@ -198,6 +198,7 @@ impl LearningPlanBuilder {
             return Err(Error::bad("dimension", "at least 1", self.dimension));
         }
         check_clip(self.clip)?;
+        self.set.checked()?;
         if !(1..=LARGEST_BATCH).contains(&self.batch_size) {
             return Err(Error::bad("batch size", format!("from 1 to {LARGEST_BATCH}"), self.batch_size));
         }

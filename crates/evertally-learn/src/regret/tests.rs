@@ -1,10 +1,10 @@
 //! The meter against sums written out, and a report against its own parts.
 
-use evertally::Budget;
+use evertally::{Budget, Mechanism, Neighbours, Participation};
 
 use super::*;
 use crate::loss::{Logistic, Loss, Losses, Squared};
-use crate::{Dataset, LearningPlan, Update};
+use crate::{Dataset, LearningPlan, LearningPlanBuilder, Update};
 
 fn data() -> Dataset {
     Dataset::new(2, vec![1.0, 0.0, 0.6, 0.8, 0.0, -1.0, 0.5, 0.5], vec![1.0, -1.0, 1.0, -1.0]).unwrap()
@@ -105,6 +105,31 @@ fn bounds_are_those_of_the_plan_and_absent_where_they_do_not_apply() {
         .unwrap();
     let report = RegretReport::new(&meter, &momentum, &loss, &data, None).unwrap();
     assert_eq!((report.exact_bound, report.exact_bound_at_best), (None, None));
+}
+
+/// Where noise is larger, for several passes or replaced neighbours, the corrected bound is as well: it stays above that of what is run.
+#[test]
+fn the_corrected_bound_speaks_of_the_noise_that_is_run() {
+    let (data, loss, set) = (data(), Losses::Logistic(Logistic), Set::Ball { radius: 1.0 });
+    let meter = measured(&loss, &data);
+    let base = LearningPlan::new(2, 64)
+        .budget(Budget::new(0.5, 1e-6).unwrap())
+        .mechanism(Mechanism::SquareRoot)
+        .set(set)
+        .recommended(1.0);
+    let bounds = |plan: LearningPlanBuilder| {
+        let report = RegretReport::new(&meter, &plan.build().unwrap(), &loss, &data, None).unwrap();
+        (report.exact_bound_at_best.unwrap(), report.corrected_bound)
+    };
+    for plan in [
+        base.clone(),
+        base.clone().neighbours(Neighbours::Replace),
+        base.clone().participation(Participation::at_most(8, 8).unwrap()),
+    ] {
+        let (exact, corrected) = bounds(plan);
+        assert!((0.8..1.0).contains(&(exact / corrected.unwrap())), "{exact} {corrected:?}");
+    }
+    assert_eq!(bounds(base.restart_every(32)).1, None);
 }
 
 #[test]
