@@ -30,6 +30,8 @@ Tasks:
                    bench exact quick takes half a minute and writes nothing
   learning         trains on real data with every mechanism and budget; writes bench/learning.json, bench/learning.md and a picture.
                    learning quick takes a minute or two and writes nothing
+  bench learn      steps of private training timed beside torch's SGD and jax_privacy; writes bench/learn.json and bench/learn.md.
+                   bench learn quick takes a few minutes and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
   python           the Python package installed into a clean environment, and its tests, types and stubs; part of test
   fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
@@ -51,6 +53,8 @@ fn main() -> ExitCode {
         ["bench", "exact"] => bench::exact::run(),
         ["bench", "exact", "quick"] => bench::exact::run_quickly(),
         ["bench", "gamma"] => bench::gamma::run(),
+        ["bench", "learn"] => bench::learn::run(),
+        ["bench", "learn", "quick"] => bench::learn::run_quickly(),
         ["bench", "noise"] => bench::noise::run(),
         ["bench", "stream"] => bench::stream::run(),
         ["learning"] => learning::run(false),

@@ -16,7 +16,7 @@ use crate::process::{cargo, command, output, root, run};
 const TOOLS: [&str; 4] = ["numpy==2.4.6", "pytest==9.2.0", "mypy==2.4.1", "matplotlib==3.11.2"];
 
 /// What the tests of `evertally.torch` are run with besides.
-const TORCH: [&str; 3] = ["torch==2.15.0", "numpy==2.4.6", "scikit-learn==1.9.1"];
+pub(crate) const TORCH: [&str; 3] = ["torch==2.15.0", "numpy==2.4.6", "scikit-learn==1.9.1"];
 
 /// Installs the package into a clean environment and runs all of its tests.
 pub(crate) fn test() -> Outcome {
@@ -36,14 +36,29 @@ pub(crate) fn test() -> Outcome {
     if !tests.join("torch").is_dir() {
         return Ok(());
     }
-    let packages = torch_packages(&python)?;
-    let paths = site_packages(&python)?.join("torch-of-the-cache.pth");
-    fs::write(&paths, format!("{}\n", packages.display()))
-        .map_err(|error| format!("cannot write {}: {error}", paths.display()))?;
+    let_see_torch(&python)?;
     run(pytest(&python).arg(tests.join("torch")))?;
     run(command(&python)
         .args(["-m", "mypy", "--strict", "-p", "evertally.torch"])
         .current_dir(home.join("bin")))
+}
+
+/// The interpreter of an environment for a benchmark: the package as it is released, beside PyTorch.
+pub(crate) fn released_with_torch(name: &str) -> Result<PathBuf, String> {
+    let home = root().join("target/venv").join(name);
+    let python = home.join("bin").join("python");
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+    run(pip(&python).arg("./python").env("CARGO_TARGET_DIR", root().join("target")))?;
+    let_see_torch(&python)?;
+    Ok(python)
+}
+
+/// Lets an environment see the cached PyTorch, behind its own packages.
+fn let_see_torch(python: &Path) -> Outcome {
+    let packages = torch_packages(python)?;
+    let paths = site_packages(python)?.join("torch-of-the-cache.pth");
+    fs::write(&paths, format!("{}\n", packages.display()))
+        .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
 /// `pip install ./python`, with the artifacts and the profile that the other tests have built, so that the library is not compiled once more for release.

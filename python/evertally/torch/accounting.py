@@ -23,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -127,8 +128,8 @@ def training_plan(
     rho: float | None = None,
     sigma: float | None = None,
     mechanism: str | None = None,
-    neighbours: str = "add-remove",
-    objective: str = "mean",
+    neighbours: Literal["add-remove", "replace"] = "add-remove",
+    objective: Literal["mean", "worst"] = "mean",
     stream: str = "",
     memory_limit: int | None = None,
 ) -> TrainingPlan:

@@ -5,15 +5,15 @@ parameters. With ``per_parameter=True`` each of the m parameters is clipped by i
 
 **Guarantee.** In the arithmetic that runs, not only in real numbers, one example moves the sum by at most C:
 
-- The norm is taken in double precision. Squares of singles are exact there and cannot overflow; the error of the sum of d of them is
-  at most d·2⁻⁵³ of it. A gradient is left alone only where the norm with this error on top is at most C, and is otherwise scaled
-  by a factor that is smaller than C / ‖g‖ by this error and by four roundings of the product.
-- A factor that single precision has no full digits for is taken as zero: such a gradient contributes nothing.
-- Products are cut, towards zero, to whole multiples of a power of two between C·2⁻³¹ and C·2⁻³⁰, and are added up in double precision. Such
-  sums are exact, up to 2²² examples a step, so that what an example adds does not depend on the others, on their order or on chunks.
+- Norms and products are taken in double precision. Squares of singles are exact there and cannot overflow; the error of a sum of d squares is
+  at most d·2⁻⁵³ of it. A gradient is left alone only where its norm with this error on top is at most C, and is otherwise scaled by a
+  factor that is smaller than C / ‖g‖ by this error and by all roundings.
+- A factor so small that doubles have no full digits for it is taken as zero: such a gradient contributes nothing.
+- Products are cut, towards zero, to whole multiples of a power of two between C·2⁻³¹ and C·2⁻³⁰, and then added up. Such sums are
+  exact, up to 2²² examples a step, so that what an example adds does not depend on the others, on their order or on chunks.
 
 **Cost.** One forward and one backward pass an example, by ``torch.func``, vectorised over a chunk; memory for the gradients of one
-chunk, and for one double a parameter.
+chunk, for one double a parameter, and for eight megabytes of doubles or one gradient, whichever is more.
 
 **Source.** Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang: Deep Learning with Differential Privacy (2016).
 """
@@ -35,6 +35,8 @@ Batch: TypeAlias = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 #: Sums of so many examples are exact; see the guarantee above.
 MOST_EXAMPLES = 1 << 22
 _GRID_BITS = 30
+#: Numbers that are clipped at a time.
+_BLOCK = 1 << 20
 _LEAST_NORM, _LARGEST_NORM = 2.0**-64, 2.0**64
 
 
@@ -133,12 +135,18 @@ class PerExampleClipper:
             raise BadParameter(f"chunk_size must be at least one, not {chunk_size}")
         _refuse_mixing_layers(model)
         trainable = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
-        self.dtype, self.device = common_kind(trainable.values())
+        _, self.device = common_kind(trainable.values())
         self.model = model
         self.loss_fn = loss_fn
         self.chunk_size = chunk_size
         self.per_parameter = per_parameter
         self._trainable = trainable
+        self._parts, dimension = [], 0
+        for name, tensor in trainable.items():
+            self._parts.append((name, slice(dimension, dimension + tensor.numel())))
+            dimension += tensor.numel()
+        # Memory that is used again: to ask the system for it in every step would take longer than to clip.
+        self._doubles = torch.empty(max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device)
 
     def __call__(self, inputs: Batch, targets: Any) -> ClippedSum:
         """The sum over one batch, which may be empty. A gradient that is not finite is an error, and nothing has changed then."""
@@ -147,6 +155,8 @@ class PerExampleClipper:
             name: id(tensor) for name, tensor in self._trainable.items()
         }:
             raise BadParameter("the trainable parameters of the model are no longer those that the clipper was made for")
+        if common_kind(trainable.values())[1] != self.device:
+            raise BadParameter("the model has moved to another device since the clipper was made")
         arguments, keywords = _as_call(inputs)
         examples = _examples([*arguments, *keywords.values(), *_leaves(targets)])
         _check_examples(examples)
@@ -189,35 +199,37 @@ class PerExampleClipper:
         return gradients
 
     def _add_clipped(self, flat: Tensor, gradients: dict[str, Tensor]) -> None:
-        """Clips by the rule of the module, and adds whole multiples of the grid."""
-        norms = {name: _norms(gradient) for name, gradient in gradients.items()}
-        for name, norm in norms.items():
-            # The norm of doubles can overflow where they are finite; it is infinite then, and the factor zero.
-            if not bool(torch.isfinite(norm).all()) and not bool(torch.isfinite(gradients[name]).all()):
-                raise BadParameter(f"the gradient of {name!r} is not finite for some example; no step was taken")
-        if self.per_parameter:
-            bound = self.max_norm * (1 - 2.0**-50) / math.sqrt(len(norms))
-            factors = {name: self._factor(norm, bound, gradients[name][0].numel()) for name, norm in norms.items()}
-        else:
-            whole = torch.linalg.vector_norm(torch.stack(list(norms.values())), dim=0)
-            factors = dict.fromkeys(norms, self._factor(whole, self.max_norm, flat.numel()))
+        """Clips by the rule of the module, some examples at a time, and adds whole multiples of the grid."""
         grid = 2.0 ** (math.frexp(self.max_norm)[1] - 1 - _GRID_BITS)
-        offset = 0
-        for name in self._trainable:
-            gradient, factor = gradients[name], factors[name]
-            width = gradient[0].numel()
-            scaled = gradient.reshape(len(gradient), width) * factor.unsqueeze(1)
-            whole_multiples = scaled.mul_(1 / grid).trunc_().sum(dim=0, dtype=torch.float64)
-            flat[offset : offset + width].add_(whole_multiples, alpha=grid)
-            offset += width
+        examples = len(gradients[self._parts[0][0]])
+        rows = len(self._doubles)
+        for start in range(0, examples, rows):
+            block = self._doubles[: examples - start]
+            for name, part in self._parts:
+                block[:, part].copy_(gradients[name][start : start + rows].reshape(len(block), -1))
+            clipped = [part for _, part in self._parts] if self.per_parameter else [slice(0, flat.numel())]
+            for part in clipped:
+                piece = block[:, part]
+                norms = torch.linalg.vector_norm(piece, dim=1)
+                if not bool(torch.isfinite(norms).all()):
+                    self._refuse_what_is_not_finite(gradients)
+                # The grid is a power of two: to divide by it here does not round.
+                piece.mul_(self._factors(norms, piece.shape[1], len(clipped)).mul_(1 / grid).unsqueeze(1))
+            flat.add_(block.trunc_().sum(dim=0), alpha=grid)
 
-    def _factor(self, norm: Tensor, bound: float, dimension: int) -> Tensor:
-        """What to scale gradients of these norms by, so that no norm exceeds the bound after rounding."""
-        information = torch.finfo(self.dtype)
+    def _factors(self, norms: Tensor, dimension: int, parts: int) -> Tensor:
+        """What to scale vectors of these norms by, so that no norm exceeds its share of the bound after rounding."""
         error = (dimension + 64) * 2.0**-52
-        slack = error + 4 * information.eps
-        factor = torch.where(norm * (1 + error) <= bound, 1.0, bound * (1 - slack) / norm)
-        return torch.where(factor >= information.tiny, factor, 0.0).to(self.dtype)
+        bound = self.max_norm if parts == 1 else self.max_norm * (1 - 2.0**-50) / math.sqrt(parts)
+        factors = torch.where(norms * (1 + error) <= bound, 1.0, bound * (1 - error - 2.0**-49) / norms)
+        return torch.where(factors >= torch.finfo(torch.float64).tiny, factors, 0.0)
+
+    @staticmethod
+    def _refuse_what_is_not_finite(gradients: dict[str, Tensor]) -> None:
+        """The norm of doubles can overflow where they are finite: it is infinite then, the factor zero, and nothing is refused."""
+        for name, gradient in gradients.items():
+            if not bool(torch.isfinite(gradient).all()):
+                raise BadParameter(f"the gradient of {name!r} is not finite for some example; no step was taken")
 
 
 def common_kind(parameters: Iterable[Tensor]) -> tuple[torch.dtype, torch.device]:
@@ -251,12 +263,6 @@ def _refuse_mixing_layers(model: nn.Module) -> None:
                 f"{name or 'the model'!r} is batch normalisation, which mixes examples, so that no gradient belongs to one of "
                 "them; GroupNorm or LayerNorm do not"
             )
-
-
-def _norms(gradient: Tensor) -> Tensor:
-    """The norm of each example's gradient, in double precision."""
-    norms: Tensor = torch.linalg.vector_norm(gradient.reshape(len(gradient), -1), dim=1, dtype=torch.float64)
-    return norms
 
 
 def _as_call(inputs: Batch) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:

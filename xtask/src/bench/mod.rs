@@ -5,6 +5,7 @@
 
 pub(crate) mod exact;
 pub(crate) mod gamma;
+pub(crate) mod learn;
 pub(crate) mod noise;
 pub(crate) mod stream;
 

@@ -1,0 +1,251 @@
+//! `cargo xtask bench learn`: a step of private training beside a step of plain SGD, and beside jax_privacy.
+
+use std::fmt::Write as _;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::{JAX_PACKAGES, Worker, duration, processor, python_with_jax, write_results};
+use crate::Outcome;
+use crate::process::{command, output};
+use crate::python;
+
+/// What is measured at one number of parameters.
+struct Width {
+    parameters: u64,
+    /// Steps of one run: a multiple of the eight that noise is made ahead.
+    steps: u64,
+}
+
+/// How much is measured.
+struct Extent {
+    rounds: usize,
+    widths: &'static [Width],
+}
+
+const FULL: Extent = Extent {
+    rounds: 9,
+    widths: &[Width { parameters: 100_000, steps: 80 }, Width { parameters: 10_000_000, steps: 16 }],
+};
+const QUICK: Extent = Extent { rounds: 2, widths: &[Width { parameters: 100_000, steps: 16 }] };
+
+/// Which program a row asks.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Ours,
+    Torch,
+    Jax,
+}
+
+/// A row: its name, its side, what is asked for a step, and what its error is asked with.
+type Kind = (&'static str, Side, &'static str, Option<&'static str>);
+
+/// `{}` stands for the number of parameters and of steps.
+const STEPS: [Kind; 11] = [
+    ("`torch.optim.SGD`", Side::Torch, "sgd {}", None),
+    ("`torch.optim.SGD(fused=True)`", Side::Torch, "fused {}", None),
+    (
+        "`DPSGD`, graded-square-root",
+        Side::Ours,
+        "dpsgd graded-square-root {}",
+        Some("error graded-square-root"),
+    ),
+    (
+        "`DPFTRL`, graded-square-root",
+        Side::Ours,
+        "dpftrl graded-square-root {}",
+        Some("error graded-square-root"),
+    ),
+    ("the noise of both alone", Side::Ours, "noise graded-square-root {}", Some("error graded-square-root")),
+    ("`DPSGD`, blt:4", Side::Ours, "dpsgd blt:4 {}", Some("error blt:4")),
+    ("`DPFTRL`, blt:4", Side::Ours, "dpftrl blt:4 {}", Some("error blt:4")),
+    ("jax_privacy, BLT with 4 buffers", Side::Jax, "jax step blt:4 {}", Some("jax error blt:4")),
+    (
+        "`DPSGD`, banded-square-root:8",
+        Side::Ours,
+        "dpsgd banded-square-root:8 {}",
+        Some("error banded-square-root:8"),
+    ),
+    (
+        "`DPFTRL`, banded-square-root:8",
+        Side::Ours,
+        "dpftrl banded-square-root:8 {}",
+        Some("error banded-square-root:8"),
+    ),
+    ("jax_privacy, square root with 8 bands", Side::Jax, "jax step banded:8 {}", Some("jax error banded:8")),
+];
+
+const NETWORK: [Kind; 4] = [
+    ("plain SGD", Side::Torch, "network plain", None),
+    ("per-example clipping alone", Side::Ours, "network clipped", None),
+    ("clipping and `DPSGD`, graded-square-root", Side::Ours, "network private", None),
+    ("jax_privacy: `clipped_grad` and BLT with 4 buffers", Side::Jax, "jax network blt:4", None),
+];
+
+/// One row of a table, with the seconds of every round.
+struct Row {
+    kind: Kind,
+    request: String,
+    error: Option<f64>,
+    seconds: Vec<f64>,
+}
+
+impl Row {
+    /// The median, and the least and the largest.
+    fn spread(&self) -> [f64; 3] {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len() - 1;
+        [f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]), sorted[0], sorted[last]]
+    }
+
+    fn median(&self) -> f64 {
+        self.spread()[0]
+    }
+}
+
+/// Rows that were measured in turns.
+struct Table {
+    title: String,
+    parameters: Option<u64>,
+    rows: Vec<Row>,
+}
+
+/// The programs that are timed.
+struct Sides {
+    torch: Worker,
+    jax: Worker,
+}
+
+impl Sides {
+    fn start() -> Result<Self, String> {
+        let jax = python_with_jax()?;
+        eprintln!("installing the package as it is released");
+        let torch = python::released_with_torch("bench-learn")?;
+        let worker = |python: &std::path::Path| Worker::start(command(python).arg("bench/learn.py"));
+        Ok(Self { torch: worker(&torch)?, jax: worker(&jax)? })
+    }
+
+    fn ask(&mut self, request: &str) -> Result<f64, String> {
+        if request.starts_with("jax ") { self.jax.ask(request) } else { self.torch.ask(request) }
+    }
+}
+
+pub(crate) fn run() -> Outcome {
+    let tables = measure(&FULL)?;
+    let (text, document) = results(&tables, &FULL)?;
+    println!("{text}");
+    write_results("learn", &document, &text)
+}
+
+/// Shows that all of it runs; its figures are not for publication, and not written.
+pub(crate) fn run_quickly() -> Outcome {
+    let tables = measure(&QUICK)?;
+    println!("{}", results(&tables, &QUICK)?.0);
+    Ok(())
+}
+
+fn measure(extent: &Extent) -> Result<Vec<Table>, String> {
+    let mut sides = Sides::start()?;
+    let mut tables = Vec::new();
+    for Width { parameters, steps } in extent.widths {
+        let title = format!("The optimiser's own step at {parameters} parameters");
+        let length = format!("{parameters} {steps}");
+        tables.push(table(&mut sides, extent, title, Some(*parameters), &STEPS, &length)?);
+    }
+    let title = "A whole step of training".to_owned();
+    tables.push(table(&mut sides, extent, title, None, &NETWORK, "")?);
+    Ok(tables)
+}
+
+/// All rows in turns, so that a busy minute does not fall on one of them alone.
+fn table(
+    sides: &mut Sides,
+    extent: &Extent,
+    title: String,
+    parameters: Option<u64>,
+    kinds: &[Kind],
+    length: &str,
+) -> Result<Table, String> {
+    let mut rows = Vec::new();
+    for kind in kinds {
+        let error = kind.3.map(|request| sides.ask(request)).transpose()?;
+        rows.push(Row { kind: *kind, request: kind.2.replace("{}", length), error, seconds: Vec::new() });
+    }
+    for round in 0..extent.rounds {
+        for row in &mut rows {
+            row.seconds.push(sides.ask(&row.request)?);
+            eprintln!("round {round}: {} in {}", row.kind.0, duration(row.median()));
+        }
+    }
+    Ok(Table { title, parameters, rows })
+}
+
+fn results(tables: &[Table], extent: &Extent) -> Result<(String, Value), String> {
+    let mut text = format!(
+        "# A step of private training beside its peers\n\n\
+         Single precision, two cores for each side, the sides in turns in one run: medians of {} runs, with the least and the largest. Written by \
+         `cargo xtask bench learn`.\n",
+        extent.rounds
+    );
+    let mut figures = Vec::new();
+    for Table { title, parameters, rows } in tables {
+        // Plain SGD stands first.
+        let plain = rows[0].median();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n## {title}\n\n| | a step | least – largest | plain SGD's steps | mean error |\n|:--|--:|--:|--:|--:|\n"
+        );
+        for row in rows {
+            let (name, side, ..) = row.kind;
+            let shown = if side == Side::Ours { format!("**{name}**") } else { name.to_owned() };
+            let [median, least, largest] = row.spread();
+            let error = row.error.map_or_else(String::new, |error| format!("{error:.3}"));
+            let _ = writeln!(
+                text,
+                "| {shown} | {} | {} – {} | {:.1} | {error} |",
+                duration(median),
+                duration(least),
+                duration(largest),
+                median / plain,
+            );
+            figures.push(json!({
+                "table": title,
+                "parameters": parameters,
+                "name": name,
+                "is_peer": side != Side::Ours,
+                "seconds": row.seconds,
+                "median_seconds": median,
+                "over_plain_sgd": median / plain,
+                "mean_error": row.error,
+            }));
+        }
+    }
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let (processor, version) = (processor(), env!("CARGO_PKG_VERSION"));
+    let rustc = output(command("rustc").arg("--version"))?;
+    let python_version = output(command("python3").arg("--version"))?;
+    let packages = python::TORCH.iter().chain(&JAX_PACKAGES).map(|package| package.replace("==", " "));
+    let packages = packages.collect::<Vec<_>>().join(", ");
+    let _ = write!(
+        text,
+        "\n- **The optimiser's own step**: gradients are given, in four tensors; momentum 0.9. What private steps take beyond plain ones is noise, and a few passes over \
+         the parameters. One pass over the data of 2048 steps.\n\
+         - **plain SGD's steps**: how many of them take as long as one of these.\n\
+         - **mean error**: the mean squared error of prefix sums at a noise multiplier of one; of jax_privacy by its own formulas. The less, the less noise at the same budget. \
+         Bands are for many epochs, and are compared here for their speed: both sides run the same matrix.\n\
+         - **jax_privacy**: `matrix_factorization_privatizer` chained with `optax.sgd`, compiled in one, its state donated, called step by step as a training loop does. Threefry, 23 bits a draw; ours is ChaCha20, with \
+         tails right to 2^-64.\n\
+         - **A whole step**: 784 – 128 – 10 with tanh, 101770 parameters, 256 examples, every gradient clipped by itself.\n\n\
+         {cores} cores ({processor}); evertally {version}, {rustc}, {python_version}, {packages}.\n"
+    );
+    let document = json!({
+        "benchmark": "steps of private training",
+        "cores": cores,
+        "processor": processor,
+        "versions": { "evertally": version, "rustc": rustc, "python": python_version, "packages": packages },
+        "results": figures,
+    });
+    Ok((text, document))
+}
