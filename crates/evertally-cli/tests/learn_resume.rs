@@ -45,7 +45,7 @@ fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
         place.run(&format!("budget new l{attempt} --epsilon 100 --delta 1e-6")).ok();
         let state = format!("{attempt}.state");
         let line = format!(
-            "{run} --ledger l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every 1"
+            "{run} --ledger l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every {attempt}"
         );
         let (mut kills, mut is_done) = (0, false);
         while !is_done && kills < 60 {
@@ -138,7 +138,7 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
     let before = (place.read("s"), place.read("m.json"));
     let resumed = format!("{line} --resume");
     for (was, is, parts) in [
-        ("--epsilon 2", "--epsilon 3", &["the budget", "ε = 3", "two runs"][..]),
+        ("--epsilon 2", "--epsilon 3", &["it began with --epsilon 2, and now it is 3", "two runs"][..]),
         ("--batch-size 8", "--batch-size 9", &["--batch-size 8", "now it is 9"]),
         ("--radius 10", "--radius 9", &["ball of radius 10", "radius 9"]),
         ("--radius 10", "--radius 10 --clip 2", &["--clip 1", "2"]),
