@@ -253,7 +253,7 @@ fn fill<F: Real + Element>(
     width: usize,
     out: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let dimensions = out.cast::<PyUntypedArray>().map_or(2, |array| array.ndim());
+    let dimensions = out.cast::<PyUntypedArray>().map_or(2, PyUntypedArrayMethods::ndim);
     if width == 1 && dimensions == 1 {
         let mut row = writable::<F, Ix1>("out", out)?;
         let slice = row.as_slice_mut()?;

@@ -13,6 +13,9 @@ use crate::spend::Spend;
 /// The longest profile that is made without being asked for by its steps: half a gigabyte.
 const LONGEST_PROFILE: u64 = 1 << 26;
 
+/// A matrix that is new to Python.
+type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
+
 /// A finished plan: horizon, workload, budget, who is protected, the mechanism, and the error that follows. Made by `evertally.plan`.
 ///
 /// Plans are immutable, may be shared by threads, compare by what they plan, and can be pickled: what travels is the choices, from which
@@ -308,10 +311,7 @@ impl Plan {
     }
 
     /// L and R as arrays, for small horizons: the workload is L @ R, and the noise is noise_scale · L @ g.
-    fn dense<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+    fn dense<'py>(&self, py: Python<'py>) -> PyResult<(DenseArray<'py>, DenseArray<'py>)> {
         let dense = py.detach(|| self.inner.dense()).or_raise()?;
         Ok((matrix(py, &dense.decoder)?, matrix(py, &dense.encoder)?))
     }

@@ -12,7 +12,7 @@ def test_certificates_prove_their_bounds_and_their_factors_attain_them() -> None
     matrices = [np.tril(np.ones((12, 12))), real, real + 1j * generator.normal(size=(6, 9)), np.asfortranarray(real), real.T]
     for matrix in matrices:
         for objective in ("mean", "worst"):
-            found = evertally.gamma(matrix, objective=objective)  # type: ignore[arg-type]
+            found = evertally.gamma(matrix, objective=objective)
             decoder, encoder = found.factors()
             assert np.allclose(decoder @ encoder, matrix, atol=1e-7)
             columns = np.max(np.linalg.norm(encoder, axis=0))
@@ -83,7 +83,7 @@ def test_batches_answer_all_queries() -> None:
     with pytest.raises(evertally.BadParameter, match="data"):
         plan.answer(np.zeros(3))
     with pytest.raises(evertally.BadParameter, match="data"):
-        plan.answer(np.zeros(4, dtype=np.float32))  # type: ignore[arg-type]
+        plan.answer(np.zeros(4, dtype=np.float32))
     with pytest.raises(evertally.Unsupported):
         evertally.BatchPlan(queries, 1.0, 0.0)
     with pytest.raises(evertally.BadParameter):

@@ -7,6 +7,7 @@ mod fit;
 mod fuzz;
 mod learning;
 mod process;
+mod python;
 mod statistics;
 mod test;
 mod venv;
@@ -19,7 +20,7 @@ Everything a contributor runs.
 Usage: cargo xtask <TASK>
 
 Tasks:
-  test             formatting, lints, all tests, documentation, cross-checks and licences, stopping at the first failure
+  test             formatting, lints, all tests, documentation, cross-checks, the Python package and licences, stopping at the first failure
   statistics       10⁸ draws of every kind of noise against its law: moments, tails, fits and correlations
   audit            each planted fault and each true mechanism audited 1,000 times; writes bench/audit.json and bench/audit.md
   bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
@@ -30,6 +31,7 @@ Tasks:
   learning         trains on real data with every mechanism and budget; writes bench/learning.json, bench/learning.md and a picture.
                    learning quick takes a minute or two and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
+  python           the Python package installed into a clean environment, and its tests, types and stubs; part of test
   fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
   fit graded       fits graded-square-root again; rewrites its table of shapes
   help             this text
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         ["bench", "stream"] => bench::stream::run(),
         ["learning"] => learning::run(false),
         ["learning", "quick"] => learning::run(true),
+        ["python"] => python::test(),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),
         ["fit", "graded"] => fit::graded(),

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use crate::Outcome;
 use crate::crosscheck;
 use crate::process::{self, cargo, name};
+use crate::python;
 
 /// The checks in order, cheapest first, so that a slip in formatting does not wait for the tests.
 const CHECKS: [(&str, &[&str]); 4] = [
@@ -30,6 +31,12 @@ pub(crate) fn run() -> Outcome {
         crosscheck::sdp()?;
     } else {
         eprintln!("skipped: there is no python3 with venv to install the solver into");
+    }
+    heading("The Python package, in a clean environment");
+    if crosscheck::python_is_installed() {
+        python::test()?;
+    } else {
+        eprintln!("skipped: there is no python3 with venv to install the package into");
     }
     heading("Licences, bans and sources (cargo deny)");
     if deny_is_installed() {

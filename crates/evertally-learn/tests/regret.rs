@@ -1,8 +1,9 @@
 //! The real learner against adversaries and distributions: mean regret stays below the exact bound, for several mechanisms and sets.
 //!
-//! The bound is on expected regret, so a mean over eight keys is compared, with four of its standard errors taken off: were the expectation
-//! at the bound, a case would be a false alarm with probability below 0.3 % (Student's t with seven degrees of freedom). Keys and seeds are fixed, so that a test that passes
-//! once passes always. Over everything the exploiter must come to 60 % of the bound, and exceed a bound that was told half of the noise.
+//! The bound is on expected regret, so a mean over eight keys is compared, with four of its standard errors taken off: were the expectation at
+//! the bound, a case would be a false alarm with probability below 0.3 % (Student's t with seven degrees of freedom). Keys and seeds are fixed,
+//! so that a test that passes once passes always. Over everything the exploiter must come to 60 % of the bound, and exceed a bound that was told
+//! half of the noise.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -136,7 +137,7 @@ fn distributions_stay_below_the_exact_bound() {
             for report in &reports {
                 assert!(report.regret_at_most - report.regret < 1e-7);
                 assert!(report.exact_bound_at_best <= report.exact_bound);
-                // Convexity: the average is no worse than the iterates were, but for what differs between one row and all of them.
+                // The average is a fixed point of the set, too, and so no better than the best one.
                 let model = &report.online_to_batch;
                 assert!(model.excess >= -1e-7 && model.held_out_risk.is_some());
                 let printed = report.printed_bound.unwrap();

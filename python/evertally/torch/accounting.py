@@ -103,7 +103,7 @@ def beginnings(
     L is replaced by the lower triangular L' with L' L'ᵀ = L Lᵀ, so that the releases of the first t steps are those of the leading blocks of
     L' and R' = L'⁻¹A. An example at steps i, i + gap, … with vectors of norm one is felt by at most √ΣΣ|⟨R'ⱼ, R'ₖ⟩|, over its steps.
     """
-    triangle = np.linalg.qr(decoder.T, mode="r").T
+    triangle = np.transpose(np.linalg.qr(decoder.T).R)
     encoder = np.linalg.solve(triangle, workload)
     steps = len(workload)
     largest = np.zeros(steps)
@@ -130,10 +130,12 @@ def training_plan(
     neighbours: str = "add-remove",
     objective: str = "mean",
     stream: str = "",
+    memory_limit: int | None = None,
 ) -> TrainingPlan:
     """Plans a run: how many steps it has, how often an example takes part, and how much noise that needs.
 
-    ``parameters`` is a model, its parameters, or the number of trainable ones. ``mechanism=None`` takes the most accurate one for this participation.
+    ``parameters`` is a model, its parameters, or the number of trainable ones. ``mechanism=None`` takes the most accurate one for this
+    participation whose state stays within ``memory_limit`` bytes; large models may need a larger limit than the library's own of 2 GiB.
 
     >>> model = torch.nn.Linear(64, 10)
     >>> training = training_plan(examples=1000, batch_size=100, epochs=8, parameters=model, epsilon=4.0, delta=1e-5)
@@ -161,6 +163,7 @@ def training_plan(
         norm=_checked_norm(clip),
         dimension=dimension,
         stream=stream,
+        memory_limit=memory_limit,
     )
     return TrainingPlan(plan, examples, batch_size, epochs, float(clip), dimension)
 

@@ -82,7 +82,7 @@ class ClippedSum:
 
     def tensors(self) -> list[Tensor]:
         """The sum in the shapes of the parameters. Not private: noise has not been added."""
-        pieces = self._flat.split([parameter.numel() for parameter in self.parameters])
+        pieces = torch.split(self._flat, [parameter.numel() for parameter in self.parameters])
         return [piece.view(parameter.shape) for piece, parameter in zip(pieces, self.parameters, strict=True)]
 
     def __iadd__(self, other: ClippedSum) -> ClippedSum:
@@ -153,13 +153,14 @@ class PerExampleClipper:
         flat = torch.zeros(sum(tensor.numel() for tensor in trainable.values()), dtype=torch.float64, device=self.device)
         chunk = examples if self.chunk_size is None else self.chunk_size
         for start in range(0, examples, max(chunk, 1)):
-            part = slice(start, start + chunk)
-            gradients = self._gradients(
-                tuple(argument[part] for argument in arguments),
-                {name: value[part] for name, value in keywords.items()},
-                _map(targets, lambda tensor, part=part: tensor[part]),
-            )
-            self._add_clipped(flat, gradients)
+            length = min(chunk, examples - start)
+
+            def part(tensor: Tensor, start: int = start, length: int = length) -> Tensor:
+                return tensor.narrow(0, start, length)
+
+            some = tuple(part(argument) for argument in arguments)
+            named = {name: part(value) for name, value in keywords.items()}
+            self._add_clipped(flat, self._gradients(some, named, _map(targets, part)))
         return ClippedSum(tuple(trainable.values()), flat, examples=examples, max_norm=self.max_norm)
 
     def _gradients(self, arguments: tuple[Tensor, ...], keywords: dict[str, Tensor], targets: Any) -> dict[str, Tensor]:

@@ -32,6 +32,7 @@ from evertally import BadParameter, BadState
 
 from .accounting import TrainingPlan
 from .clipping import ClippedSum
+from .noise import blocks
 from .private import PrivateOptimizer
 
 
@@ -73,29 +74,32 @@ class DPFTRL(PrivateOptimizer):
         flat, permission = self._admit(clipped)
         for group in self.param_groups:
             _check_rates(group)
-        row = self._noise.row(permission)
+        row, noisy = self._noise.row(permission), self._noise.scratch()
         clipped._taken = True
-        self._sum.add_(flat)
-        noisy = torch.add(self._sum, row, out=self._noise.scratch())
         if self._velocity is None and any(group["momentum"] for group in self.param_groups):
             self._velocity = torch.zeros_like(self._origin)
         offset = 0
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.requires_grad:
-                    part = slice(offset, offset + parameter.numel())
-                    self._move(parameter, part, noisy, group)
-                    offset = part.stop
+                    moved = parameter.reshape(-1)
+                    for part in blocks(len(moved)):
+                        whole = slice(offset + part.start, offset + part.stop)
+                        prefix = self._noise.adder.add(self._sum[whole], flat[whole], out=self._sum[whole])
+                        self._noise.adder.add(prefix, row[whole], out=noisy[whole])
+                        self._move(moved[part], whole, noisy[whole], group)
+                    if not parameter.is_contiguous():
+                        parameter.copy_(moved.view_as(parameter))
+                    offset += len(moved)
 
-    def _move(self, parameter: Tensor, part: slice, noisy: Tensor, group: dict[str, Any]) -> None:
-        """θ_{t+1} of one parameter."""
+    def _move(self, parameter: Tensor, part: slice, prefix: Tensor, group: dict[str, Any]) -> None:
+        """θ_{t+1} of some coordinates."""
         rate, momentum, share = group["lr"], group["momentum"], 1 / self.training.batch_size
-        origin, prefix = self._origin[part].view_as(parameter), noisy[part].view_as(parameter)
+        origin = self._origin[part]
         if self._velocity is None:
             torch.add(origin, prefix, alpha=-rate * share, out=parameter)
             return
-        velocity = self._velocity[part].view_as(parameter)
-        velocity.mul_(momentum).add_(prefix, alpha=share)
+        velocity = self._velocity[part].mul_(momentum).add_(prefix, alpha=share)
         if group["nesterov"]:
             torch.add(origin, prefix, alpha=-rate * share, out=parameter)
             parameter.add_(velocity, alpha=-rate * momentum)
@@ -170,10 +174,8 @@ class CorrelatedNoise(PrivateOptimizer):
     def step(self, clipped: ClippedSum) -> None:  # type: ignore[override]
         """Takes one step with the clipped gradients of one batch."""
         flat, permission = self._admit(clipped)
-        noisy = self._noise.increment(permission)
+        noisy = self._noise.noisy(permission, flat, 1 / self.training.batch_size)
         clipped._taken = True
-        # The increment's own memory takes the noisy gradient.
-        torch.add(flat, noisy, out=noisy).mul_(1 / self.training.batch_size)
         offset = 0
         for parameter in self._parameters:
             parameter.grad = noisy[offset : offset + parameter.numel()].view_as(parameter)

@@ -1,7 +1,7 @@
 //! Who chooses the data: adversaries that have seen the parameters, and distributions that do not care.
 //!
-//! **Definition.** In step t an [`Adversary`] sees θ_t and answers with an example or a linear loss; a [`Player`] then moves on with the gradient. [`play`] lets
-//! them play and measures regret.
+//! **Definition.** In step t an [`Adversary`] sees θ_t and answers with an example or a linear loss; a [`Player`] then moves on with the
+//! gradient. [`play`] lets them play and measures regret.
 //!
 //! | adversary | what it does |
 //! |---|---|

@@ -17,8 +17,8 @@ enum Label {
     Sign,
 }
 
-/// A distribution of examples with a planted θ: features Gaussian in direction and of norm at most one, labels by a linear or logistic model. It does not look at
-/// the parameters.
+/// A distribution of examples with a planted θ: features Gaussian in direction and of norm at most one, labels by a linear or logistic model. It
+/// does not look at the parameters.
 ///
 /// ```
 /// use evertally_learn::adversary::{Adversary, Move, Planted};

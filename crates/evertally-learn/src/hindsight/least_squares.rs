@@ -11,8 +11,8 @@ use crate::set::Set;
 /// Singular values below this share of the largest are none.
 const RANK: f64 = 1e-13;
 
-/// The solution of least norm. With residuals r and g = Xᵀr, no θ has less total loss than this one by more than gᵀ(XᵀX)⁺g/2, which is rounding alone; absent where the
-/// singular values are not found.
+/// The solution of least norm. With residuals r and g = Xᵀr, no θ has less total loss than this one by more than gᵀ(XᵀX)⁺g/2, which is rounding
+/// alone; absent where the singular values are not found.
 pub(super) fn solve(loss: &dyn Loss, data: &Dataset) -> Option<Hindsight> {
     let features = MatRef::from_row_major_slice(data.features(), data.len(), data.width());
     let svd = features.thin_svd().ok()?;

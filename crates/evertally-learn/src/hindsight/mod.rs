@@ -1,19 +1,20 @@
 //! The best fixed parameters in hindsight, with a proof of how good they are.
 //!
-//! **Definition.** [`best_fixed`] looks for the θ of a set K at which Σ_i ℓ(θ; x_i, y_i) is least, the comparator of regret. It knows all data and adds no
-//! noise: **nothing here is private**, and nothing of it may be published on the strength of a learner's budget.
+//! **Definition.** [`best_fixed`] looks for the θ of a set K at which Σ_i ℓ(θ; x_i, y_i) is least, the comparator of regret. It knows all data
+//! and adds no noise: **nothing here is private**, and nothing of it may be published on the strength of a learner's budget.
 //!
-//! **Guarantee.** What is returned is a point of K, its total loss, and a number that the total loss of no point of K is below. With ℓ convex in scores, lines below it
-//! at every example add up to c + ⟨g, θ⟩ below the total, whose least value over a ball is c − R‖g‖ and over a box a sum of its corners: a bound however the
-//! slopes were found. At the optimum they are the loss's own slopes there, and the bound is tight. For the hinge, slopes of a smoothed hinge lie between zero
-//! and one, where the lines a(1 − ys) are below it. The bound is exact but for the rounding of sums, some 10⁻¹³ of the total.
+//! **Guarantee.** What is returned is a point of K, its total loss, and a number that the total loss of no point of K is below. With ℓ convex in
+//! scores, lines below it at every example add up to c + ⟨g, θ⟩ below the total, whose least value over a ball is c − R‖g‖ and over a box a sum
+//! of its corners: a bound however the slopes were found. At the optimum they are the loss's own slopes there, and the bound is tight. For the
+//! hinge, slopes of a smoothed hinge lie between zero and one, where the lines a(1 − ys) are below it. The bound is exact but for the rounding
+//! of sums, some 10⁻¹³ of the total.
 //!
-//! Over all of ℝᵈ there may be no best point (separable data under the logistic loss), and a line has no least value. Then K is a ball so large that scores could
-//! reach ±1000, which [`Hindsight::within`] says; least squares needs no such ball.
+//! Over all of ℝᵈ there may be no best point (separable data under the logistic loss), and a line has no least value. Then K is a ball so large
+//! that scores could reach ±1000, which [`Hindsight::within`] says; least squares needs no such ball.
 //!
-//! **How.** Least squares over ℝᵈ: singular values. Up to [`LARGEST_NEWTON`] parameters: Newton's method with a logarithmic barrier for K (and for the corner of the
-//! hinge), whose weight falls until the gap is 10⁻⁸ of n; then the gap is about the number of barriers times their weight. Beyond: accelerated
-//! projected gradients with restarts, whose gap is reported as it is.
+//! **How.** Least squares over ℝᵈ: singular values. Up to [`LARGEST_NEWTON`] parameters: Newton's method with a logarithmic barrier for K (and
+//! for the corner of the hinge), whose weight falls until the gap is 10⁻⁸ of n; then the gap is about the number of barriers times their weight.
+//! Beyond: accelerated projected gradients with restarts, whose gap is reported as it is.
 //!
 //! **Cost.** Newton: O(n p²) a step for p parameters, some fifty steps. Gradients: O(n p) a step, a few thousand.
 
@@ -116,8 +117,8 @@ pub fn best_fixed(loss: &Losses, data: &Dataset, set: Set) -> Result<Hindsight> 
 ///
 /// ```
 /// use evertally_learn::{Set, hindsight::best_for_linear};
-/// let (theta, value) = best_for_linear(&[3.0, -4.0], Set::ball(2.0)?).expect("a ball has a lowest point");
-/// assert_eq!((theta, value), (vec![-1.2, 1.6], -10.0));
+/// let (theta, value) = best_for_linear(&[3.0, -4.0], Set::ball(5.0)?).expect("a ball has a lowest point");
+/// assert_eq!((theta, value), (vec![-3.0, 4.0], -25.0));
 /// assert!(best_for_linear(&[1.0], Set::Everything).is_none());
 /// # Ok::<(), evertally::Error>(())
 /// ```

@@ -1,8 +1,8 @@
 //! Newton's method on a central path: the mean loss, and a barrier of falling weight that keeps θ inside the set.
 //!
-//! The ball has −ln(R² − ‖θ‖²), the box −Σ ln(hi − θ_j) − Σ ln(θ_j − lo). At the minimum with weight w the slope of the loss is −w times that of the barrier; for
-//! the ball it points from θ to the centre, so that the line below the loss misses it by w·2‖θ‖/(R + ‖θ‖) ≤ w, and for the box by at most 2w for each
-//! coordinate. A smoothed hinge of width nw adds 2nw.
+//! The ball has −ln(R² − ‖θ‖²), the box −Σ ln(hi − θ_j) − Σ ln(θ_j − lo). At the minimum with weight w the slope of the loss is −w times that of
+//! the barrier; for the ball it points from θ to the centre, so that the line below the loss misses it by w·2‖θ‖/(R + ‖θ‖) ≤ w, and for the box
+//! by at most 2w for each coordinate. A smoothed hinge of width nw adds 2nw.
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
@@ -60,7 +60,8 @@ fn descend(problem: &Problem<'_>, model: &dyn Loss, weight: f64, theta: &mut Vec
         let Some(step) = newton_step(&mut curvature, &slope) else { return };
         let fall = -dot(&slope, &step);
         if fall <= 1e-4 * weight {
-            // Here full steps square the distance, and differences of values are below their rounding: what tells the end is that the fall no longer falls.
+            // Here full steps square the distance, and differences of values are below their rounding: what tells the end is that the fall no
+            // longer falls.
             if fall == 0.0 || fall > 0.25 * before {
                 return;
             }

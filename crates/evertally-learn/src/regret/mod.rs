@@ -1,14 +1,14 @@
 //! Regret measured: what a learner lost on the way, beside the best fixed parameters and the bounds.
 //!
-//! **Definition.** The average regret of a run is (1/n) Σ_t (ℓ_t(θ_t) − ℓ_t(θ*)), with ℓ_t the loss of the data that came at step t, θ_t the parameters *before*
-//! they came, and θ* the best fixed point of the set for all data together. Linearised, ⟨g_t, θ_t − u⟩ stands in place of the loss, with the u that
-//! is best for it: by convexity that is at least as much.
+//! **Definition.** The average regret of a run is (1/n) Σ_t (ℓ_t(θ_t) − ℓ_t(θ*)), with ℓ_t the loss of the data that came at step t, θ_t the
+//! parameters *before* they came, and θ* the best fixed point of the set for all data together. Linearised, ⟨g_t, θ_t − u⟩ stands in place of
+//! the loss, with the u that is best for it: by convexity that is at least as much.
 //!
-//! The mean of the θ_t is the model that online-to-batch conversion takes: on data that come independently from one distribution, its expected risk exceeds that of any
-//! fixed point by no more than the expected average regret.
+//! The mean of the θ_t is the model that online-to-batch conversion takes: on data that come independently from one distribution, its expected
+//! risk exceeds that of any fixed point by no more than the expected average regret.
 //!
-//! **Not private.** Everything here is computed from the data as they are, without noise. It is for experiments on public data and for those who may see
-//! the data anyway; to publish it spends privacy that no budget of the learner covers.
+//! **Not private.** Everything here is computed from the data as they are, without noise. It is for experiments on public data and for those who
+//! may see the data anyway; to publish it spends privacy that no budget of the learner covers.
 //!
 //! **Guarantee.** Totals are compensated sums. The gap of the comparator is carried along: the true regret lies between [`RegretReport::regret`] and
 //! [`RegretReport::regret_at_most`].
@@ -108,7 +108,8 @@ impl RegretMeter {
         self.gradients.iter().map(Sum::value).collect()
     }
 
-    /// The mean of the parameters, over examples: the model of online-to-batch conversion. It follows from releases alone and is as private as they are.
+    /// The mean of the parameters, over examples: the model of online-to-batch conversion. It follows from releases alone and is as private as
+    /// they are.
     #[must_use]
     pub fn average(&self) -> Vec<f64> {
         let n = self.examples.max(1) as f64;

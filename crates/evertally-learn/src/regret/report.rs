@@ -95,7 +95,7 @@ pub struct RegretReport {
 impl RegretReport {
     /// Measures a run of a plan over a dataset, every row of which came equally often, and perhaps on rows that were held out.
     ///
-    /// The bounds are on expected regret, over the noise, and hold where no gradient was shortened.
+    /// The bounds are on expected regret, over the noise, and hold where no gradient was shortened and every batch was full.
     ///
     /// # Errors
     /// [`Error::BadParameter`] where dimensions do not fit or the meter has not seen the rows equally often; all that [`best_fixed`] refuses.

@@ -83,9 +83,9 @@ pub struct Regret {
 /// ‖θ‖√(2a/n). The mean of the roots is at most the root of the mean error factor. (The algorithm draws its noise at scale σκ‖R‖; the proof loses
 /// that κ, and prints κσ√d.)
 ///
-/// On linear losses that do not depend on what is played, noise of mean zero does not change expected regret. Gradients κ, −κ, κ, … and then p times
-/// κ have nκ²/2λ + pκ‖θ‖ − p²κ²/2λ in all, which is largest, nκ²/2λ + λ‖θ‖²/2, where the sum of gradients ends at λ‖θ‖; at the paper's λ the second term alone is what
-/// is printed. `attained` takes the nearest p that the horizon and its parity allow.
+/// On linear losses that do not depend on what is played, noise of mean zero does not change expected regret. Gradients κ, −κ, κ, … and then p
+/// times κ have nκ²/2λ + pκ‖θ‖ − p²κ²/2λ in all, which is largest, nκ²/2λ + λ‖θ‖²/2, where the sum of gradients ends at λ‖θ‖; at the paper's λ
+/// the second term alone is what is printed. `attained` takes the nearest p that the horizon and its parity allow.
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰ and the others are positive and finite.
