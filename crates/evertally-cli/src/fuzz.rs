@@ -125,6 +125,12 @@ pub fn training_state(bytes: &[u8]) -> Outcome<Vec<u8>> {
     checkpoint.to_bytes().map(|bytes| bytes.to_vec()).ok_or_else(|| "it cannot be written".to_owned())
 }
 
+/// The state of a training run whose hash fits.
+#[must_use]
+pub fn sealed_training_state(content: &[u8]) -> Vec<u8> {
+    [content, blake3::hash(content).as_bytes()].concat()
+}
+
 /// A matrix by the name of a workload. Answers with the numbers of rows and columns.
 pub fn workload(name: &str, horizon: Option<usize>) -> Outcome<(usize, usize)> {
     named(name, horizon).map(|subject| (subject.rows(), subject.columns())).map_err(line)

@@ -30,6 +30,7 @@ Start here:
     --key region --keys north,south,east,west,harbour \\
     --epsilon 1 --delta 1e-6 --plot visits.svg
   evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
+  evertally learn --help
 
 Exit codes: 0 done, 1 something failed, 2 the command line or the input
 cannot be used, 3 the privacy budget does not allow it.";

@@ -316,6 +316,39 @@ fn a_ledger_is_charged_before_anything_is_learned() {
     );
 }
 
+/// What is not private is asked for by a name that says so, goes nowhere but to the report, and leaves the model as it was.
+#[test]
+fn regret_is_measured_beside_its_bounds_and_labelled() {
+    let place = customers(1000);
+    let run = format!("learn c.csv {RUN} {BUDGET} --epochs 2 --holdout 5 --key-file noise.key");
+    let plain = place.run(&format!("{run} --model a.json --state s")).ok().stdout;
+    assert!(!plain.to_lowercase().contains("regret") && !plain.contains("NOT PRIVATE"), "{plain}");
+    let told = place.run(&format!("{run} --model b.json --regret")).ok().stdout;
+    assert!(told.starts_with(&plain.replace("a.json", "b.json")), "{told}");
+    for part in
+        ["NOT PRIVATE, and not to be published", "average regret", "the paper's, corrected", "above the best"]
+    {
+        assert!(told.contains(part), "{part:?} is missing from {told}");
+    }
+    assert_eq!(place.read("a.json"), place.read("b.json"));
+    let state = place.read("s");
+    // A run that is finished is trained again for it.
+    let again =
+        place.run(&format!("{run} --model c.json --state s --resume --regret-not-private --json")).ok();
+    assert_eq!((place.read("c.json"), place.read("s")), (place.read("a.json"), state));
+    let report = json(&again.bytes);
+    assert_eq!(report["was_finished"], true);
+    let regret = &report["regret_not_private"];
+    let figure = |name: &str| regret[name].as_f64().unwrap();
+    assert_eq!(regret["examples"], 1600);
+    assert!(figure("regret") > 0.0 && figure("regret") <= figure("regret_at_most"), "{regret}");
+    assert!(figure("regret_at_most") < figure("exact_bound"), "{regret}");
+    assert!(figure("exact_bound_at_best") <= figure("exact_bound"), "{regret}");
+    assert!((figure("average_loss") - figure("hindsight_loss") - figure("regret")).abs() < 1e-12);
+    assert!(told.contains(&format!("{:.6}", figure("regret"))), "{told}");
+    place.run(&format!("{run} --model d.json --regret --quiet")).refused(&["--quiet"]);
+}
+
 #[test]
 fn key_files_of_others_are_refused() {
     let place = customers(200);

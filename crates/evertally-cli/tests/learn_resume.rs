@@ -41,11 +41,11 @@ fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
     let run = format!("{RUN} --epochs 6 --restart-every 50 --momentum 0.5 --key-file noise.key");
     place.run("budget new l --epsilon 100 --delta 1e-6").ok();
     place.run(&format!("{run} --ledger l --model undisturbed.json --plot undisturbed.svg")).ok();
-    for attempt in 1..=3 {
+    for (attempt, every) in (1..).zip([1, 7, 100]) {
         place.run(&format!("budget new l{attempt} --epsilon 100 --delta 1e-6")).ok();
         let state = format!("{attempt}.state");
         let line = format!(
-            "{run} --ledger l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every 1"
+            "{run} --ledger l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every {every}"
         );
         let (mut kills, mut is_done) = (0, false);
         while !is_done && kills < 60 {
@@ -127,6 +127,12 @@ fn a_state_is_for_its_owner_and_never_taken_over() {
     place.run(&line.replace("--state s", "--state absent --resume")).refused(&["absent is not there"]);
     place.run(&line.replace("--state s", "--resume")).refused(&["--state"]);
     place.run(&line.replace("--state s", "--state -")).refused(&["--state is a file"]);
+    // Nor do two runs train with it at once.
+    let lock = std::fs::File::options().append(true).open(place.path("s.lock")).unwrap();
+    lock.lock().unwrap();
+    place.run(&format!("{line} --resume")).refused(&["s is in use"]);
+    drop(lock);
+    place.run(&format!("{line} --resume")).ok();
     assert_eq!(place.files(), ["c.csv", "m.json", "noise.key", "s", "s.lock"]);
 }
 
@@ -138,7 +144,7 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
     let before = (place.read("s"), place.read("m.json"));
     let resumed = format!("{line} --resume");
     for (was, is, parts) in [
-        ("--epsilon 2", "--epsilon 3", &["the budget", "ε = 3", "two runs"][..]),
+        ("--epsilon 2", "--epsilon 3", &["it began with --epsilon 2, and now it is 3", "two runs"][..]),
         ("--batch-size 8", "--batch-size 9", &["--batch-size 8", "now it is 9"]),
         ("--radius 10", "--radius 9", &["ball of radius 10", "radius 9"]),
         ("--radius 10", "--radius 10 --clip 2", &["--clip 1", "2"]),

@@ -70,15 +70,23 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         (path, _) => start.begin(path, key, described)?,
     };
     let saving = saving.as_ref().map(|(store, key)| Saving { store, every: args.save_every, key });
-    let was_finished = run.learner().steps_taken() == plan.steps();
     run.run(saving.as_ref(), args.quiet)?;
 
     let trained = Trained::of(&task, &data, run.learner());
     let privacy = Privacy::of(&task, run.learner(), entered.as_ref())?;
     let model = model::bytes(&task, &data, run.learner(), &trained, &privacy)?;
     Destination::open(Some(&args.model))?.write_whole(&model)?;
-    let (task, data, entered, curve) = (&task, &data, entered.as_ref(), run.curve());
-    let report = Report { task, data, trained: &trained, privacy: &privacy, curve, entered, was_finished };
+    let regret_not_private = run.regret_not_private()?;
+    let report = Report {
+        task: &task,
+        data: &data,
+        trained: &trained,
+        privacy: &privacy,
+        curve: run.curve(),
+        entered: entered.as_ref(),
+        was_finished: run.was_finished(),
+        regret_not_private: regret_not_private.as_ref(),
+    };
     if let (Some(path), Some(format)) = (&args.plot, plot_format) {
         output::write_whole_file(path, &plot::render(&report.chart(), format)?)?;
     }
@@ -154,10 +162,16 @@ impl<'a> Start<'a> {
             }
             (KeptKey::Whole(key), None) => copy_of(key),
         };
-        let learner =
-            Learner::resume(self.plan, key, &saved.learner).map_err(|error| store::refused(path, error))?;
-        let run = saved.description.run.clone();
-        let training = self.training(learner, saved.description)?;
+        let mut described = saved.description;
+        let mut learner = Learner::resume(self.plan, copy_of(&key), &saved.learner)
+            .map_err(|error| store::refused(path, error))?;
+        let (run, steps) = (described.run.clone(), learner.steps_taken());
+        if self.task.args.regret_not_private {
+            // What is lost on the way is in no state. The same gradients meet the same noise again, and nothing is spent.
+            learner = Learner::new(self.plan, key)?;
+            described.curve.clear();
+        }
+        let training = self.training(learner, described)?.after(steps);
         let spend = self.plan.spend()?;
         let entered = self.charge.map(|charge| charge.enter_once(&run, spend)).transpose()?;
         Ok((training, entered, Some((store, saved.key))))
@@ -165,7 +179,8 @@ impl<'a> Start<'a> {
 
     fn training(&self, learner: Learner, described: Description) -> Result<Training<'a>> {
         let epoch = self.task.steps_an_epoch(self.data.train.len());
-        Training::new(self.task.loss, self.data, epoch, learner, described)
+        let training = Training::new(self.task.loss, self.data, epoch, learner, described)?;
+        if self.task.args.regret_not_private { training.with_meter_not_private() } else { Ok(training) }
     }
 }
 

@@ -156,6 +156,10 @@ pub(crate) struct LearnArgs {
     /// Draw how the model did on the rows that were held out, step by step, into an .svg or .png file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) plot: Option<PathBuf>,
+    /// Also measure regret against the best parameters in hindsight, beside its bounds: computed from the data without noise, NOT PRIVATE. A run
+    /// that goes on is trained again from its first step for it, to the same model
+    #[arg(long, visible_alias = "regret", conflicts_with = "quiet", help_heading = "Output")]
+    pub(super) regret_not_private: bool,
     /// Print what was done as one JSON object
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,

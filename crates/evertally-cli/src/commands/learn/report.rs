@@ -1,12 +1,14 @@
 //! What is said of a run when it is done.
 
-use super::checkpoint::Measured;
+use super::checkpoint::{Measured, Score};
 use super::model::{Privacy, Trained};
 use super::table::Data;
 use super::task::Task;
 use crate::error::{CliError, Result, name_of};
 use crate::ledger::Entered;
 use crate::plot::{Curve, CurveChart};
+use evertally_learn::Loss as _;
+use evertally_learn::regret::RegretReport;
 use serde::Serialize;
 
 /// What must be said beside every figure about rows that were held out.
@@ -21,6 +23,8 @@ pub(super) struct Report<'a> {
     pub(super) entered: Option<&'a Entered>,
     /// The state said that nothing was left to do.
     pub(super) was_finished: bool,
+    /// What was computed from the data without noise, where somebody asked for it.
+    pub(super) regret_not_private: Option<&'a RegretReport>,
 }
 
 #[derive(Serialize)]
@@ -35,6 +39,47 @@ struct ReportJson<'a> {
     held_out_not_protected: Option<HeldOutJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<&'a Entered>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regret_not_private: Option<RegretJson>,
+}
+
+/// Average regret, the bounds on its expectation, and the excess risk of the average.
+#[derive(Serialize)]
+struct RegretJson {
+    examples: u64,
+    average_loss: f64,
+    hindsight_loss: f64,
+    regret: f64,
+    regret_at_most: f64,
+    distance: f64,
+    exact_bound: Option<f64>,
+    exact_bound_at_best: Option<f64>,
+    corrected_bound: f64,
+    printed_bound: Option<f64>,
+    loss_of_average: f64,
+    excess_of_average: f64,
+    held_out_excess_of_average: Option<f64>,
+}
+
+impl From<&RegretReport> for RegretJson {
+    fn from(report: &RegretReport) -> Self {
+        let model = &report.online_to_batch;
+        Self {
+            examples: report.examples,
+            average_loss: report.average_loss,
+            hindsight_loss: report.hindsight_loss,
+            regret: report.regret,
+            regret_at_most: report.regret_at_most,
+            distance: report.distance,
+            exact_bound: report.exact_bound,
+            exact_bound_at_best: report.exact_bound_at_best,
+            corrected_bound: report.corrected_bound,
+            printed_bound: report.printed_bound,
+            loss_of_average: model.risk.mean,
+            excess_of_average: model.excess,
+            held_out_excess_of_average: model.held_out_excess.map(|risk| risk.mean),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -68,6 +113,7 @@ impl Report<'_> {
             was_finished: self.was_finished,
             held_out_not_protected: self.held_out(),
             ledger: self.entered,
+            regret_not_private: self.regret_not_private.map(RegretJson::from),
         };
         let mut text = serde_json::to_string(&whole)
             .map_err(|error| CliError::Failure(format!("the report cannot be written: {error}")))?;
@@ -76,7 +122,6 @@ impl Report<'_> {
     }
 
     fn parameters(&self) -> usize {
-        use evertally_learn::Loss as _;
         self.task.loss.parameters(self.data.train.width())
     }
 
@@ -124,6 +169,9 @@ impl Report<'_> {
             let rows = plural(held_out.rows as u64, "row");
             lines.push(format!("held out: {rows}: {figures} parameters ({UNPROTECTED})"));
         }
+        if let Some(regret) = self.regret_not_private {
+            lines.push(format!("\nNOT PRIVATE, and not to be published:\n{regret}"));
+        }
         lines.push(String::new());
         lines.join("\n")
     }
@@ -136,7 +184,7 @@ impl Report<'_> {
             name: name.to_owned(),
             points: self.curve.iter().map(|point| (point.steps as f64, value(point))).collect(),
         };
-        let value = |score: super::checkpoint::Score| match score.accuracy.filter(|_| is_classified) {
+        let value = |score: Score| match score.accuracy.filter(|_| is_classified) {
             Some(accuracy) => 100.0 * accuracy,
             None => score.loss,
         };

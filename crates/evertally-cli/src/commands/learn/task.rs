@@ -56,8 +56,12 @@ impl<'a> Task<'a> {
         let labels = Labels::new(args.loss, args.classes.as_deref())?;
         let restart = restart(args.restart_every.as_deref())?;
         let mechanism = args.mechanism.as_deref().map(str::parse::<Mechanism>).transpose()?;
-        if args.feature_norm.is_some_and(|norm| !(norm > 0.0 && norm.is_finite())) {
-            return Err(CliError::bad("--feature-norm: expected a positive number"));
+        for (option, value) in
+            [("--feature-norm", args.feature_norm), ("--norm", args.norm), ("--lambda", args.lambda)]
+        {
+            if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
+                return Err(CliError::bad(format!("{option}: expected a positive number, got {value}")));
+            }
         }
         let features = features(args)?;
         let mut task = Self {
@@ -128,8 +132,10 @@ impl<'a> Task<'a> {
             ("--restart-every", maybe(args.restart_every.clone())),
             ("--mechanism", maybe(args.mechanism.clone())),
             ("--memory-limit", maybe(args.memory_limit.map(|bytes| bytes.to_string()))),
-            ("the budget", self.budget.to_string()),
+            ("--epsilon", real(args.epsilon)),
             ("--delta", self.delta.to_string()),
+            ("--rho", real(args.rho)),
+            ("--calibration", maybe(args.calibration.map(|calibration| calibration.to_string()))),
             ("--neighbours", args.neighbours.to_string()),
             ("--clip", self.clip.to_string()),
             ("--ledger", maybe(account)),
@@ -217,7 +223,13 @@ fn set(args: &LearnArgs) -> Result<Set> {
     let (lo, hi) = ends.ok_or_else(|| {
         CliError::bad(format!("--box: expected two numbers LO,HI such as -1,1, got {}", shown(text)))
     })?;
-    Set::cube(lo, hi).map_err(|error| CliError::bad(format!("--box: {error}")))
+    let set = Set::cube(lo, hi).map_err(|error| CliError::bad(format!("--box: {error}")))?;
+    if !set.contains(&[0.0]) {
+        return Err(CliError::bad(format!(
+            "--box: expected a range that holds 0, where training starts, got {text}"
+        )));
+    }
+    Ok(set)
 }
 
 fn restart(text: Option<&str>) -> Result<Restart> {

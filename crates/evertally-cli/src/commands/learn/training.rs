@@ -8,8 +8,9 @@ use super::checkpoint::{Checkpoint, Description, KeptKey, Measured, Score};
 use super::store::Store;
 use super::table::Data;
 use crate::error::Result;
-use crate::progress::Progress;
+use crate::progress::{Progress, with_progress};
 use evertally::NoiseKey;
+use evertally_learn::regret::{RegretMeter, RegretReport};
 use evertally_learn::{Batch, Dataset, Learner, Loss, Losses};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
@@ -30,6 +31,10 @@ pub(super) struct Training<'a> {
     batch: Batch,
     gradient: Zeroizing<Vec<f64>>,
     description: Description,
+    /// Steps that a checkpoint holds already.
+    saved: u64,
+    /// Takes down what is lost on the way, where somebody asked for what is not private.
+    meter: Option<RegretMeter>,
 }
 
 /// Where checkpoints go, and when.
@@ -58,9 +63,38 @@ impl<'a> Training<'a> {
             steps_an_epoch,
             batch: learner.batch()?,
             gradient: Zeroizing::new(vec![0.0; dimension]),
+            saved: 0,
+            meter: None,
             learner,
             description,
         })
+    }
+
+    /// A run that goes on from so many steps that were saved.
+    pub(super) fn after(mut self, saved: u64) -> Self {
+        self.saved = saved;
+        self
+    }
+
+    /// Whether nothing was left to do when it went on.
+    pub(super) fn was_finished(&self) -> bool {
+        self.saved == self.learner.plan().steps()
+    }
+
+    /// Takes down, from the first step on, what regret is made of. It must not have taken a step.
+    pub(super) fn with_meter_not_private(mut self) -> Result<Self> {
+        self.meter = Some(RegretMeter::new(self.learner.plan().dimension())?);
+        Ok(self)
+    }
+
+    /// What the run lost beside the best fixed parameters, where it was taken down. It is not private.
+    pub(super) fn regret_not_private(&self) -> Result<Option<RegretReport>> {
+        let Some(meter) = &self.meter else { return Ok(None) };
+        let (plan, held_out) = (self.learner.plan(), self.data.held_out.as_ref());
+        let look_back = |_: &dyn evertally::Progress| {
+            RegretReport::new(meter, plan, &self.loss, &self.data.train, held_out)
+        };
+        Ok(Some(with_progress("looking back", look_back)?))
     }
 
     pub(super) fn learner(&self) -> &Learner {
@@ -90,7 +124,8 @@ impl<'a> Training<'a> {
                 Some(every) => taken.is_multiple_of(every),
                 None => saved.elapsed() >= BETWEEN_CHECKPOINTS,
             };
-            if is_due || taken == steps {
+            // A run that is trained again leaves what was saved of it.
+            if (is_due || taken == steps) && taken > self.saved {
                 self.save(saving)?;
                 saved = Instant::now();
             }
@@ -115,8 +150,12 @@ impl<'a> Training<'a> {
         let first = (self.learner.steps_taken() % self.steps_an_epoch) as usize * self.batch_size;
         let train = &self.data.train;
         for row in first..(first + self.batch_size).min(train.len()) {
-            self.loss.gradient(self.learner.theta(), train.example(row), &mut self.gradient);
+            let (theta, example) = (self.learner.theta(), train.example(row));
+            self.loss.gradient(theta, example, &mut self.gradient);
             self.batch.add(&self.gradient)?;
+            if let Some(meter) = &mut self.meter {
+                meter.record(theta, self.loss.value(theta, example), &self.gradient)?;
+            }
         }
         self.learner.step_batch(&mut self.batch)?;
         Ok(())
