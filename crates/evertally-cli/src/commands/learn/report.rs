@@ -54,7 +54,7 @@ struct RegretJson {
     distance: f64,
     exact_bound: Option<f64>,
     exact_bound_at_best: Option<f64>,
-    corrected_bound: f64,
+    corrected_bound: Option<f64>,
     printed_bound: Option<f64>,
     loss_of_average: f64,
     excess_of_average: f64,
