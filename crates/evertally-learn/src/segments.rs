@@ -75,8 +75,12 @@ impl Segments {
         if taken == 0 {
             return Spend::new(0.0, 0.0, 0.0);
         }
-        let ratio = self.worst_shift(plan, taken)? / plan.sensitivity().powi(2);
         let whole = plan.spend();
+        if self.count() == 1 && self.participation.bounded(taken) == self.participation.bounded(self.steps) {
+            // What the plan was made for, without the roundings of the ratio below.
+            return Ok(whole);
+        }
+        let ratio = self.worst_shift(plan, taken)? / plan.sensitivity().powi(2);
         Spend::new(whole.mu_squared() * ratio * (1.0 + 4.0 * f64::EPSILON), 0.0, whole.variation())
     }
 }
