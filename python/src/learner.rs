@@ -1,6 +1,7 @@
 //! Private online learning on numpy gradients.
 
 use evertally::{Neighbours, Participation};
+use evertally_learn::bound::RegretBound;
 use evertally_learn::{Schedule, Set, Update};
 use numpy::{Ix1, Ix2, PyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -169,7 +170,8 @@ impl LearningPlan {
 
     /// The bound on expected average regret against the best parameters at this distance from the start; None for descent or with momentum.
     fn regret_bound(&self, distance: f64) -> PyResult<Option<f64>> {
-        let (Some(bound), Some(regularization)) = (self.0.regret_bound(), self.regularization()) else {
+        let (Some(bound), Some(regularization)) = (RegretBound::of_plan(&self.0).ok(), self.regularization())
+        else {
             return Ok(None);
         };
         bound.at(regularization, distance).or_raise().map(Some)

@@ -63,7 +63,8 @@ impl Plan {
 /// stream: a name that gives equal plans independent noise under one key.
 /// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
 /// calibration: "exact", "zcdp" or "paper".
-/// memory_limit: the most bytes that a counter may hold.
+/// memory_limit: the most bytes that a counter may hold, two gibibytes where nothing is said. Where the most accurate mechanism does not fit, one that
+///     fits is chosen.
 ///
 /// >>> import evertally
 /// >>> evertally.plan(365, epsilon=1, delta=1e-6, mechanism="square-root", max_steps=12, min_gap=28)

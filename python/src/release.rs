@@ -1,7 +1,5 @@
 //! What is published: values with their errors.
 
-use std::sync::Mutex;
-
 use evertally::{Spread, Tail};
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyIndexError;
@@ -153,14 +151,12 @@ pub(crate) struct Releases {
     spreads: Vec<Spread>,
     values: Py<PyAny>,
     is_stream: bool,
-    /// The factor of one level by one kind of tail, which takes longer to find than to multiply by.
-    found: Mutex<Option<(f64, Tail, f64)>>,
 }
 
 impl Releases {
     /// The releases of consecutive steps.
     pub(crate) fn of_steps(spreads: Vec<Spread>, values: Bound<'_, PyAny>) -> Self {
-        Self { spreads, values: values.unbind(), is_stream: true, found: Mutex::new(None) }
+        Self { spreads, values: values.unbind(), is_stream: true }
     }
 
     /// The answers to queries, in their order.
@@ -174,31 +170,23 @@ impl Releases {
             spreads: answers.iter().map(unit).collect(),
             values: values.into_pyarray(py).into_any().unbind(),
             is_stream: false,
-            found: Mutex::new(None),
         }
     }
 
-    /// Margins at a level, with the factor found once for each kind of tail.
+    /// Margins at a level. The factor by which errors are multiplied takes longer to find than all else, so that it is found once for
+    /// consecutive answers of one kind of noise.
     fn margins(&self, level: f64) -> Vec<f64> {
-        let mut known = self.found.lock().map_or(None, |found| *found);
-        let mut margin = |spread: &Spread| {
+        let mut known: Option<(Tail, f64)> = None;
+        let margin = |spread: &Spread| {
             let factor = match known {
-                Some((of, tail, factor)) if of == level && tail == spread.tail => factor,
-                _ => {
-                    let unit =
-                        evertally::Release { step: 0, value: 0.0, standard_error: 1.0, tail: spread.tail };
-                    let factor = unit.margin(level);
-                    known = Some((level, spread.tail, factor));
-                    factor
-                }
+                Some((tail, factor)) if tail == spread.tail => factor,
+                _ => evertally::Release { step: 0, value: 0.0, standard_error: 1.0, tail: spread.tail }
+                    .margin(level),
             };
+            known = Some((spread.tail, factor));
             factor * spread.standard_error
         };
-        let margins = self.spreads.iter().map(&mut margin).collect();
-        if let Ok(mut found) = self.found.lock() {
-            *found = known;
-        }
-        margins
+        self.spreads.iter().map(margin).collect()
     }
 }
 

@@ -5,6 +5,7 @@ mod bench;
 mod crosscheck;
 mod fit;
 mod fuzz;
+mod learning;
 mod process;
 mod python;
 mod statistics;
@@ -27,6 +28,8 @@ Tasks:
   bench stream     streamed noise timed beside scipy, jax_privacy and tree aggregation; writes bench/stream.json and bench/stream.md
   bench exact      exact whole-number noise, and releases, timed beside OpenDP; writes bench/exact.json and bench/exact.md.
                    bench exact quick takes half a minute and writes nothing
+  learning         trains on real data with every mechanism and budget; writes bench/learning.json, bench/learning.md and a picture.
+                   learning quick takes a minute or two and writes nothing
   bench learn      steps of private training timed beside torch's SGD and jax_privacy; writes bench/learn.json and bench/learn.md.
                    bench learn quick takes a few minutes and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
@@ -54,6 +57,8 @@ fn main() -> ExitCode {
         ["bench", "learn", "quick"] => bench::learn::run_quickly(),
         ["bench", "noise"] => bench::noise::run(),
         ["bench", "stream"] => bench::stream::run(),
+        ["learning"] => learning::run(false),
+        ["learning", "quick"] => learning::run(true),
         ["python"] => python::test(),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),

@@ -5,6 +5,7 @@
 use crate::commands::certificate_file;
 use crate::commands::count::{key_set, keys_by_line, parse_clamp};
 use crate::commands::gamma::named;
+use crate::commands::learn::Checkpoint;
 use crate::commands::shared::parse_bytes;
 use crate::error::{CliError, one_line};
 use crate::input::matrix::{csv_array, parse_list, parse_matrix};
@@ -116,6 +117,18 @@ pub fn ledger(text: &str) -> Outcome<String> {
 /// The file of these records, whose hashes fit.
 pub fn sealed_ledger(records: &[&str]) -> Outcome<String> {
     sealed(records).map_err(line)
+}
+
+/// Reads the state of a training run. Answers with the file that it would be written to.
+pub fn training_state(bytes: &[u8]) -> Outcome<Vec<u8>> {
+    let checkpoint = Checkpoint::from_bytes(bytes)?;
+    checkpoint.to_bytes().map(|bytes| bytes.to_vec()).ok_or_else(|| "it cannot be written".to_owned())
+}
+
+/// The state of a training run whose hash fits.
+#[must_use]
+pub fn sealed_training_state(content: &[u8]) -> Vec<u8> {
+    [content, blake3::hash(content).as_bytes()].concat()
 }
 
 /// A matrix by the name of a workload. Answers with the numbers of rows and columns.

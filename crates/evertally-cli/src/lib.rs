@@ -4,6 +4,7 @@
 //! promised to stay. The library is the crate `evertally`.
 
 mod commands;
+mod draws;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
@@ -29,6 +30,7 @@ Start here:
     --key region --keys north,south,east,west,harbour \\
     --epsilon 1 --delta 1e-6 --plot visits.svg
   evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
+  evertally learn --help
 
 Exit codes: 0 done, 1 something failed, 2 the command line or the input
 cannot be used, 3 the privacy budget does not allow it.";
@@ -46,6 +48,7 @@ enum Command {
     Count(Box<commands::count::CountArgs>),
     Plan(Box<commands::plan::PlanArgs>),
     Noise(Box<commands::noise::NoiseArgs>),
+    Learn(Box<commands::learn::LearnArgs>),
     Budget(commands::budget::BudgetArgs),
     Audit(Box<commands::audit::AuditArgs>),
     Bounds(commands::bounds::BoundsArgs),
@@ -77,6 +80,7 @@ pub fn run() -> ExitCode {
         Command::Count(args) => commands::count::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Noise(args) => commands::noise::run(args),
+        Command::Learn(args) => commands::learn::run(args),
         Command::Budget(args) => commands::budget::run(args),
         Command::Audit(args) => commands::audit::run(args),
         Command::Bounds(args) => commands::bounds::run(args),

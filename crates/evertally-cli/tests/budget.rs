@@ -438,7 +438,7 @@ fn help_teaches_by_example() {
     for line in ["budget --help", "budget new --help", "budget check --help"] {
         assert!(place.run(line).ok().stdout.contains("evertally budget new visits.ledger"), "{line}");
     }
-    for line in ["count --help", "answer --help", "parity --help", "noise --help"] {
+    for line in ["count --help", "answer --help", "parity --help", "noise --help", "learn --help"] {
         assert!(place.run(line).ok().stdout.contains("--ledger <FILE>"), "{line}");
     }
     assert!(place.run("--help").ok().stdout.contains("3 the privacy budget does not allow it"));

@@ -15,8 +15,17 @@ use common::{Place, Ran};
 const BUDGET: &str = "--epsilon 0.001 --delta 1e-6";
 
 /// Files that are planted, and hold the canaries.
-const PLANTED: [&str; 8] =
-    ["in.csv", "in.jsonl", "timed.csv", "noise.key", "queries.csv", "cells.csv", "table.csv", "bad.key"];
+const PLANTED: [&str; 9] = [
+    "in.csv",
+    "in.jsonl",
+    "timed.csv",
+    "noise.key",
+    "queries.csv",
+    "cells.csv",
+    "table.csv",
+    "bad.key",
+    "rows.csv",
+];
 
 /// A place with secrets in it.
 struct Planted {
@@ -35,6 +44,7 @@ impl Planted {
         place.write("queries.csv", "1,1,1\n1,0,0\n");
         place.write("cells.csv", format!("{COUNT},0,0\n"));
         place.write("table.csv", format!("a,b,c\n{}", "1,0,1\n".repeat(3000)));
+        place.write("rows.csv", format!("a,b,y\n{COUNT},1,1\n{}", "1,-1,-1\n".repeat(30)));
         let digits: String = KEY.iter().map(|byte| format!("{byte:02x}")).collect();
         place.write("noise.key", &digits);
         // One digit too many.
@@ -138,6 +148,30 @@ fn a_summary_of_noise_holds_none() {
             Canary::real(value).must_not_be_in(ran.stderr.as_bytes(), "a summary");
         }
     }
+}
+
+/// A model holds no cell of a row, whatever is told beside it; nor does a message that says what is wrong with another row.
+#[test]
+fn models_show_no_row_and_no_key() {
+    let planted = Planted::new();
+    let run =
+        format!("learn rows.csv --label y --batch-size 8 {BUDGET} --key-file noise.key --model model.json");
+    for (number, extra) in
+        ["", "--json", "--regret", "--regret --json", "--feature-norm 1 --intercept --epochs 3"]
+            .iter()
+            .enumerate()
+    {
+        planted.succeeds(&format!("{run} --loss logistic {extra}"));
+        planted.succeeds(&format!("{run} --loss logistic {extra} --holdout 4 --plot {number}.svg"));
+    }
+    planted.succeeds(&format!("{run} --loss squared --clip 0.1"));
+    planted.fails(&format!("{run} --loss squared:2 --label b --features y,c"));
+    planted.fails(&format!("{run} --loss softmax:2"));
+    planted.fails(&format!("{run} --loss logistic --batch-size 99"));
+    planted.fails(&run.replace("--key-file noise.key", "--key-file bad.key --loss logistic"));
+    planted.fails(&run.replace("rows.csv", "noise.key --input-format csv --loss logistic"));
+    planted.place.write("rows.csv", format!("a,b,y\n{COUNT},1,1\n1,x,-1\n"));
+    planted.fails(&format!("{run} --loss logistic"));
 }
 
 #[test]

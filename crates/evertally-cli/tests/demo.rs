@@ -32,6 +32,23 @@ fn the_example_is_small_sorted_and_varied() {
 }
 
 #[test]
+fn customers_are_labelled_and_their_number_is_kept() {
+    let place = Place::new();
+    let csv = place.run("demo --kind customers --rows 2000").ok().stdout;
+    assert!(csv.starts_with("recency,frequency,basket,distance,age,newsletter,returns\n"));
+    assert_eq!(csv.lines().count(), 2001);
+    let mean = |label: &str| {
+        let rows = csv.lines().skip(1).filter(|line| line.ends_with(label));
+        let values: Vec<f64> = rows.filter_map(|row| row.split(',').nth(1)?.parse().ok()).collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    // Those who came often come back.
+    assert!(mean(",yes") > 0.1 && mean(",no") < -0.1, "{} {}", mean(",yes"), mean(",no"));
+    assert_eq!(place.run("demo --kind customers --rows 2000").ok().stdout, csv);
+    assert_ne!(place.run("demo --kind customers --rows 2000 --seed 2").ok().stdout, csv);
+}
+
+#[test]
 fn help_teaches_by_example() {
     let place = Place::new();
     for line in ["--help", "count --help", "plan --help", "demo --help"] {

@@ -68,6 +68,16 @@ fn check_ledger(text: &str) {
     }
 }
 
+/// Reads the state of a training run: one as it stands, and one whose hash fits. What is taken is written as something that is read as the same.
+pub fn training(bytes: &[u8]) {
+    for state in [bytes.to_vec(), fuzz::sealed_training_state(bytes)] {
+        match fuzz::training_state(&state) {
+            Ok(written) => assert_eq!(fuzz::training_state(&written), Ok(written.clone())),
+            Err(message) => check_line(&message),
+        }
+    }
+}
+
 /// Reads a certificate: an archive as it stands, or one whose entries are as the bytes say and whose checksums fit.
 pub fn certificate(bytes: &[u8]) {
     if bytes.starts_with(b"PK") {

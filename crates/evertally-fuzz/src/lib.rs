@@ -18,7 +18,7 @@
 //! | `noise` | `noise`: the noise alone |
 //! | `states` | `states`: saved states that were tampered with |
 //! | `names` | `names`: the names of mechanisms, workloads and all that is chosen by name |
-//! | `files` | `csv`, `jsonl`, `parquet`, `npy`, `matrix`, `certificate`, `ledger` |
+//! | `files` | `csv`, `jsonl`, `parquet`, `npy`, `matrix`, `certificate`, `ledger`, `training` |
 //! | `options` | `options`, `command_line` |
 
 pub mod choices;
@@ -31,7 +31,7 @@ mod plans;
 mod states;
 mod steps;
 
-pub use files::{certificate, csv, jsonl, ledger, matrix, npy, parquet};
+pub use files::{certificate, csv, jsonl, ledger, matrix, npy, parquet, training};
 pub use names::names;
 pub use noise::noise;
 pub use open::open_keys;
@@ -43,7 +43,7 @@ pub use steps::steps;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. Each has a file in `fuzz/targets` and a folder in `fuzz/seeds`.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("names", names),
     ("states", states),
     ("steps", steps),
@@ -56,6 +56,7 @@ pub const TARGETS: [Target; 14] = [
     ("matrix", matrix),
     ("certificate", certificate),
     ("ledger", ledger),
+    ("training", training),
     ("options", options),
     ("command_line", command_line),
 ];

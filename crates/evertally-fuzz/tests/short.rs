@@ -127,6 +127,7 @@ short_runs!(
     matrix,
     certificate,
     ledger,
+    training,
     options,
     command_line
 );

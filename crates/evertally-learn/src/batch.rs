@@ -60,11 +60,6 @@ impl Batch {
         Ok(Self { clip, unit, examples: 0, sums: vec![0; dimension], gradient: vec![0.0; dimension] })
     }
 
-    /// What stands in for a batch while it is elsewhere: it takes no memory.
-    pub(crate) fn placeholder() -> Self {
-        Self { clip: 1.0, unit: 1.0, examples: 0, sums: Vec::new(), gradient: Vec::new() }
-    }
-
     /// The dimension of the gradients.
     #[must_use]
     pub fn dimension(&self) -> usize {

@@ -111,7 +111,7 @@ impl Learner {
         &self.vectors.released
     }
 
-    /// What the steps taken so far cost one example.
+    /// What the steps taken so far cost one example, if it was not the parameters that decided to end here: see [`LearningPlan::spend_after`].
     ///
     /// # Errors
     /// None in a learner that was made.
@@ -129,18 +129,25 @@ impl Learner {
 
     /// Takes the gradients of one step, one for each example, at [`Learner::theta`]; each is clipped. Gives the next parameters.
     ///
+    /// A refusal depends on the data, and no noise hides it: whoever sees that a run stopped learns that a gradient was not finite, or a batch too large. Where others see
+    /// it, leave such an example out before it comes here, which its place in the step allows.
+    ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for gradients of another dimension or not finite, and for more than
     /// the batch size; none changes anything.
     pub fn step<G: AsRef<[f64]>>(&mut self, gradients: impl IntoIterator<Item = G>) -> Result<&[f64]> {
-        let mut batch = std::mem::replace(&mut self.batch, Batch::placeholder());
-        let taken = gradients
+        // What a panic in the caller's iterator may have left.
+        self.batch.clear();
+        let added = gradients
             .into_iter()
-            .try_for_each(|gradient| batch.add(gradient.as_ref()))
-            .and_then(|()| self.take(&batch));
-        batch.clear();
-        self.batch = batch;
-        taken?;
+            .try_for_each(|gradient| self.batch.add(gradient.as_ref()))
+            .and_then(|()| self.check(&self.batch));
+        if added.is_ok() {
+            self.batch.write_sum(&mut self.sum);
+        }
+        self.batch.clear();
+        added?;
+        self.advance()?;
         Ok(self.theta())
     }
 
@@ -149,12 +156,15 @@ impl Learner {
     /// # Errors
     /// As [`Learner::step`], and [`Error::BadParameter`] for a batch of another dimension or clipping norm. The batch is then as it was.
     pub fn step_batch(&mut self, batch: &mut Batch) -> Result<&[f64]> {
-        self.take(batch)?;
+        self.check(batch)?;
+        batch.write_sum(&mut self.sum);
+        self.advance()?;
         batch.clear();
         Ok(self.theta())
     }
 
-    fn take(&mut self, batch: &Batch) -> Result<()> {
+    /// Refuses a batch that the next step cannot take.
+    fn check(&self, batch: &Batch) -> Result<()> {
         let steps = self.plan.steps();
         if self.step == steps {
             return Err(Error::HorizonSpent { horizon: steps });
@@ -169,10 +179,14 @@ impl Learner {
             let expected = format!("at most the planned {} examples", self.plan.batch_size());
             return Err(Error::bad("batch", expected, "more"));
         }
+        Ok(())
+    }
+
+    /// Takes a step with the sum that was written down, and wipes it.
+    fn advance(&mut self) -> Result<()> {
         if self.counter.steps_taken() == self.plan.segment_steps() {
             self.restart()?;
         }
-        batch.write_sum(&mut self.sum);
         let release = self.counter.step(&self.sum);
         self.sum.as_mut_slice().zeroize();
         self.vectors.follow(&self.plan, self.step, &release?.values);

@@ -27,15 +27,22 @@
 //! | [`Batch`] | clipping, and sums that are exact |
 //! | [`Learner`] | how parameters follow from private sums; its saved form |
 //! | [`Set`], [`Schedule`] | where parameters may lie, and how fast they move |
+//! | [`data`], [`loss`] | rows that are mapped one by one, and what is lost on them |
+//! | [`bound`] | how large regret can be: of what is run, and the paper's |
+//! | [`hindsight`], [`regret`] | the best fixed parameters, proved; regret measured. Not private |
+//! | [`adversary`] | who chooses the data, having seen the parameters or not |
 
 #![forbid(unsafe_code)]
 
+pub mod adversary;
 mod batch;
 pub mod bound;
 pub mod data;
+pub mod hindsight;
 mod learner;
 pub mod loss;
 mod plan;
+pub mod regret;
 mod schedule;
 mod segments;
 mod set;

@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use evertally::{Budget, Error, Participation, Plan, Result, Spend};
 
-use crate::bound::RegretBound;
 use crate::schedule::Schedule;
 use crate::segments::Segments;
 use crate::set::Set;
@@ -40,7 +39,7 @@ pub enum Update {
 impl Update {
     fn check(self) -> Result<()> {
         match self {
-            Self::Leader { regularization } if regularization > 0.0 && regularization.is_finite() => Ok(()),
+            Self::Leader { regularization } if regularization.is_normal() && regularization > 0.0 => Ok(()),
             Self::Leader { regularization } => {
                 Err(Error::bad("regularization", "positive and finite", regularization))
             }
@@ -166,6 +165,9 @@ impl LearningPlan {
 
     /// What the first `steps` steps cost one example: less than all of them, where a person has taken part in fewer.
     ///
+    /// This is the cost of a run that was to end there, whatever it would learn. Where the end is chosen after seeing parameters, as by stopping when they are good
+    /// enough, what holds of the run is what was fixed in advance: [`LearningPlan::spend`].
+    ///
     /// # Errors
     /// [`Error::HorizonSpent`] beyond the last step.
     pub fn spend_after(&self, steps: u64) -> Result<Spend> {
@@ -198,21 +200,20 @@ impl LearningPlan {
             return (0..sums).map(error).sum::<f64>() / self.steps() as f64;
         }
         let factorization = self.segment.factorization();
+        let (length, whole) = (self.segments.length as f64, self.steps() / self.segments.length);
+        let rest = self.steps() % self.segments.length;
+        // The squares of all rows of a whole segment, and of those that a segment cut short has.
+        let all = length * factorization.mean_row_norm_squared();
+        let some = if rest <= SUMMED {
+            (0..rest).map(|step| factorization.row_norm_squared(step)).sum()
+        } else {
+            all.min(rest as f64 * factorization.max_row_norm_squared())
+        };
+        let (whole, rest) = (whole as f64, rest as f64);
         let last = factorization.row_norm_squared(self.segments.length - 1);
-        let finished = (self.segments.count() - 1) as f64 / 2.0 * last;
-        let norm = factorization.mean_row_norm_squared() + finished;
+        let finished = (0.5 * length * (whole - 1.0) + rest) * whole * last;
+        let norm = (whole * all + some + finished) / self.steps() as f64;
         self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64
-    }
-
-    /// The bound on expected average regret of what is run, where it is the leader without momentum. Gradients that clipping shortens are outside it.
-    #[must_use]
-    pub fn regret_bound(&self) -> Option<RegretBound> {
-        let is_covered = self.momentum == 0.0 && matches!(self.update, Update::Leader { .. });
-        is_covered.then(|| self.leader_bound().ok()).flatten()
-    }
-
-    fn leader_bound(&self) -> Result<RegretBound> {
-        RegretBound::of_errors(self.steps(), self.dimension(), self.clip, self.mean_standard_error())
     }
 
     /// The same run with another rule for the parameters. The noise is that of another run: under one key, both are independent.

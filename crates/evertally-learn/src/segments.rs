@@ -91,6 +91,7 @@ fn few_numbers(most: u64) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evertally::privacy::NoiseKind;
     use evertally::{Contribution, Mechanism};
 
     fn builder(length: u64) -> PlanBuilder {
@@ -101,10 +102,10 @@ mod tests {
         Segments { length, steps, participation: Participation::at_most(k, b).unwrap() }
     }
 
-    /// The largest Σ Δ(k_i)² over all ways to place steps at least b apart, by looking at every one.
-    fn brute_force(plan: &Plan, segments: &Segments) -> f64 {
+    /// For every number of steps taken, the largest Σ Δ(k_i)² over all ways to place steps at least b apart in them, by looking at every one.
+    fn brute_force(plan: &Plan, segments: &Segments) -> Vec<f64> {
         let dense = plan.dense().unwrap().encoder;
-        let mut worst = 0.0_f64;
+        let mut worst = vec![0.0_f64; segments.steps as usize + 1];
         for pattern in 0_u32..1 << segments.steps {
             let places: Vec<u64> = (0..segments.steps).filter(|step| pattern >> step & 1 == 1).collect();
             let gap = segments.participation.min_gap();
@@ -124,8 +125,10 @@ mod tests {
                     total += inside.iter().map(|column| dense.row(row)[*column].abs()).sum::<f64>().powi(2);
                 }
             }
-            worst = worst.max(total);
+            let taken = places.last().map_or(0, |last| *last as usize + 1);
+            worst[taken] = worst[taken].max(total);
         }
+        (1..worst.len()).for_each(|taken| worst[taken] = worst[taken].max(worst[taken - 1]));
         worst
     }
 
@@ -141,13 +144,17 @@ mod tests {
             (12, 12, 3, 4),
             (5, 12, 12, 3),
         ] {
-            for mechanism in
-                [Mechanism::Binary, Mechanism::SquareRoot, Mechanism::GradedSquareRoot { decays: None }]
-            {
+            let gaussian = |mechanism: &Mechanism| mechanism.noise() == NoiseKind::Gaussian;
+            for mechanism in Mechanism::ALL.into_iter().filter(gaussian) {
                 let segments = segments(length, steps, k, b);
                 let plan = segments.plan(builder(length).mechanism(mechanism), budget).unwrap();
-                let shift = brute_force(&plan, &segments) / plan.noise_scale().powi(2);
-                let allowed = budget.spend().mu_squared();
+                let shifts = brute_force(&plan, &segments).into_iter();
+                let shifts: Vec<f64> = shifts.map(|shift| shift / plan.noise_scale().powi(2)).collect();
+                for (taken, shift) in shifts.iter().enumerate() {
+                    let spent = segments.spend(&plan, taken as u64).unwrap().mu_squared();
+                    assert!(*shift <= spent, "{mechanism} {segments:?} after {taken}: {shift} > {spent}");
+                }
+                let (shift, allowed) = (shifts[steps as usize], budget.spend().mu_squared());
                 assert!(shift <= allowed, "{mechanism} {segments:?}: {shift} > {allowed}");
                 let spend = segments.spend(&plan, steps).unwrap();
                 assert!(

@@ -44,11 +44,7 @@ impl Set {
     /// # Errors
     /// [`Error::BadParameter`] unless the radius is positive and finite.
     pub fn ball(radius: f64) -> Result<Self> {
-        if radius > 0.0 && radius.is_finite() {
-            Ok(Self::Ball { radius })
-        } else {
-            Err(Error::bad("radius", "positive and finite", radius))
-        }
+        Self::Ball { radius }.checked()
     }
 
     /// The box [lo, hi]ᵈ.
@@ -56,10 +52,19 @@ impl Set {
     /// # Errors
     /// [`Error::BadParameter`] unless both ends are finite and lo < hi.
     pub fn cube(lo: f64, hi: f64) -> Result<Self> {
-        if lo.is_finite() && hi.is_finite() && lo < hi {
-            Ok(Self::Box { lo, hi })
-        } else {
-            Err(Error::bad("box", "two finite ends, the lower one first", format!("[{lo}, {hi}]")))
+        Self::Box { lo, hi }.checked()
+    }
+
+    /// Refuses what is written down as a set and is none: its parts are public, and need not come from [`Set::ball`] or [`Set::cube`].
+    pub(crate) fn checked(self) -> Result<Self> {
+        match self {
+            Self::Ball { radius } if !(radius > 0.0 && radius.is_finite()) => {
+                Err(Error::bad("radius", "positive and finite", radius))
+            }
+            Self::Box { lo, hi } if !(lo.is_finite() && hi.is_finite() && lo < hi) => {
+                Err(Error::bad("box", "two finite ends, the lower one first", format!("[{lo}, {hi}]")))
+            }
+            set => Ok(set),
         }
     }
 
@@ -68,7 +73,14 @@ impl Set {
         match *self {
             Self::Everything => {}
             Self::Ball { radius } => shorten(theta, radius),
-            Self::Box { lo, hi } => theta.iter_mut().for_each(|value| *value = value.clamp(lo, hi)),
+            // Not `clamp`, which panics where the ends are not in order.
+            Self::Box { lo, hi } => theta.iter_mut().for_each(|value| {
+                if *value < lo {
+                    *value = lo;
+                } else if *value > hi {
+                    *value = hi;
+                }
+            }),
         }
     }
 
@@ -103,11 +115,15 @@ impl fmt::Display for Set {
     }
 }
 
-/// The Euclidean norm, without overflow or underflow on the way.
+/// The Euclidean norm, without overflow or underflow on the way; not a number where a finite vector has a coordinate that is none.
 #[must_use]
 pub fn norm(vector: &[f64]) -> f64 {
-    let largest = vector.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
-    if largest == 0.0 || !largest.is_finite() {
+    let largest = largest_magnitude(vector);
+    if largest == 0.0 {
+        // Zero, or what the search for the largest passes over: coordinates that are not numbers.
+        return vector.iter().sum::<f64>().abs();
+    }
+    if !largest.is_finite() {
         return largest;
     }
     if (1e-140..1e140).contains(&largest) {
@@ -116,18 +132,25 @@ pub fn norm(vector: &[f64]) -> f64 {
     largest * vector.iter().map(|value| (value / largest).powi(2)).sum::<f64>().sqrt()
 }
 
+fn largest_magnitude(vector: &[f64]) -> f64 {
+    vector.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()))
+}
+
 /// Divides a vector by its norm over `longest` where it is longer. The result is no longer than `longest`, as [`norm`] computes it.
 pub(crate) fn shorten(vector: &mut [f64], longest: f64) {
     let mut length = norm(vector);
-    if length == f64::INFINITY {
-        // Every coordinate is a number, and only their sum is not: one division brings it back.
-        let largest = vector.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
-        vector.iter_mut().for_each(|value| *value *= longest / largest);
+    if length > longest && length > 1e140 {
+        // So long that its norm may overflow, and the share that is kept vanish: to a length near one first.
+        let largest = largest_magnitude(vector);
+        vector.iter_mut().for_each(|value| *value /= largest);
+        let factor = longest / norm(vector);
+        vector.iter_mut().for_each(|value| *value *= factor);
         length = norm(vector);
     }
     while length > longest {
-        // One division leaves the norm within a few roundings of the bound; the step down takes it to below.
-        let factor = (longest / length).next_down();
+        // One division leaves the norm within a few roundings of the bound; the step down takes it to below. No step leads below zero, where
+        // directions are turned around.
+        let factor = (longest / length).next_down().max(0.0);
         vector.iter_mut().for_each(|value| *value *= factor);
         length = norm(vector);
     }
@@ -162,12 +185,13 @@ mod tests {
         #[test]
         fn shortened_vectors_are_never_too_long(
             vector in prop::collection::vec(prop::num::f64::NORMAL, 1..40),
-            longest in 1e-3_f64..1e3,
+            exponent in -100.0_f64..100.0,
         ) {
+            let longest = 10.0_f64.powf(exponent);
             let (before, mut vector) = (vector.clone(), vector);
             shorten(&mut vector, longest);
             prop_assert!(norm(&vector) <= longest);
-            prop_assert!(vector.iter().zip(&before).all(|(after, before)| after * before >= 0.0));
+            prop_assert!(vector.iter().zip(&before).all(|(after, before)| *after == 0.0 || after.signum() == before.signum()));
             prop_assert!(norm(&vector) >= longest.min(norm(&before)) * (1.0 - 1e-12));
         }
     }
@@ -179,7 +203,35 @@ mod tests {
             assert!(Set::cube(bad, bad).is_err());
         }
         assert!(Set::cube(1.0, -1.0).is_err());
+        // Written down as it is, a box that is none panics nowhere.
+        let mut theta = [0.0, f64::NAN];
+        Set::Box { lo: 1.0, hi: -1.0 }.project(&mut theta);
+        assert!(theta[1].is_nan());
         assert_eq!(Set::cube(-2.0, 1.0).unwrap().radius(4), Some(4.0));
         assert_eq!(Set::Everything.radius(4), None);
+    }
+
+    #[test]
+    fn what_is_not_a_number_lies_in_no_set() {
+        for set in [Set::Everything, Set::ball(1.0).unwrap(), Set::cube(-1.0, 1.0).unwrap()] {
+            assert!(!set.contains(&[f64::NAN]) && !set.contains(&[f64::NAN, 0.5]), "{set}");
+        }
+        assert!(norm(&[f64::NAN, 0.0]).is_nan() && norm(&[1e200, f64::NAN]).is_nan());
+    }
+
+    /// A share below the least double once became a negative one.
+    #[test]
+    fn very_long_vectors_keep_their_direction() {
+        for long in [1e140, 1e300, f64::MAX] {
+            for longest in [1e-200, 1e-100, 1.0, 1e120] {
+                let mut vector = [0.5 * long, -long, long];
+                shorten(&mut vector, longest);
+                let expected = [1.0 / 3.0, -2.0 / 3.0, 2.0 / 3.0].map(|share| share * longest);
+                assert!(
+                    vector.iter().zip(expected).all(|(got, want)| (got / want - 1.0).abs() < 1e-12),
+                    "{vector:?}"
+                );
+            }
+        }
     }
 }

@@ -209,6 +209,23 @@ fn noise_has_the_stated_covariance() {
     }
 }
 
+/// Beyond 2^16 steps the mean is bounded from squares: above the mean itself, and not by much, wherever the last segment ends.
+#[test]
+fn mean_errors_of_long_runs_are_bounded_closely() {
+    for restart in [70_000, 69_999, 66_000, 40_000, 7] {
+        let plan = LearningPlan::new(1, 70_000)
+            .budget(Budget::new(1.0, 1e-6).unwrap())
+            .mechanism(Mechanism::Binary)
+            .update(LEADER)
+            .restart_every(restart)
+            .build()
+            .unwrap();
+        let sum: f64 = (0..plan.steps() - 1).map(|step| plan.standard_error(step).unwrap()).sum();
+        let (mean, bound) = (sum / plan.steps() as f64, plan.mean_standard_error());
+        assert!(mean <= bound && bound <= 1.1 * mean, "{restart}: {mean} {bound}");
+    }
+}
+
 #[test]
 fn resumed_at_any_step_it_goes_on_bit_for_bit() {
     for restart in [STEPS, 5, 1] {
@@ -297,6 +314,22 @@ fn refusals_change_nothing() {
     assert_eq!(learner.theta(), last);
 }
 
+/// A caller's iterator that panics leaves nothing behind: not in the sums, and not in what is taken next.
+#[test]
+fn a_panic_while_gradients_are_made_changes_nothing() {
+    let builder = base().batch_size(2);
+    let (mut learner, mut untouched) = (learner(&builder), learner(&builder));
+    let failing = [false, true].into_iter().map(|fails| {
+        assert!(!fails, "the second gradient cannot be made");
+        [0.5, 0.5, 0.0]
+    });
+    let attempt = std::panic::AssertUnwindSafe(|| learner.step(failing).map(|_| ()));
+    assert!(std::panic::catch_unwind(attempt).is_err());
+    for step in 0..STEPS {
+        assert_eq!(learner.step(gradients(step)).unwrap(), untouched.step(gradients(step)).unwrap());
+    }
+}
+
 #[test]
 fn plans_that_make_no_sense_are_refused() {
     let refused = |plan: LearningPlanBuilder| assert!(plan.build().is_err(), "{plan:?}");
@@ -313,6 +346,13 @@ fn plans_that_make_no_sense_are_refused() {
     refused(base().start(vec![f64::NAN; 3]));
     refused(base().set(Set::ball(1.0).unwrap()).start(vec![1.0; 3]));
     refused(base().set(Set::cube(1.0, 2.0).unwrap()));
+    refused(base().set(Set::ball(1.0).unwrap()).start(vec![f64::NAN; 3]));
+    // Sets that were written down as they are.
+    refused(base().set(Set::Ball { radius: 0.0 }));
+    refused(base().set(Set::Ball { radius: f64::INFINITY }));
+    refused(base().set(Set::Box { lo: f64::NEG_INFINITY, hi: 1.0 }));
+    // One whose inverse is no number.
+    refused(base().update(Update::Leader { regularization: 1e-320 }));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         refused(base().clip(bad));
         refused(base().recommended(bad));

@@ -1,9 +1,10 @@
-//! `evertally demo`: a synthetic stream of events to try the program on.
+//! `evertally demo`: synthetic files to try the program on.
 
+use crate::draws::Draws;
 use crate::error::{CliError, Result};
 use crate::output::Destination;
 use crate::time;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -16,23 +17,54 @@ Examples:
       --key region --keys north,south,east,west,harbour \\
       --epsilon 1 --delta 1e-6 --plot visits.svg
 
-The same seed and number of days always give the same file. Nobody in it
-is real.";
+  Write a file of customers, and learn privately who comes back:
+    evertally demo --kind customers --out customers.csv
+    evertally learn customers.csv --label returns --classes no,yes \\
+      --loss logistic --feature-norm 1 --radius 10 --holdout 5 \\
+      --epsilon 2 --delta 1e-6 --model model.json --plot model.svg
 
-/// Write a synthetic file of events: time,person,region,amount
+The same seed and number of days or rows always give the same file.
+Nobody in it is real.";
+
+/// Write a synthetic file: events to count, or customers to learn from
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
     /// The file to write; standard output where absent
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How many days to write, from Monday 2026-01-05 on
+    /// What to write
+    #[arg(long, value_name = "KIND", default_value = "visits")]
+    kind: Kind,
+    /// How many days of visits to write, from Monday 2026-01-05 on
     #[arg(long, value_name = "N", default_value_t = 56, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
-    /// Chooses the events; the same seed gives the same file
+    /// How many customers to write
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rows: u32,
+    /// Chooses what is in the file; the same seed gives the same file
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 }
+
+/// The files that can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Events: time,person,region,amount
+    Visits,
+    /// Labelled rows: six features from about -1 to 1, and whether the customer returns
+    Customers,
+}
+
+/// What is known of a customer, with how much it speaks for their coming back: the planted model.
+const HABITS: [(&str, f64); 6] = [
+    ("recency", -3.0),
+    ("frequency", 4.0),
+    ("basket", 1.5),
+    ("distance", -2.0),
+    ("age", 0.0),
+    ("newsletter", 1.0),
+];
 
 /// Monday, 5 January 2026, in Unix seconds.
 const FIRST_DAY: i64 = 1_767_571_200;
@@ -54,7 +86,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     let destination = Destination::open(args.out.as_deref())?;
     let name = destination.name();
     let mut out = BufWriter::new(destination);
-    write_events(args, &mut out).map_err(|error| CliError::writing(&name, &error))?;
+    let written = match args.kind {
+        Kind::Visits => write_events(args, &mut out),
+        Kind::Customers => write_customers(args, &mut out),
+    };
+    written.map_err(|error| CliError::writing(&name, &error))?;
     out.into_inner().map_err(|error| CliError::writing(&name, error.error()))?.commit()
 }
 
@@ -69,6 +105,27 @@ fn write_events(args: &DemoArgs, out: &mut impl Write) -> std::io::Result<()> {
             let (whole, cents) = (visit.cents / 100, visit.cents % 100);
             writeln!(out, "{time},p{:04},{},{whole}.{cents:02}", visit.person, visit.region)?;
         }
+    }
+    Ok(())
+}
+
+/// Customers whose coming back is drawn by a logistic model in their habits.
+fn write_customers(args: &DemoArgs, out: &mut impl Write) -> std::io::Result<()> {
+    let mut draws = Draws::new(args.seed);
+    for (habit, _) in HABITS {
+        write!(out, "{habit},")?;
+    }
+    writeln!(out, "returns")?;
+    for _ in 0..args.rows {
+        let mut score = 0.0;
+        for (_, weight) in HABITS {
+            // Three digits in the file, and the model goes by what stands there.
+            let value = (400.0 * draws.bell()).round() / 1000.0;
+            score += weight * value;
+            write!(out, "{value:.3},")?;
+        }
+        let returns = draws.unit() * (1.0 + (-score).exp()) < 1.0;
+        writeln!(out, "{}", if returns { "yes" } else { "no" })?;
     }
     Ok(())
 }
@@ -100,38 +157,4 @@ fn visits_of(day: u32, draws: &mut Draws) -> Vec<Visit> {
         }
     }
     visits
-}
-
-/// SplitMix64: a small, well-known generator. It makes example data and nothing else; the noise of releases comes from the
-/// library's keyed source.
-struct Draws {
-    state: u64,
-}
-
-impl Draws {
-    fn new(seed: u64) -> Self {
-        Self { state: seed }
-    }
-
-    fn word(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Uniform in [0, 1).
-    fn unit(&mut self) -> f64 {
-        (self.word() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// About standard normal: the sum of twelve uniform draws, centred.
-    fn bell(&mut self) -> f64 {
-        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
-    }
-
-    /// About Poisson: a rounded bell with the same mean and variance.
-    fn count(&mut self, expected: f64) -> u64 {
-        (expected + expected.sqrt() * self.bell()).round().max(0.0) as u64
-    }
 }

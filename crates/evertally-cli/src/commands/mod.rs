@@ -8,6 +8,7 @@ pub(crate) mod certificate_file;
 pub(crate) mod count;
 pub(crate) mod demo;
 pub(crate) mod gamma;
+pub(crate) mod learn;
 pub(crate) mod noise;
 pub(crate) mod paper;
 pub(crate) mod parity;

@@ -12,17 +12,27 @@ pub(crate) struct CsvReader {
     record: ByteRecord,
 }
 
+/// The names that the header line has.
+pub(crate) fn names(source: Source) -> Result<Vec<String>> {
+    let name = source.name.clone();
+    header(&name, &mut ReaderBuilder::new().from_reader(source))
+}
+
+fn header(name: &str, reader: &mut Reader<Source>) -> Result<Vec<String>> {
+    let header = reader.byte_headers().map_err(|error| failure(name, &error))?;
+    if header.is_empty() {
+        return Err(CliError::bad(format!(
+            "{name} is empty: expected a header line with the names of the columns"
+        )));
+    }
+    Ok(header.iter().map(column_name).collect())
+}
+
 impl CsvReader {
     pub(crate) fn open(source: Source, columns: &[String]) -> Result<Self> {
         let name = source.name.clone();
         let mut reader = ReaderBuilder::new().from_reader(source);
-        let header = reader.byte_headers().map_err(|error| failure(&name, &error))?;
-        if header.is_empty() {
-            return Err(CliError::bad(format!(
-                "{name} is empty: expected a header line with the names of the columns"
-            )));
-        }
-        let present: Vec<String> = header.iter().map(column_name).collect();
+        let present = header(&name, &mut reader)?;
         let positions =
             positions(&name, &present, columns, " in its first line, which must name the columns")?;
         Ok(Self { name, columns: columns.to_vec(), positions, reader, record: ByteRecord::new() })

@@ -105,6 +105,18 @@ pub(crate) fn open(
     })
 }
 
+/// The names of all columns of a file, in their order, without looking at a row. Nothing where a format has no header, and for standard
+/// input, of which no line can be read twice.
+pub(crate) fn column_names(path: &Path, format: Option<InputFormat>) -> Result<Option<Vec<String>>> {
+    let format = format.map_or_else(|| InputFormat::of(path), Ok)?;
+    match format {
+        _ if path.as_os_str() == "-" => Ok(None),
+        InputFormat::Csv => csv::names(Source::open(path, false)?).map(Some),
+        InputFormat::Parquet => parquet::ParquetReader::names(path).map(Some),
+        InputFormat::Jsonl => Ok(None),
+    }
+}
+
 /// Reads an input that is held in memory: for those who try readers on whatever there may be.
 pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> Result<Box<dyn RowReader>> {
     let name = "memory";
@@ -166,6 +178,17 @@ fn open_file(path: &Path) -> Result<File> {
         return Err(CliError::bad(format!("{} is a directory: expected a file", path.display())));
     }
     Ok(file)
+}
+
+/// Where a cell stands, for messages.
+pub(crate) fn place(source: &str, unit: &str, line: u64, column: &str) -> String {
+    format!("{source}, {unit} {line}, column {}", shown(column))
+}
+
+/// The error for a cell that cannot be taken as what it should be.
+pub(crate) fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
+    let got = cell.as_name().map_or_else(|| "nothing".to_owned(), |text| shown(&text));
+    CliError::bad(format!("{place}: expected {expected}, got {got}"))
 }
 
 /// A column's name as an error may show it. Where there is no header, it is somebody's number, and not shown.

@@ -37,6 +37,13 @@ struct Column {
 }
 
 impl ParquetReader {
+    /// The names of all columns.
+    pub(crate) fn names(path: &Path) -> Result<Vec<String>> {
+        let reader = Self::open(path, &[])?;
+        let schema = reader.file.metadata().file_metadata().schema_descr();
+        Ok(schema.columns().iter().map(|column| column.path().string()).collect())
+    }
+
     pub(crate) fn open(path: &Path, columns: &[String]) -> Result<Self> {
         let name = name_of(path);
         if path.as_os_str() == "-" {

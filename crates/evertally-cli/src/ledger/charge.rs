@@ -86,9 +86,40 @@ impl Charge {
         checked.map_err(|error| self.placed(error.into()))
     }
 
+    /// Whose budget it is, and of which unit: what must stay the same where a run goes on.
+    pub(crate) fn account(&self) -> String {
+        format!("{}, {}", self.population, self.unit)
+    }
+
     /// Enters what the run spends. When this returns, it is on the disk, and something may be released.
     pub(crate) fn enter(self, spend: Spend) -> Result<Entered> {
         let mut held = Held::open(&self.path)?;
+        self.write(&mut held, spend)?;
+        let odometer = &held.ledger.account(&self.population)?.odometer;
+        let entry = odometer.entries().len();
+        self.entered(&held, entry)
+    }
+
+    /// Enters what a run spends that may have been entered before it was interrupted. It is known by a name of its own, which is
+    /// added to that of the run: where it stands in the ledger already, nothing is entered again.
+    pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend) -> Result<Entered> {
+        self.run = format!("{} {own_name}", self.run);
+        let mut held = Held::open(&self.path)?;
+        let account = held.ledger.account(&self.population).map_err(|error| self.placed(error))?;
+        // The input may have been renamed meanwhile; the last word stays.
+        let is_it = |run: &str| run.rsplit(' ').next() == Some(own_name);
+        let found = account.odometer.entries().iter().position(|entry| is_it(entry.name()));
+        let entry = match found {
+            Some(place) => place + 1,
+            None => {
+                self.write(&mut held, spend)?;
+                held.ledger.account(&self.population)?.odometer.entries().len()
+            }
+        };
+        self.entered(&held, entry)
+    }
+
+    fn write(&self, held: &mut Held, spend: Spend) -> Result<()> {
         let spent = Spent {
             time: time::now(),
             population: self.population.clone(),
@@ -100,10 +131,13 @@ impl Charge {
             variation: spend.variation(),
         };
         held.ledger.spend(spent).map_err(|error| self.placed(error))?;
-        held.write()?;
+        held.write()
+    }
+
+    fn entered(self, held: &Held, entry: usize) -> Result<Entered> {
         let odometer = &held.ledger.account(&self.population)?.odometer;
         Ok(Entered {
-            entry: odometer.entries().len(),
+            entry,
             total: odometer.total().to_string(),
             spent: odometer.spent().to_string(),
             left: odometer.remaining().to_string(),
@@ -144,6 +178,11 @@ impl Entered {
         header.record("ledger_spent", self.spent.as_str());
         header.record("ledger_left", self.left.as_str());
         header.record("ledger_head", self.head.as_str());
+    }
+
+    /// Whose ledger it stands in, and at which place: what does not change when others spend.
+    pub(crate) fn place(&self) -> (&str, usize) {
+        (&self.population, self.entry)
     }
 
     /// The same on one line, for people.

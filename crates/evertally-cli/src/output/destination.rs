@@ -177,6 +177,15 @@ pub(crate) fn write_whole_file(path: &Path, bytes: &[u8]) -> Result<()> {
     Destination::open(Some(path))?.write_whole(bytes)
 }
 
+/// Whether a file could be written there: what is found out before a budget is spent, without leaving anything behind.
+pub(crate) fn check_writable(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        // Whoever reads from a pipe would take a trial for the end of it.
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
+        _ => Destination::open(Some(path)).map(drop),
+    }
+}
+
 /// Refuses an output under the name of an input or of another output: what was there would be lost.
 pub(crate) fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<()> {
     // What is read is there already; a name that is not may be a declared key.

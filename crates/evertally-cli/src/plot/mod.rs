@@ -2,12 +2,14 @@
 
 mod axis;
 mod bitmap;
+mod curves;
 mod estimates;
 mod game;
 mod profiles;
 mod thinning;
 
 pub(crate) use axis::grouped;
+pub(crate) use curves::{Curve, CurveChart};
 pub(crate) use estimates::{EstimateChart, Point};
 pub(crate) use game::GameChart;
 pub(crate) use profiles::{Profile, ProfileChart};

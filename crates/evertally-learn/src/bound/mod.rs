@@ -31,7 +31,8 @@
 //!    error factor bounds it), and below that 1 + ln(4n − 3)/π is used, which is true.
 //!
 //! What is printed is exceeded by the algorithm itself: at the λ that the paper recommends, gradients that alternate and then push one
-//! way have expected regret ‖u‖√(a'/(2n))·(1 + κ²/(2a')), with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute.
+//! way have expected regret ‖u‖√(a'/(2n))·(1 + κ²/(2a')), with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute, and an
+//! adversary that sees the noise takes it to more than 1.5 times what is printed ([`crate::adversary::Exploiter`], in its tests).
 //!
 //! **Cost.** O(n) row norms up to 2¹⁶ steps, O(1) beyond, where the mean of the norms is bounded by the root of their mean square.
 //!
@@ -46,6 +47,8 @@ use std::f64::consts::PI;
 use evertally::factorization::Factorization;
 use evertally::privacy::NoiseKind;
 use evertally::{Error, Result};
+
+use crate::plan::{LearningPlan, Update};
 
 /// Up to so many steps the norms of all rows are added up.
 const SUMMED: u64 = 1 << 16;
@@ -95,25 +98,37 @@ impl RegretBound {
         let (horizon, d) = (checked_horizon(factorization.horizon())?, checked_dimension(dimension)?);
         nonnegative("largest gradient", largest_gradient)?;
         nonnegative("noise scale", noise_scale)?;
-        let length = match factorization.mechanism().noise() {
-            NoiseKind::Gaussian => gaussian_length(d),
-            _ => d.sqrt(),
-        };
+        let length = mean_length(factorization.mechanism().noise(), d);
         let noise = largest_gradient * noise_scale * length * mean_norm_in_use(factorization);
         Ok(Self { horizon, gradients: 0.5 * largest_gradient * largest_gradient, noise })
     }
 
-    /// The bound of Gaussian noise with known standard errors, whatever made it: `mean_error` is the mean over all steps of the standard error of each
-    /// coordinate of the sum that is in use, which is zero at the first step.
+    /// The bound of a learning plan, restarts and batches included: a step's loss is the mean over its batch, as long as no gradient is
+    /// shortened.
+    ///
+    /// ```
+    /// use evertally::Budget;
+    /// use evertally_learn::{LearningPlan, bound::RegretBound};
+    /// let plan = LearningPlan::new(10, 1000).budget(Budget::new(1.0, 1e-6)?).recommended(1.0).build()?;
+    /// assert!(RegretBound::of_plan(&plan)?.least(1.0)? < 0.4);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`RegretBound::exact`].
-    pub fn of_errors(horizon: u64, dimension: usize, largest_gradient: f64, mean_error: f64) -> Result<Self> {
-        let (horizon, d) = (checked_horizon(horizon)?, checked_dimension(dimension)?);
-        nonnegative("largest gradient", largest_gradient)?;
-        nonnegative("mean error", mean_error)?;
-        let noise = largest_gradient * mean_error * gaussian_length(d);
-        Ok(Self { horizon, gradients: 0.5 * largest_gradient * largest_gradient, noise })
+    /// [`Error::Unsupported`] with momentum, or for an update that is not the regularised leader.
+    pub fn of_plan(plan: &LearningPlan) -> Result<Self> {
+        if plan.momentum() > 0.0 || !matches!(plan.update(), Update::Leader { .. }) {
+            let reason = "regret is bounded for the regularised leader without momentum";
+            return Err(Error::unsupported(plan.noise().mechanism(), reason));
+        }
+        Self::of_leader(plan)
+    }
+
+    /// The bound of the regularised leader on the sums of this plan, whatever the plan makes of them.
+    pub(crate) fn of_leader(plan: &LearningPlan) -> Result<Self> {
+        let (horizon, d) = (checked_horizon(plan.steps())?, checked_dimension(plan.dimension())?);
+        let (clip, length) = (plan.clip(), mean_length(plan.noise().mechanism().noise(), d));
+        Ok(Self { horizon, gradients: 0.5 * clip * clip, noise: clip * length * plan.mean_standard_error() })
     }
 
     /// The paper's closed form with its slips corrected: the square root at noise multiplier σ (the paper's is C(ε, δ)), gradients clipped
@@ -228,6 +243,11 @@ fn printed_numerator(horizon: u64, dimension: usize, clip: f64, multiplier: f64)
 /// 1 + ln(4n/5)/π.
 fn closed_form(n: f64) -> f64 {
     1.0 + (0.8 * n).ln() / PI
+}
+
+/// A bound on the mean length of d independent draws of variance one.
+fn mean_length(noise: NoiseKind, d: f64) -> f64 {
+    if noise == NoiseKind::Gaussian { gaussian_length(d) } else { d.sqrt() }
 }
 
 /// d/√(d + 1/2), which the mean length of d standard Gaussian numbers does not exceed.

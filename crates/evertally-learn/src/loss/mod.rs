@@ -10,8 +10,8 @@
 //! | [`Hinge`] | max(0, 1 − ys) | −1, +1 |
 //! | [`Softmax`] | ln Σ_j e^{s_j} − s_y | 0, …, k − 1 |
 //!
-//! **Guarantee.** Values and slopes are finite for finite scores and never cancel: no exponential of a positive number is taken. Gradients
-//! are subgradients where the loss has a corner. Every loss states its Lipschitz constant where it has one, so that a clipping norm can be
+//! **Guarantee.** Slopes are finite for finite scores, and values for scores and labels up to 10¹⁵⁰; neither cancels, and no exponential of a positive number is
+//! taken. Gradients are subgradients where the loss has a corner. Every loss states its Lipschitz constant where it has one, so that a clipping norm can be
 //! chosen that clips nothing.
 //!
 //! **Cost.** O(k · width) an example, no allocation beyond k numbers.
@@ -35,6 +35,9 @@ use evertally::{Error, Result};
 use crate::data::{Dataset, Example};
 
 /// A loss that is convex in linear scores.
+///
+/// Lengths and labels are the caller's to check, by [`Loss::parameters`] and [`Loss::check`], once and not at every example: with others the
+/// methods may panic, as indexing does, or compute something without meaning.
 ///
 /// ```
 /// use evertally_learn::{Example, loss::{Logistic, Loss}};

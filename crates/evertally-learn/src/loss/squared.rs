@@ -77,4 +77,9 @@ impl Loss for Squared {
     fn is_classification(&self) -> bool {
         false
     }
+
+    /// −g²/2 − gy of the slope g, in which large labels do not cancel as in (s − y)²/2 − gs.
+    fn offset(&self, _scores: &[f64], slopes: &[f64], label: f64) -> f64 {
+        -slopes[0] * (0.5 * slopes[0] + label)
+    }
 }

@@ -4,6 +4,7 @@ use evertally::{Budget, Contribution, Error, Mechanism, Neighbours, Objective, P
 
 use super::{LearningPlan, Update};
 use crate::batch::{LARGEST_BATCH, check_clip};
+use crate::bound::RegretBound;
 use crate::segments::Segments;
 use crate::set::Set;
 
@@ -181,7 +182,7 @@ impl LearningPlanBuilder {
             Some(Rule::Given(update)) => update,
             Some(Rule::Recommended { radius }) => {
                 // Momentum makes every gradient count 1/(1 − β) times.
-                let lambda = plan.leader_bound()?.recommended_lambda(radius)?;
+                let lambda = RegretBound::of_leader(&plan)?.recommended_lambda(radius)?;
                 Update::Leader { regularization: lambda / (1.0 - self.momentum) }
             }
             None => {
@@ -197,6 +198,7 @@ impl LearningPlanBuilder {
             return Err(Error::bad("dimension", "at least 1", self.dimension));
         }
         check_clip(self.clip)?;
+        self.set.checked()?;
         if !(1..=LARGEST_BATCH).contains(&self.batch_size) {
             return Err(Error::bad("batch size", format!("from 1 to {LARGEST_BATCH}"), self.batch_size));
         }

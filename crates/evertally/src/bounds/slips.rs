@@ -70,14 +70,22 @@ pub fn unscaled_noise_shortfall(horizon: u64) -> Result<f64> {
 pub struct Regret {
     /// ‖θ‖√((1 + ln(4n/5)/π)(κ² + κC√d)/2n), as printed.
     pub paper: f64,
-    /// ‖θ‖√(2(κ² + κσ√d·E)/n), with E² the exact mean error factor of the square root at the full horizon.
+    /// ‖θ‖√(2(κ² + κ²σ√d·E)/n), with E² the exact mean error factor of the square root at the full horizon.
     pub corrected: f64,
+    /// What the paper's algorithm comes to at the paper's λ, in expectation, on linear losses that are fixed in advance: gradients that
+    /// alternate and then push one way.
+    pub attained: f64,
 }
 
 /// Both regret bounds for a Lipschitz constant κ, dimension d, ‖θ_opt‖ and noise multiplier σ (the paper's is C).
 ///
-/// The proof bounds the regret by a/λ + λ‖θ‖²/2n with a = κ² + κσ√d·(1/n)Σ_t √(G(n)G(t)), whose least value over λ is
-/// ‖θ‖√(2a/n). The mean of the roots is at most the root of the mean error factor.
+/// The proof bounds the regret by a/λ + λ‖θ‖²/2n with a = κ² + κ²σ√d·(1/n)Σ_t √(G(n)G(t)), whose least value over λ is
+/// ‖θ‖√(2a/n). The mean of the roots is at most the root of the mean error factor. (The algorithm draws its noise at scale σκ‖R‖; the proof loses
+/// that κ, and prints κσ√d.)
+///
+/// On linear losses that do not depend on what is played, noise of mean zero does not change expected regret. Gradients κ, −κ, κ, … and then p
+/// times κ have nκ²/2λ + pκ‖θ‖ − p²κ²/2λ in all, which is largest, nκ²/2λ + λ‖θ‖²/2, where the sum of gradients ends at λ‖θ‖; at the paper's λ
+/// the second term alone is what is printed. `attained` takes the nearest p that the horizon and its parity allow.
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰ and the others are positive and finite.
@@ -85,6 +93,7 @@ pub struct Regret {
 /// ```
 /// let regret = evertally::bounds::regret(1 << 20, 1.0, 1000, 1.0, 5.0)?;
 /// assert!(regret.corrected > 1.9 * regret.paper);
+/// assert!(regret.attained > regret.paper && regret.attained < regret.corrected);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn regret(horizon: u64, lipschitz: f64, dimension: u32, norm: f64, multiplier: f64) -> Result<Regret> {
@@ -98,8 +107,17 @@ pub fn regret(horizon: u64, lipschitz: f64, dimension: u32, norm: f64, multiplie
     let exact = super::square_root_mean_error(horizon)?.upper.sqrt();
     let noise = lipschitz * multiplier * f64::from(dimension).sqrt();
     let square = lipschitz * lipschitz;
+    let printed = closed * (square + noise);
     Ok(Regret {
-        paper: norm * (closed * (square + noise) / (2.0 * n)).sqrt(),
-        corrected: norm * (2.0 * (square + noise * exact) / n).sqrt(),
+        paper: norm * (printed / (2.0 * n)).sqrt(),
+        corrected: norm * (2.0 * (square + lipschitz * noise * exact) / n).sqrt(),
+        attained: attained(n, lipschitz, norm, (2.0 * n * printed).sqrt() / norm),
     })
+}
+
+/// The average regret of gradients that alternate and then push p times, where p has the parity of n.
+fn attained(n: f64, lipschitz: f64, norm: f64, lambda: f64) -> f64 {
+    let odd = n % 2.0;
+    let pushes = (2.0 * ((lambda * norm / lipschitz - odd) / 2.0).round() + odd).clamp(odd, n);
+    (pushes * lipschitz * norm + lipschitz * lipschitz * (n - pushes * pushes) / (2.0 * lambda)) / n
 }

@@ -3,8 +3,8 @@
 use super::options::Outside;
 use super::release::Releaser;
 use super::task::Task;
-use crate::error::{CliError, Result, shown, tell};
-use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader};
+use crate::error::{CliError, Result, tell};
+use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader, expected, place};
 use crate::progress::Progress;
 use crate::time;
 use evertally_stream::{
@@ -205,15 +205,6 @@ impl<'a> EventRows<'a> {
         }
         CliError::bad(format!("{place}: {error}"))
     }
-}
-
-fn place(source: &str, unit: &str, line: u64, column: &str) -> String {
-    format!("{source}, {unit} {line}, column {}", shown(column))
-}
-
-fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
-    let got = cell.as_name().map_or_else(|| "nothing".to_owned(), |text| shown(&text));
-    CliError::bad(format!("{place}: expected {expected}, got {got}"))
 }
 
 fn warn_outside(warned: &mut bool) {

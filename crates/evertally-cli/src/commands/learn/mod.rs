@@ -1,0 +1,240 @@
+//! `evertally learn`: rows in, a private linear model out.
+//!
+//! [`options`] is what the user wrote, [`task`] is what it means, [`table`] turns files into rows, [`training`] turns rows into parameters, [`checkpoint`] and
+//! [`store`] keep a run over crashes, and [`model`] and [`report`] say what came of it.
+//!
+//! **What is spent, and when.** A run that can be resumed is saved before it is entered into a ledger, and entered before its first step, under a
+//! name of its own that the state holds. Wherever it is interrupted, going on enters it if it was not: never twice, and never not at all. The
+//! state binds the noise to the rows and the options by hashes, and so does the name of the noise, so that the same noise never meets two
+//! sets of gradients.
+
+mod checkpoint;
+mod labels;
+mod model;
+mod options;
+mod report;
+mod store;
+mod table;
+mod task;
+mod training;
+
+pub(crate) use checkpoint::Checkpoint;
+pub(crate) use options::LearnArgs;
+
+use crate::error::Result;
+use crate::ledger::{Charge, EVENT, Entered};
+use crate::plot::{self, PlotFormat};
+use crate::{noise_key, output};
+use checkpoint::{Description, KeptKey};
+use evertally::NoiseKey;
+use evertally_learn::{Learner, LearningPlan};
+use model::{Privacy, Trained};
+use output::Destination;
+use report::Report;
+use std::io::Write;
+use std::path::Path;
+use store::Store;
+use table::Data;
+use task::Task;
+use training::{Saving, Training};
+
+pub(crate) fn run(args: &LearnArgs) -> Result<()> {
+    let plot_format = args.plot.as_deref().map(PlotFormat::of).transpose()?;
+    if let Some(path) = args.state.as_deref().filter(|_| !args.resume) {
+        store::refuse_existing(path)?;
+    }
+    refuse_overwriting(args)?;
+    let task = Task::from_args(args)?;
+    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let charge = args.ledger.charge("learn", &args.data, EVENT, args.neighbours)?;
+    if let Some(charge) = charge.as_ref().filter(|_| !args.resume) {
+        charge.check(task.budget)?;
+    }
+    let data = Data::read(&task)?;
+    let described = Description {
+        settings: task.settings(charge.as_ref().map(Charge::account)),
+        data: hexadecimal(&data.hash()),
+        run: own_name()?,
+        curve: Vec::new(),
+    };
+    let plan = task.plan(data.train.len(), &stream(&described))?;
+    // An output that cannot be written must not cost the budget.
+    [Some(args.model.as_path()), args.plot.as_deref()]
+        .into_iter()
+        .flatten()
+        .try_for_each(output::check_writable)?;
+
+    let start = Start { task: &task, data: &data, plan: &plan, charge };
+    let (mut run, entered, saving) = match (args.state.as_deref(), args.resume) {
+        (Some(path), true) => start.go_on(path, key, &described)?,
+        (path, _) => start.begin(path, key, described)?,
+    };
+    let saving = saving.as_ref().map(|(store, key)| Saving { store, every: args.save_every, key });
+    run.run(saving.as_ref(), args.quiet)?;
+
+    let trained = Trained::of(&task, &data, run.learner());
+    let privacy = Privacy::of(&task, run.learner(), entered.as_ref())?;
+    let model = model::bytes(&task, &data, run.learner(), &trained, &privacy)?;
+    Destination::open(Some(&args.model))?.write_whole(&model)?;
+    let regret_not_private = run.regret_not_private()?;
+    let report = Report {
+        task: &task,
+        data: &data,
+        trained: &trained,
+        privacy: &privacy,
+        curve: run.curve(),
+        entered: entered.as_ref(),
+        was_finished: run.was_finished(),
+        regret_not_private: regret_not_private.as_ref(),
+    };
+    if let (Some(path), Some(format)) = (&args.plot, plot_format) {
+        output::write_whole_file(path, &plot::render(&report.chart(), format)?)?;
+    }
+    print(args, &report)
+}
+
+fn refuse_overwriting(args: &LearnArgs) -> Result<()> {
+    let read = [
+        Some(args.data.as_path()),
+        args.scale.as_deref(),
+        args.test.as_deref(),
+        args.key_file.as_deref(),
+        args.ledger.path(),
+    ];
+    output::refuse_overwriting(&read, &[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])
+}
+
+/// What a run is started from.
+struct Start<'a> {
+    task: &'a Task<'a>,
+    data: &'a Data,
+    plan: &'a LearningPlan,
+    charge: Option<Charge>,
+}
+
+/// A run that is ready for its next step, what was entered into a ledger for it, and where it is saved with which key.
+type Started<'a> = (Training<'a>, Option<Entered>, Option<(Store, KeptKey)>);
+
+impl<'a> Start<'a> {
+    /// Begins a run: saved first, then entered, so that it is known under the same name however soon it is interrupted.
+    fn begin(
+        self,
+        path: Option<&Path>,
+        key: Option<NoiseKey>,
+        described: Description,
+    ) -> Result<Started<'a>> {
+        let is_kept_elsewhere = key.is_some();
+        let key = key.map_or_else(NoiseKey::from_os, Ok)?;
+        let kept = if is_kept_elsewhere { KeptKey::Tag(key.tag()) } else { KeptKey::Whole(copy_of(&key)) };
+        let run = described.run.clone();
+        let training = self.training(Learner::new(self.plan, key)?, described)?;
+        let saved = match path {
+            None => None,
+            Some(path) => {
+                let store = Store::begin(path)?;
+                training.save(&Saving { store: &store, every: None, key: &kept })?;
+                Some((store, kept))
+            }
+        };
+        let spend = self.plan.spend()?;
+        let entered = self.charge.map(|charge| charge.enter_once(&run, spend)).transpose();
+        if let (Err(_), Some((store, _))) = (&entered, &saved) {
+            store.remove();
+        }
+        Ok((training, entered?, saved))
+    }
+
+    /// Goes on with a run that was interrupted.
+    fn go_on(self, path: &Path, key: Option<NoiseKey>, expected: &Description) -> Result<Started<'a>> {
+        let (store, saved) = Store::go_on(path)?;
+        refuse_other_run(path, &saved.description, expected)?;
+        let key = match (&saved.key, key) {
+            (KeptKey::Tag(tag), Some(key)) if key.tag() == *tag => key,
+            (KeptKey::Tag(_), Some(_)) => return Err(store::refused(path, "it belongs to another key")),
+            (KeptKey::Tag(_), None) => {
+                return Err(store::refused(
+                    path,
+                    "its key stands in a file of its own: name it with --key-file",
+                ));
+            }
+            (KeptKey::Whole(_), Some(_)) => {
+                return Err(store::refused(path, "it holds a key of its own: leave --key-file out"));
+            }
+            (KeptKey::Whole(key), None) => copy_of(key),
+        };
+        let mut described = saved.description;
+        let mut learner = Learner::resume(self.plan, copy_of(&key), &saved.learner)
+            .map_err(|error| store::refused(path, error))?;
+        let (run, steps) = (described.run.clone(), learner.steps_taken());
+        if self.task.args.regret_not_private {
+            // What is lost on the way is in no state. The same gradients meet the same noise again, and nothing is spent.
+            learner = Learner::new(self.plan, key)?;
+            described.curve.clear();
+        }
+        let training = self.training(learner, described)?.after(steps);
+        let spend = self.plan.spend()?;
+        let entered = self.charge.map(|charge| charge.enter_once(&run, spend)).transpose()?;
+        Ok((training, entered, Some((store, saved.key))))
+    }
+
+    fn training(&self, learner: Learner, described: Description) -> Result<Training<'a>> {
+        let epoch = self.task.steps_an_epoch(self.data.train.len());
+        let training = Training::new(self.task.loss, self.data, epoch, learner, described)?;
+        if self.task.args.regret_not_private { training.with_meter_not_private() } else { Ok(training) }
+    }
+}
+
+/// The same noise on other gradients would give the data away: a run goes on as it began or not at all.
+fn refuse_other_run(path: &Path, saved: &Description, now: &Description) -> Result<()> {
+    const WHY: &str = "the same noise would be spent on two runs";
+    let differing = saved.settings.iter().zip(&now.settings).find(|(was, is)| was != is);
+    if let Some(((name, was), (_, is))) = differing {
+        let (was, is) = (was.escape_debug(), is.escape_debug());
+        return Err(store::refused(path, format!("it began with {name} {was}, and now it is {is}: {WHY}")));
+    }
+    if saved.settings.len() != now.settings.len() {
+        return Err(store::refused(path, "it was saved by another version of this program"));
+    }
+    if saved.data != now.data {
+        return Err(store::refused(
+            path,
+            format!("it began with other rows, or another --scale or --test: {WHY}"),
+        ));
+    }
+    Ok(())
+}
+
+/// A name for the noise that differs wherever gradients could.
+fn stream(described: &Description) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("evertally learn stream 1");
+    hasher.update(format!("{:?}", described.settings).as_bytes());
+    hasher.update(described.data.as_bytes());
+    hexadecimal(hasher.finalize().as_bytes())
+}
+
+/// What a run is called in ledgers: a name that no other run has.
+fn own_name() -> Result<String> {
+    Ok(hexadecimal(&NoiseKey::from_os()?.tag()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn copy_of(key: &NoiseKey) -> NoiseKey {
+    NoiseKey::from_bytes(*key.expose_bytes())
+}
+
+/// Says what was done; on standard error where the model itself went to standard output.
+fn print(args: &LearnArgs, report: &Report<'_>) -> Result<()> {
+    if args.quiet {
+        return Ok(());
+    }
+    let text = if args.json { report.json()? } else { report.text() };
+    if args.model.as_os_str() == "-" {
+        // Where nobody can read it, the model is written all the same.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        return Ok(());
+    }
+    Destination::open(None)?.write_whole(text.as_bytes())
+}

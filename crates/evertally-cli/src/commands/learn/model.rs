@@ -1,0 +1,201 @@
+//! The model as a file: all that is needed to score a row, and what was spent on it.
+//!
+//! It holds what is private or public, and nothing else: how the model did on rows that were held out is not in it.
+
+use super::table::Data;
+use super::task::Task;
+use crate::commands::shared::delta_in_words;
+use crate::error::{CliError, Result};
+use crate::ledger::Entered;
+use evertally::Neighbours;
+use evertally_learn::{Learner, Update};
+use serde::Serialize;
+
+/// The name of the format and its version.
+const FORMAT: &str = "evertally model 1";
+
+#[derive(Serialize)]
+struct ModelFile<'a> {
+    format: &'static str,
+    version: &'static str,
+    loss: String,
+    label: &'a str,
+    /// In the order of the scores, or of −1 and +1; none where labels are numbers.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    classes: &'a [String],
+    features: &'a [String],
+    intercept: bool,
+    preparation: Preparation<'a>,
+    parameters: Parameters,
+    training: &'a Trained,
+    privacy: &'a Privacy,
+}
+
+#[derive(Serialize)]
+struct Preparation<'a> {
+    means: Option<&'a [f64]>,
+    scales: Option<&'a [f64]>,
+    feature_norm: Option<f64>,
+}
+
+/// One list a score, with one number a feature and the intercept last.
+#[derive(Serialize)]
+struct Parameters {
+    last: Vec<Vec<f64>>,
+    average: Vec<Vec<f64>>,
+}
+
+/// How the model was trained.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Trained {
+    pub(super) rows: usize,
+    pub(super) order: String,
+    pub(super) batch_size: usize,
+    pub(super) epochs: u64,
+    pub(super) steps: u64,
+    pub(super) set: String,
+    pub(super) update: String,
+    pub(super) momentum: f64,
+    pub(super) restart_every: Option<u64>,
+}
+
+/// What was spent, and on what.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Privacy {
+    pub(super) epsilon: f64,
+    pub(super) delta: f64,
+    pub(super) rho: f64,
+    pub(super) budget: String,
+    pub(super) unit: &'static str,
+    pub(super) neighbours: String,
+    pub(super) participation: String,
+    pub(super) clip: f64,
+    pub(super) mechanism: String,
+    pub(super) arithmetic: String,
+    /// The standard deviation of the noise in each coordinate of the last sum of gradients, divided by the batch size.
+    pub(super) last_standard_error: f64,
+    pub(super) public: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ledger: Option<LedgerPlace>,
+}
+
+/// Where a run stands in a ledger.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct LedgerPlace {
+    population: String,
+    entry: usize,
+}
+
+impl Trained {
+    pub(super) fn of(task: &Task<'_>, data: &Data, learner: &Learner) -> Self {
+        let (args, plan) = (task.args, learner.plan());
+        let update = match plan.update() {
+            Update::Leader { regularization } => format!("regularised leader, λ = {regularization}"),
+            Update::Descent { rate } => format!("descent, rate {rate}"),
+            other => format!("{other:?}"),
+        };
+        Self {
+            rows: data.train.len(),
+            order: args.shuffle.map_or_else(|| "that of the file".to_owned(), |seed| format!("seed {seed}")),
+            batch_size: plan.batch_size(),
+            epochs: args.epochs,
+            steps: learner.steps_taken(),
+            set: plan.set().to_string(),
+            update,
+            momentum: plan.momentum(),
+            restart_every: (plan.segment_steps() < plan.steps()).then(|| plan.segment_steps()),
+        }
+    }
+}
+
+impl Privacy {
+    pub(super) fn of(task: &Task<'_>, learner: &Learner, entered: Option<&Entered>) -> Result<Self> {
+        let (plan, spend) = (learner.plan(), learner.spend()?);
+        let noise = plan.noise();
+        Ok(Self {
+            epsilon: spend.epsilon(task.delta)?,
+            delta: task.delta,
+            rho: spend.rho(),
+            budget: plan.budget().to_string(),
+            unit: match noise.neighbours() {
+                Neighbours::Replace => "one row: whether it is itself or any other",
+                _ => "one row: whether it is there, or its place is empty",
+            },
+            neighbours: noise.neighbours().to_string(),
+            participation: plan.participation().to_string(),
+            clip: plan.clip(),
+            mechanism: noise.mechanism().to_string(),
+            arithmetic: noise.arithmetic().to_string(),
+            last_standard_error: plan.standard_error(plan.steps() - 1)?,
+            public: "the options, the names of the columns, the number of rows and their order",
+            ledger: entered.map(|entered| {
+                let (population, entry) = entered.place();
+                LedgerPlace { population: population.to_owned(), entry }
+            }),
+        })
+    }
+
+    /// (ε, δ) for people.
+    pub(super) fn in_words(&self) -> String {
+        let (epsilon, delta) = (rounded_up(self.epsilon), delta_in_words(self.delta));
+        format!("ε = {epsilon} at δ = {delta} (ρ = {})", rounded_up(self.rho))
+    }
+}
+
+/// Six digits, rounded up; a billionth above a number of six digits is still that number.
+fn rounded_up(value: f64) -> f64 {
+    if !(value > 0.0 && value.is_finite()) {
+        return value;
+    }
+    let unit = 10_f64.powi(value.log10().floor() as i32 - 5);
+    let digits = (value / unit * (1.0 - 1e-9)).ceil();
+    format!("{:.5e}", digits * unit).parse().unwrap_or(value)
+}
+
+/// The file of a trained model.
+pub(super) fn bytes(
+    task: &Task<'_>,
+    data: &Data,
+    learner: &Learner,
+    training: &Trained,
+    privacy: &Privacy,
+) -> Result<Vec<u8>> {
+    let by_score = |theta: &[f64]| theta.chunks(data.train.width()).map(<[f64]>::to_vec).collect();
+    let file = ModelFile {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION"),
+        loss: task.loss.to_string(),
+        label: &task.args.label,
+        classes: task.labels.classes(),
+        features: &task.features,
+        intercept: task.args.intercept,
+        preparation: Preparation {
+            means: data.scales.as_ref().map(|scales| scales.means.as_slice()),
+            scales: data.scales.as_ref().map(|scales| scales.scales.as_slice()),
+            feature_norm: task.args.feature_norm,
+        },
+        parameters: Parameters { last: by_score(learner.theta()), average: by_score(learner.average()) },
+        training,
+        privacy,
+    };
+    let mut bytes = serde_json::to_vec_pretty(&file)
+        .map_err(|error| CliError::Failure(format!("the model cannot be written: {error}")))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_short_and_never_less() {
+        for value in [2.0, 1.999_999_999_9, 0.123_456_789, 17.000_000_1, 1e-7, 123_456.7] {
+            let shown = rounded_up(value);
+            assert!(shown >= value * (1.0 - 1e-9) && shown <= value * (1.0 + 1e-5), "{value}: {shown}");
+            assert!(shown.to_string().len() <= 12, "{shown}");
+        }
+        assert_eq!((rounded_up(2.0), rounded_up(0.0)), (2.0, 0.0));
+        assert_eq!(rounded_up(0.123_456_789), 0.123_457);
+    }
+}

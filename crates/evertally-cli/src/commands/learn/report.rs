@@ -1,0 +1,204 @@
+//! What is said of a run when it is done.
+
+use super::checkpoint::{Measured, Score};
+use super::model::{Privacy, Trained};
+use super::table::Data;
+use super::task::Task;
+use crate::error::{CliError, Result, name_of};
+use crate::ledger::Entered;
+use crate::plot::{Curve, CurveChart};
+use evertally_learn::Loss as _;
+use evertally_learn::regret::RegretReport;
+use serde::Serialize;
+
+/// What must be said beside every figure about rows that were held out.
+const UNPROTECTED: &str = "exact figures about rows that the budget does not protect";
+
+pub(super) struct Report<'a> {
+    pub(super) task: &'a Task<'a>,
+    pub(super) data: &'a Data,
+    pub(super) trained: &'a Trained,
+    pub(super) privacy: &'a Privacy,
+    pub(super) curve: &'a [Measured],
+    pub(super) entered: Option<&'a Entered>,
+    /// The state said that nothing was left to do.
+    pub(super) was_finished: bool,
+    /// What was computed from the data without noise, where somebody asked for it.
+    pub(super) regret_not_private: Option<&'a RegretReport>,
+}
+
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    model: String,
+    loss: String,
+    parameters: usize,
+    training: &'a Trained,
+    privacy: &'a Privacy,
+    was_finished: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_out_not_protected: Option<HeldOutJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<&'a Entered>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regret_not_private: Option<RegretJson>,
+}
+
+/// Average regret, the bounds on its expectation, and the excess risk of the average.
+#[derive(Serialize)]
+struct RegretJson {
+    examples: u64,
+    average_loss: f64,
+    hindsight_loss: f64,
+    regret: f64,
+    regret_at_most: f64,
+    distance: f64,
+    exact_bound: Option<f64>,
+    exact_bound_at_best: Option<f64>,
+    corrected_bound: f64,
+    printed_bound: Option<f64>,
+    loss_of_average: f64,
+    excess_of_average: f64,
+    held_out_excess_of_average: Option<f64>,
+}
+
+impl From<&RegretReport> for RegretJson {
+    fn from(report: &RegretReport) -> Self {
+        let model = &report.online_to_batch;
+        Self {
+            examples: report.examples,
+            average_loss: report.average_loss,
+            hindsight_loss: report.hindsight_loss,
+            regret: report.regret,
+            regret_at_most: report.regret_at_most,
+            distance: report.distance,
+            exact_bound: report.exact_bound,
+            exact_bound_at_best: report.exact_bound_at_best,
+            corrected_bound: report.corrected_bound,
+            printed_bound: report.printed_bound,
+            loss_of_average: model.risk.mean,
+            excess_of_average: model.excess,
+            held_out_excess_of_average: model.held_out_excess.map(|risk| risk.mean),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct HeldOutJson {
+    rows: usize,
+    loss_of_last: f64,
+    loss_of_average: f64,
+    accuracy_of_last: Option<f64>,
+    accuracy_of_average: Option<f64>,
+}
+
+impl Report<'_> {
+    fn held_out(&self) -> Option<HeldOutJson> {
+        let (rows, Measured { last, average, .. }) = (self.data.held_out.as_ref()?, *self.curve.last()?);
+        Some(HeldOutJson {
+            rows: rows.len(),
+            loss_of_last: last.loss,
+            loss_of_average: average.loss,
+            accuracy_of_last: last.accuracy,
+            accuracy_of_average: average.accuracy,
+        })
+    }
+
+    pub(super) fn json(&self) -> Result<String> {
+        let whole = ReportJson {
+            model: name_of(&self.task.args.model),
+            loss: self.task.loss.to_string(),
+            parameters: self.parameters(),
+            training: self.trained,
+            privacy: self.privacy,
+            was_finished: self.was_finished,
+            held_out_not_protected: self.held_out(),
+            ledger: self.entered,
+            regret_not_private: self.regret_not_private.map(RegretJson::from),
+        };
+        let mut text = serde_json::to_string(&whole)
+            .map_err(|error| CliError::Failure(format!("the report cannot be written: {error}")))?;
+        text.push('\n');
+        Ok(text)
+    }
+
+    fn parameters(&self) -> usize {
+        self.task.loss.parameters(self.data.train.width())
+    }
+
+    pub(super) fn text(&self) -> String {
+        let (args, trained, privacy) = (self.task.args, self.trained, self.privacy);
+        let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let mut lines = vec![format!(
+            "{}: {} of {} on {}, {}{}",
+            name_of(&args.model),
+            self.task.loss,
+            args.label,
+            plural(self.task.features.len() as u64, "feature"),
+            plural(self.parameters() as u64, "parameter"),
+            if self.was_finished { "; the run was finished already" } else { "" },
+        )];
+        lines.push(format!(
+            "trained: {} in {} of {} rows, {}, {}",
+            plural(trained.rows as u64, "row"),
+            plural(trained.steps, "step"),
+            trained.batch_size,
+            plural(trained.epochs, "epoch"),
+            trained.update,
+        ));
+        lines.push(format!("spent: {} of {}", privacy.in_words(), privacy.budget));
+        lines.push(format!("protected: {}; it takes part in {}", privacy.unit, privacy.participation));
+        lines.push(format!("noise: {}, gradients clipped at {}", privacy.mechanism, privacy.clip));
+        lines.push(format!("public: {}", privacy.public));
+        if let Some(entered) = self.entered {
+            lines.push(format!("ledger: {}", entered.in_words()));
+        }
+        if let Some(held_out) = self.held_out() {
+            let figures = match (held_out.accuracy_of_average, held_out.accuracy_of_last) {
+                (Some(average), Some(last)) => {
+                    format!(
+                        "{:.1} % right by the average, {:.1} % by the last",
+                        100.0 * average,
+                        100.0 * last
+                    )
+                }
+                _ => format!(
+                    "mean loss {:.6} of the average, {:.6} of the last",
+                    held_out.loss_of_average, held_out.loss_of_last
+                ),
+            };
+            let rows = plural(held_out.rows as u64, "row");
+            lines.push(format!("held out: {rows}: {figures} parameters ({UNPROTECTED})"));
+        }
+        if let Some(regret) = self.regret_not_private {
+            lines.push(format!("\nNOT PRIVATE, and not to be published:\n{regret}"));
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    /// How the model did on the rows that were held out, step by step.
+    pub(super) fn chart(&self) -> CurveChart {
+        let (task, privacy) = (self.task, self.privacy);
+        let is_classified = self.curve.iter().all(|point| point.last.accuracy.is_some());
+        let curve = |name: &str, value: &dyn Fn(&Measured) -> f64| Curve {
+            name: name.to_owned(),
+            points: self.curve.iter().map(|point| (point.steps as f64, value(point))).collect(),
+        };
+        let value = |score: Score| match score.accuracy.filter(|_| is_classified) {
+            Some(accuracy) => 100.0 * accuracy,
+            None => score.loss,
+        };
+        let rows = self.data.held_out.as_ref().map_or(0, evertally_learn::Dataset::len);
+        CurveChart {
+            title: format!("Private {} of {}", task.loss, task.args.label),
+            subtitle: format!("{} · {} · {}", privacy.in_words(), privacy.neighbours, privacy.mechanism),
+            warning: Some(format!("measured on {rows} rows that were held out: {UNPROTECTED}")),
+            across: "step".to_owned(),
+            up: if is_classified { "% right".to_owned() } else { "mean loss".to_owned() },
+            curves: vec![
+                curve("last parameters", &|point| value(point.last)),
+                curve("their average", &|point| value(point.average)),
+            ],
+        }
+    }
+}

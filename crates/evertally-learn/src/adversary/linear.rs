@@ -1,0 +1,138 @@
+//! Adversaries with linear losses.
+
+use evertally::noise::WhiteNoise;
+use evertally::{Error, NoiseKey, Result};
+
+use super::{Adversary, Move};
+use crate::set::{Set, norm};
+
+fn checked(clip: f64) -> Result<f64> {
+    if clip > 0.0 && clip.is_finite() {
+        Ok(clip)
+    } else {
+        Err(Error::bad("clip", "positive and finite", clip))
+    }
+}
+
+/// A vector of this length in a direction; along the first coordinate where there is none.
+fn along(direction: &[f64], length: f64, into: &mut Vec<f64>) {
+    into.clear();
+    let norm = norm(direction);
+    if norm > 0.0 {
+        into.extend(direction.iter().map(|value| length * (value / norm)));
+    } else {
+        into.resize(direction.len(), 0.0);
+        into.iter_mut().take(1).for_each(|first| *first = length);
+    }
+}
+
+/// A gradient of norm κ along θ_t, whose loss there is κ‖θ_t‖.
+#[derive(Debug, Clone)]
+pub struct Greedy {
+    clip: f64,
+    gradient: Vec<f64>,
+}
+
+impl Greedy {
+    /// With gradients of this norm.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless it is positive and finite.
+    pub fn new(clip: f64) -> Result<Self> {
+        Ok(Self { clip: checked(clip)?, gradient: Vec::new() })
+    }
+}
+
+impl Adversary for Greedy {
+    fn next(&mut self, theta: &[f64]) -> Move<'_> {
+        along(theta, self.clip, &mut self.gradient);
+        Move::Linear(&self.gradient)
+    }
+}
+
+/// Gradients ±κ along one coordinate after the other, the signs of a coin that nobody can foresee: whatever is played loses nothing on average,
+/// and the best fixed point gains from the length of the sum, about κ√n.
+#[derive(Clone)]
+pub struct RandomWalk {
+    clip: f64,
+    white: WhiteNoise,
+    step: u64,
+    gradient: Vec<f64>,
+}
+
+impl RandomWalk {
+    /// With gradients of this norm, and signs from a seed that anybody can guess.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless the norm is positive and finite.
+    pub fn insecure_from_seed(clip: f64, seed: u64) -> Result<Self> {
+        let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(seed).stream(b"random walk"));
+        Ok(Self { clip: checked(clip)?, white, step: 0, gradient: Vec::new() })
+    }
+}
+
+impl Adversary for RandomWalk {
+    fn next(&mut self, theta: &[f64]) -> Move<'_> {
+        self.gradient.clear();
+        self.gradient.resize(theta.len(), 0.0);
+        let coordinate = (self.step % theta.len().max(1) as u64) as usize;
+        if let Some(entry) = self.gradient.get_mut(coordinate) {
+            *entry = self.clip.copysign(self.white.draw(self.step));
+        }
+        self.step += 1;
+        Move::Linear(&self.gradient)
+    }
+}
+
+/// Knows λ, and so what the regularised leader would play without noise: the rest is noise, and it puts its gradients along that. In the last
+/// steps it pushes the sum of gradients to the length λB at which the fixed point of norm B is hardest to compete with.
+#[derive(Debug, Clone)]
+pub struct Exploiter {
+    clip: f64,
+    lambda: f64,
+    distance: f64,
+    steps_left: u64,
+    set: Set,
+    sum: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+impl Exploiter {
+    /// Against the regularised leader from the origin with this λ and set, over so many steps, for a fixed point of norm `distance`.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless all numbers are positive and finite.
+    pub fn new(clip: f64, lambda: f64, distance: f64, steps: u64, set: Set) -> Result<Self> {
+        for (name, value) in [("lambda", lambda), ("distance", distance)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::bad(name, "positive and finite", value));
+            }
+        }
+        let clip = checked(clip)?;
+        Ok(Self { clip, lambda, distance, steps_left: steps, set, sum: Vec::new(), gradient: Vec::new() })
+    }
+}
+
+impl Adversary for Exploiter {
+    fn next(&mut self, theta: &[f64]) -> Move<'_> {
+        self.sum.resize(theta.len(), 0.0);
+        let missing = self.lambda * self.distance - norm(&self.sum);
+        let left = self.clip * self.steps_left.saturating_sub(1) as f64;
+        if missing.abs() > left {
+            along(&self.sum, self.clip.copysign(missing), &mut self.gradient);
+        } else {
+            let mut noiseless: Vec<f64> = self.sum.iter().map(|value| -value / self.lambda).collect();
+            self.set.project(&mut noiseless);
+            let noise: Vec<f64> = theta.iter().zip(&noiseless).map(|(played, own)| played - own).collect();
+            if norm(&noise) > 1e-9 * norm(theta) {
+                along(&noise, self.clip, &mut self.gradient);
+            } else {
+                // Without noise, to and fro.
+                along(&self.sum, -self.clip, &mut self.gradient);
+            }
+        }
+        self.steps_left = self.steps_left.saturating_sub(1);
+        self.sum.iter_mut().zip(&self.gradient).for_each(|(sum, value)| *sum += value);
+        Move::Linear(&self.gradient)
+    }
+}

@@ -1,0 +1,55 @@
+//! Least squares over all of ℝᵈ, by singular values.
+
+use faer::MatRef;
+
+use super::problem::Problem;
+use super::{Hindsight, far};
+use crate::data::Dataset;
+use crate::loss::Loss;
+use crate::set::{Set, norm};
+
+/// Singular values below this share of the largest are taken for zero.
+const RANK: f64 = 1e-13;
+
+/// Where every singular value is above this share of the largest, their directions are known to 10⁻¹⁰ and the bound below holds over all of ℝᵈ.
+const CERTAIN: f64 = 1e-6;
+
+/// The solution of least norm; absent where the singular values are not found.
+///
+/// With residuals r and g = Xᵀr, no θ has less total loss than this one by more than gᵀ(XᵀX)⁺g/2, which is rounding alone. Directions whose singular values are
+/// nearly zero cannot be told from rounding: far enough along them may lie a better θ, so that what is then bounded is the loss within a ball.
+pub(super) fn solve(loss: &dyn Loss, data: &Dataset) -> Option<Hindsight> {
+    let features = MatRef::from_row_major_slice(data.features(), data.len(), data.width());
+    let svd = features.thin_svd().ok()?;
+    let singular = svd.S().column_vector();
+    let rank = (0..singular.nrows()).filter(|&i| singular[i] > RANK * singular[0]).count();
+    // θ = V S⁻¹ Uᵀ y and then once more for what is left of y.
+    let mut theta = vec![0.0; data.width()];
+    let mut left = data.labels().to_vec();
+    let mut excess = 0.0;
+    for _ in 0..3 {
+        excess = 0.0;
+        for i in 0..rank {
+            let along: f64 = (0..data.len()).map(|row| svd.U()[(row, i)] * left[row]).sum();
+            excess += 0.5 * along * along;
+            let weight = along / singular[i];
+            theta.iter_mut().enumerate().for_each(|(j, value)| *value += weight * svd.V()[(j, i)]);
+        }
+        for (left, example) in left.iter_mut().zip(data.iter()) {
+            *left = example.label - crate::loss::dot(&theta, example.features);
+        }
+    }
+    if !theta.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let smallest = singular[singular.nrows() - 1];
+    if smallest > CERTAIN * singular[0] {
+        let problem = Problem::new(loss, data, Set::Everything);
+        let total = problem.total(loss, &theta);
+        return Some(problem.report(theta, total - excess));
+    }
+    let radius = far(data).max(2.0 * norm(&theta));
+    let problem = Problem::new(loss, data, Set::Ball { radius });
+    let bound = problem.least(&problem.line(loss, &theta));
+    Some(problem.report(theta, bound))
+}

@@ -1,0 +1,132 @@
+//! Regret measured: what a learner lost on the way, beside the best fixed parameters and the bounds.
+//!
+//! **Definition.** The average regret of a run is (1/n) Σ_t (ℓ_t(θ_t) − ℓ_t(θ*)), with ℓ_t the loss of the data that came at step t, θ_t the
+//! parameters *before* they came, and θ* the best fixed point of the set for all data together. Linearised, ⟨g_t, θ_t − u⟩ stands in place of
+//! the loss, with the u that is best for it: by convexity that is at least as much.
+//!
+//! The mean of the θ_t is the model that online-to-batch conversion takes: on data that come independently from one distribution, its expected
+//! risk exceeds that of any fixed point by no more than the expected average regret.
+//!
+//! **Not private.** Everything here is computed from the data as they are, without noise. It is for experiments on public data and for those who
+//! may see the data anyway; to publish it spends privacy that no budget of the learner covers.
+//!
+//! **Guarantee.** Totals are compensated sums. The gap of the comparator is carried along: the true regret lies between [`RegretReport::regret`] and
+//! [`RegretReport::regret_at_most`].
+//!
+//! **Cost.** Three passes over d numbers an example.
+
+mod report;
+mod sum;
+#[cfg(test)]
+mod tests;
+
+pub use report::{OnlineToBatch, RegretReport, Risk};
+pub(crate) use sum::Sum;
+
+use std::fmt;
+
+use evertally::{Error, Result};
+
+use crate::hindsight::best_for_linear;
+use crate::loss::dot;
+use crate::set::Set;
+
+/// Collects what a run loses. Not private: see the [module](self).
+///
+/// ```
+/// use evertally_learn::{Set, regret::RegretMeter};
+///
+/// let mut meter = RegretMeter::new(1)?;
+/// for (theta, gradient) in [(0.0, 1.0), (-0.5, 1.0)] {
+///     meter.record(&[theta], gradient * theta, &[gradient])?; // the loss is linear
+/// }
+/// // −0.5 was lost in all, where −1 would have had −2.
+/// assert_eq!(meter.linear_regret(Set::ball(1.0)?), Some(0.75));
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct RegretMeter {
+    examples: u64,
+    loss: Sum,
+    linear: Sum,
+    gradients: Vec<Sum>,
+    points: Vec<Sum>,
+}
+
+impl RegretMeter {
+    /// A meter for so many parameters.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for none.
+    pub fn new(dimension: usize) -> Result<Self> {
+        if dimension == 0 {
+            return Err(Error::bad("dimension", "at least one", dimension));
+        }
+        let zero = vec![Sum::default(); dimension];
+        let (loss, linear) = (Sum::default(), Sum::default());
+        Ok(Self { examples: 0, loss, linear, gradients: zero.clone(), points: zero })
+    }
+
+    /// Takes down an example that came while the parameters were `theta`: its loss and the gradient of the loss there.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for vectors of another dimension, [`Error::BadInput`] for a number that is not finite. Nothing is taken down then.
+    pub fn record(&mut self, theta: &[f64], loss: f64, gradient: &[f64]) -> Result<()> {
+        let dimension = self.points.len();
+        for (name, length) in [("theta", theta.len()), ("gradient", gradient.len())] {
+            if length != dimension {
+                return Err(Error::bad(name, format!("{dimension} numbers"), length));
+            }
+        }
+        let linear = dot(theta, gradient);
+        if !(loss.is_finite() && linear.is_finite() && gradient.iter().chain(theta).all(|x| x.is_finite())) {
+            return Err(Error::BadInput { step: self.examples, reason: "a number that is not finite" });
+        }
+        self.examples += 1;
+        self.loss.add(loss);
+        self.linear.add(linear);
+        self.gradients.iter_mut().zip(gradient).for_each(|(sum, &value)| sum.add(value));
+        self.points.iter_mut().zip(theta).for_each(|(sum, &value)| sum.add(value));
+        Ok(())
+    }
+
+    /// The number of examples.
+    #[must_use]
+    pub fn examples(&self) -> u64 {
+        self.examples
+    }
+
+    /// What was lost in all.
+    #[must_use]
+    pub fn total_loss(&self) -> f64 {
+        self.loss.value()
+    }
+
+    /// The sum of all gradients.
+    #[must_use]
+    pub fn gradient_sum(&self) -> Vec<f64> {
+        self.gradients.iter().map(Sum::value).collect()
+    }
+
+    /// The mean of the parameters, over examples: the model of online-to-batch conversion. It follows from releases alone and is as private as
+    /// they are.
+    #[must_use]
+    pub fn average(&self) -> Vec<f64> {
+        let n = self.examples.max(1) as f64;
+        self.points.iter().map(|sum| sum.value() / n).collect()
+    }
+
+    /// Linearised average regret against the best point of a set; none before the first example, or where the set has no best point.
+    #[must_use]
+    pub fn linear_regret(&self, set: Set) -> Option<f64> {
+        let (_, best) = best_for_linear(&self.gradient_sum(), set)?;
+        (self.examples > 0).then(|| (self.linear.value() - best) / self.examples as f64)
+    }
+}
+
+/// The number of examples, and nothing that was computed from them.
+impl fmt::Debug for RegretMeter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegretMeter").field("examples", &self.examples).finish_non_exhaustive()
+    }
+}
