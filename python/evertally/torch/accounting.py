@@ -59,10 +59,6 @@ class TrainingPlan:
         """The number of steps of the whole run."""
         return self.epochs * self.steps_per_epoch
 
-    def noise_to_signal(self) -> float:
-        """The root mean squared error of a coordinate of the mean gradient, summed over the run, in units of ``clip``."""
-        return self.plan.rmse / (self.clip * self.batch_size)
-
     def spent(self, steps: int, delta: float) -> tuple[float, float]:
         """The (ε, δ) that the first so many steps spend, rounded up; the ε is zero before the first step.
 
@@ -84,7 +80,7 @@ class TrainingPlan:
             return whole.epsilon(delta), delta
         # Rounding of the factorization is far below a relative 1e-6, by which the account is enlarged.
         share = min(1.0, (1 + 1e-6) * self._sensitivities()[steps - 1] / self.plan.sensitivity)
-        return evertally.Spend(mu_squared=whole.mu_squared * share**2).epsilon(delta), delta
+        return evertally.Spend(whole.mu_squared * share**2, variation=whole.variation).epsilon(delta), delta
 
     def _sensitivities(self) -> npt.NDArray[np.float64]:
         """The sensitivity of every beginning of the run to one example of the fixed order."""
@@ -99,21 +95,23 @@ class TrainingPlan:
 def beginnings(
     decoder: npt.NDArray[np.float64], workload: npt.NDArray[np.float64], gap: int
 ) -> npt.NDArray[np.float64]:
-    """The sensitivity of the releases up to each step, for one example that takes part every ``gap`` steps.
+    """The sensitivity of the releases up to each step, for one example that takes part every ``gap`` steps, which divides their number.
 
     L is replaced by the lower triangular L' with L' L'ᵀ = L Lᵀ, so that the releases of the first t steps are those of the leading blocks of
     L' and R' = L'⁻¹A. An example at steps i, i + gap, … with vectors of norm one is felt by at most √ΣΣ|⟨R'ⱼ, R'ₖ⟩|, over its steps.
     """
     triangle = np.transpose(np.linalg.qr(decoder.T).R)
     encoder = np.linalg.solve(triangle, workload)
-    steps = len(workload)
-    largest = np.zeros(steps)
-    for first in range(min(gap, steps)):
-        columns = encoder[:, first::gap]
-        # The inner products of the columns, over the rows up to every step.
-        products = np.cumsum(columns[:, :, None] * columns[:, None, :], axis=0)
-        largest = np.maximum(largest, np.abs(products).sum(axis=(1, 2)))
-    return np.sqrt(largest)
+    times = len(workload) // gap
+    # The inner products of the columns of each example, over the rows so far.
+    products = np.zeros((gap, times, times))
+    sensitivities = np.zeros(len(workload))
+    for step, row in enumerate(encoder):
+        taken = step // gap + 1
+        entries = row.reshape(times, gap)[:taken].T
+        products[:, :taken, :taken] += entries[:, :, None] * entries[:, None, :]
+        sensitivities[step] = np.sqrt(np.abs(products[:, :taken, :taken]).sum(axis=(1, 2)).max())
+    return sensitivities
 
 
 def training_plan(

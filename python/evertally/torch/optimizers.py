@@ -229,7 +229,6 @@ class DPSGD(CorrelatedNoise):
                 dampening=dampening,
                 weight_decay=weight_decay,
                 nesterov=nesterov,
-                fused=True,
             )
         except ValueError as error:
             raise BadParameter(str(error)) from None

@@ -114,7 +114,8 @@ class Released:
             known = steps[step] if step < len(steps) else None
         if known is not None and not replay:
             self.check_start(name, step, replay=False)
-        if known is not None and known != digest:
+        # A step of an earlier process is known by its number alone, and the caller's word is taken for it.
+        if known and known != digest:
             raise BadState(f"step {step + 1} was released for other gradients: this is not a replay, and no step was taken")
         return digest
 
@@ -124,7 +125,7 @@ class Released:
             steps = self._steps.setdefault(name, [])
             if step < len(steps):
                 return
-            # Steps that an earlier process released are not known here, and stand for themselves.
+            # Steps that an earlier process released.
             steps.extend([b""] * (step - len(steps)))
             steps.append(digest)
 

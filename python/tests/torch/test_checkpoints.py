@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import evertally  # noqa: E402
 from evertally import BadState  # noqa: E402
 from evertally.torch import DPFTRL, DPSGD, ClippedSum, CorrelatedNoise, training_plan  # noqa: E402
+from evertally.torch.state import RELEASED  # noqa: E402
 
 STEPS, WIDTH = 6, 40
 
@@ -221,6 +222,24 @@ def test_a_state_before_released_steps_is_refused_unless_it_is_a_replay():
     assert optimizer.steps_taken == 1
     step(optimizer, owners, 1)
     assert all(torch.equal(a, b) for a, b in zip(owners, late, strict=True))
+
+
+def test_steps_of_an_earlier_process_are_known_by_their_number():
+    """As if this process had begun with the later checkpoint: the earlier one is refused, unless the caller says that it is a replay."""
+    owners, training = parameters(), plan()
+    optimizer = DPSGD(owners, training, lr=0.1)
+    early = optimizer.state_dict()
+    step(optimizer, owners, 0)
+    late = optimizer.state_dict()
+    RELEASED._steps.clear()
+    resumed = DPSGD(owners, training, lr=0.1)
+    resumed.load_state_dict(late)
+    step(resumed, owners, 1)
+    refused(resumed, "already released", early)
+    resumed.load_state_dict(early, replay=True)
+    step(resumed, owners, 0)
+    with pytest.raises(BadState, match="released for other gradients"):
+        step(resumed, owners, 7)
 
 
 def test_an_optimiser_that_has_stepped_takes_no_other_run():

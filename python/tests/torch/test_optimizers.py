@@ -168,6 +168,16 @@ def test_gradients_in_another_order_find_their_parameters():
         torch.testing.assert_close(new.detach(), old - gradient / BATCH, rtol=0, atol=1e-7)
 
 
+def test_parameters_may_have_names():
+    model = torch.nn.Linear(3, 2)
+    training = training_plan(examples=8, batch_size=4, parameters=model, epsilon=1.0, delta=1e-6)
+    for kind in (DPFTRL, DPSGD):
+        before = model.weight.detach().clone()
+        optimizer = kind(model.named_parameters(), training, lr=0.1)
+        optimizer.step(clipped(list(model.parameters()), 0))
+        assert (model.weight != before).all()
+
+
 def test_frozen_parameters_stay():
     owners = parameters()
     owners[1].requires_grad_(False)

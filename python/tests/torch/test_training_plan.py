@@ -64,6 +64,12 @@ def test_the_account_grows_to_no_more_than_the_budget(mechanism):
         assert spent[-1] > 1.999
 
 
+def test_a_run_whose_every_step_sees_all_examples_is_accounted():
+    training = plan(examples=3, batch_size=3, epochs=300, mechanism="square-root")
+    assert training.spent(300, 1e-5)[0] <= 2.0 * (1 + 1e-12)
+    assert training.spent(1, 1e-5)[0] < 0.1
+
+
 def test_long_runs_account_their_whole_budget():
     training = plan(examples=3000, batch_size=1, epochs=1)
     assert training.spent(0, 1e-5) == (0.0, 1e-5)

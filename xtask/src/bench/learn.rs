@@ -226,8 +226,11 @@ fn results(tables: &[Table], extent: &Extent) -> Result<(String, Value), String>
     let (processor, version) = (processor(), env!("CARGO_PKG_VERSION"));
     let rustc = output(command("rustc").arg("--version"))?;
     let python_version = output(command("python3").arg("--version"))?;
-    let packages = python::TORCH.iter().chain(&JAX_PACKAGES).map(|package| package.replace("==", " "));
-    let packages = packages.collect::<Vec<_>>().join(", ");
+    // Both sides have numpy.
+    let others = JAX_PACKAGES.iter().filter(|package| !python::TORCH.contains(package));
+    let packages: Vec<_> =
+        python::TORCH.iter().chain(others).map(|package| package.replace("==", " ")).collect();
+    let packages = packages.join(", ");
     let _ = write!(
         text,
         "\n- **The optimiser's own step**: gradients are given, in four tensors; momentum 0.9. What private steps take beyond plain ones is noise, and a few passes over \
