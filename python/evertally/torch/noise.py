@@ -36,7 +36,7 @@ def blocks(length: int) -> Iterator[slice]:
 class Adder:
     """Adds doubles and singles in doubles, and rounds once.
 
-    Torch's own operations on mixed precisions make temporary doubles of whole tensors, and take ten times as long.
+    Torch's own operations on mixed precisions make temporary doubles of whole tensors, which takes longer than to add.
     """
 
     def __init__(self, dimension: int, device: torch.device) -> None:

@@ -8,7 +8,7 @@ has released is not released again for other gradients: the difference of the tw
 ends with the process. Across processes the same holds if a run goes on from its latest checkpoint with the batches that come next
 (:class:`~evertally.torch.FixedOrderBatches` makes them again), because the same batches give the same releases.
 
-**Cost.** A checkpoint is hashed when it is made and when it is read, some gigabyte a second; a step hashes 4,096 coordinates.
+**Cost.** A checkpoint is hashed when it is made and when it is read; a step hashes some 4,096 coordinates.
 """
 
 from __future__ import annotations
