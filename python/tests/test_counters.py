@@ -174,14 +174,15 @@ def test_intervals_come_from_remembered_releases() -> None:
     by_key = evertally.KeyedCounter(keyed(), KEY, remember=True)
     values = by_key.run(np.zeros((STEPS, 3))).values
     assert by_key.interval("south", 0, 4).value == values[4, 1]
-    for refused in (
+    attempts: list[Callable[[], evertally.Release]] = [
         lambda: evertally.Counter(scalar()).interval(0, 0),
         lambda: counter.interval(0, STEPS),
         lambda: counter.interval(4, 3),
         lambda: by_key.interval("east", 0, 1),
-    ):
+    ]
+    for attempt in attempts:
         with pytest.raises(evertally.BadParameter):
-            refused()
+            attempt()
 
 
 BAD_INPUTS = [np.nan, np.inf, -np.inf, 1e300]

@@ -8,6 +8,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::Outcome;
 use crate::process::{cargo, command, output, root, run};
@@ -29,18 +30,15 @@ pub(crate) fn test() -> Outcome {
     run(pip(&python).args(TOOLS))?;
     let tests = root().join("python/tests");
     run(pytest(&python).arg(&tests).arg("--ignore").arg(tests.join("torch")))?;
-    run(command(&python)
-        .args(["-m", "mypy", "--strict", "-m", "evertally", "-m", "evertally.plots"])
-        .current_dir(home.join("bin")))?;
-    run(command(home.join("bin").join("stubtest")).arg("evertally._native").current_dir(home.join("bin")))?;
+    run(mypy(&python).args(["-m", "evertally", "-m", "evertally.plots"]))?;
+    run(mypy(&python).args(["--exclude", "tests/torch"]).arg(&tests))?;
+    run(command(&python).args(["-m", "mypy.stubtest", "evertally._native"]).current_dir(home.join("bin")))?;
     if !tests.join("torch").is_dir() {
         return Ok(());
     }
     let_see_torch(&python)?;
     run(pytest(&python).arg(tests.join("torch")))?;
-    run(command(&python)
-        .args(["-m", "mypy", "--strict", "-p", "evertally.torch"])
-        .current_dir(home.join("bin")))
+    run(mypy(&python).args(["-p", "evertally.torch"]))
 }
 
 /// The interpreter of an environment for a benchmark: the package as it is released, beside PyTorch.
@@ -69,19 +67,26 @@ fn install_package(python: &Path) -> Outcome {
         .env("MATURIN_PEP517_ARGS", "--profile dev"))
 }
 
-fn pip(python: &Path) -> std::process::Command {
+fn pip(python: &Path) -> Command {
     let mut pip = command(python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     pip
 }
 
-fn pytest(python: &Path) -> std::process::Command {
+fn pytest(python: &Path) -> Command {
     let mut pytest = command(python);
     pytest
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
         .env("EVERTALLY_BINARY", root().join("target/debug/evertally"))
         .env("MPLBACKEND", "agg");
     pytest
+}
+
+/// Types are checked from elsewhere, so that the package that is installed is meant and not its sources.
+fn mypy(python: &Path) -> Command {
+    let mut mypy = command(python);
+    mypy.args(["-m", "mypy", "--strict"]).current_dir(python.with_file_name(""));
+    mypy
 }
 
 /// The directory of PyTorch and its companions, made if it is not there.
