@@ -77,7 +77,10 @@ def plot(results, picture):
     names = list(dict.fromkeys(cell["data"] for cell in cells))
     regimes = list(dict.fromkeys(cell["regime"] for cell in cells))
     mechanisms = list(dict.fromkeys(cell["mechanism"] for cell in cells if cell["epsilon"]))
-    colours = dict(zip(mechanisms, ["#6B727B", "#E69F00", "#CC79A7", "#56B4E9", "#0072B2", "#009E73", "#D55E00", "#5B3F99", "#8C564B"]))
+    palette = ["#6B727B", "#E69F00", "#8C564B", "#56B4E9", "#0072B2", "#009E73", "#CC79A7", "#5B3F99", "#D55E00", "#B2225C", "#2F6F6F"]
+    # A tree that is restarted is drawn as the tree that is not.
+    kinds = list(dict.fromkeys(mechanism.split(",")[0] for mechanism in mechanisms))
+    colours = {mechanism: palette[kinds.index(mechanism.split(",")[0]) % len(palette)] for mechanism in mechanisms}
     figure, axes = plt.subplots(len(regimes), len(names), figsize=(3.1 * len(names), 3.2 * len(regimes)), squeeze=False)
     for row, regime in enumerate(regimes):
         for column, name in enumerate(names):
@@ -107,7 +110,7 @@ def plot(results, picture):
     found = {}
     for axis in axes.flat:
         found.update(dict(zip(*reversed(axis.get_legend_handles_labels()))))
-    figure.legend(found.values(), found.keys(), loc="lower center", ncols=5, fontsize=8, frameon=False)
+    figure.legend(found.values(), found.keys(), loc="lower center", ncols=6, fontsize=8, frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(picture, metadata={"Date": None})
 

@@ -34,6 +34,13 @@ With passes, noise is accounted for as many steps a row, as far apart as a pass 
 Figures are means over seeds ± their standard errors.
 ";
 
+const NOISE: &str = "
+## Noise behind it
+
+The standard error of a coordinate of the private sums, at ε = 1 and as a share of the tree's: its mean over all steps, which is what plans keep small and regret feels, and that of the last step, which is \
+all that the accuracy of the last parameters feels. Over several passes `graded-square-root` is accounted by the triangle inequality, which is safe and loose.
+";
+
 pub(crate) fn run(is_quick: bool) -> Outcome {
     let python = venv::python("learning", &PACKAGES)?;
     let folder = root().join("target/learning");
@@ -96,6 +103,10 @@ fn text(cells: &[Value]) -> Result<String, String> {
     for regime in distinct(cells, "regime") {
         gap_table(&mut text, cells, &regime)?;
     }
+    text.push_str(NOISE);
+    for regime in distinct(cells, "regime") {
+        noise_table(&mut text, cells, &regime)?;
+    }
     for regime in distinct(cells, "regime") {
         for data in distinct(cells, "data") {
             let here: Vec<&Value> = cells
@@ -136,6 +147,33 @@ fn gap_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
         write!(text, " {:.2} |", 100.0 * gap).map_err(open)?;
     }
     text.push('\n');
+    Ok(())
+}
+
+/// Mean noise and last noise of every mechanism, beside the tree's.
+fn noise_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
+    let open = |error: std::fmt::Error| error.to_string();
+    let here: Vec<&Value> =
+        cells.iter().filter(|cell| words(cell, "regime") == regime && cell["epsilon"] == 1.0).collect();
+    let sets = distinct_of(&here, "data");
+    writeln!(text, "\n| mean / last, {regime} | {} |\n|:--|{}", sets.join(" | "), "--:|".repeat(sets.len()))
+        .map_err(open)?;
+    for mechanism in mechanisms(&here) {
+        write!(text, "| {mechanism} |").map_err(open)?;
+        for data in &sets {
+            let cell = |belongs: &dyn Fn(&Value) -> bool| {
+                here.iter().find(|cell| words(cell, "data") == *data && belongs(cell)).copied()
+            };
+            let (own, tree) =
+                (cell(&|cell| words(cell, "mechanism") == mechanism), cell(&|cell| is_tree(cell, 1.0)));
+            let (Some(own), Some(tree)) = (own, tree) else {
+                return Err(format!("{data}: a cell is missing"));
+            };
+            let share = |name: &str| number(own, name) / number(tree, name);
+            write!(text, " {:.2} / {:.2} |", share("noise"), share("last_noise")).map_err(open)?;
+        }
+        text.push('\n');
+    }
     Ok(())
 }
 

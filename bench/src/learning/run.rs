@@ -78,7 +78,8 @@ pub(crate) struct Cell<'a> {
     table: &'a Table,
     regime: &'a Regime,
     name: String,
-    noise: f64,
+    /// The standard error of a coordinate of the sums: mean over the steps, and at the end.
+    noise: (f64, f64),
     accuracy: (f64, Vec<f64>),
     regret: (f64, Vec<f64>),
     /// Regret and its bound at the λ that the bound recommends; the bound is for gradients that are not shortened.
@@ -152,7 +153,7 @@ pub(crate) fn cell<'a>(
         } else {
             mechanism.name().to_owned()
         },
-        noise: recommended.mean_standard_error(),
+        noise: (recommended.mean_standard_error(), recommended.standard_error(regime.steps() - 1)?),
         accuracy: (rates[accurate], accuracies),
         regret: (rates[calm], regrets(&plans[calm])?),
         recommended: (regrets(&recommended)?, bound),
@@ -197,7 +198,8 @@ impl Cell<'_> {
             "batch_size": self.regime.batch_size,
             "mechanism": self.name,
             "epsilon": epsilon,
-            "noise": self.noise,
+            "noise": self.noise.0,
+            "last_noise": self.noise.1,
             "rate": self.accuracy.0,
             "accuracy": accuracy,
             "accuracy_error": accuracy_error,

@@ -111,6 +111,7 @@ impl Batch {
     /// Forgets what was added.
     pub fn clear(&mut self) {
         self.sums.as_mut_slice().zeroize();
+        self.gradient.as_mut_slice().zeroize();
         self.examples = 0;
     }
 

@@ -32,6 +32,8 @@ pub struct Learner {
     batch: Batch,
     /// The true sum of a step, on its way to the counter.
     sum: Vec<f64>,
+    /// What the counter makes of it.
+    fresh: Vec<f64>,
 }
 
 /// What a learner holds beside its noise: releases and what follows from them, none of it secret.
@@ -77,8 +79,8 @@ impl Learner {
         vectors: Vectors,
     ) -> Result<Self> {
         let batch = Batch::new(plan.dimension(), plan.clip())?;
-        let sum = vec![0.0; plan.dimension()];
-        Ok(Self { plan: plan.clone(), key, step, counter, vectors, batch, sum })
+        let (sum, fresh) = (vec![0.0; plan.dimension()], vec![0.0; plan.dimension()]);
+        Ok(Self { plan: plan.clone(), key, step, counter, vectors, batch, sum, fresh })
     }
 
     /// The plan that is followed.
@@ -187,9 +189,10 @@ impl Learner {
         if self.counter.steps_taken() == self.plan.segment_steps() {
             self.restart()?;
         }
-        let release = self.counter.step(&self.sum);
+        let taken = self.counter.step_into(&self.sum, &mut self.fresh);
         self.sum.as_mut_slice().zeroize();
-        self.vectors.follow(&self.plan, self.step, &release?.values);
+        taken?;
+        self.vectors.follow(&self.plan, self.step, &self.fresh);
         self.step += 1;
         Ok(())
     }

@@ -63,7 +63,7 @@ impl Update {
 /// println!("{:?} after ε = {:.3}", learner.theta(), learner.spend()?.epsilon(1e-6)?);
 /// # Ok::<(), evertally::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LearningPlan {
     segment: Plan,
     segments: Segments,
@@ -258,5 +258,22 @@ impl LearningPlan {
             hasher.update(&value.to_le_bytes());
         });
         *hasher.finalize().as_bytes()
+    }
+}
+
+/// Where the run starts is left out: it is as long as the model.
+impl std::fmt::Debug for LearningPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LearningPlan")
+            .field("dimension", &self.dimension())
+            .field("noise", &self.segment)
+            .field("segments", &self.segments)
+            .field("budget", &self.budget)
+            .field("clip", &self.clip)
+            .field("batch_size", &self.batch_size)
+            .field("set", &self.set)
+            .field("update", &self.update)
+            .field("momentum", &self.momentum)
+            .finish_non_exhaustive()
     }
 }

@@ -233,5 +233,9 @@ mod tests {
                 );
             }
         }
+        // Where no share is left, nothing is; it is not turned around.
+        let mut vector = [1e130, -1e130];
+        shorten(&mut vector, 1e-320);
+        assert_eq!(vector, [0.0, 0.0]);
     }
 }

@@ -96,6 +96,42 @@ fn exact_is_below_corrected_and_holds_at_any_horizon() {
     }
 }
 
+/// A learning plan has the bound of its factorization; batches divide its noise, and momentum makes the recommended λ count for as much as it did.
+#[test]
+fn the_bound_of_a_plan_is_that_of_its_factorization() {
+    let builder =
+        LearningPlan::new(5, 300).budget(Budget::new(0.5, 1e-6).unwrap()).clip(1.5).recommended(2.0);
+    let lambda = |plan: &LearningPlan| match plan.update() {
+        Update::Leader { regularization } => regularization,
+        other => panic!("the leader was recommended, not {other:?}"),
+    };
+    for batch in [1, 8] {
+        let plan = builder.clone().batch_size(batch).build().unwrap();
+        let noise = plan.noise();
+        let scale = noise.noise_scale() / batch as f64;
+        let exact = RegretBound::exact(noise.factorization(), 5, 1.5, scale).unwrap();
+        let own = RegretBound::of_plan(&plan).unwrap();
+        close(own.numerator(), exact.numerator());
+        close(own.noise_share(), exact.noise_share());
+        close(lambda(&plan), exact.recommended_lambda(2.0).unwrap());
+        let heavy = builder.clone().batch_size(batch).momentum(0.75).build().unwrap();
+        close(lambda(&heavy), 4.0 * lambda(&plan));
+        assert!(RegretBound::of_plan(&heavy).is_err());
+    }
+}
+
+/// The closed form bounds the root of the mean error factor from seven steps on, and not before, where another takes its place.
+#[test]
+fn the_closed_form_is_used_where_it_is_true() {
+    for n in (1..=400).chain([5000, 100_000]) {
+        let plan = plan(Mechanism::SquareRoot, n, 1);
+        let root = plan.sensitivity() * plan.factorization().mean_row_norm_squared().sqrt();
+        assert_eq!(root <= closed_form(n as f64), n >= 7, "{n}");
+        let used = RegretBound::corrected(n, 1, 1.0, 1.0).unwrap().noise;
+        assert!(root <= used * (1.0 + 1e-9), "{n}: {root} above {used}");
+    }
+}
+
 #[test]
 fn numbers_without_meaning_are_refused() {
     assert!(RegretBound::corrected(0, 1, 1.0, 1.0).is_err());

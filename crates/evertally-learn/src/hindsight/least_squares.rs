@@ -2,9 +2,9 @@
 
 use faer::MatRef;
 
-use super::problem::Problem;
+use super::problem::{Problem, ROUNDINGS};
 use super::{Hindsight, far};
-use crate::data::Dataset;
+use crate::data::{Dataset, Example};
 use crate::loss::Loss;
 use crate::set::{Set, norm};
 
@@ -45,8 +45,15 @@ pub(super) fn solve(loss: &dyn Loss, data: &Dataset) -> Option<Hindsight> {
     let smallest = singular[singular.nrows() - 1];
     if smallest > CERTAIN * singular[0] {
         let problem = Problem::new(loss, data, Set::Everything);
-        let total = problem.total(loss, &theta);
-        return Some(problem.report(theta, total - excess));
+        // Less what rounding does to residuals, which are differences of larger numbers, and so to their squares.
+        let reach = norm(&theta);
+        let size = |(example, left): (Example<'_>, &f64)| {
+            left.abs() * (example.label.abs() + reach * norm(example.features))
+        };
+        let sizes: f64 = data.iter().zip(&left).map(size).sum();
+        let rounding = (ROUNDINGS + data.width() as f64) * f64::EPSILON * sizes;
+        let bound = problem.total(loss, &theta) - excess - rounding;
+        return Some(problem.report(theta, bound));
     }
     let radius = far(data).max(2.0 * norm(&theta));
     let problem = Problem::new(loss, data, Set::Ball { radius });

@@ -22,7 +22,8 @@ pub(super) fn solve(problem: &Problem<'_>) -> Hindsight {
     let mut theta = vec![centre(problem.set); problem.parameters()];
     let (mut best, mut bound) = (theta.clone(), f64::NEG_INFINITY);
     let mut least = f64::INFINITY;
-    let mut weight = 1.0;
+    // As much as there is to lose: a barrier that is light beside the loss holds the first steps back only at the wall, where they stick.
+    let mut weight = (problem.total(problem.loss, &theta) / problem.rows()).clamp(1.0, 1e100);
     for _ in 0..STAGES {
         let smoothed = problem.loss.smoothed(problem.rows() * weight);
         let model = smoothed.as_deref().unwrap_or(problem.loss);

@@ -13,7 +13,7 @@ use crate::set::{Set, norm};
 const BLOCK: usize = 512;
 
 /// The roundings that a line has seen before it is mixed with others, twice as many as there are.
-const ROUNDINGS: f64 = 16.0;
+pub(super) const ROUNDINGS: f64 = 16.0;
 
 /// What is minimised, and where.
 pub(super) struct Problem<'a> {

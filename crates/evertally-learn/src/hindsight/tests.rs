@@ -108,6 +108,18 @@ fn least_squares_claims_nothing_of_directions_that_it_cannot_see() {
     assert!(!found.within.contains(&better), "{}", found.within);
 }
 
+/// Losses far larger than one: the barrier has to begin as large as they are.
+#[test]
+fn large_losses_are_searched_as_well() {
+    let small = data(40, 3, 0, 8);
+    let labels = small.labels().iter().map(|label| 1e5 * label).collect();
+    let large = Dataset::new(3, small.features().to_vec(), labels).unwrap();
+    for set in [Set::Ball { radius: 1.0 }, Set::Ball { radius: 300.0 }, Set::Box { lo: -2.0, hi: 5.0 }] {
+        let found = best_fixed(&Losses::Squared(Squared::default()), &large, set).unwrap();
+        assert!(found.gap() <= 1e-12 * found.total_loss, "{set}: {} of {}", found.gap(), found.total_loss);
+    }
+}
+
 /// Labels far from zero, whose least squares are known from the labels' distances alone: the bound is below, by no more than
 /// their squares round.
 #[test]

@@ -76,7 +76,7 @@ impl LearningPlanBuilder {
     }
 
     /// In how many steps one example takes part, and how far apart: by default in one. E passes in the same order are at most E steps, as far apart as a
-    /// pass has steps.
+    /// pass has steps. A learner does not know which example a gradient is of: that none comes more often is on the caller.
     pub fn participation(mut self, participation: Participation) -> Self {
         self.participation = participation;
         self

@@ -108,8 +108,8 @@ impl RegretMeter {
         self.gradients.iter().map(Sum::value).collect()
     }
 
-    /// The mean of the parameters, over examples: the model of online-to-batch conversion. It follows from releases alone and is as private as
-    /// they are.
+    /// The mean of the parameters, over examples: the model of online-to-batch conversion. Where every step has as many examples it follows from releases alone and is as
+    /// private as they are; otherwise it is weighted by how many came, and what may be published is [`Learner::average`](crate::Learner::average).
     #[must_use]
     pub fn average(&self) -> Vec<f64> {
         let n = self.examples.max(1) as f64;
