@@ -205,6 +205,9 @@ def test_buffers_that_are_written_to_are_refused():
     with pytest.raises(Unsupported, match="writes to a buffer, of 'calls'"):
         PerExampleClipper(model, functional.cross_entropy, 1.0)(*batch(3))
     assert not model.calls.any()
+    remembers = nn.InstanceNorm1d(2, affine=True, track_running_stats=True)
+    with pytest.raises(Unsupported, match="writes to a buffer"):
+        PerExampleClipper(remembers, functional.mse_loss, 1.0)(torch.randn(3, 2, 4), torch.zeros(3, 2, 4))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.complex64])
@@ -222,14 +225,17 @@ def test_bad_parameters_are_refused():
         PerExampleClipper(model, functional.cross_entropy, 1.0, chunk_size=0)
     with pytest.raises(BadParameter, match="no trainable parameter"):
         PerExampleClipper(nn.ReLU(), functional.cross_entropy, 1.0)
+    with pytest.raises(BadParameter, match="no trainable parameter"):
+        PerExampleClipper(nn.ParameterList([torch.zeros(0)]), functional.cross_entropy, 1.0)
     with pytest.raises(BadParameter, match="one number for one example"):
         PerExampleClipper(model, lambda prediction, target: prediction, 1.0)(*batch(2))
     clipper = PerExampleClipper(model, functional.cross_entropy, 1.0)
     inputs, targets = batch(4)
     with pytest.raises(BadParameter, match="same number of examples"):
         clipper(inputs, targets[:3])
-    with pytest.raises(BadParameter, match="along their first dimension"):
-        clipper(inputs, torch.tensor(1))
+    for no_examples in (torch.tensor(1), None, 1, [1, 0, 2, 1]):
+        with pytest.raises(BadParameter, match="along their first dimension"):
+            clipper(inputs, no_examples)
     model[0].requires_grad_(False)
     with pytest.raises(BadParameter, match="no longer those"):
         clipper(inputs, targets)
@@ -242,6 +248,11 @@ def test_declared_sums_are_checked_for_what_can_be_checked():
         ClippedSum.declared(parameters, gradients[:-1], examples=1, max_norm=1.0)
     with pytest.raises(BadParameter, match="examples"):
         ClippedSum.declared(parameters, gradients, examples=-1, max_norm=1.0)
+    with pytest.raises(BadParameter, match="no trainable parameter"):
+        ClippedSum.declared([], [], examples=1, max_norm=1.0)
+    for strange in (gradients[0].long(), gradients[0].to(torch.complex64), gradients[0].to("meta")):
+        with pytest.raises(BadParameter, match="gradient 0 must be of real numbers, on the device"):
+            ClippedSum.declared(parameters, [strange, *gradients[1:]], examples=1, max_norm=1.0)
     gradients[1] = gradients[1] + float("nan")
     with pytest.raises(BadParameter, match="gradient 1 is not finite"):
         ClippedSum.declared(parameters, gradients, examples=1, max_norm=1.0)
