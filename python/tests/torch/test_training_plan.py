@@ -129,16 +129,32 @@ def test_every_example_comes_once_an_epoch_at_the_accounted_distance():
 def test_orders_differ_unless_their_seed_is_the_same():
     training = plan(examples=100, batch_size=10)
     first = FixedOrderBatches(training)
-    assert list(first) != list(FixedOrderBatches(training))
+    batches = list(first)
+    assert batches != list(FixedOrderBatches(training))
     resumed = FixedOrderBatches(training)
     resumed.load_state_dict(first.state_dict(), start=7)
-    assert list(resumed) == list(first)[7:] and len(resumed) == len(first) - 7
+    assert len(resumed) == len(first) - 7
+    assert list(resumed) == batches[7:]
     with pytest.raises(BadState, match="another number of examples"):
         FixedOrderBatches(plan()).load_state_dict(first.state_dict(), start=0)
     with pytest.raises(HorizonSpent):
         FixedOrderBatches(training, start=31)
     with pytest.raises(BadParameter):
         FixedOrderBatches(training, start=-1)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loop_that_was_left_goes_on_and_does_not_begin_again(workers):
+    training = plan()
+    batches = FixedOrderBatches(training)
+    loader = DataLoader(TensorDataset(torch.arange(21)), batch_sampler=batches, num_workers=workers)
+    for steps_taken, _ in enumerate(loader, start=1):
+        if steps_taken == 3:
+            break
+    with pytest.raises(BadState, match="gone through once"):
+        next(iter(loader))
+    batches.load_state_dict(batches.state_dict(), start=3)
+    assert [batch.tolist() for (batch,) in loader] == [batches.batch(step) for step in range(3, training.steps)]
 
 
 def test_a_loader_is_refused_unless_its_order_is_fixed():
