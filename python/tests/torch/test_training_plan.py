@@ -29,6 +29,9 @@ def test_a_plan_has_the_participation_of_a_fixed_order():
     inner = training.plan
     assert (inner.horizon, inner.max_steps, inner.min_gap, inner.dimension) == (18, 3, 6, 5)
     assert inner.largest_contribution == training.clip == 1.0
+    clipped, replaced = plan(clip=0.25), plan(neighbours="replace")
+    assert clipped.plan.largest_contribution == clipped.clip == 0.25
+    assert replaced.plan.noise_scale == pytest.approx(2 * inner.noise_scale, rel=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
