@@ -118,7 +118,8 @@ class ClippedSum:
 class PerExampleClipper:
     """Computes the gradient of every example of a batch, clips each, and adds them up.
 
-    ``loss_fn(prediction, target)`` is given one example at a time, as a batch of one, and returns one number; any reduction will do.
+    ``loss_fn(prediction, target)`` is given one example at a time, as a batch of one, and returns one number. Any reduction will do, except with weights of
+    classes: a mean over one example divides its weight out again, and ``reduction="sum"`` does not.
     Parameters with ``requires_grad=False`` are left out. Layers that mix examples (batch normalisation) are refused, and so
     are buffers that a forward pass writes to.
 

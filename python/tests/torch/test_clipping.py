@@ -1,5 +1,6 @@
 """Clipping against a loop over examples, and against gradients that were made to exceed the norm."""
 
+import functools
 import math
 from fractions import Fraction
 
@@ -67,6 +68,18 @@ def test_parts_of_a_batch_add_up():
     assert parts.examples == 12
     for ours, theirs in zip(parts.tensors(), whole.tensors(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_weights_of_classes_count_in_sums_and_cancel_in_means():
+    model, (inputs, targets) = network(), batch(6)
+    gradients = {}
+    for weight in (1.0, 3.0):
+        for reduction in ("mean", "sum"):
+            loss = functools.partial(functional.cross_entropy, weight=torch.full((3,), weight), reduction=reduction)
+            gradients[reduction, weight] = PerExampleClipper(model, loss, 1e6)(inputs, targets).tensors()[0]
+    torch.testing.assert_close(gradients["sum", 3.0], 3 * gradients["sum", 1.0], rtol=1e-5, atol=1e-2)
+    torch.testing.assert_close(gradients["mean", 3.0], gradients["mean", 1.0], rtol=1e-5, atol=1e-2)
+    assert not torch.allclose(gradients["sum", 3.0], gradients["mean", 3.0], atol=0.1)
 
 
 def test_an_empty_batch_is_a_sum_of_nothing():
