@@ -271,6 +271,24 @@ def test_declared_sums_are_checked_for_what_can_be_checked():
         ClippedSum.declared(parameters, gradients, examples=1, max_norm=1.0)
 
 
+def test_a_sum_of_sums_has_the_largest_of_their_norms():
+    model = network()
+    small, large = (PerExampleClipper(model, functional.cross_entropy, norm) for norm in (0.5, 2.0))
+    for first, second in ((small, large), (large, small)):
+        total = first(*batch(3))
+        total += second(*batch(3))
+        assert total.max_norm == 2.0
+
+
+def test_dropout_is_drawn_for_each_example():
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(64, 1, bias=False))
+    clipper = PerExampleClipper(model, lambda prediction, target: prediction.sum(), 1e3)
+    (gradient,) = clipper(torch.ones(8, 64), torch.zeros(8)).tensors()
+    # Each of 64 coordinates is twice the number of examples that keep it. All of them are 0 or 16 if the draw is one for all, and
+    # else with probability 2⁻⁴⁴⁸.
+    assert set(gradient.flatten().tolist()) - {0.0, 16.0}
+
+
 def test_sums_are_not_added_twice():
     clipper = PerExampleClipper(network(), functional.cross_entropy, 1.0)
     first, second = clipper(*batch(3)), clipper(*batch(4))

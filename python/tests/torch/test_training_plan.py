@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from evertally import BadParameter, BadState, HorizonSpent  # noqa: E402
 from evertally.torch import DPSGD, ClippedSum, FixedOrderBatches, check_loader, training_plan  # noqa: E402
+from evertally.torch.accounting import beginnings  # noqa: E402
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset  # noqa: E402
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-5}
@@ -54,6 +55,22 @@ def test_what_a_beginning_spends_is_its_own_sensitivity(mechanism):
             gram[np.ix_(range(first, training.steps, 4), range(first, training.steps, 4))].sum() for first in range(4)
         )
         assert found[steps - 1] <= math.sqrt(bound) * (1 + 1e-9)
+
+
+def test_beginnings_of_any_matrix_are_those_of_the_worse_sign():
+    """With two steps an example the bound is reached by equal or by opposite gradients, and matrices at random call for both."""
+    rng = np.random.default_rng(11)
+    workload = np.tril(np.ones((6, 6)))
+    opposed = 0
+    for _ in range(20):
+        decoder = rng.standard_normal((6, 8))
+        found = beginnings(decoder, workload, gap=3)
+        for steps in range(1, 7):
+            seen = np.linalg.pinv(decoder[:steps]) @ workload[:steps]
+            equal, opposite = (np.linalg.norm(seen[:, :3] + sign * seen[:, 3:], axis=0).max() for sign in (1, -1))
+            assert found[steps - 1] == pytest.approx(max(equal, opposite), rel=1e-6)
+            opposed += opposite > equal * (1 + 1e-6)
+    assert opposed > 0
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
