@@ -141,9 +141,7 @@ fn subject(given: &Bound<'_, PyAny>, horizon: Option<usize>) -> PyResult<Subject
     if let Some(horizon) = horizon {
         return Err(bad("horizon", "left out with a matrix", horizon));
     }
-    let py = given.py();
-    let numpy = py.import("numpy")?;
-    if numpy.call_method1("iscomplexobj", (given,))?.extract()? {
+    if is_complex(given)? {
         let values = as_matrix::<Complex64>(given, "complex128")?;
         let values = values.as_array();
         let part = |of: fn(&Complex64) -> f64| {
@@ -154,8 +152,16 @@ fn subject(given: &Bound<'_, PyAny>, horizon: Option<usize>) -> PyResult<Subject
     real_matrix(given).map(Subject::Real)
 }
 
+fn is_complex(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    given.py().import("numpy")?.call_method1("iscomplexobj", (given,))?.extract()
+}
+
 /// A real matrix, whatever numpy can make one of; it is copied.
 pub(crate) fn real_matrix(given: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+    // Numpy would drop the imaginary parts, with a warning at most.
+    if is_complex(given)? {
+        return Err(bad("matrix", "of real numbers", "complex ones"));
+    }
     let values = as_matrix::<f64>(given, "float64")?;
     let values = values.as_array();
     Ok(Matrix::from_fn(values.nrows(), values.ncols(), |i, j| values[(i, j)]))

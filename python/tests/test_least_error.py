@@ -88,6 +88,8 @@ def test_batches_answer_all_queries() -> None:
         evertally.BatchPlan(queries, 1.0, 0.0)
     with pytest.raises(evertally.BadParameter):
         evertally.BatchPlan(np.zeros((2, 2)))
+    with pytest.raises(evertally.BadParameter, match="of real numbers"):
+        evertally.BatchPlan(np.array([[1.0, 1j]]))
 
 
 def test_spends_add_up() -> None:

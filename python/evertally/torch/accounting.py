@@ -133,7 +133,8 @@ def training_plan(
 ) -> TrainingPlan:
     """Plans a run: how many steps it has, how often an example takes part, and how much noise that needs.
 
-    ``parameters`` is a model, its parameters, or the number of trainable ones. ``mechanism=None`` takes the most accurate one for this
+    ``parameters`` is a model, its parameters, or the number of trainable ones. The budget is ``epsilon`` with ``delta``, ``rho`` or ``sigma``, one of
+    the three, as for :func:`evertally.plan`: (1, 10⁻⁶) where nothing is said. ``mechanism=None`` takes the most accurate one for this
     participation whose state stays within ``memory_limit`` bytes; large models may need a larger limit than the library's own of 2 GiB.
 
     >>> model = torch.nn.Linear(64, 10)

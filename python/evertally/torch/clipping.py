@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -67,11 +67,14 @@ class ClippedSum:
         ClippedSum(of 0 examples, 3 parameters, each of norm 1.0 at most)
         """
         owners, tensors = tuple(parameters), tuple(gradients)
+        _, device = common_kind(owners)
         if [tensor.shape for tensor in owners] != [tensor.shape for tensor in tensors]:
             raise BadParameter("gradients must be tensors of the shapes of the parameters, one for each")
         if examples < 0:
             raise BadParameter(f"examples must be zero or more, not {examples}")
         for number, tensor in enumerate(tensors):
+            if not tensor.is_floating_point() or tensor.device != device:
+                raise BadParameter(f"gradient {number} must be of real numbers, on the device of the parameters, {device}")
             if not bool(torch.isfinite(tensor).all()):
                 raise BadParameter(f"gradient {number} is not finite")
         flat = tensors[0].reshape(-1) if len(tensors) == 1 else torch.cat([tensor.reshape(-1) for tensor in tensors])
@@ -102,6 +105,10 @@ class ClippedSum:
         other._taken = True
         return self
 
+    def __getstate__(self) -> NoReturn:
+        """A copy would serve a second step."""
+        raise TypeError("a ClippedSum is neither copied nor pickled: it is as secret as the data, and serves one step")
+
     def __repr__(self) -> str:
         return (
             f"ClippedSum(of {self.examples} examples, {self.dimension} parameters, each of norm {self.max_norm!r} at most)"
@@ -111,7 +118,8 @@ class ClippedSum:
 class PerExampleClipper:
     """Computes the gradient of every example of a batch, clips each, and adds them up.
 
-    ``loss_fn(prediction, target)`` is given one example at a time, as a batch of one, and returns one number; any reduction will do.
+    ``loss_fn(prediction, target)`` is given one example at a time, as a batch of one, and returns one number. Any reduction will do, except with weights of
+    classes: a mean over one example divides its weight out again, and ``reduction="sum"`` does not.
     Parameters with ``requires_grad=False`` are left out. Layers that mix examples (batch normalisation) are refused, and so
     are buffers that a forward pass writes to.
 
@@ -145,6 +153,8 @@ class PerExampleClipper:
         for name, tensor in trainable.items():
             self._parts.append((name, slice(dimension, dimension + tensor.numel())))
             dimension += tensor.numel()
+        if not dimension:
+            raise BadParameter("there is no trainable parameter")
         # Memory that is used again: to ask the system for it in every step would take longer than to clip.
         self._doubles = torch.empty(max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device)
 
@@ -173,6 +183,10 @@ class PerExampleClipper:
             self._add_clipped(flat, self._gradients(some, named, _map(targets, part)))
         return ClippedSum(tuple(trainable.values()), flat, examples=examples, max_norm=self.max_norm)
 
+    def __getstate__(self) -> NoReturn:
+        """Its memory holds the latest gradients."""
+        raise TypeError("a PerExampleClipper is neither copied nor pickled: it holds gradients, which are as secret as the data")
+
     def _gradients(self, arguments: tuple[Tensor, ...], keywords: dict[str, Tensor], targets: Any) -> dict[str, Tensor]:
         """One gradient an example, along the first dimension."""
         trainable = {name: tensor.detach() for name, tensor in self._trainable.items()}
@@ -192,7 +206,7 @@ class PerExampleClipper:
         try:
             gradients: dict[str, Tensor] = each(trainable, arguments, keywords, targets)
         except RuntimeError as error:
-            if buffers and "mutate a captured Tensor" in str(error):
+            if buffers and any(words in str(error) for words in ("mutate a captured Tensor", "updated in place")):
                 names = ", ".join(repr(name) for name in buffers)
                 raise Unsupported(f"the forward pass writes to a buffer, of {names}: what it keeps of the data is not private") from None
             raise
@@ -278,7 +292,7 @@ def _leaves(targets: Any) -> list[Tensor]:
         return [targets]
     if isinstance(targets, Mapping):
         return list(targets.values())
-    return list(targets)
+    return list(targets) if isinstance(targets, (list, tuple)) else [targets]
 
 
 def _map(targets: Any, function: Callable[[Tensor], Tensor]) -> Any:

@@ -9,8 +9,8 @@
 At a constant learning rate the first two are the same iteration. Where it changes, DP-FTRL applies the new rate to everything since its
 origin, and SGD to what follows.
 
-**Guarantee.** That of the :class:`~evertally.torch.TrainingPlan`. The true sums are exact (see :mod:`evertally.torch.clipping`), noise is added once,
-and what is rounded afterwards has its noise. ``step`` takes a :class:`~evertally.torch.ClippedSum` and never reads ``.grad``, so that
+**Guarantee.** That of the :class:`~evertally.torch.TrainingPlan`. The true sums are exact (see :mod:`evertally.torch.clipping`; those of DP-FTRL, which
+run over all steps, as long as no coordinate exceeds 2²²·C), noise is added once, and what is rounded afterwards has its noise. ``step`` takes a :class:`~evertally.torch.ClippedSum` and never reads ``.grad``, so that
 a gradient that was not clipped cannot reach the parameters. A refusal changes nothing.
 
 **Cost.** Beside the noise, a few passes over the parameters. State: DP-FTRL holds θ_0, a sum in doubles and, with momentum, v.
@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 import evertally
-from evertally import BadParameter, BadState
+from evertally import BadParameter, BadState, Unsupported
 
 from .accounting import TrainingPlan
 from .clipping import ClippedSum
@@ -163,6 +163,8 @@ class CorrelatedNoise(PrivateOptimizer):
     ) -> None:
         if isinstance(optimizer, PrivateOptimizer):
             raise BadParameter("the optimiser adds noise already")
+        if isinstance(optimizer, (torch.optim.LBFGS, torch.optim.SparseAdam)):
+            raise Unsupported(f"{type(optimizer).__name__} needs a closure or sparse gradients, and noisy gradients are neither")
         super().__init__(optimizer.param_groups, optimizer.defaults, training, key=key, replay=replay)
         self.optimizer = optimizer
         self._share()
@@ -174,6 +176,8 @@ class CorrelatedNoise(PrivateOptimizer):
     def step(self, clipped: ClippedSum) -> None:  # type: ignore[override]
         """Takes one step with the clipped gradients of one batch."""
         flat, permission = self._admit(clipped)
+        # Whoever is left with a gradient of their own, such as a parameter that was frozen after a backward pass, would be moved by it.
+        self._drop_gradients()
         noisy = self._noise.noisy(permission, flat, 1 / self.training.batch_size)
         clipped._taken = True
         offset = 0
@@ -184,8 +188,15 @@ class CorrelatedNoise(PrivateOptimizer):
             self.optimizer.step()
         finally:
             # The memory is the noise's; a gradient that stayed would be overwritten.
-            for parameter in self._parameters:
+            self._drop_gradients()
+
+    def _drop_gradients(self) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
                 parameter.grad = None
+
+    def _kind(self) -> str:
+        return f"{type(self).__name__}({type(self.optimizer).__name__})"
 
     def _public_state(self) -> dict[str, Any]:
         return self.optimizer.state_dict()

@@ -44,9 +44,7 @@ class PrivateOptimizer(Optimizer):
     ) -> None:
         super().__init__(params, defaults)
         self.training = training
-        self._parameters = tuple(
-            parameter for group in self.param_groups for parameter in group["params"] if parameter.requires_grad
-        )
+        self._parameters = self._trainable()
         dtype, device = common_kind(self._parameters)
         dimension = sum(parameter.numel() for parameter in self._parameters)
         if dimension != training.parameters:
@@ -71,6 +69,9 @@ class PrivateOptimizer(Optimizer):
             raise Unsupported("a private optimiser takes no further parameters: its plan was made for those it has")
         super().add_param_group(param_group)
 
+    def _trainable(self) -> tuple[Tensor, ...]:
+        return tuple(parameter for group in self.param_groups for parameter in group["params"] if parameter.requires_grad)
+
     def _admit(self, clipped: ClippedSum) -> tuple[Tensor, bytes]:
         """The gradients in the order of the noise, and the permission for them. An error changes nothing."""
         if not isinstance(clipped, ClippedSum):
@@ -80,6 +81,8 @@ class PrivateOptimizer(Optimizer):
             )
         if clipped._taken:
             raise BadParameter("a sum of gradients serves one step, and this one has served")
+        if [id(parameter) for parameter in self._trainable()] != [id(parameter) for parameter in self._parameters]:
+            raise BadParameter("the trainable parameters of the optimiser are no longer those that it was made for")
         if clipped.max_norm > self.training.clip:
             raise BadParameter(
                 f"gradients were clipped at {clipped.max_norm}, and the plan is for {self.training.clip} at most"
@@ -105,7 +108,8 @@ class PrivateOptimizer(Optimizer):
         state = dict(self._public_state())
         private: dict[str, Any] = {
             "format": FORMAT,
-            "optimizer": type(self).__name__,
+            "optimizer": self._kind(),
+            "training": self._sizes(),
             "fingerprint": to_tensor(bytes(self.training.plan.fingerprint)),
             "steps": self.steps_taken,
             "key": to_tensor(self._noise.key.to_bytes()),
@@ -120,9 +124,10 @@ class PrivateOptimizer(Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any], *, replay: bool = False) -> None:
         """Goes on from a saved state. With ``replay``, also from one that lies before released steps: these must then come out the same."""
         private = opened(state_dict)
-        if private.get("optimizer") != type(self).__name__:
-            raise BadState(f"the checkpoint is of {private.get('optimizer')}, not of {type(self).__name__}")
-        if to_bytes(private, "fingerprint") != bytes(self.training.plan.fingerprint):
+        if private.get("optimizer") != self._kind():
+            raise BadState(f"the checkpoint is of {private.get('optimizer')}, not of {self._kind()}")
+        is_same_plan = to_bytes(private, "fingerprint") == bytes(self.training.plan.fingerprint)
+        if not is_same_plan or private.get("training") != self._sizes():
             raise BadState("the checkpoint belongs to another plan")
         key = evertally.NoiseKey.from_bytes(to_bytes(private, "key"))
         is_mine = bytes(key.tag) == bytes(self._noise.key.tag)
@@ -153,6 +158,14 @@ class PrivateOptimizer(Optimizer):
         self._noise = noise
         self._has_own_key = True
         self._take_private_tensors(tensors)
+
+    def _kind(self) -> str:
+        """What a checkpoint must be of."""
+        return type(self).__name__
+
+    def _sizes(self) -> dict[str, int]:
+        """What decides which examples a step sees: other numbers can have the same plan, and other examples would be in the steps that are left."""
+        return {"examples": self.training.examples, "batch_size": self.training.batch_size, "epochs": self.training.epochs}
 
     def _public_state(self) -> dict[str, Any]:
         return super().state_dict()

@@ -4,7 +4,8 @@
 where B does not divide N.
 
 **Guarantee.** An example takes part in exactly one step of each epoch, and always in the same one, so that its steps are ⌈N/B⌉ apart. Shuffling
-again each epoch could put two of them next to each other, and the noise would be too small for that.
+again each epoch could put two of them next to each other, and the noise would be too small for that; so could a loop that is left and begun
+again, which is refused.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class FixedOrderBatches(Sampler[list[int]]):
         self._shuffle()
         self._check_start(start)
         self.start = start
+        self._is_begun = False
 
     def _shuffle(self) -> None:
         generator = torch.Generator().manual_seed(self.seed)
@@ -62,6 +64,12 @@ class FixedOrderBatches(Sampler[list[int]]):
         return self._order[first : first + self.training.batch_size]
 
     def __iter__(self) -> Iterator[list[int]]:
+        if self._is_begun:
+            raise BadState(
+                "these batches hold all epochs and are gone through once: begun again, examples would return sooner than accounted. "
+                "Go on with load_state_dict(batches.state_dict(), start=optimizer.steps_taken)"
+            )
+        self._is_begun = True
         for step in range(self.start, self.training.steps):
             yield self.batch(step)
 
@@ -80,6 +88,7 @@ class FixedOrderBatches(Sampler[list[int]]):
         self._check_start(start)
         self.seed, self.start = int(state["seed"]), start
         self._shuffle()
+        self._is_begun = False
 
 
 def check_loader(loader: DataLoader[Any], training: TrainingPlan) -> DataLoader[Any]:

@@ -4,7 +4,8 @@
 were released and a keyed digest of a sample of the gradients of each.
 
 **Guarantee.** A checkpoint that was cut off, altered, or made by another plan is refused before anything changes. A step that this process
-has released is not released again for other gradients: the difference of the two would be free of noise. The record
+has released is not released again, because for other gradients the difference of the two would be free of noise; where the caller
+says that it is a replay, it is if the sample is the same, which gradients that differ in few coordinates can pass. The record
 ends with the process. Across processes the same holds if a run goes on from its latest checkpoint with the batches that come next
 (:class:`~evertally.torch.FixedOrderBatches` makes them again), because the same batches give the same releases.
 

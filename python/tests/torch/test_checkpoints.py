@@ -144,11 +144,21 @@ def test_what_does_not_belong_is_refused(kind):
     refused(KINDS[other](parameters(), plan()), "not of", state)
     refused(fresh(plan(), key=evertally.NoiseKey.generate()), "another key", state)
     refused(fresh(plan()), "not a checkpoint", torch.optim.SGD(parameters(), lr=0.1).state_dict())
+    # Other examples in other batches would be in the steps that are left, and the noise would be the same.
+    smaller = training_plan(examples=9, batch_size=3, epochs=2, epsilon=1.0, delta=1e-6, parameters=WIDTH)
+    assert smaller.plan.fingerprint == plan().plan.fingerprint
+    refused(fresh(smaller), "another plan", state)
     refused(fresh(plan()), "not a checkpoint", {})
     refused(fresh(plan()), "another version", {**state, "private": {**state["private"], "format": 99}})
     refused(fresh(plan()), "damaged or was altered", {**state, "param_groups": []})
     bigger = KINDS[kind](parameters(width=WIDTH + 1), plan(parameters=WIDTH + 1))
     refused(bigger, "another plan", state)
+
+
+def test_a_wrapped_optimiser_takes_the_state_of_its_own_kind():
+    state = KINDS["Adam"](parameters(), plan()).state_dict()
+    other = CorrelatedNoise(torch.optim.SGD(parameters(), lr=0.1, momentum=0.9), plan())
+    refused(other, r"of CorrelatedNoise\(Adam\), not of CorrelatedNoise\(SGD\)", state)
 
 
 def altered(content):

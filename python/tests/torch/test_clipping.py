@@ -1,5 +1,6 @@
 """Clipping against a loop over examples, and against gradients that were made to exceed the norm."""
 
+import functools
 import math
 from fractions import Fraction
 
@@ -67,6 +68,18 @@ def test_parts_of_a_batch_add_up():
     assert parts.examples == 12
     for ours, theirs in zip(parts.tensors(), whole.tensors(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_weights_of_classes_count_in_sums_and_cancel_in_means():
+    model, (inputs, targets) = network(), batch(6)
+    gradients = {}
+    for weight in (1.0, 3.0):
+        for reduction in ("mean", "sum"):
+            loss = functools.partial(functional.cross_entropy, weight=torch.full((3,), weight), reduction=reduction)
+            gradients[reduction, weight] = PerExampleClipper(model, loss, 1e6)(inputs, targets).tensors()[0]
+    torch.testing.assert_close(gradients["sum", 3.0], 3 * gradients["sum", 1.0], rtol=1e-5, atol=1e-2)
+    torch.testing.assert_close(gradients["mean", 3.0], gradients["mean", 1.0], rtol=1e-5, atol=1e-2)
+    assert not torch.allclose(gradients["sum", 3.0], gradients["mean", 3.0], atol=0.1)
 
 
 def test_an_empty_batch_is_a_sum_of_nothing():
@@ -205,6 +218,9 @@ def test_buffers_that_are_written_to_are_refused():
     with pytest.raises(Unsupported, match="writes to a buffer, of 'calls'"):
         PerExampleClipper(model, functional.cross_entropy, 1.0)(*batch(3))
     assert not model.calls.any()
+    remembers = nn.InstanceNorm1d(2, affine=True, track_running_stats=True)
+    with pytest.raises(Unsupported, match="writes to a buffer"):
+        PerExampleClipper(remembers, functional.mse_loss, 1.0)(torch.randn(3, 2, 4), torch.zeros(3, 2, 4))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.complex64])
@@ -222,14 +238,17 @@ def test_bad_parameters_are_refused():
         PerExampleClipper(model, functional.cross_entropy, 1.0, chunk_size=0)
     with pytest.raises(BadParameter, match="no trainable parameter"):
         PerExampleClipper(nn.ReLU(), functional.cross_entropy, 1.0)
+    with pytest.raises(BadParameter, match="no trainable parameter"):
+        PerExampleClipper(nn.ParameterList([torch.zeros(0)]), functional.cross_entropy, 1.0)
     with pytest.raises(BadParameter, match="one number for one example"):
         PerExampleClipper(model, lambda prediction, target: prediction, 1.0)(*batch(2))
     clipper = PerExampleClipper(model, functional.cross_entropy, 1.0)
     inputs, targets = batch(4)
     with pytest.raises(BadParameter, match="same number of examples"):
         clipper(inputs, targets[:3])
-    with pytest.raises(BadParameter, match="along their first dimension"):
-        clipper(inputs, torch.tensor(1))
+    for no_examples in (torch.tensor(1), None, 1, [1, 0, 2, 1]):
+        with pytest.raises(BadParameter, match="along their first dimension"):
+            clipper(inputs, no_examples)
     model[0].requires_grad_(False)
     with pytest.raises(BadParameter, match="no longer those"):
         clipper(inputs, targets)
@@ -242,9 +261,32 @@ def test_declared_sums_are_checked_for_what_can_be_checked():
         ClippedSum.declared(parameters, gradients[:-1], examples=1, max_norm=1.0)
     with pytest.raises(BadParameter, match="examples"):
         ClippedSum.declared(parameters, gradients, examples=-1, max_norm=1.0)
+    with pytest.raises(BadParameter, match="no trainable parameter"):
+        ClippedSum.declared([], [], examples=1, max_norm=1.0)
+    for strange in (gradients[0].long(), gradients[0].to(torch.complex64), gradients[0].to("meta")):
+        with pytest.raises(BadParameter, match="gradient 0 must be of real numbers, on the device"):
+            ClippedSum.declared(parameters, [strange, *gradients[1:]], examples=1, max_norm=1.0)
     gradients[1] = gradients[1] + float("nan")
     with pytest.raises(BadParameter, match="gradient 1 is not finite"):
         ClippedSum.declared(parameters, gradients, examples=1, max_norm=1.0)
+
+
+def test_a_sum_of_sums_has_the_largest_of_their_norms():
+    model = network()
+    small, large = (PerExampleClipper(model, functional.cross_entropy, norm) for norm in (0.5, 2.0))
+    for first, second in ((small, large), (large, small)):
+        total = first(*batch(3))
+        total += second(*batch(3))
+        assert total.max_norm == 2.0
+
+
+def test_dropout_is_drawn_for_each_example():
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(64, 1, bias=False))
+    clipper = PerExampleClipper(model, lambda prediction, target: prediction.sum(), 1e3)
+    (gradient,) = clipper(torch.ones(8, 64), torch.zeros(8)).tensors()
+    # Each of 64 coordinates is twice the number of examples that keep it. All of them are 0 or 16 if the draw is one for all, and
+    # else with probability 2⁻⁴⁴⁸.
+    assert set(gradient.flatten().tolist()) - {0.0, 16.0}
 
 
 def test_sums_are_not_added_twice():

@@ -72,6 +72,30 @@ def test_so_they_have_in_doubles_and_through_a_wrapped_optimiser():
     assert not is_white(plan, 0.85 * path)
 
 
+@pytest.mark.parametrize("kind", [DPFTRL, DPSGD])
+@pytest.mark.parametrize(
+    ("epochs", "clip", "neighbours"), [(1, 1.0, "add-remove"), (3, 2.5, "add-remove"), (3, 1.0, "replace")]
+)
+def test_independent_noise_has_the_scale_that_is_known_without_a_plan(kind, epochs, clip, neighbours):
+    """With ρ = 1/(2σ²) for what an example does in E steps, each of norm C, or 2C where it is replaced, a step has σC√E, and n steps √n times that."""
+    width, batch_size, rho = 4096, 2, 0.25
+    training = training_plan(
+        examples=8, batch_size=batch_size, epochs=epochs, parameters=width, rho=rho, clip=clip, neighbours=neighbours,
+        mechanism="input-perturbation",
+    )
+    parameter = torch.nn.Parameter(torch.zeros(width))
+    optimizer = kind([parameter], training, lr=1.0)
+    for _ in range(training.steps):
+        optimizer.step(ClippedSum.declared([parameter], [torch.zeros(width)], examples=0, max_norm=clip))
+    shift = 2 * clip if neighbours == "replace" else clip
+    due = shift * math.sqrt(epochs / (2 * rho)) * math.sqrt(training.steps) / batch_size
+    measured = float(parameter.detach().double().square().mean().sqrt())
+    # The share has a standard deviation of 1/√(2d) = 1.1 %: a false alarm has probability 6·10⁻⁸, six times in all.
+    is_due = lambda measured: abs(measured / due - 1) <= 0.06  # noqa: E731
+    assert is_due(measured)
+    assert not is_due(0.85 * measured)
+
+
 def test_fresh_noise_at_every_step_would_be_noticed():
     """Independent noise of the right size at each step is not the mechanism, and its difference is what leaks."""
     plan, path = moves(lambda owners, training: DPFTRL(owners, training, lr=1.0), "square-root", torch.float32)

@@ -190,6 +190,39 @@ def test_frozen_parameters_stay():
         assert torch.equal(owners[1], before)
 
 
+@pytest.mark.parametrize("kind", ["DPFTRL", "DPSGD", "wrapped"])
+def test_gradients_that_were_left_behind_move_nothing(kind):
+    """A parameter that was frozen after a backward pass still has its gradient, which nobody clipped."""
+    owners = parameters()
+    owners[1].requires_grad_(False)
+    training = training_plan(examples=8, batch_size=4, parameters=owners, epsilon=1.0, delta=1e-6)
+    make = {
+        "DPFTRL": lambda: DPFTRL(owners, training, lr=1.0),
+        "DPSGD": lambda: DPSGD(owners, training, lr=1.0),
+        "wrapped": lambda: CorrelatedNoise(torch.optim.Adam(owners, lr=1.0), training),
+    }
+    before = owners[1].detach().clone()
+    optimizer = make[kind]()
+    for owner in owners:
+        owner.grad = torch.full_like(owner, 1e9)
+    optimizer.step(clipped([owners[0], owners[2]], 0))
+    assert torch.equal(owners[1], before)
+    assert max(owner.abs().max() for owner in owners) < 1e6
+
+
+@pytest.mark.parametrize("kind", [DPFTRL, DPSGD])
+def test_parameters_that_are_frozen_or_added_later_are_noticed(kind):
+    owners = parameters()
+    optimizer = kind(owners, plan(), lr=0.1)
+    owners[0].requires_grad_(False)
+    refused(optimizer, BadParameter, "no longer those", clipped(owners, 0))
+    owners = parameters()
+    inner = torch.optim.SGD(owners, lr=0.1)
+    optimizer = CorrelatedNoise(inner, plan())
+    inner.add_param_group({"params": [torch.nn.Parameter(torch.zeros(2))]})
+    refused(optimizer, BadParameter, "no longer those", clipped(owners, 0))
+
+
 def test_noise_is_added_to_an_empty_batch():
     model = torch.nn.Linear(5, 3)
     training = training_plan(examples=8, batch_size=4, parameters=model, epsilon=1.0, delta=1e-6)
@@ -258,10 +291,25 @@ def test_an_optimiser_is_wrapped_once():
         CorrelatedNoise(DPFTRL(parameters(), plan(), lr=0.1), plan())
 
 
+def test_an_optimiser_that_needs_more_than_gradients_is_refused():
+    for optimizer in (torch.optim.LBFGS(parameters()), torch.optim.SparseAdam(parameters())):
+        with pytest.raises(Unsupported, match="closure or sparse"):
+            CorrelatedNoise(optimizer, plan())
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_copies_would_share_their_noise_and_are_refused(copied):
     with pytest.raises(TypeError, match="state_dict"):
         copied(DPSGD(parameters(), plan(), lr=0.1))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_gradients_are_not_copied(copied):
+    model = torch.nn.Linear(2, 1)
+    clipper = PerExampleClipper(model, torch.nn.functional.mse_loss, 1.0)
+    for holder in (clipper, clipper(torch.ones(1, 2), torch.ones(1, 1))):
+        with pytest.raises(TypeError, match="neither copied nor pickled"):
+            copied(holder)
 
 
 def test_one_key_serves_one_run():

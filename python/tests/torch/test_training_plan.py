@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from evertally import BadParameter, BadState, HorizonSpent  # noqa: E402
 from evertally.torch import DPSGD, ClippedSum, FixedOrderBatches, check_loader, training_plan  # noqa: E402
+from evertally.torch.accounting import beginnings  # noqa: E402
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset  # noqa: E402
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-5}
@@ -29,6 +30,9 @@ def test_a_plan_has_the_participation_of_a_fixed_order():
     inner = training.plan
     assert (inner.horizon, inner.max_steps, inner.min_gap, inner.dimension) == (18, 3, 6, 5)
     assert inner.largest_contribution == training.clip == 1.0
+    clipped, replaced = plan(clip=0.25), plan(neighbours="replace")
+    assert clipped.plan.largest_contribution == clipped.clip == 0.25
+    assert replaced.plan.noise_scale == pytest.approx(2 * inner.noise_scale, rel=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -51,6 +55,22 @@ def test_what_a_beginning_spends_is_its_own_sensitivity(mechanism):
             gram[np.ix_(range(first, training.steps, 4), range(first, training.steps, 4))].sum() for first in range(4)
         )
         assert found[steps - 1] <= math.sqrt(bound) * (1 + 1e-9)
+
+
+def test_beginnings_of_any_matrix_are_those_of_the_worse_sign():
+    """With two steps an example the bound is reached by equal or by opposite gradients, and matrices at random call for both."""
+    rng = np.random.default_rng(11)
+    workload = np.tril(np.ones((6, 6)))
+    opposed = 0
+    for _ in range(20):
+        decoder = rng.standard_normal((6, 8))
+        found = beginnings(decoder, workload, gap=3)
+        for steps in range(1, 7):
+            seen = np.linalg.pinv(decoder[:steps]) @ workload[:steps]
+            equal, opposite = (np.linalg.norm(seen[:, :3] + sign * seen[:, 3:], axis=0).max() for sign in (1, -1))
+            assert found[steps - 1] == pytest.approx(max(equal, opposite), rel=1e-6)
+            opposed += opposite > equal * (1 + 1e-6)
+    assert opposed > 0
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -129,16 +149,32 @@ def test_every_example_comes_once_an_epoch_at_the_accounted_distance():
 def test_orders_differ_unless_their_seed_is_the_same():
     training = plan(examples=100, batch_size=10)
     first = FixedOrderBatches(training)
-    assert list(first) != list(FixedOrderBatches(training))
+    batches = list(first)
+    assert batches != list(FixedOrderBatches(training))
     resumed = FixedOrderBatches(training)
     resumed.load_state_dict(first.state_dict(), start=7)
-    assert list(resumed) == list(first)[7:] and len(resumed) == len(first) - 7
+    assert len(resumed) == len(first) - 7
+    assert list(resumed) == batches[7:]
     with pytest.raises(BadState, match="another number of examples"):
         FixedOrderBatches(plan()).load_state_dict(first.state_dict(), start=0)
     with pytest.raises(HorizonSpent):
         FixedOrderBatches(training, start=31)
     with pytest.raises(BadParameter):
         FixedOrderBatches(training, start=-1)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loop_that_was_left_goes_on_and_does_not_begin_again(workers):
+    training = plan()
+    batches = FixedOrderBatches(training)
+    loader = DataLoader(TensorDataset(torch.arange(21)), batch_sampler=batches, num_workers=workers)
+    for steps_taken, _ in enumerate(loader, start=1):
+        if steps_taken == 3:
+            break
+    with pytest.raises(BadState, match="gone through once"):
+        next(iter(loader))
+    batches.load_state_dict(batches.state_dict(), start=3)
+    assert [batch.tolist() for (batch,) in loader] == [batches.batch(step) for step in range(3, training.steps)]
 
 
 def test_a_loader_is_refused_unless_its_order_is_fixed():
