@@ -56,6 +56,7 @@ enum Command {
     Gamma(commands::gamma::GammaArgs),
     Answer(Box<commands::answer::AnswerArgs>),
     Parity(Box<commands::parity::ParityArgs>),
+    Predict(commands::learn::predict::PredictArgs),
     Demo(commands::demo::DemoArgs),
 }
 
@@ -88,6 +89,7 @@ pub fn run() -> ExitCode {
         Command::Gamma(args) => commands::gamma::run(args),
         Command::Answer(args) => commands::answer::run(args),
         Command::Parity(args) => commands::parity::run(args),
+        Command::Predict(args) => commands::learn::predict::run(args),
         Command::Demo(args) => commands::demo::run(args),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

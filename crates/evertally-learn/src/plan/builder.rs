@@ -220,7 +220,11 @@ impl LearningPlanBuilder {
             return Err(Error::bad("start", format!("{} numbers", self.dimension), start.len()));
         }
         if !self.set.contains(start) {
-            return Err(Error::bad("start", format!("a point of the {}", self.set), "one outside"));
+            let expected = match self.set {
+                Set::Everything => "finite".to_owned(),
+                set => format!("a point of the {set}"),
+            };
+            return Err(Error::bad("start", expected, "one that is not"));
         }
         Ok(())
     }

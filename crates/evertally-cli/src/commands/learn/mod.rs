@@ -1,7 +1,7 @@
 //! `evertally learn`: rows in, a private linear model out.
 //!
 //! [`options`] is what the user wrote, [`task`] is what it means, [`table`] turns files into rows, [`training`] turns rows into parameters, [`checkpoint`] and
-//! [`store`] keep a run over crashes, and [`model`] and [`report`] say what came of it.
+//! [`store`] keep a run over crashes, and [`model`] and [`report`] say what came of it. [`predict`] is a command of its own, and uses the model.
 //!
 //! **What is spent, and when.** A run that can be resumed is saved before it is entered into a ledger, and entered before its first step, under a
 //! name of its own that the state holds. Wherever it is interrupted, going on enters it if it was not: never twice, and never not at all. The
@@ -12,6 +12,7 @@ mod checkpoint;
 mod labels;
 mod model;
 mod options;
+pub(crate) mod predict;
 mod report;
 mod store;
 mod table;

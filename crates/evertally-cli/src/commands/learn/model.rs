@@ -12,7 +12,7 @@ use evertally_learn::{Learner, Update};
 use serde::Serialize;
 
 /// The name of the format and its version.
-const FORMAT: &str = "evertally model 1";
+pub(super) const FORMAT: &str = "evertally model 1";
 
 #[derive(Serialize)]
 struct ModelFile<'a> {

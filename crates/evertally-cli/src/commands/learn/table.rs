@@ -48,8 +48,10 @@ impl Data {
             (None, Some(path)) => (all, Some(read_rows(task, path, None)?)),
             (None, None) => (all, None),
         };
+        let public =
+            Prepare { scales: scales.as_ref(), feature_norm: args.feature_norm, intercept: args.intercept };
         let prepare = |data: Dataset, path: &Path| {
-            prepared(data, task, scales.as_ref()).map_err(|error| CliError::from(error).in_file(path))
+            public.apply(data).map_err(|error| CliError::from(error).in_file(path))
         };
         let mut train = prepare(train, &args.data)?;
         if let Some(seed) = args.shuffle {
@@ -74,18 +76,27 @@ impl Data {
     }
 }
 
-/// Every row by itself: standardised, brought into the ball, and with its intercept.
-fn prepared(mut data: Dataset, task: &Task<'_>, scales: Option<&Scales>) -> evertally::Result<Dataset> {
-    if let Some(Scales { means, scales }) = scales {
-        data = data.standardised(means, scales)?;
+/// What is done to every row by itself, with public numbers.
+pub(super) struct Prepare<'a> {
+    pub(super) scales: Option<&'a Scales>,
+    pub(super) feature_norm: Option<f64>,
+    pub(super) intercept: bool,
+}
+
+impl Prepare<'_> {
+    /// Standardised, brought into the ball, and with its intercept.
+    pub(super) fn apply(&self, mut data: Dataset) -> evertally::Result<Dataset> {
+        if let Some(Scales { means, scales }) = self.scales {
+            data = data.standardised(means, scales)?;
+        }
+        if let Some(norm) = self.feature_norm {
+            data = data.within_ball(norm)?;
+        }
+        if self.intercept {
+            data = data.with_intercept(1.0)?;
+        }
+        Ok(data)
     }
-    if let Some(norm) = task.args.feature_norm {
-        data = data.within_ball(norm)?;
-    }
-    if task.args.intercept {
-        data = data.with_intercept(1.0)?;
-    }
-    Ok(data)
 }
 
 /// The rows in an order that the seed alone decides.
@@ -119,7 +130,7 @@ fn read_rows(task: &Task<'_>, path: &Path, format: Option<InputFormat>) -> Resul
 }
 
 /// Hands on every row with the word for what its number counts.
-fn each_row(
+pub(super) fn each_row(
     columns: &[String],
     reader: &mut dyn RowReader,
     quiet: bool,

@@ -1,0 +1,235 @@
+//! `evertally predict`: a model and rows in, predictions out.
+//!
+//! A model is private already; what is computed from it and from other rows costs nothing more. It says nothing about the rows that it was
+//! trained on, and everything about the rows that it is given: predictions are as sensitive as those.
+
+use super::table::{Prepare, Scales, each_row};
+use crate::error::{CliError, Result, name_of};
+use crate::input::{self, EXPECTED_VALUE, InputFormat, expected};
+use crate::output::{self, Destination};
+use clap::Args;
+use evertally_learn::{Dataset, Loss, Losses};
+use serde::Deserialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  evertally demo --kind customers --out customers.csv
+  evertally learn customers.csv --label returns --classes no,yes \\
+    --loss logistic --feature-norm 1 --radius 10 \\
+    --epsilon 2 --delta 1e-6 --model model.json
+  evertally demo --kind customers --seed 2 --out new.csv
+  evertally predict model.json new.csv --output predictions.csv";
+
+/// Predict labels for the rows of a file with a model of `evertally learn`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PredictArgs {
+    /// The model, as `evertally learn` wrote it
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The rows, with the model's features by name: a .csv, .jsonl or .parquet file, or - for standard input
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+    /// The format of the input where its name does not tell
+    #[arg(long, value_name = "FORMAT")]
+    input_format: Option<InputFormat>,
+    /// Use the average of all parameters on the way instead of the last ones
+    #[arg(long)]
+    average: bool,
+    /// The file to write; standard output where absent
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write one JSON object a row instead of CSV
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// The part of a model's file that scoring needs.
+#[derive(Deserialize)]
+struct ModelFile {
+    format: String,
+    loss: String,
+    label: String,
+    #[serde(default)]
+    classes: Vec<String>,
+    features: Vec<String>,
+    intercept: bool,
+    preparation: Preparation,
+    parameters: Parameters,
+}
+
+#[derive(Deserialize)]
+struct Preparation {
+    means: Option<Vec<f64>>,
+    scales: Option<Vec<f64>>,
+    feature_norm: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Parameters {
+    last: Vec<Vec<f64>>,
+    average: Vec<Vec<f64>>,
+}
+
+/// A model that fits together.
+struct Model {
+    loss: Losses,
+    label: String,
+    classes: Vec<String>,
+    features: Vec<String>,
+    scales: Option<Scales>,
+    feature_norm: Option<f64>,
+    intercept: bool,
+    theta: Vec<f64>,
+}
+
+/// What is said of one row.
+struct Prediction {
+    label: String,
+    /// By the model, where its loss has any.
+    probability: Option<f64>,
+}
+
+pub(crate) fn run(args: &PredictArgs) -> Result<()> {
+    output::refuse_overwriting(&[Some(&args.model), Some(&args.data)], &[args.output.as_deref()])?;
+    let model = Model::read(&args.model, args.average)?;
+    let rows = model.rows(args)?;
+    let mut destination = Destination::open(args.output.as_deref())?;
+    let name = destination.name();
+    let failed = |error: std::io::Error| CliError::writing(&name, &error);
+    let mut text = Vec::new();
+    if !args.json {
+        let probability = if model.has_probabilities() { ",probability" } else { "" };
+        writeln!(text, "row,{}{probability}", quoted(&model.label)).map_err(failed)?;
+    }
+    for (row, example) in rows.iter().enumerate() {
+        let Prediction { label, probability } = model.predict(example.features);
+        let written = match (args.json, probability) {
+            (true, _) => writeln!(text, "{}", model.line(row + 1, &label, probability)),
+            (false, Some(probability)) => writeln!(text, "{},{},{probability:.6}", row + 1, quoted(&label)),
+            (false, None) => writeln!(text, "{},{}", row + 1, quoted(&label)),
+        };
+        written.map_err(failed)?;
+    }
+    destination.write_all(&text).map_err(failed)?;
+    destination.commit()
+}
+
+impl Model {
+    fn read(path: &Path, is_average: bool) -> Result<Self> {
+        let refuse = |reason: &str| {
+            CliError::bad(format!("{} is no model of evertally learn: {reason}", name_of(path)))
+        };
+        let bytes = std::fs::read(path).map_err(|error| CliError::reading(path, &error))?;
+        let file: ModelFile = serde_json::from_slice(&bytes)
+            .map_err(|error| refuse(&format!("it cannot be read at line {}", error.line())))?;
+        if file.format != super::model::FORMAT {
+            return Err(refuse("its format is another, or of another version"));
+        }
+        let loss: Losses = file.loss.parse().map_err(|_| refuse("its loss is not known"))?;
+        let width = file.features.len() + usize::from(file.intercept);
+        let scores = if is_average { file.parameters.average } else { file.parameters.last };
+        let is_whole = !file.features.is_empty()
+            && scores.len() == loss.scores()
+            && scores
+                .iter()
+                .all(|weights| weights.len() == width && weights.iter().all(|weight| weight.is_finite()));
+        if !is_whole {
+            return Err(refuse("its parameters do not fit its features and loss"));
+        }
+        if !file.classes.is_empty() && file.classes.len() != loss.scores().max(2) {
+            return Err(refuse("its classes do not fit its loss"));
+        }
+        let Preparation { means, scales, feature_norm } = file.preparation;
+        let scales = match (means, scales) {
+            (None, None) => None,
+            (Some(means), Some(scales)) if [means.len(), scales.len()] == [file.features.len(); 2] => {
+                Some(Scales { means, scales })
+            }
+            _ => return Err(refuse("its means and scales do not fit its features")),
+        };
+        Ok(Self {
+            loss,
+            label: file.label,
+            classes: file.classes,
+            features: file.features,
+            scales,
+            feature_norm,
+            intercept: file.intercept,
+            theta: scores.concat(),
+        })
+    }
+
+    /// The rows of the file, prepared as those that the model was trained on.
+    fn rows(&self, args: &PredictArgs) -> Result<Dataset> {
+        let path = &args.data;
+        let mut reader = input::open(path, args.input_format, &self.features, false)?;
+        let mut values = Vec::new();
+        let mut count = 0;
+        each_row(&self.features, reader.as_mut(), args.quiet, |unit, row| {
+            count += 1;
+            for (cell, column) in row.cells.iter().zip(&self.features) {
+                let place = || input::place(&name_of(path), unit, row.line, column);
+                values.push(cell.as_value().ok_or_else(|| expected(&place(), EXPECTED_VALUE, cell))?);
+            }
+            Ok(())
+        })?;
+        if count == 0 {
+            return Err(CliError::bad(format!("{} has no rows: expected at least one", name_of(path))));
+        }
+        let prepare = Prepare {
+            scales: self.scales.as_ref(),
+            feature_norm: self.feature_norm,
+            intercept: self.intercept,
+        };
+        // There is no label yet; zero takes its place.
+        Dataset::new(self.features.len(), values, vec![0.0; count])
+            .and_then(|data| prepare.apply(data))
+            .map_err(|error| CliError::from(error).in_file(path))
+    }
+
+    fn has_probabilities(&self) -> bool {
+        matches!(self.loss, Losses::Logistic(_) | Losses::Softmax(_))
+    }
+
+    /// The predicted label, and how likely the model takes it to be.
+    fn predict(&self, features: &[f64]) -> Prediction {
+        let mut scores = vec![0.0; self.loss.scores()];
+        self.loss.score(&self.theta, features, &mut scores);
+        let predicted = self.loss.predicted(&scores);
+        let class = match self.loss {
+            Losses::Squared(_) => None,
+            Losses::Softmax(_) => Some(predicted as usize),
+            _ => Some(usize::from(predicted > 0.0)),
+        };
+        let label =
+            class.and_then(|class| self.classes.get(class)).cloned().unwrap_or_else(|| predicted.to_string());
+        // The loss of a right label is minus the logarithm of its probability.
+        let probability = self.has_probabilities().then(|| (-self.loss.at(&scores, predicted)).exp());
+        Prediction { label, probability }
+    }
+
+    /// A row of JSON; labels that are numbers stay numbers.
+    fn line(&self, row: usize, label: &str, probability: Option<f64>) -> serde_json::Value {
+        let number = label.parse::<f64>().ok().filter(|_| self.classes.is_empty());
+        let label = number.map_or_else(|| serde_json::Value::from(label), serde_json::Value::from);
+        let mut line = serde_json::Map::new();
+        line.insert("row".to_owned(), row.into());
+        line.insert(self.label.clone(), label);
+        if let Some(probability) = probability {
+            line.insert("probability".to_owned(), probability.into());
+        }
+        line.into()
+    }
+}
+
+/// A cell of CSV.
+fn quoted(text: &str) -> String {
+    let needs_quotes = text.contains([',', '"', '\n', '\r']);
+    if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
