@@ -115,6 +115,20 @@ fn a_key_gives_the_same_model_and_other_data_or_options_other_noise() {
     assert_ne!(place.read("x.json"), place.read("y.json"));
 }
 
+/// The plan of the noise knows nothing of the loss. Rows without gradients show the noise alone.
+#[test]
+fn another_loss_has_other_noise() {
+    let place = customers(1);
+    place.write("zeros.csv", format!("a,b,y\n{}", "0,0,1\n".repeat(8)));
+    let noise = |loss: &str| {
+        let options = "--batch-size 2 --clip 1 --lambda 1 --key-file noise.key --model m.json";
+        place.run(&format!("learn zeros.csv --label y --loss {loss} {BUDGET} {options}")).ok();
+        numbers(&json(&place.read("m.json"))["parameters"]["last"][0])
+    };
+    assert_eq!(noise("logistic"), noise("logistic"));
+    assert_ne!(noise("logistic"), noise("hinge"));
+}
+
 /// Writes the customers as a Parquet file of doubles and text.
 fn as_parquet(place: &Place) {
     let text = String::from_utf8(place.read("c.csv")).unwrap();
