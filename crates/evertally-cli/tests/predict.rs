@@ -15,8 +15,7 @@ fn trained() -> (Place, Value) {
     let place = Place::new();
     place.run("demo --kind customers --rows 1500 --out c.csv").ok();
     place.run("demo --kind customers --rows 400 --seed 2 --out new.csv").ok();
-    let report =
-        place.run(&format!("learn c.csv {RUN} --norm 10 --test new.csv --model m.json --json")).ok();
+    let report = place.run(&format!("learn c.csv {RUN} --norm 10 --test new.csv --model m.json --json")).ok();
     let report = serde_json::from_str(&report.stdout).unwrap();
     (place, report)
 }
