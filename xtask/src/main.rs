@@ -8,6 +8,7 @@ mod fuzz;
 mod learning;
 mod process;
 mod python;
+mod regret;
 mod statistics;
 mod test;
 mod venv;
@@ -30,6 +31,7 @@ Tasks:
                    bench exact quick takes half a minute and writes nothing
   learning         trains on real data with every mechanism and budget; writes bench/learning.json, bench/learning.md and a picture.
                    learning quick takes a minute or two and writes nothing
+  regret           regret against adversaries that see the parameters, beside its bounds; writes bench/regret.json and bench/regret.md
   bench learn      steps of private training timed beside torch's SGD and jax_privacy; writes bench/learn.json and bench/learn.md.
                    bench learn quick takes a few minutes and writes nothing
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["learning"] => learning::run(false),
         ["learning", "quick"] => learning::run(true),
         ["python"] => python::test(),
+        ["regret"] => regret::run(),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),
         ["fit", "graded"] => fit::graded(),

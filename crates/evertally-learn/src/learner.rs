@@ -18,6 +18,8 @@ use evertally::{Error, NoiseKey, Result, Spend, VectorCounter};
 use zeroize::Zeroize;
 
 use crate::batch::Batch;
+use crate::data::Example;
+use crate::loss::Loss;
 use crate::plan::{LearningPlan, Update};
 
 /// Learns privately, one step at a time.
@@ -151,6 +153,47 @@ impl Learner {
         added?;
         self.advance()?;
         Ok(self.theta())
+    }
+
+    /// Takes a step with the gradients of a loss, on one example or several, at [`Learner::theta`].
+    ///
+    /// ```
+    /// use evertally::{Budget, NoiseKey};
+    /// use evertally_learn::{Example, Learner, LearningPlan, loss::Logistic};
+    ///
+    /// let plan = LearningPlan::new(2, 100).budget(Budget::new(1.0, 1e-6)?).recommended(1.0).build()?;
+    /// let mut learner = Learner::new(&plan, NoiseKey::from_os()?)?;
+    /// let theta = learner.step_on(&Logistic, [Example { features: &[0.6, -0.8], label: 1.0 }])?;
+    /// assert_eq!(theta.len(), 2);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Learner::step`], and [`Error::BadParameter`] for features that do not make as many parameters as are learned, or a label that the loss
+    /// is not made for.
+    pub fn step_on<'a>(
+        &mut self,
+        loss: &dyn Loss,
+        examples: impl IntoIterator<Item = Example<'a>>,
+    ) -> Result<&[f64]> {
+        let dimension = self.plan.dimension();
+        let theta = self.vectors.theta.clone();
+        let gradient = |example: Example<'a>| -> Result<Vec<f64>> {
+            let parameters = loss.parameters(example.features.len());
+            if parameters != dimension {
+                return Err(Error::bad(
+                    "features",
+                    format!("such as make {dimension} parameters"),
+                    parameters,
+                ));
+            }
+            loss.check_label(example.label)?;
+            let mut gradient = vec![0.0; dimension];
+            loss.gradient(&theta, example, &mut gradient);
+            Ok(gradient)
+        };
+        let gradients = examples.into_iter().map(gradient).collect::<Result<Vec<_>>>()?;
+        self.step(gradients)
     }
 
     /// Takes a step with gradients that were collected in a batch, and empties it.

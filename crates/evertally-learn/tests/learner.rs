@@ -4,7 +4,8 @@
 
 use evertally::privacy::gaussian_sigma;
 use evertally::{Budget, Error, Mechanism, Neighbours, NoiseKey, Participation, Result};
-use evertally_learn::{Learner, LearningPlan, LearningPlanBuilder, Schedule, Set, Update, norm};
+use evertally_learn::loss::{Logistic, Loss};
+use evertally_learn::{Example, Learner, LearningPlan, LearningPlanBuilder, Schedule, Set, Update, norm};
 
 const STEPS: u64 = 12;
 const LAMBDA: f64 = 2.5;
@@ -418,4 +419,28 @@ fn spending_is_that_of_the_steps_taken() {
     assert!((epsilons[11] - 1.0).abs() < 1e-9, "{epsilons:?}");
     let beyond = learner.plan().spend_after(STEPS + 1);
     assert!(matches!(beyond, Err(Error::HorizonSpent { horizon: STEPS })));
+}
+
+/// A loss is as good as its gradients, and what it cannot take is refused before anything changes.
+#[test]
+fn a_loss_stands_for_its_gradients() {
+    let builder = base().batch_size(2);
+    let (mut by_loss, mut by_hand) = (learner(&builder), learner(&builder));
+    let rows = [([0.5, -0.2, 0.1], 1.0), ([0.3, 0.3, -0.9], -1.0)];
+    for _ in 0..STEPS {
+        let gradients = rows.map(|(features, label)| {
+            let mut gradient = [0.0; 3];
+            Logistic.gradient(by_hand.theta(), Example { features: &features, label }, &mut gradient);
+            gradient
+        });
+        by_hand.step(gradients).unwrap();
+        let examples = rows.each_ref().map(|(features, label)| Example { features, label: *label });
+        assert_eq!(by_loss.step_on(&Logistic, examples).unwrap(), by_hand.theta());
+    }
+    let mut fresh = learner(&builder);
+    for (features, label) in [(&[1.0, 2.0][..], 1.0), (&[0.1, 0.2, 0.3][..], 0.5)] {
+        let refused = fresh.step_on(&Logistic, [Example { features, label }]);
+        assert!(matches!(refused, Err(Error::BadParameter { .. })));
+    }
+    assert_eq!(fresh.steps_taken(), 0);
 }

@@ -1,0 +1,115 @@
+//! `bench-regret`: the learner against adversaries that see its parameters, and against planted distributions; a line of JSON for each.
+//!
+//! Linear losses are compared with the best point of the unit ball while the learner may go anywhere; planted data with the best parameters of the
+//! ball in which the learner is held. λ is the one that the bound recommends, or the paper's.
+
+use std::process::ExitCode;
+
+use evertally::{Budget, Calibration, Error, Mechanism, NoiseKey};
+use evertally_learn::adversary::{Adversary, Exploiter, Greedy, Planted, RandomWalk, play};
+use evertally_learn::bound::{RegretBound, printed, printed_lambda};
+use evertally_learn::regret::RegretReport;
+use evertally_learn::{Learner, LearningPlan, Losses, Set, Update};
+use rayon::prelude::*;
+use serde_json::json;
+
+const STEPS: u64 = 4096;
+const DIMENSION: usize = 5;
+const CLIP: f64 = 1.0;
+const DISTANCE: f64 = 1.0;
+const EPSILON: f64 = 0.5;
+const DELTA: f64 = 1e-6;
+const KEYS: u64 = 24;
+
+const MECHANISMS: [&str; 6] =
+    ["binary", "honaker-streaming", "honaker-full", "square-root", "graded-square-root", "blt"];
+
+/// Who chooses the losses.
+const OPPONENTS: [&str; 4] = ["greedy", "random walk", "exploiter", "planted logistic"];
+
+fn main() -> ExitCode {
+    match lines() {
+        Ok(lines) => {
+            lines.iter().for_each(|line| println!("{line}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn lines() -> Result<Vec<serde_json::Value>, Error> {
+    let exact = Budget::new(EPSILON, DELTA)?;
+    let paper = exact.with_calibration(Calibration::Paper)?;
+    let sigma = paper.noise_multiplier();
+    let corrected = RegretBound::corrected(STEPS, DIMENSION, CLIP, sigma)?.least(DISTANCE)?;
+    let stated = printed(STEPS, DIMENSION, CLIP, sigma, DISTANCE)?;
+    let mut lines = vec![json!({
+        "steps": STEPS, "dimension": DIMENSION, "clip": CLIP, "epsilon": EPSILON, "delta": DELTA, "keys": KEYS,
+        "corrected": corrected, "printed": stated,
+    })];
+    let mut add = |name: &str, plan: &LearningPlan, opponent: &str| -> Result<(), Error> {
+        let (mean, error) = measured(plan, opponent)?;
+        let bound = RegretBound::of_plan(plan)?.at(lambda(plan), DISTANCE)?;
+        lines.push(json!({
+            "mechanism": name, "opponent": opponent, "regret": mean, "regret_error": error, "bound": bound,
+        }));
+        Ok(())
+    };
+    for opponent in OPPONENTS {
+        let set = if opponent.starts_with("planted") { Set::ball(DISTANCE)? } else { Set::Everything };
+        let builder = || LearningPlan::new(DIMENSION, STEPS).clip(CLIP).set(set);
+        for mechanism in MECHANISMS {
+            let plan = builder()
+                .budget(exact)
+                .mechanism(mechanism.parse::<Mechanism>()?)
+                .recommended(DISTANCE)
+                .build()?;
+            add(mechanism, &plan, opponent)?;
+        }
+        let regularization = printed_lambda(STEPS, DIMENSION, CLIP, sigma, DISTANCE)?;
+        let plan = builder()
+            .budget(paper)
+            .mechanism(Mechanism::SquareRoot)
+            .update(Update::Leader { regularization });
+        add("the paper's algorithm", &plan.build()?, opponent)?;
+    }
+    Ok(lines)
+}
+
+fn lambda(plan: &LearningPlan) -> f64 {
+    match plan.update() {
+        Update::Leader { regularization } => regularization,
+        _ => f64::NAN,
+    }
+}
+
+/// Mean regret over keys, and its standard error.
+fn measured(plan: &LearningPlan, opponent: &str) -> Result<(f64, f64), Error> {
+    let regrets: Vec<f64> =
+        (0..KEYS).into_par_iter().map(|seed| regret(plan, opponent, seed)).collect::<Result<_, Error>>()?;
+    let mean = regrets.iter().sum::<f64>() / KEYS as f64;
+    let variance = regrets.iter().map(|regret| (regret - mean).powi(2)).sum::<f64>() / (KEYS - 1) as f64;
+    Ok((mean, (variance / KEYS as f64).sqrt()))
+}
+
+fn regret(plan: &LearningPlan, opponent: &str, seed: u64) -> Result<f64, Error> {
+    let mut learner = Learner::new(plan, NoiseKey::insecure_from_seed(seed))?;
+    let loss: Losses = "logistic".parse()?;
+    if opponent.starts_with("planted") {
+        let mut source = Planted::logistic(vec![2.0, -2.0, 1.0, 0.0, 1.0], seed)?;
+        let game = play(&mut learner, &mut source, &loss, STEPS)?;
+        let data = game.data.ok_or_else(|| Error::bad("game", "of examples", "one of gradients"))?;
+        return Ok(RegretReport::new(&game.meter, plan, &loss, &data, None)?.regret);
+    }
+    let mut adversary: Box<dyn Adversary> = match opponent {
+        "greedy" => Box::new(Greedy::new(CLIP)?),
+        "random walk" => Box::new(RandomWalk::insecure_from_seed(CLIP, seed)?),
+        _ => Box::new(Exploiter::new(CLIP, lambda(plan), DISTANCE, STEPS, plan.set())?),
+    };
+    let game = play(&mut learner, &mut *adversary, &loss, STEPS)?;
+    let regret = game.meter.linear_regret(Set::ball(DISTANCE)?);
+    regret.ok_or_else(|| Error::bad("set", "bounded", "one that is not"))
+}
