@@ -120,8 +120,8 @@ class PerExampleClipper:
 
     ``loss_fn(prediction, target)`` is given one example at a time, as a batch of one, and returns one number. Any reduction will do, except with weights of
     classes: a mean over one example divides its weight out again, and ``reduction="sum"`` does not.
-    Parameters with ``requires_grad=False`` are left out. Layers that mix examples (batch normalisation) are refused, and so
-    are buffers that a forward pass writes to.
+    Parameters with ``requires_grad=False`` are left out. Layers that mix examples are refused (batch normalisation, unless it is in evaluation
+    mode, where its running statistics are constants that must be public), and so are buffers that a forward pass writes to.
 
     >>> model = torch.nn.Linear(3, 2)
     >>> clipper = PerExampleClipper(model, torch.nn.functional.cross_entropy, max_norm=1.0, chunk_size=4)
@@ -165,6 +165,8 @@ class PerExampleClipper:
             name: id(tensor) for name, tensor in self._trainable.items()
         }:
             raise BadParameter("the trainable parameters of the model are no longer those that the clipper was made for")
+        # Once more, because ``model.train()`` wakes what slept when the clipper was made.
+        _refuse_mixing_layers(self.model)
         if common_kind(trainable.values())[1] != self.device:
             raise BadParameter("the model has moved to another device since the clipper was made")
         arguments, keywords = _as_call(inputs)
@@ -272,10 +274,10 @@ def _check_examples(examples: int) -> None:
 
 def _refuse_mixing_layers(model: nn.Module) -> None:
     for name, module in model.named_modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (module.training or module.running_mean is None):
             raise Unsupported(
                 f"{name or 'the model'!r} is batch normalisation, which mixes examples, so that no gradient belongs to one of "
-                "them; GroupNorm or LayerNorm do not"
+                "them; GroupNorm and LayerNorm do not, and neither does one with public running statistics after .eval()"
             )
 
 

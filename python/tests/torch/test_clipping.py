@@ -203,6 +203,24 @@ def test_layers_that_mix_examples_are_refused():
         PerExampleClipper(nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4)), functional.cross_entropy, 1.0)
 
 
+def test_batch_normalisation_with_constants_is_a_layer_like_others():
+    model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    with torch.no_grad():
+        model(torch.randn(30, 5))  # public data make the statistics
+    model.eval()
+    inputs, targets = batch(6)
+    clipper = PerExampleClipper(model, functional.cross_entropy, 0.7)
+    found = clipper(inputs, targets).tensors()
+    expected = one_by_one(model, inputs, targets, 0.7)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a.to(b.dtype), b, rtol=1e-5, atol=1e-5)
+    model.train()
+    with pytest.raises(Unsupported, match="batch normalisation"):
+        clipper(inputs, targets)
+    with pytest.raises(Unsupported, match="batch normalisation"):
+        PerExampleClipper(nn.BatchNorm1d(4, track_running_stats=False).eval(), functional.mse_loss, 1.0)
+
+
 def test_buffers_that_are_written_to_are_refused():
     class Remembers(nn.Module):
         def __init__(self):
