@@ -15,7 +15,7 @@
 //! **Source.** Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep) Learning without Sampling or Shuffling" (2021).
 
 use evertally::{Error, NoiseKey, Result, Spend, VectorCounter};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::batch::Batch;
 use crate::data::Example;
@@ -140,19 +140,7 @@ impl Learner {
     /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for gradients of another dimension or not finite, and for more than
     /// the batch size; none changes anything.
     pub fn step<G: AsRef<[f64]>>(&mut self, gradients: impl IntoIterator<Item = G>) -> Result<&[f64]> {
-        // What a panic in the caller's iterator may have left.
-        self.batch.clear();
-        let added = gradients
-            .into_iter()
-            .try_for_each(|gradient| self.batch.add(gradient.as_ref()))
-            .and_then(|()| self.check(&self.batch));
-        if added.is_ok() {
-            self.batch.write_sum(&mut self.sum);
-        }
-        self.batch.clear();
-        added?;
-        self.advance()?;
-        Ok(self.theta())
+        self.step_of(gradients, |batch, _, gradient| batch.add(gradient.as_ref()))
     }
 
     /// Takes a step with the gradients of a loss, on one example or several, at [`Learner::theta`].
@@ -177,23 +165,38 @@ impl Learner {
         examples: impl IntoIterator<Item = Example<'a>>,
     ) -> Result<&[f64]> {
         let dimension = self.plan.dimension();
-        let theta = self.vectors.theta.clone();
-        let gradient = |example: Example<'a>| -> Result<Vec<f64>> {
+        let mut gradient = Zeroizing::new(vec![0.0; dimension]);
+        self.step_of(examples, |batch, theta, example| {
             let parameters = loss.parameters(example.features.len());
             if parameters != dimension {
-                return Err(Error::bad(
-                    "features",
-                    format!("such as make {dimension} parameters"),
-                    parameters,
-                ));
+                let expected = format!("such as make {dimension} parameters");
+                return Err(Error::bad("features", expected, parameters));
             }
             loss.check_label(example.label)?;
-            let mut gradient = vec![0.0; dimension];
-            loss.gradient(&theta, example, &mut gradient);
-            Ok(gradient)
-        };
-        let gradients = examples.into_iter().map(gradient).collect::<Result<Vec<_>>>()?;
-        self.step(gradients)
+            loss.gradient(theta, example, &mut gradient);
+            batch.add(&gradient)
+        })
+    }
+
+    /// Takes a step with what `add` puts into the batch for each item, at the present parameters.
+    fn step_of<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut add: impl FnMut(&mut Batch, &[f64], T) -> Result<()>,
+    ) -> Result<&[f64]> {
+        // What a panic in the caller's iterator may have left.
+        self.batch.clear();
+        let added = items
+            .into_iter()
+            .try_for_each(|item| add(&mut self.batch, &self.vectors.theta, item))
+            .and_then(|()| self.check(&self.batch));
+        if added.is_ok() {
+            self.batch.write_sum(&mut self.sum);
+        }
+        self.batch.clear();
+        added?;
+        self.advance()?;
+        Ok(self.theta())
     }
 
     /// Takes a step with gradients that were collected in a batch, and empties it.
