@@ -3,6 +3,8 @@
 //! Linear losses are compared with the best point of the unit ball while the learner may go anywhere; planted data with the best parameters of the
 //! ball in which the learner is held. λ is the one that the bound recommends, or the paper's.
 
+mod statistics;
+
 use std::process::ExitCode;
 
 use evertally::{Budget, Calibration, Error, Mechanism, NoiseKey};
@@ -12,6 +14,7 @@ use evertally_learn::regret::RegretReport;
 use evertally_learn::{Learner, LearningPlan, Losses, Set, Update};
 use rayon::prelude::*;
 use serde_json::json;
+use statistics::mean_and_error;
 
 const STEPS: u64 = 4096;
 const DIMENSION: usize = 5;
@@ -90,9 +93,7 @@ fn lambda(plan: &LearningPlan) -> f64 {
 fn measured(plan: &LearningPlan, opponent: &str) -> Result<(f64, f64), Error> {
     let regrets: Vec<f64> =
         (0..KEYS).into_par_iter().map(|seed| regret(plan, opponent, seed)).collect::<Result<_, Error>>()?;
-    let mean = regrets.iter().sum::<f64>() / KEYS as f64;
-    let variance = regrets.iter().map(|regret| (regret - mean).powi(2)).sum::<f64>() / (KEYS - 1) as f64;
-    Ok((mean, (variance / KEYS as f64).sqrt()))
+    Ok(mean_and_error(&regrets))
 }
 
 fn regret(plan: &LearningPlan, opponent: &str, seed: u64) -> Result<f64, Error> {

@@ -1,13 +1,13 @@
 //! `cargo xtask learning`: accuracy and regret on real data, for every mechanism and budget.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::bench::write_results;
 use crate::process::{self, cargo, command, root};
 use crate::venv;
 
@@ -54,13 +54,7 @@ pub(crate) fn run(is_quick: bool) -> Outcome {
     if is_quick {
         return Ok(());
     }
-    let write = |path: &str, content: &str| {
-        fs::write(root().join(path), content).map_err(|error| format!("cannot write {path}: {error}"))
-    };
-    let document = json!({ "delta": 1e-5, "cells": cells });
-    let document = serde_json::to_string_pretty(&document).map_err(|error| error.to_string())?;
-    write("bench/learning.json", &format!("{document}\n"))?;
-    write("bench/learning.md", &text)?;
+    write_results("learning", &json!({ "delta": 1e-5, "cells": cells }), &text)?;
     process::run(command(&python).args([
         "bench/learning.py",
         "plot",

@@ -1,11 +1,11 @@
 //! `cargo xtask regret`: regret against adversaries and distributions, beside its bounds.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::bench::write_results;
 use crate::process::{self, cargo, command, output, root};
 
 pub(crate) fn run() -> Outcome {
@@ -22,12 +22,7 @@ pub(crate) fn run() -> Outcome {
     let settings = lines.remove(0);
     let text = text(&settings, &lines).map_err(|error| error.to_string())?;
     println!("{text}");
-    let document = serde_json::to_string_pretty(&json!({ "settings": settings, "rows": lines }))
-        .map_err(|error| error.to_string())?;
-    for (path, content) in [("bench/regret.json", format!("{document}\n")), ("bench/regret.md", text)] {
-        fs::write(root().join(path), content).map_err(|error| format!("cannot write {path}: {error}"))?;
-    }
-    Ok(())
+    write_results("regret", &json!({ "settings": settings, "rows": lines }), &text)
 }
 
 fn text(settings: &Value, rows: &[Value]) -> Result<String, std::fmt::Error> {

@@ -6,6 +6,8 @@
 
 mod data;
 mod run;
+#[path = "../statistics.rs"]
+mod statistics;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::data::{Split, Table, accuracy};
+use crate::statistics::mean_and_error;
 
 /// About how many steps a run has.
 const STEPS: usize = 256;
@@ -213,12 +214,4 @@ impl Cell<'_> {
         })
         .to_string()
     }
-}
-
-/// The mean, and its standard error.
-fn mean_and_error(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    (mean, (variance / count).sqrt())
 }

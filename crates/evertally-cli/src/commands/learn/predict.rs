@@ -10,7 +10,7 @@ use crate::output::{self, Destination};
 use clap::Args;
 use evertally_learn::{Dataset, Loss, Losses};
 use serde::Deserialize;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -99,25 +99,14 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     output::refuse_overwriting(&[Some(&args.model), Some(&args.data)], &[args.output.as_deref()])?;
     let model = Model::read(&args.model, args.average)?;
     let rows = model.rows(args)?;
-    let mut destination = Destination::open(args.output.as_deref())?;
+    let destination = Destination::open(args.output.as_deref())?;
     let name = destination.name();
-    let failed = |error: std::io::Error| CliError::writing(&name, &error);
-    let mut text = Vec::new();
-    if !args.json {
-        let probability = if model.has_probabilities() { ",probability" } else { "" };
-        writeln!(text, "row,{}{probability}", quoted(&model.label)).map_err(failed)?;
-    }
-    for (row, example) in rows.iter().enumerate() {
-        let Prediction { label, probability } = model.predict(example.features);
-        let written = match (args.json, probability) {
-            (true, _) => writeln!(text, "{}", model.line(row + 1, &label, probability)),
-            (false, Some(probability)) => writeln!(text, "{},{},{probability:.6}", row + 1, quoted(&label)),
-            (false, None) => writeln!(text, "{},{}", row + 1, quoted(&label)),
-        };
-        written.map_err(failed)?;
-    }
-    destination.write_all(&text).map_err(failed)?;
-    destination.commit()
+    let failed = |error: &io::Error| CliError::writing(&name, error);
+    let mut out = BufWriter::new(destination);
+    let written =
+        if args.json { model.write_json(&mut out, &rows) } else { model.write_csv(&mut out, &rows) };
+    written.map_err(|error| failed(&error))?;
+    out.into_inner().map_err(|error| failed(error.error()))?.commit()
 }
 
 impl Model {
@@ -214,22 +203,31 @@ impl Model {
         Prediction { label, probability }
     }
 
-    /// A row of JSON; labels that are numbers stay numbers.
-    fn line(&self, row: usize, label: &str, probability: Option<f64>) -> serde_json::Value {
-        let number = label.parse::<f64>().ok().filter(|_| self.classes.is_empty());
-        let label = number.map_or_else(|| serde_json::Value::from(label), serde_json::Value::from);
-        let mut line = serde_json::Map::new();
-        line.insert("row".to_owned(), row.into());
-        line.insert(self.label.clone(), label);
-        if let Some(probability) = probability {
-            line.insert("probability".to_owned(), probability.into());
+    fn write_csv(&self, out: &mut impl Write, rows: &Dataset) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        let probability = self.has_probabilities().then_some("probability");
+        writer.write_record(["row", &self.label].into_iter().chain(probability))?;
+        for (row, example) in rows.iter().enumerate() {
+            let Prediction { label, probability } = self.predict(example.features);
+            let probability = probability.map(|probability| format!("{probability:.6}"));
+            writer.write_record([(row + 1).to_string(), label].into_iter().chain(probability))?;
         }
-        line.into()
+        writer.flush()
     }
-}
 
-/// A cell of CSV.
-fn quoted(text: &str) -> String {
-    let needs_quotes = text.contains([',', '"', '\n', '\r']);
-    if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    /// One object a row; labels that are numbers stay numbers.
+    fn write_json(&self, out: &mut impl Write, rows: &Dataset) -> io::Result<()> {
+        for (row, example) in rows.iter().enumerate() {
+            let Prediction { label, probability } = self.predict(example.features);
+            let number = label.parse::<f64>().ok().filter(|_| self.classes.is_empty());
+            let mut line = serde_json::Map::new();
+            line.insert("row".to_owned(), (row + 1).into());
+            line.insert(self.label.clone(), number.map_or_else(|| label.into(), Into::into));
+            if let Some(probability) = probability {
+                line.insert("probability".to_owned(), probability.into());
+            }
+            writeln!(out, "{}", serde_json::Value::from(line))?;
+        }
+        Ok(())
+    }
 }
