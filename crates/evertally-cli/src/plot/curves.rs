@@ -1,10 +1,10 @@
 //! Curves over steps, on axes of plain numbers.
 
 use super::axis::Axis;
-use super::{Chart, Drawn, FAINT_INK, GRID, INK, Scale, WARNING, colour};
+use super::parts::{LEFT, Line, beside, curves, head, legend};
+use super::{Chart, Drawn, Scale, WARNING};
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// One curve.
 pub(crate) struct Curve {
@@ -24,7 +24,6 @@ pub(crate) struct CurveChart {
 }
 
 const LEGEND_WIDTH: f64 = 230.0;
-const LINE_HEIGHT: f64 = 24.0;
 /// The share of the height that stays empty above and below the curves.
 const ROOM: f64 = 0.06;
 
@@ -38,19 +37,28 @@ impl Chart for CurveChart {
         DB::ErrorType: 'static,
     {
         area.fill(&WHITE)?;
-        let left = scale.px(24.0);
-        area.draw(&Text::new(self.title.clone(), (left, scale.px(16.0)), scale.bold(22.0, INK)))?;
-        area.draw(&Text::new(self.subtitle.clone(), (left, scale.px(44.0)), scale.text(15.0, FAINT_INK)))?;
-        let mut head = 72.0;
+        head(area, scale, &self.title, &self.subtitle)?;
+        let mut below = 72.0;
         if let Some(warning) = &self.warning {
-            area.draw(&Text::new(warning.clone(), (left, scale.px(66.0)), scale.text(15.0, WARNING)))?;
-            head = 94.0;
+            let place = (scale.px(LEFT), scale.px(66.0));
+            area.draw(&Text::new(warning.clone(), place, scale.text(15.0, WARNING)))?;
+            below = 94.0;
         }
-        let (_, body) = area.split_vertically(scale.px(head));
-        let (width, _) = body.dim_in_pixel();
-        let (curves, legend) = body.split_horizontally(width as i32 - scale.px(LEGEND_WIDTH));
-        self.draw_curves(&curves, scale)?;
-        self.draw_legend(&legend, scale)
+        let (_, body) = area.split_vertically(scale.px(below));
+        let line = |curve: &Curve| Line {
+            name: curve.name.clone(),
+            points: curve.points.clone(),
+            width: 2.0,
+            is_bold: false,
+        };
+        let lines: Vec<Line> = self.curves.iter().map(line).collect();
+        let (left, right) = beside(&body, scale, LEGEND_WIDTH);
+        if lines.iter().any(|line| !line.points.is_empty()) {
+            let (across, up) = self.ranges();
+            let axes = (Axis::linear(across.0, across.1, 8), Axis::linear(up.0, up.1, 6));
+            curves(&left, scale, axes, (&self.across, &self.up), &lines)?;
+        }
+        legend(&right, scale, &lines)
     }
 }
 
@@ -65,52 +73,6 @@ impl CurveChart {
         let (lo, hi) = range(&mut points().map(|point| point.1));
         let room = ROOM * (hi - lo);
         (across, (lo - room, hi + room))
-    }
-
-    fn draw_curves<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
-        if self.curves.iter().all(|curve| curve.points.is_empty()) {
-            return Ok(());
-        }
-        let (across, up) = self.ranges();
-        let axes = (Axis::linear(across.0, across.1, 8), Axis::linear(up.0, up.1, 6));
-        let mut chart = ChartBuilder::on(area)
-            .margin_left(scale.px(12.0))
-            .margin_right(scale.px(36.0))
-            .margin_bottom(scale.px(8.0))
-            .x_label_area_size(scale.px(52.0))
-            .y_label_area_size(scale.px(84.0))
-            .build_cartesian_2d(axes.0, axes.1)?;
-        chart
-            .configure_mesh()
-            .axis_style(FAINT_INK.stroke_width(scale.line(1.0)))
-            .bold_line_style(GRID.stroke_width(scale.line(1.0)))
-            .light_line_style(TRANSPARENT)
-            .label_style(scale.text(13.0, INK))
-            .set_all_tick_mark_size(scale.px(4.0))
-            .x_desc(self.across.as_str())
-            .y_desc(self.up.as_str())
-            .axis_desc_style(scale.text(15.0, INK))
-            .draw()?;
-        for (index, curve) in self.curves.iter().enumerate() {
-            let line = colour(index).stroke_width(scale.line(2.0));
-            chart.draw_series(LineSeries::new(curve.points.iter().copied(), line))?;
-        }
-        Ok(())
-    }
-
-    fn draw_legend<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB> {
-        for (index, curve) in self.curves.iter().enumerate() {
-            let middle = scale.px(14.0 + LINE_HEIGHT * index as f64);
-            let (left, sample) = (scale.px(6.0), scale.px(26.0));
-            let line = colour(index).stroke_width(scale.line(2.0));
-            area.draw(&PathElement::new([(left, middle), (left + sample, middle)], line))?;
-            let style = scale.text(14.0, INK).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(curve.name.clone(), (left + sample + scale.px(8.0), middle), style))?;
-        }
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Private running totals with their 95 % bands: one panel a key.
 
 use super::axis::Axis;
+use super::parts::{LEFT, head};
 use super::{Chart, Drawn, FAINT_INK, GRID, INK, Scale, WARNING, colour};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -79,13 +80,11 @@ impl Chart for EstimateChart {
 
 impl EstimateChart {
     fn draw_head<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB> {
-        let left = scale.px(24.0);
-        area.draw(&Text::new(self.title.clone(), (left, scale.px(16.0)), scale.bold(22.0, INK)))?;
         let hidden = self.panels.len() - self.shown().len();
         let more = if hidden > 0 { format!(" · {hidden} further keys not drawn") } else { String::new() };
         let subtitle = format!("{}{more}", self.subtitle);
-        area.draw(&Text::new(subtitle, (left, scale.px(44.0)), scale.text(15.0, FAINT_INK)))?;
-        self.draw_legend(area, scale, left)
+        head(area, scale, &self.title, &subtitle)?;
+        self.draw_legend(area, scale, scale.px(LEFT))
     }
 
     fn draw_legend<DB: DrawingBackend>(

@@ -1,7 +1,8 @@
 //! The game between two neighbouring streams: how the statistic is spread on both, and the errors that every threshold makes.
 
 use super::axis::Axis;
-use super::{Chart, Drawn, FAINT_INK, GRID, INK, Scale, WARNING, colour};
+use super::parts::{LEFT, head, mesh};
+use super::{Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -54,9 +55,8 @@ impl GameChart {
     }
 
     fn draw_head<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB> {
-        let left = scale.px(24.0);
-        area.draw(&Text::new(self.title.clone(), (left, scale.px(16.0)), scale.bold(22.0, INK)))?;
-        area.draw(&Text::new(self.subtitle.clone(), (left, scale.px(44.0)), scale.text(15.0, FAINT_INK)))?;
+        head(area, scale, &self.title, &self.subtitle)?;
+        let left = scale.px(LEFT);
         let (middle, sample, gap) = (scale.px(80.0), scale.px(26.0), scale.px(8.0));
         let ink = scale.text(14.0, INK).pos(Pos::new(HPos::Left, VPos::Center));
         let mut at = left;
@@ -143,28 +143,6 @@ fn panel<'a, 'b, DB: DrawingBackend>(
         .x_label_area_size(scale.px(52.0))
         .y_label_area_size(scale.px(70.0));
     builder
-}
-
-fn mesh<DB: DrawingBackend>(
-    chart: &mut ChartContext<'_, DB, Cartesian2d<Axis, Axis>>,
-    scale: Scale,
-    across: &str,
-    up: &str,
-) -> Drawn<DB>
-where
-    DB::ErrorType: 'static,
-{
-    chart
-        .configure_mesh()
-        .axis_style(FAINT_INK.stroke_width(scale.line(1.0)))
-        .bold_line_style(GRID.stroke_width(scale.line(1.0)))
-        .light_line_style(TRANSPARENT)
-        .label_style(scale.text(13.0, INK))
-        .set_all_tick_mark_size(scale.px(4.0))
-        .x_desc(across)
-        .y_desc(up)
-        .axis_desc_style(scale.text(15.0, INK))
-        .draw()
 }
 
 /// The density of a standard normal.

@@ -5,6 +5,7 @@ mod bitmap;
 mod curves;
 mod estimates;
 mod game;
+mod parts;
 mod profiles;
 mod thinning;
 
