@@ -1,1 +1,4 @@
 //! x
+
+#[cfg(any(test, feature = "simulated"))]
+pub mod simulated;

@@ -1,0 +1,29 @@
+//! The fence: a few bytes beside the disk that are written durably, or not at all.
+
+use std::io;
+
+use super::{Operation, SimulatedMachine};
+
+/// A handle to the fence of a machine.
+#[derive(Debug)]
+pub struct SimulatedFence {
+    pub(super) machine: SimulatedMachine,
+    pub(super) life: u64,
+}
+
+impl SimulatedFence {
+    /// What was last written; empty where nothing was.
+    pub fn read(&self) -> io::Result<Vec<u8>> {
+        Ok(self.machine.lock_for(self.life)?.fence.clone())
+    }
+
+    /// Puts these bytes in place of what is there. Where it fails nobody knows which of the two is there.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.machine.lock_for(self.life)?;
+        let outcome = state.begin(Operation::Fence);
+        if outcome.is_ok() || state.dice.once_in(2) {
+            state.fence = bytes.to_vec();
+        }
+        outcome
+    }
+}
