@@ -12,8 +12,8 @@ pub struct SimulatedFence {
 }
 
 impl SimulatedFence {
-    /// What was last written; empty where nothing was.
-    pub fn read(&self) -> io::Result<Vec<u8>> {
+    /// What was last written.
+    pub fn read(&self) -> io::Result<Option<Vec<u8>>> {
         Ok(self.machine.lock_for(self.life)?.fence.clone())
     }
 
@@ -22,7 +22,7 @@ impl SimulatedFence {
         let mut state = self.machine.lock_for(self.life)?;
         let outcome = state.begin(Operation::Fence);
         if outcome.is_ok() || state.dice.once_in(2) {
-            state.fence = bytes.to_vec();
+            state.fence = Some(bytes.to_vec());
         }
         outcome
     }

@@ -59,7 +59,7 @@ struct State {
     /// Counts power cuts: a handle of an earlier life is dead.
     life: u64,
     disk: Disk,
-    fence: Vec<u8>,
+    fence: Option<Vec<u8>>,
     faults: Faults,
     counts: Counts,
     dice: Dice,
@@ -71,7 +71,7 @@ impl SimulatedMachine {
         let state = State {
             life: 0,
             disk: Disk::default(),
-            fence: Vec::new(),
+            fence: None,
             faults: Faults::default(),
             counts: Counts::default(),
             dice: Dice::new(seed),

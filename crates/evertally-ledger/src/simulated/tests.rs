@@ -130,7 +130,7 @@ fn a_fence_that_fails_holds_the_old_or_the_new() {
             machine.plan(Faults { fails: Some((Operation::Fence, 0)), ..Faults::default() });
             assert!(machine.fence().write(b"new").is_err());
             machine.cut_power(seed);
-            machine.fence().read().unwrap()
+            machine.fence().read().unwrap().unwrap()
         })
         .collect();
     assert_eq!(found, BTreeSet::from([b"old".to_vec(), b"new".to_vec()]));
@@ -172,8 +172,7 @@ fn numbers(machine: &SimulatedMachine) -> Result<Vec<u64>, redb::Error> {
         Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
-    let rows = table.iter()?.map(|row| Ok(row?.1.value())).collect();
-    rows
+    table.iter()?.map(|row| Ok(row?.1.value())).collect()
 }
 
 /// The database that the ledger stands on keeps what it has committed, wherever the power goes once it is made.
