@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{Operation, SimulatedMachine};
+use crate::Fence;
 
 /// A handle to the fence of a machine.
 #[derive(Debug)]
@@ -11,18 +12,16 @@ pub struct SimulatedFence {
     pub(super) life: u64,
 }
 
-impl SimulatedFence {
-    /// What was last written.
-    pub fn read(&self) -> io::Result<Option<Vec<u8>>> {
+impl Fence for SimulatedFence {
+    fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         Ok(self.machine.lock_for(self.life)?.fence.clone())
     }
 
-    /// Puts these bytes in place of what is there. Where it fails nobody knows which of the two is there.
-    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, content: &[u8]) -> io::Result<()> {
         let mut state = self.machine.lock_for(self.life)?;
         let outcome = state.begin(Operation::Fence);
         if outcome.is_ok() || state.dice.once_in(2) {
-            state.fence = Some(bytes.to_vec());
+            state.fence = Some(content.to_vec());
         }
         outcome
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use redb::StorageBackend;
 
+use crate::Fence;
+
 use super::{Faults, Operation, SimulatedDisk, SimulatedMachine};
 
 const LENGTH: usize = 4096;
