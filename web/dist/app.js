@@ -1,0 +1,1 @@
+// The page stands in index.html.
