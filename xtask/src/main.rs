@@ -10,6 +10,7 @@ mod learning;
 mod process;
 mod python;
 mod regret;
+mod service;
 mod simulate;
 mod statistics;
 mod test;
@@ -43,6 +44,8 @@ Tasks:
   simulate [SEEDS] [FIRST]
                    the ledger on a simulated machine with faults, crashes and a clock that jumps: 1,000 seeds, or those named
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
+  schemathesis     whatever the service's own document allows and forbids, posted to it; part of test
+  page             the tests of the page in a headless browser, and whether it is built from its sources; part of test
   python           the Python package installed into a clean environment, and its tests, types and stubs; part of test
   fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
   fit graded       fits graded-square-root again; rewrites its table of shapes
@@ -79,6 +82,8 @@ fn main() -> ExitCode {
         ["learning"] => learning::run(false),
         ["learning", "quick"] => learning::run(true),
         ["python"] => python::test(),
+        ["schemathesis"] => service::schemathesis(),
+        ["page"] => service::page(),
         ["regret"] => regret::run(),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),

@@ -4,7 +4,7 @@
 //! events within a batch are. Some replies are thrown away unread, and the batch is sent again on a new connection, while the first may still be
 //! on its way. Steps are closed meanwhile, so that a duplicate often belongs to a step before. At the end one more step is closed.
 //!
-//! **Promise.** The total of that step is the number of unique ids. It is compared exactly: the release states its standard error s, and s ≤ 0.08 is demanded, so
+//! **Promise.** The total of that step is the number of unique ids. It is compared exactly: the release states its standard error s, and s ≤ 0.0818 is demanded, so
 //! that noise reaches 1/2 with probability below 10⁻⁹.
 //!
 //! **Cost.** Clients hold nothing but one batch each: which ids a batch holds follows from its number.
@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::LARGEST_ERROR;
 use crate::http::Client;
 use crate::served::{Program, size_of};
 use evertally_ledger::simulated::Dice;
@@ -99,7 +100,7 @@ pub fn run(
     let release = advanced.map_err(|error| error.to_string())?.json()?["releases"][0].clone();
     let unique = batches * BATCH;
     let error = release["standard_error"].as_f64().unwrap_or(f64::INFINITY);
-    if error > 0.08 {
+    if error > LARGEST_ERROR {
         return Err(format!("a standard error of {error} is too much for a comparison"));
     }
     if release["value"].as_f64().map(f64::round) != Some(unique as f64) {

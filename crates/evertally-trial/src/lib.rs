@@ -20,8 +20,12 @@ pub mod crash;
 pub mod flood;
 pub mod http;
 pub mod served;
+pub mod simulation;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// The largest standard error at which a value is compared with a total: Gaussian noise reaches 1/2, which is 6.11 of them, with probability below 10⁻⁹.
+pub const LARGEST_ERROR: f64 = 0.0818;
 
 /// A bar for something long, on a terminal only.
 pub fn bar(title: &'static str, length: u64) -> ProgressBar {

@@ -25,6 +25,8 @@ pub(super) struct Disk {
     platter: Vec<u8>,
     /// What stands between them, in order.
     pending: Vec<Change>,
+    /// Whether a failed sync lost something that the cache still shows.
+    has_lost: bool,
 }
 
 #[derive(Debug)]
@@ -35,11 +37,15 @@ enum Change {
 
 impl Disk {
     pub(super) fn holding(image: Vec<u8>) -> Self {
-        Self { cache: image.clone(), platter: image, pending: Vec::new() }
+        Self { cache: image.clone(), platter: image, ..Self::default() }
     }
 
     pub(super) fn platter(&self) -> &[u8] {
         &self.platter
+    }
+
+    pub(super) fn shows_what_is_lost(&self) -> bool {
+        self.has_lost
     }
 
     /// Everything reaches the platter.
@@ -58,7 +64,7 @@ impl Disk {
                 // The length is kept in the file system's journal, which goes on in order.
                 _ if matches!(change, Change::SetLength(_)) => change.apply(&mut self.platter),
                 1 => pending.push(change),
-                _ => {}
+                _ => self.has_lost = true,
             }
         }
         self.pending = pending;
@@ -94,6 +100,7 @@ impl Disk {
             }
         }
         self.cache.clone_from(&self.platter);
+        self.has_lost = false;
     }
 
     fn change(&mut self, change: Change) {

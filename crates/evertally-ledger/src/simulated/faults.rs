@@ -74,6 +74,12 @@ impl Faults {
         None
     }
 
+    /// Whether nothing is planned to fail. A sync that lies does not fail.
+    pub fn is_none(&self) -> bool {
+        let Self { fails, full_from, capacity, power_fails_at, sync_lies: _ } = *self;
+        fails.is_none() && full_from.is_none() && capacity.is_none() && power_fails_at.is_none()
+    }
+
     /// Whether the power has gone.
     pub(super) fn is_without_power(&self, done: &Counts) -> bool {
         // The operation at which it goes is counted, so that it is seen to fail by itself.

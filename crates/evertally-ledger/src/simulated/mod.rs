@@ -107,11 +107,22 @@ impl SimulatedMachine {
         state.end_life();
     }
 
-    /// Ends every process, as `kill -9` does: what was written is kept, synced or not. No faults are planned any more.
+    /// Ends every process, as `kill -9` does: what was written stands in the cache, synced or not, and a later power cut may still take it. No faults are
+    /// planned any more.
     pub fn kill(&self) {
-        let mut state = self.lock();
-        state.disk.sync();
-        state.end_life();
+        self.lock().end_life();
+    }
+
+    /// Whether nothing planned has taken the power away.
+    pub fn has_power(&self) -> bool {
+        let state = self.lock();
+        !state.faults.is_without_power(&state.counts)
+    }
+
+    /// Whether reads show what a failed sync has lost. A process that is started again cannot tell, so that nothing is promised on such a machine before its
+    /// power is cut.
+    pub fn shows_what_is_lost(&self) -> bool {
+        self.lock().disk.shows_what_is_lost()
     }
 
     /// The file as it stands on the platter.

@@ -72,6 +72,9 @@ fn a_dead_handle_answers_nothing_and_a_new_one_goes_on() {
     machine.kill();
     assert!(disk.len().is_err() && disk.write(0, &[2]).is_err() && disk.sync_data().is_err());
     assert_eq!(read(&machine.disk())[0], 1, "a process that is killed leaves what it wrote");
+    assert_eq!(machine.image()[0], 0, "in the cache");
+    machine.disk().sync_data().unwrap();
+    assert_eq!(machine.image()[0], 1);
 }
 
 #[test]
@@ -106,6 +109,7 @@ fn after_a_failed_sync_a_later_one_does_not_bring_everything_back() {
         assert!(disk.sync_data().is_err());
         disk.sync_data().unwrap();
         assert_eq!(read(&disk)[0], 1, "reads show it all the same");
+        assert_eq!(machine.shows_what_is_lost(), machine.image()[0] == 0);
         machine.image()[0] == 0
     });
     let lost = lost.count();
@@ -184,7 +188,7 @@ fn the_database_survives_a_power_cut_at_every_operation() {
     let made = |seed| {
         let machine = SimulatedMachine::new(seed);
         assert_eq!(commit_numbers(&machine, 0), 0);
-        machine.kill();
+        machine.cut_power(0);
         machine
     };
     let machine = made(0);

@@ -7,7 +7,7 @@
 //! **Promises.** Whatever was seen of a release is what is seen of it ever after, to the byte. When all is acknowledged, the counters whose noise
 //! rounds to zero show as many events as there are ids: none was lost, none counted twice. Counters that were acknowledged as created or retired are.
 //!
-//! **False alarms.** Totals are compared exactly. The release that is compared states its standard error s, and the trial demands s ≤ 0.08, so that noise
+//! **False alarms.** Totals are compared exactly. The release that is compared states its standard error s, and the trial demands s ≤ 0.0818, so that noise
 //! reaches 1/2 with probability below 10⁻⁹ for each of the two comparisons.
 //!
 //! **Limits.** A killed process loses nothing that it has written, synced or not: what a power cut does is for the simulated machine to show.
@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::LARGEST_ERROR;
 use crate::served::{Program, Served, size_of};
 use evertally_ledger::simulated::Dice;
 pub use scene::Scene;
@@ -126,7 +127,7 @@ fn finish(scene: &Scene, served: Served) -> Result<u64, String> {
     for (counter, expected) in scene.totals() {
         let release = last_release(&mut client, counter)?;
         let (value, error) = (&release["value"], release["standard_error"].as_f64().unwrap_or(f64::NAN));
-        if error.is_nan() || error > 0.08 {
+        if error.is_nan() || error > LARGEST_ERROR {
             return Err(format!("{counter} has a standard error of {error}, too much for a comparison"));
         }
         if value.as_f64().map(f64::round) != Some(expected as f64) {
