@@ -149,3 +149,22 @@ fn a_disk_that_lies_about_syncs_is_noticed() {
     // A fourth of all power cuts keep everything that was written.
     assert!((5..20).contains(&noticed), "{noticed} of 20 were noticed");
 }
+
+/// A release that was recorded, and whose mark the fence did not take, is shown after a crash. The fence must know of it by then: a backup from before it is
+/// recognised, which the world demands of every backup that knows less than was shown.
+#[test]
+fn the_fence_knows_what_is_shown_after_a_crash() {
+    for seed in 0..8 {
+        let names = ["probe", "keys"];
+        let shapes: Vec<Shape> = shapes().into_iter().filter(|shape| names.contains(&shape.name.as_str())).collect();
+        let mut world = World::with(seed, &shapes).unwrap();
+        world.back_up();
+        world.now += 10 * MINUTE;
+        world.close_due().unwrap();
+        world.machine.plan(Faults { fails: Some((Operation::Fence, 0)), ..Faults::default() });
+        assert_eq!(world.commit(), Ok(false));
+        world.crash(Some(seed));
+        assert_eq!(world.restart(Faults::default()), Ok(true));
+        assert_eq!(world.restore(0), Ok(true));
+    }
+}

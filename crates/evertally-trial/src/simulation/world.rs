@@ -529,6 +529,7 @@ fn receipt_of(fates: &[Fate]) -> Receipt {
 }
 
 /// Two things that must be the same.
+#[expect(clippy::needless_pass_by_value, reason = "calls read better")]
 pub(super) fn expect<T: PartialEq + std::fmt::Debug>(
     what: &str,
     found: T,
