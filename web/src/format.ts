@@ -66,6 +66,14 @@ export function halfWidth(release: { lower: number; upper: number }): number {
   return (release.upper - release.lower) / 2;
 }
 
+/** The ends of an interval, to the digits of its margin and rounded outwards. */
+export function bounds(release: { lower: number; upper: number }): { lower: string; upper: string } {
+  const half = halfWidth(release);
+  const places = half >= 10 || half <= 0 ? 0 : Math.min(6, 1 - Math.floor(Math.log10(half)));
+  const scale = 10 ** places;
+  return { lower: number(Math.floor(release.lower * scale + 1e-9) / scale, places), upper: number(Math.ceil(release.upper * scale - 1e-9) / scale, places) };
+}
+
 /** 0.13 for 1.0013: how many per cent more than one, rounded up. */
 export function percentOver(ratio: number): string {
   return `${margin(Math.max(0, ratio - 1) * 100)}${NARROW}%`;
@@ -98,7 +106,10 @@ export function parseDuration(text: string): number | null {
 /** A span in its two largest units: "2 h 5 min", "48 s". */
 export function span(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
-  if (whole >= 730 * 86_400) return `${number(whole / (365.25 * 86_400), 1)} years`;
+  if (whole >= 360 * 86_400) {
+    const years = number(whole / (365.25 * 86_400), 1);
+    return years === "1" ? "1 year" : `${years} years`;
+  }
   for (const [index, [letter, unit]] of UNITS.entries()) {
     if (whole < unit) continue;
     const below = UNITS[index + 1];

@@ -105,9 +105,11 @@ function enter(api: Api, first: Status): void {
     else show(true);
   }, { signal: all.signal });
   all.signal.addEventListener("abort", () => leaveView?.abort(), { once: true });
-  const timer = setInterval(() => {
+  const look = () => {
     if (document.visibilityState === "visible") void app.refreshStatus();
-  }, STATUS_EVERY);
+  };
+  const timer = setInterval(look, STATUS_EVERY);
+  document.addEventListener("visibilitychange", look, { signal: all.signal });
   all.signal.addEventListener("abort", () => clearInterval(timer), { once: true });
   show(false);
 }

@@ -15,19 +15,19 @@ export interface Shell {
   announce(message: string): void;
 }
 
-const THEME_WORDS: Record<Theme, string> = { auto: "Theme: automatic", light: "Theme: light", dark: "Theme: dark" };
+const THEME_WORDS: Record<Theme, string> = { auto: "auto", light: "light", dark: "dark" };
 
 export function themeButton(): HTMLButtonElement {
-  const target = h("button", { class: "button button-quiet", attrs: { type: "button" }, on: { click: () => {
+  const word = h("span", {}, THEME_WORDS[theme()]);
+  return h("button", { class: "button button-quiet", attrs: { type: "button" }, on: { click: () => {
     setTheme(nextTheme(theme()));
-    setText(target, THEME_WORDS[theme()]);
-  } } }, THEME_WORDS[theme()]);
-  return target;
+    setText(word, THEME_WORDS[theme()]);
+  } } }, h("span", { class: "theme-label" }, "Theme:\u00a0"), word);
 }
 
 function banner(status: Status): HTMLElement | null {
   if (status.mode === "running") return null;
-  const reason = status.reason ? ` ${status.reason.replace(/[.!?]?$/, ".")}` : "";
+  const reason = status.reason ? ` The service says: ${status.reason.replace(/[.!?]?$/, ".")}` : "";
   if (status.mode === "read-only") {
     return h("div", { class: "banner", attrs: { role: "alert" } }, h("div", { class: "banner-text" },
       h("strong", {}, "The service is read-only."),

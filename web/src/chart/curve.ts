@@ -30,7 +30,7 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
     {
       width: 600,
       height: 340,
-      padding: [12, 8, 0, 0],
+      padding: [12, 10, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 6 }, points: { size: 9, width: 2, stroke: () => colours.accent, fill: () => colours.accent } },
       scales: {
@@ -40,13 +40,15 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
       axes: axes(() => colours, byTime),
       series: [
         {},
-        { stroke: "transparent", points: { show: false } },
-        { stroke: "transparent", points: { show: false } },
+        // The edges are drawn too, so that a narrow band is still seen.
+        { stroke: () => colours.band, width: 1, points: { show: false } },
+        { stroke: () => colours.band, width: 1, points: { show: false } },
         { stroke: () => colours.accent, width: 1.75, points: { show: (self) => self.data[0].length < 24, size: 5, fill: () => colours.accent } },
       ],
       bands: [{ series: [1, 2], fill: () => colours.band }],
       focus: { alpha: 1 },
       hooks: {
+        draw: [newest],
         setCursor: [(self) => point(self.cursor.idx ?? null)],
         setSelect: [
           (self) => {
@@ -63,6 +65,19 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
   );
   // The cursor's dots on the two edges of the band would only distract.
   plot.root.classList.add("curve-plot");
+
+  /** Marks the newest release with a dot. */
+  function newest(self: uPlot): void {
+    const last = self.data[0].length - 1;
+    if (last < 0) return;
+    const { ctx } = self;
+    ctx.save();
+    ctx.fillStyle = colours.accent;
+    ctx.beginPath();
+    ctx.arc(self.valToPos(self.data[0][last]!, "x", true), self.valToPos(self.data[3]![last]!, "y", true), 4 * devicePixelRatio, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.restore();
+  }
 
   function point(index: number | null): void {
     at = index;

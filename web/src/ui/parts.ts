@@ -65,7 +65,7 @@ export function emptyState(title: string, ...children: Child[]): HTMLElement {
 
 /** Tally marks, the sign of the page. */
 export function tally(): SVGSVGElement {
-  return s("svg", { class: "tally", viewBox: "0 0 32 32", "aria-hidden": "true" },
+  return s("svg", { class: "tally", viewBox: "4 6.5 24 19", "aria-hidden": "true" },
     s("path", { d: "M8 8.5v15M13.3 8.5v15M18.7 8.5v15M24 8.5v15M5 21.5 27 10.5" }));
 }
 

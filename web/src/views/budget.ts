@@ -26,7 +26,7 @@ function entries(population: Population): HTMLElement {
 function card(population: Population): HTMLElement {
   const noun = population.unit.replace(/^one /, "").replace(/ \(.*\)$/, "");
   return h("section", { class: "section" },
-    h("div", {}, h("h2", {}, population.name), h("p", { class: "hint" }, `protects one ${noun}, ${population.neighbours}`)),
+    h("div", {}, h("h2", {}, population.name), h("p", { class: "hint" }, `Protects one ${noun}, ${population.neighbours === "replace" ? "replaced by another" : "added or removed"}.`)),
     h("div", { class: "section-body" }, h("p", { class: "words" }, epsilons(population)), budgetBar(population), entries(population)));
 }
 
@@ -37,7 +37,7 @@ export const budgetView: View = async (app, main, signal) => {
   const dialogue = h("details", { class: "in-place" }, h("summary", { class: "button" }, "New population"), form.element);
   main.append(
     h("div", { class: "head" }, h("div", {}, h("h1", {}, "Budget"),
-      h("p", { class: "summary" }, "Counters on the same people add up. Each population states in advance what may ever be learned about one member, and refuses what would exceed it."))),
+      h("p", { class: "summary" }, "Counters on the same people add up. Each population states in advance what may ever be learned about one member, and refuses what would exceed it. Bars are drawn by ρ, which adds up over counters; ε does not."))),
     list, admin ? dialogue : "");
 
   async function load(): Promise<void> {

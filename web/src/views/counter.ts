@@ -65,7 +65,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
     section("What is protected", protectionPanel(watched)),
     ...(sum ? [section("Total between two moments", sum.element)] : []),
     section("Post events", eventsPanel(watched)),
-    section("Take the releases along", dataPanel(app, watched)),
+    section("Download", dataPanel(app, watched)),
     section("Releases as a table", table.element),
     section("Settings", facts.element),
     ...(actions.danger ? [section("End this counter", actions.danger)] : []));
@@ -92,7 +92,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
 
   function tick(): void {
     const words = nextWords(watched.counter, serviceNow());
-    setText(next, watched.counter.every === null || watched.counter.status !== "running" ? plural(watched.counter.next_step, "step") + " released" : `Next release ${words}`);
+    setText(next, watched.counter.every === null || watched.counter.status !== "running" ? plural(watched.counter.next_step, "step") + " released" : words.startsWith("every") ? `Releases ${words}` : `Next release ${words}`);
     if (lost !== null) setText(lost.words, `Connection lost, trying again in ${span((lost.until - Date.now()) / 1000)}`);
   }
 

@@ -29,10 +29,15 @@ export const createView: View = async (app, main, signal) => {
   main.append(
     h("nav", { class: "crumbs", attrs: { "aria-label": "Where you are" } }, h("a", { attrs: { href: paths.counters } }, "Counters")),
     h("div", { class: "head" }, h("div", {}, h("h1", {}, "New counter"), h("p", { class: "summary" }, "The error is shown as you type. Nothing is spent until you create it."))),
-    h("div", { class: "create" }, element, preview.element));
+    h("div", { class: "create" }, element, preview.element), preview.brief);
 
   function populationChoices(): (readonly [string, string])[] {
     return [...populations.map(({ name }) => [name, name] as const), [NEW, "New population…"] as const];
+  }
+  /** Counters of one population protect the same unit; the form follows the population that is chosen. */
+  function followUnit(): void {
+    const unit = isNew() ? inPlace.unit() : populations.find((each) => each.name === form.population.control.value)?.unit;
+    if (unit !== undefined) form.protect(/^(one )?event\b/.test(unit) ? "event" : "person");
   }
   const isNew = () => form.population.control.value === NEW;
 
@@ -74,6 +79,9 @@ export const createView: View = async (app, main, signal) => {
     }
   }
   const soon = debounce(250, () => void plan());
+  form.population.control.addEventListener("change", followUnit);
+  inPlaceBox.addEventListener("change", followUnit);
+  followUnit();
   element.addEventListener("input", soon);
   element.addEventListener("change", soon);
 

@@ -12,7 +12,7 @@ function cost(epoch: Epoch): HTMLElement {
   return h("div", {},
     h("ul", { class: "plain" }, ...[...sums].map(([population, rho]) => h("li", {}, h("strong", {}, population), ` is charged ρ = ${parameter(rho)} in all.`))),
     h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Cost by counter" } },
-      h("table", { class: "data" }, h("caption", {}, "Cost by counter"),
+      h("table", { class: "data data-words" }, h("caption", { class: "unseen" }, "Cost by counter"),
         h("thead", {}, h("tr", {}, ...["Counter", "Population", "ρ", "Can be paid"].map((title) => h("th", { attrs: { scope: "col" } }, title)))),
         h("tbody", {}, ...epoch.preview.map((entry) => h("tr", {}, h("th", { attrs: { scope: "row" } }, entry.counter), h("td", {}, entry.population), h("td", {}, parameter(entry.rho)),
           h("td", { class: entry.affordable ? "" : "bad" }, entry.affordable ? "yes" : "no, it stays stopped")))))));

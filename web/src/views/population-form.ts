@@ -9,6 +9,7 @@ import { busy, problemBox } from "../ui/parts";
 export interface PopulationForm {
   element: HTMLElement;
   fields: HTMLElement;
+  unit(): string;
   /** What was typed, or null with the mistakes said beside the fields. */
   read(): NewPopulation | null;
   /** Shows a refusal of the service. */
@@ -26,6 +27,7 @@ export function populationFields(suggested = "everyone"): PopulationForm {
   return {
     element: fields,
     fields,
+    unit: () => unit.control.value,
     read() {
       clearProblems(all);
       trouble.replaceChildren();

@@ -3,7 +3,7 @@
 import { paths, serviceNow } from "../app";
 import { spark } from "../chart/spark";
 import { h, setText } from "../dom";
-import { cadence, margin, plural, span } from "../format";
+import { cadence, margin, parseDuration, plural, span } from "../format";
 import { headline } from "../roll";
 import { Curves } from "../series";
 import type { Counter } from "../types";
@@ -23,6 +23,8 @@ export function nextWords(counter: Pick<Counter, "status" | "every" | "next_rele
   if (counter.status === "ended") return "ended";
   if (counter.status === "fenced") return "stopped";
   if (counter.every === null) return "by hand";
+  // A countdown of a second or two would only flicker.
+  if ((parseDuration(counter.every) ?? 0) < 5) return cadence(counter.every);
   if (counter.next_release === null) return "unknown";
   const left = (Date.parse(counter.next_release) - now) / 1000;
   return left <= 0.5 ? "now" : `in ${span(left)}`;

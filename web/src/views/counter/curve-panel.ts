@@ -3,8 +3,8 @@
 import type { App } from "../../app";
 import { curve } from "../../chart/curve";
 import { h, setText } from "../../dom";
-import { halfWidth, margin, moment, number } from "../../format";
-import { ranges, rangeStart } from "../../series";
+import { bounds, halfWidth, margin, moment, number } from "../../format";
+import { firstRange, ranges, rangeStart } from "../../series";
 import type { Release } from "../../types";
 import { problemBox } from "../../ui/parts";
 import { quantity } from "../../words";
@@ -22,13 +22,14 @@ const POINTS = 600;
 
 export function readOut(release: Release): string {
   const when = release.time === null ? "" : `, ${moment(release.time)}`;
-  return `Step ${number(release.step, 0)}${when}: ${number(release.value)} ± ${margin(halfWidth(release))}, between ${number(release.lower)} and ${number(release.upper)}`;
+  const { lower, upper } = bounds(release);
+  return `Step ${number(release.step, 0)}${when}: ${number(release.value)} ± ${margin(halfWidth(release))}, between ${lower} and ${upper}`;
 }
 
 export function curvePanel(app: App, watched: Watched, signal: AbortSignal, onInterval: (first: number, last: number) => void): CurvePanel {
   const { counter } = watched;
   const name = counter.name;
-  let range = "all";
+  let range = firstRange(ranges(watched.stepSeconds, counter.next_step), counter.next_step, watched.stepSeconds);
   let pointed: Release | null = null;
   let missing = 0;
 

@@ -2,7 +2,7 @@
 
 import type { App } from "../../app";
 import { h, setText } from "../../dom";
-import { halfWidth, margin, moment, number } from "../../format";
+import { bounds, halfWidth, margin, moment, number } from "../../format";
 import type { Release } from "../../types";
 import { busy, button, copyButton, problemBox } from "../../ui/parts";
 import { curl } from "../../words";
@@ -50,10 +50,11 @@ export function tablePanel(app: App, watched: Watched, signal: AbortSignal): { e
   let upTo: number | null = null;
   const head = ["Step", "Time", "Value", "± 95 %", "Lower", "Upper"].map((title) => h("th", { attrs: { scope: "col" } }, title));
   const table = h("table", { class: "data" }, caption, h("thead", {}, h("tr", {}, ...head)), body);
+  const region = h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Table of releases" } }, table);
   const older = button("Older", () => void move((upTo ?? watched.counter.next_step - 1) - ROWS));
   const newer = button("Newer", () => void move((upTo ?? 0) + ROWS));
   const element = h("details", { class: "table-panel" }, h("summary", {}, "Show the table"),
-    h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Table of releases" } }, table), trouble, h("div", { class: "actions" }, newer, older));
+    region, trouble, h("div", { class: "actions" }, newer, older));
   element.addEventListener("toggle", () => void load());
 
   function move(to: number): Promise<void> {
@@ -67,7 +68,7 @@ export function tablePanel(app: App, watched: Watched, signal: AbortSignal): { e
     setText(caption, releases.length === 0 ? "No releases yet" : `Releases${key}, newest first`);
     body.replaceChildren(...releases.toReversed().map((release) => h("tr", {},
       h("th", { attrs: { scope: "row" } }, number(release.step, 0)),
-      ...[release.time === null ? "–" : moment(release.time), number(release.value), margin(halfWidth(release)), number(release.lower), number(release.upper)].map((text) => h("td", {}, text)))));
+      ...[release.time === null ? "–" : moment(release.time), number(release.value), margin(halfWidth(release)), bounds(release).lower, bounds(release).upper].map((text) => h("td", {}, text)))));
     older.disabled = (releases[0]?.step ?? 0) === 0;
     newer.disabled = upTo === null;
   }
@@ -89,5 +90,5 @@ export function tablePanel(app: App, watched: Watched, signal: AbortSignal): { e
   }
 
   // A table that moves while it is read is no table: it follows only while its newest page is shown and not focused.
-  return { element, update: () => void (element.open && upTo === null && !element.contains(document.activeElement) && load()) };
+  return { element, update: () => void (element.open && upTo === null && !region.contains(document.activeElement) && load()) };
 }

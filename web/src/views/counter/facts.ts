@@ -13,8 +13,8 @@ export function comparison(accuracy: Accuracy): HTMLElement | null {
   const tree = accuracy.binary_tree_over;
   const over = accuracy.over_optimum;
   const bars: { label: string; size: number; words: string; kind: string }[] = [];
-  if (over !== null) bars.push({ label: "Least possible", size: 1 / over, words: over <= 1 ? "the same" : `at most ${percentOver(over)} below`, kind: "quiet" });
-  bars.push({ label: "This counter", size: 1, words: "1", kind: "accent" });
+  if (over !== null) bars.push({ label: "Least possible", size: 1 / over, words: over <= 1 ? "the same" : `at most ${percentOver(over)} less`, kind: "quiet" });
+  bars.push({ label: "This counter", size: 1, words: "", kind: "accent" });
   if (tree !== null) bars.push({ label: "Binary tree", size: tree, words: `${times(tree)} times as much`, kind: "quiet" });
   if (bars.length < 2) return null;
   const longest = Math.max(...bars.map((bar) => bar.size));
@@ -42,7 +42,7 @@ export function accuracyPanel(watched: Watched): { element: HTMLElement; update(
     accuracy.rmse === null ? "" : h("div", {}, h("dt", {}, "Mean over all steps"), h("dd", {}, number95(accuracy.rmse))),
     accuracy.worst === null || accuracy.worst === accuracy.at_horizon ? "" : h("div", {}, h("dt", {}, "Worst step"), h("dd", {}, number95(accuracy.worst))));
   return {
-    element: section("How exact it is", list, accuracySentences(accuracy), comparison(accuracy)),
+    element: section("How accurate it is", list, accuracySentences(accuracy), comparison(accuracy)),
     update: (release) => setText(now, release ? `± ${margin(halfWidth(release))}` : "–"),
   };
 }

@@ -23,12 +23,13 @@ export interface CreateForm {
   describe(): void;
   setPopulations(choices: readonly (readonly [string, string])[], chosen: string): void;
   stepSeconds(): number | null;
+  protect(whom: "event" | "person"): void;
   /** Fields that stand in for others while these are chosen. */
   aliases(): Record<string, string>;
 }
 
 export function createForm(populations: readonly (readonly [string, string])[], chosen: string): CreateForm {
-  const name = field("name", "Name", textInput("", { maxlength: 100, required: true, placeholder: "visits" }), "Letters, digits, - _ and . — it cannot be changed later.");
+  const name = field("name", "Name", textInput("", { maxlength: 100, required: true, placeholder: "visits" }), "Letters, digits and the signs - _ . It cannot be changed later.");
   const description = field("description", "Description", textInput("", { maxlength: 500, placeholder: "Visits to the shop, all branches" }), "Optional.");
   const population = field("population", "Population", select(populations, chosen), "Whose privacy budget it draws on.");
   const every = field("every", "Releases", select(EVERY, "1h"));
@@ -91,6 +92,9 @@ export function createForm(populations: readonly (readonly [string, string])[], 
 
   return {
     element, fields, population, describe, stepSeconds,
+    protect: (whom) => {
+      protect.control.value = whom;
+    },
     aliases: () => ({
       every: every.control.value === "other" ? "every_other" : "every",
       workload: workload.control.value === "prefix-sum" ? "workload" : "workload_amount",

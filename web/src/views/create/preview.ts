@@ -1,7 +1,7 @@
 /** What would come of a plan: its error as it grows, how good that is, and what it costs. */
 
 import { profileChart } from "../../chart/profile";
-import { h } from "../../dom";
+import { h, setText } from "../../dom";
 import { margin, number, parameter, span } from "../../format";
 import type { NewCounter, Preview } from "../../types";
 import { budgetBar } from "../../ui/budget-bar";
@@ -10,6 +10,8 @@ import { accuracySentences } from "../counter/facts";
 
 export interface PreviewPanel {
   element: HTMLElement;
+  /** One line of it, which stays in sight where there is no room beside the form. */
+  brief: HTMLElement;
   /** Says why nothing newer is shown; null while the service is asked. */
   pause(reason: string | null): void;
   show(preview: Preview, body: NewCounter, stepSeconds: number | null): void;
@@ -18,15 +20,18 @@ export interface PreviewPanel {
 export function previewPanel(signal: AbortSignal): PreviewPanel {
   const chart = profileChart(signal);
   const words = h("div", { class: "preview-words", attrs: { role: "status" } });
+  const brief = h("p", { class: "preview-brief", attrs: { "aria-hidden": "true" } });
   const rest = h("div", { class: "stack" });
   const picture = h("figure", { class: "preview-chart", attrs: { hidden: true } }, h("figcaption", {}, "95 % margin, by step"), chart.element);
   const element = h("aside", { class: "preview", attrs: { "aria-label": "What would come of it" } }, h("h2", {}, "What would come of it"), words, picture, rest);
 
   return {
     element,
+    brief,
     pause(reason) {
       element.classList.toggle("preview-old", true);
       if (reason === null) return;
+      setText(brief, "");
       words.replaceChildren(h("p", { class: "words" }, reason));
       picture.hidden = true;
       rest.replaceChildren();
@@ -39,6 +44,7 @@ export function previewPanel(signal: AbortSignal): PreviewPanel {
       words.replaceChildren(...(error === null ? [] : [
         h("p", { class: "figure figure-small" }, h("span", { class: "value" }, `± ${margin(1.96 * error)}`)),
         h("p", { class: "words" }, `With probability 95 %, a release${when} is within this of the true total${body.keys ? " of its key" : ""}.`)]));
+      setText(brief, error === null ? "" : `± ${margin(1.96 * error)}${when}, cost ρ = ${parameter(preview.rho)}`);
       picture.hidden = preview.profile.length === 0;
       chart.show(preview.profile, `The 95 % margin grows to ± ${error === null ? "an unknown number" : margin(1.96 * error)} over ${number((last?.step ?? 0) + 1, 0)} steps.`);
       const population = preview.population;
