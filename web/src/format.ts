@@ -40,6 +40,7 @@ export function scientific(value: number): string {
 /** ε, δ or ρ: three digits that matter, powers of ten where that is shorter. */
 export function parameter(value: number): string {
   if (value === 0) return "0";
+  if (!Number.isFinite(value)) return "no bound";
   const size = Math.abs(value);
   return size < 1e-3 || size >= 1e6 ? scientific(value) : number(Number(value.toPrecision(3)), 6);
 }

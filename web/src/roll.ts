@@ -4,6 +4,9 @@ import type { Api } from "./api";
 import { halfWidth } from "./format";
 import type { Counter } from "./types";
 
+/** The most counters that the service gives at once. */
+const LARGEST_PAGE = 1000;
+
 export const SORTS = [
   { id: "name", label: "Name" },
   { id: "value", label: "Value, largest first" },
@@ -83,7 +86,7 @@ export class Roll {
       const found = new Map<string, Counter>();
       let after: string | undefined;
       do {
-        const answer = await this.api.counters({ limit: this.size, after }, signal);
+        const answer = await this.api.counters({ limit: LARGEST_PAGE, after }, signal);
         for (const counter of answer.counters) found.set(counter.name, counter);
         this.total = answer.total;
         after = answer.next ?? undefined;

@@ -2,6 +2,7 @@
 
 import { paths } from "./app";
 import { h, setText } from "./dom";
+import { plural } from "./format";
 import { nextTheme, setTheme, theme, type Theme } from "./theme";
 import type { Status } from "./types";
 import { tally } from "./ui/parts";
@@ -26,7 +27,12 @@ export function themeButton(): HTMLButtonElement {
 }
 
 function banner(status: Status): HTMLElement | null {
-  if (status.mode === "running") return null;
+  if (status.mode === "running") {
+    if (status.counters.fenced === 0 || status.role === "ingest") return null;
+    return h("div", { class: "banner banner-quiet", attrs: { role: "status" } },
+      h("span", {}, `${plural(status.counters.fenced, "counter was", "counters were")} left out of the last epoch, because the population could not pay.`),
+      status.role === "admin" && h("a", { attrs: { href: paths.epoch } }, "See what it would cost"));
+  }
   const reason = status.reason ? ` The service says: ${status.reason.replace(/[.!?]?$/, ".")}` : "";
   if (status.mode === "read-only") {
     return h("div", { class: "banner", attrs: { role: "alert" } }, h("div", { class: "banner-text" },
@@ -36,7 +42,7 @@ function banner(status: Status): HTMLElement | null {
   return h("div", { class: "banner", attrs: { role: "alert" } },
     h("div", { class: "banner-text" },
       h("strong", {}, "Releases have stopped: the service is fenced."),
-      h("p", {}, `The stored data looks like a restored backup or a copy. Going on from it could release the same step twice with different noise, which would cost privacy that nobody accounted for.${reason} ${status.role === "admin" ? "A new epoch starts the counters again, and its cost is charged openly." : "An administrator can start a new epoch."}`)),
+      h("p", {}, `The stored data looks like a restored backup or a copy. Going on from it could release the same step twice with different noise, which would cost privacy that nobody accounted for.${reason} ${status.role === "admin" ? "In a new epoch the counters go on with fresh noise, at a cost that is shown first." : "An administrator can start a new epoch."}`)),
     status.role === "admin" && h("a", { class: "button button-primary", attrs: { href: paths.epoch } }, "See what a new epoch costs"));
 }
 
@@ -85,7 +91,7 @@ export function shell(signOut: () => void): Shell {
     },
     setStatus(status) {
       setText(who, `${status.token_name} (${status.role})`);
-      const mode = JSON.stringify([status.mode, status.reason, status.role]);
+      const mode = JSON.stringify([status.mode, status.reason, status.role, status.counters.fenced]);
       if (mode !== shownMode) {
         shownMode = mode;
         const notice = banner(status);

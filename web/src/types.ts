@@ -93,9 +93,10 @@ export interface Population {
   name: string;
   unit: string;
   neighbours: string;
-  total: { epsilon: number; delta: number };
-  spent: { rho: number; epsilon: number };
-  left: { rho: number; epsilon: number };
+  /** Either ε and δ, or ρ instead of both. */
+  total: { epsilon: number | null; delta: number | null; rho?: number | null };
+  spent: { rho: number; epsilon: number | null };
+  left: { rho: number; epsilon: number | null };
   entries: { counter: string; epoch: number; rho: number }[];
 }
 

@@ -113,7 +113,7 @@ async function answer(world, request, response, drops) {
     case "POST populations": return allow(), adminOnly(), changes(), [201, world.createPopulation(await bodyOf(request))];
     case "GET counters": {
       allow("read");
-      const limit = Math.min(100, Number(query.get("limit") ?? 100));
+      const limit = Math.min(1000, Number(query.get("limit") ?? 100));
       const all = [...world.counters.keys()].filter((each) => !query.get("status") || world.counters.get(each).status === query.get("status")).sort();
       const from = query.get("after") === null ? 0 : all.findIndex((each) => each > query.get("after"));
       const page = from < 0 ? [] : all.slice(from, from + limit);

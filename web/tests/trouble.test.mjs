@@ -43,7 +43,7 @@ describe.skipIf(missing)("the page in trouble", () => {
     await page.getByRole("row").filter({ hasText: "visits" }).waitFor();
     expect(await audit(page)).toEqual([]);
     await shot("fenced-epoch");
-    await page.getByRole("button", { name: "Start epoch 1…" }).click();
+    await page.getByRole("button", { name: "Start a new epoch…" }).click();
     await page.getByRole("button", { name: "Start the epoch" }).click();
     await page.getByText("Epoch 1 has begun.").waitFor();
     await expect.poll(() => page.getByText("the service is fenced").count()).toBe(0);

@@ -22,6 +22,10 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
   let colours = palette();
   let at: number | null = null;
   let anchor: number | null = null;
+  /** The step that the keyboard points at: it stays pointed at while newer ones come. */
+  let held: number | null = null;
+  /** The ends of the marked interval, on the horizontal scale. */
+  let marked: [number, number] | null = null;
 
   const position = (release: Release) => (byTime && release.time !== null ? Date.parse(release.time) / 1000 : release.step);
   const height = () => (box.clientWidth < 560 ? 240 : 340);
@@ -34,7 +38,10 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 6 }, points: { size: 9, width: 2, stroke: () => colours.accent, fill: () => colours.accent } },
       scales: {
-        x: { time: byTime, range: (_plot, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) },
+        x: { time: byTime, range: (self, low, high) => {
+          const only = self.data[0].length === 1 ? self.data[0][0]! : null;
+          return only === null ? [low, high] : [only - 1, only + 1];
+        } },
         y: { range: (_plot, low, high) => (low === null ? [0, 1] : uPlot.rangeNum(low, high, 0.08, false)) },
       },
       axes: axes(() => colours, byTime),
@@ -53,28 +60,37 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
         setSelect: [
           (self) => {
             if (self.select.width < 6) return;
-            const first = self.posToIdx(self.select.left);
-            const last = self.posToIdx(self.select.left + self.select.width);
-            interval(first, last);
+            const [from, to] = [self.posToIdx(self.select.left), self.posToIdx(self.select.left + self.select.width)];
+            mark(from, to);
           },
         ],
+        setSize: [() => place()],
       },
     },
     [[], [], [], []],
     box,
   );
-  // The cursor's dots on the two edges of the band would only distract.
-  plot.root.classList.add("curve-plot");
-
-  /** Marks the newest release with a dot. */
+  /** Marks the newest release: a dot, and its 95 % interval as a bar. */
   function newest(self: uPlot): void {
     const last = self.data[0].length - 1;
     if (last < 0) return;
     const { ctx } = self;
+    const unit = devicePixelRatio;
+    const x = self.valToPos(self.data[0][last]!, "x", true);
+    const [upper, lower, value] = [1, 2, 3].map((series) => self.valToPos(self.data[series]![last]!, "y", true)) as [number, number, number];
     ctx.save();
-    ctx.fillStyle = colours.accent;
+    ctx.strokeStyle = ctx.fillStyle = colours.accent;
+    ctx.lineWidth = 1.5 * unit;
     ctx.beginPath();
-    ctx.arc(self.valToPos(self.data[0][last]!, "x", true), self.valToPos(self.data[3]![last]!, "y", true), 4 * devicePixelRatio, 0, 2 * Math.PI);
+    ctx.moveTo(x, upper);
+    ctx.lineTo(x, lower);
+    for (const end of [upper, lower]) {
+      ctx.moveTo(x - 4 * unit, end);
+      ctx.lineTo(x + 4 * unit, end);
+    }
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.arc(x, value, 4 * unit, 0, 2 * Math.PI);
     ctx.fill();
     ctx.restore();
   }
@@ -84,25 +100,36 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
     listener.onPoint(index === null ? null : (shown[index] ?? null));
   }
 
-  function interval(first: number, last: number): void {
+  /** Marks an interval, and tells who asked. */
+  function mark(first: number, last: number): void {
     const [from, to] = [shown[Math.min(first, last)], shown[Math.max(first, last)]];
-    if (from && to && from !== to) listener.onInterval(from, to);
+    if (!from || !to || from === to) return;
+    marked = [position(from), position(to)];
+    place();
+    listener.onInterval(from, to);
+  }
+
+  /** Puts the mark where its ends are now: the curve moves on below it. */
+  function place(): void {
+    const ends = marked?.map((end) => Math.max(0, Math.min(plot.over.clientWidth, plot.valToPos(end, "x")))) ?? [0, 0];
+    plot.setSelect({ left: ends[0]!, width: ends[1]! - ends[0]!, top: 0, height: plot.over.clientHeight }, false);
   }
 
   function moveTo(index: number, extend: boolean): void {
     const target = Math.max(0, Math.min(shown.length - 1, index));
     const release = shown[target];
     if (!release) return;
-    if (extend) anchor ??= at ?? target;
+    if (extend) anchor ??= shown[at ?? target]!.step;
     else anchor = null;
-    const left = plot.valToPos(position(release), "x");
-    plot.setCursor({ left, top: 20 });
-    if (anchor !== null && shown[anchor]) {
-      const start = plot.valToPos(position(shown[anchor]!), "x");
-      plot.setSelect({ left: Math.min(start, left), width: Math.abs(left - start), top: 0, height: plot.over.clientHeight }, false);
-      interval(anchor, target);
-    }
-    at = target;
+    held = release.step;
+    plot.setCursor({ left: plot.valToPos(position(release), "x"), top: 20 });
+    if (anchor !== null) mark(shown.findIndex((each) => each.step === anchor), target);
+  }
+
+  function letGo(): void {
+    held = null;
+    anchor = null;
+    plot.setCursor({ left: -10, top: -10 });
   }
 
   box.addEventListener("keydown", (event) => {
@@ -115,12 +142,13 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
       event.preventDefault();
       moveTo(target, event.shiftKey);
     } else if (event.key === "Escape") {
-      anchor = null;
-      plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-      plot.setCursor({ left: -10, top: -10 });
+      marked = null;
+      place();
+      letGo();
     }
   });
-  box.addEventListener("blur", () => plot.setCursor({ left: -10, top: -10 }));
+  box.addEventListener("blur", letGo);
+  plot.over.addEventListener("mousemove", () => (held = null));
 
   attend(plot, box, height, () => (colours = palette()), signal);
 
@@ -130,6 +158,9 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
       shown = releases;
       box.setAttribute("aria-label", label);
       plot.setData([releases.map(position), releases.map((r) => r.upper), releases.map((r) => r.lower), releases.map((r) => r.value)]);
+      if (marked) place();
+      const again = held === null ? -1 : releases.findIndex((release) => release.step >= held!);
+      if (again >= 0) plot.setCursor({ left: plot.valToPos(position(releases[again]!), "x"), top: 20 });
     },
   };
 }

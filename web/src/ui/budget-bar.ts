@@ -10,12 +10,15 @@ export interface Shares {
   left: number;
 }
 
-/** Shares of the total by ρ, which adds up over counters where ε does not. Pure. */
+/** Shares of the total by ρ, which adds up over counters where ε does not. Pure totals may have no ρ; then ε it is. Pure. */
 export function shares(population: Pick<Population, "spent" | "left">, planned = 0): Shares {
   const total = population.spent.rho + population.left.rho;
-  if (total <= 0) return { spent: 0, planned: 0, left: 0 };
-  const share = Math.min(planned, population.left.rho) / total;
-  return { spent: population.spent.rho / total, planned: share, left: population.left.rho / total - share };
+  if (total > 0) {
+    const share = Math.min(planned, population.left.rho) / total;
+    return { spent: population.spent.rho / total, planned: share, left: population.left.rho / total - share };
+  }
+  const [spent, left] = [population.spent.epsilon ?? 0, population.left.epsilon ?? 0];
+  return spent + left > 0 ? { spent: spent / (spent + left), planned: 0, left: left / (spent + left) } : { spent: 0, planned: 0, left: 0 };
 }
 
 export function budgetBar(population: Population, planned = 0): HTMLElement {
@@ -34,6 +37,9 @@ export function budgetBar(population: Population, planned = 0): HTMLElement {
       h("span", {}, h("i", { class: "swatch swatch-left" }), `left ${percent(left)}`)));
 }
 
-export function epsilons(population: Population): string {
-  return `ε ${parameter(population.spent.epsilon)} of ${parameter(population.total.epsilon)} is spent, ${parameter(population.left.epsilon)} is left, at δ = ${parameter(population.total.delta)}.`;
+/** What is spent and what is left, in the units of the total. */
+export function budgetWords({ total, spent, left }: Population): string {
+  if (total.epsilon === null || total.delta === null) return `ρ ${parameter(spent.rho)} of ${parameter(total.rho ?? spent.rho + left.rho)} is spent, ${parameter(left.rho)} is left.`;
+  const known = (value: number | null) => (value === null ? "an unknown part" : parameter(value));
+  return `ε ${known(spent.epsilon)} of ${parameter(total.epsilon)} is spent, ${known(left.epsilon)} is left, ${total.delta === 0 ? "pure" : `at δ = ${parameter(total.delta)}`}.`;
 }

@@ -4,7 +4,7 @@ import { may, paths, type View } from "../app";
 import { h } from "../dom";
 import { parameter, percent, plural } from "../format";
 import type { Population } from "../types";
-import { budgetBar, epsilons } from "../ui/budget-bar";
+import { budgetBar, budgetWords } from "../ui/budget-bar";
 import { emptyState } from "../ui/parts";
 import { populationForm } from "./population-form";
 
@@ -27,7 +27,7 @@ function card(population: Population): HTMLElement {
   const noun = population.unit.replace(/^one /, "").replace(/ \(.*\)$/, "");
   return h("section", { class: "section" },
     h("div", {}, h("h2", {}, population.name), h("p", { class: "hint" }, `Protects one ${noun}, ${population.neighbours === "replace" ? "replaced by another" : "added or removed"}.`)),
-    h("div", { class: "section-body" }, h("p", { class: "words" }, epsilons(population)), budgetBar(population), entries(population)));
+    h("div", { class: "section-body" }, h("p", { class: "words" }, budgetWords(population)), budgetBar(population), entries(population)));
 }
 
 export const budgetView: View = async (app, main, signal) => {

@@ -11,7 +11,7 @@ const ROLES: readonly (readonly [Role, string])[] = [["read", "Read: watch and d
 
 export const tokensView: View = async (app, main, signal) => {
   const body = h("tbody");
-  const table = h("table", { class: "data data-words" }, h("caption", { class: "unseen" }, "Tokens in force"),
+  const table = h("table", { class: "data data-words tokens" }, h("caption", { class: "unseen" }, "Tokens in force"),
     h("thead", {}, h("tr", {}, ...["Name", "Role", "Created", "Expires", ""].map((title) => h("th", { attrs: { scope: "col" } }, title || h("span", { class: "unseen" }, "Revoke"))))), body);
   const made = h("div", { attrs: { role: "status" } });
 

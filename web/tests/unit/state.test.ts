@@ -4,7 +4,7 @@ import { draftOf, usualSteps, type Values } from "../../src/draft";
 import { fieldOf, Problem, sentence } from "../../src/problem";
 import { arrange, headline, Roll } from "../../src/roll";
 import { splitFragment } from "../../src/session";
-import { shares } from "../../src/ui/budget-bar";
+import { budgetWords, shares } from "../../src/ui/budget-bar";
 import { againstTree, curl, optimality, promise, protection } from "../../src/words";
 import { nextWords } from "../../src/views/row";
 import type { Api } from "../../src/api";
@@ -143,7 +143,7 @@ describe("the roll", () => {
     expect((await roll.page(2, signal)).map((each) => each.name)).toEqual(stock.slice(200).map((each) => each.name));
     expect(calls).toBe(3);
     await Promise.all([roll.all(signal, () => undefined), roll.all(signal, () => undefined)]);
-    expect(calls).toBe(6);
+    expect(calls).toBe(4);
     expect(roll.known().length).toBe(250);
   });
 });
@@ -152,5 +152,13 @@ test("shares of a budget fill the bar, and a plan takes no more than is left", (
   const population = { spent: { rho: 1, epsilon: 0 }, left: { rho: 3, epsilon: 0 } };
   expect(shares(population)).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
   expect(shares(population, 10)).toEqual({ spent: 0.25, planned: 0.75, left: 0 });
+  expect(shares({ spent: { rho: 0, epsilon: 1 }, left: { rho: 0, epsilon: 3 } })).toEqual({ spent: 0.25, planned: 0, left: 0.75 });
   expect(shares({ spent: { rho: 0, epsilon: 0 }, left: { rho: 0, epsilon: 0 } })).toEqual({ spent: 0, planned: 0, left: 0 });
+});
+
+test("budgets are told in the units of their total", () => {
+  const base = { name: "p", unit: "event", neighbours: "add-remove", entries: [] };
+  expect(budgetWords({ ...base, total: { epsilon: 4, delta: 1e-6 }, spent: { rho: 1, epsilon: 2.5 }, left: { rho: 1, epsilon: 3.12 } })).toBe("ε 2.5 of 4 is spent, 3.12 is left, at δ = 10⁻⁶.");
+  expect(budgetWords({ ...base, total: { epsilon: 2, delta: 0 }, spent: { rho: 0, epsilon: 0 }, left: { rho: 0, epsilon: null } })).toBe("ε 0 of 2 is spent, an unknown part is left, pure.");
+  expect(budgetWords({ ...base, total: { epsilon: null, delta: null, rho: 2 }, spent: { rho: 0.5, epsilon: null }, left: { rho: 1.5, epsilon: null } })).toBe("ρ 0.5 of 2 is spent, 1.5 is left.");
 });
