@@ -31,6 +31,7 @@ Start here:
     --epsilon 1 --delta 1e-6 --plot visits.svg
   evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
   evertally learn --help
+  evertally serve --demo
 
 Exit codes: 0 done, 1 something failed, 2 the command line or the input
 cannot be used, 3 the privacy budget does not allow it.";
@@ -57,6 +58,7 @@ enum Command {
     Answer(Box<commands::answer::AnswerArgs>),
     Parity(Box<commands::parity::ParityArgs>),
     Predict(commands::learn::predict::PredictArgs),
+    Serve(Box<commands::serve::ServeArgs>),
     Demo(commands::demo::DemoArgs),
 }
 
@@ -90,6 +92,7 @@ pub fn run() -> ExitCode {
         Command::Answer(args) => commands::answer::run(args),
         Command::Parity(args) => commands::parity::run(args),
         Command::Predict(args) => commands::learn::predict::run(args),
+        Command::Serve(args) => commands::serve::run(args),
         Command::Demo(args) => commands::demo::run(args),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)

@@ -1,1 +1,93 @@
-//! x
+//! Durable steps and releases: the part of the service that must never be wrong.
+//!
+//! # The life of a step
+//! 1. An event is *acknowledged* when it is durable, and not before. Its client made its id, so that a retry changes nothing.
+//! 2. A step is *closed* by freezing its input: the totals of its events, with a hash. A closed step is not opened again.
+//! 3. Its noise is derived from (key, stream, epoch, step), which the input does not enter, and the *release* is recorded with the hash of the input.
+//! 4. The *fence*, outside the ledger, is told; and only then is the release *shown*.
+//!
+//! # What holds
+//! - **No acknowledged event is lost**, and none counts twice while its id is remembered ([`Spec::remember_ids`]).
+//! - **A release never changes**, and no two releases of one step exist within an epoch: what a crash interrupts before 4 was seen by nobody, and what
+//!   recovery makes again is the same, because input and noise are. Recovery compares it with the record, bit for bit.
+//! - **The first write or sync that fails ends all changes** until the ledger is opened again: after a failed sync nobody knows what the disk has, and a
+//!   later one that succeeds does not tell. What was shown is still shown.
+//! - **A restored backup or a copy is recognised**, by the fence, and releases nothing until an operator starts a new *epoch*. It has fresh noise, and its
+//!   cost is composed with what was spent before ([`Ledger::epoch_preview`]).
+//! - **A flipped byte is noticed**: frames hang on a chain of hashes, rows are sealed, and `verify` reads all of it.
+//!
+//! # What it takes
+//! That the disk keeps what it has confirmed to be synced; that nobody but the service writes the files; that the key stays secret; and that the fence is
+//! not set back together with the ledger. The files hold true totals: whoever can read the directory needs no releases. Names of persons and ids of events
+//! are kept as keyed hashes.
+//!
+//! ```
+//! use evertally::{Budget, Neighbours};
+//! use evertally_ledger::{Event, Ledger, NewPopulation, Place, Spec, read_or_make_key};
+//!
+//! # let home = tempfile::tempdir()?;
+//! let directory = home.path().join("counts");
+//! let now = 1_800_000_000_000_000;
+//! let mut ledger = Ledger::open(Place::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
+//! ledger.grant(&NewPopulation {
+//!     name: "everyone".to_owned(),
+//!     unit: "event".to_owned(),
+//!     neighbours: Neighbours::AddRemove,
+//!     total: Budget::new(2.0, 1e-6)?,
+//!     pure_part: 0.0,
+//! })?;
+//! let spec = Spec { steps: Some(24), ..Spec::new("visits", "everyone", 1.0, 1e-6) };
+//! let counter = ledger.create(&spec.plan(now)?, now)?;
+//! let event = counter.intake().prepare(&Event { id: "visit 1", ..Event::default() })?;
+//! let receipt = ledger.submit(&counter, &[event, event], now)?;
+//! ledger.advance("visits", 1)?;
+//! ledger.commit(now)?; // now the receipt may be given away, and the release is there
+//! assert_eq!((receipt.counted, receipt.duplicate), (1, 1));
+//! let release = counter.latest().unwrap();
+//! println!("{} ± {}", release.values[0], release.margin);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | room | its one decision |
+//! |---|---|
+//! | `spec`, `arrival` | what a counter is made from; what of an event the ledger sees |
+//! | `counter`, `ids`, `people`, `lanes` | which events count, what a step's input is, what is released of it |
+//! | `ledger`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
+//! | `record`, `store`, `checkpoint`, `recovery`, `verify` | what is on the disk, and how it is believed |
+//! | `place`, `fence` | where it is, and how a copy is recognised |
+//! | `shown`, `keeper` | what anybody may read; the thread that owns the rest |
+
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod arrival;
+mod checkpoint;
+mod counter;
+mod epoch;
+mod error;
+mod fence;
+mod ids;
+mod keeper;
+mod lanes;
+mod ledger;
+mod people;
+mod place;
+mod record;
+mod recovery;
+mod shown;
+mod spec;
+mod store;
+mod tokens;
+mod verify;
+
+pub use accounts::{NewPopulation, Population};
+pub use arrival::{Arrival, Event, Intake, Receipt};
+pub use error::{Class, Error, Result};
+pub use fence::{Fence, FileFence};
+pub use keeper::{Busy, Keeper, Statistics};
+pub use ledger::{EpochCost, EpochStarted, Ledger};
+pub use place::{Place, read_or_make_key};
+pub use shown::{Mode, Published, Shown, Status, StepRelease};
+pub use spec::{Planned, Spec};
+pub use tokens::{Role, Token};
+pub use verify::Verified;

@@ -40,9 +40,21 @@ impl Amount {
         self.0 as f64 / GRID
     }
 
+    /// The number of grid steps, for keeping an amount in a file.
+    #[must_use]
+    pub fn grid_steps(self) -> i128 {
+        self.0
+    }
+
+    /// The amount of so many grid steps; `None` where no total could be so large.
+    #[must_use]
+    pub fn from_grid_steps(steps: i128) -> Option<Self> {
+        (steps.abs() <= 2 * LARGEST_TOTAL_ON_GRID).then_some(Self(steps))
+    }
+
     /// The sum, if it is still a total that doubles hold exactly.
     #[must_use]
-    pub(crate) fn plus(self, other: Self) -> Option<Self> {
+    pub fn plus(self, other: Self) -> Option<Self> {
         let sum = self.0.checked_add(other.0)?;
         let is_held = sum.abs() <= LARGEST_TOTAL_ON_GRID && sum as f64 as i128 == sum;
         is_held.then_some(Self(sum))

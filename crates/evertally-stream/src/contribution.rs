@@ -12,13 +12,37 @@ use std::collections::HashMap;
 /// Memory: 8 bytes a counted step, at most persons × k of them, and one table entry with its name a person.
 #[derive(Clone)]
 pub struct ContributionBound {
-    max_steps: usize,
-    min_gap: u64,
+    limits: ParticipationLimits,
     counted: HashMap<Box<str>, Vec<u64>>,
 }
 
 impl ContributionBound {
     /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two different steps).
+    pub fn new(max_steps: u64, min_gap: u64) -> Result<Self> {
+        Ok(Self { limits: ParticipationLimits::new(max_steps, min_gap)?, counted: HashMap::new() })
+    }
+
+    /// Whether this person's event in this step counts; if so, the step is spent.
+    pub fn admit(&mut self, person: &str, step: u64) -> bool {
+        match self.counted.get_mut(person) {
+            Some(steps) => self.limits.admit(steps, step),
+            None => {
+                self.counted.insert(person.into(), vec![step]);
+                true
+            }
+        }
+    }
+}
+
+/// The rule of [`ContributionBound`] for one person, for callers that keep the persons themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParticipationLimits {
+    max_steps: usize,
+    min_gap: u64,
+}
+
+impl ParticipationLimits {
+    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: any two different steps).
     pub fn new(max_steps: u64, min_gap: u64) -> Result<Self> {
         if max_steps == 0 {
             return Err(Error::bad("the most steps of a person", "at least 1", max_steps));
@@ -27,17 +51,12 @@ impl ContributionBound {
             return Err(Error::bad("the least gap between a person's steps", "at least 1", min_gap));
         }
         let max_steps = usize::try_from(max_steps).unwrap_or(usize::MAX);
-        Ok(Self { max_steps, min_gap, counted: HashMap::new() })
+        Ok(Self { max_steps, min_gap })
     }
 
-    /// Whether this person's event in this step counts; if so, the step is spent.
-    pub fn admit(&mut self, person: &str, step: u64) -> bool {
-        let Some(steps) = self.counted.get_mut(person) else {
-            self.counted.insert(person.into(), vec![step]);
-            return true;
-        };
-        // Steps are kept in order, so that only the two beside the new one can be too near. A gap of at least one also
-        // refuses a second event in the same step.
+    /// Whether an event in this step counts, for a person who has counted in these steps, in order; if so, the step is put among them.
+    pub fn admit(&self, steps: &mut Vec<u64>, step: u64) -> bool {
+        // Only the two beside the new one can be too near. A gap of at least one also refuses a second event in the same step.
         let place = steps.partition_point(|&at| at < step);
         let beside = &steps[place.saturating_sub(1)..steps.len().min(place + 1)];
         let allowed =

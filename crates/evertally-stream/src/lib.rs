@@ -31,7 +31,7 @@ mod rows;
 pub use admission::{Admission, Event, Refusal};
 pub use amount::{Amount, Clamp, LARGEST_EXACT_TOTAL};
 pub use buckets::{BucketLength, Buckets};
-pub use contribution::ContributionBound;
+pub use contribution::{ContributionBound, ParticipationLimits};
 pub use error::{Error, Result, Side};
 pub use follow::{ClosedSteps, Follow, Pushed};
 pub use gather::{Gather, GatheredSteps};

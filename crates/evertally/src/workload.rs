@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::str::FromStr;
 
 use zeroize::Zeroize;
 
@@ -98,6 +99,32 @@ impl fmt::Display for Workload {
             Self::SlidingWindow { width } => write!(f, "window:{width}"),
             Self::Decay { factor } => write!(f, "decay:{factor}"),
         }
+    }
+}
+
+impl FromStr for Workload {
+    type Err = Error;
+
+    /// Reads what `Display` writes.
+    ///
+    /// ```
+    /// use evertally::Workload;
+    /// for name in ["prefix-sum", "window:60", "decay:0.99"] {
+    ///     assert_eq!(name.parse::<Workload>()?.to_string(), name);
+    /// }
+    /// assert!("window:0".parse::<Workload>().is_err());
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse =
+            || Error::bad("workload", "prefix-sum, window:STEPS or decay:FACTOR", format!("{text:?}"));
+        let workload = match text.split_once(':') {
+            None if text == "prefix-sum" => Self::PrefixSum,
+            Some(("window", width)) => Self::SlidingWindow { width: width.parse().map_err(|_| refuse())? },
+            Some(("decay", factor)) => Self::Decay { factor: factor.parse().map_err(|_| refuse())? },
+            _ => return Err(refuse()),
+        };
+        workload.validate()
     }
 }
 

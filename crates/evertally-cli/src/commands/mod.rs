@@ -13,4 +13,5 @@ pub(crate) mod noise;
 pub(crate) mod paper;
 pub(crate) mod parity;
 pub(crate) mod plan;
+pub(crate) mod serve;
 pub(crate) mod shared;

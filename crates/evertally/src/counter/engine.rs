@@ -7,6 +7,7 @@ use crate::noise::{Correlator, NoiseKey, Progress};
 use crate::plan::Plan;
 use crate::release::{Release, Spread};
 use crate::{Error, Result};
+use zeroize::Zeroizing;
 
 pub(super) struct Engine {
     plan: Plan,
@@ -124,6 +125,47 @@ impl Engine {
         }
         let earlier = first.checked_sub(1).map(|step| self.released(lane, step)).transpose()?;
         self.plan.interval(earlier.as_ref(), &self.released(lane, last)?)
+    }
+
+    /// The same totals after the same number of steps, with noise from another stream or key.
+    pub(super) fn with_fresh_noise(
+        &self,
+        plan: &Plan,
+        key: &NoiseKey,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let alike = self.plan.with_stream("");
+        if plan.with_stream("").fingerprint() != alike.fingerprint() {
+            return Err(Error::bad("plan", "the counter's own, but for the name of its stream", "another"));
+        }
+        let is_fresh = plan.fingerprint() != self.plan.fingerprint() || key.tag() != self.key_tag;
+        if !is_fresh {
+            return Err(Error::bad("noise", "of another stream or key", "what the counter runs on already"));
+        }
+        if self.history.is_some() {
+            let got = "one that does: sums across the change would have another error";
+            return Err(Error::bad("counter", "one that does not remember its releases", got));
+        }
+        let mut fresh = Self::new(plan, key, progress)?;
+        // What was released stands under the old noise; the new one is taken to where the counter is, and passed over.
+        fresh.pass_over(self.step);
+        let totals = Zeroizing::new(self.totals.save(self.step));
+        if fresh.totals.restore(self.step, &totals).is_none() {
+            return Err(Error::BadState { reason: "its totals do not fit the plan" });
+        }
+        Ok(fresh)
+    }
+
+    /// Draws the noise of this many steps from the first one on, and drops it.
+    fn pass_over(&mut self, steps: u64) {
+        let mut dropped = Zeroizing::new(vec![0.0; self.width]);
+        for step in 0..steps {
+            match &mut self.noise {
+                Noise::Doubles { correlator, .. } => correlator.next(&mut dropped),
+                Noise::Whole(rows) => rows.draw(step + 1 == self.plan.horizon()),
+            }
+        }
+        self.step = steps;
     }
 
     pub(super) fn save(&self) -> Vec<u8> {

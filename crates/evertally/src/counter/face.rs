@@ -79,6 +79,19 @@ macro_rules! counter_face {
                 Ok(Self { engine: Engine::resume(plan, &key, state, progress)? })
             }
 
+            /// The same totals after the same number of steps, with fresh noise from here on: for a counter whose releases after this
+            /// step may be known although its state is not, as after a backup was restored.
+            ///
+            /// The plan must be the counter's own under another name of its stream ([`Plan::with_stream`]), or the key another one. **It costs
+            /// the plan's whole budget once more**: what was released before and what follows compose ([`Plan::spend`] twice). Noise is made from
+            /// the first step on, in time proportional to the steps taken.
+            ///
+            /// # Errors
+            /// [`Error::BadParameter`](crate::Error::BadParameter) for another plan, and where the noise would be the same.
+            pub fn with_fresh_noise(&self, plan: &Plan, key: NoiseKey) -> Result<Self> {
+                Ok(Self { engine: self.engine.with_fresh_noise(plan, &key, &())? })
+            }
+
             fn check(plan: &Plan) -> Result<()> {
                 match plan.lanes() {
                     $lanes => Ok(()),

@@ -1,0 +1,266 @@
+//! Made-up counters and events, so that there is something alive to look at.
+//!
+//! A day of the demo's town lasts ten minutes. Its latest one is played when the service starts, through the same ledger with a clock that runs faster; afterwards events go in as those of
+//! clients do, with ids, and a few of them twice.
+
+use super::ledger_error;
+use crate::draws::Draws;
+use crate::error::Result;
+use evertally::{Budget, Neighbours, NoiseKey, Workload};
+use evertally_ledger::{Arrival, Event, Keeper, Ledger, NewPopulation, Published, Shown, Spec};
+use evertally_stream::BucketLength;
+use std::f64::consts::TAU;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SECOND: i64 = 1_000_000;
+
+/// A day of the demo, in microseconds.
+const DAY: f64 = 600e6;
+
+/// How often events are sent, while the service runs.
+const BEAT: Duration = Duration::from_millis(200);
+
+/// How much of the past is played at the start, in seconds.
+const PAST: i64 = 600;
+
+/// Steps of a counter of one second: a week of real time.
+const WEEK: u64 = 604_800;
+
+/// Regions with their shares of all visits, and the part of the day at which they are busiest.
+const REGIONS: [(&str, f64, f64); 5] = [
+    ("north", 0.42, 0.70),
+    ("south", 0.27, 0.52),
+    ("east", 0.17, 0.38),
+    ("west", 0.10, 0.80),
+    ("harbour", 0.04, 0.58),
+];
+
+/// One made-up counter: events a second on average, and what its events are like.
+struct Stream {
+    name: &'static str,
+    description: &'static str,
+    seconds: i64,
+    steps: Option<u64>,
+    epsilon: f64,
+    workload: Workload,
+    rate: f64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Plain,
+    ByRegion,
+    Spending,
+    /// Persons, who count in at most so many steps.
+    People(u64),
+}
+
+const STREAMS: [Stream; 5] = [
+    Stream {
+        name: "visits-by-region",
+        description: "Visits since the start, by region",
+        seconds: 1,
+        steps: Some(WEEK),
+        epsilon: 1.0,
+        workload: Workload::PrefixSum,
+        rate: 60.0,
+        kind: Kind::ByRegion,
+    },
+    Stream {
+        name: "active-now",
+        description: "Sign-ins of the last minute",
+        seconds: 1,
+        steps: Some(WEEK),
+        epsilon: 1.0,
+        workload: Workload::SlidingWindow { width: 60 },
+        rate: 25.0,
+        kind: Kind::Plain,
+    },
+    Stream {
+        name: "revenue",
+        description: "Spending since the start, at most 100 an event",
+        seconds: 5,
+        steps: Some(WEEK / 5),
+        epsilon: 1.0,
+        workload: Workload::PrefixSum,
+        rate: 8.0,
+        kind: Kind::Spending,
+    },
+    Stream {
+        name: "errors",
+        description: "Failed requests, for as long as it goes on",
+        seconds: 5,
+        steps: None,
+        epsilon: 0.5,
+        workload: Workload::PrefixSum,
+        rate: 1.5,
+        kind: Kind::Plain,
+    },
+    Stream {
+        name: "people-served",
+        description: "People served since the start; a person counts in at most 4 steps",
+        seconds: 5,
+        steps: Some(WEEK / 5),
+        epsilon: 2.0,
+        workload: Workload::PrefixSum,
+        rate: 6.0,
+        kind: Kind::People(4),
+    },
+];
+
+impl Stream {
+    fn spec(&self) -> std::result::Result<Spec, evertally_ledger::Error> {
+        let is_people = matches!(self.kind, Kind::People(_));
+        let keys = REGIONS.iter().map(|(name, _, _)| (*name).to_owned());
+        Ok(Spec {
+            description: Some(self.description.to_owned()),
+            every: Some(BucketLength::from_micros(self.seconds * SECOND)?),
+            steps: self.steps,
+            workload: self.workload,
+            keys: if self.kind == Kind::ByRegion { keys.collect() } else { Vec::new() },
+            participation: if let Kind::People(most) = self.kind { Some((most, 1)) } else { None },
+            clamp: (self.kind == Kind::Spending).then_some((0.0, 100.0)),
+            ..Spec::new(self.name, if is_people { "people" } else { "visits" }, self.epsilon, 1e-6)
+        })
+    }
+}
+
+/// Makes the counters where they are missing, and plays the latest day.
+pub(super) fn prepare(ledger: &mut Ledger, now: i64) -> Result<()> {
+    if ledger.shown().counter(STREAMS[0].name).is_some() {
+        return Ok(());
+    }
+    let mut play = || {
+        let start = now - PAST * SECOND;
+        ledger.grant(&population("visits", "event", 3.0)?)?;
+        ledger.grant(&population("people", "person", 4.0)?)?;
+        for stream in &STREAMS {
+            ledger.create(&stream.spec()?.plan(start)?, start)?;
+        }
+        ledger.commit(start)?;
+        let mut town = Town::new()?;
+        for second in 1..=PAST {
+            let at = start + second * SECOND;
+            for (counter, arrivals) in town.events(&ledger.shown(), at - SECOND, 1.0)? {
+                ledger.submit(&counter, &arrivals, at - SECOND)?;
+            }
+            // Ten seconds of the past are made durable at once.
+            if second % 10 == 0 || second == PAST {
+                while ledger.close_due(at)? {
+                    ledger.commit(at)?;
+                }
+                ledger.commit(at)?;
+            }
+        }
+        Ok(())
+    };
+    play().map_err(|error: evertally_ledger::Error| ledger_error(&error))
+}
+
+fn population(
+    name: &str,
+    unit: &str,
+    epsilon: f64,
+) -> std::result::Result<NewPopulation, evertally_ledger::Error> {
+    Ok(NewPopulation {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        neighbours: Neighbours::AddRemove,
+        total: Budget::new(epsilon, 1e-6)?,
+        pure_part: 0.0,
+    })
+}
+
+/// Sends events for as long as the service runs.
+pub(super) async fn feed(keeper: Keeper) {
+    let Ok(mut town) = Town::new() else { return };
+    let mut beats = tokio::time::interval(BEAT);
+    beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        beats.tick().await;
+        let Ok(events) = town.events(keeper.shown(), evertally_server::now(), BEAT.as_secs_f64()) else {
+            return;
+        };
+        for (counter, arrivals) in events {
+            // A full queue loses some made-up events, and nobody is sorry.
+            let _ = keeper.submit(counter, arrivals, drop);
+        }
+    }
+}
+
+/// Whoever makes the events.
+struct Town {
+    draws: Draws,
+    /// Ids must differ from those of earlier runs on the same directory.
+    run: String,
+    next: u64,
+}
+
+impl Town {
+    fn new() -> std::result::Result<Self, evertally_ledger::Error> {
+        // A name for this run from the system's randomness; it protects nothing.
+        let bytes = *NoiseKey::from_os()?.expose_bytes();
+        let word = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+        Ok(Self { draws: Draws::new(word), run: format!("{word:016x}"), next: 0 })
+    }
+
+    /// The events of a while, ready for the ledger.
+    fn events(
+        &mut self,
+        shown: &Shown,
+        now: i64,
+        seconds: f64,
+    ) -> std::result::Result<Vec<(Arc<Published>, Vec<Arrival>)>, evertally_ledger::Error> {
+        let mut all = Vec::new();
+        for stream in &STREAMS {
+            // One that was retired or deleted gets no more.
+            let Some(counter) = shown.counter(stream.name) else { continue };
+            let mut arrivals = Vec::new();
+            for (key, rate) in rates(stream, now) {
+                for _ in 0..self.draws.count(rate * seconds) {
+                    let arrival = self.event(stream.kind, &counter, key)?;
+                    arrivals.push(arrival);
+                    // One event in a hundred is sent twice, as clients do that heard no answer.
+                    if self.draws.unit() < 0.01 {
+                        arrivals.push(arrival);
+                    }
+                }
+            }
+            if !arrivals.is_empty() {
+                all.push((counter, arrivals));
+            }
+        }
+        Ok(all)
+    }
+
+    fn event(
+        &mut self,
+        kind: Kind,
+        counter: &Published,
+        key: Option<&str>,
+    ) -> std::result::Result<Arrival, evertally_ledger::Error> {
+        self.next += 1;
+        let id = format!("{}-{}", self.run, self.next);
+        let person = matches!(kind, Kind::People(_)).then(|| format!("{}-{}", self.run, self.next / 2));
+        let value = (kind == Kind::Spending)
+            .then(|| (5.0 + 20.0 * self.draws.unit() + 6.0 * self.draws.bell()).max(0.5));
+        counter.intake().prepare(&Event { id: &id, time: None, key, person: person.as_deref(), value })
+    }
+}
+
+/// Events a second by key: more by day, and of each region at its own time.
+fn rates(stream: &Stream, now: i64) -> Vec<(Option<&'static str>, f64)> {
+    let of_day = |busiest: f64| {
+        let phase = (now as f64 / DAY).fract();
+        1.0 + 0.8 * ((phase - busiest) * TAU).cos()
+    };
+    if stream.kind == Kind::ByRegion {
+        return REGIONS
+            .iter()
+            .map(|(name, share, busiest)| (Some(*name), stream.rate * share * of_day(*busiest)))
+            .collect();
+    }
+    vec![(None, stream.rate * of_day(0.6))]
+}

@@ -1,0 +1,177 @@
+//! `evertally serve`: counters that run for years.
+
+mod demo;
+mod files;
+mod options;
+
+pub(crate) use options::ServeArgs;
+
+use crate::error::{CliError, Result};
+use evertally_ledger::{Ledger, Place, Role, read_or_make_key};
+use evertally_server::{Service, Tls, log_to, now};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+pub(crate) fn run(args: &ServeArgs) -> Result<()> {
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificates), Some(key)) => Some(Tls::from_files(certificates, key).map_err(CliError::bad)?),
+        _ => None,
+    };
+    if tls.is_none() && !args.plain_http && !args.listen.ip().is_loopback() {
+        return Err(CliError::bad(
+            "--listen: others could connect, and tokens would travel in the open: give --tls-cert and --tls-key, or say --plain-http",
+        ));
+    }
+    let home = Home::of(args)?;
+    let mut ledger = open(home.directory(), args.fence.as_deref())?;
+    if args.verify {
+        return verify(&ledger);
+    }
+    let tokens = first_tokens(args, &mut ledger)?;
+    if args.demo {
+        demo::prepare(&mut ledger, now())?;
+    }
+    files::allow_many();
+    log_to(args.log.into(), io::stderr);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::Failure(format!("the service cannot start: {error}")))?;
+    runtime.block_on(serve(args, ledger, tls, &tokens))
+}
+
+async fn serve(args: &ServeArgs, ledger: Ledger, tls: Option<Tls>, tokens: &[NewToken]) -> Result<()> {
+    let cannot_listen = |error| CliError::bad(format!("{} cannot be listened at: {error}", args.listen));
+    let listener = TcpListener::bind(args.listen).await.map_err(cannot_listen)?;
+    let address = listener.local_addr().map_err(cannot_listen)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    greet(&format!("{scheme}://{address}"), tokens, ledger.shown().mode())?;
+    let stop = stop_signal()?;
+    let service = Service::start(ledger, args.options(), now);
+    let feed = args.demo.then(|| tokio::spawn(demo::feed(service.keeper().clone())));
+    service.serve(listener, tls, stop).await;
+    if let Some(feed) = feed {
+        feed.abort();
+    }
+    Ok(())
+}
+
+/// Where counters are kept, for as long as the service runs.
+enum Home {
+    Named(PathBuf),
+    Temporary(TempDir),
+}
+
+impl Home {
+    fn of(args: &ServeArgs) -> Result<Self> {
+        match &args.directory {
+            Some(directory) => Ok(Self::Named(directory.clone())),
+            None => {
+                let made = tempfile::Builder::new().prefix("evertally-demo-").tempdir();
+                made.map(Self::Temporary).map_err(|error| {
+                    CliError::Failure(format!("no temporary directory can be made: {error}"))
+                })
+            }
+        }
+    }
+
+    fn directory(&self) -> PathBuf {
+        match self {
+            Self::Named(directory) => directory.clone(),
+            // One inside it, so that the fence beside it goes away as well.
+            Self::Temporary(directory) => directory.path().join("counters"),
+        }
+    }
+}
+
+fn open(directory: PathBuf, fence: Option<&Path>) -> Result<Ledger> {
+    let opened = Place::directory(&directory, fence).and_then(|place| {
+        let key = read_or_make_key(&directory)?;
+        Ledger::open(place, key, now())
+    });
+    opened.map_err(|error| ledger_error(&error).in_file(&directory))
+}
+
+/// An error of the ledger as the program tells it.
+fn ledger_error(error: &evertally_ledger::Error) -> CliError {
+    match error.class().name() {
+        "bad-parameter" | "unsupported" | "horizon-spent" | "not-found" | "conflict" => {
+            CliError::bad(error.to_string())
+        }
+        "budget-spent" => CliError::BudgetSpent(error.to_string()),
+        _ => CliError::Failure(error.to_string()),
+    }
+}
+
+fn verify(ledger: &Ledger) -> Result<()> {
+    let verified = ledger.verify().map_err(|error| ledger_error(&error))?;
+    say(&format!("whole: {} counters, {} releases", verified.counters, verified.releases))
+}
+
+/// A token that was just made. No `Debug`: it holds the secret.
+struct NewToken {
+    role: &'static str,
+    bearer: String,
+}
+
+/// The first token of a ledger that has none, and the one that is asked for.
+fn first_tokens(args: &ServeArgs, ledger: &mut Ledger) -> Result<Vec<NewToken>> {
+    let first = ledger.shown().tokens().is_empty().then_some(Role::Admin);
+    let roles: Vec<Role> = first.into_iter().chain(args.new_token.map(Role::from)).collect();
+    let make = || {
+        let mut tokens = Vec::new();
+        for role in roles {
+            let name = match role {
+                Role::Read => "read",
+                Role::Ingest => "ingest",
+                Role::Admin => "admin",
+            };
+            let (_, bearer) =
+                ledger.add_token(&format!("{name} from the command line"), role, None, now())?;
+            tokens.push(NewToken { role: name, bearer });
+        }
+        ledger.commit(now())?;
+        Ok(tokens)
+    };
+    make().map_err(|error: evertally_ledger::Error| ledger_error(&error))
+}
+
+/// Says where the service is. Tokens go to standard output, once, and never to the logs.
+fn greet(address: &str, tokens: &[NewToken], mode: evertally_ledger::Mode) -> Result<()> {
+    for token in tokens {
+        say(&format!("{} token, shown this once: {}", token.role, token.bearer))?;
+    }
+    if let Some(token) = tokens.first() {
+        say(&format!("open {address}/#token={}", token.bearer))?;
+    }
+    if let evertally_ledger::Mode::Fenced { reason } = mode {
+        say(&format!(
+            "nothing is taken or released until a new epoch is started ({reason}): see the page, or GET /v1/epoch"
+        ))?;
+    }
+    say(&format!("listening on {address}"))
+}
+
+fn say(line: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(|error| CliError::writing("standard output", &error))
+}
+
+/// Ready when the operator wants the service to end.
+fn stop_signal() -> Result<impl Future<Output = ()>> {
+    let failed = |error: io::Error| CliError::Failure(format!("signals cannot be heard: {error}"));
+    #[cfg(unix)]
+    let mut terminate =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(failed)?;
+    Ok(async move {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}

@@ -1,0 +1,142 @@
+//! What the user may write after `evertally serve`.
+
+use clap::{Args, ValueEnum};
+use evertally_ledger::Role;
+use evertally_server::{LogFormat, Options};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  See it alive, with made-up events and nothing kept:
+    evertally serve --demo
+
+  Keep counters in a directory, which is made at the first start. The
+  admin token is printed then, once; keep it:
+    evertally serve counters
+
+  Give a budget, make a counter, send an event, read what is released
+  (with TOKEN set to the admin token):
+    curl localhost:8740/v1/populations -H \"Authorization: Bearer $TOKEN\" \\
+      -H 'Content-Type: application/json' \\
+      -d '{\"name\":\"everyone\",\"epsilon\":2,\"delta\":1e-6}'
+    curl localhost:8740/v1/counters -H \"Authorization: Bearer $TOKEN\" \\
+      -H 'Content-Type: application/json' \\
+      -d '{\"name\":\"visits\",\"every\":\"1m\",\"epsilon\":1,\"delta\":1e-6}'
+    curl localhost:8740/v1/counters/visits/events \\
+      -H \"Authorization: Bearer $TOKEN\" \\
+      -H 'Content-Type: application/json' -d '{\"id\":\"visit-1\"}'
+    curl localhost:8740/v1/counters/visits/releases \\
+      -H \"Authorization: Bearer $TOKEN\"
+
+  Serve others, over TLS:
+    evertally serve counters --listen 0.0.0.0:8740 \\
+      --tls-cert chain.pem --tls-key key.pem
+
+The directory holds true totals and the key of all noise: guard it like
+the data. Beside it stands DIRECTORY.fence, by which a restored backup is
+recognised: leave it out of backups. Events are acknowledged when they are
+on the disk; a release never changes. The interface is described at
+/openapi.json. SIGTERM or Ctrl-C ends the service in good order.";
+
+/// Keep private counters alive: events in over HTTP, releases out at each tick, and a page to watch them
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Where counters are kept; made where there is none
+    #[arg(required_unless_present = "demo")]
+    pub(super) directory: Option<PathBuf>,
+    /// Make some lively counters and feed them with made-up events; nothing is kept unless a directory is named
+    #[arg(long)]
+    pub(super) demo: bool,
+    /// Read and check everything that the directory holds, and do not serve
+    #[arg(long, conflicts_with_all = ["demo", "new_token"])]
+    pub(super) verify: bool,
+    /// Where the fence stands, by which a copy or a restored backup is recognised [default: DIRECTORY.fence]
+    #[arg(long, value_name = "FILE", conflicts_with = "demo")]
+    pub(super) fence: Option<PathBuf>,
+    /// Make another token of this role and print it
+    #[arg(long, value_name = "ROLE")]
+    pub(super) new_token: Option<RoleArg>,
+
+    /// The address to listen at; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8740", help_heading = "Connections")]
+    pub(super) listen: SocketAddr,
+    /// The certificate and its chain, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Connections")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Connections")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// Allow others to connect without TLS: tokens and events then travel in the open
+    #[arg(long, conflicts_with = "tls_cert", help_heading = "Connections")]
+    pub(super) plain_http: bool,
+    /// The most connections
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_connections, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Connections")]
+    max_connections: u32,
+    /// The most requests a second and token [default: no limit]
+    #[arg(long, value_name = "N", help_heading = "Connections")]
+    rate: Option<NonZeroU32>,
+
+    /// How logs are written to standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "What is told")]
+    pub(super) log: LogArg,
+    /// Show /metrics without a token
+    #[arg(long, help_heading = "What is told")]
+    open_metrics: bool,
+    /// Count events and their posts in /metrics: exact numbers, which are NOT PRIVATE
+    #[arg(long, help_heading = "What is told")]
+    event_metrics: bool,
+}
+
+impl ServeArgs {
+    pub(super) fn options(&self) -> Options {
+        Options {
+            max_connections: self.max_connections,
+            rate: self.rate,
+            open_metrics: self.open_metrics,
+            event_metrics: self.event_metrics,
+            ..Options::default()
+        }
+    }
+}
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleArg {
+    /// Read releases
+    Read,
+    /// Post events
+    Ingest,
+    /// Everything
+    Admin,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::Read => Self::Read,
+            RoleArg::Ingest => Self::Ingest,
+            RoleArg::Admin => Self::Admin,
+        }
+    }
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogArg {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl From<LogArg> for LogFormat {
+    fn from(log: LogArg) -> Self {
+        match log {
+            LogArg::Text => Self::Text,
+            LogArg::Json => Self::Json,
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Rows beside the journal, so that it can be cut and recovery is short.
+//!
+//! A counter's row is its state *as of a frame*; the journal is needed from the first frame on that some row does not have. Rows are written a few at a time,
+//! those that are farthest behind first, so that ten thousand counters do not make the service pause. What was released moves to chunks of
+//! its own, each naming the hash of the one before.
+//!
+//! Events stay longer than their frames: until their ids are forgotten.
+
+use crate::accounts::AccountRow;
+use crate::counter::{CounterState, Life};
+use crate::error::Result;
+use crate::ledger::Ledger;
+use crate::record::{FORMAT, Head, TokenRow, encode, seal};
+use crate::shown::Chunk;
+use crate::spec::Written;
+use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, failed};
+use evertally_stream::Amount;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
+
+/// Released values that make a chunk.
+pub(crate) const CHUNK_BYTES: usize = 1 << 16;
+
+/// A journal that is longer than this is cut.
+const JOURNAL_BYTES: usize = 16 << 20;
+
+/// Rows that are written with one commit, where the journal is too long, and where it is much too long.
+const ROWS_AT_ONCE: usize = 128;
+const ROWS_AT_ONCE_WHEN_BEHIND: usize = 2_048;
+
+/// Events that are let go with one commit.
+const ARRIVALS_AT_ONCE: usize = 1_024;
+
+pub(crate) const GLOBAL: &str = "global";
+pub(crate) const FORMAT_ROW: &str = "format";
+
+/// A counter as of a frame.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CounterRow {
+    pub(crate) sequence: u64,
+    pub(crate) spec: String,
+    pub(crate) created: i64,
+    pub(crate) life: Life,
+    pub(crate) epochs: Vec<(u32, u64)>,
+    pub(crate) open: u64,
+    pub(crate) pending: Vec<(u64, Vec<i128>)>,
+    pub(crate) frozen: Vec<(u64, Vec<i128>, [u8; 32])>,
+    pub(crate) lanes: Option<Vec<u8>>,
+    pub(crate) people: u128,
+    /// The first step of the chunk that is not full.
+    pub(crate) tail_first: u64,
+    pub(crate) chunk_before: [u8; 32],
+}
+
+impl Drop for CounterRow {
+    fn drop(&mut self) {
+        self.pending.iter_mut().for_each(|(_, totals)| totals.zeroize());
+        self.frozen.iter_mut().for_each(|(_, totals, _)| totals.zeroize());
+        self.lanes.zeroize();
+    }
+}
+
+/// What belongs to no counter, as of a frame.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct GlobalRow {
+    pub(crate) sequence: u64,
+    pub(crate) head: Head,
+    pub(crate) ledger: [u8; 16],
+    pub(crate) identity: u64,
+    pub(crate) key_tag: [u8; 8],
+    pub(crate) epoch: u32,
+    pub(crate) accounts: Vec<AccountRow>,
+    pub(crate) tokens: Vec<TokenRow>,
+    pub(crate) next_number: u32,
+    pub(crate) released: (u64, Head),
+    /// The first frame that is still in the journal, and the head before it.
+    pub(crate) first: (u64, Head),
+    /// The sum of the hashes of events whose frames are not there any more.
+    pub(crate) orphans: u128,
+}
+
+pub(crate) fn counter_place(number: u32) -> String {
+    format!("counter {number}")
+}
+
+/// What one checkpoint writes of one counter.
+struct Rows {
+    number: u32,
+    counter: Vec<u8>,
+    people: Vec<(u128, Vec<u8>)>,
+    chunk: Option<(u64, Vec<u8>)>,
+    life: Life,
+    /// Whether its persons are to be removed.
+    has_ended: bool,
+}
+
+impl Ledger {
+    /// Writes rows and cuts the journal where it is time to.
+    pub(crate) fn tidy(&mut self) -> Result<()> {
+        let total = self.journal.total_bytes;
+        let rows = match total {
+            _ if total > 4 * JOURNAL_BYTES => ROWS_AT_ONCE_WHEN_BEHIND,
+            _ if total > JOURNAL_BYTES => ROWS_AT_ONCE,
+            _ => 0,
+        };
+        let mut numbers: Vec<u32> = self.changed.since.iter().take(rows).map(|(_, number)| *number).collect();
+        numbers.extend(std::mem::take(&mut self.changed.full));
+        if rows == 0 && numbers.is_empty() {
+            return Ok(());
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        self.checkpoint(&numbers)
+    }
+
+    /// Writes all rows, so that the next start has nothing to replay.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`](crate::Error::ReadOnly) where storage fails.
+    pub fn checkpoint_all(&mut self) -> Result<()> {
+        self.check_writable()?;
+        let numbers: Vec<u32> = self.changed.since.iter().map(|(_, number)| *number).collect();
+        for some in numbers.chunks(ROWS_AT_ONCE_WHEN_BEHIND) {
+            if let Err(error) = self.checkpoint(some) {
+                return Err(self.fail(&error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of these counters as of the last frame, and cuts what no row needs any more. Nothing may be tentative.
+    fn checkpoint(&mut self, numbers: &[u32]) -> Result<()> {
+        let sequence = self.journal.sequence;
+        let mut rows = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            if let Some(state) = self.counters.get_mut(number) {
+                rows.push(rows_of(state, sequence)?);
+                if let Some(since) = state.changed_since.take() {
+                    self.changed.since.remove(&(since, *number));
+                }
+            }
+        }
+        let needed = self.changed.since.first().map_or(sequence + 1, |(since, _)| *since);
+        let (first, before) = self.cut(needed);
+        let gone = self.forgotten_arrivals(needed);
+        let global = self.global_row((first, before))?;
+        self.shown.store.write(|transaction| {
+            let mut counters = transaction.open_table(COUNTERS).map_err(failed)?;
+            let mut people = transaction.open_table(PEOPLE).map_err(failed)?;
+            let mut chunks = transaction.open_table(CHUNKS).map_err(failed)?;
+            for row in &rows {
+                let number = row.number;
+                counters.insert(number, &row.counter[..]).map_err(failed)?;
+                if row.has_ended {
+                    people.retain_in((number, 0)..=(number, u128::MAX), |_, _| false).map_err(failed)?;
+                }
+                for (person, steps) in &row.people {
+                    people.insert((number, *person), &steps[..]).map_err(failed)?;
+                }
+                if row.life == Life::Deleted {
+                    chunks.retain_in((number, 0)..=(number, u64::MAX), |_, _| false).map_err(failed)?;
+                } else if let Some((step, chunk)) = &row.chunk {
+                    chunks.insert((number, *step), &chunk[..]).map_err(failed)?;
+                }
+            }
+            transaction.open_table(META).map_err(failed)?.insert(GLOBAL, &global[..]).map_err(failed)?;
+            let mut journal = transaction.open_table(JOURNAL).map_err(failed)?;
+            journal.retain_in(..first, |_, _| false).map_err(failed)?;
+            let mut arrivals = transaction.open_table(ARRIVALS).map_err(failed)?;
+            for sequence in &gone {
+                arrivals.remove(sequence).map_err(failed)?;
+            }
+            Ok(())
+        })?;
+        // Only now that chunks are on the disk do they leave memory.
+        for number in numbers {
+            if let Some(state) = self.counters.get_mut(number) {
+                state.row = sequence;
+                drop_full_tail(state)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the frames before `needed` out of the list of those that are there: the first that stays, and the head before it.
+    fn cut(&mut self, needed: u64) -> (u64, Head) {
+        while let Some(&(sequence, bytes, head)) = self.journal.bytes.front() {
+            if sequence >= needed {
+                break;
+            }
+            self.journal.bytes.pop_front();
+            self.journal.total_bytes -= bytes;
+            self.journal.cut_at = head;
+        }
+        let arrivals = &self.journal.arrivals;
+        let cut = arrivals.partition_point(|row| row.sequence < self.journal.first)
+            ..arrivals.partition_point(|row| row.sequence < needed);
+        let hashes = arrivals.range(cut).map(|row| row.hash);
+        self.journal.orphans = hashes.fold(self.journal.orphans, u128::wrapping_add);
+        self.journal.first = needed;
+        (needed, self.journal.cut_at)
+    }
+
+    /// Events whose ids are all forgotten, among the frames that are cut.
+    fn forgotten_arrivals(&mut self, needed: u64) -> Vec<u64> {
+        let mut gone = Vec::new();
+        while let Some(row) = self.journal.arrivals.front() {
+            let is_forgotten = |(number, step): &(u32, u64)| {
+                self.counters
+                    .get(number)
+                    .is_none_or(|state| !state.is_running() || state.ids.are_forgotten(*step, state.open))
+            };
+            if row.sequence >= needed
+                || gone.len() >= ARRIVALS_AT_ONCE
+                || !row.latest.iter().all(is_forgotten)
+            {
+                break;
+            }
+            gone.push(row.sequence);
+            self.journal.orphans = self.journal.orphans.wrapping_sub(row.hash);
+            self.journal.arrivals.pop_front();
+        }
+        gone
+    }
+
+    fn global_row(&self, first: (u64, Head)) -> Result<Vec<u8>> {
+        let global = &self.global;
+        let row = GlobalRow {
+            sequence: self.journal.sequence,
+            head: self.journal.head,
+            ledger: global.ledger,
+            identity: global.identity,
+            key_tag: global.key_tag,
+            epoch: global.epoch,
+            accounts: global.accounts.rows(),
+            tokens: global.tokens.rows().to_vec(),
+            next_number: global.next_number,
+            released: global.released,
+            first,
+            orphans: self.journal.orphans,
+        };
+        Ok(seal(GLOBAL, encode(&row)?))
+    }
+
+    /// Says which format the files have.
+    pub(crate) fn write_format(&self) -> Result<()> {
+        self.shown.store.write(|transaction| {
+            transaction
+                .open_table(META)
+                .map_err(failed)?
+                .insert(FORMAT_ROW, FORMAT.as_bytes())
+                .map_err(failed)?;
+            Ok(())
+        })
+    }
+}
+
+fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
+    let number = state.number();
+    let spec = serde_json::to_string(&Written::from(state.planned.spec()))
+        .map_err(|error| crate::Error::system("a counter cannot be written", &error))?;
+    let standing = state.published.standing();
+    let chunk = if standing.tail.is_empty() {
+        None
+    } else {
+        let chunk = Chunk { before: state.chunk_before, values: standing.tail.clone() };
+        Some((standing.tail_first, chunk.row(number, standing.tail_first)?.0))
+    };
+    let totals = |amounts: &[Amount]| amounts.iter().map(|amount| amount.grid_steps()).collect();
+    let row = CounterRow {
+        sequence,
+        spec,
+        created: state.published.created(),
+        life: state.life,
+        epochs: state.epochs.clone(),
+        open: state.open,
+        pending: state.pending.iter().map(|(step, amounts)| (*step, totals(amounts))).collect(),
+        frozen: state.frozen.iter().map(|frozen| (frozen.step, frozen.totals.clone(), frozen.hash)).collect(),
+        lanes: state.lanes.as_ref().map(crate::lanes::Lanes::save),
+        people: state.people.sum(),
+        tail_first: standing.tail_first,
+        chunk_before: state.chunk_before,
+    };
+    drop(standing);
+    Ok(Rows {
+        number,
+        counter: seal(&counter_place(number), encode(&row)?),
+        people: state.people.take_changed()?,
+        chunk,
+        life: state.life,
+        has_ended: state.lanes.is_none(),
+    })
+}
+
+/// Begins a new chunk where the present one is full and on the disk. The row still says the old one, which is found full when it is read.
+fn drop_full_tail(state: &mut CounterState) -> Result<()> {
+    let mut standing = state.published.standing_mut();
+    if standing.tail.len() * size_of::<f64>() < CHUNK_BYTES {
+        return Ok(());
+    }
+    let chunk = Chunk { before: state.chunk_before, values: std::mem::take(&mut standing.tail) };
+    state.chunk_before = chunk.row(state.published.number, standing.tail_first)?.1;
+    standing.tail_first = standing.next_step;
+    Ok(())
+}

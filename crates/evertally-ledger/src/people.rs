@@ -1,0 +1,80 @@
+//! In which steps each person counted, for as long as the counter lives.
+//!
+//! Persons stand one by one in a table on disk and all of them in memory. So that a lost, added or changed row is noticed, the sum of a hash of every
+//! row is kept with the counter: it follows each change in constant time, and is compared when the rows are read.
+
+use crate::error::{Error, Result};
+use crate::record::{decode, encode};
+use evertally_stream::ParticipationLimits;
+use std::collections::{HashMap, HashSet};
+
+#[derive(Default)]
+pub(crate) struct People {
+    steps: HashMap<u128, Vec<u64>>,
+    /// Whose rows on disk are behind.
+    changed: HashSet<u128>,
+    sum: u128,
+}
+
+impl People {
+    /// Whether this person's event in this step counts; if so, the step is spent.
+    pub(crate) fn admit(&mut self, limits: ParticipationLimits, person: u128, step: u64) -> bool {
+        let steps = self.steps.entry(person).or_default();
+        let before = row_hash(person, steps);
+        if !limits.admit(steps, step) {
+            return false;
+        }
+        self.sum = self.sum.wrapping_sub(before).wrapping_add(row_hash(person, steps));
+        self.changed.insert(person);
+        true
+    }
+
+    /// The sum over all rows.
+    pub(crate) fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The rows that are behind on disk. They count as written from here on.
+    pub(crate) fn take_changed(&mut self) -> Result<Vec<(u128, Vec<u8>)>> {
+        let changed = std::mem::take(&mut self.changed);
+        let row =
+            |person: u128| Ok((person, encode(&self.steps.get(&person).map_or(&[][..], Vec::as_slice))?));
+        changed.into_iter().map(row).collect()
+    }
+
+    /// Takes a row from disk.
+    pub(crate) fn load(&mut self, person: u128, row: &[u8]) -> Result<()> {
+        let steps: Vec<u64> = decode("the steps of a person", row)?;
+        self.sum = self.sum.wrapping_add(row_hash(person, &steps));
+        self.steps.insert(person, steps);
+        Ok(())
+    }
+
+    /// Refuses rows that are not those that were written.
+    pub(crate) fn check(&self, sum: u128) -> Result<()> {
+        if self.sum == sum {
+            Ok(())
+        } else {
+            Err(Error::damaged("the steps of persons are not those that were written"))
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Nothing for a person who never counted.
+fn row_hash(person: u128, steps: &[u64]) -> u128 {
+    if steps.is_empty() {
+        return 0;
+    }
+    let mut hasher = blake3::Hasher::new_derive_key("evertally ledger 1 steps of a person");
+    hasher.update(&person.to_le_bytes());
+    steps.iter().for_each(|step| {
+        hasher.update(&step.to_le_bytes());
+    });
+    let mut short = [0; 16];
+    short.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    u128::from_le_bytes(short)
+}

@@ -1,0 +1,488 @@
+//! Opening a ledger: believing nothing, and coming to where it was.
+//!
+//! Rows are read first, each as of some frame; then the journal, every frame of which must hang on the one before. A frame is applied to every
+//! counter whose row does not have it. Events that counted are counted again and must still count; frozen input must be what its events add up to; and
+//! every release since a counter's row is *made again from the key and must be the recorded one, bit for bit*. Steps that were frozen
+//! and not released are released with the next commit: their input and their noise are fixed, so it is the release that would have been.
+//!
+//! Nothing is written before all of it fits, so that a crash during recovery changes nothing.
+
+use crate::accounts::Accounts;
+use crate::arrival::{Intake, Names};
+use crate::checkpoint::{CounterRow, FORMAT_ROW, GLOBAL, GlobalRow, counter_place};
+use crate::counter::{CounterState, FrozenStep};
+use crate::error::{Error, Result};
+use crate::fence::Mark;
+use crate::ids::Ids;
+use crate::lanes::Lanes;
+use crate::ledger::{ArrivalsRow, Changed, Global, Halt, Journal, Ledger, Tentative, arrivals_place};
+use crate::people::People;
+use crate::place::Place;
+use crate::record::{FORMAT, Frame, Group, Head, Record, decode, unseal};
+use crate::shown::{Chunk, Mode, Published, Shown, Standing, State, Status};
+use crate::spec::{Planned, Written};
+use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, Store};
+use crate::tokens::Tokens;
+use evertally::NoiseKey;
+use evertally_stream::Amount;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+impl Ledger {
+    /// Opens a ledger, or makes one where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the files do not say what they must, or belong to another key; [`Error::Conflict`] where a fence stands
+    /// and no ledger; [`Error::System`] where storage fails.
+    pub fn open(place: Place, key: NoiseKey, now: i64) -> Result<Self> {
+        let Place { backend, mut fence, identity } = place;
+        let store = Store::open(backend)?;
+        let mark = Mark::read(&mut *fence)?;
+        let global = read_global(&store)?;
+        let is_new = store.get(META, FORMAT_ROW)?.is_none();
+        let (state, journal) = match global {
+            Some((global, journal)) => (global, journal),
+            None => (Global::before_anything(), Journal::starting_at(1, Head::default())),
+        };
+        let shown = Shown::new(
+            store,
+            State { mode: Mode::Running, epoch: 1, accounts: Accounts::default(), tokens: Tokens::default() },
+        );
+        let mut ledger = Self {
+            shown: Arc::new(shown),
+            fence,
+            names: Arc::new(Names::new(&key)),
+            key,
+            global: state,
+            counters: BTreeMap::new(),
+            numbers: HashMap::new(),
+            due: BTreeSet::new(),
+            unreleased: BTreeSet::new(),
+            journal,
+            changed: Changed::default(),
+            tentative: Tentative::default(),
+            halt: Halt::default(),
+            mark,
+            identity,
+        };
+        if is_new {
+            ledger.begin(now)?;
+        } else {
+            ledger.recover()?;
+        }
+        ledger.tentative.global = true;
+        let numbers: Vec<u32> = ledger.counters.keys().copied().collect();
+        numbers.into_iter().for_each(|number| ledger.touch(number));
+        ledger.show();
+        Ok(ledger)
+    }
+
+    /// The first frame of a new ledger.
+    fn begin(&mut self, now: i64) -> Result<()> {
+        // A fence behind which nothing was released is one of a start that did not get far.
+        if self.mark.as_ref().is_some_and(|mark| mark.released > 0) {
+            return Err(Error::conflict(
+                "a fence stands here and no ledger: restore the ledger, or remove the fence to begin anew; what was spent before is then not known here",
+            ));
+        }
+        let mut number = [0; 16];
+        getrandom::fill(&mut number)
+            .map_err(|error| Error::system("the operating system gave no randomness", &error))?;
+        self.global.ledger = number;
+        self.global.identity = self.identity;
+        self.global.key_tag = self.key.tag();
+        self.record(Record::Opened { ledger: number, identity: self.identity, key_tag: self.key.tag() });
+        self.write_frame(now)?;
+        // The mark stands before the format does: a ledger without a format is begun again, and one with a format has a fence.
+        self.write_mark()?;
+        self.write_format()
+    }
+
+    fn recover(&mut self) -> Result<()> {
+        let format = self.shown.store.get(META, FORMAT_ROW)?.unwrap_or_default();
+        if format != FORMAT.as_bytes() {
+            return Err(Error::damaged(format!(
+                "it has a format that this version does not read ({FORMAT} is the newest that it does)"
+            )));
+        }
+        let as_of = self.journal.sequence;
+        self.read_rows()?;
+        self.read_old_arrivals()?;
+        self.replay(as_of)?;
+        self.check_whole()?;
+        self.halt.fenced = self.fence_reason();
+        Ok(())
+    }
+
+    fn read_rows(&mut self) -> Result<()> {
+        let mut rows = Vec::new();
+        self.shown.store.scan(COUNTERS, 0..=u32::MAX, |number, row| {
+            let place = counter_place(number);
+            rows.push((number, decode::<CounterRow>(&place, unseal(&place, row)?)?));
+            Ok(())
+        })?;
+        for (number, row) in rows {
+            let state = self.resume(number, &row)?;
+            self.add(state);
+            // As it is on disk.
+            if let Some(state) = self.counters.get_mut(&number)
+                && let Some(since) = state.changed_since.take()
+            {
+                self.changed.since.remove(&(since, number));
+            }
+        }
+        Ok(())
+    }
+
+    /// A counter from its row.
+    fn resume(&self, number: u32, row: &CounterRow) -> Result<CounterState> {
+        let planned = planned(&row.spec, row.created)?;
+        let epoch = row.epochs.last().map_or(1, |(epoch, _)| *epoch);
+        let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
+        let lanes = row.lanes.as_ref().map(|state| Lanes::resume(&planned, &self.key, state)).transpose()?;
+        let mut people = People::default();
+        self.shown.store.scan(PEOPLE, (number, 0)..=(number, u128::MAX), |(_, person), steps| {
+            people.load(person, steps)
+        })?;
+        people.check(row.people)?;
+        let amounts = |totals: &Vec<i128>| -> Result<Vec<Amount>> {
+            let amount = |steps: &i128| Amount::from_grid_steps(*steps);
+            totals
+                .iter()
+                .map(amount)
+                .collect::<Option<_>>()
+                .ok_or_else(|| Error::damaged("a total is out of range"))
+        };
+        let pending = row.pending.iter().map(|(step, totals)| Ok((*step, amounts(totals)?)));
+        let released = row.open.checked_sub(row.frozen.len() as u64);
+        let released =
+            released.ok_or_else(|| Error::damaged("a counter has more steps frozen than closed"))?;
+        let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, planned.width())?;
+        let standing = Standing {
+            status: Status::Running,
+            epochs: row.epochs.clone(),
+            next_step: released,
+            next_release: None,
+            tail_first,
+            tail,
+        };
+        let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
+        let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, row.created, standing));
+        if row.life != crate::counter::Life::Deleted {
+            self.shown.publish(Arc::clone(&published));
+        }
+        Ok(CounterState {
+            published,
+            ids: Ids::new(planned.remembered_steps()),
+            planned,
+            epochs: row.epochs.clone(),
+            life: row.life,
+            open: row.open,
+            pending: pending.collect::<Result<_>>()?,
+            frozen: row
+                .frozen
+                .iter()
+                .map(|(step, totals, hash)| FrozenStep { step: *step, totals: totals.clone(), hash: *hash })
+                .collect(),
+            people,
+            lanes,
+            unshown: Vec::new(),
+            changed_since: None,
+            scheduled: None,
+            row: row.sequence,
+            chunk_before,
+        })
+    }
+
+    /// The releases that are not in a full chunk: their first step, their values, and the hash of the chunk before.
+    fn read_tail(
+        &self,
+        number: u32,
+        row: &CounterRow,
+        released: u64,
+        width: usize,
+    ) -> Result<(u64, Vec<f64>, [u8; 32])> {
+        let missing = || Error::damaged("a release is missing");
+        if row.life == crate::counter::Life::Deleted || released == row.tail_first {
+            return Ok((released, Vec::new(), row.chunk_before));
+        }
+        let chunk = self.shown.store.get(CHUNKS, (number, row.tail_first))?.ok_or_else(missing)?;
+        let read = Chunk::read(number, row.tail_first, &chunk)?;
+        let expected = released.checked_sub(row.tail_first).and_then(|steps| steps.checked_mul(width as u64));
+        if read.before != row.chunk_before || Some(read.values.len() as u64) != expected {
+            return Err(missing());
+        }
+        Ok((row.tail_first, read.values, row.chunk_before))
+    }
+
+    /// Remembers the ids of events whose frames are cut.
+    fn read_old_arrivals(&mut self) -> Result<()> {
+        let first = self.journal.first;
+        let mut all = Vec::new();
+        if let Some(last) = first.checked_sub(1) {
+            self.shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
+                let groups = groups(sequence, row)?;
+                all.push((ArrivalsRow::new(sequence, &groups, row), groups));
+                Ok(())
+            })?;
+        }
+        let sum = all.iter().map(|(row, _)| row.hash).fold(0, u128::wrapping_add);
+        if sum != self.journal.orphans {
+            return Err(Error::damaged("the events that are remembered are not those that were written"));
+        }
+        for (row, groups) in all {
+            self.remember(&groups);
+            self.journal.arrivals.push_back(row);
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, groups: &[Group]) {
+        for group in groups {
+            let Some(state) = self.counters.get_mut(&group.counter).filter(|state| state.lanes.is_some())
+            else {
+                continue;
+            };
+            group.items.iter().for_each(|item| state.ids.insert(item.step, item.id()));
+            state.ids.forget(state.open);
+        }
+    }
+
+    /// Applies every frame of the journal to whatever does not have it; the global state is as of frame `as_of`.
+    fn replay(&mut self, as_of: u64) -> Result<()> {
+        let mut rows = Vec::new();
+        self.shown.store.scan(JOURNAL, self.journal.first..=u64::MAX, |sequence, row| {
+            rows.push((sequence, row.to_vec()));
+            Ok(())
+        })?;
+        let (mut next, mut head) = (self.journal.first, self.journal.cut_at);
+        for (sequence, row) in rows {
+            let broken = || Error::damaged(format!("the chain of the journal breaks at frame {next}"));
+            let (written, bytes) = row.split_first_chunk::<32>().ok_or_else(broken)?;
+            head = head.after(bytes);
+            if sequence != next || head.0 != *written {
+                return Err(broken());
+            }
+            let frame: Frame = decode(&format!("frame {sequence}"), bytes)?;
+            if frame.sequence != sequence || (sequence == as_of && head != self.journal.head) {
+                return Err(broken());
+            }
+            self.journal.bytes.push_back((sequence, row.len(), head));
+            self.journal.total_bytes += row.len();
+            // Changes are noted as of the frame that is being applied.
+            let last = std::mem::replace(&mut self.journal.sequence, sequence - 1);
+            self.apply_arrivals(&frame)?;
+            let releases = frame.records.iter().any(Record::moves_the_fence);
+            for record in frame.records {
+                self.apply(record, &Applied { sequence, time: frame.time, is_global_new: sequence > as_of })?;
+            }
+            if sequence > as_of && releases {
+                self.global.released = (sequence, head);
+            }
+            self.journal.sequence = last.max(sequence);
+            next = sequence + 1;
+        }
+        if next <= as_of {
+            return Err(Error::damaged(format!("the chain of the journal breaks at frame {next}")));
+        }
+        self.journal.head = head;
+        Ok(())
+    }
+
+    fn apply_arrivals(&mut self, frame: &Frame) -> Result<()> {
+        let Some(hash) = frame.arrivals else { return Ok(()) };
+        let sequence = frame.sequence;
+        let missing =
+            || Error::damaged(format!("{} are not those that were written", arrivals_place(sequence)));
+        let row = self.shown.store.get(ARRIVALS, sequence)?.ok_or_else(missing)?;
+        if *blake3::hash(&row).as_bytes() != hash {
+            return Err(missing());
+        }
+        let groups = groups(sequence, &row)?;
+        for group in &groups {
+            let state = self.counters.get_mut(&group.counter).ok_or_else(missing)?;
+            if sequence <= state.row {
+                continue;
+            }
+            self.changed.note(state, sequence);
+            group.items.iter().try_for_each(|item| state.replay_item(item))?;
+        }
+        // Those whose counters have the frame in their rows.
+        self.remember(&groups);
+        self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
+        Ok(())
+    }
+
+    fn apply(&mut self, record: Record, frame: &Applied) -> Result<()> {
+        let Applied { sequence, time, is_global_new } = *frame;
+        // Whether a counter's row has this frame already.
+        let has = |ledger: &Self, number: u32| {
+            ledger.counters.get(&number).is_some_and(|state| sequence <= state.row)
+        };
+        match record {
+            Record::Opened { ledger, identity, key_tag } if is_global_new => {
+                self.global.ledger = ledger;
+                self.global.identity = identity;
+                self.global.key_tag = key_tag;
+            }
+            Record::Granted(grant) if is_global_new => self.global.accounts.grant(grant)?,
+            Record::Created { counter, epoch, spec, cost } => {
+                let planned = planned(&spec, time)?;
+                if is_global_new {
+                    let spec = planned.spec();
+                    self.global.accounts.spend(&spec.population, &spec.name, epoch, cost.spend()?)?;
+                }
+                if !self.counters.contains_key(&counter) {
+                    let state = self.new_counter(counter, &planned, epoch, time)?;
+                    self.shown.publish(Arc::clone(&state.published));
+                    self.add(state);
+                }
+            }
+            Record::Frozen { counter, step, totals, hash } if !has(self, counter) => {
+                self.changing(counter, sequence)?.replay_frozen(step, &totals, hash)?;
+                self.unreleased.insert(counter);
+                self.reschedule(counter);
+            }
+            Record::Released { counter, step, frozen, values } if !has(self, counter) => {
+                let state = self.changing(counter, sequence)?;
+                state.replay_released(step, frozen, &values)?;
+                if state.frozen.is_empty() {
+                    self.unreleased.remove(&counter);
+                }
+                self.reschedule(counter);
+            }
+            Record::Retired { counter } if !has(self, counter) => self.apply_retired(counter),
+            Record::Deleted { counter } if !has(self, counter) => {
+                self.apply_deleted(counter);
+                let name = self.state(counter)?.planned.spec().name.clone();
+                self.shown.withdraw(&name);
+            }
+            Record::TokenAdded(row) if is_global_new => self.global.tokens.add(row),
+            Record::TokenRemoved { id } if is_global_new => self.global.tokens.remove(&id),
+            Record::Epoch(new) => self.apply_epoch(&new, sequence, is_global_new)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A counter that a frame is about to change.
+    fn changing(&mut self, number: u32, sequence: u64) -> Result<&mut CounterState> {
+        let state = self
+            .counters
+            .get_mut(&number)
+            .ok_or_else(|| Error::damaged("there is no counter of a number"))?;
+        self.changed.note(state, sequence);
+        Ok(state)
+    }
+
+    fn check_whole(&self) -> Result<()> {
+        if self.global.key_tag != self.key.tag() {
+            return Err(Error::damaged("it belongs to another key"));
+        }
+        if (0..self.global.next_number).any(|number| !self.counters.contains_key(&number)) {
+            return Err(Error::damaged("a counter is missing"));
+        }
+        Ok(())
+    }
+
+    /// Why nothing may be released by this ledger, by what the fence says.
+    fn fence_reason(&self) -> Option<String> {
+        let Some(mark) = &self.mark else {
+            return Some("its fence is missing: the directory was copied or moved, and what was released since is not known".to_owned());
+        };
+        let (released, head) = self.global.released;
+        let reason = if mark.ledger != self.global.ledger {
+            "its fence belongs to another ledger"
+        } else if mark.epoch < self.global.epoch {
+            // A new epoch began here, and the fence was not told: nothing was released in it yet.
+            return self.is_copy();
+        } else if mark.epoch > self.global.epoch || mark.released > released {
+            "it is older than what was released: a backup was restored"
+        } else if mark.released == released && mark.head != head {
+            "its history is not the one that was released"
+        } else {
+            return self.is_copy();
+        };
+        Some(reason.to_owned())
+    }
+}
+
+impl Ledger {
+    fn is_copy(&self) -> Option<String> {
+        let is_copy = self.identity != self.global.identity;
+        is_copy.then(|| "its file is a copy of the one that was released from".to_owned())
+    }
+}
+
+/// The frame that a record stands in.
+struct Applied {
+    sequence: u64,
+    time: i64,
+    /// Whether the global state does not have it.
+    is_global_new: bool,
+}
+
+impl Journal {
+    /// A journal whose first frame is this one, with the head before it.
+    fn starting_at(first: u64, cut_at: Head) -> Self {
+        Self {
+            sequence: first - 1,
+            head: cut_at,
+            first,
+            bytes: VecDeque::new(),
+            total_bytes: 0,
+            cut_at,
+            arrivals: VecDeque::new(),
+            orphans: 0,
+        }
+    }
+}
+
+impl Global {
+    fn before_anything() -> Self {
+        Self {
+            ledger: [0; 16],
+            identity: 0,
+            key_tag: [0; 8],
+            epoch: 1,
+            accounts: Accounts::default(),
+            tokens: Tokens::default(),
+            next_number: 0,
+            released: (0, Head::default()),
+        }
+    }
+}
+
+fn read_global(store: &Store) -> Result<Option<(Global, Journal)>> {
+    let Some(row) = store.get(META, GLOBAL)? else { return Ok(None) };
+    let row: GlobalRow = decode(GLOBAL, unseal(GLOBAL, &row)?)?;
+    let global = Global {
+        ledger: row.ledger,
+        identity: row.identity,
+        key_tag: row.key_tag,
+        epoch: row.epoch,
+        accounts: Accounts::from_rows(row.accounts)?,
+        tokens: Tokens::from_rows(row.tokens),
+        next_number: row.next_number,
+        released: row.released,
+    };
+    let (first, cut_at) = row.first;
+    let journal = Journal {
+        sequence: row.sequence,
+        head: row.head,
+        orphans: row.orphans,
+        ..Journal::starting_at(first, cut_at)
+    };
+    Ok(Some((global, journal)))
+}
+
+fn planned(spec: &str, created: i64) -> Result<Planned> {
+    let written: Written = serde_json::from_str(spec)
+        .map_err(|_| Error::damaged("the description of a counter cannot be read"))?;
+    written.spec()?.plan(created)
+}
+
+fn groups(sequence: u64, row: &[u8]) -> Result<Vec<Group>> {
+    let place = arrivals_place(sequence);
+    decode(&place, unseal(&place, row)?)
+}

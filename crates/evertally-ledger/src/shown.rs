@@ -1,0 +1,413 @@
+//! What anybody may read at any time: only what is durable.
+//!
+//! The ledger has one owner, who changes it; readers are many. They share this, which the owner updates after each commit and never before, so that
+//! nothing is seen that a crash could take back.
+
+use crate::accounts::{Accounts, Population};
+use crate::arrival::Intake;
+use crate::error::{Error, Result};
+use crate::record::{decode, encode, seal, unseal};
+use crate::spec::Planned;
+use crate::store::{CHUNKS, Store};
+use crate::tokens::{Token, Tokens, shown};
+use evertally::{Release, Tail};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// The level of every interval.
+const LEVEL: f64 = 0.95;
+
+/// What the ledger does at present.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// It takes events and releases.
+    Running,
+    /// It is a copy or an older state: it only shows what it has until a new epoch is started.
+    Fenced {
+        /// How it was recognised.
+        reason: String,
+    },
+    /// Storage failed: it only shows what it has until it is opened again.
+    ReadOnly {
+        /// What failed.
+        reason: String,
+    },
+}
+
+/// What a counter does at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It takes events and releases.
+    Running,
+    /// It waits for a new epoch.
+    Fenced,
+    /// It was stopped for good.
+    Retired,
+    /// All its steps are released.
+    Ended,
+}
+
+/// What was released of one step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRelease {
+    /// The step, counted from zero; of a sum, its last one.
+    pub step: u64,
+    /// The epoch whose noise is in it.
+    pub epoch: u32,
+    /// The end of the step, in microseconds since 1970; none where steps are closed by hand.
+    pub time: Option<i64>,
+    /// The standard deviation of the noise in each value.
+    pub standard_error: f64,
+    /// Half the width of the 95 % interval around each value.
+    pub margin: f64,
+    /// One value a key; a single one where there are no keys.
+    pub values: Vec<f64>,
+}
+
+/// A counter, as far as anybody may know it.
+#[derive(Debug)]
+pub struct Published {
+    pub(crate) number: u32,
+    planned: Arc<Planned>,
+    intake: Intake,
+    created: i64,
+    standing: RwLock<Standing>,
+    /// Margins in standard errors for the shapes of noise met so far.
+    quantiles: Mutex<Vec<(Tail, f64)>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    pub(crate) status: Status,
+    /// The first step of every epoch.
+    pub(crate) epochs: Vec<(u32, u64)>,
+    pub(crate) next_step: u64,
+    pub(crate) next_release: Option<i64>,
+    /// The first step whose values stand here; earlier ones are in chunks on disk.
+    pub(crate) tail_first: u64,
+    pub(crate) tail: Vec<f64>,
+}
+
+/// The epoch of a step, from the first steps of all epochs.
+fn epoch_of(epochs: &[(u32, u64)], step: u64) -> u32 {
+    epochs.iter().rev().find(|(_, first)| *first <= step).map_or(1, |(epoch, _)| *epoch)
+}
+
+impl Published {
+    pub(crate) fn new(
+        number: u32,
+        planned: Arc<Planned>,
+        intake: Intake,
+        created: i64,
+        standing: Standing,
+    ) -> Self {
+        Self {
+            number,
+            planned,
+            intake,
+            created,
+            standing: RwLock::new(standing),
+            quantiles: Mutex::default(),
+        }
+    }
+
+    /// What the counter was made from, and its plan.
+    #[must_use]
+    pub fn planned(&self) -> &Planned {
+        &self.planned
+    }
+
+    /// How its events are made ready.
+    #[must_use]
+    pub fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    /// When it was made, in microseconds since 1970.
+    #[must_use]
+    pub fn created(&self) -> i64 {
+        self.created
+    }
+
+    /// What it does at present.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.standing().status
+    }
+
+    /// The epoch whose noise the next release has.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.standing().epochs.last().map_or(1, |(epoch, _)| *epoch)
+    }
+
+    /// The number of steps released: the next one.
+    #[must_use]
+    pub fn next_step(&self) -> u64 {
+        self.standing().next_step
+    }
+
+    /// When the next step is closed, where a clock closes it.
+    #[must_use]
+    pub fn next_release(&self) -> Option<i64> {
+        self.standing().next_release
+    }
+
+    /// What was released last.
+    #[must_use]
+    pub fn latest(&self) -> Option<StepRelease> {
+        let standing = self.standing();
+        let step = standing.next_step.checked_sub(1).filter(|step| *step >= standing.tail_first)?;
+        self.release(&standing, step).ok()
+    }
+
+    pub(crate) fn standing(&self) -> RwLockReadGuard<'_, Standing> {
+        self.standing.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn standing_mut(&self) -> RwLockWriteGuard<'_, Standing> {
+        self.standing.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A release whose values stand in the tail.
+    fn release(&self, standing: &Standing, step: u64) -> Result<StepRelease> {
+        let width = self.planned.width();
+        let at = (step - standing.tail_first) as usize * width;
+        let values =
+            standing.tail.get(at..at + width).ok_or_else(|| Error::damaged("a release is missing"))?;
+        self.around(step, epoch_of(&standing.epochs, step), values.to_vec())
+    }
+
+    fn around(&self, step: u64, epoch: u32, values: Vec<f64>) -> Result<StepRelease> {
+        let spread = self.planned.plan().spread(step)?;
+        Ok(StepRelease {
+            step,
+            epoch,
+            time: self.end_of(step),
+            standard_error: spread.standard_error,
+            margin: spread.standard_error * self.quantile(spread.tail),
+            values,
+        })
+    }
+
+    fn end_of(&self, step: u64) -> Option<i64> {
+        self.planned.buckets().map(|buckets| buckets.start_of(step + 1))
+    }
+
+    /// A quantile takes thousands of operations and only depends on the shape of the noise.
+    fn quantile(&self, tail: Tail) -> f64 {
+        let mut known = self.quantiles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, quantile)) = known.iter().find(|(met, _)| *met == tail) {
+            return *quantile;
+        }
+        let quantile = Release { step: 0, value: 0.0, standard_error: 1.0, tail }.margin(LEVEL);
+        known.push((tail, quantile));
+        quantile
+    }
+}
+
+/// What anybody may read at any time.
+#[derive(Debug)]
+pub struct Shown {
+    pub(crate) store: Store,
+    counters: RwLock<BTreeMap<String, Arc<Published>>>,
+    state: RwLock<State>,
+}
+
+pub(crate) struct State {
+    pub(crate) mode: Mode,
+    pub(crate) epoch: u32,
+    pub(crate) accounts: Accounts,
+    pub(crate) tokens: Tokens,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("mode", &self.mode).field("epoch", &self.epoch).finish_non_exhaustive()
+    }
+}
+
+impl Shown {
+    pub(crate) fn new(store: Store, state: State) -> Self {
+        Self { store, counters: RwLock::default(), state: RwLock::new(state) }
+    }
+
+    /// What the ledger does at present.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.state().mode.clone()
+    }
+
+    /// The epoch of the ledger: how often it began with fresh noise.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.state().epoch
+    }
+
+    /// A counter by its name.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> Option<Arc<Published>> {
+        self.counters.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// All counters, by name.
+    #[must_use]
+    pub fn counters(&self) -> Vec<Arc<Published>> {
+        self.counters.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// All accounts.
+    #[must_use]
+    pub fn populations(&self) -> Vec<Population> {
+        self.state().accounts.populations()
+    }
+
+    /// All tokens, without their secrets.
+    #[must_use]
+    pub fn tokens(&self) -> Vec<Token> {
+        self.state().tokens.rows().iter().map(shown).collect()
+    }
+
+    /// The token of a bearer. Whether it has expired is for the caller to see, who can then say so.
+    #[must_use]
+    pub fn authenticate(&self, bearer: &str) -> Option<Token> {
+        self.state().tokens.authenticate(bearer)
+    }
+
+    /// What was released of these steps, as far as they are released.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where a chunk does not hash to what it says, and [`Error::System`] where it cannot be read.
+    pub fn releases(&self, counter: &Published, steps: Range<u64>) -> Result<Vec<StepRelease>> {
+        // First the tail, then the chunks: what leaves the tail is in a chunk by then.
+        let (tail, earlier, epochs) = {
+            let standing = counter.standing();
+            let end = steps.end.min(standing.next_step);
+            let tail: Result<Vec<_>> = (steps.start.max(standing.tail_first)..end)
+                .map(|step| counter.release(&standing, step))
+                .collect();
+            (tail?, steps.start..end.min(standing.tail_first), standing.epochs.clone())
+        };
+        let mut releases = Vec::new();
+        self.read_chunks(counter, earlier, |step, values| {
+            releases.push(counter.around(step, epoch_of(&epochs, step), values)?);
+            Ok(())
+        })?;
+        releases.extend(tail);
+        Ok(releases)
+    }
+
+    /// The total over the steps `first..=last` of one lane, with its exact error.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for steps that are not released, and the library's errors for workloads that have no sums between steps.
+    pub fn sum(&self, counter: &Published, first: u64, last: u64, lane: usize) -> Result<StepRelease> {
+        let released = counter.next_step();
+        if first > last || last >= released {
+            let expected = format!("a first step not after the last, below the {released} that are released");
+            return Err(Error::bad("first and last", expected, format!("{first} and {last}")));
+        }
+        let plan = counter.planned.plan();
+        let of = |step: u64| -> Result<(u32, Release)> {
+            let release = self.releases(counter, step..step + 1)?.pop();
+            let release = release.ok_or_else(|| Error::damaged("a release is missing"))?;
+            let value = release.values.get(lane).copied();
+            let value = value.ok_or_else(|| Error::bad("key", "one of the counter's", "another"))?;
+            Ok((release.epoch, plan.spread(step)?.around(value)))
+        };
+        let (epoch, later) = of(last)?;
+        let earlier = first.checked_sub(1).map(of).transpose()?;
+        let sum = match earlier {
+            Some((before, earlier)) if before != epoch => {
+                // Checks that sums between steps make sense at all; the noise of two epochs is independent.
+                plan.interval(Some(&earlier), &later)?;
+                let standard_error = earlier.standard_error.hypot(later.standard_error);
+                Release { value: later.value - earlier.value, standard_error, ..later }
+            }
+            earlier => plan.interval(earlier.as_ref().map(|(_, release)| release), &later)?,
+        };
+        let margin = sum.standard_error * counter.quantile(sum.tail);
+        let time = counter.end_of(last);
+        Ok(StepRelease {
+            step: last,
+            epoch,
+            time,
+            standard_error: sum.standard_error,
+            margin,
+            values: vec![sum.value],
+        })
+    }
+
+    /// Hands on the values of steps that stand in chunks.
+    fn read_chunks(
+        &self,
+        counter: &Published,
+        steps: Range<u64>,
+        mut take: impl FnMut(u64, Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        let width = counter.planned.width();
+        let mut next = steps.start;
+        while next < steps.end {
+            let (first, values) = self.chunk_with(counter.number, next)?;
+            let rows = values.len() / width;
+            let skip = (next - first) as usize;
+            if skip >= rows {
+                return Err(Error::damaged("a release is missing"));
+            }
+            for row in values.chunks_exact(width).skip(skip).take((steps.end - next) as usize) {
+                take(next, row.to_vec())?;
+                next += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The chunk that holds a step: its first step and its values.
+    fn chunk_with(&self, counter: u32, step: u64) -> Result<(u64, Vec<f64>)> {
+        let found = self.store.last_at_or_before(CHUNKS, (counter, 0), (counter, step))?;
+        let ((_, first), row) = found.ok_or_else(|| Error::damaged("a release is missing"))?;
+        Ok((first, Chunk::read(counter, first, &row)?.values))
+    }
+
+    pub(crate) fn publish(&self, counter: Arc<Published>) {
+        let name = counter.planned.spec().name.clone();
+        self.counters.write().unwrap_or_else(PoisonError::into_inner).insert(name, counter);
+    }
+
+    pub(crate) fn withdraw(&self, name: &str) {
+        self.counters.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Released values on disk. Each chunk names the hash of the one before it, so that none can be lost unnoticed.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct Chunk {
+    pub(crate) before: [u8; 32],
+    pub(crate) values: Vec<f64>,
+}
+
+impl Chunk {
+    fn place(counter: u32, first: u64) -> String {
+        format!("the releases of counter {counter} from step {first} on")
+    }
+
+    /// The row, and the hash that the next chunk names.
+    pub(crate) fn row(&self, counter: u32, first: u64) -> Result<(Vec<u8>, [u8; 32])> {
+        let row = seal(&Self::place(counter, first), encode(self)?);
+        Ok((row.clone(), *blake3::hash(&row).as_bytes()))
+    }
+
+    pub(crate) fn read(counter: u32, first: u64, row: &[u8]) -> Result<Self> {
+        let place = Self::place(counter, first);
+        decode(&place, unseal(&place, row)?)
+    }
+}

@@ -1,0 +1,58 @@
+//! Looking at everything: what opening a ledger does not read.
+
+use crate::counter::Life;
+use crate::error::{Error, Result};
+use crate::ledger::Ledger;
+use crate::shown::Chunk;
+use crate::store::CHUNKS;
+
+/// What was found to be whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Verified {
+    /// Frames of the journal, and the heads that they hang on.
+    pub frames: u64,
+    /// Counters.
+    pub counters: u64,
+    /// Releases, all keys of a step as one.
+    pub releases: u64,
+}
+
+impl Ledger {
+    /// Reads every release of every counter, and follows the chain of their chunks from the first to the last. Opening has done the rest.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where something is missing or was changed.
+    pub fn verify(&self) -> Result<Verified> {
+        let mut verified = Verified { frames: self.journal.bytes.len() as u64, ..Verified::default() };
+        for (number, state) in &self.counters {
+            verified.counters += 1;
+            if state.life == Life::Deleted {
+                continue;
+            }
+            let (mut before, mut next) = ([0; 32], 0);
+            let width = state.planned.width() as u64;
+            let (tail_first, released) = {
+                let standing = state.published.standing();
+                (standing.tail_first, standing.next_step)
+            };
+            let broken = || Error::damaged(format!("the chain of releases of counter {number} breaks"));
+            self.shown.store.scan(CHUNKS, (*number, 0)..=(*number, u64::MAX), |(_, first), row| {
+                let chunk = Chunk::read(*number, first, row)?;
+                if first != next || chunk.before != before {
+                    return Err(broken());
+                }
+                next += chunk.values.len() as u64 / width;
+                // The last one is not full yet: the counter has the hash before it.
+                if first < tail_first {
+                    before = *blake3::hash(row).as_bytes();
+                }
+                Ok(())
+            })?;
+            if next < tail_first || before != state.chunk_before {
+                return Err(broken());
+            }
+            verified.releases += released;
+        }
+        Ok(verified)
+    }
+}

@@ -1,0 +1,106 @@
+//! A ledger in a directory of its own, and short names for what tests do with it.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use evertally::{Budget, Neighbours, NoiseKey};
+use evertally_ledger::{
+    Arrival, Event, Ledger, NewPopulation, Place, Published, Receipt, Result, Shown, Spec,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The moment at which tests begin: a whole number of weeks since 1970.
+pub(crate) const START: i64 = 1_799_884_800_000_000;
+pub(crate) const SECOND: i64 = 1_000_000;
+
+pub(crate) struct Home {
+    _home: tempfile::TempDir,
+    pub(crate) directory: PathBuf,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("ledger");
+        Self { _home: home, directory }
+    }
+
+    pub(crate) fn open(&self) -> Ledger {
+        self.try_open().unwrap()
+    }
+
+    pub(crate) fn try_open(&self) -> Result<Ledger> {
+        open(&self.directory)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.directory.join("ledger.redb")
+    }
+}
+
+/// Opens a directory under a key that all tests share.
+pub(crate) fn open(directory: &Path) -> Result<Ledger> {
+    Ledger::open(Place::directory(directory, None)?, NoiseKey::insecure_from_seed(7), START)
+}
+
+pub(crate) fn everyone(total: Budget) -> NewPopulation {
+    population("everyone", "event", total)
+}
+
+/// Room for any number of loud counters.
+pub(crate) fn plenty() -> Budget {
+    Budget::zcdp(1e5).unwrap()
+}
+
+pub(crate) fn population(name: &str, unit: &str, total: Budget) -> NewPopulation {
+    NewPopulation {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        neighbours: Neighbours::AddRemove,
+        total,
+        pure_part: 0.0,
+    }
+}
+
+/// So large a budget that noise rounds to zero: a release is off by one with probability below 10⁻⁹ for up to a thousand steps.
+pub(crate) fn loud(name: &str) -> Spec {
+    Spec { steps: Some(1_000), ..Spec::new(name, "everyone", 900.0, 1e-6) }
+}
+
+pub(crate) fn by_the_second(spec: Spec) -> Spec {
+    Spec { every: Some("1s".parse().unwrap()), start: Some(START), ..spec }
+}
+
+pub(crate) fn arrival(counter: &Published, id: &str) -> Arrival {
+    counter.intake().prepare(&Event { id, ..Event::default() }).unwrap()
+}
+
+pub(crate) fn arrivals(counter: &Published, ids: std::ops::Range<u64>) -> Vec<Arrival> {
+    ids.map(|id| arrival(counter, &format!("event {id}"))).collect()
+}
+
+pub(crate) fn submit(
+    ledger: &mut Ledger,
+    counter: &Published,
+    ids: std::ops::Range<u64>,
+    now: i64,
+) -> Receipt {
+    let receipt = ledger.submit(counter, &arrivals(counter, ids), now).unwrap();
+    ledger.commit(now).unwrap();
+    receipt
+}
+
+/// Every release of a counter, bit for bit.
+pub(crate) fn released(shown: &Shown, name: &str) -> Vec<(u64, u32, Vec<u64>)> {
+    let counter = shown.counter(name).unwrap();
+    let releases = shown.releases(&counter, 0..u64::MAX).unwrap();
+    releases
+        .into_iter()
+        .map(|r| (r.step, r.epoch, r.values.iter().map(|value| value.to_bits()).collect()))
+        .collect()
+}
+
+pub(crate) fn latest(counter: &Arc<Published>) -> Vec<f64> {
+    counter.latest().unwrap().values
+}

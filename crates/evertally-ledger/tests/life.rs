@@ -1,0 +1,263 @@
+//! The life of counters, from the first event to the last release, with the ledger opened again in between.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod common;
+
+use common::*;
+use evertally::Budget;
+use evertally_ledger::{Class, Error, Event, Mode, Role, Spec, Status};
+
+#[test]
+fn events_count_once_and_releases_stay() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    let counter = ledger.create(&loud("visits").plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    assert_eq!(submit(&mut ledger, &counter, 0..5, START).counted, 5);
+    let again = submit(&mut ledger, &counter, 3..8, START);
+    assert_eq!((again.counted, again.duplicate), (3, 2));
+    assert_eq!(ledger.advance("visits", 2).unwrap(), 0..2);
+    assert_eq!(counter.next_step(), 0, "nothing is shown before it is durable");
+    ledger.commit(START).unwrap();
+    assert_eq!(counter.next_step(), 2);
+    assert_eq!(latest(&counter), [8.0]);
+    let before = released(&ledger.shown(), "visits");
+    for _ in 0..3 {
+        drop(ledger);
+        ledger = home.open();
+        assert_eq!(released(&ledger.shown(), "visits"), before);
+        let counter = ledger.shown().counter("visits").unwrap();
+        assert_eq!(submit(&mut ledger, &counter, 0..8, START).duplicate, 8, "ids outlive the process");
+    }
+    let counter = ledger.shown().counter("visits").unwrap();
+    submit(&mut ledger, &counter, 8..10, START);
+    ledger.checkpoint_all().unwrap();
+    drop(ledger);
+    let mut ledger = home.open();
+    assert_eq!(released(&ledger.shown(), "visits"), before);
+    let counter = ledger.shown().counter("visits").unwrap();
+    assert_eq!(submit(&mut ledger, &counter, 0..10, START).duplicate, 10, "ids outlive their frames");
+    ledger.advance("visits", 1).unwrap();
+    ledger.commit(START).unwrap();
+    assert_eq!(latest(&counter), [10.0], "open totals outlive their frames");
+    ledger.verify().unwrap();
+}
+
+#[test]
+fn a_clock_closes_steps_and_late_and_early_events_do_not_count() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    let spec = Spec { grace: Some("2s".parse().unwrap()), ..by_the_second(loud("visits")) };
+    let counter = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    let at = |second: i64| {
+        let id = format!("at {second}");
+        counter
+            .intake()
+            .prepare(&Event { id: &id, time: Some(START + second * SECOND), ..Event::default() })
+            .unwrap()
+    };
+    let now = START + 5 * SECOND;
+    // The steps that ended more than two seconds ago are 0, 1 and 2.
+    assert!(!ledger.close_due(now).unwrap());
+    let receipt = ledger.submit(&counter, &[at(-1), at(0), at(2), at(3), at(4), at(5), at(6)], now).unwrap();
+    assert_eq!((receipt.late, receipt.counted, receipt.early), (3, 3, 1));
+    ledger.commit(now).unwrap();
+    assert_eq!((counter.next_step(), latest(&counter)), (3, vec![0.0]));
+    assert_eq!(counter.next_release(), Some(START + 6 * SECOND));
+    // A clock that is set back opens nothing.
+    assert!(!ledger.close_due(START).unwrap());
+    let receipt = ledger.submit(&counter, &[arrival(&counter, "now")], START).unwrap();
+    assert_eq!(receipt.counted, 1);
+    ledger.close_due(START + 6 * SECOND).unwrap();
+    ledger.commit(START).unwrap();
+    assert_eq!((counter.next_step(), latest(&counter)), (4, vec![2.0]));
+    // Long after the end, all steps are closed, in several frames if need be.
+    while ledger.close_due(START + 100_000 * SECOND).unwrap() {
+        ledger.commit(START).unwrap();
+    }
+    ledger.commit(START).unwrap();
+    assert_eq!((counter.status(), counter.next_step(), latest(&counter)), (Status::Ended, 1000, vec![4.0]));
+    let receipt = ledger.submit(&counter, &[arrival(&counter, "then")], START + 100_000 * SECOND).unwrap();
+    assert_eq!(receipt.ended, 1);
+    assert_eq!(ledger.next_due(), None);
+}
+
+#[test]
+fn keys_values_and_persons() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    ledger.grant(&population("people", "household", plenty())).unwrap();
+    let keyed =
+        Spec { keys: vec!["north".into(), "south".into()], clamp: Some((0.0, 10.0)), ..loud("keyed") };
+    let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
+    let bounded = Spec { participation: Some((2, 2)), population: "people".into(), ..loud("bounded") };
+    let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    let event = |id: &'static str, key, value| {
+        keyed.intake().prepare(&Event { id, key, value, ..Event::default() }).unwrap()
+    };
+    let events = [
+        event("a", Some("north"), Some(2.5)),
+        event("b", Some("south"), Some(99.0)),
+        event("c", None, Some(-5.0)),
+        event("d", Some("west"), None),
+    ];
+    ledger.submit(&keyed, &events, START).unwrap();
+    let mut counted = Vec::new();
+    for step in 0..5 {
+        let person = bounded
+            .intake()
+            .prepare(&Event { id: &format!("{step}"), person: Some("p"), ..Event::default() })
+            .unwrap();
+        counted.push(ledger.submit(&bounded, &[person], START).unwrap().counted);
+        ledger.advance("bounded", 1).unwrap();
+        ledger.commit(START).unwrap();
+        if step == 2 {
+            ledger.checkpoint_all().unwrap();
+        }
+    }
+    assert_eq!(counted, [1, 0, 1, 0, 0], "two steps, two apart");
+    ledger.advance("keyed", 1).unwrap();
+    ledger.commit(START).unwrap();
+    assert_eq!(keyed.planned().lane_names().unwrap(), ["north", "south", "other"]);
+    let values = latest(&keyed);
+    let expected = [2.5, 10.0, 1.0];
+    assert!(
+        values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 2.5),
+        "{values:?}"
+    );
+    drop(ledger);
+    let mut ledger = home.open();
+    let bounded = ledger.shown().counter("bounded").unwrap();
+    let person = |id: &str, person| {
+        bounded.intake().prepare(&Event { id, person: Some(person), ..Event::default() }).unwrap()
+    };
+    let receipt = ledger.submit(&bounded, &[person("x", "p"), person("x", "q")], START).unwrap();
+    assert_eq!((receipt.over_bound, receipt.counted), (1, 1), "persons outlive the process");
+    ledger.verify().unwrap();
+}
+
+#[test]
+fn bad_events_are_refused() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    ledger.grant(&population("people", "person", plenty())).unwrap();
+    let plain = ledger.create(&loud("plain").plan(START).unwrap(), START).unwrap();
+    let clamped = Spec { clamp: Some((0.0, 10.0)), ..by_the_second(loud("clamped")) };
+    let clamped = ledger.create(&clamped.plan(START).unwrap(), START).unwrap();
+    let bounded = Spec { participation: Some((2, 2)), population: "people".into(), ..loud("bounded") };
+    let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
+    let event = Event { id: "an id", ..Event::default() };
+    let long = "x".repeat(257);
+    for bad in [
+        Event { id: "", ..event },
+        Event { id: &long, ..event },
+        Event { time: Some(START), ..event },
+        Event { key: Some("north"), ..event },
+        Event { value: Some(1.0), ..event },
+    ] {
+        let refusal = plain.intake().prepare(&bad).err().unwrap();
+        assert_eq!(refusal.class().name(), "bad-parameter");
+        assert!(!refusal.to_string().contains("an id") && !refusal.to_string().contains("north"));
+    }
+    assert!(clamped.intake().prepare(&Event { value: Some(f64::NAN), ..event }).is_err());
+    for person in [None, Some(""), Some(long.as_str())] {
+        assert!(bounded.intake().prepare(&Event { person, ..event }).is_err());
+    }
+}
+
+#[test]
+fn budgets_hold() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    let plan = |name: &str, population: &str| {
+        Spec { steps: Some(100), ..Spec::new(name, population, 1.0, 1e-6) }.plan(START).unwrap()
+    };
+    let refusal = ledger.create(&plan("a", "nobody"), START).unwrap_err();
+    assert_eq!(refusal.class(), Class::NotFound);
+    ledger.grant(&everyone(Budget::new(1.5, 1e-6).unwrap())).unwrap();
+    assert!(matches!(ledger.grant(&everyone(plenty())), Err(Error::Conflict { .. })));
+    ledger.create(&plan("a", "everyone"), START).unwrap();
+    assert!(matches!(ledger.create(&plan("a", "everyone"), START), Err(Error::Conflict { .. })));
+    ledger.create(&plan("b", "everyone"), START).unwrap();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    let mut ledger = home.open();
+    let refusal = ledger.create(&plan("c", "everyone"), START).unwrap_err();
+    assert_eq!(refusal.class().name(), "budget-spent");
+    let bounded = Spec { participation: Some((2, 1)), ..Spec::new("d", "everyone", 0.1, 1e-6) };
+    assert_eq!(
+        ledger.create(&bounded.plan(START).unwrap(), START).unwrap_err().class().name(),
+        "bad-parameter"
+    );
+    ledger.retire("a").unwrap();
+    assert!(ledger.retire("a").is_err());
+    assert!(ledger.create(&plan("c", "everyone"), START).is_err(), "what is spent is spent");
+    assert!(ledger.delete("b").is_err());
+    ledger.delete("a").unwrap();
+    ledger.commit(START).unwrap();
+    assert!(ledger.shown().counter("a").is_none());
+    ledger.checkpoint_all().unwrap();
+    drop(ledger);
+    let mut ledger = home.open();
+    assert!(ledger.shown().counter("a").is_none());
+    assert_eq!(ledger.shown().populations()[0].entries.len(), 2);
+    assert!(
+        matches!(ledger.create(&plan("a", "everyone"), START), Err(Error::Conflict { .. })),
+        "names are used once"
+    );
+    assert_eq!(ledger.shown().mode(), Mode::Running);
+}
+
+#[test]
+fn many_releases_move_to_chunks() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    let spec = Spec { keys: (0..99).map(|key| format!("k{key}")).collect(), ..loud("wide") };
+    let wide = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
+    for step in 0..400 {
+        if step % 7 == 0 {
+            let id = format!("{step}");
+            let event =
+                wide.intake().prepare(&Event { id: &id, key: Some("k3"), ..Event::default() }).unwrap();
+            ledger.submit(&wide, &[event], START).unwrap();
+        }
+        ledger.advance("wide", 1).unwrap();
+        ledger.commit(START).unwrap();
+    }
+    let all = released(&ledger.shown(), "wide");
+    assert_eq!(all.len(), 400);
+    assert_eq!(all.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), (0..400).collect::<Vec<_>>());
+    assert_eq!(f64::from_bits(all[399].2[3]), 58.0);
+    let shown = ledger.shown();
+    assert_eq!(shown.sum(&wide, 7, 13, 3).unwrap().values, [1.0]);
+    assert!(shown.sum(&wide, 7, 400, 3).is_err());
+    assert!(shown.sum(&wide, 8, 7, 3).is_err());
+    assert!(shown.sum(&wide, 7, 8, 100).is_err());
+    let verified = ledger.verify().unwrap();
+    assert_eq!((verified.counters, verified.releases), (1, 400));
+    drop((ledger, wide, shown));
+    let ledger = home.open();
+    assert_eq!(released(&ledger.shown(), "wide"), all);
+    ledger.verify().unwrap();
+}
+
+#[test]
+fn tokens_outlive_the_process() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    let (token, bearer) = ledger.add_token("first", Role::Admin, None, START).unwrap();
+    assert!(ledger.shown().authenticate(&bearer).is_none(), "not before it is durable");
+    ledger.commit(START).unwrap();
+    assert!(ledger.remove_token(&token.id).is_err());
+    drop(ledger);
+    let ledger = home.open();
+    assert_eq!(ledger.shown().authenticate(&bearer), Some(token));
+}

@@ -1,0 +1,99 @@
+//! Connections: accepted, limited, and ended in good order.
+//!
+//! **Guarantee.** There are never more than [`Options::max_connections`]; others wait to be accepted. When the service stops, nothing new is accepted, requests that were begun are finished, live streams end,
+//! and only then does the ledger stop: what was answered is durable before that anyway.
+
+mod connection;
+mod stalling;
+mod tls;
+
+pub use tls::Tls;
+
+use crate::options::Options;
+use crate::state::App;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+/// How long to wait when nothing can be accepted, for want of file descriptors mostly.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves until `stop` is ready.
+pub(crate) async fn serve(
+    app: App,
+    router: axum::Router,
+    listener: TcpListener,
+    tls: Option<Tls>,
+    stop: impl Future<Output = ()>,
+) {
+    let most = app.options().max_connections.max(1);
+    let places = Arc::new(Semaphore::new(most as usize));
+    // Dropped connections are cut off at once; before that they are asked to end.
+    let (cut, is_cut) = watch::channel(false);
+    let shared = Shared { app: app.clone(), router, tls, is_cut };
+    tokio::select! {
+        () = accept_all(&listener, &places, &shared) => {}
+        () = stop => {}
+    }
+    drop(listener);
+    app.stop();
+    let Options { shutdown_timeout, .. } = *app.options();
+    if tokio::time::timeout(shutdown_timeout, places.acquire_many(most)).await.is_err() {
+        tracing::warn!("some connections did not end in time and are cut off");
+        cut.send_replace(true);
+        let _ = tokio::time::timeout(Duration::from_secs(1), places.acquire_many(most)).await;
+    }
+}
+
+/// What connections have in common.
+#[derive(Clone)]
+struct Shared {
+    app: App,
+    router: axum::Router,
+    tls: Option<Tls>,
+    is_cut: watch::Receiver<bool>,
+}
+
+/// Accepts for ever.
+async fn accept_all(listener: &TcpListener, places: &Arc<Semaphore>, shared: &Shared) {
+    loop {
+        let Ok(place) = Arc::clone(places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((socket, _)) => {
+                let shared = shared.clone();
+                tokio::spawn(async move {
+                    let _place = place;
+                    connect(socket, shared).await;
+                });
+            }
+            // The other side has gone already.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+                ) => {}
+            Err(error) => {
+                tracing::error!(reason = %error.kind(), "no connection can be accepted at present");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn connect(socket: TcpStream, shared: Shared) {
+    let app = shared.app.clone();
+    let _one_more = app.metrics().connection();
+    // Answers are small and wanted at once.
+    let _ = socket.set_nodelay(true);
+    match &shared.tls {
+        None => connection::serve(socket, &shared).await,
+        Some(tls) => {
+            let patience = app.options().header_timeout;
+            if let Ok(Ok(stream)) = tokio::time::timeout(patience, tls.accept(socket)).await {
+                connection::serve(stream, &shared).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! How accurate a counter is, in the units of its data.
+
+use super::finite;
+use evertally_ledger::Planned;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The error of a counter, beside what is possible and what is usual.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Accuracy {
+    /// The standard error of the latest release.
+    #[schema(required)]
+    now: Option<f64>,
+    /// The standard error of the last step; none without a known end.
+    #[schema(required)]
+    at_horizon: Option<f64>,
+    /// The root mean squared error over all steps; none without a known end.
+    #[schema(required)]
+    rmse: Option<f64>,
+    /// The largest standard error of a step; none without a known end.
+    #[schema(required)]
+    worst: Option<f64>,
+    /// The mean squared error is at most so many times the least that any mechanism can have.
+    #[schema(required)]
+    over_optimum: Option<f64>,
+    /// The root mean squared error that the binary tree would have had.
+    #[schema(required)]
+    binary_tree_rmse: Option<f64>,
+    /// The binary tree's mean squared error as a multiple of this one's.
+    #[schema(required)]
+    binary_tree_over: Option<f64>,
+}
+
+impl Accuracy {
+    /// Of a plan, with the standard error of its latest release.
+    pub(crate) fn of(planned: &Planned, now: Option<f64>) -> Self {
+        let plan = planned.plan();
+        let accuracy = plan.accuracy();
+        let ends = !plan.is_unbounded();
+        // For a stream without an end, means over the cap would say nothing about any time that comes.
+        let known = |value: f64| finite(value).filter(|_| ends);
+        let tree = planned.tree_rmse().and_then(known);
+        Self {
+            now: now.and_then(finite),
+            at_horizon: plan.standard_error(plan.horizon().saturating_sub(1)).ok().and_then(known),
+            rmse: known(accuracy.rmse),
+            worst: known(accuracy.worst_rmse),
+            over_optimum: accuracy.ratio_to_lower_bound().and_then(known),
+            binary_tree_rmse: tree,
+            binary_tree_over: tree.and_then(|tree| finite((tree / accuracy.rmse).powi(2))),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Counters as they are shown.
+
+use super::accuracy::Accuracy;
+use super::population::Population;
+use super::release::{Release, of_step};
+use crate::time;
+use evertally_ledger::{Planned, Published, Status};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// A counter.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counter {
+    name: String,
+    #[schema(required)]
+    description: Option<String>,
+    population: String,
+    status: CounterStatus,
+    #[schema(format = DateTime)]
+    created: String,
+    epoch: u32,
+    /// The length of a step; none where it is advanced by hand.
+    #[schema(required)]
+    every: Option<String>,
+    #[schema(required, format = DateTime)]
+    start: Option<String>,
+    #[schema(required)]
+    grace: Option<String>,
+    /// The number of steps; none without a known end.
+    #[schema(required)]
+    steps: Option<u64>,
+    /// The step that is open, which is also how many were released.
+    next_step: u64,
+    #[schema(required, format = DateTime)]
+    next_release: Option<String>,
+    #[schema(required)]
+    keys: Option<Vec<String>>,
+    budget: BudgetShown,
+    /// What it costs its population, as zCDP.
+    rho: f64,
+    /// What is protected.
+    unit: String,
+    neighbours: String,
+    #[schema(required)]
+    participation: Option<ParticipationShown>,
+    #[schema(required)]
+    clamp: Option<[f64; 2]>,
+    mechanism: String,
+    workload: String,
+    objective: String,
+    arithmetic: String,
+    #[schema(required)]
+    grid: Option<f64>,
+    remember_ids: u64,
+    accuracy: Accuracy,
+    /// The releases of the latest step.
+    #[schema(required)]
+    latest: Option<Vec<Release>>,
+}
+
+/// ε and δ.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = Budget)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BudgetShown {
+    pub(crate) epsilon: f64,
+    pub(crate) delta: f64,
+}
+
+/// In how many steps a person may take part.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Participation)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ParticipationShown {
+    max_steps: u64,
+    min_gap: u64,
+}
+
+/// What becomes of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CounterStatus {
+    Running,
+    Fenced,
+    Retired,
+    Ended,
+}
+
+impl From<Status> for CounterStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Running => Self::Running,
+            Status::Fenced => Self::Fenced,
+            Status::Retired => Self::Retired,
+            Status::Ended => Self::Ended,
+        }
+    }
+}
+
+impl Counter {
+    pub(crate) fn of(counter: &Published) -> Self {
+        let planned = counter.planned();
+        let (spec, plan) = (planned.spec(), planned.plan());
+        let latest = counter.latest();
+        Self {
+            name: spec.name.clone(),
+            description: spec.description.clone(),
+            population: spec.population.clone(),
+            status: counter.status().into(),
+            created: time::format(counter.created()),
+            epoch: counter.epoch(),
+            every: spec.every.map(|every| every.to_string()),
+            start: spec.start.map(time::format),
+            grace: spec.grace.map(|grace| grace.to_string()),
+            steps: spec.steps,
+            next_step: counter.next_step(),
+            next_release: counter.next_release().map(time::format),
+            keys: planned.lane_names().map(<[String]>::to_vec),
+            budget: BudgetShown { epsilon: spec.epsilon, delta: spec.delta },
+            rho: plan.spend().rho(),
+            unit: planned.unit().name().to_owned(),
+            neighbours: spec.neighbours.to_string(),
+            participation: spec
+                .participation
+                .map(|(max_steps, min_gap)| ParticipationShown { max_steps, min_gap }),
+            clamp: spec.clamp.map(|(lo, hi)| [lo, hi]),
+            mechanism: plan.mechanism().to_string(),
+            workload: plan.workload().to_string(),
+            objective: spec.objective.to_string(),
+            arithmetic: plan.arithmetic().to_string(),
+            grid: plan.grid(),
+            remember_ids: spec.remember_ids.unwrap_or_default(),
+            accuracy: Accuracy::of(planned, latest.as_ref().map(|latest| latest.standard_error)),
+            latest: latest.map(|latest| of_step(counter, &latest, None).collect()),
+        }
+    }
+}
+
+/// A page of counters.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counters {
+    /// By name.
+    pub(crate) counters: Vec<Counter>,
+    /// How many there are of the status that was asked for.
+    pub(crate) total: usize,
+    /// What to give as `after` for the next page.
+    #[schema(required)]
+    pub(crate) next: Option<String>,
+}
+
+/// Which counters to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CountersQuery {
+    /// The most counters of a page.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub(crate) limit: Option<usize>,
+    /// The name after which to go on.
+    #[param(max_length = 100)]
+    pub(crate) after: Option<String>,
+    /// Only counters of this status.
+    #[param(inline)]
+    pub(crate) status: Option<CounterStatus>,
+}
+
+/// How many steps to close.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Advance {
+    /// One where absent.
+    #[schema(minimum = 1, maximum = 1000, default = 1)]
+    pub(crate) steps: Option<u64>,
+}
+
+/// What a counter would be, had it been made.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Preview {
+    mechanism: String,
+    arithmetic: String,
+    noise_multiplier: f64,
+    rho: f64,
+    unit: String,
+    accuracy: Accuracy,
+    /// The population that would pay, where there is one of that name.
+    #[schema(required)]
+    pub(crate) population: Option<Population>,
+    /// Whether it could pay.
+    #[schema(required)]
+    pub(crate) affordable: Option<bool>,
+    /// The standard error of at most 200 steps.
+    #[schema(max_items = 200)]
+    profile: Vec<ProfilePoint>,
+}
+
+/// The error of a step.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProfilePoint {
+    step: u64,
+    standard_error: f64,
+}
+
+impl Preview {
+    /// Without the population, which the caller adds.
+    pub(crate) fn of(planned: &Planned) -> Self {
+        let plan = planned.plan();
+        let steps = if plan.is_unbounded() { milestones() } else { evenly(plan.horizon(), 200) };
+        let point = |step| {
+            let standard_error = plan.standard_error(step).ok()?;
+            Some(ProfilePoint { step, standard_error })
+        };
+        Self {
+            mechanism: plan.mechanism().to_string(),
+            arithmetic: plan.arithmetic().to_string(),
+            noise_multiplier: plan.noise_multiplier(),
+            rho: plan.spend().rho(),
+            unit: planned.unit().name().to_owned(),
+            accuracy: Accuracy::of(planned, None),
+            population: None,
+            affordable: None,
+            profile: steps.into_iter().filter_map(point).collect(),
+        }
+    }
+}
+
+/// At most `points` of `count` places, evenly, with the last.
+pub(crate) fn evenly(count: u64, points: u64) -> Vec<u64> {
+    let points = points.min(count);
+    // Wide, because places go to 2^60.
+    let place = |i: u64| (u128::from(i + 1) * u128::from(count)).div_ceil(u128::from(points)) as u64 - 1;
+    (0..points).map(place).collect()
+}
+
+/// Steps of a stream without an end: eight a doubling, to 2^24.
+fn milestones() -> Vec<u64> {
+    let mut steps: Vec<u64> =
+        (0..=24 * 8).map(|eighth| (f64::from(eighth) / 8.0).exp2() as u64 - 1).collect();
+    steps.dedup();
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_even_and_end_with_the_last() {
+        assert_eq!(evenly(0, 5), [0; 0]);
+        assert_eq!(evenly(3, 5), [0, 1, 2]);
+        assert_eq!(evenly(10, 5), [1, 3, 5, 7, 9]);
+        assert_eq!(evenly(10, 4), [2, 4, 7, 9]);
+        assert_eq!(evenly(1 << 60, 200).last(), Some(&((1 << 60) - 1)));
+        let steps = milestones();
+        assert!(steps.is_sorted_by(|a, b| a < b) && steps.len() <= 200);
+        assert_eq!((steps[0], steps[steps.len() - 1]), (0, (1 << 24) - 1));
+    }
+}

@@ -1,0 +1,136 @@
+//! Populations: whose privacy it is, and what was spent of it.
+
+use super::finite;
+use crate::error::{Problem, Result};
+use evertally::Budget;
+use evertally_ledger::NewPopulation;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A population and its account.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Population {
+    name: String,
+    /// What is protected.
+    unit: String,
+    neighbours: String,
+    total: Total,
+    spent: Share,
+    left: Share,
+    /// What was spent, in order.
+    entries: Vec<Entry>,
+}
+
+/// What everything together may cost: ε and δ, or ρ.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Total {
+    #[schema(required)]
+    epsilon: Option<f64>,
+    #[schema(required)]
+    delta: Option<f64>,
+    #[schema(required)]
+    rho: Option<f64>,
+}
+
+/// A part of a budget, as zCDP and as the ε of the total's δ.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Share {
+    rho: f64,
+    /// None where no ε is known.
+    #[schema(required)]
+    epsilon: Option<f64>,
+}
+
+/// What one counter cost in one epoch.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    counter: String,
+    epoch: u32,
+    rho: f64,
+}
+
+impl Population {
+    pub(crate) fn of(population: &evertally_ledger::Population) -> Self {
+        let odometer = &population.odometer;
+        let total = odometer.total();
+        // Pure totals have δ = 0; of ρ alone no ε follows before somebody names a δ.
+        let delta = total.delta().or(total.rho().is_none().then_some(0.0));
+        let (spent, left) = (odometer.spent(), odometer.remaining());
+        let entry = |(counter, epoch, spend): &(String, u32, evertally::Spend)| Entry {
+            counter: counter.clone(),
+            epoch: *epoch,
+            rho: spend.rho(),
+        };
+        Self {
+            name: odometer.population().to_owned(),
+            unit: odometer.unit().name().to_owned(),
+            neighbours: odometer.unit().neighbours().to_string(),
+            total: Total { epsilon: total.epsilon(), delta, rho: total.rho() },
+            spent: Share {
+                rho: spent.rho(),
+                epsilon: delta.and_then(|delta| finite(spent.epsilon(delta).ok()?)),
+            },
+            left: Share {
+                rho: left.rho(),
+                epsilon: delta.and_then(|delta| finite(odometer.room(delta).ok()?)),
+            },
+            entries: population.entries.iter().map(entry).collect(),
+        }
+    }
+}
+
+/// All populations.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Populations {
+    pub(crate) populations: Vec<Population>,
+}
+
+/// A population as it is asked for.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PopulationDraft {
+    /// Its name.
+    #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
+    pub(crate) name: String,
+    /// What is protected: `event`, `person`, or another word.
+    #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9._-]+$", default = "event")]
+    unit: Option<String>,
+    /// Which change is hidden.
+    #[schema(pattern = "^(add-remove|replace)$", default = "add-remove")]
+    neighbours: Option<String>,
+    /// ε of everything that is ever released about it, with `delta`.
+    #[schema(minimum = 0.000001, maximum = 1000.0)]
+    epsilon: Option<f64>,
+    /// δ of the same; zero for pure ε.
+    #[schema(minimum = 0.0, exclusive_maximum = 1.0)]
+    delta: Option<f64>,
+    /// Instead of both, ρ of zero-concentrated differential privacy: better for totals beyond ε = 10, and for very many counters.
+    #[schema(exclusive_minimum = 0.0)]
+    rho: Option<f64>,
+    /// What is set aside of ε for pure noise.
+    #[schema(minimum = 0.0, maximum = 1000.0)]
+    pure_part: Option<f64>,
+}
+
+impl PopulationDraft {
+    pub(crate) fn granted(self) -> Result<NewPopulation> {
+        let total = match (self.epsilon, self.delta, self.rho) {
+            (Some(epsilon), Some(0.0), None) => Budget::pure(epsilon)?,
+            (Some(epsilon), Some(delta), None) => Budget::new(epsilon, delta)?,
+            (None, None, Some(rho)) => Budget::zcdp(rho)?,
+            _ => return Err(Problem::bad("a population needs epsilon and delta, or rho instead of both")),
+        };
+        Ok(NewPopulation {
+            name: self.name,
+            unit: self.unit.unwrap_or_else(|| "event".to_owned()),
+            neighbours: self.neighbours.as_deref().unwrap_or("add-remove").parse()?,
+            total,
+            pure_part: self.pure_part.unwrap_or(0.0),
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Releases.
+
+use crate::time;
+use evertally_ledger::{Published, StepRelease};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// One private number with its error.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Release {
+    /// The step, counted from zero.
+    pub(crate) step: u64,
+    /// When the step ended; none for steps that are closed by hand.
+    #[schema(required, format = DateTime)]
+    pub(crate) time: Option<String>,
+    /// The epoch in which it was made.
+    pub(crate) epoch: u32,
+    /// The key, where keys were declared.
+    #[schema(required)]
+    pub(crate) key: Option<String>,
+    /// The private value.
+    pub(crate) value: f64,
+    /// The standard deviation of the noise in it.
+    #[schema(minimum = 0.0)]
+    pub(crate) standard_error: f64,
+    /// Where the interval begins that holds the true value with probability 95 %.
+    pub(crate) lower: f64,
+    /// Where that interval ends.
+    pub(crate) upper: f64,
+}
+
+/// Several steps of one counter.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Releases {
+    /// The counter.
+    counter: String,
+    /// Its releases in the order of steps, and of keys within a step.
+    releases: Vec<Release>,
+    /// The step with which to go on where `limit` left some out.
+    #[schema(required)]
+    next: Option<u64>,
+}
+
+/// What was released when steps were closed by hand.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Advanced {
+    /// The step that is open now.
+    pub(crate) next_step: u64,
+    /// The releases of the steps that were closed.
+    pub(crate) releases: Vec<Release>,
+}
+
+/// All releases of one step, as a live stream sends them.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LiveStep {
+    /// The step.
+    pub(crate) step: u64,
+    /// When it ended.
+    #[schema(required, format = DateTime)]
+    pub(crate) time: Option<String>,
+    /// One release a key, or a single one.
+    pub(crate) releases: Vec<Release>,
+}
+
+/// The total over several steps.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sum {
+    /// The first step.
+    pub(crate) first: u64,
+    /// The last step.
+    pub(crate) last: u64,
+    /// The key, where keys were declared.
+    #[schema(required)]
+    pub(crate) key: Option<String>,
+    /// The private total.
+    pub(crate) value: f64,
+    /// The standard deviation of the noise in it.
+    pub(crate) standard_error: f64,
+    /// Where the interval begins that holds the true total with probability 95 %.
+    pub(crate) lower: f64,
+    /// Where that interval ends.
+    pub(crate) upper: f64,
+}
+
+/// The releases of a step, for one key or for all of them.
+pub(crate) fn of_step<'a>(
+    counter: &'a Published,
+    step: &'a StepRelease,
+    lane: Option<usize>,
+) -> impl Iterator<Item = Release> + 'a {
+    let names = counter.planned().lane_names();
+    let lanes = lane.map_or(0..step.values.len(), |lane| lane..lane + 1);
+    let time = step.time.map(time::format);
+    lanes.filter_map(move |lane| {
+        let value = *step.values.get(lane)?;
+        Some(Release {
+            step: step.step,
+            time: time.clone(),
+            epoch: step.epoch,
+            key: names.and_then(|names| names.get(lane)).cloned(),
+            value,
+            standard_error: step.standard_error,
+            lower: value - step.margin,
+            upper: value + step.margin,
+        })
+    })
+}

@@ -1,0 +1,68 @@
+//! The page: files that are part of the program.
+//!
+//! **Guarantee.** Nothing is read from disk or from another host. The headers that every answer of the service has allow a browser to load from this service alone, and to be framed by nobody.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::hash::{DefaultHasher, Hasher};
+
+/// Path, media type and content of each file.
+const FILES: [(&str, &str, &[u8]); 5] = [
+    ("/", "text/html; charset=utf-8", include_bytes!("../../../web/dist/index.html")),
+    ("/app.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/app.js")),
+    ("/app.css", "text/css; charset=utf-8", include_bytes!("../../../web/dist/app.css")),
+    ("/icon.svg", "image/svg+xml", include_bytes!("../../../web/dist/icon.svg")),
+    ("/licenses.txt", "text/plain; charset=utf-8", include_bytes!("../../../web/dist/licenses.txt")),
+];
+
+/// Headers of every answer, unless the answer has its own.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (header::CONTENT_SECURITY_POLICY, "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// The routes of the page.
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> axum::Router<S> {
+    FILES.into_iter().fold(axum::Router::new(), |router, (path, media_type, content)| {
+        let tag = HeaderValue::from_str(&tag(content)).unwrap_or(HeaderValue::from_static("\"page\""));
+        router.route(
+            path,
+            get(move |headers: HeaderMap| async move { file(&headers, media_type, content, tag) }),
+        )
+    })
+}
+
+fn file(headers: &HeaderMap, media_type: &'static str, content: &'static [u8], tag: HeaderValue) -> Response {
+    let is_known = headers.get(header::IF_NONE_MATCH) == Some(&tag);
+    let caching = [(header::ETAG, tag), (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, caching).into_response();
+    }
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static(media_type))];
+    (kind, caching, Body::from(content)).into_response()
+}
+
+/// What tells one content from another.
+fn tag(content: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(content);
+    format!("\"{:016x}\"", hasher.finish())
+}
+
+/// Adds the headers that every answer has.
+pub(crate) async fn with_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        if !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+    response
+}

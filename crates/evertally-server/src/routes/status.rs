@@ -1,0 +1,95 @@
+//! Whether the service lives, whether it can be used, and what it does.
+
+use crate::auth::{Anyone, Bearer, Reader};
+use crate::error::Result;
+use crate::metrics::Present;
+use crate::model::status::{CountersByStatus, ModeName, Readiness, ServiceStatus};
+use crate::reply;
+use crate::state::App;
+use crate::time;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use evertally_ledger::Status;
+
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+/// Whether the process lives.
+#[utoipa::path(get, path = "/healthz", tag = "service", responses(
+    (status = 200, description = "It lives.", body = String, content_type = "text/plain"),
+))]
+pub(crate) async fn healthz() -> Response {
+    reply::with_type(StatusCode::OK, TEXT, Body::from("ok"))
+}
+
+/// Whether the service can be used.
+#[utoipa::path(get, path = "/readyz", tag = "service", responses(
+    (status = 200, description = "It takes events and releases steps.", body = Readiness),
+    (status = 503, description = "It is fenced or read-only.", body = Readiness),
+))]
+pub(crate) async fn readyz(State(app): State<App>) -> Response {
+    let (mode, reason) = ModeName::of(app.shown().mode());
+    let status = if mode == ModeName::Running { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    reply::json(status, &Readiness { mode, reason })
+}
+
+/// Metrics in the form that Prometheus reads. A token may be needed, as the operator decides.
+#[utoipa::path(get, path = "/metrics", tag = "service", security(("bearer" = ["read", "admin"])), responses(
+    (status = 200, description = "Metrics.", body = String, content_type = "text/plain"),
+))]
+pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<Response> {
+    if !app.options().open_metrics {
+        Reader::from_request_parts(&mut request.into_parts().0, &app).await?;
+    }
+    let counters = by_status(&app);
+    let (mode, _) = ModeName::of(app.shown().mode());
+    let due = app.shown().counters().iter().filter_map(|counter| counter.next_release()).min();
+    let present = Present {
+        mode: match mode {
+            ModeName::Running => "running",
+            ModeName::Fenced => "fenced",
+            ModeName::ReadOnly => "read-only",
+        },
+        counters: [
+            ("running", counters.running),
+            ("fenced", counters.fenced),
+            ("retired", counters.retired),
+            ("ended", counters.ended),
+        ],
+        late_micros: due.map_or(0, |due| app.now().saturating_sub(due)),
+    };
+    Ok(reply::with_type(StatusCode::OK, PROMETHEUS, Body::from(app.metrics().render(&present))))
+}
+
+/// What the service does.
+#[utoipa::path(get, path = "/v1/status", tag = "service", security(("bearer" = ["read", "ingest", "admin"])), responses(
+    (status = 200, description = "The state of the service, and the token that asks.", body = ServiceStatus),
+))]
+pub(crate) async fn status(Bearer(token): Anyone, State(app): State<App>) -> Response {
+    let (mode, reason) = ModeName::of(app.shown().mode());
+    reply::ok(&ServiceStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        mode,
+        reason,
+        now: time::format(app.now()),
+        started: time::format(app.started()),
+        counters: by_status(&app),
+        role: token.role.into(),
+        token_name: token.name,
+    })
+}
+
+fn by_status(app: &App) -> CountersByStatus {
+    let mut counters = CountersByStatus::default();
+    for counter in app.shown().counters() {
+        *match counter.status() {
+            Status::Running => &mut counters.running,
+            Status::Fenced => &mut counters.fenced,
+            Status::Retired => &mut counters.retired,
+            Status::Ended => &mut counters.ended,
+        } += 1;
+    }
+    counters
+}

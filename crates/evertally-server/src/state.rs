@@ -1,0 +1,174 @@
+//! What all handlers share.
+
+use crate::bell::Bells;
+use crate::error::{Problem, Result};
+use crate::metrics::Metrics;
+use crate::options::Options;
+use evertally_ledger::{Keeper, Ledger, Published, Shown, Token};
+use governor::clock::{Clock, MonotonicClock};
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot, watch};
+
+/// How many plans may be made at once: each may take a core for seconds.
+const PLANNERS: usize = 2;
+
+/// How long a plan may wait for its turn.
+const PLANNING_PATIENCE: Duration = Duration::from_secs(20);
+
+type Limiter = RateLimiter<String, HashMapStateStore<String>, MonotonicClock>;
+type Now = dyn Fn() -> i64 + Send + Sync;
+
+/// The service behind the routes. Cloning it is cheap.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+struct Inner {
+    keeper: Keeper,
+    bells: Bells,
+    metrics: Metrics,
+    options: Options,
+    clock: Arc<Now>,
+    started: i64,
+    limiter: Option<Limiter>,
+    planners: Arc<Semaphore>,
+    live_streams: Arc<Semaphore>,
+    stopping: watch::Sender<bool>,
+}
+
+impl App {
+    pub(crate) fn start(ledger: Ledger, options: Options, clock: Arc<Now>) -> Self {
+        let bells = Bells::default();
+        let (ringing, ticking) = (bells.clone(), Arc::clone(&clock));
+        let keeper = Keeper::start(
+            ledger,
+            move || ticking(),
+            move |changed: &[Arc<Published>]| ringing.ring(changed.iter().map(|counter| name_of(counter))),
+        );
+        let limiter =
+            options.rate.map(|rate| RateLimiter::hashmap_with_clock(Quota::per_second(rate), MonotonicClock));
+        Self(Arc::new(Inner {
+            keeper,
+            bells,
+            metrics: Metrics::new(options.event_metrics),
+            started: clock(),
+            clock,
+            limiter,
+            planners: Arc::new(Semaphore::new(PLANNERS)),
+            live_streams: Arc::new(Semaphore::new(options.max_live_streams as usize)),
+            stopping: watch::channel(false).0,
+            options,
+        }))
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.0.keeper
+    }
+
+    pub(crate) fn shown(&self) -> &Shown {
+        self.0.keeper.shown()
+    }
+
+    pub(crate) fn bells(&self) -> &Bells {
+        &self.0.bells
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        (self.0.clock)()
+    }
+
+    pub(crate) fn started(&self) -> i64 {
+        self.0.started
+    }
+
+    pub(crate) fn live_streams(&self) -> &Arc<Semaphore> {
+        &self.0.live_streams
+    }
+
+    /// Becomes true when the service stops.
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.0.stopping.subscribe()
+    }
+
+    /// Says that the service stops.
+    pub(crate) fn stop(&self) {
+        self.0.stopping.send_replace(true);
+    }
+
+    /// A counter by its name.
+    pub(crate) fn counter(&self, name: &str) -> Result<Arc<Published>> {
+        self.shown().counter(name).ok_or_else(|| Problem::not_found("there is no counter of this name"))
+    }
+
+    /// Has the ledger changed, and answers when the change is durable.
+    pub(crate) async fn ask<R, F>(&self, change: F) -> Result<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut Ledger, i64) -> evertally_ledger::Result<R> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        self.keeper().ask(change, move |result| drop(reply.send(result))).map_err(|_| Problem::busy())?;
+        answered(answer).await
+    }
+
+    /// Does expensive work on a thread of its own, of which there are few.
+    pub(crate) async fn plan<R, F>(&self, work: F) -> Result<R>
+    where
+        R: Send + 'static,
+        F: FnOnce() -> Result<R> + Send + 'static,
+    {
+        let turn =
+            tokio::time::timeout(PLANNING_PATIENCE, Arc::clone(&self.0.planners).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Err(Problem::busy()) };
+        off_thread(move || {
+            // The work goes on when the client has left: so must the turn.
+            let _turn = turn;
+            work()
+        })
+        .await
+    }
+
+    /// Refuses a token that asks too often.
+    pub(crate) fn check_rate(&self, token: &Token) -> Result<()> {
+        let Some(limiter) = &self.0.limiter else { return Ok(()) };
+        limiter.check_key(&token.id).map_err(|refusal| {
+            let wait = refusal.wait_time_from(limiter.clock().now()).as_secs_f64();
+            Problem::too_many_requests(wait.ceil().max(1.0) as u32)
+        })
+    }
+}
+
+/// The name of a counter.
+pub(crate) fn name_of(counter: &Published) -> &str {
+    &counter.planned().spec().name
+}
+
+/// What the ledger's thread answers.
+pub(crate) async fn answered<R>(answer: oneshot::Receiver<evertally_ledger::Result<R>>) -> Result<R> {
+    match answer.await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(Problem::busy()),
+    }
+}
+
+/// Runs what may block.
+pub(crate) async fn off_thread<R, F>(work: F) -> Result<R>
+where
+    R: Send + 'static,
+    F: FnOnce() -> Result<R> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(Problem::system("the work could not be finished")),
+    }
+}

@@ -1,0 +1,156 @@
+//! Times as they stand in requests and answers.
+//!
+//! **Definition.** A time is RFC 3339; inside, it is whole microseconds since 1970, rounded down.
+//! **Guarantee.** [`parse`] takes what `jiff` takes as a timestamp, with the same result, and nothing with a zone's name in brackets.
+//! **Cost.** The usual form, `2026-01-05T08:30:00.123Z`, is read in some ten nanoseconds: every event may carry one. Others are left to `jiff`.
+//! **Source.** Days of a date by H. Hinnant, "chrono-compatible low-level date algorithms" (2013).
+
+use jiff::Timestamp;
+
+/// What a time looks like, for messages.
+pub(crate) const EXPECTED: &str = "a time like 2026-01-05T08:30:00Z";
+
+/// Microseconds since 1970 of a time; `None` for what is no time.
+pub(crate) fn parse(text: &str) -> Option<i64> {
+    usual(text.as_bytes()).or_else(|| any(text))
+}
+
+/// A time as RFC 3339 in UTC. One beyond the year 9999 is brought back to its end.
+pub(crate) fn format(micros: i64) -> String {
+    let time = Timestamp::from_microsecond(micros);
+    time.unwrap_or(if micros < 0 { Timestamp::MIN } else { Timestamp::MAX }).to_string()
+}
+
+/// The present time by the system's clock.
+#[must_use]
+pub fn now() -> i64 {
+    Timestamp::now().as_microsecond()
+}
+
+fn any(text: &str) -> Option<i64> {
+    // Shorter forms would be guessed at, and a zone's name believed or skipped over.
+    let is_full = text.len() >= 20 && text.is_ascii() && !text.contains('[');
+    let is_dated = is_full && text.as_bytes()[4] == b'-' && matches!(text.as_bytes()[10], b'T' | b't' | b' ');
+    let time = text.parse::<Timestamp>().ok().filter(|_| is_dated)?;
+    i64::try_from(time.as_nanosecond().div_euclid(1_000)).ok()
+}
+
+/// `YYYY-MM-DDTHH:MM:SS[.digits]Z` and nothing else.
+fn usual(text: &[u8]) -> Option<i64> {
+    let (head, tail) = text.split_at_checked(19)?;
+    let marks = [head[4], head[7], head[10], head[13], head[16]];
+    if marks != *b"--T::" {
+        return None;
+    }
+    let number = |from: usize, to: usize| {
+        head[from..to]
+            .iter()
+            .try_fold(0_i64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+    };
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    // The last year ends a few hours early, as far as the library is concerned.
+    let is_time = year < 9999 && (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60;
+    if !is_time || day < 1 || day > days_in(year, month) {
+        return None;
+    }
+    let seconds = days_before(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    Some(seconds * 1_000_000 + fraction(tail)?)
+}
+
+/// Microseconds of `Z` or `.digitsZ`, of which there are at most nine.
+fn fraction(tail: &[u8]) -> Option<i64> {
+    let digits = match tail {
+        b"Z" => return Some(0),
+        [b'.', digits @ .., b'Z'] if (1..=9).contains(&digits.len()) => digits,
+        _ => return None,
+    };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let first_six = digits.iter().copied().chain(std::iter::repeat(b'0')).take(6);
+    Some(first_six.fold(0, |sum, byte| sum * 10 + i64::from(byte - b'0')))
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a date. Years begin in March here, so that the leap day is the last of one.
+fn days_before(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_way_agrees_with_the_library() {
+        let mut tried = 0;
+        for year in [1, 4, 100, 400, 1582, 1899, 1900, 1969, 1970, 1972, 2000, 2026, 2100, 9999] {
+            for month in 0..=13 {
+                for day in 0..=32 {
+                    for rest in ["00:00:00Z", "23:59:59.999999999Z", "12:30:05.25Z", "24:00:00Z", "12:60:00Z"]
+                    {
+                        let text = format!("{year:04}-{month:02}-{day:02}T{rest}");
+                        let expected = any(&text).filter(|_| year < 9999);
+                        assert_eq!(usual(text.as_bytes()), expected, "{text}");
+                        tried += 1;
+                    }
+                }
+            }
+        }
+        assert!(tried > 30_000);
+    }
+
+    #[test]
+    fn other_forms_of_one_moment_are_the_same_moment() {
+        for text in [
+            "2026-01-05T10:30:00+02:00",
+            "2026-01-05t08:30:00z",
+            "2026-01-05 08:30:00Z",
+            "2026-01-05T08:30:00.000Z",
+        ] {
+            assert_eq!(parse(text), Some(1_767_601_800_000_000), "{text}");
+        }
+        assert_eq!(parse("1969-12-31T23:59:59.9999999Z"), Some(-1));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in [
+            "",
+            "now",
+            "2026-01-05",
+            "2026-01-05T08:30:00",
+            "1767601800",
+            "2026-01-05T08:30:00.Z",
+            "2026-01-05T08:30:00.1234567891Z",
+            "2026-01-05T08:30:00+01:00[Europe/Paris]",
+            "20260105T083000Z     ",
+            "2026-02-30T00:00:00Z",
+            "é026-01-05T08:30:00Z",
+        ] {
+            assert_eq!(parse(text), None, "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn printed_times_parse_back() {
+        for micros in [0, -1, 1_767_601_800_000_000, 1_767_601_800_000_001] {
+            assert_eq!(parse(&format(micros)), Some(micros));
+        }
+        assert!(format(i64::MAX).starts_with("9999-"));
+    }
+}
