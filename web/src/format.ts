@@ -62,6 +62,9 @@ function shave(value: number): number {
   return value * (1 - 1e-12);
 }
 
+/** The 95 % margin of a Gaussian number, in standard errors. */
+export const NORMAL_95 = 1.959964;
+
 /** Half the width of a 95 % interval. */
 export function halfWidth(release: { lower: number; upper: number }): number {
   return (release.upper - release.lower) / 2;

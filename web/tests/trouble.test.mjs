@@ -118,6 +118,21 @@ describe.skipIf(missing)("the page in trouble", () => {
     await end();
   }));
 
+  test("the checker finds faults that are planted", () => stage("few", async (mock) => {
+    const { page, end } = await visit(browser, mock.url, { token: mock.world.admin });
+    await page.getByRole("row").nth(1).waitFor();
+    expect(await audit(page)).toEqual([]);
+    await page.evaluate(() => {
+      const planted = document.createElement("div");
+      planted.innerHTML = '<input id="search"><svg></svg><h1>Twice</h1><table><tr><td>1</td></tr></table><button aria-describedby="nobody"></button>';
+      planted.style.cssText = "width: 3000px; color: #888; background: #999";
+      document.querySelector("main").append(planted);
+    });
+    const faults = (await audit(page)).join("\n");
+    for (const fault of ["no name", "svg is read out", "describes nothing", "table without headers", "id twice: search", "2 first headings", "wider than the window", "contrast 1."]) expect(faults).toContain(fault);
+    await end();
+  }));
+
   test("what the service sends is never markup", () => stage("none", async (mock) => {
     mock.world.createPopulation({ name: "everyone", epsilon: 2, delta: 1e-6 });
     mock.world.createCounter({ name: "x", description: "<img src=x onerror=alert(1)>", every: null, epsilon: 1, delta: 1e-6, keys: ["<b>bold</b>"] }, 5);

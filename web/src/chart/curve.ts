@@ -112,7 +112,8 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
   /** Puts the mark where its ends are now: the curve moves on below it. */
   function place(): void {
     const ends = marked?.map((end) => Math.max(0, Math.min(plot.over.clientWidth, plot.valToPos(end, "x")))) ?? [0, 0];
-    plot.setSelect({ left: ends[0]!, width: ends[1]! - ends[0]!, top: 0, height: plot.over.clientHeight }, false);
+    const width = ends[1]! - ends[0]!;
+    plot.setSelect({ left: ends[0]!, width, top: 0, height: width > 0 ? plot.over.clientHeight : 0 }, false);
   }
 
   function moveTo(index: number, extend: boolean): void {

@@ -7,7 +7,8 @@ import { attend, axes, palette } from "./base";
 
 export interface Profile {
   element: HTMLElement;
-  show(profile: Preview["profile"], label: string): void;
+  /** Draws standard errors, each `factor` times as large. */
+  show(profile: Preview["profile"], factor: number, label: string): void;
 }
 
 export function profileChart(signal: AbortSignal): Profile {
@@ -33,9 +34,9 @@ export function profileChart(signal: AbortSignal): Profile {
   attend(plot, box, () => 160, () => (colours = palette()), signal);
   return {
     element: box,
-    show(profile, label) {
+    show(profile, factor, label) {
       box.setAttribute("aria-label", label);
-      plot.setData([profile.map((p) => p.step + 1), profile.map((p) => 1.96 * p.standard_error)]);
+      plot.setData([profile.map((p) => p.step + 1), profile.map((p) => factor * p.standard_error)]);
     },
   };
 }

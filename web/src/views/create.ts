@@ -16,7 +16,8 @@ const NEW = "\u0000new";
 export const createView: View = async (app, main, signal) => {
   let populations: Population[] = await app.api.populations(signal);
   if (signal.aborted) return;
-  const form = createForm(populationChoices(), populations[0]?.name ?? NEW);
+  const usual = populations.find((each) => each.name === "everyone") ?? populations[0];
+  const form = createForm(populationChoices(), usual?.name ?? NEW);
   const inPlace = populationFields(populations.some((each) => each.name === "everyone") ? "" : "everyone");
   const inPlaceBox = h("fieldset", { class: "in-place-box" }, h("legend", {}, "New population"), inPlace.fields);
   form.population.element.after(inPlaceBox);
@@ -67,7 +68,7 @@ export const createView: View = async (app, main, signal) => {
     preview.pause(null);
     const { name: _unused, ...planned } = body;
     // A population that does not exist yet cannot be asked; its total stands in the form.
-    const asked = isNew() ? { ...planned, population: populations[0]?.name ?? "everyone" } : planned;
+    const asked = isNew() ? { ...planned, population: usual?.name ?? "everyone" } : planned;
     try {
       const answer = await app.api.plan(asked, AbortSignal.any([signal, mine.signal]));
       if (isNew()) preview.show({ ...answer, population: null, affordable: null }, body, form.stepSeconds());

@@ -2,7 +2,7 @@
 
 import { paths } from "../../app";
 import { h, setText, type Child } from "../../dom";
-import { cadence, halfWidth, margin, moment, number, parameter, percentOver, span, times } from "../../format";
+import { cadence, halfWidth, margin, moment, NORMAL_95, number, parameter, percentOver, span, times } from "../../format";
 import type { Accuracy, Release } from "../../types";
 import { facts, section } from "../../ui/parts";
 import { againstTree, guarantee, optimality, protection, quantity } from "../../words";
@@ -32,18 +32,29 @@ export function accuracySentences(accuracy: Accuracy): HTMLElement | null {
   return lines.length === 0 ? null : h("ul", { class: "plain" }, ...lines.map((line) => h("li", {}, line)));
 }
 
+/** How many standard errors a 95 % margin has: by the latest release where there is one, because it depends on the noise. */
+function width(budget: { delta: number }, release: Release | null): number | null {
+  if (release && release.standard_error > 0) return halfWidth(release) / release.standard_error;
+  return budget.delta === 0 ? null : NORMAL_95;
+}
+
 export function accuracyPanel(watched: Watched): { element: HTMLElement; update(release: Release | null): void } {
-  const { accuracy } = watched.counter;
-  const now = h("dd");
-  const number95 = (error: number | null) => (error === null ? "–" : `± ${margin(1.96 * error)}`);
-  const list = h("dl", { class: "gauges" },
-    h("div", {}, h("dt", {}, "95 % margin now"), now),
-    accuracy.at_horizon === null ? "" : h("div", {}, h("dt", {}, "At the last step"), h("dd", {}, number95(accuracy.at_horizon))),
-    accuracy.rmse === null ? "" : h("div", {}, h("dt", {}, "Mean over all steps"), h("dd", {}, number95(accuracy.rmse))),
-    accuracy.worst === null || accuracy.worst === accuracy.at_horizon ? "" : h("div", {}, h("dt", {}, "Worst step"), h("dd", {}, number95(accuracy.worst))));
+  const { accuracy, budget } = watched.counter;
+  const list = h("dl", { class: "gauges" });
+  let drawn = "";
   return {
     element: section("How accurate it is", list, accuracySentences(accuracy), comparison(accuracy)),
-    update: (release) => setText(now, release ? `± ${margin(halfWidth(release))}` : "–"),
+    update(release) {
+      const factor = width(budget, release);
+      const shown = (error: number) => `± ${margin(error * (factor ?? 1))}`;
+      const worst = accuracy.worst === accuracy.at_horizon ? null : accuracy.worst;
+      const entries = [[factor === null ? "Standard error now" : "95 % margin now", release?.standard_error ?? null], ["At the last step", accuracy.at_horizon], ["Mean over all steps", accuracy.rmse], ["Worst step", worst]] as const;
+      const rows = entries.filter(([, error], index) => index === 0 || error !== null).map(([term, error]) => [term, error === null ? "–" : shown(error)] as const);
+      const mark = JSON.stringify(rows);
+      if (mark === drawn) return;
+      drawn = mark;
+      list.replaceChildren(...rows.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+    },
   };
 }
 

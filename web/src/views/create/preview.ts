@@ -2,7 +2,7 @@
 
 import { profileChart } from "../../chart/profile";
 import { h, setText } from "../../dom";
-import { margin, number, parameter, span } from "../../format";
+import { margin, NORMAL_95, number, parameter, span } from "../../format";
 import type { NewCounter, Preview } from "../../types";
 import { budgetBar } from "../../ui/budget-bar";
 import { facts } from "../../ui/parts";
@@ -22,7 +22,8 @@ export function previewPanel(signal: AbortSignal): PreviewPanel {
   const words = h("div", { class: "preview-words", attrs: { role: "status" } });
   const brief = h("p", { class: "preview-brief", attrs: { "aria-hidden": "true" } });
   const rest = h("div", { class: "stack" });
-  const picture = h("figure", { class: "preview-chart", attrs: { hidden: true } }, h("figcaption", {}, "95 % margin, by step"), chart.element);
+  const caption = h("figcaption");
+  const picture = h("figure", { class: "preview-chart", attrs: { hidden: true } }, caption, chart.element);
   const element = h("aside", { class: "preview", attrs: { "aria-label": "What would come of it" } }, h("h2", {}, "What would come of it"), words, picture, rest);
 
   return {
@@ -40,17 +41,25 @@ export function previewPanel(signal: AbortSignal): PreviewPanel {
       element.classList.toggle("preview-old", false);
       const last = preview.profile.at(-1);
       const error = preview.accuracy.at_horizon ?? last?.standard_error ?? null;
+      // Of pure noise only the standard error is known before it is drawn.
+      const isPure = body.delta === 0;
+      const factor = isPure ? 1 : NORMAL_95;
+      setText(caption, isPure ? "Standard error, by step" : "95 % margin, by step");
       const when = last === undefined ? "" : body.steps ? ` at the last step` : ` at step ${number(last.step + 1, 0)}` + (stepSeconds ? `, after ${span((last.step + 1) * stepSeconds)}` : "");
       words.replaceChildren(...(error === null ? [] : [
-        h("p", { class: "figure figure-small" }, h("span", { class: "value" }, `± ${margin(1.96 * error)}`)),
-        h("p", { class: "words" }, `With probability 95 %, a release${when} is within this of the true total${body.keys ? " of its key" : ""}.`)]));
-      setText(brief, error === null ? "" : `± ${margin(1.96 * error)}${when}, cost ρ = ${parameter(preview.rho)}`);
+        h("p", { class: "figure figure-small" }, h("span", { class: "value" }, `± ${margin(factor * error)}`)),
+        h("p", { class: "words" }, isPure ? `The standard error of a release${when}${body.keys ? ", for each key" : ""}.` : `With probability 95 %, a release${when} is within this of the true total${body.keys ? " of its key" : ""}.`)]));
+      setText(brief, error === null ? "" : `± ${margin(factor * error)}${when}, cost ρ = ${parameter(preview.rho)}`);
       picture.hidden = preview.profile.length === 0;
-      chart.show(preview.profile, `The 95 % margin grows to ± ${error === null ? "an unknown number" : margin(1.96 * error)} over ${number((last?.step ?? 0) + 1, 0)} steps.`);
+      chart.show(preview.profile, factor, `${isPure ? "The standard error" : "The 95 % margin"} grows to ± ${error === null ? "an unknown number" : margin(factor * error)} over ${number((last?.step ?? 0) + 1, 0)} steps.`);
       const population = preview.population;
       rest.replaceChildren(
         accuracySentences(preview.accuracy) ?? "",
-        facts([["Mechanism", preview.mechanism], ["Cost", `ρ = ${parameter(preview.rho)}`]]),
+        facts([
+          ...(preview.profile[0] ? [["First release", `± ${margin(factor * preview.profile[0].standard_error)}`] as const] : []),
+          ["Cost", `ρ = ${parameter(preview.rho)}`],
+          ["Mechanism", preview.mechanism],
+        ]),
         population ? h("div", {}, h("h3", {}, `Budget of ${population.name}`), budgetBar(population, preview.rho)) : "",
         preview.affordable === false ? h("p", { class: "notice notice-bad" }, `${population?.name ?? "The population"} has not enough left for this. Lower ε, or take another population.`) : "");
     },
