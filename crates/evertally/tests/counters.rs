@@ -432,10 +432,13 @@ fn noise_without_a_finite_scale_is_refused() {
 #[test]
 fn fresh_noise_changes_noise_and_nothing_else() {
     let inputs: Vec<f64> = (0..40).map(|t| f64::from((t * 7) % 5)).collect();
-    for workload in [Workload::PrefixSum, Workload::SlidingWindow { width: 6 }, Workload::Decay { factor: 0.75 }] {
+    for workload in
+        [Workload::PrefixSum, Workload::SlidingWindow { width: 6 }, Workload::Decay { factor: 0.75 }]
+    {
         for arithmetic in [Arithmetic::Exact, Arithmetic::Float] {
             let budget = Budget::new(1.0, 1e-6).unwrap();
-            let plan = Plan::for_workload(40, workload).budget(budget).arithmetic(arithmetic).build().unwrap();
+            let plan =
+                Plan::for_workload(40, workload).budget(budget).arithmetic(arithmetic).build().unwrap();
             let renamed = plan.with_stream("another");
             let key = || NoiseKey::insecure_from_seed(3);
             let mut under = [Counter::new(&plan, key()).unwrap(), Counter::new(&renamed, key()).unwrap()];
@@ -465,7 +468,8 @@ fn fresh_noise_changes_noise_and_nothing_else() {
     let mut counter = KeyedCounter::new(&plan, key()).unwrap();
     counter.step(&[1.0, 2.0]).unwrap();
     let renamed = plan.with_stream("another");
-    let again = KeyedCounter::resume(&renamed, key(), &counter.with_fresh_noise(&renamed, key()).unwrap().save());
+    let again =
+        KeyedCounter::resume(&renamed, key(), &counter.with_fresh_noise(&renamed, key()).unwrap().save());
     assert_eq!(again.unwrap().steps_taken(), 1, "and it is saved as its own");
     let remembering = KeyedCounter::new(&plan, key()).unwrap().remember_releases().unwrap();
     assert!(remembering.with_fresh_noise(&renamed, key()).is_err());
