@@ -75,6 +75,8 @@ pub(crate) struct GlobalRow {
     pub(crate) released: (u64, Head),
     /// The first frame that is still in the journal, and the head before it.
     pub(crate) first: (u64, Head),
+    /// The sum of the hashes of events whose frames are not there any more.
+    pub(crate) orphans: u128,
 }
 
 pub(crate) fn counter_place(number: u32) -> String {
@@ -139,8 +141,8 @@ impl Ledger {
             }
         }
         let needed = self.changed.since.first().map_or(sequence + 1, |(since, _)| *since);
-        let gone = self.forgotten_arrivals(needed);
         let (first, before) = self.cut(needed);
+        let gone = self.forgotten_arrivals(needed);
         let global = self.global_row((first, before))?;
         self.shown.store.write(|transaction| {
             let mut counters = transaction.open_table(COUNTERS).map_err(failed)?;
@@ -190,6 +192,11 @@ impl Ledger {
             self.journal.total_bytes -= bytes;
             self.journal.cut_at = head;
         }
+        let arrivals = &self.journal.arrivals;
+        let cut = arrivals.partition_point(|row| row.sequence < self.journal.first)
+            ..arrivals.partition_point(|row| row.sequence < needed);
+        let hashes = arrivals.range(cut).map(|row| row.hash);
+        self.journal.orphans = hashes.fold(self.journal.orphans, u128::wrapping_add);
         self.journal.first = needed;
         (needed, self.journal.cut_at)
     }
@@ -197,16 +204,20 @@ impl Ledger {
     /// Events whose ids are all forgotten, among the frames that are cut.
     fn forgotten_arrivals(&mut self, needed: u64) -> Vec<u64> {
         let mut gone = Vec::new();
-        while let Some((sequence, latest)) = self.journal.arrivals.front() {
+        while let Some(row) = self.journal.arrivals.front() {
             let is_forgotten = |(number, step): &(u32, u64)| {
                 self.counters
                     .get(number)
                     .is_none_or(|state| !state.is_running() || state.ids.are_forgotten(*step, state.open))
             };
-            if *sequence >= needed || gone.len() >= ARRIVALS_AT_ONCE || !latest.iter().all(is_forgotten) {
+            if row.sequence >= needed
+                || gone.len() >= ARRIVALS_AT_ONCE
+                || !row.latest.iter().all(is_forgotten)
+            {
                 break;
             }
-            gone.push(*sequence);
+            gone.push(row.sequence);
+            self.journal.orphans = self.journal.orphans.wrapping_sub(row.hash);
             self.journal.arrivals.pop_front();
         }
         gone
@@ -226,6 +237,7 @@ impl Ledger {
             next_number: global.next_number,
             released: global.released,
             first,
+            orphans: self.journal.orphans,
         };
         Ok(seal(GLOBAL, encode(&row)?))
     }

@@ -73,8 +73,27 @@ pub(crate) struct Journal {
     pub(crate) total_bytes: usize,
     /// The head before the first of them.
     pub(crate) cut_at: Head,
-    /// Which frames brought events of which counters, and of which steps at the latest.
-    pub(crate) arrivals: VecDeque<(u64, Vec<(u32, u64)>)>,
+    /// The events that are still there.
+    pub(crate) arrivals: VecDeque<ArrivalsRow>,
+    /// The sum of the hashes of those whose frames are not: a frame has the hash of its own.
+    pub(crate) orphans: u128,
+}
+
+/// What is known of the events of a frame.
+pub(crate) struct ArrivalsRow {
+    pub(crate) sequence: u64,
+    /// Their counters, and the latest step of each.
+    pub(crate) latest: Vec<(u32, u64)>,
+    /// A part of the hash of the row.
+    pub(crate) hash: u128,
+}
+
+impl ArrivalsRow {
+    pub(crate) fn new(sequence: u64, groups: &[Group], row: &[u8]) -> Self {
+        let latest = |group: &Group| group.items.iter().map(|item| item.step).max().unwrap_or_default();
+        let hash = blake3::hash(row).as_bytes().first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
+        Self { sequence, latest: groups.iter().map(|group| (group.counter, latest(group))).collect(), hash }
+    }
 }
 
 /// Which counters are ahead of their rows on disk.
@@ -418,8 +437,8 @@ impl Ledger {
         self.journal.head = head;
         self.journal.bytes.push_back((sequence, row.len(), head));
         self.journal.total_bytes += row.len();
-        if !groups.is_empty() {
-            self.journal.arrivals.push_back((sequence, latest_steps(&groups)));
+        if let Some(row) = arrivals {
+            self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
         }
         Ok(())
     }
@@ -640,10 +659,4 @@ impl Ledger {
 /// What sealed arrivals say of their place.
 pub(crate) fn arrivals_place(sequence: u64) -> String {
     format!("the events of frame {sequence}")
-}
-
-/// The counters of some events, and the latest step of each.
-pub(crate) fn latest_steps(groups: &[Group]) -> Vec<(u32, u64)> {
-    let latest = |group: &Group| group.items.iter().map(|item| item.step).max().unwrap_or_default();
-    groups.iter().map(|group| (group.counter, latest(group))).collect()
 }

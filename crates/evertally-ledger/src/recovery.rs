@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::fence::Mark;
 use crate::ids::Ids;
 use crate::lanes::Lanes;
-use crate::ledger::{Changed, Global, Halt, Journal, Ledger, Tentative, arrivals_place, latest_steps};
+use crate::ledger::{ArrivalsRow, Changed, Global, Halt, Journal, Ledger, Tentative, arrivals_place};
 use crate::people::People;
 use crate::place::Place;
 use crate::record::{FORMAT, Frame, Group, Head, Record, decode, unseal};
@@ -221,13 +221,18 @@ impl Ledger {
         let mut all = Vec::new();
         if let Some(last) = first.checked_sub(1) {
             self.shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
-                all.push((sequence, groups(sequence, row)?));
+                let groups = groups(sequence, row)?;
+                all.push((ArrivalsRow::new(sequence, &groups, row), groups));
                 Ok(())
             })?;
         }
-        for (sequence, groups) in all {
+        let sum = all.iter().map(|(row, _)| row.hash).fold(0, u128::wrapping_add);
+        if sum != self.journal.orphans {
+            return Err(Error::damaged("the events that are remembered are not those that were written"));
+        }
+        for (row, groups) in all {
             self.remember(&groups);
-            self.journal.arrivals.push_back((sequence, latest_steps(&groups)));
+            self.journal.arrivals.push_back(row);
         }
         Ok(())
     }
@@ -304,7 +309,7 @@ impl Ledger {
         }
         // Those whose counters have the frame in their rows.
         self.remember(&groups);
-        self.journal.arrivals.push_back((sequence, latest_steps(&groups)));
+        self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
         Ok(())
     }
 
@@ -428,6 +433,7 @@ impl Journal {
             total_bytes: 0,
             cut_at,
             arrivals: VecDeque::new(),
+            orphans: 0,
         }
     }
 }
@@ -461,7 +467,12 @@ fn read_global(store: &Store) -> Result<Option<(Global, Journal)>> {
         released: row.released,
     };
     let (first, cut_at) = row.first;
-    let journal = Journal { sequence: row.sequence, head: row.head, ..Journal::starting_at(first, cut_at) };
+    let journal = Journal {
+        sequence: row.sequence,
+        head: row.head,
+        orphans: row.orphans,
+        ..Journal::starting_at(first, cut_at)
+    };
     Ok(Some((global, journal)))
 }
 

@@ -10,6 +10,8 @@ use evertally::{
 };
 use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, ParticipationLimits};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
@@ -123,13 +125,12 @@ impl Spec {
         }
         let clamp = spec.clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose()?;
         let limits = spec.participation.map(|(most, gap)| ParticipationLimits::new(most, gap)).transpose()?;
-        let plan = spec.builder(keys.as_ref())?.build()?;
+        let (plan, tree_rmse) = spec.known_plan(keys.as_ref())?;
         spec.mechanism = Some(plan.mechanism().to_string());
         let buckets = match (spec.every, spec.start) {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
             _ => None,
         };
-        let tree_rmse = spec.tree_rmse(&plan);
         Ok(Planned { spec, plan, keys, clamp, buckets, limits, tree_rmse })
     }
 
@@ -185,6 +186,33 @@ impl Spec {
             builder = builder.grid(grid);
         }
         Ok(builder)
+    }
+
+    /// The plan, and what the binary tree would have had. Counters that differ in no more than names and times share one, which lets ten thousand of
+    /// them start in a second.
+    fn known_plan(&self, keys: Option<&KeySet>) -> Result<(Plan, Option<f64>)> {
+        static KNOWN: Mutex<BTreeMap<String, (Plan, Option<f64>)>> = Mutex::new(BTreeMap::new());
+        const MOST_KNOWN: usize = 256;
+        let alike = Written {
+            name: String::new(),
+            description: None,
+            population: String::new(),
+            start_micros: None,
+            ..self.into()
+        };
+        let alike = serde_json::to_string(&alike)
+            .map_err(|error| Error::system("a counter cannot be written", &error))?;
+        if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&alike) {
+            return Ok(known.clone());
+        }
+        let plan = self.builder(keys)?.build()?;
+        let made = (plan.clone(), self.tree_rmse(&plan));
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert(alike, made.clone());
+        Ok(made)
     }
 
     /// What the binary tree would have had, where it can serve: the usual thing to compare with.

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub(crate) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
@@ -60,7 +61,7 @@ impl Store {
     /// Opens the tables, or makes them.
     pub(crate) fn open(backend: Box<dyn StorageBackend>) -> Result<Self> {
         let backend = Shared(Arc::from(backend));
-        let database = open_database(backend.clone())?;
+        let database = open_checked(backend.clone())?;
         let store = Self { database: RwLock::new(Some(database)), backend };
         store.write(|transaction| {
             transaction.open_table(META).map_err(failed)?;
@@ -149,6 +150,20 @@ impl Store {
             None => Err(Error::system("storage failed", &"it cannot be read any more")),
         }
     }
+}
+
+/// Opens a database and follows every page of it from the root. redb believes what a clean shutdown left behind, and panics where that was
+/// changed since; a ledger believes nothing.
+fn open_checked(backend: Shared) -> Result<Database> {
+    let open = || {
+        let mut database = open_database(backend)?;
+        match database.check_integrity().map_err(failed)? {
+            true => Ok(database),
+            false => Err(Error::damaged("its pages do not hash to what they say")),
+        }
+    };
+    catch_unwind(AssertUnwindSafe(open))
+        .unwrap_or_else(|_| Err(Error::damaged("its pages contradict each other")))
 }
 
 fn open_database(backend: impl StorageBackend) -> Result<Database> {

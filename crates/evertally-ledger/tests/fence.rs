@@ -1,5 +1,7 @@
 //! Copies and restored backups: recognised, refused, and paid for.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 mod common;
 
 use common::*;

@@ -1,5 +1,7 @@
 //! The life of counters, from the first event to the last release, with the ledger opened again in between.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 mod common;
 
 use common::*;

@@ -1,6 +1,7 @@
 //! A ledger in a directory of its own, and short names for what tests do with it.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use evertally::{Budget, Neighbours, NoiseKey};
 use evertally_ledger::{
