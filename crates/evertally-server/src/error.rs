@@ -216,8 +216,7 @@ fn json_fault(error: &serde_json::Error, place: &str) -> String {
             let text = error.to_string();
             let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
             let ours = text.starts_with("missing field `") || text.starts_with("duplicate field `");
-            let unknown =
-                text.starts_with("unknown field `").then_some("unknown field, ").unwrap_or_default();
+            let unknown = if text.starts_with("unknown field `") { "unknown field, " } else { "" };
             match text.rsplit_once(", expected ") {
                 _ if ours => format!("{text}, at {place}"),
                 Some((_, expected)) => format!("{unknown}expected {}, at {place}", in_words(expected)),

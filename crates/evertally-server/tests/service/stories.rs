@@ -242,6 +242,8 @@ fn the_page_is_there_and_allows_nothing_from_elsewhere() {
         ("/app.js", "text/javascript"),
         ("/app.css", "text/css"),
         ("/icon.svg", "image/svg+xml"),
+        ("/latin.woff2", "font/woff2"),
+        ("/greek.woff2", "font/woff2"),
         ("/licenses.txt", "text/plain"),
     ] {
         let answer = server.send("", "GET", path, &[], &[]).expect(200);
