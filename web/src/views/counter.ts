@@ -44,7 +44,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
   const link = h("span", { class: "connection", attrs: { role: "status" } });
   let following: Following | null = null;
 
-  const sum = sumPanel(app, watched, signal);
+  const sum = sumPanel(app, watched, signal, (words) => curve.measured(words));
   const curve = curvePanel(app, watched, signal, (first, last) => sum?.choose(first, last));
   const keys = keysPanel(watched, signal, () => void select());
   const accuracy = accuracyPanel(watched);
