@@ -84,15 +84,12 @@ fn flipped_bytes_are_noticed_or_mean_nothing() {
     assert!(refused > 5, "{refused} of 120 were refused and {harmless} meant nothing");
 }
 
+type Forgery = fn(&[u8]) -> Option<Vec<u8>>;
+
 /// What a forger does who writes through the storage library, so that its own checksums are right.
-fn forge<K: redb::Key + 'static>(
-    file: &std::path::Path,
-    name: &str,
-    change: impl Fn(&[u8]) -> Option<Vec<u8>>,
-    pick: usize,
-) -> bool
+fn forge<K>(file: &std::path::Path, name: &str, change: Forgery, pick: usize) -> bool
 where
-    for<'k> K: redb::Value<SelfType<'k> = K> + std::borrow::Borrow<K>,
+    K: redb::Key + for<'k> redb::Value<SelfType<'k> = K> + std::borrow::Borrow<K> + 'static,
 {
     let database = redb::Database::open(file).unwrap();
     let table = TableDefinition::<K, &[u8]>::new(name);
@@ -121,7 +118,7 @@ fn forged_rows_are_refused() {
     let (file, fence) = (home.file(), home.directory.with_extension("fence"));
     let (whole, mark) = (std::fs::read(&file).unwrap(), std::fs::read(&fence).unwrap());
     let mut forged = 0;
-    let flips: [fn(&[u8]) -> Option<Vec<u8>>; 4] = [
+    let flips: [Forgery; 4] = [
         |row| {
             Some(
                 row.iter()

@@ -1,0 +1,32 @@
+// Fails where `dist/` is not what the sources build: whoever has no Node gets the page from there.
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "vite";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const kept = join(root, "dist");
+const fresh = mkdtempSync(join(tmpdir(), "evertally-dist-"));
+try {
+  await build({ root, logLevel: "error", build: { outDir: fresh, emptyOutDir: true } });
+  const names = [...new Set([...readdirSync(kept), ...readdirSync(fresh)])].sort();
+  const read = (folder, name) => {
+    try {
+      return readFileSync(join(folder, name));
+    } catch {
+      return null;
+    }
+  };
+  const changed = names.filter((name) => {
+    const [a, b] = [read(kept, name), read(fresh, name)];
+    return a === null || b === null || !a.equals(b);
+  });
+  if (changed.length > 0) {
+    console.error(`dist is not what the sources build: ${changed.join(", ")}. Run \`npm run build\` and commit dist.`);
+    process.exitCode = 1;
+  } else console.log(`dist is what the sources build: ${names.join(", ")}`);
+} finally {
+  rmSync(fresh, { recursive: true });
+}

@@ -1,0 +1,152 @@
+/** The service's routes as typed functions. Every failure is a `Problem`; a refused token also ends the session. */
+
+import { Problem } from "./problem";
+import type {
+  Counter, CounterPage, Epoch, EpochStarted, IntervalSum, NewCounter, NewPopulation, Population, Preview, ReleasePage, Role, Status, Token,
+} from "./types";
+
+interface Options {
+  method?: string;
+  body?: unknown;
+  accept?: string;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+}
+
+export interface ReleaseQuery {
+  first?: number | undefined;
+  last?: number | undefined;
+  key?: string | undefined;
+  limit?: number | undefined;
+  points?: number | undefined;
+  format?: "json" | "csv" | "arrow" | undefined;
+}
+
+function query(parameters: object): string {
+  const pairs = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null);
+  return pairs.length === 0 ? "" : `?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join("&")}`;
+}
+
+function counterPath(name: string): string {
+  return `/v1/counters/${encodeURIComponent(name)}`;
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const wait = Number(response.headers.get("retry-after") ?? Number.NaN);
+  const retryAfter = Number.isFinite(wait) ? wait : null;
+  try {
+    const { error } = (await response.json()) as { error: { class: string; message: string } };
+    return new Problem(response.status, error.class, error.message, retryAfter);
+  } catch {
+    return new Problem(response.status, "unknown", `the service answered ${response.status}`, retryAfter);
+  }
+}
+
+export class Api {
+  constructor(
+    private readonly token: string,
+    private readonly onRefused: (problem: Problem) => void,
+  ) {}
+
+  async fetch(path: string, options: Options = {}): Promise<Response> {
+    const headers: Record<string, string> = { Authorization: `Bearer ${this.token}`, Accept: options.accept ?? "application/json", ...options.headers };
+    const init: RequestInit = { method: options.method ?? "GET", headers, cache: "no-store", credentials: "omit" };
+    if (options.body !== undefined) {
+      headers["Content-Type"] = "application/json";
+      init.body = JSON.stringify(options.body);
+    }
+    if (options.signal) init.signal = options.signal;
+    let response: Response;
+    try {
+      response = await fetch(path, init);
+    } catch (cause) {
+      if (options.signal?.aborted) throw cause;
+      throw new Problem(0, "unreachable", "no answer");
+    }
+    if (response.ok) return response;
+    const problem = await problemOf(response);
+    if (problem.status === 401) this.onRefused(problem);
+    throw problem;
+  }
+
+  private async json<T>(path: string, options: Options = {}): Promise<T> {
+    return (await (await this.fetch(path, options)).json()) as T;
+  }
+
+  status(signal?: AbortSignal): Promise<Status> {
+    return this.json("/v1/status", { signal });
+  }
+
+  async populations(signal?: AbortSignal): Promise<Population[]> {
+    return (await this.json<{ populations: Population[] }>("/v1/populations", { signal })).populations;
+  }
+
+  createPopulation(body: NewPopulation): Promise<Population> {
+    return this.json("/v1/populations", { method: "POST", body });
+  }
+
+  counters(parameters: { limit?: number; after?: string | undefined; status?: string | undefined }, signal?: AbortSignal): Promise<CounterPage> {
+    return this.json(`/v1/counters${query(parameters)}`, { signal });
+  }
+
+  counter(name: string, signal?: AbortSignal): Promise<Counter> {
+    return this.json(counterPath(name), { signal });
+  }
+
+  createCounter(body: NewCounter): Promise<Counter> {
+    return this.json("/v1/counters", { method: "POST", body });
+  }
+
+  plan(body: NewCounter, signal?: AbortSignal): Promise<Preview> {
+    return this.json("/v1/plan", { method: "POST", body, signal });
+  }
+
+  releases(name: string, parameters: ReleaseQuery, signal?: AbortSignal): Promise<ReleasePage> {
+    return this.json(`${counterPath(name)}/releases${query(parameters)}`, { signal });
+  }
+
+  async download(name: string, parameters: ReleaseQuery): Promise<Blob> {
+    return (await this.fetch(`${counterPath(name)}/releases${query(parameters)}`, { accept: "*/*" })).blob();
+  }
+
+  sum(name: string, parameters: { first: number; last: number; key?: string | undefined }, signal?: AbortSignal): Promise<IntervalSum> {
+    return this.json(`${counterPath(name)}/sum${query(parameters)}`, { signal });
+  }
+
+  live(name: string, from: number, lastEventId: string | null, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = lastEventId === null ? {} : { "Last-Event-ID": lastEventId };
+    return this.fetch(`${counterPath(name)}/live${query({ from })}`, { accept: "text/event-stream", headers, signal });
+  }
+
+  advance(name: string, steps: number): Promise<{ next_step: number }> {
+    return this.json(`${counterPath(name)}/advance`, { method: "POST", body: { steps } });
+  }
+
+  retire(name: string): Promise<Counter> {
+    return this.json(`${counterPath(name)}/retire`, { method: "POST" });
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.fetch(counterPath(name), { method: "DELETE" });
+  }
+
+  async tokens(signal?: AbortSignal): Promise<Token[]> {
+    return (await this.json<{ tokens: Token[] }>("/v1/tokens", { signal })).tokens;
+  }
+
+  createToken(body: { name: string; role: Role; expires?: string }): Promise<Token & { token: string }> {
+    return this.json("/v1/tokens", { method: "POST", body });
+  }
+
+  async revoke(id: string): Promise<void> {
+    await this.fetch(`/v1/tokens/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
+  epoch(signal?: AbortSignal): Promise<Epoch> {
+    return this.json("/v1/epoch", { signal });
+  }
+
+  startEpoch(): Promise<EpochStarted> {
+    return this.json("/v1/epoch", { method: "POST", body: { confirm: true } });
+  }
+}

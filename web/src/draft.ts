@@ -1,0 +1,112 @@
+/** From what is typed in the form to what the service takes. Pure: mistakes that need no service are found here, the rest by it. */
+
+import { parseDuration } from "./format";
+import type { NewCounter } from "./types";
+
+/** The fields of the form as text. */
+export interface Values {
+  name: string;
+  description: string;
+  population: string;
+  every: string;
+  every_other: string;
+  steps: string;
+  epsilon: string;
+  delta: string;
+  counted: string;
+  clamp: string;
+  keys: string;
+  protect: string;
+  max_steps: string;
+  min_gap: string;
+  workload: string;
+  workload_amount: string;
+  mechanism: string;
+  objective: string;
+  neighbours: string;
+  start: string;
+  grace: string;
+  grid: string;
+  remember_ids: string;
+}
+
+export interface Draft {
+  body: NewCounter;
+  mistakes: Record<string, string>;
+}
+
+export function draftOf(values: Values): Draft {
+  const mistakes: Record<string, string> = {};
+  const real = (field: keyof Values, example: string): number => {
+    const text = values[field].trim().replace(/^\u2212/, "-");
+    const number = text === "" ? Number.NaN : Number(text);
+    if (!Number.isFinite(number)) mistakes[field] ??= `A number is needed, such as ${example}.`;
+    return number;
+  };
+  const whole = (field: keyof Values): number => {
+    const number = Number(values[field].trim().replaceAll(/[\s,_]/g, ""));
+    if (!Number.isSafeInteger(number) || number < 1) mistakes[field] ??= "A whole number from 1 is needed.";
+    return number;
+  };
+  const given = (field: keyof Values) => values[field].trim() !== "";
+  const duration = (field: keyof Values): string => {
+    const text = values[field].trim();
+    if (parseDuration(text) === null) mistakes[field] ??= "A length of time is needed, such as 30s, 15m, 1h or 1d.";
+    return text;
+  };
+
+  const body: NewCounter = { epsilon: real("epsilon", "1"), delta: real("delta", "1e-6") };
+  if (body.epsilon <= 0) mistakes["epsilon"] = "ε must be above 0.";
+  if (body.delta < 0 || body.delta >= 1) mistakes["delta"] = "δ must be from 0 to below 1.";
+
+  const name = values.name.trim();
+  body.name = name;
+  if (name === "") mistakes["name"] = "A counter needs a name.";
+  else if (!/^[A-Za-z0-9._-]{1,100}$/.test(name)) mistakes["name"] = "A name has 1 to 100 letters, digits, and the signs - _ .";
+  if (given("description")) body.description = values.description.trim();
+  body.population = values.population;
+
+  body.every = values.every === "" ? null : values.every === "other" ? duration("every_other") : values.every;
+  body.steps = given("steps") ? whole("steps") : null;
+
+  const keys = values.keys.split(/[\n,]/).map((key) => key.trim()).filter(Boolean);
+  if (keys.length > 0) {
+    body.keys = [...new Set(keys)];
+    if (body.keys.includes("other")) mistakes["keys"] = "“other” is added by itself, for events with any other key.";
+  }
+  if (values.counted === "values") {
+    const bounds = values.clamp.split(/\s*(?:,|\bto\b)\s*/).map((text) => Number(text.trim().replace(/^\u2212/, "-")));
+    const [low, high] = bounds;
+    if (bounds.length !== 2 || !given("clamp") || !Number.isFinite(low) || !Number.isFinite(high) || low! >= high!) mistakes["clamp"] = "Two numbers are needed, the smaller first, such as 0, 10.";
+    else body.clamp = [low!, high!];
+  }
+  if (values.protect === "person") {
+    body.max_steps = whole("max_steps");
+    if (given("min_gap")) body.min_gap = whole("min_gap");
+  }
+
+  if (values.workload === "window") body.workload = `window:${whole("workload_amount")}`;
+  if (values.workload === "decay") {
+    const factor = real("workload_amount", "0.99");
+    if (!(factor > 0 && factor < 1)) mistakes["workload_amount"] ??= "A number between 0 and 1 is needed, such as 0.99.";
+    body.workload = `decay:${factor}`;
+  }
+  if (given("mechanism")) body.mechanism = values.mechanism.trim();
+  if (given("objective")) body.objective = values.objective;
+  if (given("neighbours")) body.neighbours = values.neighbours;
+  if (given("start")) body.start = new Date(values.start).toISOString();
+  if (given("grace")) body.grace = duration("grace");
+  if (given("grid")) body.grid = real("grid", "0.01");
+  if (given("remember_ids")) body.remember_ids = whole("remember_ids");
+  return { body, mistakes };
+}
+
+/** A life that suits a step: an hour of seconds, a day of minutes, a year of hours, ten years of days. */
+export function usualSteps(every: string): number | null {
+  const seconds = parseDuration(every);
+  if (seconds === null) return 1000;
+  if (seconds < 60) return Math.round(86_400 / seconds);
+  if (seconds < 3600) return Math.round((30 * 86_400) / seconds);
+  if (seconds < 86_400) return Math.round((365 * 86_400) / seconds);
+  return Math.round((3650 * 86_400) / seconds);
+}

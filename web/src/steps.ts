@@ -1,0 +1,12 @@
+/** Steps and moments. A step holds the times from its start, inclusive, to its end, exclusive. Pure. */
+
+export interface Clock {
+  /** Start of step 0 and length of a step, in milliseconds. */
+  start: number;
+  width: number;
+}
+
+/** The whole steps between two moments. `last` is below `first` where there is none. */
+export function stepsBetween(from: number, to: number, clock: Clock): { first: number; last: number } {
+  return { first: Math.ceil((from - clock.start) / clock.width), last: Math.floor((to - clock.start) / clock.width) - 1 };
+}

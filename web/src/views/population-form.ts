@@ -1,0 +1,66 @@
+/** A new population, on the budget page and inside the form of a counter. */
+
+import type { App } from "../app";
+import { h } from "../dom";
+import type { NewPopulation, Population } from "../types";
+import { clearProblems, field, numberInput, placeProblem, select, textInput } from "../ui/field";
+import { busy, problemBox } from "../ui/parts";
+
+export interface PopulationForm {
+  element: HTMLElement;
+  fields: HTMLElement;
+  unit(): string;
+  /** What was typed, or null with the mistakes said beside the fields. */
+  read(): NewPopulation | null;
+  /** Shows a refusal of the service. */
+  fail(cause: unknown): void;
+}
+
+export function populationFields(suggested = "everyone"): PopulationForm {
+  const name = field("name", "Name of the population", textInput(suggested, { maxlength: 100 }), "For example customers, or orders.");
+  const unit = field("unit", "What is protected", select([["event", "One event"], ["person", "One person, in all their events"]]));
+  const epsilon = field("epsilon", "Total ε", numberInput("2"), "For all counters of this population together.");
+  const delta = field("delta", "Total δ", numberInput("1e-6"), "Well below one over the number of members.");
+  const all = [name, unit, epsilon, delta];
+  const trouble = h("div");
+  const fields = h("div", { class: "stack" }, name.element, unit.element, h("div", { class: "row-fields" }, epsilon.element, delta.element), trouble);
+  return {
+    element: fields,
+    fields,
+    unit: () => unit.control.value,
+    read() {
+      clearProblems(all);
+      trouble.replaceChildren();
+      const numbers = [Number(epsilon.control.value), Number(delta.control.value)] as const;
+      if (name.control.value.trim() === "") name.fail("A population needs a name.");
+      if (epsilon.control.value.trim() === "" || Number.isNaN(numbers[0])) epsilon.fail("A number is needed, such as 1.");
+      if (delta.control.value.trim() === "" || Number.isNaN(numbers[1])) delta.fail("A number is needed, such as 1e-6.");
+      if (all.some((each) => each.control.hasAttribute("aria-invalid"))) return null;
+      return { name: name.control.value.trim(), unit: unit.control.value, epsilon: numbers[0], delta: numbers[1] };
+    },
+    fail(cause) {
+      if (!placeProblem(cause, all, { population: "name" })) trouble.replaceChildren(problemBox(cause));
+    },
+  };
+}
+
+export function populationForm(app: App, onCreated: (population: Population) => void): PopulationForm {
+  const inner = populationFields();
+  const submit = h("button", { class: "button button-primary", attrs: { type: "submit" } }, "Create population");
+  const element = h("form", { class: "stack narrow", attrs: { novalidate: true } }, inner.fields, h("div", { class: "actions" }, submit));
+  element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const body = inner.read();
+    if (!body) return;
+    void busy(submit, async () => {
+      try {
+        const population = await app.api.createPopulation(body);
+        app.announce(`Population ${population.name} is created.`);
+        onCreated(population);
+      } catch (cause) {
+        inner.fail(cause);
+      }
+    });
+  });
+  return { ...inner, element };
+}
