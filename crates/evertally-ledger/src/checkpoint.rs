@@ -8,9 +8,9 @@
 
 use crate::accounts::AccountRow;
 use crate::counter::{CounterState, Life};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ledger::Ledger;
-use crate::record::{FORMAT, Head, TokenRow, encode, seal};
+use crate::record::{EpochName, FORMAT, Head, TokenRow, encode, seal};
 use crate::shown::Chunk;
 use crate::spec::Written;
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, failed};
@@ -41,6 +41,7 @@ pub(crate) struct CounterRow {
     pub(crate) spec: String,
     pub(crate) created: i64,
     pub(crate) life: Life,
+    pub(crate) epoch: EpochName,
     pub(crate) epochs: Vec<(u32, u64)>,
     pub(crate) open: u64,
     pub(crate) pending: Vec<(u64, Vec<i128>)>,
@@ -68,7 +69,7 @@ pub(crate) struct GlobalRow {
     pub(crate) ledger: [u8; 16],
     pub(crate) identity: u64,
     pub(crate) key_tag: [u8; 8],
-    pub(crate) epoch: u32,
+    pub(crate) epoch: EpochName,
     pub(crate) accounts: Vec<AccountRow>,
     pub(crate) tokens: Vec<TokenRow>,
     pub(crate) next_number: u32,
@@ -257,8 +258,11 @@ impl Ledger {
 
 fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     let number = state.number();
+    if !state.unshown.is_empty() {
+        return Err(Error::damaged("a release was recorded and not shown"));
+    }
     let spec = serde_json::to_string(&Written::from(state.planned.spec()))
-        .map_err(|error| crate::Error::system("a counter cannot be written", &error))?;
+        .map_err(|error| Error::system("a counter cannot be written", &error))?;
     let standing = state.published.standing();
     let chunk = if standing.tail.is_empty() {
         None
@@ -272,6 +276,7 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         spec,
         created: state.published.created(),
         life: state.life,
+        epoch: state.epoch,
         epochs: state.epochs.clone(),
         open: state.open,
         pending: state.pending.iter().map(|(step, amounts)| (*step, totals(amounts))).collect(),

@@ -12,7 +12,7 @@ use crate::fence::{Fence, Mark};
 use crate::ids::Ids;
 use crate::lanes::Lanes;
 use crate::people::People;
-use crate::record::{Cost, Frame, Grant, Group, Head, Record, encode, seal};
+use crate::record::{Cost, Entered, EpochName, Frame, Grant, Group, Head, Record, encode, seal};
 use crate::shown::{Mode, Published, Shown, Standing, Status};
 use crate::spec::{Planned, Written};
 use crate::store::{ARRIVALS, JOURNAL, failed};
@@ -52,7 +52,7 @@ pub(crate) struct Global {
     pub(crate) ledger: [u8; 16],
     pub(crate) identity: u64,
     pub(crate) key_tag: [u8; 8],
-    pub(crate) epoch: u32,
+    pub(crate) epoch: EpochName,
     pub(crate) accounts: Accounts,
     pub(crate) tokens: Tokens,
     pub(crate) next_number: u32,
@@ -276,10 +276,11 @@ impl Ledger {
         let written = written.map_err(|error| Error::system("a counter cannot be written", &error))?;
         let epoch = self.global.epoch;
         let state = self.new_counter(number, planned, epoch, now)?;
-        self.global.accounts.spend(&population, &name, epoch, spend)?;
+        let cost = Cost::of(spend);
+        self.global.accounts.spend(&name, &Entered { population, counter: number, epoch, cost })?;
         let published = Arc::clone(&state.published);
         self.add(state);
-        self.record(Record::Created { counter: number, epoch, spec: written, cost: Cost::of(spend) });
+        self.record(Record::Created { counter: number, epoch, spec: written, cost });
         self.touch(number);
         self.tentative.new.push(Arc::clone(&published));
         self.tentative.global = true;
@@ -508,7 +509,7 @@ impl Ledger {
         }
         if tentative.global {
             let mut shown = self.shown.state_mut();
-            shown.epoch = self.global.epoch;
+            shown.epoch = self.global.epoch.number;
             shown.accounts = self.global.accounts.clone();
             shown.tokens = self.global.tokens.clone();
             shown.mode = match &self.halt.fenced {
@@ -569,13 +570,13 @@ impl Ledger {
         &self,
         number: u32,
         planned: &Planned,
-        epoch: u32,
+        epoch: EpochName,
         created: i64,
     ) -> Result<CounterState> {
         let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
         let lanes = Lanes::new(&planned, &self.key)?;
         let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
-        let epochs = vec![(epoch, 0)];
+        let epochs = vec![(epoch.number, 0)];
         let standing = Standing {
             status: Status::Running,
             epochs: epochs.clone(),
@@ -590,6 +591,7 @@ impl Ledger {
             ids: Ids::new(planned.remembered_steps()),
             published,
             planned,
+            epoch,
             epochs,
             life: Life::Running,
             open: 0,
@@ -624,9 +626,11 @@ impl Ledger {
     }
 
     /// What the noise of a counter in an epoch is called: no two of any ledgers share theirs, even under one key.
-    pub(crate) fn stream(&self, number: u32, epoch: u32) -> String {
-        let ledger: String = self.global.ledger.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("ledger {ledger} counter {number} epoch {epoch}")
+    pub(crate) fn stream(&self, number: u32, epoch: EpochName) -> String {
+        let hexadecimal =
+            |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (ledger, nonce) = (hexadecimal(self.global.ledger), hexadecimal(epoch.nonce));
+        format!("ledger {ledger} counter {number} epoch {} {nonce}", epoch.number)
     }
 
     pub(crate) fn number(&self, name: &str) -> Result<u32> {

@@ -83,7 +83,7 @@ mod store;
 mod tokens;
 mod verify;
 
-pub use accounts::{NewPopulation, Population};
+pub use accounts::{Entry, NewPopulation, Population};
 pub use arrival::{Arrival, Event, Intake, Receipt};
 pub use error::{Class, Error, Result};
 pub use fence::{Fence, FileFence};

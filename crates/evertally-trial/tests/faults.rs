@@ -156,7 +156,8 @@ fn a_disk_that_lies_about_syncs_is_noticed() {
 fn the_fence_knows_what_is_shown_after_a_crash() {
     for seed in 0..8 {
         let names = ["probe", "keys"];
-        let shapes: Vec<Shape> = shapes().into_iter().filter(|shape| names.contains(&shape.name.as_str())).collect();
+        let shapes: Vec<Shape> =
+            shapes().into_iter().filter(|shape| names.contains(&shape.name.as_str())).collect();
         let mut world = World::with(seed, &shapes).unwrap();
         world.back_up();
         world.now += 10 * MINUTE;
