@@ -310,3 +310,46 @@ fn an_arrival_of_another_counter_does_no_harm() {
     drop(ledger);
     assert!(home.try_open().is_ok(), "acknowledged as {receipt:?}, and the ledger cannot be opened any more");
 }
+
+/// Rows are only written of what is recorded.
+#[test]
+fn rows_are_not_written_of_what_is_tentative() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    let counter = ledger.create(&loud("a").plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    ledger.submit(&counter, &arrivals(&counter, 0..5), START).unwrap();
+    let _ = ledger.checkpoint_all();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    let mut ledger = home.open();
+    ledger.advance("a", 1).unwrap();
+    ledger.commit(START).unwrap();
+    assert_eq!(latest(&ledger.shown().counter("a").unwrap()), [5.0]);
+}
+
+/// A counter that could not pay for an epoch releases nothing, started again or not.
+#[test]
+fn what_was_left_out_of_an_epoch_releases_nothing() {
+    let disk = Disk::default();
+    let mut ledger = disk.open().unwrap();
+    ledger.grant(&everyone(Budget::new(1.1, 1e-6).unwrap())).unwrap();
+    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    disk.moments.lock().unwrap().clear();
+    ledger.advance("a", 1).unwrap();
+    ledger.commit(START).unwrap();
+    // The step is frozen and not released; and the fence is missing.
+    let moment = disk.moments.lock().unwrap()[0].clone();
+    let disk = Disk::as_of(&(moment.0, None));
+    let mut ledger = disk.open().unwrap();
+    assert_eq!(ledger.start_epoch().unwrap().left.len(), 1);
+    ledger.commit(START).unwrap();
+    ledger.checkpoint_all().unwrap();
+    drop(ledger);
+    let mut ledger = disk.open().unwrap();
+    let mark = disk.mark.lock().unwrap().clone();
+    ledger.commit(START).unwrap();
+    assert!(mark == *disk.mark.lock().unwrap(), "something was released of a counter that could not pay");
+}
