@@ -5,7 +5,8 @@
 //! every release since a counter's row is *made again from the key and must be the recorded one, bit for bit*. Steps that were frozen
 //! and not released are released with the next commit: their input and their noise are fixed, so it is the release that would have been.
 //!
-//! Nothing is written before all of it fits, so that a crash during recovery changes nothing.
+//! Nothing is written before all of it fits, so that a crash during recovery changes nothing. The fence is told of releases that it does not know before
+//! anything is shown.
 
 use crate::accounts::Accounts;
 use crate::arrival::{Intake, Names};
@@ -111,7 +112,17 @@ impl Ledger {
         self.replay(as_of)?;
         self.check_whole()?;
         self.halt.fenced = self.fence_reason();
-        Ok(())
+        self.catch_up_fence()
+    }
+
+    /// A crash may have come between a release and its mark. The release is about to be shown, so that the fence is told first: a backup from before it would
+    /// otherwise be taken for the present, and release the same step with the same noise and other events.
+    fn catch_up_fence(&mut self) -> Result<()> {
+        let is_behind = self.mark.as_ref().is_some_and(|mark| {
+            mark.ledger == self.global.ledger
+                && (mark.epoch, mark.released) < (self.global.epoch, self.global.released.0)
+        });
+        if is_behind { self.write_mark() } else { Ok(()) }
     }
 
     fn read_rows(&mut self) -> Result<()> {

@@ -161,6 +161,10 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalJson<T> {
     }
 }
 
+/// All such bodies are objects: left to itself, serde would take an array of the fields as well.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err(Problem::bad("the body must be a JSON object"));
+    }
     serde_json::from_slice(bytes).map_err(|error| Problem::from_json(&error))
 }

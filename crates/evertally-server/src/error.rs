@@ -109,7 +109,12 @@ impl Problem {
 
     /// What was wrong with JSON: where, and what should have stood there.
     pub(crate) fn from_json(error: &serde_json::Error) -> Self {
-        Self::bad(json_fault(error))
+        Self::bad(json_fault(error, &format!("line {}, column {}", error.line(), error.column())))
+    }
+
+    /// The same about a single line.
+    pub(crate) fn from_json_line(error: &serde_json::Error) -> Self {
+        Self::bad(json_fault(error, &format!("column {}", error.column())))
     }
 
     /// The same with words before the message.
@@ -202,9 +207,8 @@ struct ErrorDetail {
 }
 
 /// The words of the JSON reader without what it read: it repeats strings, numbers and the names of unknown fields.
-fn json_fault(error: &serde_json::Error) -> String {
+fn json_fault(error: &serde_json::Error, place: &str) -> String {
     use serde_json::error::Category;
-    let place = format!("line {}, column {}", error.line(), error.column());
     match error.classify() {
         Category::Eof => format!("the JSON ends too early, at {place}"),
         Category::Syntax | Category::Io => format!("this is no JSON that can be read, from {place} on"),
@@ -212,14 +216,23 @@ fn json_fault(error: &serde_json::Error) -> String {
             let text = error.to_string();
             let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
             let ours = text.starts_with("missing field `") || text.starts_with("duplicate field `");
-            let unknown =
-                text.starts_with("unknown field `").then_some("unknown field, ").unwrap_or_default();
+            let unknown = if text.starts_with("unknown field `") { "unknown field, " } else { "" };
             match text.rsplit_once(", expected ") {
                 _ if ours => format!("{text}, at {place}"),
-                Some((_, expected)) => format!("{unknown}expected {expected}, at {place}"),
+                Some((_, expected)) => format!("{unknown}expected {}, at {place}", in_words(expected)),
                 None => format!("something else was expected at {place}"),
             }
         }
+    }
+}
+
+/// What the reader expected, for people who do not know Rust.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "f64" => "a number",
+        "u64" | "usize" => "a whole number that is not negative",
+        _ if expected.starts_with("struct ") => "an object",
+        other => other,
     }
 }
 
@@ -232,12 +245,13 @@ mod tests {
     #[serde(deny_unknown_fields)]
     #[allow(dead_code, reason = "only how it fails to be read matters")]
     struct Sample {
-        number: u8,
+        number: u64,
         word: Option<String>,
     }
 
     fn fault(text: &str) -> String {
-        json_fault(&serde_json::from_str::<Sample>(text).unwrap_err())
+        let error = serde_json::from_str::<Sample>(text).unwrap_err();
+        Problem::from_json(&error).message
     }
 
     #[test]
@@ -253,13 +267,16 @@ mod tests {
         ] {
             assert!(!fault(text).contains("canary"), "{text}: {}", fault(text));
         }
-        assert!(!fault(r#"{"number":4711}"#).contains("4711"));
+        assert!(!fault(r#"{"number":-4711}"#).contains("4711"));
     }
 
     #[test]
     fn what_was_expected_is_said_with_its_place() {
         assert_eq!(fault("{}"), "missing field `number`, at line 1, column 2");
-        assert_eq!(fault(r#"{"number":"x"}"#), "expected u8, at line 1, column 13");
+        assert_eq!(
+            fault(r#"{"number":"x"}"#),
+            "expected a whole number that is not negative, at line 1, column 13"
+        );
         assert_eq!(fault(r#"{"x":1}"#), "unknown field, expected `number` or `word`, at line 1, column 4");
         assert!(fault("{").starts_with("the JSON ends too early"));
         assert!(fault("}").starts_with("this is no JSON"));

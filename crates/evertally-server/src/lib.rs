@@ -84,7 +84,6 @@ impl Service {
     }
 
     /// All routes, for tests and for those who have a server already.
-    #[must_use]
     pub fn router(&self) -> Router {
         let (routes, _) = routes::all().split_for_parts();
         let document = openapi();

@@ -41,8 +41,11 @@ const LIVE: &str = "evertally_live_streams";
 const COUNTERS: &str = "evertally_counters";
 const MODE: &str = "evertally_mode";
 const LATE: &str = "evertally_tick_late_seconds";
+const OVERDUE: &str = "evertally_tick_overdue_seconds";
+const QUEUE: &str = "evertally_queue_length";
+const COMMIT: &str = "evertally_commit_seconds_mean";
 
-const WORDS: [(&str, &str); 10] = [
+const WORDS: [(&str, &str); 13] = [
     (
         REQUESTS,
         "Requests by route, method and status; without posts of events that succeeded, unless they are asked for.",
@@ -61,7 +64,13 @@ const WORDS: [(&str, &str); 10] = [
     (LIVE, "Live streams."),
     (COUNTERS, "Counters by status."),
     (MODE, "One for the present mode of the service."),
-    (LATE, "Seconds by which the step that is due longest is late."),
+    (LATE, "Seconds by which the latest step by the clock was shown after it was due."),
+    (OVERDUE, "Seconds by which the step that is due longest is late at present."),
+    (QUEUE, "Requests that wait for the ledger."),
+    (
+        COMMIT,
+        "Mean seconds of a commit. How many there were is not shown: one client may cause one commit an event.",
+    ),
 ];
 
 /// What the service tells about itself.
@@ -102,7 +111,9 @@ impl Answered<'_> {
 pub(crate) struct Present {
     pub(crate) mode: &'static str,
     pub(crate) counters: [(&'static str, usize); 4],
-    pub(crate) late_micros: i64,
+    /// By how much the step that is due longest is late.
+    pub(crate) overdue_micros: i64,
+    pub(crate) ledger: evertally_ledger::Statistics,
 }
 
 impl Metrics {
@@ -179,7 +190,11 @@ impl Metrics {
     pub(crate) fn render(&self, present: &Present) -> String {
         self.gauge(CONNECTIONS, None, self.connections.load(Ordering::Relaxed) as f64);
         self.gauge(LIVE, None, self.live.load(Ordering::Relaxed) as f64);
-        self.gauge(LATE, None, present.late_micros.max(0) as f64 / 1e6);
+        self.gauge(OVERDUE, None, present.overdue_micros.max(0) as f64 / 1e6);
+        self.gauge(LATE, None, present.ledger.lateness.as_secs_f64());
+        self.gauge(QUEUE, None, present.ledger.waiting as f64);
+        let commits = present.ledger.commits.max(1) as f64;
+        self.gauge(COMMIT, None, present.ledger.commit_time.as_secs_f64() / commits);
         for mode in ["running", "fenced", "read-only"] {
             self.gauge(
                 MODE,
@@ -251,7 +266,8 @@ mod tests {
         Present {
             mode: "running",
             counters: [("running", 2), ("fenced", 0), ("retired", 1), ("ended", 0)],
-            late_micros: -5,
+            overdue_micros: -5,
+            ledger: evertally_ledger::Statistics { waiting: 3, ..Default::default() },
         }
     }
 
@@ -297,7 +313,8 @@ mod tests {
             "evertally_mode{mode=\"running\"} 1",
             "evertally_mode{mode=\"fenced\"} 0",
             "evertally_counters{status=\"retired\"} 1",
-            "evertally_tick_late_seconds 0",
+            "evertally_tick_overdue_seconds 0",
+            "evertally_queue_length 3",
             "evertally_durable_seconds{quantile=\"0.99\"} 0.25",
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line} is missing from\n{text}");

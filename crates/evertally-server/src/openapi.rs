@@ -65,7 +65,7 @@ fn refusals(path: &str, operation: &mut Operation) {
         ("400", "Something in the request cannot be used.", takes_something),
         ("401", "There is no token, or it is malformed, unknown or expired.", true),
         ("403", "The token has another role.", true),
-        ("404", "There is nothing of this name.", is_named),
+        ("404", "There is nothing of this name.", is_named || path == "/v1/counters" && has_body),
         ("408", "The body came too slowly.", has_body),
         ("409", "Not in the present state, or no budget or no step is left.", may_change),
         ("413", "The body is too large.", has_body),

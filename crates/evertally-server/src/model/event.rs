@@ -9,7 +9,8 @@
 use crate::error::{Problem, Result};
 use crate::time;
 use evertally_ledger::{Arrival, Intake};
-use serde::de::{DeserializeSeed, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -109,9 +110,14 @@ pub(crate) fn batch(body: &[u8], intake: &Intake) -> Result<Vec<Arrival>> {
 
 /// The event of one line of NDJSON.
 pub(crate) fn line(line: &[u8], intake: &Intake) -> Result<Arrival> {
-    let event: Event<'_> =
-        serde_json::from_str(text_of(line)?).map_err(|error| Problem::from_json(&error))?;
-    event.ready(intake)
+    let mut batch = Batch { intake, arrivals: Vec::new(), refusal: None };
+    let mut reader = serde_json::Deserializer::from_str(text_of(line)?);
+    let read = One(&mut batch).deserialize(&mut reader).and_then(|()| reader.end());
+    match (read, batch.arrivals.pop()) {
+        (Ok(()), Some(arrival)) => Ok(arrival),
+        (Err(error), _) => Err(batch.refusal.unwrap_or_else(|| Problem::from_json_line(&error))),
+        (Ok(()), None) => Err(Problem::bad("there is no event")),
+    }
 }
 
 /// Some bytes less than an event usually has, so that one reservation is enough.
@@ -194,7 +200,20 @@ impl<'de> DeserializeSeed<'de> for One<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        let event = Event::deserialize(deserializer)?;
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for One<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an event, which is an object")
+    }
+
+    /// Only objects are events: left to itself, serde would take an array of the fields as well.
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> std::result::Result<(), A::Error> {
+        let event = Event::deserialize(MapAccessDeserializer::new(fields))?;
         self.0.take(&event)
     }
 }

@@ -58,7 +58,8 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
             ("retired", counters.retired),
             ("ended", counters.ended),
         ],
-        late_micros: due.map_or(0, |due| app.now().saturating_sub(due)),
+        overdue_micros: due.map_or(0, |due| app.now().saturating_sub(due)),
+        ledger: app.keeper().statistics(),
     };
     Ok(reply::with_type(StatusCode::OK, PROMETHEUS, Body::from(app.metrics().render(&present))))
 }

@@ -111,7 +111,7 @@ const STREAMS: [Stream; 5] = [
 ];
 
 impl Stream {
-    fn spec(&self) -> std::result::Result<Spec, evertally_ledger::Error> {
+    fn spec(&self) -> evertally_ledger::Result<Spec> {
         let is_people = matches!(self.kind, Kind::People(_));
         let keys = REGIONS.iter().map(|(name, _, _)| (*name).to_owned());
         Ok(Spec {
@@ -159,11 +159,7 @@ pub(super) fn prepare(ledger: &mut Ledger, now: i64) -> Result<()> {
     play().map_err(|error: evertally_ledger::Error| ledger_error(&error))
 }
 
-fn population(
-    name: &str,
-    unit: &str,
-    epsilon: f64,
-) -> std::result::Result<NewPopulation, evertally_ledger::Error> {
+fn population(name: &str, unit: &str, epsilon: f64) -> evertally_ledger::Result<NewPopulation> {
     Ok(NewPopulation {
         name: name.to_owned(),
         unit: unit.to_owned(),
@@ -190,6 +186,9 @@ pub(super) async fn feed(keeper: Keeper) {
     }
 }
 
+/// Events on their way to a counter.
+type Post = (Arc<Published>, Vec<Arrival>);
+
 /// Whoever makes the events.
 struct Town {
     draws: Draws,
@@ -199,7 +198,7 @@ struct Town {
 }
 
 impl Town {
-    fn new() -> std::result::Result<Self, evertally_ledger::Error> {
+    fn new() -> evertally_ledger::Result<Self> {
         // A name for this run from the system's randomness; it protects nothing.
         let bytes = *NoiseKey::from_os()?.expose_bytes();
         let word = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
@@ -207,12 +206,7 @@ impl Town {
     }
 
     /// The events of a while, ready for the ledger.
-    fn events(
-        &mut self,
-        shown: &Shown,
-        now: i64,
-        seconds: f64,
-    ) -> std::result::Result<Vec<(Arc<Published>, Vec<Arrival>)>, evertally_ledger::Error> {
+    fn events(&mut self, shown: &Shown, now: i64, seconds: f64) -> evertally_ledger::Result<Vec<Post>> {
         let mut all = Vec::new();
         for stream in &STREAMS {
             // One that was retired or deleted gets no more.
@@ -240,7 +234,7 @@ impl Town {
         kind: Kind,
         counter: &Published,
         key: Option<&str>,
-    ) -> std::result::Result<Arrival, evertally_ledger::Error> {
+    ) -> evertally_ledger::Result<Arrival> {
         self.next += 1;
         let id = format!("{}-{}", self.run, self.next);
         let person = matches!(kind, Kind::People(_)).then(|| format!("{}-{}", self.run, self.next / 2));

@@ -10,6 +10,7 @@ use crate::error::{CliError, Result};
 use evertally_ledger::{Ledger, Place, Role, read_or_make_key};
 use evertally_server::{Service, Tls, log_to, now};
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -24,11 +25,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
             "--listen: others could connect, and tokens would travel in the open: give --tls-cert and --tls-key, or say --plain-http",
         ));
     }
+    // Before anything is made: a first token that nobody gets to see would lock everybody out.
+    let listener = if args.verify { None } else { Some(listen(args.listen)?) };
     let home = Home::of(args)?;
-    let mut ledger = open(home.directory(), args.fence.as_deref())?;
-    if args.verify {
-        return verify(&ledger);
-    }
+    let mut ledger = open(&home.directory(), args.fence.as_deref())?;
+    let Some(listener) = listener else { return verify(&ledger) };
     let tokens = first_tokens(args, &mut ledger)?;
     if args.demo {
         demo::prepare(&mut ledger, now())?;
@@ -37,13 +38,25 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     log_to(args.log.into(), io::stderr);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CliError::Failure(format!("the service cannot start: {error}")))?;
-    runtime.block_on(serve(args, ledger, tls, &tokens))
+    runtime.block_on(serve(args, listener, ledger, tls, &tokens))
 }
 
-async fn serve(args: &ServeArgs, ledger: Ledger, tls: Option<Tls>, tokens: &[NewToken]) -> Result<()> {
-    let cannot_listen = |error| CliError::bad(format!("{} cannot be listened at: {error}", args.listen));
-    let listener = TcpListener::bind(args.listen).await.map_err(cannot_listen)?;
-    let address = listener.local_addr().map_err(cannot_listen)?;
+fn listen(address: SocketAddr) -> Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    listener.map_err(|error| CliError::bad(format!("{address} cannot be listened at: {error}")))
+}
+
+async fn serve(
+    args: &ServeArgs,
+    listener: std::net::TcpListener,
+    ledger: Ledger,
+    tls: Option<Tls>,
+    tokens: &[NewToken],
+) -> Result<()> {
+    let failed = |error| CliError::Failure(format!("{} cannot be listened at: {error}", args.listen));
+    let listener = TcpListener::from_std(listener).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     greet(&format!("{scheme}://{address}"), tokens, ledger.shown().mode())?;
     let stop = stop_signal()?;
@@ -84,12 +97,12 @@ impl Home {
     }
 }
 
-fn open(directory: PathBuf, fence: Option<&Path>) -> Result<Ledger> {
-    let opened = Place::directory(&directory, fence).and_then(|place| {
-        let key = read_or_make_key(&directory)?;
+fn open(directory: &Path, fence: Option<&Path>) -> Result<Ledger> {
+    let opened = Place::directory(directory, fence).and_then(|place| {
+        let key = read_or_make_key(directory)?;
         Ledger::open(place, key, now())
     });
-    opened.map_err(|error| ledger_error(&error).in_file(&directory))
+    opened.map_err(|error| ledger_error(&error).in_file(directory))
 }
 
 /// An error of the ledger as the program tells it.

@@ -1,0 +1,16 @@
+//! The service as its clients meet it: over real sockets, with a ledger on a real disk and a clock that tests set.
+#![allow(missing_docs, reason = "tests")]
+
+mod authority;
+mod bad_input;
+mod client;
+mod documented;
+mod fixture;
+mod formats;
+mod limits;
+mod live;
+mod modes;
+mod silence;
+mod slow;
+mod stories;
+mod tls;
