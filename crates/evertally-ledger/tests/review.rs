@@ -353,3 +353,41 @@ fn what_was_left_out_of_an_epoch_releases_nothing() {
     ledger.commit(START).unwrap();
     assert!(mark == *disk.mark.lock().unwrap(), "something was released of a counter that could not pay");
 }
+
+/// A copy that is only looked at does not make the fence forget what it alone knows.
+#[test]
+fn a_fenced_copy_does_not_overwrite_the_fence() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    // Another machine goes on with a copy, in a second epoch.
+    let elsewhere = home.directory.parent().unwrap().join("elsewhere").join("ledger");
+    copy(&home.directory, &elsewhere);
+    let mut ledger = open(&elsewhere).unwrap();
+    ledger.start_epoch().unwrap();
+    ledger.advance("a", 1).unwrap();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    // Here three more counters release, of which only the fence here will know.
+    let mut ledger = home.open();
+    for name in ["b", "c", "d"] {
+        ledger.create(&quiet(name, "everyone").plan(START).unwrap(), START).unwrap();
+        ledger.commit(START).unwrap();
+        ledger.advance(name, 1).unwrap();
+        ledger.commit(START).unwrap();
+    }
+    drop(ledger);
+    // The other machine's directory comes here. It is fenced; the service is started twice before somebody acts.
+    copy(&elsewhere, &home.directory);
+    for _ in 0..2 {
+        assert!(matches!(home.open().shown().mode(), Mode::Fenced { .. }));
+    }
+    let mut ledger = home.open();
+    ledger.start_epoch().unwrap();
+    ledger.commit(START).unwrap();
+    let entries = ledger.shown().populations().remove(0).entries;
+    assert!(entries.iter().any(|(name, _, _)| name == "lost"), "b, c and d are charged to nobody");
+}
