@@ -310,3 +310,84 @@ fn an_arrival_of_another_counter_does_no_harm() {
     drop(ledger);
     assert!(home.try_open().is_ok(), "acknowledged as {receipt:?}, and the ledger cannot be opened any more");
 }
+
+/// Rows are only written of what is recorded.
+#[test]
+fn rows_are_not_written_of_what_is_tentative() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    let counter = ledger.create(&loud("a").plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    ledger.submit(&counter, &arrivals(&counter, 0..5), START).unwrap();
+    let _ = ledger.checkpoint_all();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    let mut ledger = home.open();
+    ledger.advance("a", 1).unwrap();
+    ledger.commit(START).unwrap();
+    assert_eq!(latest(&ledger.shown().counter("a").unwrap()), [5.0]);
+}
+
+/// A counter that could not pay for an epoch releases nothing, started again or not.
+#[test]
+fn what_was_left_out_of_an_epoch_releases_nothing() {
+    let disk = Disk::default();
+    let mut ledger = disk.open().unwrap();
+    ledger.grant(&everyone(Budget::new(1.1, 1e-6).unwrap())).unwrap();
+    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    disk.moments.lock().unwrap().clear();
+    ledger.advance("a", 1).unwrap();
+    ledger.commit(START).unwrap();
+    // The step is frozen and not released; and the fence is missing.
+    let moment = disk.moments.lock().unwrap()[0].clone();
+    let disk = Disk::as_of(&(moment.0, None));
+    let mut ledger = disk.open().unwrap();
+    assert_eq!(ledger.start_epoch().unwrap().left.len(), 1);
+    ledger.commit(START).unwrap();
+    ledger.checkpoint_all().unwrap();
+    drop(ledger);
+    let mut ledger = disk.open().unwrap();
+    let mark = disk.mark.lock().unwrap().clone();
+    ledger.commit(START).unwrap();
+    assert!(mark == *disk.mark.lock().unwrap(), "something was released of a counter that could not pay");
+}
+
+/// A copy that is only looked at does not make the fence forget what it alone knows.
+#[test]
+fn a_fenced_copy_does_not_overwrite_the_fence() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    // Another machine goes on with a copy, in a second epoch.
+    let elsewhere = home.directory.parent().unwrap().join("elsewhere").join("ledger");
+    copy(&home.directory, &elsewhere);
+    let mut ledger = open(&elsewhere).unwrap();
+    ledger.start_epoch().unwrap();
+    ledger.advance("a", 1).unwrap();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    // Here three more counters release, of which only the fence here will know.
+    let mut ledger = home.open();
+    for name in ["b", "c", "d"] {
+        ledger.create(&quiet(name, "everyone").plan(START).unwrap(), START).unwrap();
+        ledger.commit(START).unwrap();
+        ledger.advance(name, 1).unwrap();
+        ledger.commit(START).unwrap();
+    }
+    drop(ledger);
+    // The other machine's directory comes here. It is fenced; the service is started twice before somebody acts.
+    copy(&elsewhere, &home.directory);
+    for _ in 0..2 {
+        assert!(matches!(home.open().shown().mode(), Mode::Fenced { .. }));
+    }
+    let mut ledger = home.open();
+    ledger.start_epoch().unwrap();
+    ledger.commit(START).unwrap();
+    let entries = ledger.shown().populations().remove(0).entries;
+    assert!(entries.iter().any(|(name, _, _)| name == "lost"), "b, c and d are charged to nobody");
+}
