@@ -27,8 +27,8 @@ pub(crate) struct CounterState {
     pub(crate) life: Life,
     /// The first step that is not frozen.
     pub(crate) open: u64,
-    /// Totals of steps that are not frozen; steps without events are left out.
-    pub(crate) pending: BTreeMap<u64, Vec<Amount>>,
+    /// Totals of steps that are not frozen, by lane; those without events are left out.
+    pub(crate) pending: BTreeMap<u64, BTreeMap<u32, Amount>>,
     /// Steps that are frozen and not released, in order.
     pub(crate) frozen: VecDeque<FrozenStep>,
     pub(crate) ids: Ids,
@@ -181,16 +181,12 @@ impl CounterState {
 
     /// The total of a lane with this amount, if it is still exact.
     fn total_with(&self, step: u64, lane: u32, amount: Amount) -> Option<Amount> {
-        let before = self.pending.get(&step).and_then(|totals| totals.get(lane as usize)).copied();
+        let before = self.pending.get(&step).and_then(|totals| totals.get(&lane)).copied();
         before.unwrap_or_default().plus(amount)
     }
 
     fn count(&mut self, step: u64, lane: u32, total: Amount, id: Id) {
-        let width = self.planned.width();
-        let totals = self.pending.entry(step).or_insert_with(|| vec![Amount::default(); width]);
-        if let Some(place) = totals.get_mut(lane as usize) {
-            *place = total;
-        }
+        self.pending.entry(step).or_default().insert(lane, total);
         self.ids.insert(step, id);
     }
 
@@ -212,9 +208,14 @@ impl CounterState {
     /// Freezes the input of the next step.
     pub(crate) fn freeze(&mut self) -> Record {
         let step = self.open;
-        let totals = self.pending.remove(&step).unwrap_or_default();
-        let totals: Vec<i128> = totals.into_iter().map(Amount::grid_steps).collect();
-        let totals = if totals.iter().all(|total| *total == 0) { Vec::new() } else { totals };
+        let by_lane = self.pending.remove(&step).unwrap_or_default();
+        let mut totals = Vec::new();
+        if by_lane.values().any(|total| *total != Amount::default()) {
+            totals.resize(self.planned.width(), 0);
+            for (lane, total) in by_lane {
+                totals[lane as usize] = total.grid_steps();
+            }
+        }
         let hash = frozen_hash(self.number(), self.epoch.number, step, &totals);
         self.frozen.push_back(FrozenStep { step, totals: totals.clone(), hash });
         self.open += 1;

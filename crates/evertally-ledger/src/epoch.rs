@@ -52,9 +52,10 @@ impl Ledger {
         let mut started = EpochStarted { epoch: epoch.number, restarted: Vec::new(), left: Vec::new() };
         for state in self.concerned() {
             let name = &state.planned.spec().name;
-            match accounts.spend(name, &price_of(state, epoch)) {
+            let price = price_of(state, epoch);
+            match accounts.spend(name, &price) {
                 Ok(()) => {
-                    restarted.push(state.number());
+                    restarted.push((state.number(), price.cost));
                     started.restarted.push(name.clone());
                 }
                 Err(error) => {
@@ -83,13 +84,14 @@ impl Ledger {
             self.global.identity = new.identity;
             self.global.accounts = with_lost(&self.global.accounts, &new.granted, &new.lost)?;
         }
-        for &number in &new.restarted {
+        for &(number, cost) in &new.restarted {
             let stream = self.stream(number, epoch);
             let missing = || Error::damaged("there is no counter of a number");
             let state = self.counters.get_mut(&number).ok_or_else(missing)?;
             if is_global_new {
-                let price = price_of(state, epoch);
-                self.global.accounts.spend(&state.planned.spec().name, &price)?;
+                // It was admitted when the epoch began.
+                let entered = Entered { cost, ..price_of(state, epoch) };
+                self.global.accounts.owe(&state.planned.spec().name, &entered)?;
             }
             if sequence > state.row {
                 state.renew(epoch, &stream, &self.key)?;

@@ -14,7 +14,7 @@
 use crate::error::{Error, Result};
 use crate::record::{Cost, Entered, EpochName, Grant, Head, decode, encode, seal, unseal};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -133,6 +133,13 @@ impl FileFence {
             options.mode(0o600);
         }
         let file = options.open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process has it"));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             sync_directory(parent)?;
         }
@@ -233,11 +240,13 @@ mod tests {
     fn the_newest_whole_slot_counts() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("fence");
-        let mut fence = FileFence::open(&path).unwrap();
-        assert_eq!(fence.read().unwrap(), None);
+        assert_eq!(FileFence::open(&path).unwrap().read().unwrap(), None);
         for content in [&b"first"[..], b"second", b"a third, which is longer"] {
+            let mut fence = FileFence::open(&path).unwrap();
+            fence.read().unwrap();
             fence.write(content).unwrap();
-            assert_eq!(FileFence::open(&path).unwrap().read().unwrap().as_deref(), Some(content));
+            assert!(FileFence::open(&path).is_err(), "one process at a time");
+            assert_eq!(fence.read().unwrap().as_deref(), Some(content));
         }
         // A crash that spoils what was being written leaves what was there before.
         let mut file = File::options().write(true).open(&path).unwrap();
@@ -246,6 +255,7 @@ mod tests {
         let mut fence = FileFence::open(&path).unwrap();
         assert_eq!(fence.read().unwrap().as_deref(), Some(&b"second"[..]));
         fence.write(b"fourth").unwrap();
+        drop(fence);
         assert_eq!(FileFence::open(&path).unwrap().read().unwrap().as_deref(), Some(&b"fourth"[..]));
         // Where both are spoilt, it says so rather than begin anew.
         file.seek(SeekFrom::Start(20)).unwrap();

@@ -75,6 +75,11 @@ impl Record {
     pub(crate) fn moves_the_fence(&self) -> bool {
         matches!(self, Self::Released { .. } | Self::Epoch(_))
     }
+
+    /// Whether rows are written at once after it: what is private shall not stay in the journal, and what took long shall not be done again.
+    pub(crate) fn asks_for_rows(&self) -> bool {
+        matches!(self, Self::Retired { .. } | Self::Deleted { .. } | Self::Epoch(_))
+    }
 }
 
 /// A new epoch.
@@ -83,8 +88,8 @@ pub(crate) struct NewEpoch {
     pub(crate) epoch: EpochName,
     /// The storage that it began on.
     pub(crate) identity: u64,
-    /// Counters that go on with fresh noise.
-    pub(crate) restarted: Vec<u32>,
+    /// Counters that go on with fresh noise, and what they pay.
+    pub(crate) restarted: Vec<(u32, Cost)>,
     /// Counters that ran and do not go on.
     pub(crate) halted: Vec<u32>,
     /// Populations that were granted in a lost part of the ledger.

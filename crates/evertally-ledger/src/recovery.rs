@@ -122,7 +122,8 @@ impl Ledger {
             mark.ledger == self.global.ledger
                 && (mark.epoch.number, mark.released) < (self.global.epoch.number, self.global.released.0)
         });
-        if is_behind { self.write_mark() } else { Ok(()) }
+        // What a copy knows is not what the fence must know.
+        if is_behind && self.halt.fenced.is_none() { self.write_mark() } else { Ok(()) }
     }
 
     fn read_rows(&mut self) -> Result<()> {
@@ -155,8 +156,8 @@ impl Ledger {
             people.load(person, steps)
         })?;
         people.check(row.people)?;
-        let amounts = |totals: &Vec<i128>| -> Result<Vec<Amount>> {
-            let amount = |steps: &i128| Amount::from_grid_steps(*steps);
+        let amounts = |totals: &Vec<(u32, i128)>| -> Result<BTreeMap<u32, Amount>> {
+            let amount = |(lane, steps): &(u32, i128)| Some((*lane, Amount::from_grid_steps(*steps)?));
             totals
                 .iter()
                 .map(amount)
@@ -184,7 +185,7 @@ impl Ledger {
         }
         Ok(CounterState {
             published,
-            ids: Ids::new(planned.remembered_steps()),
+            ids: Ids::new(planned.remembered_steps(), planned.steps_in_grace()),
             planned,
             epoch: row.epoch,
             epochs: row.epochs.clone(),
@@ -252,17 +253,17 @@ impl Ledger {
         if let Some(last) = first.checked_sub(1) {
             self.shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
                 let groups = groups(sequence, row)?;
-                all.push((ArrivalsRow::new(sequence, &groups, row), groups));
+                all.push((sequence, ArrivalsRow::new(&groups, row), groups));
                 Ok(())
             })?;
         }
-        let sum = all.iter().map(|(row, _)| row.hash).fold(0, u128::wrapping_add);
+        let sum = all.iter().map(|(_, row, _)| row.hash).fold(0, u128::wrapping_add);
         if sum != self.journal.orphans {
             return Err(Error::damaged("the events that are remembered are not those that were written"));
         }
-        for (row, groups) in all {
+        for (sequence, row, groups) in all {
             self.remember(&groups);
-            self.journal.arrivals.push_back(row);
+            self.journal.arrivals.insert(sequence, row);
         }
         Ok(())
     }
@@ -348,7 +349,7 @@ impl Ledger {
         }
         // Those whose counters have the frame in their rows.
         self.remember(&groups);
-        self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
+        self.journal.arrivals.insert(sequence, ArrivalsRow::new(&groups, &row));
         Ok(())
     }
 
@@ -370,7 +371,7 @@ impl Ledger {
                 if is_global_new {
                     let Spec { population, name, .. } = planned.spec();
                     let entered = Entered { population: population.clone(), counter, epoch, cost };
-                    self.global.accounts.spend(name, &entered)?;
+                    self.global.accounts.owe(name, &entered)?;
                 }
                 if !self.counters.contains_key(&counter) {
                     let state = self.new_counter(counter, &planned, epoch, time)?;
@@ -472,7 +473,8 @@ impl Journal {
             bytes: VecDeque::new(),
             total_bytes: 0,
             cut_at,
-            arrivals: VecDeque::new(),
+            arrivals: BTreeMap::new(),
+            looked_at: 0,
             orphans: 0,
         }
     }

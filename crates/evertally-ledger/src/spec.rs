@@ -21,8 +21,14 @@ const REMEMBERED_STEPS_BY_HAND: u64 = 1_000;
 /// The most keys that a counter may have: each has a row in every release.
 const MOST_KEYS: usize = 100_000;
 
+/// How many values a new counter may have to release at once, because its first steps are over.
+const MOST_VALUES_BEHIND: i64 = 1_000_000;
+
 /// How many steps of a new counter may be over.
 const MOST_STEPS_BEHIND: i64 = 10_000;
+
+/// The largest magnitude of a value: a step's total then stays exact for eight billion events.
+const LARGEST_VALUE: f64 = 1_048_576.0;
 
 /// The clock's steps end before the year 9999, beyond which times have no usual form.
 const LAST_TIME: i64 = 253_402_300_799_000_000;
@@ -141,13 +147,19 @@ impl Spec {
         if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_A_DAY) {
             return Err(Error::bad("grace", "at most 7d", "more"));
         }
+        if self.clamp.is_some_and(|(lo, hi)| lo.abs().max(hi.abs()) > LARGEST_VALUE) {
+            return Err(Error::bad("clamp", "within ±1048576: count in larger units", "more"));
+        }
         match (self.every, self.start) {
             (Some(_), Some(start)) if !(0..LAST_TIME).contains(&start) => {
                 Err(Error::bad("start", "between the years 1970 and 9999", "another time"))
             }
-            // Steps that are over are closed one by one, and take no events.
-            (Some(every), Some(start)) if now.saturating_sub(start) / every.micros() > MOST_STEPS_BEHIND => {
-                Err(Error::bad("start", format!("at most {MOST_STEPS_BEHIND} steps ago"), "an earlier time"))
+            // Steps that are over are closed one by one, while other counters wait.
+            (Some(every), Some(start))
+                if now.saturating_sub(start) / every.micros() > self.most_steps_behind() =>
+            {
+                let expected = format!("at most {} steps ago", self.most_steps_behind());
+                Err(Error::bad("start", expected, "an earlier time"))
             }
             (None, start) if start.is_some() || self.grace.is_some() => {
                 let expected = "left out for a counter that is advanced by hand";
@@ -155,6 +167,10 @@ impl Spec {
             }
             _ => Ok(()),
         }
+    }
+
+    fn most_steps_behind(&self) -> i64 {
+        (MOST_VALUES_BEHIND / (self.keys.len() as i64 + 1)).clamp(1, MOST_STEPS_BEHIND)
     }
 
     /// Makes the plan of a spec with everything filled in.
@@ -223,7 +239,10 @@ impl Spec {
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
-        known.insert(alike, made.clone());
+        // Very many keys take more memory than a plan takes time.
+        if self.keys.len() <= 1_000 {
+            known.insert(alike, made.clone());
+        }
         Ok(made)
     }
 
@@ -325,6 +344,11 @@ impl Planned {
 
     pub(crate) fn grace_micros(&self) -> i64 {
         self.spec.grace.map_or(0, BucketLength::micros)
+    }
+
+    /// How many steps are open at once, besides the present one.
+    pub(crate) fn steps_in_grace(&self) -> u64 {
+        self.spec.every.map_or(0, |every| (self.grace_micros() / every.micros()) as u64)
     }
 
     pub(crate) fn remembered_steps(&self) -> u64 {
