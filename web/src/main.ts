@@ -104,6 +104,11 @@ function enter(api: Api, first: Status): void {
     if (session.adoptFromAddress()) void start();
     else show(true);
   }, { signal: all.signal });
+  // A link to where one is already changes no address; it shows the view anew.
+  root.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    if (link && link.getAttribute("href") === location.hash) show(true);
+  }, { signal: all.signal });
   all.signal.addEventListener("abort", () => leaveView?.abort(), { once: true });
   const look = () => {
     if (document.visibilityState === "visible") void app.refreshStatus();

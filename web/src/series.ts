@@ -69,7 +69,7 @@ export interface RangeChoice {
 export function ranges(stepSeconds: number | null, released: number): RangeChoice[] {
   const all = { id: "all", label: "All" };
   const choices: [number, RangeChoice][] = stepSeconds
-    ? ([[300, "5 min"], [3600, "1 h"], [86_400, "1 d"], [604_800, "1 w"], [2_592_000, "30 d"], [31_536_000, "1 y"]] as const).map(
+    ? ([[60, "1 min"], [300, "5 min"], [3600, "1 h"], [86_400, "1 d"], [604_800, "1 w"], [2_592_000, "30 d"], [31_536_000, "1 y"]] as const).map(
         ([seconds, label]) => [seconds / stepSeconds, { id: `seconds:${seconds}`, label }],
       )
     : [100, 1000, 10_000].map((steps) => [steps, { id: `steps:${steps}`, label: `${steps.toLocaleString("en")} steps` }]);
@@ -79,6 +79,6 @@ export function ranges(stepSeconds: number | null, released: number): RangeChoic
 
 /** The range that is shown first: the longest of at most some hundred steps, because over thousands the band is thinner than a line. */
 export function firstRange(offered: readonly RangeChoice[], nextStep: number, stepSeconds: number | null): string {
-  const short = offered.filter(({ id }) => nextStep - rangeStart(id, nextStep, stepSeconds) <= 800);
+  const short = offered.filter(({ id }) => nextStep - rangeStart(id, nextStep, stepSeconds) <= 400);
   return (short.at(-1) ?? offered[0])?.id ?? "all";
 }

@@ -90,7 +90,7 @@ export function shell(signOut: () => void): Shell {
       main = next;
     },
     setStatus(status) {
-      setText(who, `${status.token_name} (${status.role})`);
+      setText(who, status.token_name.includes(status.role) ? status.token_name : `${status.token_name} (${status.role})`);
       const mode = JSON.stringify([status.mode, status.reason, status.role, status.counters.fenced]);
       if (mode !== shownMode) {
         shownMode = mode;

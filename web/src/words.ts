@@ -32,7 +32,7 @@ export function protection(counter: Pick<Counter, "unit" | "neighbours" | "parti
         : `whether ${who} is in the data at all`;
   const bound = participation
     ? ` A ${noun} counts in at most ${number(participation.max_steps, 0)} ${participation.max_steps === 1 ? "step" : "steps"}` +
-      (participation.min_gap && participation.max_steps > 1 ? `, at least ${number(participation.min_gap, 0)} apart` : "") +
+      (participation.min_gap && participation.min_gap > 1 && participation.max_steps > 1 ? `, at least ${number(participation.min_gap, 0)} apart` : "") +
       "; what exceeds this is not counted."
     : "";
   const all = counter.keys ? "all steps and all keys together" : "all steps together";

@@ -191,7 +191,7 @@ export class World {
   }
 
   epochPreview() {
-    const preview = [...this.counters.values()].filter((each) => each.status === "fenced").map((each) => ({ counter: each.name, population: each.population, rho: each.rho, affordable: this.showPopulation(each.population).left.rho >= each.rho }));
+    const preview = [...this.counters.values()].filter((each) => each.status === "fenced" || each.status === "running").map((each) => ({ counter: each.name, population: each.population, rho: each.rho, affordable: this.showPopulation(each.population).left.rho >= each.rho }));
     return { mode: this.mode, reason: this.reason, epoch: this.epoch, preview };
   }
 

@@ -122,6 +122,7 @@ describe.skipIf(missing)("the page", () => {
     await page.mouse.up();
     await page.locator(".sum-result .figure").waitFor();
     expect(await page.locator(".sum-result").innerText()).toContain("With probability 95 %");
+    expect(await page.locator(".curve-hint").innerText()).toMatch(/^Marked: \S+ ± [\d.,]+ in steps \d+ to \d+\.$/);
     await end();
   });
 

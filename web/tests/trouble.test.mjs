@@ -34,6 +34,8 @@ describe.skipIf(missing)("the page in trouble", () => {
 
   test("a fenced service explains itself, and a new epoch is started with its cost in sight", () => stage("few", async (mock) => {
     mock.world.setMode("fenced", "the store is behind what was released");
+    // One population cannot pay a second time.
+    mock.world.population("patients").entries.push({ counter: "admissions", epoch: 0, rho: mock.world.showPopulation("patients").left.rho });
     const { page, end, shot } = await visit(browser, mock.url, { token: mock.world.admin });
     await page.getByText("the service is fenced").waitFor();
     await page.waitForTimeout(600);
@@ -47,6 +49,13 @@ describe.skipIf(missing)("the page in trouble", () => {
     await page.getByRole("button", { name: "Start the epoch" }).click();
     await page.getByText("Epoch 1 has begun.").waitFor();
     await expect.poll(() => page.getByText("the service is fenced").count()).toBe(0);
+    await page.getByText("admissions stays stopped").waitFor();
+    await page.getByRole("link", { name: "See what it would cost" }).click();
+    await page.getByText("left out of the last epoch and stay stopped").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(1);
+    expect(await audit(page)).toEqual([]);
+    await page.evaluate(() => (location.hash = "#/counters/admissions"));
+    await page.getByText("Releases are stopped").waitFor();
     expect(mock.world.mode).toBe("running");
     await end();
   }));

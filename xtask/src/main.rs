@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod crash;
 mod crosscheck;
 mod fit;
 mod fuzz;
@@ -9,6 +10,8 @@ mod learning;
 mod process;
 mod python;
 mod regret;
+mod service;
+mod simulate;
 mod statistics;
 mod test;
 mod venv;
@@ -34,7 +37,15 @@ Tasks:
   regret           regret against adversaries that see the parameters, beside its bounds; writes bench/regret.json and bench/regret.md
   bench learn      steps of private training timed beside torch's SGD and jax_privacy; writes bench/learn.json and bench/learn.md.
                    bench learn quick takes a few minutes and writes nothing
+  bench service    the service under load beside a bare endpoint, 10,000 counters that tick, 1,000 slow connections; writes bench/service.json and
+                   bench/service.md. bench service quick takes half a minute and writes nothing
+  crash [KILLS]    the service killed 1,000 times under load, and half as often while it recovers; writes bench/crash.json and bench/crash.md
+  crash events [N] 10⁷ events with copies, out of order and with lost replies; writes bench/events.json and bench/events.md
+  simulate [SEEDS] [FIRST]
+                   the ledger on a simulated machine with faults, crashes and a clock that jumps: 1,000 seeds, or those named
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
+  schemathesis     whatever the service's own document allows and forbids, posted to it; part of test
+  page             the tests of the page in a headless browser, and whether it is built from its sources; part of test
   python           the Python package installed into a clean environment, and its tests, types and stubs; part of test
   fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
   fit graded       fits graded-square-root again; rewrites its table of shapes
@@ -59,9 +70,20 @@ fn main() -> ExitCode {
         ["bench", "learn", "quick"] => bench::learn::run_quickly(),
         ["bench", "noise"] => bench::noise::run(),
         ["bench", "stream"] => bench::stream::run(),
+        ["bench", "service"] => bench::service::run(),
+        ["bench", "service", "quick"] => bench::service::run_quickly(),
+        ["crash"] => crash::kills(None),
+        ["crash", "events"] => crash::events(None),
+        ["crash", "events", events] => crash::events(Some(events)),
+        ["crash", kills] => crash::kills(Some(kills)),
+        ["simulate"] => simulate::run(None, None),
+        ["simulate", seeds] => simulate::run(Some(seeds), None),
+        ["simulate", seeds, first] => simulate::run(Some(seeds), Some(first)),
         ["learning"] => learning::run(false),
         ["learning", "quick"] => learning::run(true),
         ["python"] => python::test(),
+        ["schemathesis"] => service::schemathesis(),
+        ["page"] => service::page(),
         ["regret"] => regret::run(),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", seconds] => fuzz::run(Some(seconds)),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::Outcome;
 
@@ -37,6 +37,27 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     } else {
         Err(format!("{} failed: {}", name(command), String::from_utf8_lossy(&output.stderr).trim()))
     }
+}
+
+/// Runs to the end with its progress shown, and returns what was written to standard output.
+pub(crate) fn output_with_progress(command: &mut Command) -> Result<String, String> {
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("cannot run {}: {error}", name(command)))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    } else {
+        Err(format!("{} failed: {}", name(command), output.status))
+    }
+}
+
+/// An empty directory under `target/trial`, where what an earlier run left is removed.
+pub(crate) fn fresh_directory(name: &str) -> Result<PathBuf, String> {
+    let directory = root().join("target/trial").join(name);
+    let cleared = match std::fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => std::fs::create_dir_all(&directory),
+    };
+    cleared.map(|()| directory).map_err(|error| format!("cannot make target/trial/{name}: {error}"))
 }
 
 /// The command as a contributor would type it, without the directories in front of the program.

@@ -6,6 +6,7 @@ use crate::Outcome;
 use crate::crosscheck;
 use crate::process::{self, cargo, name};
 use crate::python;
+use crate::service;
 
 /// The checks in order, cheapest first, so that a slip in formatting does not wait for the tests.
 const CHECKS: [(&str, &[&str]); 4] = [
@@ -32,6 +33,8 @@ pub(crate) fn run() -> Outcome {
     } else {
         eprintln!("skipped: there is no python3 with venv to install the solver into");
     }
+    heading("The service: its document, and its page in a browser");
+    service::test()?;
     heading("The Python package, in a clean environment");
     if crosscheck::python_is_installed() {
         python::test()?;

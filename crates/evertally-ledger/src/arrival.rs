@@ -65,7 +65,7 @@ pub struct Receipt {
     pub late: u64,
     /// Their steps have not begun.
     pub early: u64,
-    /// Their persons have taken part in as many steps as they may, or too near; or the total of the step can hold no more.
+    /// Their persons have taken part in as many steps as they may, or too near. (And what no total can hold: beyond eight billion events in a step.)
     pub over_bound: u64,
     /// The counter has no step left, or was retired.
     pub ended: u64,
@@ -133,7 +133,7 @@ impl Intake {
             return Err(Error::bad("key", "left out: this counter has no keys", "a key"));
         }
         let amount = match (planned.clamp(), event.value) {
-            (Some(clamp), value) => clamp.apply(value.unwrap_or(1.0))?,
+            (Some(clamp), value) => cut(clamp.apply(value.unwrap_or(1.0))?, planned.grid_steps()),
             (None, None) => Amount::ONE,
             (None, Some(_)) => {
                 return Err(Error::bad("value", "left out: this counter counts events", "a value"));
@@ -159,6 +159,11 @@ impl Intake {
         let lane = planned.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
         Ok(Arrival { time: event.time, lane: lane as u32, amount, id: Id(id), person })
     }
+}
+
+/// An amount cut towards zero to a coarser grid: it is never larger than it was.
+fn cut(amount: Amount, grid_steps: i128) -> Amount {
+    Amount::from_grid_steps(amount.grid_steps() / grid_steps * grid_steps).unwrap_or(amount)
 }
 
 fn check_length(what: &'static str, text: &str) -> Result<()> {

@@ -453,6 +453,8 @@ impl Ledger {
                 room = room.saturating_sub(state.planned.width());
             }
             self.changed.note(state, self.journal.sequence + 1);
+            // Steps that were frozen before a crash are released now and were touched by nobody else.
+            self.tentative.touched.insert(number);
             if !state.frozen.is_empty() {
                 break;
             }
@@ -486,6 +488,12 @@ impl Ledger {
             standing.next_step = state.released();
             standing.next_release = next_release;
             standing.epochs.clone_from(&state.epochs);
+            let width = state.planned.width();
+            if let Some(latest) =
+                state.unshown.len().checked_sub(width).and_then(|at| state.unshown.get(at..))
+            {
+                standing.latest = Some(latest.to_vec());
+            }
             standing.tail.append(&mut state.unshown);
             if standing.tail.len() * size_of::<f64>() >= CHUNK_BYTES {
                 self.changed.full.insert(number);
@@ -575,6 +583,7 @@ impl Ledger {
             next_release: None,
             tail_first: 0,
             tail: Vec::new(),
+            latest: None,
         };
         let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, created, standing));
         Ok(CounterState {

@@ -55,6 +55,7 @@
 //! | `ledger`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
 //! | `record`, `store`, `checkpoint`, `recovery`, `verify` | what is on the disk, and how it is believed |
 //! | `place`, `fence` | where it is, and how a copy is recognised |
+//! | `simulated` (feature of the same name) | a machine in memory whose disk fails when it is told to, for tests |
 //! | `shown`, `keeper` | what anybody may read; the thread that owns the rest |
 
 #![forbid(unsafe_code)]
@@ -75,6 +76,8 @@ mod place;
 mod record;
 mod recovery;
 mod shown;
+#[cfg(any(test, feature = "simulated"))]
+pub mod simulated;
 mod spec;
 mod store;
 mod tokens;

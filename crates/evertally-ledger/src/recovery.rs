@@ -5,12 +5,13 @@
 //! every release since a counter's row is *made again from the key and must be the recorded one, bit for bit*. Steps that were frozen
 //! and not released are released with the next commit: their input and their noise are fixed, so it is the release that would have been.
 //!
-//! Nothing is written before all of it fits, so that a crash during recovery changes nothing.
+//! Nothing is written before all of it fits, so that a crash during recovery changes nothing. The fence is told of releases that it does not know before
+//! anything is shown.
 
 use crate::accounts::Accounts;
 use crate::arrival::{Intake, Names};
 use crate::checkpoint::{CounterRow, FORMAT_ROW, GLOBAL, GlobalRow, counter_place};
-use crate::counter::{CounterState, FrozenStep};
+use crate::counter::{CounterState, FrozenStep, Life};
 use crate::error::{Error, Result};
 use crate::fence::Mark;
 use crate::ids::Ids;
@@ -111,7 +112,17 @@ impl Ledger {
         self.replay(as_of)?;
         self.check_whole()?;
         self.halt.fenced = self.fence_reason();
-        Ok(())
+        self.catch_up_fence()
+    }
+
+    /// A crash may have come between a release and its mark. The release is about to be shown, so that the fence is told first: a backup from before it would
+    /// otherwise be taken for the present, and release the same step with the same noise and other events.
+    fn catch_up_fence(&mut self) -> Result<()> {
+        let is_behind = self.mark.as_ref().is_some_and(|mark| {
+            mark.ledger == self.global.ledger
+                && (mark.epoch, mark.released) < (self.global.epoch, self.global.released.0)
+        });
+        if is_behind { self.write_mark() } else { Ok(()) }
     }
 
     fn read_rows(&mut self) -> Result<()> {
@@ -164,11 +175,12 @@ impl Ledger {
             next_step: released,
             next_release: None,
             tail_first,
+            latest: self.latest(number, row, released, planned.width(), &tail)?,
             tail,
         };
         let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
         let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, row.created, standing));
-        if row.life != crate::counter::Life::Deleted {
+        if row.life != Life::Deleted {
             self.shown.publish(Arc::clone(&published));
         }
         Ok(CounterState {
@@ -203,7 +215,7 @@ impl Ledger {
         width: usize,
     ) -> Result<(u64, Vec<f64>, [u8; 32])> {
         let missing = || Error::damaged("a release is missing");
-        if row.life == crate::counter::Life::Deleted || released == row.tail_first {
+        if row.life == Life::Deleted || released == row.tail_first {
             return Ok((released, Vec::new(), row.chunk_before));
         }
         let chunk = self.shown.store.get(CHUNKS, (number, row.tail_first))?.ok_or_else(missing)?;
@@ -213,6 +225,24 @@ impl Ledger {
             return Err(missing());
         }
         Ok((row.tail_first, read.values, row.chunk_before))
+    }
+
+    /// The values of the last step.
+    fn latest(
+        &self,
+        number: u32,
+        row: &CounterRow,
+        released: u64,
+        width: usize,
+        tail: &[f64],
+    ) -> Result<Option<Vec<f64>>> {
+        match released.checked_sub(1) {
+            Some(_) if tail.len() >= width => Ok(tail.get(tail.len() - width..).map(<[f64]>::to_vec)),
+            Some(step) if row.life != Life::Deleted => {
+                self.shown.values_in_chunk(number, step, width).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Remembers the ids of events whose frames are cut.

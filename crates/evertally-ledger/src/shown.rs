@@ -87,6 +87,8 @@ pub(crate) struct Standing {
     /// The first step whose values stand here; earlier ones are in chunks on disk.
     pub(crate) tail_first: u64,
     pub(crate) tail: Vec<f64>,
+    /// The values of the last step, wherever they stand.
+    pub(crate) latest: Option<Vec<f64>>,
 }
 
 /// The epoch of a step, from the first steps of all epochs.
@@ -158,8 +160,8 @@ impl Published {
     #[must_use]
     pub fn latest(&self) -> Option<StepRelease> {
         let standing = self.standing();
-        let step = standing.next_step.checked_sub(1).filter(|step| *step >= standing.tail_first)?;
-        self.release(&standing, step).ok()
+        let step = standing.next_step.checked_sub(1)?;
+        self.around(step, epoch_of(&standing.epochs, step), standing.latest.clone()?).ok()
     }
 
     pub(crate) fn standing(&self) -> RwLockReadGuard<'_, Standing> {
@@ -361,6 +363,13 @@ impl Shown {
             }
         }
         Ok(())
+    }
+
+    /// The values of a step that stands in a chunk.
+    pub(crate) fn values_in_chunk(&self, counter: u32, step: u64, width: usize) -> Result<Vec<f64>> {
+        let (first, values) = self.chunk_with(counter, step)?;
+        let at = (step - first) as usize * width;
+        values.get(at..at + width).map(<[f64]>::to_vec).ok_or_else(|| Error::damaged("a release is missing"))
     }
 
     /// The chunk that holds a step: its first step and its values.

@@ -21,6 +21,9 @@ const REMEMBERED_STEPS_BY_HAND: u64 = 1_000;
 /// The most keys that a counter may have: each has a row in every release.
 const MOST_KEYS: usize = 100_000;
 
+/// How many steps of a new counter may be over.
+const MOST_STEPS_BEHIND: i64 = 10_000;
+
 /// The clock's steps end before the year 9999, beyond which times have no usual form.
 const LAST_TIME: i64 = 253_402_300_799_000_000;
 
@@ -141,6 +144,11 @@ impl Spec {
                 let start = *self.start.get_or_insert(latest);
                 if !(0..LAST_TIME).contains(&start) {
                     return Err(Error::bad("start", "between the years 1970 and 9999", "another time"));
+                }
+                // Steps that are over are closed one by one, and take no events.
+                if now.saturating_sub(start) / every.micros() > MOST_STEPS_BEHIND {
+                    let expected = format!("at most {MOST_STEPS_BEHIND} steps ago");
+                    return Err(Error::bad("start", expected, "an earlier time"));
                 }
                 if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_A_DAY) {
                     return Err(Error::bad("grace", "at most 7d", "more"));
@@ -294,6 +302,13 @@ impl Planned {
 
     pub(crate) fn clamp(&self) -> Option<Clamp> {
         self.clamp
+    }
+
+    /// The grid that amounts are cut to, in steps of the finest: a millionth of the largest one. A step's total then stays exact for eight billion
+    /// events, so that it never depends on other people's events whether one counts.
+    pub(crate) fn grid_steps(&self) -> i128 {
+        let magnitude = self.spec.clamp.map_or(1.0, |(lo, hi)| lo.abs().max(hi.abs()));
+        (magnitude.ceil() as u64).max(1).next_power_of_two().into()
     }
 
     pub(crate) fn buckets(&self) -> Option<&Buckets> {

@@ -167,6 +167,8 @@ fn bad_events_are_refused() {
         assert!(!refusal.to_string().contains("an id") && !refusal.to_string().contains("north"));
     }
     assert!(clamped.intake().prepare(&Event { value: Some(f64::NAN), ..event }).is_err());
+    let old = Spec { start: Some(0), ..by_the_second(loud("old")) };
+    assert!(old.plan(START).is_err(), "steps without number would be closed first");
     for person in [None, Some(""), Some(long.as_str())] {
         assert!(bounded.intake().prepare(&Event { person, ..event }).is_err());
     }
@@ -231,6 +233,11 @@ fn many_releases_move_to_chunks() {
         }
         ledger.advance("wide", 1).unwrap();
         ledger.commit(START).unwrap();
+        assert_eq!(
+            wide.latest().map(|release| release.step),
+            Some(step),
+            "whether or not a chunk was just full"
+        );
     }
     let all = released(&ledger.shown(), "wide");
     assert_eq!(all.len(), 400);
@@ -243,9 +250,15 @@ fn many_releases_move_to_chunks() {
     assert!(shown.sum(&wide, 7, 8, 100).is_err());
     let verified = ledger.verify().unwrap();
     assert_eq!((verified.counters, verified.releases), (1, 400));
+    let last = wide.latest();
     drop((ledger, wide, shown));
-    let ledger = home.open();
+    let mut ledger = home.open();
     assert_eq!(released(&ledger.shown(), "wide"), all);
+    assert_eq!(ledger.shown().counter("wide").unwrap().latest(), last);
+    ledger.checkpoint_all().unwrap();
+    drop(ledger);
+    let ledger = home.open();
+    assert_eq!(ledger.shown().counter("wide").unwrap().latest(), last);
     ledger.verify().unwrap();
 }
 
@@ -260,4 +273,28 @@ fn tokens_outlive_the_process() {
     drop(ledger);
     let ledger = home.open();
     assert_eq!(ledger.shown().authenticate(&bearer), Some(token));
+}
+
+/// A million events of a million each, with fractions: whether one counts must not depend on how much the others were.
+#[test]
+fn large_totals_stay_exact() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    let spec = Spec { clamp: Some((0.0, 1e6)), ..loud("euros") };
+    let euros = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
+    for batch in 0..10 {
+        let arrivals: Vec<_> = (0..2_000)
+            .map(|number| {
+                let id = format!("{batch} {number}");
+                let value = 999_999.0 + f64::from(number) / 2_000.0;
+                euros.intake().prepare(&Event { id: &id, value: Some(value), ..Event::default() }).unwrap()
+            })
+            .collect();
+        assert_eq!(ledger.submit(&euros, &arrivals, START).unwrap().counted, 2_000);
+    }
+    ledger.advance("euros", 1).unwrap();
+    ledger.commit(START).unwrap();
+    let release = euros.latest().unwrap();
+    assert!((release.values[0] - 20_000.0 * 999_999.5).abs() < 20_000.0 + 8.0 * release.standard_error, "{release:?}");
 }

@@ -426,3 +426,51 @@ fn noise_without_a_finite_scale_is_refused() {
         assert_eq!(error.class(), ErrorClass::Unsupported, "{error}");
     }
 }
+
+/// A counter whose later releases may be known to others goes on with other noise: its totals are those that it had, and its noise is that of a counter that ran
+/// under the new name from the first step on.
+#[test]
+fn fresh_noise_changes_noise_and_nothing_else() {
+    let inputs: Vec<f64> = (0..40).map(|t| f64::from((t * 7) % 5)).collect();
+    for workload in
+        [Workload::PrefixSum, Workload::SlidingWindow { width: 6 }, Workload::Decay { factor: 0.75 }]
+    {
+        for arithmetic in [Arithmetic::Exact, Arithmetic::Float] {
+            let budget = Budget::new(1.0, 1e-6).unwrap();
+            let plan =
+                Plan::for_workload(40, workload).budget(budget).arithmetic(arithmetic).build().unwrap();
+            let renamed = plan.with_stream("another");
+            let key = || NoiseKey::insecure_from_seed(3);
+            let mut under = [Counter::new(&plan, key()).unwrap(), Counter::new(&renamed, key()).unwrap()];
+            let mut before = [Vec::new(), Vec::new()];
+            for x in &inputs {
+                for (counter, values) in under.iter_mut().zip(&mut before) {
+                    values.push(counter.step(*x).unwrap().value);
+                }
+            }
+            let mut counter = Counter::new(&plan, key()).unwrap();
+            for x in &inputs[..25] {
+                counter.step(*x).unwrap();
+            }
+            assert!(counter.with_fresh_noise(&plan, key()).is_err(), "the same noise is not fresh");
+            let other = Plan::for_workload(41, workload).budget(budget).build().unwrap();
+            assert!(counter.with_fresh_noise(&other, key()).is_err(), "another plan");
+            let mut fresh = counter.with_fresh_noise(&renamed, key()).unwrap();
+            assert_eq!(fresh.steps_taken(), 25);
+            let after: Vec<f64> = inputs[25..].iter().map(|x| fresh.step(*x).unwrap().value).collect();
+            assert_eq!(after, before[1][25..], "{workload}, {arithmetic}");
+            assert_ne!(after, before[0][25..]);
+            assert!(fresh.step(1.0).is_err(), "the horizon is that of the plan");
+        }
+    }
+    let plan = Plan::prefix_sum(4).budget(Budget::new(1.0, 1e-6).unwrap()).keys(["a", "b"]).build().unwrap();
+    let key = || NoiseKey::insecure_from_seed(3);
+    let mut counter = KeyedCounter::new(&plan, key()).unwrap();
+    counter.step(&[1.0, 2.0]).unwrap();
+    let renamed = plan.with_stream("another");
+    let again =
+        KeyedCounter::resume(&renamed, key(), &counter.with_fresh_noise(&renamed, key()).unwrap().save());
+    assert_eq!(again.unwrap().steps_taken(), 1, "and it is saved as its own");
+    let remembering = KeyedCounter::new(&plan, key()).unwrap().remember_releases().unwrap();
+    assert!(remembering.with_fresh_noise(&renamed, key()).is_err());
+}

@@ -44,7 +44,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
   const link = h("span", { class: "connection", attrs: { role: "status" } });
   let following: Following | null = null;
 
-  const sum = sumPanel(app, watched, signal);
+  const sum = sumPanel(app, watched, signal, (words) => curve.measured(words));
   const curve = curvePanel(app, watched, signal, (first, last) => sum?.choose(first, last));
   const keys = keysPanel(watched, signal, () => void select());
   const accuracy = accuracyPanel(watched);
@@ -97,16 +97,18 @@ export const counterView = (name: string): View => async (app, main, signal) => 
   }
 
   let lost: { until: number; words: HTMLElement } | null = null;
+  let state: Connection = { state: "connecting" };
   function connection(now: Connection): void {
+    state = now;
     lost = null;
-    link.className = `connection connection-${now.state}`;
+    link.className = `connection connection-${now.state === "live" && watched.counter.status === "fenced" ? "stopped" : now.state}`;
     if (now.state === "lost") {
       const words = h("span");
       lost = { until: now.until, words };
       link.replaceChildren(words, h("button", { class: "button button-quiet", attrs: { type: "button" }, on: { click: () => following?.retry() } }, "Try now"));
       tick();
     } else if (now.state === "connecting") setText(link, "Connecting…");
-    else if (now.state === "live") setText(link, "Live");
+    else if (now.state === "live") setText(link, watched.counter.status === "fenced" ? "Releases are stopped" : "Live");
     else if (now.state === "refused") setText(link, `Not live: ${now.reason}`);
     else {
       setText(link, "No more releases will come");
@@ -118,7 +120,9 @@ export const counterView = (name: string): View => async (app, main, signal) => 
   }
 
   async function refresh(): Promise<void> {
+    const before = watched.counter.status;
     watched.counter = await app.api.counter(name, signal);
+    if (state.state === "live" && watched.counter.status !== before) connection(state);
     show();
   }
 

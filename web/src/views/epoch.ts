@@ -53,7 +53,7 @@ export const epochView: View = async (app, main, signal) => {
   main.append(
     h("div", { class: "head" }, h("div", {}, h("h1", {}, "New epoch"), h("p", { class: "summary" }, isFenced ? "Nothing is released until you decide." : "These counters were left out of the last epoch and stay stopped until you decide."))),
     ...(isFenced ? [
-      section("What happened", h("p", { class: "words" }, "The data on disk is older than what this service has already released, or is a copy that may be running elsewhere. Steps released before could be released again over other events."), epoch.reason ? h("p", { class: "words" }, `The service says: ${epoch.reason}`) : ""),
+      section("What happened", h("p", { class: "words" }, "The data on disk is older than what this service has already released, or is a copy that may be running elsewhere. Steps released before could be released again over other events."), epoch.reason ? h("p", { class: "words" }, `The service says: ${epoch.reason.replace(/[.!?]?$/, ".")}`) : ""),
       section("What helps without cost", h("p", { class: "words" }, "If the newest data still exists, stop the service, put that data back, and start it again. Then nothing is charged.")),
     ] : []),
     section("What a new epoch costs", h("p", { class: "words" }, "Counters go on with fresh noise. What was released before stays released, so the cost of each counter is charged once more."), cost(costs), h("div", { class: "actions" }, start)));

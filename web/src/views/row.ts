@@ -17,6 +17,9 @@ export interface Row {
   tick(now: number): void;
 }
 
+/** For how long the page believes that releases came as they should, in seconds. */
+const STALE = 10;
+
 /** The words in place of a countdown. Pure. */
 export function nextWords(counter: Pick<Counter, "status" | "every" | "next_release">, now: number): string {
   if (counter.status === "retired") return "never";
@@ -26,8 +29,11 @@ export function nextWords(counter: Pick<Counter, "status" | "every" | "next_rele
   // A countdown of a second or two would only flicker.
   if ((parseDuration(counter.every) ?? 0) < 5) return cadence(counter.every);
   if (counter.next_release === null) return "unknown";
+  const step = parseDuration(counter.every) ?? 0;
   const left = (Date.parse(counter.next_release) - now) / 1000;
-  return left <= 0.5 ? "now" : `in ${span(left)}`;
+  // What is known here may be a few seconds old, in which the next step has begun.
+  const soon = left <= 0.5 && left > -STALE ? (left % step) + step : left;
+  return soon <= 0.5 ? "now" : `in ${span(soon)}`;
 }
 
 export function counterRow(first: Counter, sparks: SparkLoader): Row {

@@ -73,6 +73,10 @@ describe("words", () => {
     expect(nextWords(counter({ every: null, next_release: null }), now)).toBe("by hand");
     expect(nextWords(counter(), now + 2 * 3_600_000)).toBe("now");
     expect(nextWords(counter({ every: "1s" }), now)).toBe("every second");
+    const due = Date.parse("2026-01-01T02:00:00Z");
+    expect(nextWords(counter({ every: "5s" }), due + 1000)).toBe("in 4 s");
+    expect(nextWords(counter({ every: "5s" }), due + 7000)).toBe("in 3 s");
+    expect(nextWords(counter({ every: "5s" }), due + 60_000)).toBe("now");
   });
 });
 

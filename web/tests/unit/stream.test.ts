@@ -78,7 +78,7 @@ describe("curves", () => {
   });
 
   test("ranges suit the clock and the age of a counter", () => {
-    expect(ranges(1, 5000).map((r) => r.label)).toEqual(["5 min", "1 h", "All"]);
+    expect(ranges(1, 5000).map((r) => r.label)).toEqual(["1 min", "5 min", "1 h", "All"]);
     expect(ranges(3600, 10).map((r) => r.label)).toEqual(["All"]);
     expect(ranges(null, 1500).map((r) => r.label)).toEqual(["100 steps", "1,000 steps", "All"]);
     expect(rangeStart("seconds:3600", 5000, 1)).toBe(1400);

@@ -7,6 +7,7 @@ pub(crate) mod exact;
 pub(crate) mod gamma;
 pub(crate) mod learn;
 pub(crate) mod noise;
+pub(crate) mod service;
 pub(crate) mod stream;
 
 use std::io::{BufRead, BufReader, Write};
@@ -68,7 +69,7 @@ impl Worker {
 }
 
 /// Three digits and a unit a reader can take in.
-fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
         s if s < 1e-3 => (s * 1e6, "µs"),

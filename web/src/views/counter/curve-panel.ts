@@ -16,6 +16,8 @@ export interface CurvePanel {
   load(): Promise<void>;
   /** Shows releases that have come since. */
   update(): void;
+  /** Says what the marked interval adds up to. */
+  measured(words: string): void;
 }
 
 const POINTS = 600;
@@ -35,7 +37,7 @@ export function curvePanel(app: App, watched: Watched, signal: AbortSignal, onIn
 
   const measurable = counter.workload === "prefix-sum";
   const reading = h("output", { class: "reading", attrs: { "aria-live": "polite" } });
-  const hint = h("p", { class: "hint curve-hint" },
+  const hint = h("p", { class: "hint curve-hint", attrs: { "aria-live": "polite" } },
     measurable ? "Drag across the curve to measure an interval. With the keyboard: arrows move, Shift and arrows measure." : "Point at the curve, or move with the arrow keys, to read it.");
   const chart = curve(counter.every !== null, {
     onPoint(release) {
@@ -103,5 +105,5 @@ export function curvePanel(app: App, watched: Watched, signal: AbortSignal, onIn
     }
   }
 
-  return { element, load, update };
+  return { element, load, update, measured: (words) => setText(hint, words) };
 }

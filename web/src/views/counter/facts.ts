@@ -77,7 +77,7 @@ export function factsPanel(watched: Watched): { element: HTMLElement; update(): 
     ...optional("Start", counter.start && moment(counter.start)),
     ...optional("Late events", counter.grace && `taken for ${counter.grace} after their step`),
     ...optional("Values", counter.clamp && `cut to between ${number(counter.clamp[0])} and ${number(counter.clamp[1])}`),
-    ...optional("Grid", counter.grid && parameter(counter.grid)),
+    ...optional("Grid", counter.clamp && counter.grid && parameter(counter.grid)),
     ...optional("Keys", counter.keys && number(counter.keys.length, 0)),
     ["Neighbours", counter.neighbours],
     ["Objective", counter.objective],

@@ -20,7 +20,8 @@ function local(time: number): string {
   return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-export function sumPanel(app: App, watched: Watched, signal: AbortSignal): SumPanel | null {
+/** `told` is given each result in a few words, to be shown beside the mark on the curve. */
+export function sumPanel(app: App, watched: Watched, signal: AbortSignal, told: (words: string) => void): SumPanel | null {
   if (watched.counter.workload !== "prefix-sum") return null;
   const { every, start, name } = watched.counter;
   const clock = every !== null && start !== null && watched.stepSeconds !== null ? { start: Date.parse(start), width: watched.stepSeconds * 1000 } : null;
@@ -41,6 +42,7 @@ export function sumPanel(app: App, watched: Watched, signal: AbortSignal): SumPa
       const sum = await app.api.sum(name, { first, last, key: watched.key ?? undefined }, signal);
       if (mine !== asked) return;
       const when = clock ? `, ${moment(clock.start + first * clock.width)} to ${moment(clock.start + (last + 1) * clock.width)}` : "";
+      told(`Marked: ${number(sum.value)} ± ${margin(halfWidth(sum))} in steps ${number(first, 0)} to ${number(last, 0)}.`);
       result.replaceChildren(
         h("p", { class: "figure figure-small" }, valueWithMargin(sum)),
         h("p", {}, `Steps ${number(first, 0)} to ${number(last, 0)}${when}. With probability 95 %, the true total between them is within ± ${margin(halfWidth(sum))}.`));

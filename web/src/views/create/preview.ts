@@ -2,6 +2,7 @@
 
 import { profileChart } from "../../chart/profile";
 import { h, setText } from "../../dom";
+import { usualSteps } from "../../draft";
 import { margin, NORMAL_95, number, parameter, span } from "../../format";
 import type { NewCounter, Preview } from "../../types";
 import { budgetBar } from "../../ui/budget-bar";
@@ -39,24 +40,27 @@ export function previewPanel(signal: AbortSignal): PreviewPanel {
     },
     show(preview, body, stepSeconds) {
       element.classList.toggle("preview-old", false);
-      const last = preview.profile.at(-1);
+      // Without a known end the service looks ahead for ages; what is shown is a life that is usual for such a step.
+      const until = body.steps ? Number.POSITIVE_INFINITY : (usualSteps(body.every ?? "") ?? Number.POSITIVE_INFINITY);
+      const profile = preview.profile.filter(({ step }, index) => index === 0 || step < until);
+      const [first, last] = [profile[0], profile.at(-1)];
       const error = preview.accuracy.at_horizon ?? last?.standard_error ?? null;
       // Of pure noise only the standard error is known before it is drawn.
       const isPure = body.delta === 0;
       const factor = isPure ? 1 : NORMAL_95;
       setText(caption, isPure ? "Standard error, by step" : "95 % margin, by step");
-      const when = last === undefined ? "" : body.steps ? ` at the last step` : ` at step ${number(last.step + 1, 0)}` + (stepSeconds ? `, after ${span((last.step + 1) * stepSeconds)}` : "");
+      const when = last === undefined ? "" : body.steps ? ` at the last step` : ` at step ${number(last.step + 1, 0)}` + (stepSeconds ? `, after ${span((last.step + 1) * stepSeconds)},` : "");
       words.replaceChildren(...(error === null ? [] : [
         h("p", { class: "figure figure-small" }, h("span", { class: "value" }, `± ${margin(factor * error)}`)),
         h("p", { class: "words" }, isPure ? `The standard error of a release${when}${body.keys ? ", for each key" : ""}.` : `With probability 95 %, a release${when} is within this of the true total${body.keys ? " of its key" : ""}.`)]));
       setText(brief, error === null ? "" : `± ${margin(factor * error)}${when}, cost ρ = ${parameter(preview.rho)}`);
-      picture.hidden = preview.profile.length === 0;
-      chart.show(preview.profile, factor, `${isPure ? "The standard error" : "The 95 % margin"} grows to ± ${error === null ? "an unknown number" : margin(factor * error)} over ${number((last?.step ?? 0) + 1, 0)} steps.`);
+      picture.hidden = profile.length === 0;
+      chart.show(profile, factor, `${isPure ? "The standard error" : "The 95 % margin"} grows to ± ${error === null ? "an unknown number" : margin(factor * error)} over ${number((last?.step ?? 0) + 1, 0)} steps.`);
       const population = preview.population;
       rest.replaceChildren(
         accuracySentences(preview.accuracy) ?? "",
         facts([
-          ...(preview.profile[0] ? [["First release", `± ${margin(factor * preview.profile[0].standard_error)}`] as const] : []),
+          ...(first && first !== last ? [[first.step === 0 ? "First release" : `At step ${number(first.step + 1, 0)}`, `± ${margin(factor * first.standard_error)}`] as const] : []),
           ["Cost", `ρ = ${parameter(preview.rho)}`],
           ["Mechanism", preview.mechanism],
         ]),

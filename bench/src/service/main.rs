@@ -1,0 +1,113 @@
+//! The worker of `cargo xtask bench service`: `bench-service BINARY DIRECTORY (quick|full)`. The report is one line of JSON.
+//!
+//! The service runs as a process of its own, and so does the bare endpoint that it stands beside; this process is the client of both, on one thread. All
+//! three share the machine, so that what the client takes is taken from both sides alike.
+
+mod bare;
+mod latency;
+mod load;
+mod slow;
+mod template;
+mod ticks;
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use evertally_trial::http::Client;
+use evertally_trial::served::{Program, Served};
+use serde_json::{Value, json};
+
+/// What can go wrong in a worker ends it.
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// How much is measured.
+struct Extent {
+    rounds: usize,
+    round: Duration,
+    counters: usize,
+    ticks: Duration,
+    slow_connections: usize,
+}
+
+const FULL: Extent = Extent {
+    rounds: 5,
+    round: Duration::from_secs(4),
+    counters: 10_000,
+    ticks: Duration::from_secs(60),
+    slow_connections: 1000,
+};
+const QUICK: Extent = Extent {
+    rounds: 2,
+    round: Duration::from_millis(700),
+    counters: 300,
+    ticks: Duration::from_secs(4),
+    slow_connections: 1000,
+};
+
+/// Where a server listens, and what opens it.
+#[derive(Clone)]
+struct Target {
+    address: SocketAddr,
+    token: String,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments[..] {
+        ["bare"] => bare::serve().map(|()| None),
+        [binary, directory, "full"] => run(Path::new(binary), Path::new(directory), &FULL).map(Some),
+        [binary, directory, "quick"] => run(Path::new(binary), Path::new(directory), &QUICK).map(Some),
+        _ => Err("usage: bench-service BINARY DIRECTORY (quick|full)".into()),
+    };
+    match outcome {
+        Ok(report) => {
+            report.iter().for_each(|report| println!("{report}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(binary: &Path, directory: &Path, extent: &Extent) -> Outcome<Value> {
+    let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (service, target) = start(binary, &directory.join("load"))?;
+    create_counter(&target, "load", "1s")?;
+    let bare = bare::start()?;
+    let loads = client.block_on(load::beside(&target, &bare.target, extent))?;
+    let slow = client.block_on(slow::beside(&target, extent))?;
+    let memory = service.resident_memory();
+    drop((service, bare));
+    let (service, target) = start(binary, &directory.join("ticks"))?;
+    let creation = ticks::create(&target, extent.counters)?;
+    let ticks = client.block_on(ticks::measure(&target, extent))?;
+    Ok(json!({
+        "loads": loads, "memory_after_load": memory, "slow": slow, "creation": creation, "ticks": ticks,
+        "memory_of_counters": service.resident_memory(),
+    }))
+}
+
+/// The service in a fresh directory, with a population that can pay for whatever is measured.
+fn start(binary: &Path, directory: &Path) -> Outcome<(Served, Target)> {
+    let options = ["--rate", "0"].map(str::to_owned).to_vec();
+    let program = Program { binary: binary.to_owned(), directory: directory.to_owned(), options };
+    let mut served = program.start()?;
+    let ready = served.ready()?;
+    let target =
+        Target { address: ready.address, token: ready.token.ok_or("the first start printed no token")? };
+    let population = json!({"name": "bench", "epsilon": 1e6, "delta": 1e-3});
+    Client::new(target.address, &target.token).post("/v1/populations", &population)?.json()?;
+    Ok((served, target))
+}
+
+fn create_counter(target: &Target, name: &str, every: &str) -> Outcome<()> {
+    let counter = json!({"name": name, "population": "bench", "every": every, "epsilon": 1.0, "delta": 1e-9});
+    Client::new(target.address, &target.token).post("/v1/counters", &counter)?.json()?;
+    Ok(())
+}

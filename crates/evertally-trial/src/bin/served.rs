@@ -1,0 +1,39 @@
+//! `trial-served BINARY DIRECTORY COMMAND…`: runs a command while the service runs in a fresh directory. `{url}` and `{token}` in its arguments stand for
+//! where the service is and for its first token, which may do everything.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use evertally_trial::served::Program;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<bool, String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [binary, directory, command, rest @ ..] = &arguments[..] else {
+        return Err("usage: trial-served BINARY DIRECTORY COMMAND…".to_owned());
+    };
+    let program =
+        Program { binary: PathBuf::from(binary), directory: PathBuf::from(directory), options: Vec::new() };
+    let mut served = program.start()?;
+    let ready = served.ready()?;
+    let token = ready.token.ok_or("the directory is not fresh: no token was printed")?;
+    let url = format!("http://{}", ready.address);
+    let filled = rest.iter().map(|argument| argument.replace("{url}", &url).replace("{token}", &token));
+    let status = Command::new(command)
+        .args(filled)
+        .status()
+        .map_err(|error| format!("cannot run {command}: {error}"))?;
+    // It must have survived whatever it was sent.
+    served.kill()?;
+    Ok(status.success())
+}

@@ -1,0 +1,160 @@
+//! What writers, witnesses and whoever kills the program share.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::witness::Seen;
+use crate::http::{Answer, Client};
+
+/// Counts every event exactly, once a second.
+pub(super) const EXACT: &str = "exact";
+/// Counts every event exactly, in steps that a client closes.
+pub(super) const BY_HAND: &str = "by-hand";
+/// Counts by key with much noise.
+pub(super) const NOISY: &str = "noisy";
+
+/// How long a thread waits while the program is not there.
+const PAUSE: Duration = Duration::from_millis(3);
+
+/// The state of a trial.
+#[derive(Debug)]
+pub struct Scene {
+    address: RwLock<SocketAddr>,
+    token: String,
+    stops: AtomicBool,
+    failure: Mutex<Option<String>>,
+    pub(super) seen: Seen,
+    /// Unique events acknowledged by counter.
+    acknowledged: Mutex<BTreeMap<&'static str, u64>>,
+    sent: AtomicU64,
+    /// Counters acknowledged as created, and whether as retired.
+    pub(super) created: Mutex<BTreeMap<String, bool>>,
+}
+
+impl Scene {
+    pub(super) fn new(address: SocketAddr, token: &str) -> Self {
+        Self {
+            address: RwLock::new(address),
+            token: token.to_owned(),
+            stops: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            seen: Seen::default(),
+            acknowledged: Mutex::new(BTreeMap::new()),
+            sent: AtomicU64::new(0),
+            created: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// The counters that events are counted by.
+    pub(super) fn create_counters(&self) -> Result<(), String> {
+        let mut client = self.client();
+        let mut post = |path: &str, document: Value| -> Result<Value, String> {
+            client.post(path, &document).map_err(|error| error.to_string())?.json()
+        };
+        post("/v1/populations", json!({"name": "trial", "epsilon": 1e6, "delta": 1e-3}))?;
+        let exact = json!({"population": "trial", "epsilon": 20_000.0, "delta": 1e-6, "steps": 1 << 20, "remember_ids": 1 << 20});
+        let with = |name: &str, more: Value| -> Value {
+            let mut document = exact.clone();
+            document["name"] = json!(name);
+            more.as_object().into_iter().flatten().for_each(|(field, value)| document[field] = value.clone());
+            document
+        };
+        post("/v1/counters", with(EXACT, json!({"every": "1s"})))?;
+        post("/v1/counters", with(BY_HAND, json!({})))?;
+        post("/v1/counters", with(NOISY, json!({"every": "1s", "epsilon": 1.0, "keys": ["a", "b"]})))?;
+        Ok(())
+    }
+
+    /// The document of a counter that is created and retired under load.
+    pub(super) fn small_counter(name: &str) -> Value {
+        json!({"name": name, "population": "trial", "epsilon": 1.0, "delta": 1e-9, "every": "1s", "steps": 1000})
+    }
+
+    pub(super) fn client(&self) -> Client {
+        Client::new(*self.address.read().unwrap_or_else(PoisonError::into_inner), &self.token)
+    }
+
+    /// The program listens elsewhere.
+    pub(super) fn moved(&self, address: SocketAddr) {
+        *self.address.write().unwrap_or_else(PoisonError::into_inner) = address;
+    }
+
+    pub(super) fn stop_writing(&self) {
+        self.stops.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn stops(&self) -> bool {
+        self.stops.load(Ordering::Relaxed) || self.has_failed()
+    }
+
+    /// Asks again and again until there is an answer that is not "try later". `None` when the trial has failed elsewhere.
+    pub(super) fn insist(
+        &self,
+        client: &mut Client,
+        ask: impl Fn(&mut Client) -> std::io::Result<Answer>,
+    ) -> Option<Answer> {
+        while !self.has_failed() {
+            match ask(client) {
+                Ok(answer) if ![408, 429, 503].contains(&answer.status) => return Some(answer),
+                Ok(_) => {}
+                // It may have been started elsewhere.
+                Err(_) => *client = self.client(),
+            }
+            thread::sleep(PAUSE);
+        }
+        None
+    }
+
+    pub(super) fn acknowledge(&self, counter: &'static str, unique: u64) {
+        *lock(&self.acknowledged).entry(counter).or_default() += unique;
+    }
+
+    pub(super) fn count_sent(&self, events: u64) {
+        self.sent.fetch_add(events, Ordering::Relaxed);
+    }
+
+    /// Unique events and events sent.
+    pub(super) fn events(&self) -> (u64, u64) {
+        (lock(&self.acknowledged).values().sum(), self.sent.load(Ordering::Relaxed))
+    }
+
+    /// What the counters without visible noise must show.
+    pub(super) fn totals(&self) -> Vec<(&'static str, u64)> {
+        let acknowledged = lock(&self.acknowledged);
+        [EXACT, BY_HAND].map(|counter| (counter, acknowledged.get(counter).copied().unwrap_or(0))).to_vec()
+    }
+
+    /// Every counter that was acknowledged is there, and retired if that was.
+    pub(super) fn verify_counters(&self, client: &mut Client) -> Result<(), String> {
+        for (name, is_retired) in lock(&self.created).iter() {
+            let answer = client.get(&format!("/v1/counters/{name}")).map_err(|error| error.to_string())?;
+            let counter = answer.json().map_err(|error| format!("{name} was acknowledged: {error}"))?;
+            if (counter["status"] == "retired") != *is_retired {
+                return Err(format!("{name} is {} though acknowledged otherwise", counter["status"]));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn fail(&self, failure: String) {
+        lock(&self.failure).get_or_insert(failure);
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        lock(&self.failure).is_some()
+    }
+
+    pub(super) fn failure(&self) -> Result<(), String> {
+        lock(&self.failure).clone().map_or(Ok(()), Err)
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
