@@ -136,6 +136,45 @@ impl Ledger {
     }
 }
 
+impl Ledger {
+    /// Why nothing may be released by this ledger, by what the fence says.
+    pub(crate) fn fence_reason(&self) -> Option<String> {
+        let Some(mark) = &self.mark else {
+            return Some("its fence is missing: the directory was copied or moved, and what was released since is not known".to_owned());
+        };
+        let (released, head) = self.global.released;
+        let reason = if mark.ledger != self.global.ledger {
+            "its fence belongs to another ledger"
+        } else if mark.epoch.number < self.global.epoch.number {
+            // A new epoch began here, and the fence was not told: nothing was released in it yet.
+            return self.is_copy();
+        } else if mark.epoch.number > self.global.epoch.number || mark.released > released {
+            "it is older than what was released: a backup was restored"
+        } else if mark.epoch != self.global.epoch || mark.released == released && mark.head != head {
+            "its history is not the one that was released"
+        } else {
+            return self.is_copy();
+        };
+        Some(reason.to_owned())
+    }
+
+    fn is_copy(&self) -> Option<String> {
+        let is_copy = self.identity != self.global.identity;
+        is_copy.then(|| "its file is a copy of the one that was released from".to_owned())
+    }
+
+    /// A crash may have come between a release and its mark. The release is about to be shown, so that the fence is told first: a backup from before it would
+    /// otherwise be taken for the present, and release the same step with the same noise and other events.
+    pub(crate) fn catch_up_fence(&mut self) -> Result<()> {
+        let is_behind = self.mark.as_ref().is_some_and(|mark| {
+            mark.ledger == self.global.ledger
+                && (mark.epoch.number, mark.released) < (self.global.epoch.number, self.global.released.0)
+        });
+        // What a copy knows is not what the fence must know.
+        if is_behind && self.halt.fenced.is_none() { self.write_mark() } else { Ok(()) }
+    }
+}
+
 /// Accounts with what was lost: it was spent, whether the totals allow it or not.
 fn with_lost(accounts: &Accounts, granted: &[Grant], lost: &[Entered]) -> Result<Accounts> {
     let mut accounts = accounts.clone();

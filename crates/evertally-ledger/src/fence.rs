@@ -49,9 +49,11 @@ pub(crate) struct Mark {
 pub(crate) struct Spent {
     epochs: Vec<EpochName>,
     costs: Vec<Cost>,
-    /// What was granted, and the counter of each entry, with the places of its epoch and its cost in the lists above.
-    populations: Vec<(Grant, Vec<(u32, u32, u32)>)>,
+    populations: Vec<(Grant, Vec<Places>)>,
 }
+
+/// The counter of an entry, and the places of its epoch and its cost in the lists.
+type Places = (u32, u32, u32);
 
 impl Spent {
     pub(crate) fn add_population(&mut self, grant: Grant) {
@@ -69,7 +71,7 @@ impl Spent {
     /// What was granted, and the entries of each population.
     pub(crate) fn populations(&self) -> impl Iterator<Item = (&Grant, Vec<Entered>)> {
         self.populations.iter().map(|(grant, entries)| {
-            let entered = |(counter, epoch, cost): &(u32, u32, u32)| {
+            let entered = |(counter, epoch, cost): &Places| {
                 let (epoch, cost) = (self.epochs.get(*epoch as usize)?, self.costs.get(*cost as usize)?);
                 Some(Entered {
                     population: grant.population.clone(),

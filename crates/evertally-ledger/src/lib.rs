@@ -55,8 +55,8 @@
 //! |---|---|
 //! | `spec`, `arrival` | what a counter is made from; what of an event the ledger sees |
 //! | `counter`, `ids`, `people`, `lanes` | which events count, what a step's input is, what is released of it |
-//! | `ledger`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
-//! | `record`, `store`, `checkpoint`, `recovery`, `verify` | what is on the disk, and how it is believed |
+//! | `ledger`, `commit`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
+//! | `record`, `journal`, `store`, `checkpoint`, `recovery`, `rows`, `verify` | what is on the disk, and how it is believed |
 //! | `place`, `fence` | where it is, and how a copy is recognised |
 //! | `simulated` (feature of the same name) | a machine in memory whose disk fails when it is told to, for tests |
 //! | `shown`, `keeper` | what anybody may read; the thread that owns the rest |
@@ -66,11 +66,13 @@
 mod accounts;
 mod arrival;
 mod checkpoint;
+mod commit;
 mod counter;
 mod epoch;
 mod error;
 mod fence;
 mod ids;
+mod journal;
 mod keeper;
 mod lanes;
 mod ledger;
@@ -78,6 +80,7 @@ mod people;
 mod place;
 mod record;
 mod recovery;
+mod rows;
 mod shown;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;

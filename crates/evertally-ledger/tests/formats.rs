@@ -12,6 +12,9 @@ use evertally_ledger::{Event, Ledger, Mode, Role, Spec, Status};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+/// Every format that was ever written.
+const FORMATS: &[&str] = &["ledger-1"];
+
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
@@ -78,7 +81,7 @@ fn check(ledger: &mut Ledger, released_then: &str) {
 
 #[test]
 fn every_format_is_read() {
-    for name in ["ledger-1"] {
+    for name in FORMATS {
         let home = Home::new();
         drop(home.try_open());
         let mut bytes = Vec::new();
