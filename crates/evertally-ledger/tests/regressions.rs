@@ -26,12 +26,15 @@ fn quiet(name: &str, population: &str) -> Spec {
     Spec { steps: Some(100), ..Spec::new(name, population, 1.0, 1e-6) }
 }
 
+/// What the disk and the fence held.
+type Moment = (Vec<u8>, Option<Vec<u8>>);
+
 /// A disk in memory that keeps, at every sync, what it and the fence held.
 #[derive(Clone, Debug, Default)]
 struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,
     mark: Arc<Mutex<Option<Vec<u8>>>>,
-    moments: Arc<Mutex<Vec<(Vec<u8>, Option<Vec<u8>>)>>>,
+    moments: Arc<Mutex<Vec<Moment>>>,
 }
 
 impl Disk {
