@@ -1,5 +1,6 @@
 //! `evertally serve` as an operator meets it. What the service does is tested in its own crate.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
@@ -19,19 +20,19 @@ struct Service {
 
 impl Service {
     fn start(place: &Place, options: &str) -> Self {
-        let mut process = place.command(&format!("serve --listen 127.0.0.1:0 {options}")).spawn().unwrap();
-        let mut lines = Vec::new();
-        for line in BufReader::new(process.stdout.take().unwrap()).lines() {
-            let line = line.unwrap();
+        let process = place.command(&format!("serve --listen 127.0.0.1:0 {options}")).spawn().unwrap();
+        let mut service = Self { process, lines: Vec::new(), address: String::new() };
+        for line in BufReader::new(service.process.stdout.take().unwrap()).lines().map(Result::unwrap) {
             let address = line.strip_prefix("listening on http://").map(str::to_owned);
-            lines.push(line);
+            service.lines.push(line);
             if let Some(address) = address {
-                return Self { process, lines, address };
+                service.address = address;
+                return service;
             }
         }
         let mut errors = String::new();
-        process.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        panic!("the service did not start: {lines:?} {errors}");
+        service.process.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        panic!("the service did not start: {:?} {errors}", service.lines);
     }
 
     fn token(&self) -> Option<String> {

@@ -209,11 +209,8 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
                     replies.push(change(&mut self.ledger, now));
                 }
             }
-            next = if events < EVENTS_A_COMMIT && replies.len() < QUEUE {
-                self.queue.try_recv().ok()
-            } else {
-                None
-            };
+            let is_enough = events >= EVENTS_A_COMMIT || replies.len() >= QUEUE || self.ledger.is_laden();
+            next = if is_enough { None } else { self.queue.try_recv().ok() };
         }
         (replies, false)
     }

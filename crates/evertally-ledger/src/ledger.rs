@@ -12,7 +12,7 @@ use crate::fence::{Fence, Mark};
 use crate::ids::Ids;
 use crate::lanes::Lanes;
 use crate::people::People;
-use crate::record::{Cost, Frame, Grant, Group, Head, Record, encode, seal};
+use crate::record::{Cost, Entered, EpochName, Frame, Grant, Group, Head, Record, encode, seal};
 use crate::shown::{Mode, Published, Shown, Standing, Status};
 use crate::spec::{Planned, Written};
 use crate::store::{ARRIVALS, JOURNAL, failed};
@@ -52,7 +52,7 @@ pub(crate) struct Global {
     pub(crate) ledger: [u8; 16],
     pub(crate) identity: u64,
     pub(crate) key_tag: [u8; 8],
-    pub(crate) epoch: u32,
+    pub(crate) epoch: EpochName,
     pub(crate) accounts: Accounts,
     pub(crate) tokens: Tokens,
     pub(crate) next_number: u32,
@@ -74,14 +74,15 @@ pub(crate) struct Journal {
     /// The head before the first of them.
     pub(crate) cut_at: Head,
     /// The events that are still there.
-    pub(crate) arrivals: VecDeque<ArrivalsRow>,
+    pub(crate) arrivals: BTreeMap<u64, ArrivalsRow>,
+    /// The next of them to be looked at, whether it is still needed.
+    pub(crate) looked_at: u64,
     /// The sum of the hashes of those whose frames are not: a frame has the hash of its own.
     pub(crate) orphans: u128,
 }
 
 /// What is known of the events of a frame.
 pub(crate) struct ArrivalsRow {
-    pub(crate) sequence: u64,
     /// Their counters, and the latest step of each.
     pub(crate) latest: Vec<(u32, u64)>,
     /// A part of the hash of the row.
@@ -89,10 +90,10 @@ pub(crate) struct ArrivalsRow {
 }
 
 impl ArrivalsRow {
-    pub(crate) fn new(sequence: u64, groups: &[Group], row: &[u8]) -> Self {
+    pub(crate) fn new(groups: &[Group], row: &[u8]) -> Self {
         let latest = |group: &Group| group.items.iter().map(|item| item.step).max().unwrap_or_default();
         let hash = blake3::hash(row).as_bytes().first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
-        Self { sequence, latest: groups.iter().map(|group| (group.counter, latest(group))).collect(), hash }
+        Self { latest: groups.iter().map(|group| (group.counter, latest(group))).collect(), hash }
     }
 }
 
@@ -125,6 +126,12 @@ pub(crate) struct Tentative {
     pub(crate) new: Vec<Arc<Published>>,
     pub(crate) deleted: Vec<u32>,
     pub(crate) global: bool,
+}
+
+impl Tentative {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.groups.is_empty() && self.touched.is_empty()
+    }
 }
 
 /// Why nothing is changed at present.
@@ -178,6 +185,9 @@ impl Ledger {
                 reason: "its population could not pay for the new epoch".to_owned(),
             });
         }
+        if arrivals.iter().any(|arrival| arrival.counter != counter.number) {
+            return Err(Error::bad("arrivals", "made ready for this counter", "those of another"));
+        }
         let mut receipt = Receipt::default();
         let items: Vec<_> =
             arrivals.iter().filter_map(|arrival| state.take(arrival, now, &mut receipt)).collect();
@@ -215,6 +225,11 @@ impl Ledger {
             self.freeze(number);
         }
         Ok(false)
+    }
+
+    /// Whether so much waits to be committed that it is time to.
+    pub(crate) fn is_laden(&self) -> bool {
+        self.tentative.records.len() >= MOST_VALUES_A_FRAME
     }
 
     /// When the next step is due to be closed.
@@ -276,10 +291,11 @@ impl Ledger {
         let written = written.map_err(|error| Error::system("a counter cannot be written", &error))?;
         let epoch = self.global.epoch;
         let state = self.new_counter(number, planned, epoch, now)?;
-        self.global.accounts.spend(&population, &name, epoch, spend)?;
+        let cost = Cost::of(spend);
+        self.global.accounts.spend(&name, &Entered { population, counter: number, epoch, cost })?;
         let published = Arc::clone(&state.published);
         self.add(state);
-        self.record(Record::Created { counter: number, epoch, spec: written, cost: Cost::of(spend) });
+        self.record(Record::Created { counter: number, epoch, spec: written, cost });
         self.touch(number);
         self.tentative.new.push(Arc::clone(&published));
         self.tentative.global = true;
@@ -382,6 +398,7 @@ impl Ledger {
 
     fn try_commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
         let is_new_epoch = self.tentative.records.iter().any(Record::moves_the_fence);
+        let is_rare = self.tentative.records.iter().any(Record::asks_for_rows);
         self.write_frame(now)?;
         if is_new_epoch {
             self.global.released = (self.journal.sequence, self.journal.head);
@@ -394,7 +411,11 @@ impl Ledger {
             self.write_mark()?;
         }
         let changed = self.show();
-        self.tidy()?;
+        if is_rare {
+            self.checkpoint_all()?
+        } else {
+            self.tidy()?
+        }
         Ok(changed)
     }
 
@@ -438,7 +459,7 @@ impl Ledger {
         self.journal.bytes.push_back((sequence, row.len(), head));
         self.journal.total_bytes += row.len();
         if let Some(row) = arrivals {
-            self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
+            self.journal.arrivals.insert(sequence, ArrivalsRow::new(&groups, &row));
         }
         Ok(())
     }
@@ -508,7 +529,7 @@ impl Ledger {
         }
         if tentative.global {
             let mut shown = self.shown.state_mut();
-            shown.epoch = self.global.epoch;
+            shown.epoch = self.global.epoch.number;
             shown.accounts = self.global.accounts.clone();
             shown.tokens = self.global.tokens.clone();
             shown.mode = match &self.halt.fenced {
@@ -569,13 +590,13 @@ impl Ledger {
         &self,
         number: u32,
         planned: &Planned,
-        epoch: u32,
+        epoch: EpochName,
         created: i64,
     ) -> Result<CounterState> {
         let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
         let lanes = Lanes::new(&planned, &self.key)?;
         let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
-        let epochs = vec![(epoch, 0)];
+        let epochs = vec![(epoch.number, 0)];
         let standing = Standing {
             status: Status::Running,
             epochs: epochs.clone(),
@@ -587,9 +608,10 @@ impl Ledger {
         };
         let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, created, standing));
         Ok(CounterState {
-            ids: Ids::new(planned.remembered_steps()),
+            ids: Ids::new(planned.remembered_steps(), planned.steps_in_grace()),
             published,
             planned,
+            epoch,
             epochs,
             life: Life::Running,
             open: 0,
@@ -609,7 +631,7 @@ impl Ledger {
         let (number, name) = (state.number(), state.planned.spec().name.clone());
         self.global.next_number = self.global.next_number.max(number + 1);
         self.numbers.insert(name, number);
-        if !state.frozen.is_empty() {
+        if !state.frozen.is_empty() && state.life == Life::Running {
             self.unreleased.insert(number);
         }
         self.counters.insert(number, state);
@@ -624,9 +646,11 @@ impl Ledger {
     }
 
     /// What the noise of a counter in an epoch is called: no two of any ledgers share theirs, even under one key.
-    pub(crate) fn stream(&self, number: u32, epoch: u32) -> String {
-        let ledger: String = self.global.ledger.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("ledger {ledger} counter {number} epoch {epoch}")
+    pub(crate) fn stream(&self, number: u32, epoch: EpochName) -> String {
+        let hexadecimal =
+            |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (ledger, nonce) = (hexadecimal(self.global.ledger), hexadecimal(epoch.nonce));
+        format!("ledger {ledger} counter {number} epoch {} {nonce}", epoch.number)
     }
 
     pub(crate) fn number(&self, name: &str) -> Result<u32> {

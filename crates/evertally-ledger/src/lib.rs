@@ -45,6 +45,9 @@
 //! assert_eq!((receipt.counted, receipt.duplicate), (1, 1));
 //! let release = counter.latest().unwrap();
 //! println!("{} ± {}", release.values[0], release.margin);
+//! # drop(ledger);
+//! # let again = Ledger::open(Place::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
+//! # assert_eq!(again.shown().counter("visits").and_then(|counter| counter.latest()), Some(release));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -83,7 +86,7 @@ mod store;
 mod tokens;
 mod verify;
 
-pub use accounts::{NewPopulation, Population};
+pub use accounts::{Entry, NewPopulation, Population};
 pub use arrival::{Arrival, Event, Intake, Receipt};
 pub use error::{Class, Error, Result};
 pub use fence::{Fence, FileFence};

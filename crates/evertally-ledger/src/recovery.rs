@@ -19,9 +19,9 @@ use crate::lanes::Lanes;
 use crate::ledger::{ArrivalsRow, Changed, Global, Halt, Journal, Ledger, Tentative, arrivals_place};
 use crate::people::People;
 use crate::place::Place;
-use crate::record::{FORMAT, Frame, Group, Head, Record, decode, unseal};
+use crate::record::{Entered, EpochName, FORMAT, Frame, Group, Head, Record, decode, unseal};
 use crate::shown::{Chunk, Mode, Published, Shown, Standing, State, Status};
-use crate::spec::{Planned, Written};
+use crate::spec::{Planned, Spec, Written};
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, Store};
 use crate::tokens::Tokens;
 use evertally::NoiseKey;
@@ -120,9 +120,10 @@ impl Ledger {
     fn catch_up_fence(&mut self) -> Result<()> {
         let is_behind = self.mark.as_ref().is_some_and(|mark| {
             mark.ledger == self.global.ledger
-                && (mark.epoch, mark.released) < (self.global.epoch, self.global.released.0)
+                && (mark.epoch.number, mark.released) < (self.global.epoch.number, self.global.released.0)
         });
-        if is_behind { self.write_mark() } else { Ok(()) }
+        // What a copy knows is not what the fence must know.
+        if is_behind && self.halt.fenced.is_none() { self.write_mark() } else { Ok(()) }
     }
 
     fn read_rows(&mut self) -> Result<()> {
@@ -147,17 +148,16 @@ impl Ledger {
 
     /// A counter from its row.
     fn resume(&self, number: u32, row: &CounterRow) -> Result<CounterState> {
-        let planned = planned(&row.spec, row.created)?;
-        let epoch = row.epochs.last().map_or(1, |(epoch, _)| *epoch);
-        let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
+        let planned = planned(&row.spec)?;
+        let planned = Arc::new(planned.in_stream(&self.stream(number, row.epoch)));
         let lanes = row.lanes.as_ref().map(|state| Lanes::resume(&planned, &self.key, state)).transpose()?;
         let mut people = People::default();
         self.shown.store.scan(PEOPLE, (number, 0)..=(number, u128::MAX), |(_, person), steps| {
             people.load(person, steps)
         })?;
         people.check(row.people)?;
-        let amounts = |totals: &Vec<i128>| -> Result<Vec<Amount>> {
-            let amount = |steps: &i128| Amount::from_grid_steps(*steps);
+        let amounts = |totals: &Vec<(u32, i128)>| -> Result<BTreeMap<u32, Amount>> {
+            let amount = |(lane, steps): &(u32, i128)| Some((*lane, Amount::from_grid_steps(*steps)?));
             totals
                 .iter()
                 .map(amount)
@@ -185,8 +185,9 @@ impl Ledger {
         }
         Ok(CounterState {
             published,
-            ids: Ids::new(planned.remembered_steps()),
+            ids: Ids::new(planned.remembered_steps(), planned.steps_in_grace()),
             planned,
+            epoch: row.epoch,
             epochs: row.epochs.clone(),
             life: row.life,
             open: row.open,
@@ -252,17 +253,17 @@ impl Ledger {
         if let Some(last) = first.checked_sub(1) {
             self.shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
                 let groups = groups(sequence, row)?;
-                all.push((ArrivalsRow::new(sequence, &groups, row), groups));
+                all.push((sequence, ArrivalsRow::new(&groups, row), groups));
                 Ok(())
             })?;
         }
-        let sum = all.iter().map(|(row, _)| row.hash).fold(0, u128::wrapping_add);
+        let sum = all.iter().map(|(_, row, _)| row.hash).fold(0, u128::wrapping_add);
         if sum != self.journal.orphans {
             return Err(Error::damaged("the events that are remembered are not those that were written"));
         }
-        for (row, groups) in all {
+        for (sequence, row, groups) in all {
             self.remember(&groups);
-            self.journal.arrivals.push_back(row);
+            self.journal.arrivals.insert(sequence, row);
         }
         Ok(())
     }
@@ -301,11 +302,8 @@ impl Ledger {
             self.journal.total_bytes += row.len();
             // Changes are noted as of the frame that is being applied.
             let last = std::mem::replace(&mut self.journal.sequence, sequence - 1);
-            self.apply_arrivals(&frame)?;
             let releases = frame.records.iter().any(Record::moves_the_fence);
-            for record in frame.records {
-                self.apply(record, &Applied { sequence, time: frame.time, is_global_new: sequence > as_of })?;
-            }
+            self.apply_frame(frame, sequence > as_of)?;
             if sequence > as_of && releases {
                 self.global.released = (sequence, head);
             }
@@ -317,6 +315,18 @@ impl Ledger {
         }
         self.journal.head = head;
         Ok(())
+    }
+
+    /// First what makes populations and counters, then the events that came in, then what was done with them.
+    fn apply_frame(&mut self, mut frame: Frame, is_global_new: bool) -> Result<()> {
+        let at = Applied { sequence: frame.sequence, time: frame.time, is_global_new };
+        let makes = |record: &Record| {
+            matches!(record, Record::Opened { .. } | Record::Granted(_) | Record::Created { .. })
+        };
+        let (first, then): (Vec<_>, Vec<_>) = std::mem::take(&mut frame.records).into_iter().partition(makes);
+        first.into_iter().try_for_each(|record| self.apply(record, &at))?;
+        self.apply_arrivals(&frame)?;
+        then.into_iter().try_for_each(|record| self.apply(record, &at))
     }
 
     fn apply_arrivals(&mut self, frame: &Frame) -> Result<()> {
@@ -339,7 +349,7 @@ impl Ledger {
         }
         // Those whose counters have the frame in their rows.
         self.remember(&groups);
-        self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
+        self.journal.arrivals.insert(sequence, ArrivalsRow::new(&groups, &row));
         Ok(())
     }
 
@@ -357,10 +367,11 @@ impl Ledger {
             }
             Record::Granted(grant) if is_global_new => self.global.accounts.grant(grant)?,
             Record::Created { counter, epoch, spec, cost } => {
-                let planned = planned(&spec, time)?;
+                let planned = planned(&spec)?;
                 if is_global_new {
-                    let spec = planned.spec();
-                    self.global.accounts.spend(&spec.population, &spec.name, epoch, cost.spend()?)?;
+                    let Spec { population, name, .. } = planned.spec();
+                    let entered = Entered { population: population.clone(), counter, epoch, cost };
+                    self.global.accounts.owe(name, &entered)?;
                 }
                 if !self.counters.contains_key(&counter) {
                     let state = self.new_counter(counter, &planned, epoch, time)?;
@@ -423,12 +434,12 @@ impl Ledger {
         let (released, head) = self.global.released;
         let reason = if mark.ledger != self.global.ledger {
             "its fence belongs to another ledger"
-        } else if mark.epoch < self.global.epoch {
+        } else if mark.epoch.number < self.global.epoch.number {
             // A new epoch began here, and the fence was not told: nothing was released in it yet.
             return self.is_copy();
-        } else if mark.epoch > self.global.epoch || mark.released > released {
+        } else if mark.epoch.number > self.global.epoch.number || mark.released > released {
             "it is older than what was released: a backup was restored"
-        } else if mark.released == released && mark.head != head {
+        } else if mark.epoch != self.global.epoch || mark.released == released && mark.head != head {
             "its history is not the one that was released"
         } else {
             return self.is_copy();
@@ -462,7 +473,8 @@ impl Journal {
             bytes: VecDeque::new(),
             total_bytes: 0,
             cut_at,
-            arrivals: VecDeque::new(),
+            arrivals: BTreeMap::new(),
+            looked_at: 0,
             orphans: 0,
         }
     }
@@ -474,7 +486,7 @@ impl Global {
             ledger: [0; 16],
             identity: 0,
             key_tag: [0; 8],
-            epoch: 1,
+            epoch: EpochName::FIRST,
             accounts: Accounts::default(),
             tokens: Tokens::default(),
             next_number: 0,
@@ -506,10 +518,10 @@ fn read_global(store: &Store) -> Result<Option<(Global, Journal)>> {
     Ok(Some((global, journal)))
 }
 
-fn planned(spec: &str, created: i64) -> Result<Planned> {
+fn planned(spec: &str) -> Result<Planned> {
     let written: Written = serde_json::from_str(spec)
         .map_err(|_| Error::damaged("the description of a counter cannot be read"))?;
-    written.spec()?.plan(created)
+    written.spec()?.build()
 }
 
 fn groups(sequence: u64, row: &[u8]) -> Result<Vec<Group>> {

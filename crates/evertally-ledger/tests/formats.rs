@@ -23,7 +23,8 @@ fn story(ledger: &mut Ledger) {
     ledger.add_token("operator", Role::Admin, None, START).unwrap();
     let keyed = Spec { keys: vec!["north".into()], clamp: Some((0.0, 10.0)), ..by_the_second(loud("keyed")) };
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
-    let bounded = Spec { participation: Some((2, 2)), steps: Some(50), ..Spec::new("bounded", "people", 1.0, 1e-6) };
+    let bounded =
+        Spec { participation: Some((2, 2)), steps: Some(50), ..Spec::new("bounded", "people", 1.0, 1e-6) };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     ledger.create(&loud("retired").plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();
@@ -61,7 +62,12 @@ fn check(ledger: &mut Ledger, released_then: &str) {
     let keyed = shown.counter("keyed").unwrap();
     let now = START + 6 * SECOND;
     let ids = ["event 0", "event 5", "event 6"];
-    let events = ids.map(|id| keyed.intake().prepare(&Event { id, key: Some("north"), value: Some(2.5), ..Event::default() }).unwrap());
+    let events = ids.map(|id| {
+        keyed
+            .intake()
+            .prepare(&Event { id, key: Some("north"), value: Some(2.5), ..Event::default() })
+            .unwrap()
+    });
     let receipt = ledger.submit(&keyed, &events, now).unwrap();
     assert_eq!((receipt.duplicate, receipt.counted), (2, 1));
     ledger.close_due(now + SECOND).unwrap();

@@ -11,6 +11,7 @@ use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -79,11 +80,17 @@ impl Pieces {
             let patience = self.progress + self.patience;
             let deadline =
                 self.pace.as_ref().map_or(patience, |pace| patience.min(pace.deadline(self.patience)));
-            let frame = match tokio::time::timeout_at(deadline, self.body.frame()).await {
-                Err(_) => return Err(Problem::timeout()),
-                Ok(None) => return Ok(None),
-                Ok(Some(Err(_))) => return Err(Problem::bad("the body broke off")),
-                Ok(Some(Ok(frame))) => frame,
+            // Small bodies have come with their heads, and need no clock.
+            let next = match self.body.frame().now_or_never() {
+                Some(next) => next,
+                None => tokio::time::timeout_at(deadline, self.body.frame())
+                    .await
+                    .map_err(|_| Problem::timeout())?,
+            };
+            let frame = match next {
+                None => return Ok(None),
+                Some(Err(_)) => return Err(Problem::bad("the body broke off")),
+                Some(Ok(frame)) => frame,
             };
             // Trailers are nothing to us, and empty pieces no progress.
             if let Some(piece) = frame.into_data().ok().filter(|piece| !piece.is_empty()) {

@@ -97,7 +97,6 @@ impl Service {
             .fallback(|| async { error::Problem::not_found("there is nothing at this path") })
             .method_not_allowed_fallback(|| async { error::Problem::method_not_allowed() })
             .layer(axum::middleware::from_fn_with_state(self.app.clone(), requests::observe))
-            .layer(axum::middleware::from_fn(page::with_headers))
             .with_state(self.app.clone())
     }
 

@@ -3,9 +3,7 @@
 //! **Guarantee.** Nothing is read from disk or from another host. The headers that every answer of the service has allow a browser to load from this service alone, and to be framed by nobody.
 
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::hash::{DefaultHasher, Hasher};
@@ -58,13 +56,9 @@ fn tag(content: &[u8]) -> String {
 }
 
 /// Adds the headers that every answer has.
-pub(crate) async fn with_headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+pub(crate) fn add_headers(response: &mut Response) {
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        if !headers.contains_key(&name) {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    response
 }

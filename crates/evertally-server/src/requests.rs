@@ -1,7 +1,8 @@
-//! What happens around every request: it is counted, logged and, should a handler panic, answered all the same.
+//! What happens around every request: it is counted, logged, given the headers that all answers have and, should a handler panic, answered all the same.
 
 use crate::error::Problem;
 use crate::metrics::Answered;
+use crate::page::add_headers;
 use crate::state::App;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, header};
@@ -19,8 +20,9 @@ pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let bytes = length.and_then(|length| length.parse().ok()).unwrap_or(0);
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-    let response =
+    let mut response =
         answer.unwrap_or_else(|_| Problem::system("the service failed at this request").into_response());
+    add_headers(&mut response);
     let status = response.status().as_u16();
     let route = path.as_ref().map(MatchedPath::as_str);
     let answered = Answered { route, method, status, bytes, took: started.elapsed() };

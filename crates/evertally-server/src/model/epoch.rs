@@ -3,6 +3,7 @@
 use super::status::ModeName;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 /// What starting a new epoch would cost.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,8 +33,12 @@ pub(crate) struct EpochCost {
 #[serde(deny_unknown_fields)]
 pub(crate) struct EpochStart {
     /// Must be true: everything that runs is paid for once more.
-    #[schema(example = true)]
+    #[schema(schema_with = only_true)]
     pub(crate) confirm: bool,
+}
+
+fn only_true() -> Schema {
+    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build().into()
 }
 
 /// What became of the counters.

@@ -3,7 +3,7 @@
 use super::populations::named;
 use crate::auth::{Administrator, Ingester, Reader};
 use crate::body::{Json, OptionalJson};
-use crate::error::Result;
+use crate::error::{Problem, Result};
 use crate::model::counter::{Advance, Counter, Counters, CountersQuery, Preview};
 use crate::model::draft::{Draft, NewCounter};
 use crate::model::population::Population;
@@ -15,6 +15,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+/// The longest name of a counter.
+const LONGEST_NAME: usize = 100;
+
 /// A page of counters, by name.
 #[utoipa::path(get, path = "/v1/counters", tag = "counters", security(("bearer" = ["read", "admin"])), params(CountersQuery), responses(
     (status = 200, description = "A page of counters.", body = Counters),
@@ -25,6 +28,9 @@ pub(crate) async fn list(
     Query(query): Query<CountersQuery>,
 ) -> Result<Response> {
     let limit = within("limit", query.limit.map(|limit| limit as u64), 1..=1_000)?.unwrap_or(100) as usize;
+    if query.after.as_ref().is_some_and(|after| after.chars().count() > LONGEST_NAME) {
+        return Err(Problem::bad(format!("after must be at most {LONGEST_NAME} characters")));
+    }
     let mut counters = app.shown().counters();
     if let Some(status) = query.status {
         counters.retain(|counter| status == counter.status().into());

@@ -1,9 +1,10 @@
 //! Releases as they appear: server-sent events.
 //!
 //! **Guarantee.** Every step from the first one asked for is sent once, in order. Whoever reconnects with `Last-Event-ID` misses nothing: releases are read from the ledger by their steps, not from a queue.
+//! A stream ends within seconds when its token expires or is revoked.
 //! **Cost.** A reader that does not read holds one piece of some steps, and a place among the live streams; it is cut off when it leaves what was sent unread for too long.
 
-use crate::auth::Reader;
+use crate::auth::{Bearer, Reader};
 use crate::error::{Problem, Result};
 use crate::model::release::{LiveStep, of_step};
 use crate::query::{Named, Query};
@@ -15,7 +16,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use evertally_ledger::{Published, Status};
+use evertally_ledger::{Published, Status, Token};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub(crate) struct LiveQuery {
     (status = 200, description = "Server-sent events, until the counter ends or the service stops.", body = String, content_type = "text/event-stream"),
 ))]
 pub(crate) async fn follow(
-    _: Reader,
+    Bearer(token): Reader,
     State(app): State<App>,
     Named(counter): Named,
     Query(query): Query<LiveQuery>,
@@ -59,6 +60,7 @@ pub(crate) async fn follow(
     // Followed before it is looked at, so that nothing falls in between.
     let bell = app.bells().follow(name_of(&counter));
     let follower = Follower {
+        token,
         stopping: app.stopping(),
         presence: Presence::new(app, place),
         counter,
@@ -77,6 +79,7 @@ pub(crate) async fn follow(
 
 /// Somebody who follows a counter.
 struct Follower {
+    token: Token,
     presence: Presence,
     counter: Arc<Published>,
     bell: watch::Receiver<()>,
@@ -94,6 +97,9 @@ impl Follower {
         let app = self.presence.app.clone();
         loop {
             self.bell.borrow_and_update();
+            if !self.is_authorized() {
+                return self.end("unauthorized");
+            }
             if self.next < self.counter.next_step() {
                 let (counter, next) = (Arc::clone(&self.counter), self.next);
                 // A counter that was deleted meanwhile has no releases any more: that is an end too.
@@ -111,6 +117,13 @@ impl Follower {
                 () = tokio::time::sleep(SILENCE) => return Some((Bytes::from_static(b":\n\n"), self)),
             }
         }
+    }
+
+    /// Whether the token is still good.
+    fn is_authorized(&self) -> bool {
+        let app = &self.presence.app;
+        let is_over = self.token.expires.is_some_and(|expires| expires <= app.now());
+        !is_over && app.shown().tokens().iter().any(|known| known.id == self.token.id)
     }
 
     fn reason_to_end(&self) -> Option<&'static str> {

@@ -254,6 +254,7 @@ fn other_requests_that_cannot_be_are_refused() {
         server.get(&format!("/v1/counters/visits/releases?{query}")).expect(400);
     }
     server.get("/v1/counters?limit=1001").expect(400);
+    server.get(&format!("/v1/counters?after={}", "x".repeat(101))).expect(400);
     server.get("/v1/counters?status=asleep").expect(400);
     server.get("/v1/counters/visits/live?from=-1").expect(400);
     server.get("/v1/counters/nobody").expect(404);

@@ -44,10 +44,10 @@ pub(crate) fn check(method: &str, path: &str, answer: &Answer) {
     let media_type = answer.header("content-type").unwrap_or_default().split(';').next().unwrap().to_owned();
     let schema =
         content.get(&media_type).unwrap_or_else(|| panic!("{place}: {media_type:?} is not documented"));
-    if media_type == "application/json" {
-        if let Err(fault) = fits_schema(&answer.json(), &schema["schema"]) {
-            panic!("{place}: {fault}: {}", answer.text());
-        }
+    if media_type == "application/json"
+        && let Err(fault) = fits_schema(&answer.json(), &schema["schema"])
+    {
+        panic!("{place}: {fault}: {}", answer.text());
     }
 }
 
@@ -80,10 +80,10 @@ fn fits_schema(value: &Value, schema: &Value) -> Result<(), String> {
     if !types.iter().any(is) {
         return Err(format!("{value} is none of {types:?}"));
     }
-    if let Some(names) = schema.get("enum").and_then(Value::as_array) {
-        if !names.contains(value) {
-            return Err(format!("{value} is none of {names:?}"));
-        }
+    if let Some(names) = schema.get("enum").and_then(Value::as_array)
+        && !names.contains(value)
+    {
+        return Err(format!("{value} is none of {names:?}"));
     }
     if let Some(items) = value.as_array() {
         items.iter().try_for_each(|item| fits_schema(item, &schema["items"]))?;

@@ -146,3 +146,17 @@ fn there_are_only_so_many_streams() {
     }
     let _third = Follower::new(&server, "", None);
 }
+
+#[test]
+fn streams_end_with_their_tokens() {
+    let server = server();
+    let mut follower = Follower::new(&server, "", None);
+    let tokens = server.get("/v1/tokens").json();
+    let read = tokens["tokens"].as_array().unwrap().iter().find(|token| token["role"] == "read").unwrap();
+    server.delete(&format!("/v1/tokens/{}", read["id"].as_str().unwrap())).expect(204);
+    // Noticed before the next release is sent.
+    server.pass(SECOND);
+    let (kind, _, data) = follower.event().unwrap();
+    assert_eq!((kind.as_str(), &data["reason"]), ("end", &json!("unauthorized")));
+    assert!(follower.event().is_none());
+}

@@ -10,7 +10,7 @@ use redb::backends::InMemoryBackend;
 use serde_json::json;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const EVENTS: &str = "/v1/counters/visits/events";
 
@@ -19,9 +19,10 @@ fn stopping_loses_nothing_that_was_acknowledged() {
     let mut server = Server::start().with_counter("visits");
     let address = server.address;
     let bearer = format!("Bearer {}", server.bearers.ingest);
+    let progress = Arc::new(AtomicU64::new(0));
     let clients: Vec<_> = (0..4)
         .map(|client| {
-            let bearer = bearer.clone();
+            let (bearer, progress) = (bearer.clone(), Arc::clone(&progress));
             std::thread::spawn(move || {
                 let mut wire = Wire::open(address);
                 let mut acknowledged = 0_u64;
@@ -37,18 +38,23 @@ fn stopping_loses_nothing_that_was_acknowledged() {
                         return acknowledged;
                     }
                     match wire.answer() {
-                        Some(answer) if answer.status == 200 => acknowledged += 10,
+                        Some(answer) if answer.status == 200 => {
+                            acknowledged += 10;
+                            progress.fetch_add(10, Ordering::SeqCst);
+                        }
                         _ => return acknowledged,
                     }
                 }
             })
         })
         .collect();
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    while progress.load(Ordering::SeqCst) < 1_000 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
     server.begin_to_stop();
     server.wait();
     let acknowledged: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
-    assert!(acknowledged > 0);
+    assert!(acknowledged >= 1_000);
     let home = server.stop().unwrap();
     let server = Server::at(home, Options::default());
     let total = server.total("visits") as u64;

@@ -11,10 +11,10 @@ const EVENTS: &str = "/v1/counters/visits/events";
 /// Short patience, so that tests need little of it.
 fn impatient() -> Options {
     Options {
-        header_timeout: Duration::from_millis(300),
-        body_timeout: Duration::from_millis(400),
-        idle_timeout: Duration::from_millis(900),
-        write_timeout: Duration::from_millis(400),
+        header_timeout: Duration::from_millis(600),
+        body_timeout: Duration::from_millis(800),
+        idle_timeout: Duration::from_millis(2_000),
+        write_timeout: Duration::from_millis(800),
         slowest_body: 1_000,
         ..Options::default()
     }
@@ -59,11 +59,11 @@ fn a_header_that_trickles_does_not_live_for_ever() {
 fn idle_connections_are_closed_and_busy_ones_are_not() {
     let server = Server::with(impatient());
     let mut wire = Wire::open(server.address);
-    for _ in 0..4 {
+    for _ in 0..3 {
         wire.send(head("GET", "/healthz", &[]).as_bytes()).unwrap();
         wire.answer().unwrap().expect(200);
         // Longer than the first request may take, shorter than a connection may be idle.
-        std::thread::sleep(Duration::from_millis(400));
+        std::thread::sleep(Duration::from_millis(700));
     }
     assert!(wire.is_closed());
 }

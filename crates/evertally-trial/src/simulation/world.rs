@@ -294,7 +294,7 @@ impl World {
         self.seen.compare(&shown, &self.committed, None, is_thorough)?;
         for population in shown.populations() {
             let name = population.odometer.population().to_owned();
-            let spent: f64 = population.entries.iter().map(|(_, _, spend)| spend.mu_squared()).sum();
+            let spent: f64 = population.entries.iter().map(|entry| entry.spend.mu_squared()).sum();
             let before = self.spent.insert(name.clone(), spent).unwrap_or(0.0);
             if spent < before {
                 return Err(format!("{name} has spent {spent} after {before}"));
