@@ -4,6 +4,8 @@
 //! make the ledger read-only with everything that was shown still readable, and whatever the machine kept must be gone on from without a loss: that is compared by
 //! the world of the simulation.
 
+#![allow(clippy::unwrap_used)]
+
 use evertally_ledger::simulated::{Counts, Faults, Operation};
 use evertally_trial::simulation::model::Event;
 use evertally_trial::simulation::shapes::{MINUTE, Shape, extra, shapes};
@@ -29,8 +31,9 @@ fn workload(world: &mut World, run: u64) -> Result<bool, Broken> {
         let first = run * 1000 + round * 100;
         let now = world.now;
         for counter in ["keys", "persons", "by-hand"] {
-            let when =
-                |id: u64| (counter != "by-hand" && id % 2 == 0).then_some(now - (id % 5) as i64 * MINUTE / 2);
+            let when = |id: u64| {
+                (counter != "by-hand" && id.is_multiple_of(2)).then_some(now - (id % 5) as i64 * MINUTE / 2)
+            };
             let lane = |event: Event| if counter == "persons" { Event { lane: 0, ..event } } else { event };
             let events: Vec<Event> = (first..first + 8).map(|id| lane(event(id, when(id)))).collect();
             world.submit(counter, &events)?;
