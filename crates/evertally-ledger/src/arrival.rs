@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::spec::Planned;
 use evertally::NoiseKey;
 use evertally_stream::Amount;
+use siphasher::sip128::{Hasher128, SipHasher24};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -81,31 +82,28 @@ impl Receipt {
     }
 }
 
-/// The secret under which names are hashed.
-pub(crate) struct Names(Zeroizing<[u8; 32]>);
+/// The secret under which names are hashed: by SipHash, a keyed function for short texts that is several times as fast as BLAKE3 on them.
+pub(crate) struct Names(Zeroizing<[u8; 16]>);
 
 impl Names {
     pub(crate) fn new(key: &NoiseKey) -> Self {
-        Self(Zeroizing::new(blake3::derive_key(
+        let wide = Zeroizing::new(blake3::derive_key(
             "evertally ledger 2026 names of events and persons",
             key.expose_bytes(),
-        )))
+        ));
+        let mut secret = Zeroizing::new([0; 16]);
+        secret.copy_from_slice(&wide[..16]);
+        Self(secret)
     }
 
     fn hash(&self, counter: u32, parts: [&str; 2]) -> [u8; 16] {
-        // Put side by side first: what is fed piece by piece takes a third longer to hash, and every event is.
-        let length = (parts[0].len() as u64).to_le_bytes();
-        let pieces = [&counter.to_le_bytes()[..], &length, parts[0].as_bytes(), parts[1].as_bytes()];
-        let mut bytes = [0; 12 + 2 * LONGEST_NAME];
-        let mut end = 0;
-        for piece in pieces {
-            bytes[end..end + piece.len()].copy_from_slice(piece);
-            end += piece.len();
-        }
-        let hash = blake3::keyed_hash(&self.0, &bytes[..end]);
-        let mut short = [0; 16];
-        short.copy_from_slice(&hash.as_bytes()[..16]);
-        short
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write_u32(counter);
+        // With its length, so that no name can imitate what follows it.
+        hasher.write_u64(parts[0].len() as u64);
+        hasher.write(parts[0].as_bytes());
+        hasher.write(parts[1].as_bytes());
+        hasher.finish128().as_bytes()
     }
 }
 
@@ -181,19 +179,25 @@ fn check_length(what: &'static str, text: &str) -> Result<()> {
     }
     Err(Error::bad(what, format!("1 to {LONGEST_NAME} bytes"), format!("{} bytes", text.len())))
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_hash_as_their_pieces_do() {
-        let names = Names(Zeroizing::new([7; 32]));
-        let long = "x".repeat(LONGEST_NAME);
-        for parts in [["", "id"], ["person", ""], ["person", "id"], [&long, &long]] {
-            let mut hasher = blake3::Hasher::new_keyed(&names.0);
-            hasher.update(&3_u32.to_le_bytes()).update(&(parts[0].len() as u64).to_le_bytes());
-            hasher.update(parts[0].as_bytes()).update(parts[1].as_bytes());
-            assert_eq!(names.hash(3, parts), hasher.finalize().as_bytes()[..16]);
+    fn names_are_told_apart_by_all_of_them_and_the_secret() {
+        let names = Names(Zeroizing::new([7; 16]));
+        let hashes = [
+            names.hash(3, ["", "id"]),
+            names.hash(4, ["", "id"]),
+            names.hash(3, ["i", "d"]),
+            names.hash(3, ["id", ""]),
+            names.hash(3, ["", "ie"]),
+            Names(Zeroizing::new([8; 16])).hash(3, ["", "id"]),
+        ];
+        for (at, hash) in hashes.iter().enumerate() {
+            assert!(!hashes[..at].contains(hash), "{at}");
         }
+        assert_eq!(hashes[0], names.hash(3, ["", "id"]));
     }
 }

@@ -12,7 +12,7 @@ use crate::record::{EpochName, Item, Record, frozen_hash};
 use crate::shown::{Published, Status};
 use crate::spec::Planned;
 use evertally::NoiseKey;
-use evertally_stream::{Amount, Side};
+use evertally_stream::{Amount, Buckets, Side};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use zeroize::Zeroize;
@@ -70,6 +70,16 @@ impl Drop for FrozenStep {
     }
 }
 
+/// The step that the present time belongs to, for a counter by the clock.
+pub(crate) struct Present(std::result::Result<u64, Side>);
+
+fn step_at(buckets: &Buckets, time: i64) -> std::result::Result<u64, Side> {
+    buckets.step_of(time).map_err(|error| match error {
+        evertally_stream::Error::OutsideRange { side: Side::Before } => Side::Before,
+        _ => Side::After,
+    })
+}
+
 /// What becomes of an event.
 enum Fate {
     Counts(u64),
@@ -105,8 +115,13 @@ impl CounterState {
         self.open - self.frozen.len() as u64
     }
 
+    /// What time it is for this counter.
+    pub(crate) fn present(&self, now: i64) -> Present {
+        Present(self.planned.buckets().map_or(Ok(self.open), |buckets| step_at(buckets, now)))
+    }
+
     /// Decides on an event, and takes it in where it counts.
-    pub(crate) fn take(&mut self, arrival: &Arrival, now: i64, receipt: &mut Receipt) -> Option<Item> {
+    pub(crate) fn take(&mut self, arrival: &Arrival, now: &Present, receipt: &mut Receipt) -> Option<Item> {
         let field = match self.fate(arrival, now) {
             Fate::Counts(step) => {
                 receipt.counted += 1;
@@ -128,7 +143,7 @@ impl CounterState {
         None
     }
 
-    fn fate(&mut self, arrival: &Arrival, now: i64) -> Fate {
+    fn fate(&mut self, arrival: &Arrival, now: &Present) -> Fate {
         if self.ids.contains(&arrival.id) {
             return Fate::Duplicate;
         }
@@ -139,28 +154,19 @@ impl CounterState {
             Ok(step) => step,
             Err(fate) => return fate,
         };
-        let Some(total) = self.total_with(step, arrival.lane, arrival.amount) else { return Fate::OverBound };
-        if let Some(limits) = self.planned.limits()
-            && !self.people.admit(limits, arrival.person, step)
-        {
-            return Fate::OverBound;
+        if self.count(step, arrival.lane, arrival.amount, arrival.person, arrival.id) {
+            Fate::Counts(step)
+        } else {
+            Fate::OverBound
         }
-        self.count(step, arrival.lane, total, arrival.id);
-        Fate::Counts(step)
     }
 
     /// The step that an event belongs to. It is never one that has not begun, so that nobody can spend the future.
-    fn step_of(&self, time: Option<i64>, now: i64) -> std::result::Result<u64, Fate> {
+    fn step_of(&self, time: Option<i64>, now: &Present) -> std::result::Result<u64, Fate> {
         let Some(buckets) = self.planned.buckets() else {
             return if self.open < self.planned.steps() { Ok(self.open) } else { Err(Fate::Ended) };
         };
-        let step_at = |time: i64| {
-            buckets.step_of(time).map_err(|error| match error {
-                evertally_stream::Error::OutsideRange { side: Side::Before } => Side::Before,
-                _ => Side::After,
-            })
-        };
-        let present = step_at(now);
+        let present = now.0;
         match time {
             None => match present {
                 // A clock that was set back does not open what is closed.
@@ -168,7 +174,7 @@ impl CounterState {
                 Err(Side::Before) => Err(Fate::Early),
                 _ => Err(Fate::Ended),
             },
-            Some(time) => match (step_at(time), present) {
+            Some(time) => match (step_at(buckets, time), present) {
                 (Err(Side::Before), _) => Err(Fate::Late),
                 (Ok(step), _) if step < self.open => Err(Fate::Late),
                 (Ok(step), Ok(present)) if step <= present.max(self.open) => Ok(step),
@@ -179,30 +185,27 @@ impl CounterState {
         }
     }
 
-    /// The total of a lane with this amount, if it is still exact.
-    fn total_with(&self, step: u64, lane: u32, amount: Amount) -> Option<Amount> {
-        let before = self.pending.get(&step).and_then(|totals| totals.get(&lane)).copied();
-        before.unwrap_or_default().plus(amount)
-    }
-
-    fn count(&mut self, step: u64, lane: u32, total: Amount, id: Id) {
-        self.pending.entry(step).or_default().insert(lane, total);
+    /// Counts an event in an open step, unless its person may not or the total could not hold it.
+    fn count(&mut self, step: u64, lane: u32, amount: Amount, person: u128, id: Id) -> bool {
+        let total = self.pending.entry(step).or_default().entry(lane).or_default();
+        let Some(with) = total.plus(amount) else { return false };
+        if let Some(limits) = self.planned.limits()
+            && !self.people.admit(limits, person, step)
+        {
+            return false;
+        }
+        *total = with;
         self.ids.insert(step, id);
+        true
     }
 
     /// Takes an event in again that counted.
     pub(crate) fn replay_item(&mut self, item: &Item) -> Result<()> {
-        let misfit = || Error::damaged("an event was counted that could not have been");
         let is_open = item.step >= self.open && (item.lane as usize) < self.planned.width();
-        let total =
-            self.total_with(item.step, item.lane, item.amount()?).filter(|_| is_open).ok_or_else(misfit)?;
-        if let Some(limits) = self.planned.limits()
-            && !self.people.admit(limits, item.person, item.step)
-        {
-            return Err(misfit());
+        if is_open && self.count(item.step, item.lane, item.amount()?, item.person, item.id()) {
+            return Ok(());
         }
-        self.count(item.step, item.lane, total, item.id());
-        Ok(())
+        Err(Error::damaged("an event was counted that could not have been"))
     }
 
     /// Freezes the input of the next step.

@@ -3,7 +3,7 @@
 use crate::counter::CounterState;
 use crate::error::Result;
 use crate::ledger::Ledger;
-use crate::record::{Frame, Group, Head, Record, encode, seal};
+use crate::record::{Frame, Group, Head, Record, encode, seal, seal_in};
 use crate::shown::Published;
 use crate::store::{ARRIVALS, JOURNAL, failed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -34,14 +34,14 @@ pub(crate) struct Journal {
 pub(crate) struct ArrivalsRow {
     /// Their counters, and the latest step of each.
     pub(crate) latest: Vec<(u32, u64)>,
-    /// A part of the hash of the row.
+    /// A part of its seal.
     pub(crate) hash: u128,
 }
 
 impl ArrivalsRow {
     pub(crate) fn new(groups: &[Group], row: &[u8]) -> Self {
         let latest = |group: &Group| group.items.iter().map(|item| item.step).max().unwrap_or_default();
-        let hash = blake3::hash(row).as_bytes().first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
+        let hash = row.last_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
         Self { latest: groups.iter().map(|group| (group.counter, latest(group))).collect(), hash }
     }
 }
@@ -94,7 +94,7 @@ impl Ledger {
         let sequence = self.journal.sequence + 1;
         let arrivals =
             if groups.is_empty() { None } else { Some(seal(&arrivals_place(sequence), encode(&groups)?)) };
-        let hash = arrivals.as_ref().map(|bytes| *blake3::hash(bytes).as_bytes());
+        let hash = arrivals.as_deref().and_then(seal_in);
         let frame = encode(&Frame { sequence, time: now, arrivals: hash, records })?;
         let head = self.journal.head.after(&frame);
         let row = [&head.0[..], &frame].concat();

@@ -114,15 +114,17 @@ impl Ledger {
             return Err(Error::bad("arrivals", "made ready for this counter", "those of another"));
         }
         let mut receipt = Receipt::default();
-        let items: Vec<_> =
-            arrivals.iter().filter_map(|arrival| state.take(arrival, now, &mut receipt)).collect();
-        if items.is_empty() {
-            return Ok(receipt);
+        let groups = &mut self.tentative.groups;
+        if groups.last().is_none_or(|group| group.counter != counter.number) {
+            groups.push(Group { counter: counter.number, items: Vec::with_capacity(arrivals.len()) });
         }
-        self.changed.note(state, self.journal.sequence + 1);
-        match self.tentative.groups.last_mut().filter(|group| group.counter == counter.number) {
-            Some(group) => group.items.extend(items),
-            None => self.tentative.groups.push(Group { counter: counter.number, items }),
+        let Some(group) = groups.last_mut() else { return Ok(receipt) };
+        let present = state.present(now);
+        group.items.extend(arrivals.iter().filter_map(|arrival| state.take(arrival, &present, &mut receipt)));
+        if group.items.is_empty() {
+            groups.pop();
+        } else {
+            self.changed.note(state, self.journal.sequence + 1);
         }
         Ok(receipt)
     }

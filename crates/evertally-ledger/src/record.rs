@@ -32,7 +32,7 @@ impl Head {
 pub(crate) struct Frame {
     pub(crate) sequence: u64,
     pub(crate) time: i64,
-    /// The hash of what came in with this commit, where something did.
+    /// The seal of what came in with this commit, where something did.
     pub(crate) arrivals: Option<[u8; 32]>,
     pub(crate) records: Vec<Record>,
 }
@@ -210,6 +210,11 @@ pub(crate) fn unseal<'a>(place: &str, bytes: &'a [u8]) -> Result<&'a [u8]> {
         return Err(Error::damaged(format!("{place} does not hash to what it says")));
     }
     Ok(content)
+}
+
+/// The hash at the end of a sealed row.
+pub(crate) fn seal_in(row: &[u8]) -> Option<[u8; 32]> {
+    row.last_chunk().copied()
 }
 
 fn seal_of(place: &str, content: &[u8]) -> blake3::Hash {

@@ -17,7 +17,7 @@ use crate::fence::Mark;
 use crate::journal::{ArrivalsRow, Changed, Journal, Tentative, arrivals_place};
 use crate::ledger::{Global, Halt, Ledger};
 use crate::place::Place;
-use crate::record::{Entered, EpochName, FORMAT, Frame, Head, Record, decode, unseal};
+use crate::record::{Entered, EpochName, FORMAT, Frame, Head, Record, decode, seal_in, unseal};
 use crate::rows::{groups, planned};
 use crate::shown::{Mode, Shown, State};
 use crate::spec::Spec;
@@ -169,7 +169,7 @@ impl Ledger {
         let missing =
             || Error::damaged(format!("{} are not those that were written", arrivals_place(sequence)));
         let row = self.shown.store.get(ARRIVALS, sequence)?.ok_or_else(missing)?;
-        if *blake3::hash(&row).as_bytes() != hash {
+        if seal_in(&row) != Some(hash) {
             return Err(missing());
         }
         let groups = groups(sequence, &row)?;
