@@ -95,13 +95,12 @@ fn run(binary: &Path, directory: &Path, extent: &Extent) -> Outcome<Value> {
 
 /// The service in a fresh directory, with a population that can pay for whatever is measured.
 fn start(binary: &Path, directory: &Path) -> Outcome<(Served, Target)> {
-    let options = ["--rate", "0"].map(str::to_owned).to_vec();
-    let program = Program { binary: binary.to_owned(), directory: directory.to_owned(), options };
+    let program = Program { binary: binary.to_owned(), directory: directory.to_owned(), options: Vec::new() };
     let mut served = program.start()?;
     let ready = served.ready()?;
     let target =
         Target { address: ready.address, token: ready.token.ok_or("the first start printed no token")? };
-    let population = json!({"name": "bench", "epsilon": 1e6, "delta": 1e-3});
+    let population = json!({"name": "bench", "rho": 1e6});
     Client::new(target.address, &target.token).post("/v1/populations", &population)?.json()?;
     Ok((served, target))
 }

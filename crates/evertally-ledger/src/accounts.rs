@@ -4,10 +4,12 @@
 //! them, and a refusal where the total would be passed. A counter is entered when it is made, and once more for every new epoch.
 
 use crate::error::{Error, Result};
-use crate::record::{Cost, Grant};
+use crate::fence::Spent;
+use crate::record::{Cost, Entered, EpochName, Grant};
 use crate::spec::{Planned, check_name};
 use evertally::{Budget, Neighbours, Odometer, Spend, Unit};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// What an operator grants a population.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,9 +32,27 @@ pub struct NewPopulation {
 pub struct Population {
     /// The total, and what was spent of it.
     pub odometer: Odometer,
-    /// What was entered: the counter, its epoch, and the cost.
-    pub entries: Vec<(String, u32, Spend)>,
+    /// What was entered.
+    pub entries: Vec<Entry>,
+    /// Whether more was entered than the total allows: histories of two copies of a ledger can come to that. Nothing is admitted any more.
+    pub is_overdrawn: bool,
 }
+
+/// A counter in an epoch, and its cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The name of the counter; `lost` for one that only the fence remembers.
+    pub counter: String,
+    /// The epoch.
+    pub epoch: u32,
+    /// The cost.
+    pub spend: Spend,
+    number: u32,
+    name: EpochName,
+}
+
+/// What lost entries are called.
+pub(crate) const LOST: &str = "lost";
 
 /// All accounts.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +64,7 @@ pub(crate) struct Accounts {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct AccountRow {
     grant: Grant,
-    entries: Vec<(String, u32, Cost)>,
+    entries: Vec<(String, Entered)>,
 }
 
 impl Cost {
@@ -106,7 +126,7 @@ impl Accounts {
                 grant.population
             )));
         }
-        let population = Population { odometer: grant.odometer()?, entries: Vec::new() };
+        let population = Population { odometer: grant.odometer()?, entries: Vec::new(), is_overdrawn: false };
         self.accounts.push((grant, population));
         Ok(())
     }
@@ -124,16 +144,30 @@ impl Accounts {
 
     /// Refuses what could not be entered.
     pub(crate) fn check(&self, population: &str, unit: &Unit, spend: &Spend) -> Result<()> {
-        Ok(self.find(population)?.1.odometer.check(unit, spend)?)
+        let (_, account) = self.find(population)?;
+        account.odometer.check(unit, spend)?;
+        account.admit(spend)
     }
 
     /// Enters what a counter costs. A refusal changes nothing.
-    pub(crate) fn spend(&mut self, population: &str, counter: &str, epoch: u32, spend: Spend) -> Result<()> {
-        let at = self.accounts.iter().position(|(grant, _)| grant.population == population);
-        let (_, account) = &mut self.accounts[at.ok_or_else(|| none(population))?];
+    pub(crate) fn spend(&mut self, counter: &str, entered: &Entered) -> Result<()> {
+        let account = self.find_mut(&entered.population)?;
+        let spend = entered.cost.spend()?;
+        account.admit(&spend)?;
         let unit = account.odometer.unit().clone();
-        account.odometer.spend(format!("{counter}, epoch {epoch}"), &unit, spend)?;
-        account.entries.push((counter.to_owned(), epoch, spend));
+        account.odometer.spend(format!("{counter}, epoch {}", entered.epoch.number), &unit, spend)?;
+        account.entries.push(Entry::new(counter, entered, spend));
+        Ok(())
+    }
+
+    /// Enters what was spent already, whether the total allows it or not.
+    pub(crate) fn owe(&mut self, counter: &str, entered: &Entered) -> Result<()> {
+        if self.spend(counter, entered).is_ok() {
+            return Ok(());
+        }
+        let account = self.find_mut(&entered.population)?;
+        account.is_overdrawn = true;
+        account.entries.push(Entry::new(counter, entered, entered.cost.spend()?));
         Ok(())
     }
 
@@ -141,15 +175,36 @@ impl Accounts {
         self.accounts.iter().find(|(grant, _)| grant.population == name).ok_or_else(|| none(name))
     }
 
-    /// What each population has spent, for the fence.
-    pub(crate) fn spent(&self) -> Vec<(String, Vec<Cost>)> {
-        let costs = |population: &Population| {
-            population.entries.iter().map(|(_, _, spend)| Cost::of(*spend)).collect()
-        };
-        self.accounts
-            .iter()
-            .map(|(grant, population)| (grant.population.clone(), costs(population)))
-            .collect()
+    fn find_mut(&mut self, name: &str) -> Result<&mut Population> {
+        let found = self.accounts.iter_mut().find(|(grant, _)| grant.population == name);
+        found.map(|(_, population)| population).ok_or_else(|| none(name))
+    }
+
+    /// All that was entered, for the fence.
+    pub(crate) fn spent(&self) -> Spent {
+        let mut spent = Spent::default();
+        for (grant, population) in &self.accounts {
+            spent.add_population(grant.clone());
+            for entry in &population.entries {
+                spent.add(entry.number, entry.name, Cost::of(entry.spend));
+            }
+        }
+        spent
+    }
+
+    /// What a fence knows and these accounts do not: populations, and entries.
+    pub(crate) fn missing(&self, spent: &Spent) -> (Vec<Grant>, Vec<Entered>) {
+        let (mut grants, mut lost) = (Vec::new(), Vec::new());
+        for (grant, entries) in spent.populations() {
+            let here = self.find(&grant.population).ok();
+            if here.is_none() {
+                grants.push(grant.clone());
+            }
+            let entries_here = here.iter().flat_map(|(_, account)| &account.entries);
+            let known: HashSet<_> = entries_here.map(|entry| (entry.number, entry.name)).collect();
+            lost.extend(entries.into_iter().filter(|entry| !known.contains(&(entry.counter, entry.epoch))));
+        }
+        (grants, lost)
     }
 
     pub(crate) fn rows(&self) -> Vec<AccountRow> {
@@ -158,7 +213,7 @@ impl Accounts {
             entries: population
                 .entries
                 .iter()
-                .map(|(name, epoch, spend)| (name.clone(), *epoch, Cost::of(*spend)))
+                .map(|entry| (entry.counter.clone(), entry.entered(&grant.population)))
                 .collect(),
         };
         self.accounts.iter().map(row).collect()
@@ -167,13 +222,37 @@ impl Accounts {
     pub(crate) fn from_rows(rows: Vec<AccountRow>) -> Result<Self> {
         let mut accounts = Self::default();
         for AccountRow { grant, entries } in rows {
-            let name = grant.population.clone();
             accounts.grant(grant)?;
-            for (counter, epoch, cost) in entries {
-                accounts.spend(&name, &counter, epoch, cost.spend()?)?;
-            }
+            entries.iter().try_for_each(|(counter, entered)| accounts.owe(counter, entered))?;
         }
         Ok(accounts)
+    }
+}
+
+impl Population {
+    /// Refuses everything where too much was entered.
+    fn admit(&self, spend: &Spend) -> Result<()> {
+        if !self.is_overdrawn {
+            return Ok(());
+        }
+        Err(Error::Library(evertally::Error::BudgetSpent {
+            population: self.odometer.population().to_owned(),
+            asked: spend.to_string(),
+            left: "nothing".to_owned(),
+            total: self.odometer.total().to_string(),
+        }))
+    }
+}
+
+impl Entry {
+    fn new(counter: &str, entered: &Entered, spend: Spend) -> Self {
+        let (number, name) = (entered.counter, entered.epoch);
+        Self { counter: counter.to_owned(), epoch: name.number, spend, number, name }
+    }
+
+    fn entered(&self, population: &str) -> Entered {
+        let cost = Cost::of(self.spend);
+        Entered { population: population.to_owned(), counter: self.number, epoch: self.name, cost }
     }
 }
 

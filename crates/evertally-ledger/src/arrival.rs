@@ -35,6 +35,8 @@ pub struct Event<'a> {
 /// An event that is ready for the ledger. No `Debug`: everything in it is private.
 #[derive(Clone, Copy)]
 pub struct Arrival {
+    /// The counter that it was made ready for.
+    pub(crate) counter: u32,
     pub(crate) time: Option<i64>,
     pub(crate) lane: u32,
     pub(crate) amount: Amount,
@@ -164,7 +166,7 @@ impl Intake {
         };
         let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, event.id]);
         let lane = planned.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
-        Ok(Arrival { time: event.time, lane: lane as u32, amount, id: Id(id), person })
+        Ok(Arrival { counter: self.counter, time: event.time, lane: lane as u32, amount, id: Id(id), person })
     }
 }
 

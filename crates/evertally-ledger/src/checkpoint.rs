@@ -8,14 +8,15 @@
 
 use crate::accounts::AccountRow;
 use crate::counter::{CounterState, Life};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ledger::Ledger;
-use crate::record::{FORMAT, Head, TokenRow, encode, seal};
+use crate::record::{EpochName, FORMAT, Head, TokenRow, encode, seal};
 use crate::shown::Chunk;
 use crate::spec::Written;
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, failed};
 use evertally_stream::Amount;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use zeroize::Zeroize;
 
 /// Released values that make a chunk.
@@ -28,8 +29,8 @@ const JOURNAL_BYTES: usize = 16 << 20;
 const ROWS_AT_ONCE: usize = 128;
 const ROWS_AT_ONCE_WHEN_BEHIND: usize = 2_048;
 
-/// Events that are let go with one commit.
-const ARRIVALS_AT_ONCE: usize = 1_024;
+/// Rows of events that are looked at with one commit.
+const ARRIVALS_AT_ONCE: usize = 4_096;
 
 pub(crate) const GLOBAL: &str = "global";
 pub(crate) const FORMAT_ROW: &str = "format";
@@ -41,9 +42,11 @@ pub(crate) struct CounterRow {
     pub(crate) spec: String,
     pub(crate) created: i64,
     pub(crate) life: Life,
+    pub(crate) epoch: EpochName,
     pub(crate) epochs: Vec<(u32, u64)>,
     pub(crate) open: u64,
-    pub(crate) pending: Vec<(u64, Vec<i128>)>,
+    /// Totals of open steps, by lane; zeros are left out.
+    pub(crate) pending: Vec<(u64, Vec<(u32, i128)>)>,
     pub(crate) frozen: Vec<(u64, Vec<i128>, [u8; 32])>,
     pub(crate) lanes: Option<Vec<u8>>,
     pub(crate) people: u128,
@@ -54,7 +57,7 @@ pub(crate) struct CounterRow {
 
 impl Drop for CounterRow {
     fn drop(&mut self) {
-        self.pending.iter_mut().for_each(|(_, totals)| totals.zeroize());
+        self.pending.iter_mut().flat_map(|(_, totals)| totals).for_each(|(_, total)| total.zeroize());
         self.frozen.iter_mut().for_each(|(_, totals, _)| totals.zeroize());
         self.lanes.zeroize();
     }
@@ -68,7 +71,7 @@ pub(crate) struct GlobalRow {
     pub(crate) ledger: [u8; 16],
     pub(crate) identity: u64,
     pub(crate) key_tag: [u8; 8],
-    pub(crate) epoch: u32,
+    pub(crate) epoch: EpochName,
     pub(crate) accounts: Vec<AccountRow>,
     pub(crate) tokens: Vec<TokenRow>,
     pub(crate) next_number: u32,
@@ -119,6 +122,9 @@ impl Ledger {
     /// [`Error::ReadOnly`](crate::Error::ReadOnly) where storage fails.
     pub fn checkpoint_all(&mut self) -> Result<()> {
         self.check_writable()?;
+        if !self.tentative.is_empty() {
+            return Err(Error::conflict("something is not committed yet"));
+        }
         let numbers: Vec<u32> = self.changed.since.iter().map(|(_, number)| *number).collect();
         for some in numbers.chunks(ROWS_AT_ONCE_WHEN_BEHIND) {
             if let Err(error) = self.checkpoint(some) {
@@ -192,35 +198,38 @@ impl Ledger {
             self.journal.total_bytes -= bytes;
             self.journal.cut_at = head;
         }
-        let arrivals = &self.journal.arrivals;
-        let cut = arrivals.partition_point(|row| row.sequence < self.journal.first)
-            ..arrivals.partition_point(|row| row.sequence < needed);
-        let hashes = arrivals.range(cut).map(|row| row.hash);
+        let hashes = self.journal.arrivals.range(self.journal.first..needed).map(|(_, row)| row.hash);
         self.journal.orphans = hashes.fold(self.journal.orphans, u128::wrapping_add);
         self.journal.first = needed;
         (needed, self.journal.cut_at)
     }
 
-    /// Events whose ids are all forgotten, among the frames that are cut.
+    /// Events whose ids are all forgotten, among some of those whose frames are cut. All of them have their turn.
     fn forgotten_arrivals(&mut self, needed: u64) -> Vec<u64> {
+        let journal = &mut self.journal;
+        if journal.looked_at >= needed {
+            journal.looked_at = 0;
+        }
         let mut gone = Vec::new();
-        while let Some(row) = self.journal.arrivals.front() {
+        for (sequence, row) in journal.arrivals.range(journal.looked_at..needed).take(ARRIVALS_AT_ONCE) {
             let is_forgotten = |(number, step): &(u32, u64)| {
                 self.counters
                     .get(number)
-                    .is_none_or(|state| !state.is_running() || state.ids.are_forgotten(*step, state.open))
+                    .is_none_or(|state| state.lanes.is_none() || state.ids.are_forgotten(*step, state.open))
             };
-            if row.sequence >= needed
-                || gone.len() >= ARRIVALS_AT_ONCE
-                || !row.latest.iter().all(is_forgotten)
-            {
-                break;
+            if row.latest.iter().all(is_forgotten) {
+                gone.push((*sequence, row.hash));
             }
-            gone.push(row.sequence);
-            self.journal.orphans = self.journal.orphans.wrapping_sub(row.hash);
-            self.journal.arrivals.pop_front();
+            journal.looked_at = sequence + 1;
         }
-        gone
+        for (sequence, hash) in &gone {
+            journal.orphans = journal.orphans.wrapping_sub(*hash);
+            journal.arrivals.remove(sequence);
+        }
+        if journal.arrivals.range(journal.looked_at..needed).next().is_none() {
+            journal.looked_at = 0;
+        }
+        gone.into_iter().map(|(sequence, _)| sequence).collect()
     }
 
     fn global_row(&self, first: (u64, Head)) -> Result<Vec<u8>> {
@@ -257,8 +266,11 @@ impl Ledger {
 
 fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     let number = state.number();
+    if !state.unshown.is_empty() {
+        return Err(Error::damaged("a release was recorded and not shown"));
+    }
     let spec = serde_json::to_string(&Written::from(state.planned.spec()))
-        .map_err(|error| crate::Error::system("a counter cannot be written", &error))?;
+        .map_err(|error| Error::system("a counter cannot be written", &error))?;
     let standing = state.published.standing();
     let chunk = if standing.tail.is_empty() {
         None
@@ -266,12 +278,15 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         let chunk = Chunk { before: state.chunk_before, values: standing.tail.clone() };
         Some((standing.tail_first, chunk.row(number, standing.tail_first)?.0))
     };
-    let totals = |amounts: &[Amount]| amounts.iter().map(|amount| amount.grid_steps()).collect();
+    let totals = |amounts: &BTreeMap<u32, Amount>| {
+        amounts.iter().map(|(lane, amount)| (*lane, amount.grid_steps())).collect()
+    };
     let row = CounterRow {
         sequence,
         spec,
         created: state.published.created(),
         life: state.life,
+        epoch: state.epoch,
         epochs: state.epochs.clone(),
         open: state.open,
         pending: state.pending.iter().map(|(step, amounts)| (*step, totals(amounts))).collect(),

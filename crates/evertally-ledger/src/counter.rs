@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ids::Ids;
 use crate::lanes::Lanes;
 use crate::people::People;
-use crate::record::{Item, Record, frozen_hash};
+use crate::record::{EpochName, Item, Record, frozen_hash};
 use crate::shown::{Published, Status};
 use crate::spec::Planned;
 use evertally::NoiseKey;
@@ -21,12 +21,14 @@ pub(crate) struct CounterState {
     pub(crate) published: Arc<Published>,
     /// The plan under the stream of the present epoch.
     pub(crate) planned: Arc<Planned>,
+    pub(crate) epoch: EpochName,
+    /// The first step of every epoch.
     pub(crate) epochs: Vec<(u32, u64)>,
     pub(crate) life: Life,
     /// The first step that is not frozen.
     pub(crate) open: u64,
-    /// Totals of steps that are not frozen; steps without events are left out.
-    pub(crate) pending: BTreeMap<u64, Vec<Amount>>,
+    /// Totals of steps that are not frozen, by lane; those without events are left out.
+    pub(crate) pending: BTreeMap<u64, BTreeMap<u32, Amount>>,
     /// Steps that are frozen and not released, in order.
     pub(crate) frozen: VecDeque<FrozenStep>,
     pub(crate) ids: Ids,
@@ -81,10 +83,6 @@ enum Fate {
 impl CounterState {
     pub(crate) fn number(&self) -> u32 {
         self.published.number
-    }
-
-    pub(crate) fn epoch(&self) -> u32 {
-        self.epochs.last().map_or(1, |(epoch, _)| *epoch)
     }
 
     /// Whether it takes events and releases, as long as the ledger does.
@@ -183,16 +181,12 @@ impl CounterState {
 
     /// The total of a lane with this amount, if it is still exact.
     fn total_with(&self, step: u64, lane: u32, amount: Amount) -> Option<Amount> {
-        let before = self.pending.get(&step).and_then(|totals| totals.get(lane as usize)).copied();
+        let before = self.pending.get(&step).and_then(|totals| totals.get(&lane)).copied();
         before.unwrap_or_default().plus(amount)
     }
 
     fn count(&mut self, step: u64, lane: u32, total: Amount, id: Id) {
-        let width = self.planned.width();
-        let totals = self.pending.entry(step).or_insert_with(|| vec![Amount::default(); width]);
-        if let Some(place) = totals.get_mut(lane as usize) {
-            *place = total;
-        }
+        self.pending.entry(step).or_default().insert(lane, total);
         self.ids.insert(step, id);
     }
 
@@ -214,10 +208,15 @@ impl CounterState {
     /// Freezes the input of the next step.
     pub(crate) fn freeze(&mut self) -> Record {
         let step = self.open;
-        let totals = self.pending.remove(&step).unwrap_or_default();
-        let totals: Vec<i128> = totals.into_iter().map(Amount::grid_steps).collect();
-        let totals = if totals.iter().all(|total| *total == 0) { Vec::new() } else { totals };
-        let hash = frozen_hash(self.number(), self.epoch(), step, &totals);
+        let by_lane = self.pending.remove(&step).unwrap_or_default();
+        let mut totals = Vec::new();
+        if by_lane.values().any(|total| *total != Amount::default()) {
+            totals.resize(self.planned.width(), 0);
+            for (lane, total) in by_lane {
+                totals[lane as usize] = total.grid_steps();
+            }
+        }
+        let hash = frozen_hash(self.number(), self.epoch.number, step, &totals);
         self.frozen.push_back(FrozenStep { step, totals: totals.clone(), hash });
         self.open += 1;
         self.ids.forget(self.open);
@@ -301,17 +300,18 @@ impl CounterState {
     }
 
     /// Goes on with fresh noise in a new epoch.
-    pub(crate) fn renew(&mut self, epoch: u32, stream: &str, key: &NoiseKey) -> Result<()> {
+    pub(crate) fn renew(&mut self, epoch: EpochName, stream: &str, key: &NoiseKey) -> Result<()> {
         let planned = Arc::new(self.planned.in_stream(stream));
         if let Some(lanes) = &self.lanes {
             self.lanes = Some(lanes.with_fresh_noise(&planned, key)?);
         }
         self.planned = planned;
-        self.epochs.push((epoch, self.released()));
+        self.epoch = epoch;
+        self.epochs.push((epoch.number, self.released()));
         // What was frozen in the old epoch is released in the new one.
         let number = self.number();
         for frozen in &mut self.frozen {
-            frozen.hash = frozen_hash(number, epoch, frozen.step, &frozen.totals);
+            frozen.hash = frozen_hash(number, epoch.number, frozen.step, &frozen.totals);
         }
         Ok(())
     }

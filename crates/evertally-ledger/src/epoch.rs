@@ -7,78 +7,64 @@
 //!
 //! A population that cannot pay leaves its counters where they are; they can be retired.
 
-use crate::counter::Life;
+use crate::accounts::{Accounts, LOST};
+use crate::counter::{CounterState, Life};
 use crate::error::{Error, Result};
 use crate::ledger::{EpochCost, EpochStarted, Ledger};
-use crate::record::{Cost, NewEpoch, Record};
-use std::collections::BTreeMap;
-
-/// What lost entries are called.
-const LOST: &str = "lost";
+use crate::record::{Cost, Entered, EpochName, Grant, NewEpoch, Record};
 
 impl Ledger {
     /// What a new epoch would cost, counter by counter.
     #[must_use]
     pub fn epoch_preview(&self) -> Vec<EpochCost> {
-        let mut accounts = self.global.accounts.clone();
-        let epoch = self.global.epoch + 1;
-        for (population, cost) in self.lost_costs() {
-            if let Ok(spend) = cost.spend() {
-                let _ = accounts.spend(&population, LOST, epoch, spend);
-            }
-        }
-        let running = self.counters.values().filter(|state| state.is_running() || state.life == Life::Halted);
-        let price = running.map(|state| {
-            let (spec, spend) = (state.planned.spec(), state.planned.plan().spend());
-            let affordable = accounts.spend(&spec.population, &spec.name, epoch, spend).is_ok();
+        let (granted, lost) = self.lost();
+        // What cannot even be entered here is refused when the epoch is started.
+        let mut accounts = with_lost(&self.global.accounts, &granted, &lost).unwrap_or_default();
+        let epoch = EpochName { number: self.next_epoch(), ..EpochName::FIRST };
+        let price = self.concerned().map(|state| {
+            let spec = state.planned.spec();
             EpochCost {
                 counter: spec.name.clone(),
                 population: spec.population.clone(),
-                rho: spend.rho(),
-                affordable,
+                rho: state.planned.plan().spend().rho(),
+                affordable: accounts.spend(&spec.name, &price_of(state, epoch)).is_ok(),
             }
         });
         price.collect()
     }
 
-    /// Starts a new epoch: every counter whose population can pay goes on with fresh noise.
+    /// Starts a new epoch: every counter whose population can pay goes on with fresh noise. What only the fence remembers is entered first.
     ///
     /// # Errors
     /// [`Error::Conflict`] unless the ledger is fenced or counters were left out of the last epoch.
     pub fn start_epoch(&mut self) -> Result<EpochStarted> {
         self.check_writable()?;
-        let is_any_halted = self.counters.values().any(|state| state.life == Life::Halted);
-        if self.halt.fenced.is_none() && !is_any_halted {
+        if self.halt.fenced.is_none() && self.concerned().next().is_none() {
             return Err(Error::conflict("the ledger is whole: a new epoch would only cost"));
         }
-        let epoch = self.global.epoch.max(self.mark.as_ref().map_or(0, |mark| mark.epoch)) + 1;
-        let lost = self.lost_costs();
-        let mut accounts = self.global.accounts.clone();
-        for (population, cost) in &lost {
-            accounts.spend(population, LOST, epoch, cost.spend()?)?;
-        }
-        // Where only some were left out, the others run on as they are.
-        let is_fenced = self.halt.fenced.is_some();
-        let concerned = self
-            .counters
-            .values()
-            .filter(|state| state.life == Life::Halted || is_fenced && state.is_running());
+        let mut nonce = [0; 16];
+        getrandom::fill(&mut nonce)
+            .map_err(|error| Error::system("the operating system gave no randomness", &error))?;
+        let epoch = EpochName { number: self.next_epoch(), nonce };
+        let (granted, lost) = self.lost();
+        let mut accounts = with_lost(&self.global.accounts, &granted, &lost)?;
         let (mut restarted, mut halted) = (Vec::new(), Vec::new());
-        let mut started = EpochStarted { epoch, restarted: Vec::new(), left: Vec::new() };
-        for state in concerned {
-            let (spec, spend) = (state.planned.spec(), state.planned.plan().spend());
-            match accounts.spend(&spec.population, &spec.name, epoch, spend) {
+        let mut started = EpochStarted { epoch: epoch.number, restarted: Vec::new(), left: Vec::new() };
+        for state in self.concerned() {
+            let name = &state.planned.spec().name;
+            let price = price_of(state, epoch);
+            match accounts.spend(name, &price) {
                 Ok(()) => {
-                    restarted.push(state.number());
-                    started.restarted.push(spec.name.clone());
+                    restarted.push((state.number(), price.cost));
+                    started.restarted.push(name.clone());
                 }
                 Err(error) => {
                     halted.push(state.number());
-                    started.left.push((spec.name.clone(), error.to_string()));
+                    started.left.push((name.clone(), error.to_string()));
                 }
             }
         }
-        let new = NewEpoch { epoch, identity: self.identity, restarted, halted, lost };
+        let new = NewEpoch { epoch, identity: self.identity, restarted, halted, granted, lost };
         self.apply_epoch(&new, self.journal.sequence + 1, true)?;
         self.record(Record::Epoch(new));
         self.halt.fenced = None;
@@ -96,17 +82,16 @@ impl Ledger {
         if is_global_new {
             self.global.epoch = epoch;
             self.global.identity = new.identity;
-            for (population, cost) in &new.lost {
-                self.global.accounts.spend(population, LOST, epoch, cost.spend()?)?;
-            }
+            self.global.accounts = with_lost(&self.global.accounts, &new.granted, &new.lost)?;
         }
-        for &number in &new.restarted {
+        for &(number, cost) in &new.restarted {
             let stream = self.stream(number, epoch);
             let missing = || Error::damaged("there is no counter of a number");
             let state = self.counters.get_mut(&number).ok_or_else(missing)?;
             if is_global_new {
-                let (spec, spend) = (state.planned.spec(), state.planned.plan().spend());
-                self.global.accounts.spend(&spec.population, &spec.name, epoch, spend)?;
+                // It was admitted when the epoch began.
+                let entered = Entered { cost, ..price_of(state, epoch) };
+                self.global.accounts.owe(&state.planned.spec().name, &entered)?;
             }
             if sequence > state.row {
                 state.renew(epoch, &stream, &self.key)?;
@@ -130,20 +115,80 @@ impl Ledger {
         Ok(())
     }
 
-    /// What the fence knows to have been spent and this ledger does not.
-    fn lost_costs(&self) -> Vec<(String, Cost)> {
-        let Some(mark) = self.mark.as_ref().filter(|mark| mark.ledger == self.global.ledger) else {
-            return Vec::new();
+    /// The counters that a new epoch is about: all that run where the ledger is fenced, and else those that were left out before.
+    fn concerned(&self) -> impl Iterator<Item = &CounterState> {
+        let is_fenced = self.halt.fenced.is_some();
+        let has_steps = |state: &CounterState| state.released() < state.planned.steps();
+        self.counters.values().filter(move |state| {
+            has_steps(state) && (state.life == Life::Halted || is_fenced && state.life == Life::Running)
+        })
+    }
+
+    fn next_epoch(&self) -> u32 {
+        let known = self.mark.as_ref().map_or(0, |mark| mark.epoch.number);
+        self.global.epoch.number.max(known) + 1
+    }
+
+    /// What the fence knows to have been granted and entered, and this ledger does not.
+    fn lost(&self) -> (Vec<Grant>, Vec<Entered>) {
+        let mark = self.mark.as_ref().filter(|mark| mark.ledger == self.global.ledger);
+        mark.map_or_else(Default::default, |mark| self.global.accounts.missing(&mark.spent))
+    }
+}
+
+impl Ledger {
+    /// Why nothing may be released by this ledger, by what the fence says.
+    pub(crate) fn fence_reason(&self) -> Option<String> {
+        let Some(mark) = &self.mark else {
+            return Some("its fence is missing: the directory was copied or moved, and what was released since is not known".to_owned());
         };
-        let known: BTreeMap<String, Vec<Cost>> = self.global.accounts.spent().into_iter().collect();
-        let mut lost = Vec::new();
-        for (population, costs) in &mark.spent {
-            // The ledger is an earlier state of the one that the fence saw, so that its entries come first there.
-            let here = known.get(population).map_or(0, Vec::len);
-            if known.contains_key(population) {
-                lost.extend(costs.iter().skip(here).map(|cost| (population.clone(), *cost)));
-            }
-        }
-        lost
+        let (released, head) = self.global.released;
+        let reason = if mark.ledger != self.global.ledger {
+            "its fence belongs to another ledger"
+        } else if mark.epoch.number < self.global.epoch.number {
+            // A new epoch began here, and the fence was not told: nothing was released in it yet.
+            return self.is_copy();
+        } else if mark.epoch.number > self.global.epoch.number || mark.released > released {
+            "it is older than what was released: a backup was restored"
+        } else if mark.epoch != self.global.epoch || mark.released == released && mark.head != head {
+            "its history is not the one that was released"
+        } else {
+            return self.is_copy();
+        };
+        Some(reason.to_owned())
+    }
+
+    fn is_copy(&self) -> Option<String> {
+        let is_copy = self.identity != self.global.identity;
+        is_copy.then(|| "its file is a copy of the one that was released from".to_owned())
+    }
+
+    /// A crash may have come between a release and its mark. The release is about to be shown, so that the fence is told first: a backup from before it would
+    /// otherwise be taken for the present, and release the same step with the same noise and other events.
+    pub(crate) fn catch_up_fence(&mut self) -> Result<()> {
+        let is_behind = self.mark.as_ref().is_some_and(|mark| {
+            mark.ledger == self.global.ledger
+                && (mark.epoch.number, mark.released) < (self.global.epoch.number, self.global.released.0)
+        });
+        // What a copy knows is not what the fence must know.
+        if is_behind && self.halt.fenced.is_none() { self.write_mark() } else { Ok(()) }
+    }
+}
+
+/// Accounts with what was lost: it was spent, whether the totals allow it or not.
+fn with_lost(accounts: &Accounts, granted: &[Grant], lost: &[Entered]) -> Result<Accounts> {
+    let mut accounts = accounts.clone();
+    granted.iter().try_for_each(|grant| accounts.grant(grant.clone()))?;
+    lost.iter().try_for_each(|entered| accounts.owe(LOST, entered))?;
+    Ok(accounts)
+}
+
+/// What a counter pays for an epoch.
+fn price_of(state: &CounterState, epoch: EpochName) -> Entered {
+    Entered {
+        population: state.planned.spec().population.clone(),
+        counter: state.number(),
+        epoch,
+        cost: Cost::of(state.planned.plan().spend()),
     }
 }

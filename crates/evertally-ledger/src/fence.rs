@@ -2,7 +2,7 @@
 //!
 //! A ledger cannot tell from its own bytes that it is yesterday's, or a copy. So after every release, and before it is shown, a *mark* is
 //! written to a place that is not copied or restored with the ledger: the ledger's own number, its epoch, and the frame and head of the
-//! release; and what the populations have spent, which a restored ledger would not know. When a ledger is opened, the mark must not be ahead of it.
+//! release; and what was entered in the accounts of populations, which a restored ledger would not know. When a ledger is opened, the mark must not be ahead of it.
 //!
 //! **What it recognises.** An older state put in place of a newer one; a copy of the directory (its fence is missing, or the ledger's file is
 //! another one than the ledger remembers). **What it cannot recognise:** a whole machine, fence included, set back to an earlier moment. Where that may
@@ -12,9 +12,9 @@
 //! with the higher number counts. A crash can spoil the slot that is being written, never the other.
 
 use crate::error::{Error, Result};
-use crate::record::{Cost, Head, decode, encode, seal, unseal};
+use crate::record::{Cost, Entered, EpochName, Grant, Head, decode, encode, seal, unseal};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -37,12 +37,61 @@ pub trait Fence: Send {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) ledger: [u8; 16],
-    pub(crate) epoch: u32,
+    pub(crate) epoch: EpochName,
     /// The last frame with releases, and the head after it.
     pub(crate) released: u64,
     pub(crate) head: Head,
-    /// What each population has spent, entry by entry.
-    pub(crate) spent: Vec<(String, Vec<Cost>)>,
+    pub(crate) spent: Spent,
+}
+
+/// Everything that was ever entered, in few bytes: it is written with every release.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    epochs: Vec<EpochName>,
+    costs: Vec<Cost>,
+    populations: Vec<(Grant, Vec<Places>)>,
+}
+
+/// The counter of an entry, and the places of its epoch and its cost in the lists.
+type Places = (u32, u32, u32);
+
+impl Spent {
+    pub(crate) fn add_population(&mut self, grant: Grant) {
+        self.populations.push((grant, Vec::new()));
+    }
+
+    /// Adds to the population that was added last.
+    pub(crate) fn add(&mut self, counter: u32, epoch: EpochName, cost: Cost) {
+        let entry = (counter, place(&mut self.epochs, epoch), place(&mut self.costs, cost));
+        if let Some((_, entries)) = self.populations.last_mut() {
+            entries.push(entry);
+        }
+    }
+
+    /// What was granted, and the entries of each population.
+    pub(crate) fn populations(&self) -> impl Iterator<Item = (&Grant, Vec<Entered>)> {
+        self.populations.iter().map(|(grant, entries)| {
+            let entered = |(counter, epoch, cost): &Places| {
+                let (epoch, cost) = (self.epochs.get(*epoch as usize)?, self.costs.get(*cost as usize)?);
+                Some(Entered {
+                    population: grant.population.clone(),
+                    counter: *counter,
+                    epoch: *epoch,
+                    cost: *cost,
+                })
+            };
+            (grant, entries.iter().filter_map(entered).collect())
+        })
+    }
+}
+
+/// Where something stands in a list, at whose end it is put where it does not. What was met last is met next.
+fn place<T: PartialEq>(list: &mut Vec<T>, item: T) -> u32 {
+    let place = list.iter().rposition(|known| *known == item);
+    place.unwrap_or_else(|| {
+        list.push(item);
+        list.len() - 1
+    }) as u32
 }
 
 impl Mark {
@@ -58,8 +107,11 @@ impl Mark {
     }
 }
 
-/// Slots are far apart, so that a fence of very many populations still fits; what is not written takes no place on most disks.
-const SLOT: u64 = 1 << 20;
+/// Slots are far apart, so that the entries of millions of counters fit; what is not written takes no place on most disks.
+const SLOT: u64 = 1 << 26;
+
+/// Bytes of a slot around its content.
+const FRAME: u64 = 48;
 
 /// A fence in a file.
 #[derive(Debug)]
@@ -83,6 +135,13 @@ impl FileFence {
             options.mode(0o600);
         }
         let file = options.open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process has it"));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             sync_directory(parent)?;
         }
@@ -92,16 +151,20 @@ impl FileFence {
     /// The number and content of a slot that is whole.
     fn slot(&mut self, slot: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
         self.file.seek(SeekFrom::Start(slot * SLOT))?;
-        let mut bytes = Vec::new();
-        (&mut self.file).take(SLOT).read_to_end(&mut bytes)?;
-        let Some((head, rest)) = bytes.split_first_chunk::<16>() else { return Ok(None) };
-        let (number, length) = (word(head, 0), word(head, 8));
-        let Some((content, rest)) = usize::try_from(length).ok().and_then(|at| rest.split_at_checked(at))
-        else {
-            return Ok(None);
+        let mut read = |length: u64| -> io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            (&mut self.file).take(length).read_to_end(&mut bytes)?;
+            Ok(bytes)
         };
-        let is_whole = rest.first_chunk::<32>().is_some_and(|hash| hash_of(number, content) == *hash);
-        Ok(is_whole.then(|| (number, content.to_vec())))
+        let head = read(16)?;
+        let Some(head) = head.first_chunk::<16>() else { return Ok(None) };
+        let (number, length) = (word(head, 0), word(head, 8));
+        if length > SLOT - FRAME {
+            return Ok(None);
+        }
+        let (content, hash) = (read(length)?, read(32)?);
+        let is_whole = hash.first_chunk::<32>().is_some_and(|hash| hash_of(number, &content) == *hash);
+        Ok(is_whole.then_some((number, content)))
     }
 }
 
@@ -144,16 +207,13 @@ impl Fence for FileFence {
 
     fn write(&mut self, content: &[u8]) -> io::Result<()> {
         let number = self.turn + 1;
-        let mut bytes = Vec::with_capacity(content.len() + 48);
+        let mut bytes = Vec::with_capacity(content.len() + FRAME as usize);
         bytes.extend(number.to_le_bytes());
         bytes.extend((content.len() as u64).to_le_bytes());
         bytes.extend(content);
         bytes.extend(hash_of(number, content).as_bytes());
         if bytes.len() as u64 > SLOT {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "there are too many populations for a fence",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too much was entered for a fence"));
         }
         self.file.seek(SeekFrom::Start(number % 2 * SLOT))?;
         self.file.write_all(&bytes)?;
@@ -182,11 +242,13 @@ mod tests {
     fn the_newest_whole_slot_counts() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("fence");
-        let mut fence = FileFence::open(&path).unwrap();
-        assert_eq!(fence.read().unwrap(), None);
+        assert_eq!(FileFence::open(&path).unwrap().read().unwrap(), None);
         for content in [&b"first"[..], b"second", b"a third, which is longer"] {
+            let mut fence = FileFence::open(&path).unwrap();
+            fence.read().unwrap();
             fence.write(content).unwrap();
-            assert_eq!(FileFence::open(&path).unwrap().read().unwrap().as_deref(), Some(content));
+            assert!(FileFence::open(&path).is_err(), "one process at a time");
+            assert_eq!(fence.read().unwrap().as_deref(), Some(content));
         }
         // A crash that spoils what was being written leaves what was there before.
         let mut file = File::options().write(true).open(&path).unwrap();
@@ -195,6 +257,7 @@ mod tests {
         let mut fence = FileFence::open(&path).unwrap();
         assert_eq!(fence.read().unwrap().as_deref(), Some(&b"second"[..]));
         fence.write(b"fourth").unwrap();
+        drop(fence);
         assert_eq!(FileFence::open(&path).unwrap().read().unwrap().as_deref(), Some(&b"fourth"[..]));
         // Where both are spoilt, it says so rather than begin anew.
         file.seek(SeekFrom::Start(20)).unwrap();

@@ -1,11 +1,11 @@
 //! The ids of events that counted, remembered for a while.
 //!
-//! **Definition.** An id is remembered from the step it counted in until `window` further steps are closed, and up to an eighth of the window longer.
+//! **Definition.** An id is remembered from the step it counted in until `window` further steps are closed, and up to an eighth of the window, or of the steps that are open at once, longer.
 //!
 //! **Guarantee.** A copy of an event that comes while its id is remembered does not count. After that, a copy that says when it happened is
 //! late; only one that says nothing would count again, as another event.
 //!
-//! **Cost.** 13 to 26 bytes an id. Ids stand in sets by generations of steps, at most ten of them, so that forgetting is dropping a set.
+//! **Cost.** 13 to 26 bytes an id. Ids stand in sets by generations of steps, some twenty of them at the most, so that forgetting is dropping a set.
 
 use crate::arrival::Id;
 use std::collections::{BTreeMap, HashSet};
@@ -39,8 +39,9 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    pub(crate) fn new(window: u64) -> Self {
-        Self { window, span: (window / GENERATIONS).max(1), generations: BTreeMap::new() }
+    /// For a window of so many steps, with so many steps open at once.
+    pub(crate) fn new(window: u64, open: u64) -> Self {
+        Self { window, span: (window.max(open) / GENERATIONS).max(1), generations: BTreeMap::new() }
     }
 
     pub(crate) fn contains(&self, id: &Id) -> bool {
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn ids_with_equal_words_are_told_apart() {
-        let mut ids = Ids::new(10);
+        let mut ids = Ids::new(10, 1);
         ids.insert(0, Id([0; 12]));
         assert!(ids.contains(&Id([0; 12])));
         assert!(!ids.contains(&Id([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])));
@@ -96,22 +97,24 @@ mod tests {
         /// Beside a list of (step, id) that is searched from end to end.
         #[test]
         fn ids_are_remembered_for_the_window_and_an_eighth(
-            window in 0_u64..100, steps in prop::collection::vec(0_u64..3, 1..200),
+            window in 0_u64..100, ahead in 0_u64..50, steps in prop::collection::vec((0_u64..3, 0_u64..50), 1..200),
         ) {
-            let mut ids = Ids::new(window);
+            let mut ids = Ids::new(window, ahead);
             let (mut open, mut all) = (0, Vec::new());
-            for (number, by) in steps.into_iter().enumerate() {
-                ids.insert(open, id(number as u64));
-                all.push((open, id(number as u64)));
+            for (number, (by, early)) in steps.into_iter().enumerate() {
+                let step = open + early.min(ahead);
+                ids.insert(step, id(number as u64));
+                all.push((step, id(number as u64)));
                 open += by;
                 ids.forget(open);
+                let longer = (window.max(ahead) / 8).max(1);
                 for (step, id) in &all {
                     prop_assert!(step + window < open || ids.contains(id), "{step} of {open}");
                     prop_assert_eq!(ids.contains(id), !ids.are_forgotten(*step, open));
-                    prop_assert!(step + window + (window / 8).max(1) >= open || !ids.contains(id), "{step} of {open}");
+                    prop_assert!(step + window + longer >= open || !ids.contains(id), "{step} of {open}");
                 }
             }
-            prop_assert!(ids.generations.len() <= 12);
+            prop_assert!(ids.generations.len() <= 22);
         }
     }
 }

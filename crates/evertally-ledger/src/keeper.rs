@@ -7,6 +7,7 @@ use crate::arrival::{Arrival, Receipt};
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::shown::{Published, Shown};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -173,8 +174,17 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => Some(Job::Stop),
             };
-            let (replies, stops) = self.apply(first);
-            is_behind = self.commit(replies);
+            let round = catch_unwind(AssertUnwindSafe(|| {
+                let (replies, stops) = self.apply(first);
+                (self.commit(replies), stops)
+            }));
+            // Whoever waited finds the answer dropped; whoever comes later is told that nothing is taken any more.
+            let Ok((more, stops)) = round else {
+                self.ledger.give_up();
+                is_behind = false;
+                continue;
+            };
+            is_behind = more;
             if stops {
                 // What was recorded is safe either way; rows only make the next start shorter.
                 let _ = self.ledger.checkpoint_all();
@@ -209,11 +219,8 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
                     replies.push(change(&mut self.ledger, now));
                 }
             }
-            next = if events < EVENTS_A_COMMIT && replies.len() < QUEUE {
-                self.queue.try_recv().ok()
-            } else {
-                None
-            };
+            let is_enough = events >= EVENTS_A_COMMIT || replies.len() >= QUEUE || self.ledger.is_laden();
+            next = if is_enough { None } else { self.queue.try_recv().ok() };
         }
         (replies, false)
     }

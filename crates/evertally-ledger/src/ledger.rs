@@ -5,17 +5,16 @@
 
 use crate::accounts::{Accounts, NewPopulation};
 use crate::arrival::{Arrival, Intake, Names, Receipt};
-use crate::checkpoint::CHUNK_BYTES;
 use crate::counter::{CounterState, Life};
 use crate::error::{Error, Result};
 use crate::fence::{Fence, Mark};
 use crate::ids::Ids;
+use crate::journal::{Changed, Journal, Tentative};
 use crate::lanes::Lanes;
 use crate::people::People;
-use crate::record::{Cost, Frame, Grant, Group, Head, Record, encode, seal};
-use crate::shown::{Mode, Published, Shown, Standing, Status};
+use crate::record::{Cost, Entered, EpochName, Grant, Group, Head, Record};
+use crate::shown::{Published, Shown, Standing, Status};
 use crate::spec::{Planned, Written};
-use crate::store::{ARRIVALS, JOURNAL, failed};
 use crate::tokens::{Role, Token, Tokens, draw, shown};
 use evertally::NoiseKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -23,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The most values that one frame records: a service that was down for long catches up in several.
-const MOST_VALUES_A_FRAME: usize = 200_000;
+pub(crate) const MOST_VALUES_A_FRAME: usize = 200_000;
 
 /// All that happened, and what follows from it. It holds true totals: no `Debug`.
 pub struct Ledger {
@@ -52,79 +51,12 @@ pub(crate) struct Global {
     pub(crate) ledger: [u8; 16],
     pub(crate) identity: u64,
     pub(crate) key_tag: [u8; 8],
-    pub(crate) epoch: u32,
+    pub(crate) epoch: EpochName,
     pub(crate) accounts: Accounts,
     pub(crate) tokens: Tokens,
     pub(crate) next_number: u32,
     /// The last frame with releases, and the head after it.
     pub(crate) released: (u64, Head),
-}
-
-/// Where the journal is.
-pub(crate) struct Journal {
-    /// The last frame, and the head after it.
-    pub(crate) sequence: u64,
-    pub(crate) head: Head,
-    /// The first frame that is still there.
-    pub(crate) first: u64,
-    /// The frames that are still there: their bytes, and the heads after them.
-    pub(crate) bytes: VecDeque<(u64, usize, Head)>,
-    /// The sum of their bytes.
-    pub(crate) total_bytes: usize,
-    /// The head before the first of them.
-    pub(crate) cut_at: Head,
-    /// The events that are still there.
-    pub(crate) arrivals: VecDeque<ArrivalsRow>,
-    /// The sum of the hashes of those whose frames are not: a frame has the hash of its own.
-    pub(crate) orphans: u128,
-}
-
-/// What is known of the events of a frame.
-pub(crate) struct ArrivalsRow {
-    pub(crate) sequence: u64,
-    /// Their counters, and the latest step of each.
-    pub(crate) latest: Vec<(u32, u64)>,
-    /// A part of the hash of the row.
-    pub(crate) hash: u128,
-}
-
-impl ArrivalsRow {
-    pub(crate) fn new(sequence: u64, groups: &[Group], row: &[u8]) -> Self {
-        let latest = |group: &Group| group.items.iter().map(|item| item.step).max().unwrap_or_default();
-        let hash = blake3::hash(row).as_bytes().first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
-        Self { sequence, latest: groups.iter().map(|group| (group.counter, latest(group))).collect(), hash }
-    }
-}
-
-/// Which counters are ahead of their rows on disk.
-#[derive(Default)]
-pub(crate) struct Changed {
-    /// The first frame that a row does not have, and the counter.
-    pub(crate) since: BTreeSet<(u64, u32)>,
-    /// Counters with enough releases in memory for a chunk.
-    pub(crate) full: BTreeSet<u32>,
-}
-
-impl Changed {
-    /// A frame that is about to be written changes a counter.
-    pub(crate) fn note(&mut self, state: &mut CounterState, sequence: u64) {
-        if state.changed_since.is_none() {
-            state.changed_since = Some(sequence);
-            self.since.insert((sequence, state.number()));
-        }
-    }
-}
-
-/// What was changed and not committed.
-#[derive(Default)]
-pub(crate) struct Tentative {
-    pub(crate) records: Vec<Record>,
-    pub(crate) groups: Vec<Group>,
-    /// Counters about which there is something new to show.
-    pub(crate) touched: BTreeSet<u32>,
-    pub(crate) new: Vec<Arc<Published>>,
-    pub(crate) deleted: Vec<u32>,
-    pub(crate) global: bool,
 }
 
 /// Why nothing is changed at present.
@@ -178,6 +110,9 @@ impl Ledger {
                 reason: "its population could not pay for the new epoch".to_owned(),
             });
         }
+        if arrivals.iter().any(|arrival| arrival.counter != counter.number) {
+            return Err(Error::bad("arrivals", "made ready for this counter", "those of another"));
+        }
         let mut receipt = Receipt::default();
         let items: Vec<_> =
             arrivals.iter().filter_map(|arrival| state.take(arrival, now, &mut receipt)).collect();
@@ -215,6 +150,11 @@ impl Ledger {
             self.freeze(number);
         }
         Ok(false)
+    }
+
+    /// Whether so much waits to be committed that it is time to.
+    pub(crate) fn is_laden(&self) -> bool {
+        self.tentative.records.len() >= MOST_VALUES_A_FRAME
     }
 
     /// When the next step is due to be closed.
@@ -276,10 +216,11 @@ impl Ledger {
         let written = written.map_err(|error| Error::system("a counter cannot be written", &error))?;
         let epoch = self.global.epoch;
         let state = self.new_counter(number, planned, epoch, now)?;
-        self.global.accounts.spend(&population, &name, epoch, spend)?;
+        let cost = Cost::of(spend);
+        self.global.accounts.spend(&name, &Entered { population, counter: number, epoch, cost })?;
         let published = Arc::clone(&state.published);
         self.add(state);
-        self.record(Record::Created { counter: number, epoch, spec: written, cost: Cost::of(spend) });
+        self.record(Record::Created { counter: number, epoch, spec: written, cost });
         self.touch(number);
         self.tentative.new.push(Arc::clone(&published));
         self.tentative.global = true;
@@ -366,159 +307,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Makes everything durable that was changed, then makes the releases of frozen steps, makes them durable, and shows them. The counters with
-    /// something new are returned.
-    ///
-    /// # Errors
-    /// [`Error::ReadOnly`]: storage failed, now or before. Nothing that was changed since the last commit may be given away; the ledger shows
-    /// what it showed, and changes nothing until it is opened again.
-    pub fn commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
-        self.check_writable()?;
-        match self.try_commit(now) {
-            Ok(changed) => Ok(changed),
-            Err(error) => Err(self.fail(&error)),
-        }
-    }
-
-    fn try_commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
-        let is_new_epoch = self.tentative.records.iter().any(Record::moves_the_fence);
-        self.write_frame(now)?;
-        if is_new_epoch {
-            self.global.released = (self.journal.sequence, self.journal.head);
-            self.write_mark()?;
-        }
-        while self.halt.fenced.is_none() && !self.unreleased.is_empty() {
-            self.release_frozen()?;
-            self.write_frame(now)?;
-            self.global.released = (self.journal.sequence, self.journal.head);
-            self.write_mark()?;
-        }
-        let changed = self.show();
-        self.tidy()?;
-        Ok(changed)
-    }
-
-    /// Nothing is believed any more but what was shown.
-    pub(crate) fn fail(&mut self, error: &Error) -> Error {
-        let reason = error.to_string();
-        self.shown.state_mut().mode = Mode::ReadOnly { reason: reason.clone() };
-        self.halt.failed = Some(reason.clone());
-        // Where even that fails, reads say so.
-        let _ = self.shown.store.fall_back_to_reading();
-        Error::ReadOnly { reason }
-    }
-
-    /// Writes what is tentative as one frame.
-    pub(crate) fn write_frame(&mut self, now: i64) -> Result<()> {
-        let records = std::mem::take(&mut self.tentative.records);
-        let groups = std::mem::take(&mut self.tentative.groups);
-        if records.is_empty() && groups.is_empty() {
-            return Ok(());
-        }
-        let sequence = self.journal.sequence + 1;
-        let arrivals =
-            if groups.is_empty() { None } else { Some(seal(&arrivals_place(sequence), encode(&groups)?)) };
-        let hash = arrivals.as_ref().map(|bytes| *blake3::hash(bytes).as_bytes());
-        let frame = encode(&Frame { sequence, time: now, arrivals: hash, records })?;
-        let head = self.journal.head.after(&frame);
-        let row = [&head.0[..], &frame].concat();
-        self.shown.store.write(|transaction| {
-            transaction.open_table(JOURNAL).map_err(failed)?.insert(sequence, &row[..]).map_err(failed)?;
-            if let Some(arrivals) = &arrivals {
-                transaction
-                    .open_table(ARRIVALS)
-                    .map_err(failed)?
-                    .insert(sequence, &arrivals[..])
-                    .map_err(failed)?;
-            }
-            Ok(())
-        })?;
-        self.journal.sequence = sequence;
-        self.journal.head = head;
-        self.journal.bytes.push_back((sequence, row.len(), head));
-        self.journal.total_bytes += row.len();
-        if let Some(row) = arrivals {
-            self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
-        }
-        Ok(())
-    }
-
-    /// Makes the releases of frozen steps, as many as one frame holds.
-    fn release_frozen(&mut self) -> Result<()> {
-        let mut room = MOST_VALUES_A_FRAME;
-        while let Some(&number) = self.unreleased.first() {
-            let Some(state) = self.counters.get_mut(&number) else { break };
-            while !state.frozen.is_empty() && room > 0 {
-                self.tentative.records.push(state.release()?);
-                room = room.saturating_sub(state.planned.width());
-            }
-            self.changed.note(state, self.journal.sequence + 1);
-            // Steps that were frozen before a crash are released now and were touched by nobody else.
-            self.tentative.touched.insert(number);
-            if !state.frozen.is_empty() {
-                break;
-            }
-            self.unreleased.pop_first();
-            self.reschedule(number);
-        }
-        Ok(())
-    }
-
-    /// Tells the fence what was released, before anybody else is told.
-    pub(crate) fn write_mark(&mut self) -> Result<()> {
-        let (released, head) = self.global.released;
-        let spent = self.global.accounts.spent();
-        let mark = Mark { ledger: self.global.ledger, epoch: self.global.epoch, released, head, spent };
-        mark.write(&mut *self.fence)
-    }
-
-    /// Shows what is durable.
-    pub(crate) fn show(&mut self) -> Vec<Arc<Published>> {
-        let tentative = std::mem::take(&mut self.tentative);
-        let is_fenced = self.halt.fenced.is_some();
-        for published in tentative.new {
-            self.shown.publish(published);
-        }
-        let mut changed = Vec::new();
-        for number in tentative.touched {
-            let Some(state) = self.counters.get_mut(&number) else { continue };
-            let next_release = state.next_due().filter(|_| !is_fenced);
-            let mut standing = state.published.standing_mut();
-            standing.status = state.status(is_fenced);
-            standing.next_step = state.released();
-            standing.next_release = next_release;
-            standing.epochs.clone_from(&state.epochs);
-            let width = state.planned.width();
-            if let Some(latest) =
-                state.unshown.len().checked_sub(width).and_then(|at| state.unshown.get(at..))
-            {
-                standing.latest = Some(latest.to_vec());
-            }
-            standing.tail.append(&mut state.unshown);
-            if standing.tail.len() * size_of::<f64>() >= CHUNK_BYTES {
-                self.changed.full.insert(number);
-            }
-            drop(standing);
-            changed.push(Arc::clone(&state.published));
-        }
-        for number in tentative.deleted {
-            if let Some(state) = self.counters.get(&number) {
-                self.shown.withdraw(&state.planned.spec().name);
-            }
-        }
-        if tentative.global {
-            let mut shown = self.shown.state_mut();
-            shown.epoch = self.global.epoch;
-            shown.accounts = self.global.accounts.clone();
-            shown.tokens = self.global.tokens.clone();
-            shown.mode = match &self.halt.fenced {
-                Some(reason) => Mode::Fenced { reason: reason.clone() },
-                None => Mode::Running,
-            };
-        }
-        changed
-    }
-
     /// Freezes the next step of a counter.
     fn freeze(&mut self, number: u32) {
         if let Some(state) = self.counters.get_mut(&number) {
@@ -569,13 +357,13 @@ impl Ledger {
         &self,
         number: u32,
         planned: &Planned,
-        epoch: u32,
+        epoch: EpochName,
         created: i64,
     ) -> Result<CounterState> {
         let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
         let lanes = Lanes::new(&planned, &self.key)?;
         let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
-        let epochs = vec![(epoch, 0)];
+        let epochs = vec![(epoch.number, 0)];
         let standing = Standing {
             status: Status::Running,
             epochs: epochs.clone(),
@@ -587,9 +375,10 @@ impl Ledger {
         };
         let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, created, standing));
         Ok(CounterState {
-            ids: Ids::new(planned.remembered_steps()),
+            ids: Ids::new(planned.remembered_steps(), planned.steps_in_grace()),
             published,
             planned,
+            epoch,
             epochs,
             life: Life::Running,
             open: 0,
@@ -609,7 +398,7 @@ impl Ledger {
         let (number, name) = (state.number(), state.planned.spec().name.clone());
         self.global.next_number = self.global.next_number.max(number + 1);
         self.numbers.insert(name, number);
-        if !state.frozen.is_empty() {
+        if !state.frozen.is_empty() && state.life == Life::Running {
             self.unreleased.insert(number);
         }
         self.counters.insert(number, state);
@@ -624,9 +413,11 @@ impl Ledger {
     }
 
     /// What the noise of a counter in an epoch is called: no two of any ledgers share theirs, even under one key.
-    pub(crate) fn stream(&self, number: u32, epoch: u32) -> String {
-        let ledger: String = self.global.ledger.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("ledger {ledger} counter {number} epoch {epoch}")
+    pub(crate) fn stream(&self, number: u32, epoch: EpochName) -> String {
+        let hexadecimal =
+            |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (ledger, nonce) = (hexadecimal(self.global.ledger), hexadecimal(epoch.nonce));
+        format!("ledger {ledger} counter {number} epoch {} {nonce}", epoch.number)
     }
 
     pub(crate) fn number(&self, name: &str) -> Result<u32> {
@@ -663,9 +454,4 @@ impl Ledger {
             None => Ok(()),
         }
     }
-}
-
-/// What sealed arrivals say of their place.
-pub(crate) fn arrivals_place(sequence: u64) -> String {
-    format!("the events of frame {sequence}")
 }

@@ -45,6 +45,9 @@
 //! assert_eq!((receipt.counted, receipt.duplicate), (1, 1));
 //! let release = counter.latest().unwrap();
 //! println!("{} ± {}", release.values[0], release.margin);
+//! # drop(ledger);
+//! # let again = Ledger::open(Place::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
+//! # assert_eq!(again.shown().counter("visits").and_then(|counter| counter.latest()), Some(release));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -52,8 +55,8 @@
 //! |---|---|
 //! | `spec`, `arrival` | what a counter is made from; what of an event the ledger sees |
 //! | `counter`, `ids`, `people`, `lanes` | which events count, what a step's input is, what is released of it |
-//! | `ledger`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
-//! | `record`, `store`, `checkpoint`, `recovery`, `verify` | what is on the disk, and how it is believed |
+//! | `ledger`, `commit`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
+//! | `record`, `journal`, `store`, `checkpoint`, `recovery`, `rows`, `verify` | what is on the disk, and how it is believed |
 //! | `place`, `fence` | where it is, and how a copy is recognised |
 //! | `simulated` (feature of the same name) | a machine in memory whose disk fails when it is told to, for tests |
 //! | `shown`, `keeper` | what anybody may read; the thread that owns the rest |
@@ -63,11 +66,13 @@
 mod accounts;
 mod arrival;
 mod checkpoint;
+mod commit;
 mod counter;
 mod epoch;
 mod error;
 mod fence;
 mod ids;
+mod journal;
 mod keeper;
 mod lanes;
 mod ledger;
@@ -75,6 +80,7 @@ mod people;
 mod place;
 mod record;
 mod recovery;
+mod rows;
 mod shown;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
@@ -83,7 +89,7 @@ mod store;
 mod tokens;
 mod verify;
 
-pub use accounts::{NewPopulation, Population};
+pub use accounts::{Entry, NewPopulation, Population};
 pub use arrival::{Arrival, Event, Intake, Receipt};
 pub use error::{Class, Error, Result};
 pub use fence::{Fence, FileFence};

@@ -102,15 +102,18 @@ fn make_directory(directory: &Path) -> Result<()> {
 pub fn read_or_make_key(directory: &Path) -> Result<NoiseKey> {
     make_directory(directory)?;
     let path = directory.join(KEY);
-    let made = owned(File::options().write(true).create_new(true)).open(&path);
-    match made {
-        Ok(file) => make_key(file, directory),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_key(&path),
-        Err(error) => Err(Error::system("the key cannot be made", &error)),
+    if path.exists() {
+        return read_key(&path);
     }
+    // A ledger without its key is not helped by another one.
+    if std::fs::metadata(directory.join(LEDGER)).is_ok_and(|ledger| ledger.len() > 0) {
+        return Err(Error::damaged("its key is missing"));
+    }
+    make_key(directory)
 }
 
-fn make_key(mut file: File, directory: &Path) -> Result<NoiseKey> {
+/// Writes a new key under another name first, so that it is there whole or not at all.
+fn make_key(directory: &Path) -> Result<NoiseKey> {
     let key = NoiseKey::from_os()?;
     let mut text = Zeroizing::new(String::with_capacity(65));
     for byte in key.expose_bytes() {
@@ -118,11 +121,15 @@ fn make_key(mut file: File, directory: &Path) -> Result<NoiseKey> {
         let _ = write!(text, "{byte:02x}");
     }
     text.push('\n');
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| sync_directory(directory));
-    written.map_err(|error| Error::system("the key cannot be written", &error))?;
+    let fresh = directory.join("key.new");
+    let write = || {
+        let mut file = owned(File::options().write(true).create(true).truncate(true)).open(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, directory.join(KEY))?;
+        sync_directory(directory)
+    };
+    write().map_err(|error| Error::system("the key cannot be written", &error))?;
     Ok(key)
 }
 

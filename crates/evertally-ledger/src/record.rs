@@ -53,7 +53,7 @@ pub(crate) enum Record {
     /// A population was given a budget.
     Granted(Grant),
     /// A counter was made, and its cost entered.
-    Created { counter: u32, epoch: u32, spec: String, cost: Cost },
+    Created { counter: u32, epoch: EpochName, spec: String, cost: Cost },
     /// The input of a step was frozen. No totals stand for zero in every lane.
     Frozen { counter: u32, step: u64, totals: Vec<i128>, hash: [u8; 32] },
     /// What was released of a frozen step.
@@ -75,20 +75,47 @@ impl Record {
     pub(crate) fn moves_the_fence(&self) -> bool {
         matches!(self, Self::Released { .. } | Self::Epoch(_))
     }
+
+    /// Whether rows are written at once after it: what is private shall not stay in the journal, and what took long shall not be done again.
+    pub(crate) fn asks_for_rows(&self) -> bool {
+        matches!(self, Self::Retired { .. } | Self::Deleted { .. } | Self::Epoch(_))
+    }
 }
 
 /// A new epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NewEpoch {
-    pub(crate) epoch: u32,
+    pub(crate) epoch: EpochName,
     /// The storage that it began on.
     pub(crate) identity: u64,
-    /// Counters that go on with fresh noise.
-    pub(crate) restarted: Vec<u32>,
+    /// Counters that go on with fresh noise, and what they pay.
+    pub(crate) restarted: Vec<(u32, Cost)>,
     /// Counters that ran and do not go on.
     pub(crate) halted: Vec<u32>,
-    /// What a lost part of the ledger had spent.
-    pub(crate) lost: Vec<(String, Cost)>,
+    /// Populations that were granted in a lost part of the ledger.
+    pub(crate) granted: Vec<Grant>,
+    /// What was entered in a lost part of the ledger.
+    pub(crate) lost: Vec<Entered>,
+}
+
+/// The name of an epoch. Its nonce is drawn when it begins, because two copies of one ledger would number theirs alike; that of the first one is zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct EpochName {
+    pub(crate) number: u32,
+    pub(crate) nonce: [u8; 16],
+}
+
+impl EpochName {
+    pub(crate) const FIRST: Self = Self { number: 1, nonce: [0; 16] };
+}
+
+/// An entry in the account of a population: a counter in an epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entered {
+    pub(crate) population: String,
+    pub(crate) counter: u32,
+    pub(crate) epoch: EpochName,
+    pub(crate) cost: Cost,
 }
 
 /// A population's total.

@@ -9,23 +9,21 @@
 //! anything is shown.
 
 use crate::accounts::Accounts;
-use crate::arrival::{Intake, Names};
-use crate::checkpoint::{CounterRow, FORMAT_ROW, GLOBAL, GlobalRow, counter_place};
-use crate::counter::{CounterState, FrozenStep, Life};
+use crate::arrival::Names;
+use crate::checkpoint::{FORMAT_ROW, GLOBAL, GlobalRow};
+use crate::counter::CounterState;
 use crate::error::{Error, Result};
 use crate::fence::Mark;
-use crate::ids::Ids;
-use crate::lanes::Lanes;
-use crate::ledger::{ArrivalsRow, Changed, Global, Halt, Journal, Ledger, Tentative, arrivals_place};
-use crate::people::People;
+use crate::journal::{ArrivalsRow, Changed, Journal, Tentative, arrivals_place};
+use crate::ledger::{Global, Halt, Ledger};
 use crate::place::Place;
-use crate::record::{FORMAT, Frame, Group, Head, Record, decode, unseal};
-use crate::shown::{Chunk, Mode, Published, Shown, Standing, State, Status};
-use crate::spec::{Planned, Written};
-use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, Store};
+use crate::record::{Entered, EpochName, FORMAT, Frame, Head, Record, decode, unseal};
+use crate::rows::{groups, planned};
+use crate::shown::{Mode, Shown, State};
+use crate::spec::Spec;
+use crate::store::{ARRIVALS, JOURNAL, META, Store};
 use crate::tokens::Tokens;
 use evertally::NoiseKey;
-use evertally_stream::Amount;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -115,169 +113,6 @@ impl Ledger {
         self.catch_up_fence()
     }
 
-    /// A crash may have come between a release and its mark. The release is about to be shown, so that the fence is told first: a backup from before it would
-    /// otherwise be taken for the present, and release the same step with the same noise and other events.
-    fn catch_up_fence(&mut self) -> Result<()> {
-        let is_behind = self.mark.as_ref().is_some_and(|mark| {
-            mark.ledger == self.global.ledger
-                && (mark.epoch, mark.released) < (self.global.epoch, self.global.released.0)
-        });
-        if is_behind { self.write_mark() } else { Ok(()) }
-    }
-
-    fn read_rows(&mut self) -> Result<()> {
-        let mut rows = Vec::new();
-        self.shown.store.scan(COUNTERS, 0..=u32::MAX, |number, row| {
-            let place = counter_place(number);
-            rows.push((number, decode::<CounterRow>(&place, unseal(&place, row)?)?));
-            Ok(())
-        })?;
-        for (number, row) in rows {
-            let state = self.resume(number, &row)?;
-            self.add(state);
-            // As it is on disk.
-            if let Some(state) = self.counters.get_mut(&number)
-                && let Some(since) = state.changed_since.take()
-            {
-                self.changed.since.remove(&(since, number));
-            }
-        }
-        Ok(())
-    }
-
-    /// A counter from its row.
-    fn resume(&self, number: u32, row: &CounterRow) -> Result<CounterState> {
-        let planned = planned(&row.spec, row.created)?;
-        let epoch = row.epochs.last().map_or(1, |(epoch, _)| *epoch);
-        let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
-        let lanes = row.lanes.as_ref().map(|state| Lanes::resume(&planned, &self.key, state)).transpose()?;
-        let mut people = People::default();
-        self.shown.store.scan(PEOPLE, (number, 0)..=(number, u128::MAX), |(_, person), steps| {
-            people.load(person, steps)
-        })?;
-        people.check(row.people)?;
-        let amounts = |totals: &Vec<i128>| -> Result<Vec<Amount>> {
-            let amount = |steps: &i128| Amount::from_grid_steps(*steps);
-            totals
-                .iter()
-                .map(amount)
-                .collect::<Option<_>>()
-                .ok_or_else(|| Error::damaged("a total is out of range"))
-        };
-        let pending = row.pending.iter().map(|(step, totals)| Ok((*step, amounts(totals)?)));
-        let released = row.open.checked_sub(row.frozen.len() as u64);
-        let released =
-            released.ok_or_else(|| Error::damaged("a counter has more steps frozen than closed"))?;
-        let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, planned.width())?;
-        let standing = Standing {
-            status: Status::Running,
-            epochs: row.epochs.clone(),
-            next_step: released,
-            next_release: None,
-            tail_first,
-            latest: self.latest(number, row, released, planned.width(), &tail)?,
-            tail,
-        };
-        let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
-        let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, row.created, standing));
-        if row.life != Life::Deleted {
-            self.shown.publish(Arc::clone(&published));
-        }
-        Ok(CounterState {
-            published,
-            ids: Ids::new(planned.remembered_steps()),
-            planned,
-            epochs: row.epochs.clone(),
-            life: row.life,
-            open: row.open,
-            pending: pending.collect::<Result<_>>()?,
-            frozen: row
-                .frozen
-                .iter()
-                .map(|(step, totals, hash)| FrozenStep { step: *step, totals: totals.clone(), hash: *hash })
-                .collect(),
-            people,
-            lanes,
-            unshown: Vec::new(),
-            changed_since: None,
-            scheduled: None,
-            row: row.sequence,
-            chunk_before,
-        })
-    }
-
-    /// The releases that are not in a full chunk: their first step, their values, and the hash of the chunk before.
-    fn read_tail(
-        &self,
-        number: u32,
-        row: &CounterRow,
-        released: u64,
-        width: usize,
-    ) -> Result<(u64, Vec<f64>, [u8; 32])> {
-        let missing = || Error::damaged("a release is missing");
-        if row.life == Life::Deleted || released == row.tail_first {
-            return Ok((released, Vec::new(), row.chunk_before));
-        }
-        let chunk = self.shown.store.get(CHUNKS, (number, row.tail_first))?.ok_or_else(missing)?;
-        let read = Chunk::read(number, row.tail_first, &chunk)?;
-        let expected = released.checked_sub(row.tail_first).and_then(|steps| steps.checked_mul(width as u64));
-        if read.before != row.chunk_before || Some(read.values.len() as u64) != expected {
-            return Err(missing());
-        }
-        Ok((row.tail_first, read.values, row.chunk_before))
-    }
-
-    /// The values of the last step.
-    fn latest(
-        &self,
-        number: u32,
-        row: &CounterRow,
-        released: u64,
-        width: usize,
-        tail: &[f64],
-    ) -> Result<Option<Vec<f64>>> {
-        match released.checked_sub(1) {
-            Some(_) if tail.len() >= width => Ok(tail.get(tail.len() - width..).map(<[f64]>::to_vec)),
-            Some(step) if row.life != Life::Deleted => {
-                self.shown.values_in_chunk(number, step, width).map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Remembers the ids of events whose frames are cut.
-    fn read_old_arrivals(&mut self) -> Result<()> {
-        let first = self.journal.first;
-        let mut all = Vec::new();
-        if let Some(last) = first.checked_sub(1) {
-            self.shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
-                let groups = groups(sequence, row)?;
-                all.push((ArrivalsRow::new(sequence, &groups, row), groups));
-                Ok(())
-            })?;
-        }
-        let sum = all.iter().map(|(row, _)| row.hash).fold(0, u128::wrapping_add);
-        if sum != self.journal.orphans {
-            return Err(Error::damaged("the events that are remembered are not those that were written"));
-        }
-        for (row, groups) in all {
-            self.remember(&groups);
-            self.journal.arrivals.push_back(row);
-        }
-        Ok(())
-    }
-
-    fn remember(&mut self, groups: &[Group]) {
-        for group in groups {
-            let Some(state) = self.counters.get_mut(&group.counter).filter(|state| state.lanes.is_some())
-            else {
-                continue;
-            };
-            group.items.iter().for_each(|item| state.ids.insert(item.step, item.id()));
-            state.ids.forget(state.open);
-        }
-    }
-
     /// Applies every frame of the journal to whatever does not have it; the global state is as of frame `as_of`.
     fn replay(&mut self, as_of: u64) -> Result<()> {
         let mut rows = Vec::new();
@@ -301,11 +136,8 @@ impl Ledger {
             self.journal.total_bytes += row.len();
             // Changes are noted as of the frame that is being applied.
             let last = std::mem::replace(&mut self.journal.sequence, sequence - 1);
-            self.apply_arrivals(&frame)?;
             let releases = frame.records.iter().any(Record::moves_the_fence);
-            for record in frame.records {
-                self.apply(record, &Applied { sequence, time: frame.time, is_global_new: sequence > as_of })?;
-            }
+            self.apply_frame(frame, sequence > as_of)?;
             if sequence > as_of && releases {
                 self.global.released = (sequence, head);
             }
@@ -317,6 +149,18 @@ impl Ledger {
         }
         self.journal.head = head;
         Ok(())
+    }
+
+    /// First what makes populations and counters, then the events that came in, then what was done with them.
+    fn apply_frame(&mut self, mut frame: Frame, is_global_new: bool) -> Result<()> {
+        let at = Applied { sequence: frame.sequence, time: frame.time, is_global_new };
+        let makes = |record: &Record| {
+            matches!(record, Record::Opened { .. } | Record::Granted(_) | Record::Created { .. })
+        };
+        let (first, then): (Vec<_>, Vec<_>) = std::mem::take(&mut frame.records).into_iter().partition(makes);
+        first.into_iter().try_for_each(|record| self.apply(record, &at))?;
+        self.apply_arrivals(&frame)?;
+        then.into_iter().try_for_each(|record| self.apply(record, &at))
     }
 
     fn apply_arrivals(&mut self, frame: &Frame) -> Result<()> {
@@ -339,7 +183,7 @@ impl Ledger {
         }
         // Those whose counters have the frame in their rows.
         self.remember(&groups);
-        self.journal.arrivals.push_back(ArrivalsRow::new(sequence, &groups, &row));
+        self.journal.arrivals.insert(sequence, ArrivalsRow::new(&groups, &row));
         Ok(())
     }
 
@@ -357,10 +201,11 @@ impl Ledger {
             }
             Record::Granted(grant) if is_global_new => self.global.accounts.grant(grant)?,
             Record::Created { counter, epoch, spec, cost } => {
-                let planned = planned(&spec, time)?;
+                let planned = planned(&spec)?;
                 if is_global_new {
-                    let spec = planned.spec();
-                    self.global.accounts.spend(&spec.population, &spec.name, epoch, cost.spend()?)?;
+                    let Spec { population, name, .. } = planned.spec();
+                    let entered = Entered { population: population.clone(), counter, epoch, cost };
+                    self.global.accounts.owe(name, &entered)?;
                 }
                 if !self.counters.contains_key(&counter) {
                     let state = self.new_counter(counter, &planned, epoch, time)?;
@@ -414,34 +259,6 @@ impl Ledger {
         }
         Ok(())
     }
-
-    /// Why nothing may be released by this ledger, by what the fence says.
-    fn fence_reason(&self) -> Option<String> {
-        let Some(mark) = &self.mark else {
-            return Some("its fence is missing: the directory was copied or moved, and what was released since is not known".to_owned());
-        };
-        let (released, head) = self.global.released;
-        let reason = if mark.ledger != self.global.ledger {
-            "its fence belongs to another ledger"
-        } else if mark.epoch < self.global.epoch {
-            // A new epoch began here, and the fence was not told: nothing was released in it yet.
-            return self.is_copy();
-        } else if mark.epoch > self.global.epoch || mark.released > released {
-            "it is older than what was released: a backup was restored"
-        } else if mark.released == released && mark.head != head {
-            "its history is not the one that was released"
-        } else {
-            return self.is_copy();
-        };
-        Some(reason.to_owned())
-    }
-}
-
-impl Ledger {
-    fn is_copy(&self) -> Option<String> {
-        let is_copy = self.identity != self.global.identity;
-        is_copy.then(|| "its file is a copy of the one that was released from".to_owned())
-    }
 }
 
 /// The frame that a record stands in.
@@ -462,7 +279,8 @@ impl Journal {
             bytes: VecDeque::new(),
             total_bytes: 0,
             cut_at,
-            arrivals: VecDeque::new(),
+            arrivals: BTreeMap::new(),
+            looked_at: 0,
             orphans: 0,
         }
     }
@@ -474,7 +292,7 @@ impl Global {
             ledger: [0; 16],
             identity: 0,
             key_tag: [0; 8],
-            epoch: 1,
+            epoch: EpochName::FIRST,
             accounts: Accounts::default(),
             tokens: Tokens::default(),
             next_number: 0,
@@ -504,15 +322,4 @@ fn read_global(store: &Store) -> Result<Option<(Global, Journal)>> {
         ..Journal::starting_at(first, cut_at)
     };
     Ok(Some((global, journal)))
-}
-
-fn planned(spec: &str, created: i64) -> Result<Planned> {
-    let written: Written = serde_json::from_str(spec)
-        .map_err(|_| Error::damaged("the description of a counter cannot be read"))?;
-    written.spec()?.plan(created)
-}
-
-fn groups(sequence: u64, row: &[u8]) -> Result<Vec<Group>> {
-    let place = arrivals_place(sequence);
-    decode(&place, unseal(&place, row)?)
 }

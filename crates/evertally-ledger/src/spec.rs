@@ -21,8 +21,14 @@ const REMEMBERED_STEPS_BY_HAND: u64 = 1_000;
 /// The most keys that a counter may have: each has a row in every release.
 const MOST_KEYS: usize = 100_000;
 
+/// How many values a new counter may have to release at once, because its first steps are over.
+const MOST_VALUES_BEHIND: i64 = 1_000_000;
+
 /// How many steps of a new counter may be over.
 const MOST_STEPS_BEHIND: i64 = 10_000;
+
+/// The largest magnitude of a value: a step's total then stays exact for eight billion events.
+const LARGEST_VALUE: f64 = 1_048_576.0;
 
 /// The clock's steps end before the year 9999, beyond which times have no usual form.
 const LAST_TIME: i64 = 253_402_300_799_000_000;
@@ -112,59 +118,73 @@ impl Spec {
     /// [`Error::BadParameter`] and the library's errors for what cannot be used.
     pub fn plan(&self, now: i64) -> Result<Planned> {
         let mut spec = self.clone();
-        check_name("name", &spec.name)?;
-        check_name("population", &spec.population)?;
-        if spec.description.as_ref().is_some_and(|text| text.len() > 1_000) {
+        match spec.every {
+            Some(every) => {
+                spec.start.get_or_insert(now.div_euclid(every.micros()).saturating_mul(every.micros()));
+                spec.remember_ids.get_or_insert((MICROS_A_DAY / every.micros()).max(1) as u64);
+            }
+            None => {
+                spec.remember_ids.get_or_insert(REMEMBERED_STEPS_BY_HAND);
+            }
+        }
+        spec.check(now)?;
+        spec.build()
+    }
+
+    /// Refuses what nobody should ask for. What a ledger has taken is not asked again, so that it can be read by versions that are stricter.
+    fn check(&self, now: i64) -> Result<()> {
+        check_name("name", &self.name)?;
+        check_name("population", &self.population)?;
+        if self.description.as_ref().is_some_and(|text| text.len() > 1_000) {
             return Err(Error::bad("description", "at most 1000 bytes", "more"));
         }
-        spec.resolve_clock(now)?;
-        let keys = match spec.keys.len() {
-            0 => None,
-            1..=MOST_KEYS => Some(KeySet::new(spec.keys.iter().cloned())?),
-            more => return Err(Error::bad("keys", format!("at most {MOST_KEYS}"), more)),
-        };
-        if spec.keys.iter().any(|key| key.len() > 256) {
+        if self.keys.len() > MOST_KEYS {
+            return Err(Error::bad("keys", format!("at most {MOST_KEYS}"), self.keys.len()));
+        }
+        if self.keys.iter().any(|key| key.len() > 256) {
             return Err(Error::bad("a key", "at most 256 bytes", "more"));
         }
-        let clamp = spec.clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose()?;
-        let limits = spec.participation.map(|(most, gap)| ParticipationLimits::new(most, gap)).transpose()?;
-        let (plan, tree_rmse) = spec.known_plan(keys.as_ref())?;
-        spec.mechanism = Some(plan.mechanism().to_string());
-        let buckets = match (spec.every, spec.start) {
+        if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_A_DAY) {
+            return Err(Error::bad("grace", "at most 7d", "more"));
+        }
+        if self.clamp.is_some_and(|(lo, hi)| lo.abs().max(hi.abs()) > LARGEST_VALUE) {
+            return Err(Error::bad("clamp", "within ±1048576: count in larger units", "more"));
+        }
+        match (self.every, self.start) {
+            (Some(_), Some(start)) if !(0..LAST_TIME).contains(&start) => {
+                Err(Error::bad("start", "between the years 1970 and 9999", "another time"))
+            }
+            // Steps that are over are closed one by one, while other counters wait.
+            (Some(every), Some(start))
+                if now.saturating_sub(start) / every.micros() > self.most_steps_behind() =>
+            {
+                let expected = format!("at most {} steps ago", self.most_steps_behind());
+                Err(Error::bad("start", expected, "an earlier time"))
+            }
+            (None, start) if start.is_some() || self.grace.is_some() => {
+                let expected = "left out for a counter that is advanced by hand";
+                Err(Error::bad("start and grace", expected, "one of them"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn most_steps_behind(&self) -> i64 {
+        (MOST_VALUES_BEHIND / (self.keys.len() as i64 + 1)).clamp(1, MOST_STEPS_BEHIND)
+    }
+
+    /// Makes the plan of a spec with everything filled in.
+    pub(crate) fn build(mut self) -> Result<Planned> {
+        let keys = if self.keys.is_empty() { None } else { Some(KeySet::new(self.keys.iter().cloned())?) };
+        let clamp = self.clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose()?;
+        let limits = self.participation.map(|(most, gap)| ParticipationLimits::new(most, gap)).transpose()?;
+        let (plan, tree_rmse) = self.known_plan(keys.as_ref())?;
+        self.mechanism = Some(plan.mechanism().to_string());
+        let buckets = match (self.every, self.start) {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
             _ => None,
         };
-        Ok(Planned { spec, plan, keys, clamp, buckets, limits, tree_rmse })
-    }
-
-    fn resolve_clock(&mut self, now: i64) -> Result<()> {
-        match self.every {
-            Some(every) => {
-                let latest = now.div_euclid(every.micros()).saturating_mul(every.micros());
-                let start = *self.start.get_or_insert(latest);
-                if !(0..LAST_TIME).contains(&start) {
-                    return Err(Error::bad("start", "between the years 1970 and 9999", "another time"));
-                }
-                // Steps that are over are closed one by one, and take no events.
-                if now.saturating_sub(start) / every.micros() > MOST_STEPS_BEHIND {
-                    let expected = format!("at most {MOST_STEPS_BEHIND} steps ago");
-                    return Err(Error::bad("start", expected, "an earlier time"));
-                }
-                if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_A_DAY) {
-                    return Err(Error::bad("grace", "at most 7d", "more"));
-                }
-                let a_day = (MICROS_A_DAY / every.micros()).max(1) as u64;
-                self.remember_ids.get_or_insert(a_day);
-            }
-            None => {
-                if self.start.is_some() || self.grace.is_some() {
-                    let expected = "left out for a counter that is advanced by hand";
-                    return Err(Error::bad("start and grace", expected, "one of them"));
-                }
-                self.remember_ids.get_or_insert(REMEMBERED_STEPS_BY_HAND);
-            }
-        }
-        Ok(())
+        Ok(Planned { spec: self, plan, keys, clamp, buckets, limits, tree_rmse })
     }
 
     fn builder(&self, keys: Option<&KeySet>) -> Result<PlanBuilder> {
@@ -219,7 +239,10 @@ impl Spec {
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
-        known.insert(alike, made.clone());
+        // Very many keys take more memory than a plan takes time.
+        if self.keys.len() <= 1_000 {
+            known.insert(alike, made.clone());
+        }
         Ok(made)
     }
 
@@ -321,6 +344,11 @@ impl Planned {
 
     pub(crate) fn grace_micros(&self) -> i64 {
         self.spec.grace.map_or(0, BucketLength::micros)
+    }
+
+    /// How many steps are open at once, besides the present one.
+    pub(crate) fn steps_in_grace(&self) -> u64 {
+        self.spec.every.map_or(0, |every| (self.grace_micros() / every.micros()) as u64)
     }
 
     pub(crate) fn remembered_steps(&self) -> u64 {

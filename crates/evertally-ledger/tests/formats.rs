@@ -12,6 +12,9 @@ use evertally_ledger::{Event, Ledger, Mode, Role, Spec, Status};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+/// Every format that was ever written.
+const FORMATS: &[&str] = &["ledger-1"];
+
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
@@ -23,7 +26,8 @@ fn story(ledger: &mut Ledger) {
     ledger.add_token("operator", Role::Admin, None, START).unwrap();
     let keyed = Spec { keys: vec!["north".into()], clamp: Some((0.0, 10.0)), ..by_the_second(loud("keyed")) };
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
-    let bounded = Spec { participation: Some((2, 2)), steps: Some(50), ..Spec::new("bounded", "people", 1.0, 1e-6) };
+    let bounded =
+        Spec { participation: Some((2, 2)), steps: Some(50), ..Spec::new("bounded", "people", 1.0, 1e-6) };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     ledger.create(&loud("retired").plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();
@@ -61,7 +65,12 @@ fn check(ledger: &mut Ledger, released_then: &str) {
     let keyed = shown.counter("keyed").unwrap();
     let now = START + 6 * SECOND;
     let ids = ["event 0", "event 5", "event 6"];
-    let events = ids.map(|id| keyed.intake().prepare(&Event { id, key: Some("north"), value: Some(2.5), ..Event::default() }).unwrap());
+    let events = ids.map(|id| {
+        keyed
+            .intake()
+            .prepare(&Event { id, key: Some("north"), value: Some(2.5), ..Event::default() })
+            .unwrap()
+    });
     let receipt = ledger.submit(&keyed, &events, now).unwrap();
     assert_eq!((receipt.duplicate, receipt.counted), (2, 1));
     ledger.close_due(now + SECOND).unwrap();
@@ -72,7 +81,7 @@ fn check(ledger: &mut Ledger, released_then: &str) {
 
 #[test]
 fn every_format_is_read() {
-    for name in ["ledger-1"] {
+    for name in FORMATS {
         let home = Home::new();
         drop(home.try_open());
         let mut bytes = Vec::new();

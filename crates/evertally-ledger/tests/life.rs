@@ -296,5 +296,8 @@ fn large_totals_stay_exact() {
     ledger.advance("euros", 1).unwrap();
     ledger.commit(START).unwrap();
     let release = euros.latest().unwrap();
-    assert!((release.values[0] - 20_000.0 * 999_999.5).abs() < 20_000.0 + 8.0 * release.standard_error, "{release:?}");
+    assert!(
+        (release.values[0] - 20_000.0 * 999_999.5).abs() < 20_000.0 + 8.0 * release.standard_error,
+        "{release:?}"
+    );
 }

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::LARGEST_ERROR;
 use crate::http::Client;
 use crate::served::{Program, size_of};
+use crate::{LARGEST_ERROR, STEPS, exact_counter};
 use evertally_ledger::simulated::Dice;
 
 const COUNTER: &str = "flood";
@@ -109,6 +109,7 @@ pub fn run(
     let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
     let memory = served.resident_memory();
     served.kill()?;
+    program.verify()?;
     Ok(Report {
         unique,
         sent: load(&tally.sent),
@@ -124,11 +125,8 @@ pub fn run(
 fn create(client: &mut Client) -> Result<(), String> {
     let mut post =
         |path: &str, document| client.post(path, &document).map_err(|error| error.to_string())?.json();
-    post("/v1/populations", json!({"name": "trial", "epsilon": 1e6, "delta": 1e-3}))?;
-    post(
-        "/v1/counters",
-        json!({"name": COUNTER, "population": "trial", "epsilon": 20_000.0, "delta": 1e-6, "steps": 1 << 20, "remember_ids": 1 << 20}),
-    )?;
+    post("/v1/populations", json!({"name": "trial", "rho": 1e6}))?;
+    post("/v1/counters", exact_counter(COUNTER, None))?;
     Ok(())
 }
 
@@ -183,8 +181,8 @@ fn pour(
 /// Closes a step now and then, until all is posted. Returns how many.
 fn advance_until_over(tally: &Tally, mut client: Client) -> Result<u64, String> {
     let mut steps = 0;
-    while !tally.is_over.load(Ordering::Relaxed) {
-        thread::sleep(Duration::from_millis(200));
+    while !tally.is_over.load(Ordering::Relaxed) && steps < STEPS - 1 {
+        thread::sleep(Duration::from_millis(20));
         let answer = client.post(&format!("/v1/counters/{COUNTER}/advance"), &json!({}));
         let answer = answer.map_err(|error| error.to_string())?;
         if ![429, 503].contains(&answer.status) {

@@ -23,9 +23,22 @@ pub mod served;
 pub mod simulation;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 
 /// The largest standard error at which a value is compared with a total: Gaussian noise reaches 1/2, which is 6.11 of them, with probability below 10⁻⁹.
 pub const LARGEST_ERROR: f64 = 0.0818;
+
+/// The steps of a counter whose noise can be told from one event.
+pub const STEPS: u64 = 1000;
+
+/// The document of a counter in the population `trial` whose budget hides nothing: its standard error is below [`LARGEST_ERROR`]. Its grid is fine, so that
+/// the error is that of the noise, and not of rounding.
+pub fn exact_counter(name: &str, every: Option<&str>) -> Value {
+    json!({
+        "name": name, "population": "trial", "every": every, "steps": STEPS, "epsilon": 1000.0, "delta": 0.4, "grid": 1.0 / 1024.0,
+        "remember_ids": STEPS,
+    })
+}
 
 /// A bar for something long, on a terminal only.
 pub fn bar(title: &'static str, length: u64) -> ProgressBar {

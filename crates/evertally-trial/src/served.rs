@@ -80,6 +80,22 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Reads and checks everything that the directory holds, while no process serves it.
+    ///
+    /// # Errors
+    /// With what the program says, where something is not whole.
+    pub fn verify(&self) -> Result<(), String> {
+        let output = Command::new(&self.binary).arg("serve").arg(&self.directory).arg("--verify").output();
+        let output = output.map_err(|error| format!("cannot start {}: {error}", self.binary.display()))?;
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
+    }
+}
+
 impl Served {
     /// Waits until the program says where it listens, and answers that it is ready.
     ///

@@ -4,6 +4,8 @@
 //! make the ledger read-only with everything that was shown still readable, and whatever the machine kept must be gone on from without a loss: that is compared by
 //! the world of the simulation.
 
+#![allow(clippy::unwrap_used)]
+
 use evertally_ledger::simulated::{Counts, Faults, Operation};
 use evertally_trial::simulation::model::Event;
 use evertally_trial::simulation::shapes::{MINUTE, Shape, extra, shapes};
@@ -29,8 +31,9 @@ fn workload(world: &mut World, run: u64) -> Result<bool, Broken> {
         let first = run * 1000 + round * 100;
         let now = world.now;
         for counter in ["keys", "persons", "by-hand"] {
-            let when =
-                |id: u64| (counter != "by-hand" && id % 2 == 0).then_some(now - (id % 5) as i64 * MINUTE / 2);
+            let when = |id: u64| {
+                (counter != "by-hand" && id.is_multiple_of(2)).then_some(now - (id % 5) as i64 * MINUTE / 2)
+            };
             let lane = |event: Event| if counter == "persons" { Event { lane: 0, ..event } } else { event };
             let events: Vec<Event> = (first..first + 8).map(|id| lane(event(id, when(id)))).collect();
             world.submit(counter, &events)?;
@@ -156,7 +159,8 @@ fn a_disk_that_lies_about_syncs_is_noticed() {
 fn the_fence_knows_what_is_shown_after_a_crash() {
     for seed in 0..8 {
         let names = ["probe", "keys"];
-        let shapes: Vec<Shape> = shapes().into_iter().filter(|shape| names.contains(&shape.name.as_str())).collect();
+        let shapes: Vec<Shape> =
+            shapes().into_iter().filter(|shape| names.contains(&shape.name.as_str())).collect();
         let mut world = World::with(seed, &shapes).unwrap();
         world.back_up();
         world.now += 10 * MINUTE;

@@ -159,7 +159,6 @@ pub(crate) struct CountersQuery {
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: Option<usize>,
     /// The name after which to go on.
-    #[param(max_length = 100)]
     pub(crate) after: Option<String>,
     /// Only counters of this status.
     #[param(inline)]

@@ -3,6 +3,7 @@
 use super::finite;
 use crate::error::{Problem, Result};
 use evertally::Budget;
+use evertally::Spend;
 use evertally_ledger::NewPopulation;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -59,11 +60,15 @@ impl Population {
         let total = odometer.total();
         // Pure totals have δ = 0; of ρ alone no ε follows before somebody names a δ.
         let delta = total.delta().or(total.rho().is_none().then_some(0.0));
-        let (spent, left) = (odometer.spent(), odometer.remaining());
-        let entry = |(counter, epoch, spend): &(String, u32, evertally::Spend)| Entry {
-            counter: counter.clone(),
-            epoch: *epoch,
-            rho: spend.rho(),
+        // What was entered beyond the total is not in the odometer, which takes no more than that.
+        let spent = Spend::composed(population.entries.iter().map(|entry| entry.spend));
+        let is_overdrawn = population.is_overdrawn;
+        let left = if is_overdrawn { Spend::NOTHING } else { odometer.remaining() };
+        let room = |delta| if is_overdrawn { Some(0.0) } else { odometer.room(delta).ok() };
+        let entry = |entry: &evertally_ledger::Entry| Entry {
+            counter: entry.counter.clone(),
+            epoch: entry.epoch,
+            rho: entry.spend.rho(),
         };
         Self {
             name: odometer.population().to_owned(),
@@ -74,10 +79,7 @@ impl Population {
                 rho: spent.rho(),
                 epsilon: delta.and_then(|delta| finite(spent.epsilon(delta).ok()?)),
             },
-            left: Share {
-                rho: left.rho(),
-                epsilon: delta.and_then(|delta| finite(odometer.room(delta).ok()?)),
-            },
+            left: Share { rho: left.rho(), epsilon: delta.and_then(|delta| finite(room(delta)?)) },
             entries: population.entries.iter().map(entry).collect(),
         }
     }

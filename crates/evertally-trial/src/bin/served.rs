@@ -1,10 +1,12 @@
 //! `trial-served BINARY DIRECTORY COMMAND…`: runs a command while the service runs in a fresh directory. `{url}` and `{token}` in its arguments stand for
-//! where the service is and for its first token, which may do everything.
+//! where the service is and for its first token, which may do everything. There are a population `everyone` and two counters, `clock` and `hand`.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+use evertally_trial::http::Client;
 use evertally_trial::served::Program;
+use serde_json::json;
 
 fn main() -> ExitCode {
     match run() {
@@ -28,6 +30,15 @@ fn run() -> Result<bool, String> {
     let ready = served.ready()?;
     let token = ready.token.ok_or("the directory is not fresh: no token was printed")?;
     let url = format!("http://{}", ready.address);
+    let mut client = Client::new(ready.address, &token);
+    let mut post =
+        |path: &str, document| client.post(path, &document).map_err(|error| error.to_string())?.json();
+    post("/v1/populations", json!({"name": "everyone", "rho": 1e6}))?;
+    post("/v1/counters", json!({"name": "clock", "every": "1s", "epsilon": 1.0, "delta": 1e-6}))?;
+    post(
+        "/v1/counters",
+        json!({"name": "hand", "keys": ["a", "b"], "steps": 100_000, "epsilon": 1.0, "delta": 1e-6}),
+    )?;
     let filled = rest.iter().map(|argument| argument.replace("{url}", &url).replace("{token}", &token));
     let status = Command::new(command)
         .args(filled)

@@ -5,7 +5,7 @@
 //! that they see. Meanwhile the process is killed with `kill -9` and started again: first at random moments under load, then while it recovers as well.
 //!
 //! **Promises.** Whatever was seen of a release is what is seen of it ever after, to the byte. When all is acknowledged, the counters whose noise
-//! rounds to zero show as many events as there are ids: none was lost, none counted twice. Counters that were acknowledged as created or retired are.
+//! rounds to zero show as many events as there are ids: none was lost, none counted twice. Counters that were acknowledged as created or retired are. At the end `evertally serve --verify` finds every hash in place.
 //!
 //! **False alarms.** Totals are compared exactly. The release that is compared states its standard error s, and the trial demands s ≤ 0.0818, so that noise
 //! reaches 1/2 with probability below 10⁻⁹ for each of the two comparisons.
@@ -33,7 +33,7 @@ pub use scene::Scene;
 pub struct Extent {
     /// Kills at random moments under load.
     pub kills_under_load: u64,
-    /// Kills while the program recovers, right after a start.
+    /// Kills while the program recovers, right after a start; some more under load come between them.
     pub kills_in_recovery: u64,
     /// The longest time under load between two kills.
     pub longest_life: Duration,
@@ -80,28 +80,30 @@ pub fn run(
     let threads = writers::start(&scene, &mut dice).into_iter().chain(witness::start(&scene, &mut dice));
     let threads: Vec<_> = threads.collect();
     let mut recoveries = vec![ready.after];
-    let (mut kills, mut in_recovery) = (0, 0);
-    while kills < extent.kills_under_load + extent.kills_in_recovery && !scene.has_failed() {
+    let (mut under_load, mut in_recovery) = (0, 0);
+    let is_over = |under_load, in_recovery| {
+        under_load >= extent.kills_under_load && in_recovery >= extent.kills_in_recovery
+    };
+    while !is_over(under_load, in_recovery) && !scene.has_failed() {
         thread::sleep(part(extent.longest_life, &mut dice));
         served.kill()?;
-        kills += 1;
+        under_load += 1;
         served = program.start()?;
         let median = median(&recoveries);
-        // In the second phase the next process seldom gets beyond its recovery.
-        while in_recovery < extent.kills_in_recovery
-            && kills >= extent.kills_under_load
-            && kills < extent.kills_under_load + extent.kills_in_recovery
+        // In the second phase a process seldom gets beyond its recovery.
+        while under_load >= extent.kills_under_load
+            && in_recovery < extent.kills_in_recovery
             && !dice.once_in(4)
         {
             thread::sleep(part(median * 3 / 2, &mut dice));
             served.kill()?;
-            (kills, in_recovery) = (kills + 1, in_recovery + 1);
+            in_recovery += 1;
             served = program.start()?;
         }
         let ready = served.ready()?;
         recoveries.push(ready.after);
         scene.moved(ready.address);
-        told(kills);
+        told(under_load + in_recovery);
     }
     scene.stop_writing();
     let outcomes: Vec<_> =
@@ -109,9 +111,10 @@ pub fn run(
     outcomes.into_iter().collect::<Result<Vec<()>, _>>()?;
     scene.failure()?;
     let releases = finish(&scene, served)?;
+    program.verify()?;
     let (events, sent) = scene.events();
     Ok(Report {
-        kills,
+        kills: under_load + in_recovery,
         kills_in_recovery: in_recovery,
         events,
         sent,

@@ -10,14 +10,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::witness::Seen;
+use crate::exact_counter;
 use crate::http::{Answer, Client};
 
-/// Counts every event exactly, once a second.
+/// Counts every event exactly, every two seconds.
 pub(super) const EXACT: &str = "exact";
 /// Counts every event exactly, in steps that a client closes.
 pub(super) const BY_HAND: &str = "by-hand";
-/// Counts by key with much noise.
+/// Has very many steps that a client closes, by key and with much noise.
+pub(super) const FAST: &str = "fast";
+/// Counts once a second with much noise.
 pub(super) const NOISY: &str = "noisy";
+/// All of them.
+pub(super) const COUNTERS: [&str; 4] = [EXACT, BY_HAND, FAST, NOISY];
 
 /// How long a thread waits while the program is not there.
 const PAUSE: Duration = Duration::from_millis(3);
@@ -57,17 +62,17 @@ impl Scene {
         let mut post = |path: &str, document: Value| -> Result<Value, String> {
             client.post(path, &document).map_err(|error| error.to_string())?.json()
         };
-        post("/v1/populations", json!({"name": "trial", "epsilon": 1e6, "delta": 1e-3}))?;
-        let exact = json!({"population": "trial", "epsilon": 20_000.0, "delta": 1e-6, "steps": 1 << 20, "remember_ids": 1 << 20});
-        let with = |name: &str, more: Value| -> Value {
-            let mut document = exact.clone();
-            document["name"] = json!(name);
-            more.as_object().into_iter().flatten().for_each(|(field, value)| document[field] = value.clone());
+        post("/v1/populations", json!({"name": "trial", "rho": 1e6}))?;
+        post("/v1/counters", exact_counter(EXACT, Some("2s")))?;
+        post("/v1/counters", exact_counter(BY_HAND, None))?;
+        let noisy = json!({"population": "trial", "epsilon": 1.0, "delta": 1e-9, "steps": 1 << 20});
+        let with = |name: &str, field: &str, value: Value| {
+            let mut document = noisy.clone();
+            (document["name"], document[field]) = (json!(name), value);
             document
         };
-        post("/v1/counters", with(EXACT, json!({"every": "1s"})))?;
-        post("/v1/counters", with(BY_HAND, json!({})))?;
-        post("/v1/counters", with(NOISY, json!({"every": "1s", "epsilon": 1.0, "keys": ["a", "b"]})))?;
+        post("/v1/counters", with(FAST, "keys", json!(["a"])))?;
+        post("/v1/counters", with(NOISY, "every", json!("1s")))?;
         Ok(())
     }
 

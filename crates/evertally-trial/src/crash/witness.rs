@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::scene::{BY_HAND, EXACT, NOISY, Scene, lock};
+use super::scene::{COUNTERS, Scene, lock};
 use crate::http::Client;
 use evertally_ledger::simulated::Dice;
 
@@ -40,7 +40,7 @@ impl Seen {
     pub(super) fn verify(&self, client: &mut Client) -> Result<u64, String> {
         let mut missing = lock(&self.releases).clone();
         let seen = missing.len() as u64;
-        for counter in [EXACT, BY_HAND, NOISY] {
+        for counter in COUNTERS {
             let steps = missing.keys().filter(|(name, ..)| name == counter).map(|(_, step, _)| *step);
             let Some(last) = steps.max() else { continue };
             for first in (0..=last).step_by(RANGE as usize) {
@@ -64,7 +64,7 @@ impl Seen {
 /// Starts those who ask, and those who follow. The latter are not waited for: they hang on a line that may say nothing for a while.
 pub(super) fn start(scene: &Arc<Scene>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
-    for counter in [EXACT, BY_HAND, NOISY] {
+    for counter in COUNTERS {
         let (asking, following, dice) = (scene.clone(), scene.clone(), Dice::new(dice.bits()));
         threads.push(thread::spawn(move || read(&asking, counter, dice)));
         thread::spawn(move || follow(&following, counter));

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::scene::{BY_HAND, EXACT, NOISY, Scene, lock};
+use super::scene::{BY_HAND, EXACT, FAST, NOISY, Scene, lock};
+use crate::STEPS;
 use crate::flood::shuffle;
 use evertally_ledger::simulated::Dice;
 
@@ -18,12 +19,16 @@ const MEMORY: u64 = 500;
 /// Starts all of them.
 pub(super) fn start(scene: &Arc<Scene>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
-    for (number, counter) in (0..).zip([EXACT, EXACT, BY_HAND, NOISY]) {
+    for (number, counter) in (0..).zip([EXACT, EXACT, BY_HAND, FAST, NOISY]) {
         let (scene, dice) = (scene.clone(), Dice::new(dice.bits()));
         threads.push(thread::spawn(move || post_events(&scene, counter, number, dice)));
     }
-    let (advancing, building) = (scene.clone(), scene.clone());
-    threads.push(thread::spawn(move || advance(&advancing)));
+    // A retry may close a second step where the first reply was lost.
+    for (counter, most, pause) in [(BY_HAND, STEPS / 2, 1000), (FAST, u64::MAX, 5)] {
+        let scene = scene.clone();
+        threads.push(thread::spawn(move || advance(&scene, counter, most, Duration::from_millis(pause))));
+    }
+    let building = scene.clone();
     threads.push(thread::spawn(move || build(&building)));
     threads
 }
@@ -41,8 +46,8 @@ fn post_events(scene: &Scene, counter: &'static str, number: u64, mut dice: Dice
         shuffle(&mut ids, &mut dice);
         let event = |id: &u64| {
             let mut event = json!({"id": format!("{number}-{id}")});
-            if counter == NOISY {
-                event["key"] = json!(["a", "b", "neither"][(id % 3) as usize]);
+            if counter == FAST {
+                event["key"] = json!(["a", "another"][(id % 2) as usize]);
             }
             event
         };
@@ -73,14 +78,17 @@ fn is_complete(receipt: &Value, received: u64) -> bool {
 }
 
 /// Closes steps by hand; what the answers hold is seen like anything else.
-fn advance(scene: &Scene) {
+fn advance(scene: &Scene, counter: &str, most: u64, pause: Duration) {
     let mut client = scene.client();
-    while !scene.stops() {
-        let path = format!("/v1/counters/{BY_HAND}/advance");
+    for _ in 0..most {
+        if scene.stops() {
+            return;
+        }
+        let path = format!("/v1/counters/{counter}/advance");
         let Some(answer) = scene.insist(&mut client, |client| client.post(&path, &json!({}))) else { return };
-        let seen = answer.json().and_then(|answer| scene.seen.note(BY_HAND, &answer["releases"]));
+        let seen = answer.json().and_then(|answer| scene.seen.note(counter, &answer["releases"]));
         seen.unwrap_or_else(|error| scene.fail(error));
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(pause);
     }
 }
 

@@ -13,6 +13,7 @@
 //!
 //! **What a seed does not decide** is the noise: a ledger draws its own name from the operating system. No comparison depends on it otherwise.
 
+mod aftermath;
 pub mod model;
 mod seen;
 pub mod shapes;

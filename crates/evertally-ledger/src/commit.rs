@@ -1,0 +1,139 @@
+//! Making changes durable, then releasing, then showing: the order that everything leans on.
+
+use crate::checkpoint::CHUNK_BYTES;
+use crate::error::{Error, Result};
+use crate::fence::Mark;
+use crate::ledger::{Ledger, MOST_VALUES_A_FRAME};
+use crate::record::Record;
+use crate::shown::{Mode, Published};
+use std::sync::Arc;
+
+impl Ledger {
+    /// Makes everything durable that was changed, then makes the releases of frozen steps, makes them durable, and shows them. The counters with
+    /// something new are returned.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`]: storage failed, now or before. Nothing that was changed since the last commit may be given away; the ledger shows
+    /// what it showed, and changes nothing until it is opened again.
+    pub fn commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
+        self.check_writable()?;
+        match self.try_commit(now) {
+            Ok(changed) => Ok(changed),
+            Err(error) => Err(self.fail(&error)),
+        }
+    }
+
+    fn try_commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
+        let is_new_epoch = self.tentative.records.iter().any(Record::moves_the_fence);
+        let is_rare = self.tentative.records.iter().any(Record::asks_for_rows);
+        self.write_frame(now)?;
+        if is_new_epoch {
+            self.global.released = (self.journal.sequence, self.journal.head);
+            self.write_mark()?;
+        }
+        while self.halt.fenced.is_none() && !self.unreleased.is_empty() {
+            self.release_frozen()?;
+            self.write_frame(now)?;
+            self.global.released = (self.journal.sequence, self.journal.head);
+            self.write_mark()?;
+        }
+        let changed = self.show();
+        if is_rare {
+            self.checkpoint_all()?;
+        } else {
+            self.tidy()?;
+        }
+        Ok(changed)
+    }
+
+    /// Takes nothing any more, after a fault of the program itself.
+    pub(crate) fn give_up(&mut self) {
+        self.fail(&Error::System { reason: "the program has a fault".to_owned() });
+    }
+
+    /// Nothing is believed any more but what was shown.
+    pub(crate) fn fail(&mut self, error: &Error) -> Error {
+        let reason = error.to_string();
+        self.shown.state_mut().mode = Mode::ReadOnly { reason: reason.clone() };
+        self.halt.failed = Some(reason.clone());
+        // Where even that fails, reads say so.
+        let _ = self.shown.store.fall_back_to_reading();
+        Error::ReadOnly { reason }
+    }
+
+    /// Makes the releases of frozen steps, as many as one frame holds.
+    fn release_frozen(&mut self) -> Result<()> {
+        let mut room = MOST_VALUES_A_FRAME;
+        while let Some(&number) = self.unreleased.first() {
+            let Some(state) = self.counters.get_mut(&number) else { break };
+            while !state.frozen.is_empty() && room > 0 {
+                self.tentative.records.push(state.release()?);
+                room = room.saturating_sub(state.planned.width());
+            }
+            self.changed.note(state, self.journal.sequence + 1);
+            // Steps that were frozen before a crash are released now and were touched by nobody else.
+            self.tentative.touched.insert(number);
+            if !state.frozen.is_empty() {
+                break;
+            }
+            self.unreleased.pop_first();
+            self.reschedule(number);
+        }
+        Ok(())
+    }
+
+    /// Tells the fence what was released, before anybody else is told.
+    pub(crate) fn write_mark(&mut self) -> Result<()> {
+        let (released, head) = self.global.released;
+        let spent = self.global.accounts.spent();
+        let mark = Mark { ledger: self.global.ledger, epoch: self.global.epoch, released, head, spent };
+        mark.write(&mut *self.fence)
+    }
+
+    /// Shows what is durable.
+    pub(crate) fn show(&mut self) -> Vec<Arc<Published>> {
+        let tentative = std::mem::take(&mut self.tentative);
+        let is_fenced = self.halt.fenced.is_some();
+        for published in tentative.new {
+            self.shown.publish(published);
+        }
+        let mut changed = Vec::new();
+        for number in tentative.touched {
+            let Some(state) = self.counters.get_mut(&number) else { continue };
+            let next_release = state.next_due().filter(|_| !is_fenced);
+            let mut standing = state.published.standing_mut();
+            standing.status = state.status(is_fenced);
+            standing.next_step = state.released();
+            standing.next_release = next_release;
+            standing.epochs.clone_from(&state.epochs);
+            let width = state.planned.width();
+            if let Some(latest) =
+                state.unshown.len().checked_sub(width).and_then(|at| state.unshown.get(at..))
+            {
+                standing.latest = Some(latest.to_vec());
+            }
+            standing.tail.append(&mut state.unshown);
+            if standing.tail.len() * size_of::<f64>() >= CHUNK_BYTES {
+                self.changed.full.insert(number);
+            }
+            drop(standing);
+            changed.push(Arc::clone(&state.published));
+        }
+        for number in tentative.deleted {
+            if let Some(state) = self.counters.get(&number) {
+                self.shown.withdraw(&state.planned.spec().name);
+            }
+        }
+        if tentative.global {
+            let mut shown = self.shown.state_mut();
+            shown.epoch = self.global.epoch.number;
+            shown.accounts = self.global.accounts.clone();
+            shown.tokens = self.global.tokens.clone();
+            shown.mode = match &self.halt.fenced {
+                Some(reason) => Mode::Fenced { reason: reason.clone() },
+                None => Mode::Running,
+            };
+        }
+        changed
+    }
+}

@@ -1,0 +1,186 @@
+//! Reading the rows of a ledger: each counter as of some frame, and the events whose ids are remembered.
+
+use crate::arrival::Intake;
+use crate::checkpoint::{CounterRow, counter_place};
+use crate::counter::{CounterState, FrozenStep, Life};
+use crate::error::{Error, Result};
+use crate::ids::Ids;
+use crate::journal::{ArrivalsRow, arrivals_place};
+use crate::lanes::Lanes;
+use crate::ledger::Ledger;
+use crate::people::People;
+use crate::record::{Group, decode, unseal};
+use crate::shown::{Chunk, Published, Standing, Status};
+use crate::spec::{Planned, Written};
+use crate::store::{ARRIVALS, CHUNKS, COUNTERS, PEOPLE};
+use evertally_stream::Amount;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Ledger {
+    pub(crate) fn read_rows(&mut self) -> Result<()> {
+        let mut rows = Vec::new();
+        self.shown.store.scan(COUNTERS, 0..=u32::MAX, |number, row| {
+            let place = counter_place(number);
+            rows.push((number, decode::<CounterRow>(&place, unseal(&place, row)?)?));
+            Ok(())
+        })?;
+        for (number, row) in rows {
+            let state = self.resume(number, &row)?;
+            self.add(state);
+            // As it is on disk.
+            if let Some(state) = self.counters.get_mut(&number)
+                && let Some(since) = state.changed_since.take()
+            {
+                self.changed.since.remove(&(since, number));
+            }
+        }
+        Ok(())
+    }
+
+    /// A counter from its row.
+    fn resume(&self, number: u32, row: &CounterRow) -> Result<CounterState> {
+        let planned = planned(&row.spec)?;
+        let planned = Arc::new(planned.in_stream(&self.stream(number, row.epoch)));
+        let lanes = row.lanes.as_ref().map(|state| Lanes::resume(&planned, &self.key, state)).transpose()?;
+        let mut people = People::default();
+        self.shown.store.scan(PEOPLE, (number, 0)..=(number, u128::MAX), |(_, person), steps| {
+            people.load(person, steps)
+        })?;
+        people.check(row.people)?;
+        let amounts = |totals: &Vec<(u32, i128)>| -> Result<BTreeMap<u32, Amount>> {
+            let amount = |(lane, steps): &(u32, i128)| Some((*lane, Amount::from_grid_steps(*steps)?));
+            totals
+                .iter()
+                .map(amount)
+                .collect::<Option<_>>()
+                .ok_or_else(|| Error::damaged("a total is out of range"))
+        };
+        let pending = row.pending.iter().map(|(step, totals)| Ok((*step, amounts(totals)?)));
+        let released = row.open.checked_sub(row.frozen.len() as u64);
+        let released =
+            released.ok_or_else(|| Error::damaged("a counter has more steps frozen than closed"))?;
+        let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, planned.width())?;
+        let standing = Standing {
+            status: Status::Running,
+            epochs: row.epochs.clone(),
+            next_step: released,
+            next_release: None,
+            tail_first,
+            latest: self.latest(number, row, released, planned.width(), &tail)?,
+            tail,
+        };
+        let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
+        let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, row.created, standing));
+        if row.life != Life::Deleted {
+            self.shown.publish(Arc::clone(&published));
+        }
+        Ok(CounterState {
+            published,
+            ids: Ids::new(planned.remembered_steps(), planned.steps_in_grace()),
+            planned,
+            epoch: row.epoch,
+            epochs: row.epochs.clone(),
+            life: row.life,
+            open: row.open,
+            pending: pending.collect::<Result<_>>()?,
+            frozen: row
+                .frozen
+                .iter()
+                .map(|(step, totals, hash)| FrozenStep { step: *step, totals: totals.clone(), hash: *hash })
+                .collect(),
+            people,
+            lanes,
+            unshown: Vec::new(),
+            changed_since: None,
+            scheduled: None,
+            row: row.sequence,
+            chunk_before,
+        })
+    }
+
+    /// The releases that are not in a full chunk: their first step, their values, and the hash of the chunk before.
+    fn read_tail(
+        &self,
+        number: u32,
+        row: &CounterRow,
+        released: u64,
+        width: usize,
+    ) -> Result<(u64, Vec<f64>, [u8; 32])> {
+        let missing = || Error::damaged("a release is missing");
+        if row.life == Life::Deleted || released == row.tail_first {
+            return Ok((released, Vec::new(), row.chunk_before));
+        }
+        let chunk = self.shown.store.get(CHUNKS, (number, row.tail_first))?.ok_or_else(missing)?;
+        let read = Chunk::read(number, row.tail_first, &chunk)?;
+        let expected = released.checked_sub(row.tail_first).and_then(|steps| steps.checked_mul(width as u64));
+        if read.before != row.chunk_before || Some(read.values.len() as u64) != expected {
+            return Err(missing());
+        }
+        Ok((row.tail_first, read.values, row.chunk_before))
+    }
+
+    /// The values of the last step.
+    fn latest(
+        &self,
+        number: u32,
+        row: &CounterRow,
+        released: u64,
+        width: usize,
+        tail: &[f64],
+    ) -> Result<Option<Vec<f64>>> {
+        match released.checked_sub(1) {
+            Some(_) if tail.len() >= width => Ok(tail.get(tail.len() - width..).map(<[f64]>::to_vec)),
+            Some(step) if row.life != Life::Deleted => {
+                self.shown.values_in_chunk(number, step, width).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Remembers the ids of events whose frames are cut.
+    pub(crate) fn read_old_arrivals(&mut self) -> Result<()> {
+        let first = self.journal.first;
+        let mut all = Vec::new();
+        if let Some(last) = first.checked_sub(1) {
+            self.shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
+                let groups = groups(sequence, row)?;
+                all.push((sequence, ArrivalsRow::new(&groups, row), groups));
+                Ok(())
+            })?;
+        }
+        let sum = all.iter().map(|(_, row, _)| row.hash).fold(0, u128::wrapping_add);
+        if sum != self.journal.orphans {
+            return Err(Error::damaged("the events that are remembered are not those that were written"));
+        }
+        for (sequence, row, groups) in all {
+            self.remember(&groups);
+            self.journal.arrivals.insert(sequence, row);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remember(&mut self, groups: &[Group]) {
+        for group in groups {
+            let Some(state) = self.counters.get_mut(&group.counter).filter(|state| state.lanes.is_some())
+            else {
+                continue;
+            };
+            group.items.iter().for_each(|item| state.ids.insert(item.step, item.id()));
+            state.ids.forget(state.open);
+        }
+    }
+}
+
+/// The plan of a counter from what was written of it.
+pub(crate) fn planned(spec: &str) -> Result<Planned> {
+    let written: Written = serde_json::from_str(spec)
+        .map_err(|_| Error::damaged("the description of a counter cannot be read"))?;
+    written.spec()?.build()
+}
+
+/// The events of a frame.
+pub(crate) fn groups(sequence: u64, row: &[u8]) -> Result<Vec<Group>> {
+    let place = arrivals_place(sequence);
+    decode(&place, unseal(&place, row)?)
+}
