@@ -78,10 +78,6 @@ impl Problem {
         Self::new("timeout", "the body came too slowly, and nothing more of it is taken")
     }
 
-    pub(crate) fn conflict(message: impl Into<String>) -> Self {
-        Self::new("conflict", message)
-    }
-
     pub(crate) fn too_large(message: impl Into<String>) -> Self {
         Self::new("too-large", message)
     }

@@ -121,7 +121,7 @@ pub(crate) fn line(line: &[u8], intake: &Intake) -> Result<Arrival> {
 }
 
 /// Some bytes less than an event usually has, so that one reservation is enough.
-const TYPICAL_EVENT: usize = 48;
+const TYPICAL_EVENT: usize = 32;
 
 fn text_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| Problem::bad("the body is not UTF-8"))

@@ -3,14 +3,14 @@
 use crate::client::{Wire, head};
 use crate::fixture::{START, Server, directory, events};
 use evertally::NoiseKey;
-use evertally_ledger::{Fence, Ledger, Place};
+use evertally_ledger::{Fence, Ledger, Place, Role};
 use evertally_server::Options;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 use serde_json::json;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 const EVENTS: &str = "/v1/counters/visits/events";
 
@@ -132,11 +132,12 @@ fn a_copy_takes_and_releases_nothing_until_a_new_epoch_is_paid_for() {
     assert_eq!(population["populations"][0]["entries"].as_array().unwrap().len(), 2);
 }
 
-/// Storage in memory that can be told to fail.
+/// Storage in memory that can be told to fail, and held up.
 #[derive(Debug)]
 struct Failing {
     memory: InMemoryBackend,
     fails: Arc<AtomicBool>,
+    gate: Arc<Mutex<()>>,
 }
 
 impl Failing {
@@ -160,6 +161,7 @@ impl StorageBackend for Failing {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        let _open = self.gate.lock().unwrap();
         self.check()?;
         self.memory.sync_data()
     }
@@ -185,13 +187,44 @@ impl Fence for Remembered {
     }
 }
 
-#[test]
-fn storage_that_fails_makes_the_service_read_only() {
-    let fails = Arc::new(AtomicBool::new(false));
-    let backend = Failing { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
+/// A service on such storage, with what makes it fail and what holds it up.
+fn on_failing_storage() -> (Server, Arc<AtomicBool>, Arc<Mutex<()>>) {
+    let (fails, gate) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
+    let backend =
+        Failing { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), gate: Arc::clone(&gate) };
     let place = Place::on(backend, Remembered::default(), 1);
     let ledger = Ledger::open(place, NoiseKey::insecure_from_seed(1), START).unwrap();
-    let server = Server::on(ledger, Options::default(), None).with_counter("visits");
+    (Server::on(ledger, Options::default(), None).with_counter("visits"), fails, gate)
+}
+
+#[test]
+fn a_full_queue_is_said_and_passes() {
+    let (server, _, gate) = on_failing_storage();
+    let held = gate.lock().unwrap();
+    let keeper = server.service.keeper();
+    // A change that must be written holds the ledger up, and the queue fills.
+    keeper.ask(|ledger, now| ledger.add_token("one more", Role::Read, None, now), drop).unwrap();
+    let mut refusals = 0;
+    while refusals < 40 {
+        refusals = if keeper.ask(|_, _| Ok(()), drop).is_ok() { 0 } else { refusals + 1 };
+        if refusals > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+    let refused = server.post(EVENTS, &json!({"id": "a"})).expect(503);
+    assert_eq!((refused.class().as_str(), refused.header("retry-after")), ("busy", Some("1")));
+    assert_eq!(server.get("/v1/counters/visits").expect(200).json()["status"], "running");
+    drop(held);
+    let begun = std::time::Instant::now();
+    while server.post(EVENTS, &json!({"id": "a"})).status != 200 {
+        assert!(begun.elapsed() < crate::client::PATIENCE);
+    }
+    assert_eq!(server.total("visits"), 1.0);
+}
+
+#[test]
+fn storage_that_fails_makes_the_service_read_only() {
+    let (server, fails, _) = on_failing_storage();
     server.post(EVENTS, &json!({"id": "a"})).expect(200);
     server.post("/v1/counters/visits/advance", &json!({})).expect(200);
     let before = server.get("/v1/counters/visits/releases").json();

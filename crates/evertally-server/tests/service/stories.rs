@@ -225,7 +225,7 @@ fn the_service_says_how_it_is() {
     let epoch = server.get("/v1/epoch").expect(200).json();
     assert_eq!(
         (epoch["mode"].as_str(), epoch["preview"].as_array().map(Vec::len)),
-        (Some("running"), Some(1))
+        (Some("running"), Some(0))
     );
     assert_eq!(server.post("/v1/epoch", &json!({"confirm": true})).expect(409).class(), "conflict");
     assert_eq!(server.send("", "GET", "/nothing", &[], &[]).expect(404).class(), "not-found");
