@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::bench::{duration, processor, write_results};
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, command, output, root};
 
 /// Kills under load where no number is named; half as many follow while the program recovers.
 const KILLS: u64 = 1000;
@@ -81,16 +81,7 @@ pub(crate) fn events(events: Option<&str>) -> Outcome {
 
 /// Runs the trial on the program as it is released, in a directory of its own.
 fn worker(arguments: &[&str]) -> Result<Value, String> {
-    eprintln!("building the program and its trial");
-    process::run(cargo().args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "evertally-cli",
-        "--package",
-        "evertally-trial",
-    ]))?;
+    process::build_service()?;
     let directory = process::fresh_directory("crash")?;
     let seed =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs());

@@ -50,6 +50,15 @@ pub(crate) fn output_with_progress(command: &mut Command) -> Result<String, Stri
     }
 }
 
+/// Builds the program and whatever tries or times it, as released. Always all of them: another set would have other features, and be compiled once more.
+pub(crate) fn build_service() -> Outcome {
+    eprintln!("building the program, its trials and the release workers");
+    let packages = ["evertally-cli", "evertally-trial", "evertally-bench"];
+    run(cargo()
+        .args(["build", "--quiet", "--release"])
+        .args(packages.iter().flat_map(|package| ["--package", package])))
+}
+
 /// An empty directory under `target/trial`, where what an earlier run left is removed.
 pub(crate) fn fresh_directory(name: &str) -> Result<PathBuf, String> {
     let directory = root().join("target/trial").join(name);

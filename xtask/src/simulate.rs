@@ -1,14 +1,14 @@
 //! `cargo xtask simulate [SEEDS] [FIRST]`: the ledger on a simulated machine, for very many seeds.
 
 use crate::Outcome;
-use crate::process::{self, cargo, command, root};
+use crate::process::{self, command, root};
 
 /// Seeds where no number is named.
 const SEEDS: &str = "1000";
 
 /// Runs the seeds from the first one on. A failure names its seed, and `simulate 1 SEED` repeats it.
 pub(crate) fn run(seeds: Option<&str>, first: Option<&str>) -> Outcome {
-    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-trial"]))?;
+    process::build_service()?;
     let worker = root().join("target/release/trial-simulate");
     process::run(command(worker).args([seeds.unwrap_or(SEEDS), first.unwrap_or("0")]))
 }

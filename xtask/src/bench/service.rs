@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{duration, processor, write_results};
 use crate::Outcome;
-use crate::process::{self, cargo, command, output, output_with_progress, root};
+use crate::process::{self, command, output, output_with_progress, root};
 
 pub(crate) fn run() -> Outcome {
     let report = measure("full")?;
@@ -28,16 +28,7 @@ pub(crate) fn run_quickly() -> Outcome {
 }
 
 fn measure(extent: &str) -> Result<Value, String> {
-    eprintln!("building the program and the release worker");
-    process::run(cargo().args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "evertally-cli",
-        "--package",
-        "evertally-bench",
-    ]))?;
+    process::build_service()?;
     let directory = process::fresh_directory("service")?;
     let report = output_with_progress(
         command(root().join("target/release/bench-service"))
