@@ -60,3 +60,8 @@ pub(crate) fn within(
         value => Ok(value),
     }
 }
+
+/// A step, of which there are at most 2⁶⁰.
+pub(crate) fn step(what: &str, value: Option<u64>) -> Result<Option<u64>> {
+    within(what, value, 0..=1 << 60)
+}

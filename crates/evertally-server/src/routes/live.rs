@@ -7,7 +7,7 @@
 use crate::auth::{Bearer, Reader};
 use crate::error::{Problem, Result};
 use crate::model::release::{LiveStep, of_step};
-use crate::query::{Named, Query};
+use crate::query::{Named, Query, step};
 use crate::reply;
 use crate::state::{App, name_of, off_thread};
 use crate::time;
@@ -37,7 +37,7 @@ const PIECE: u64 = 1_024;
 #[into_params(parameter_in = Query)]
 pub(crate) struct LiveQuery {
     /// The first step to send; the next one to be released where absent. The header `Last-Event-ID` goes before it.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     from: Option<u64>,
 }
 
@@ -53,9 +53,10 @@ pub(crate) async fn follow(
     Query(query): Query<LiveQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
+    let from = step("from", query.from)?;
     let after =
         headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse::<u64>().ok());
-    let next = after.map(|step| step.saturating_add(1)).or(query.from).unwrap_or_else(|| counter.next_step());
+    let next = after.map(|step| step.saturating_add(1)).or(from).unwrap_or_else(|| counter.next_step());
     let place = Arc::clone(app.live_streams()).try_acquire_owned().map_err(|_| Problem::busy())?;
     // Followed before it is looked at, so that nothing falls in between.
     let bell = app.bells().follow(name_of(&counter));

@@ -5,7 +5,7 @@ use crate::error::{Problem, Result};
 use crate::formats::{self, Format, Selection, Steps};
 use crate::model::counter::evenly;
 use crate::model::release::{Releases, Sum};
-use crate::query::{Named, Query, within};
+use crate::query::{Named, Query, step, within};
 use crate::reply;
 use crate::state::{App, off_thread};
 use axum::extract::State;
@@ -24,10 +24,10 @@ const MOST_POINTS: u64 = 100_000;
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReleasesQuery {
     /// The first step; 0 where absent.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     first: Option<u64>,
     /// The last step; the latest where absent.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     last: Option<u64>,
     /// Only this key.
     #[param(max_length = 256)]
@@ -61,12 +61,12 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     let limit = within("limit", query.limit, 1..=1_000_000_000)?.unwrap_or(u64::MAX);
     let points = within("points", query.points, 1..=MOST_POINTS)?;
-    let first = query.first.unwrap_or(0);
-    if query.last.is_some_and(|last| last < first) {
+    let (first, upto) = (step("first", query.first)?.unwrap_or(0), step("last", query.last)?);
+    if upto.is_some_and(|last| last < first) {
         return Err(Problem::bad("first must not be after last"));
     }
     let lane = query.key.map(|key| lane_of(&counter, &key)).transpose()?;
-    let end = counter.next_step().min(query.last.unwrap_or(u64::MAX).saturating_add(1));
+    let end = counter.next_step().min(upto.unwrap_or(u64::MAX).saturating_add(1));
     let (steps, next) = select(first.min(end)..end, points, limit);
     let format = query.format.unwrap_or_else(|| Format::accepted(&headers));
     formats::answer(&app, Selection { counter, steps, lane, next }, format).await
@@ -96,10 +96,10 @@ fn select(range: std::ops::Range<u64>, points: Option<u64>, limit: u64) -> (Step
 #[into_params(parameter_in = Query)]
 pub(crate) struct SumQuery {
     /// The first step; 0 where absent.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     first: Option<u64>,
     /// The last step; the latest where absent.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     last: Option<u64>,
     /// The key, which a counter with keys needs.
     #[param(max_length = 256)]
@@ -122,8 +122,8 @@ pub(crate) async fn sum(
         (None, None) => 0,
         (Some(key), _) => lane_of(&counter, key)?,
     };
-    let first = query.first.unwrap_or(0);
-    let last = query.last.unwrap_or(counter.next_step().saturating_sub(1));
+    let first = step("first", query.first)?.unwrap_or(0);
+    let last = step("last", query.last)?.unwrap_or(counter.next_step().saturating_sub(1));
     let sum = off_thread(move || Ok(app.shown().sum(&counter, first, last, lane)?)).await?;
     let value = sum.values.first().copied().unwrap_or_default();
     Ok(reply::ok(&Sum {
