@@ -142,6 +142,14 @@ impl Accounts {
         Ok(planned.unit())
     }
 
+    /// Whether a counter could be entered; none where there is no such population.
+    pub(crate) fn can_afford(&self, planned: &Planned) -> Option<bool> {
+        let population = &planned.spec().population;
+        self.find(population).ok()?;
+        let unit = self.unit_for(planned).ok()?;
+        Some(self.check(population, &unit, &planned.plan().spend()).is_ok())
+    }
+
     /// Refuses what could not be entered.
     pub(crate) fn check(&self, population: &str, unit: &Unit, spend: &Spend) -> Result<()> {
         let (_, account) = self.find(population)?;

@@ -24,12 +24,13 @@ pub(crate) const CHUNK_BYTES: usize = 1 << 16;
 
 /// A journal that is longer than this is cut.
 const JOURNAL_BYTES: usize = 16 << 20;
+const JOURNAL_FRAMES: usize = 16_384;
 
 /// Rows that are written with one commit, where the journal is too long, and where it is much too long.
 const ROWS_AT_ONCE: usize = 128;
 const ROWS_AT_ONCE_WHEN_BEHIND: usize = 2_048;
 
-/// Rows of events that are looked at with one commit.
+/// Rows of events that are looked at with one checkpoint, at the least.
 const ARRIVALS_AT_ONCE: usize = 4_096;
 
 pub(crate) const GLOBAL: &str = "global";
@@ -101,9 +102,10 @@ impl Ledger {
     /// Writes rows and cuts the journal where it is time to.
     pub(crate) fn tidy(&mut self) -> Result<()> {
         let total = self.journal.total_bytes;
+        let frames = self.journal.bytes.len();
         let rows = match total {
             _ if total > 4 * JOURNAL_BYTES => ROWS_AT_ONCE_WHEN_BEHIND,
-            _ if total > JOURNAL_BYTES => ROWS_AT_ONCE,
+            _ if total > JOURNAL_BYTES || frames > JOURNAL_FRAMES => ROWS_AT_ONCE,
             _ => 0,
         };
         let mut numbers: Vec<u32> = self.changed.since.iter().take(rows).map(|(_, number)| *number).collect();
@@ -113,7 +115,7 @@ impl Ledger {
         }
         numbers.sort_unstable();
         numbers.dedup();
-        self.checkpoint(&numbers)
+        self.checkpoint(&numbers, false)
     }
 
     /// Writes all rows, so that the next start has nothing to replay.
@@ -127,7 +129,7 @@ impl Ledger {
         }
         let numbers: Vec<u32> = self.changed.since.iter().map(|(_, number)| *number).collect();
         for some in numbers.chunks(ROWS_AT_ONCE_WHEN_BEHIND) {
-            if let Err(error) = self.checkpoint(some) {
+            if let Err(error) = self.checkpoint(some, true) {
                 return Err(self.fail(&error));
             }
         }
@@ -135,7 +137,7 @@ impl Ledger {
     }
 
     /// Writes the rows of these counters as of the last frame, and cuts what no row needs any more. Nothing may be tentative.
-    fn checkpoint(&mut self, numbers: &[u32]) -> Result<()> {
+    fn checkpoint(&mut self, numbers: &[u32], looks_at_all: bool) -> Result<()> {
         let sequence = self.journal.sequence;
         let mut rows = Vec::with_capacity(numbers.len());
         for number in numbers {
@@ -147,8 +149,12 @@ impl Ledger {
             }
         }
         let needed = self.changed.since.first().map_or(sequence + 1, |(since, _)| *since);
+        let frames = self.journal.bytes.len();
         let (first, before) = self.cut(needed);
-        let gone = self.forgotten_arrivals(needed);
+        // More than came, so that all that is there has its turn, and everything where a counter was retired.
+        let cut = frames - self.journal.bytes.len();
+        let most = if looks_at_all { usize::MAX } else { ARRIVALS_AT_ONCE.max(2 * cut) };
+        let gone = self.forgotten_arrivals(needed, most);
         let global = self.global_row((first, before))?;
         self.shown.store.write(|transaction| {
             let mut counters = transaction.open_table(COUNTERS).map_err(failed)?;
@@ -205,13 +211,13 @@ impl Ledger {
     }
 
     /// Events whose ids are all forgotten, among some of those whose frames are cut. All of them have their turn.
-    fn forgotten_arrivals(&mut self, needed: u64) -> Vec<u64> {
+    fn forgotten_arrivals(&mut self, needed: u64, most: usize) -> Vec<u64> {
         let journal = &mut self.journal;
-        if journal.looked_at >= needed {
+        if journal.looked_at >= needed || most == usize::MAX {
             journal.looked_at = 0;
         }
         let mut gone = Vec::new();
-        for (sequence, row) in journal.arrivals.range(journal.looked_at..needed).take(ARRIVALS_AT_ONCE) {
+        for (sequence, row) in journal.arrivals.range(journal.looked_at..needed).take(most) {
             let is_forgotten = |(number, step): &(u32, u64)| {
                 self.counters
                     .get(number)

@@ -65,7 +65,10 @@ impl Ledger {
             }
         }
         let new = NewEpoch { epoch, identity: self.identity, restarted, halted, granted, lost };
-        self.apply_epoch(&new, self.journal.sequence + 1, true)?;
+        if let Err(error) = self.apply_epoch(&new, self.journal.sequence + 1, true) {
+            // Some of it may be done, and none of it is recorded.
+            return Err(self.fail(&error));
+        }
         self.record(Record::Epoch(new));
         self.halt.fenced = None;
         // What the fence knew is entered now.
@@ -145,9 +148,11 @@ impl Ledger {
         let (released, head) = self.global.released;
         let reason = if mark.ledger != self.global.ledger {
             "its fence belongs to another ledger"
-        } else if mark.epoch.number < self.global.epoch.number {
+        } else if mark.epoch.number < self.global.epoch.number && self.lost().1.is_empty() {
             // A new epoch began here, and the fence was not told: nothing was released in it yet.
             return self.is_copy();
+        } else if mark.epoch.number < self.global.epoch.number {
+            "its history is another one than that of its fence"
         } else if mark.epoch.number > self.global.epoch.number || mark.released > released {
             "it is older than what was released: a backup was restored"
         } else if mark.epoch != self.global.epoch || mark.released == released && mark.head != head {

@@ -14,6 +14,7 @@
 use crate::error::{Error, Result};
 use crate::record::{Cost, Entered, EpochName, Grant, Head, decode, encode, seal, unseal};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -50,6 +51,9 @@ pub(crate) struct Spent {
     epochs: Vec<EpochName>,
     costs: Vec<Cost>,
     populations: Vec<(Grant, Vec<Places>)>,
+    /// Where costs stand in the list, by their bits.
+    #[serde(skip)]
+    by_bits: HashMap<[u64; 3], u32>,
 }
 
 /// The counter of an entry, and the places of its epoch and its cost in the lists.
@@ -62,7 +66,12 @@ impl Spent {
 
     /// Adds to the population that was added last.
     pub(crate) fn add(&mut self, counter: u32, epoch: EpochName, cost: Cost) {
-        let entry = (counter, place(&mut self.epochs, epoch), place(&mut self.costs, cost));
+        let bits = [cost.mu_squared, cost.pure_epsilon, cost.variation].map(f64::to_bits);
+        let cost = *self.by_bits.entry(bits).or_insert_with(|| {
+            self.costs.push(cost);
+            self.costs.len() as u32 - 1
+        });
+        let entry = (counter, place(&mut self.epochs, epoch), cost);
         if let Some((_, entries)) = self.populations.last_mut() {
             entries.push(entry);
         }

@@ -83,7 +83,7 @@ impl Keeper {
     ) -> Self {
         let (jobs, queue) = sync_channel(QUEUE);
         let (shown, counts) = (ledger.shown(), Arc::<Counts>::default());
-        let work = Work { ledger, queue, clock, on_change, counts: Arc::clone(&counts) };
+        let work = Work { ledger, queue, clock, on_change, counts: Arc::clone(&counts), stops: false };
         let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || work.run());
         // A process that cannot start a thread cannot serve; every request then finds the queue closed.
         Self { jobs, shown, counts, thread: Arc::new(Mutex::new(thread.ok())) }
@@ -162,6 +162,8 @@ struct Work<C, O> {
     clock: C,
     on_change: O,
     counts: Arc<Counts>,
+    /// Whether it is time to end.
+    stops: bool,
 }
 
 impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
@@ -181,6 +183,9 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
             // Whoever waited finds the answer dropped; whoever comes later is told that nothing is taken any more.
             let Ok((more, stops)) = round else {
                 self.ledger.give_up();
+                if self.stops {
+                    return;
+                }
                 is_behind = false;
                 continue;
             };
@@ -205,7 +210,10 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
         while let Some(job) = next {
             let now = (self.clock)();
             match job {
-                Job::Stop => return (replies, true),
+                Job::Stop => {
+                    self.stops = true;
+                    return (replies, true);
+                }
                 Job::Submit { counter, arrivals, reply } => {
                     self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
                     events += arrivals.len();

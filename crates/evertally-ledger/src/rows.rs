@@ -140,22 +140,19 @@ impl Ledger {
 
     /// Remembers the ids of events whose frames are cut.
     pub(crate) fn read_old_arrivals(&mut self) -> Result<()> {
-        let first = self.journal.first;
-        let mut all = Vec::new();
-        if let Some(last) = first.checked_sub(1) {
-            self.shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
-                let groups = groups(sequence, row)?;
-                all.push((sequence, ArrivalsRow::new(&groups, row), groups));
-                Ok(())
-            })?;
-        }
-        let sum = all.iter().map(|(_, row, _)| row.hash).fold(0, u128::wrapping_add);
+        let Some(last) = self.journal.first.checked_sub(1) else { return Ok(()) };
+        // Row by row, because there may be very many; what does not fit is refused at the end.
+        let (shown, mut sum) = (self.shown(), 0_u128);
+        shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
+            let groups = groups(sequence, row)?;
+            let known = ArrivalsRow::new(&groups, row);
+            sum = sum.wrapping_add(known.hash);
+            self.remember(&groups);
+            self.journal.arrivals.insert(sequence, known);
+            Ok(())
+        })?;
         if sum != self.journal.orphans {
             return Err(Error::damaged("the events that are remembered are not those that were written"));
-        }
-        for (sequence, row, groups) in all {
-            self.remember(&groups);
-            self.journal.arrivals.insert(sequence, row);
         }
         Ok(())
     }

@@ -265,6 +265,12 @@ impl Shown {
         self.state().accounts.populations()
     }
 
+    /// Whether the account of a counter's population would admit it; none where there is no such population.
+    #[must_use]
+    pub fn can_afford(&self, planned: &Planned) -> Option<bool> {
+        self.state().accounts.can_afford(planned)
+    }
+
     /// All tokens, without their secrets.
     #[must_use]
     pub fn tokens(&self) -> Vec<Token> {

@@ -396,3 +396,34 @@ fn a_fenced_copy_does_not_overwrite_the_fence() {
     let entries = ledger.shown().populations().remove(0).entries;
     assert!(entries.iter().any(|entry| entry.counter == "lost"), "b, c and d are charged to nobody");
 }
+
+/// A copy that began a new epoch elsewhere is put in place of the original: the original's fence knows of a counter that the copy does not.
+#[test]
+fn a_copy_with_a_later_epoch_does_not_forget_what_the_fence_knows() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&everyone(plenty())).unwrap();
+    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
+    ledger.advance("a", 1).unwrap();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    let elsewhere = home.directory.with_extension("new");
+    copy(&home.directory, &elsewhere);
+    let mut ledger = home.open();
+    ledger.create(&quiet("x", "everyone").plan(START).unwrap(), START).unwrap();
+    ledger.advance("x", 1).unwrap();
+    ledger.commit(START).unwrap();
+    drop(ledger);
+    let mut other = open(&elsewhere).unwrap();
+    other.start_epoch().unwrap();
+    other.commit(START).unwrap();
+    drop(other);
+    std::fs::remove_dir_all(&home.directory).unwrap();
+    std::fs::rename(&elsewhere, &home.directory).unwrap();
+    let mut ledger = home.open();
+    assert!(matches!(ledger.shown().mode(), Mode::Fenced { .. }));
+    ledger.start_epoch().unwrap();
+    ledger.commit(START).unwrap();
+    let entries = ledger.shown().populations()[0].entries.clone();
+    assert!(entries.iter().any(|entry| entry.counter == "lost"), "x is charged to nobody");
+}

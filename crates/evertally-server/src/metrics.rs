@@ -7,9 +7,10 @@
 //! that posts one event a request would make the number of requests, and of bytes, a running total without noise. So, unless [`Options::event_metrics`](crate::Options::event_metrics)
 //! says otherwise:
 //!
-//! - posts of events that succeed are in no count, no sum of bytes and no histogram, since a histogram holds a count;
-//! - how long they take is shown as quantiles of the latest 512, a number of which nothing follows;
-//! - refused posts are counted like any other request: they changed nothing;
+//! - posts of events are in no count, no sum of bytes and no histogram, since a histogram holds a count; only those that are refused for who sends them, or to what, are counted like
+//!   any other request, because nothing of them was recorded;
+//! - how long they take is not shown: quantiles change with every post;
+//! - the mean time of a commit has two digits, so that the number of commits cannot be read off it;
 //! - nothing is ever labelled by a counter, a key, a person, an event or a token. Routes are the templates of paths.
 //!
 //! With the option, counts of posts and of events by outcome are shown. They are exact, and not private: whoever may read them must be trusted with the data.
@@ -103,7 +104,9 @@ pub(crate) struct Answered<'a> {
 impl Answered<'_> {
     /// Whether it tells how many events there are.
     pub(crate) fn is_telling(&self) -> bool {
-        self.status < 300 && self.route.is_some_and(|route| route.ends_with("/events"))
+        // A post that is refused for who sends it, or to what, has recorded nothing; of another, parts may have been.
+        let is_refused = matches!(self.status, 401 | 403 | 404 | 405 | 415);
+        !is_refused && self.route.is_some_and(|route| route.ends_with("/events"))
     }
 }
 
@@ -155,10 +158,10 @@ impl Metrics {
 
     /// Events became durable, or were found to be copies, late or early.
     pub(crate) fn durable(&self, receipt: &Receipt, took: Duration) {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).push(took.as_secs_f64());
         if !self.tells_events {
             return;
         }
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).push(took.as_secs_f64());
         for (outcome, count) in [
             ("counted", receipt.counted),
             ("duplicate", receipt.duplicate),
@@ -194,7 +197,7 @@ impl Metrics {
         self.gauge(LATE, None, present.ledger.lateness.as_secs_f64());
         self.gauge(QUEUE, None, present.ledger.waiting as f64);
         let commits = present.ledger.commits.max(1) as f64;
-        self.gauge(COMMIT, None, present.ledger.commit_time.as_secs_f64() / commits);
+        self.gauge(COMMIT, None, two_digits(present.ledger.commit_time.as_secs_f64() / commits));
         for mode in ["running", "fenced", "read-only"] {
             self.gauge(
                 MODE,
@@ -205,7 +208,7 @@ impl Metrics {
         for (status, count) in present.counters {
             self.gauge(COUNTERS, Some(Label::from_static_parts("status", status)), count as f64);
         }
-        for (name, quantile) in [("0.5", 0.5), ("0.99", 0.99)] {
+        for (name, quantile) in [("0.5", 0.5), ("0.99", 0.99)].into_iter().filter(|_| self.tells_events) {
             let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).quantile(quantile);
             if let Some(seconds) = latest {
                 self.gauge(DURABLE, Some(Label::from_static_parts("quantile", name)), seconds);
@@ -232,14 +235,15 @@ impl Latest {
     }
 
     fn quantile(&self, quantile: f64) -> Option<f64> {
-        // With fewer, the number of posts could be read off the quantiles as they change.
-        if self.seconds.len() < REMEMBERED {
-            return None;
-        }
         let mut sorted = self.seconds.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get((quantile * (sorted.len() - 1) as f64).round() as usize).copied()
     }
+}
+
+/// A number to two digits.
+fn two_digits(number: f64) -> f64 {
+    format!("{number:.1e}").parse().unwrap_or_default()
 }
 
 /// Counts for as long as it lives.
@@ -273,7 +277,7 @@ mod tests {
 
     fn after_posts(tells_events: bool) -> String {
         let metrics = Metrics::new(tells_events);
-        for status in [200, 200, 200, 400] {
+        for status in [200, 200, 200, 400, 401] {
             let route = Some("/v1/counters/{name}/events");
             let took = Duration::from_millis(2);
             metrics.answered(&Answered { route, method: "POST", status, bytes: 7_000, took });
@@ -286,7 +290,8 @@ mod tests {
     #[test]
     fn how_many_events_there_were_is_told_only_on_request() {
         let text = after_posts(false);
-        assert!(text.contains(r#"evertally_http_requests_total{route="/v1/counters/{name}/events",method="POST",status="400"} 1"#), "{text}");
+        assert!(text.contains(r#"evertally_http_requests_total{route="/v1/counters/{name}/events",method="POST",status="401"} 1"#), "{text}");
+        assert!(!text.contains(r#"status="400""#), "parts of it may have been recorded");
         assert!(
             !text.contains(r#"status="200""#)
                 && !text.contains("4711")
@@ -300,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_present_is_shown() {
-        let metrics = Metrics::new(false);
+        let metrics = Metrics::new(true);
         let connection = metrics.connection();
         metrics.live(true);
         for _ in 0..600 {

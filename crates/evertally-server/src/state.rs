@@ -10,7 +10,7 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 /// How many plans may be made at once: each may take a core for seconds.
 const PLANNERS: usize = 2;
@@ -20,6 +20,9 @@ const PLANNING_PATIENCE: Duration = Duration::from_secs(20);
 
 type Limiter = RateLimiter<String, HashMapStateStore<String>, MonotonicClock>;
 type Now = dyn Fn() -> i64 + Send + Sync;
+
+/// Kibibytes of bodies with events that may be held at once. What is made of a body takes up to eight times as much.
+const BODIES_KIB: usize = 64 << 10;
 
 /// The service behind the routes. Cloning it is cheap.
 #[derive(Clone)]
@@ -35,6 +38,8 @@ struct Inner {
     limiter: Option<Limiter>,
     planners: Arc<Semaphore>,
     live_streams: Arc<Semaphore>,
+    /// Kibibytes of bodies that may be held at once.
+    bodies: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
 }
 
@@ -58,6 +63,7 @@ impl App {
             limiter,
             planners: Arc::new(Semaphore::new(PLANNERS)),
             live_streams: Arc::new(Semaphore::new(options.max_live_streams as usize)),
+            bodies: Arc::new(Semaphore::new(BODIES_KIB)),
             stopping: watch::channel(false).0,
             options,
         }))
@@ -89,6 +95,12 @@ impl App {
 
     pub(crate) fn started(&self) -> i64 {
         self.0.started
+    }
+
+    /// Room for a body of this size, held until it is given back; busy where there is none.
+    pub(crate) fn room_for(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(BODIES_KIB as u32);
+        Arc::clone(&self.0.bodies).try_acquire_many_owned(kib).map_err(|_| Problem::busy())
     }
 
     pub(crate) fn live_streams(&self) -> &Arc<Semaphore> {

@@ -72,11 +72,8 @@ pub(crate) async fn plan(_: Reader, State(app): State<App>, Json(draft): Json<Dr
         .plan(move || {
             let planned = spec.plan(now)?;
             let population = named(&asked, &planned.spec().population);
-            let check = |population: &evertally_ledger::Population| {
-                population.odometer.check(&planned.unit(), &planned.plan().spend()).is_ok()
-            };
             let mut preview = Preview::of(&planned);
-            preview.affordable = population.as_ref().map(check);
+            preview.affordable = asked.shown().can_afford(&planned);
             preview.population = population.as_ref().map(Population::of);
             Ok(preview)
         })

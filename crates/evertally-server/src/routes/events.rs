@@ -12,6 +12,7 @@ use crate::model::event::{self, Event, Events, Receipt};
 use crate::query::Named;
 use crate::reply;
 use crate::state::{App, answered, off_thread};
+use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use evertally_ledger::{Arrival, Published};
@@ -52,6 +53,9 @@ pub(crate) async fn post(
 }
 
 async fn batch(app: &App, counter: Arc<Published>, request: Request) -> Result<Receipt> {
+    // Held until the answer: bodies, and what is made of them, wait in memory.
+    let size = request.body().size_hint().exact().unwrap_or(app.options().largest_body as u64);
+    let _room = app.room_for(size.min(app.options().largest_body as u64))?;
     let body = whole(request.into_body(), app.options()).await?;
     let arrivals = if body.len() < LARGE {
         event::batch(&body, counter.intake())?

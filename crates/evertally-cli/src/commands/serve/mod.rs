@@ -28,6 +28,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     // Before anything is made: a first token that nobody gets to see would lock everybody out.
     let listener = if args.verify { None } else { Some(listen(args.listen)?) };
     let home = Home::of(args)?;
+    if args.verify && !home.directory().join("ledger.redb").exists() {
+        let directory = home.directory();
+        return Err(CliError::bad(format!(
+            "{} holds no ledger: there is nothing to verify",
+            directory.display()
+        )));
+    }
     let mut ledger = open(&home.directory(), args.fence.as_deref())?;
     let Some(listener) = listener else { return verify(&ledger) };
     let tokens = first_tokens(args, &mut ledger)?;
