@@ -33,10 +33,10 @@ struct Extent {
 }
 
 const FULL: Extent = Extent {
-    rounds: 5,
-    round: Duration::from_secs(4),
+    rounds: 3,
+    round: Duration::from_secs(2),
     counters: 10_000,
-    ticks: Duration::from_secs(60),
+    ticks: Duration::from_secs(20),
     slow_connections: 1000,
 };
 const QUICK: Extent = Extent {
