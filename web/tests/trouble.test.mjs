@@ -42,7 +42,7 @@ describe.skipIf(missing)("the page in trouble", () => {
     expect(await audit(page)).toEqual([]);
     await shot("fenced-light");
     await page.getByRole("link", { name: "See what a new epoch costs" }).click();
-    await page.getByRole("heading", { name: "New epoch" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "New epoch", exact: true }).waitFor();
     await page.getByRole("row").filter({ hasText: "visits" }).waitFor();
     expect(await audit(page)).toEqual([]);
     await shot("fenced-epoch");
