@@ -1,6 +1,7 @@
 //! How the program fails: one clear line, and an exit code that says whose fault it was.
 
 use evertally::ErrorClass;
+use evertally_ledger::Class;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -82,6 +83,16 @@ impl CliError {
 impl From<evertally::Error> for CliError {
     fn from(error: evertally::Error) -> Self {
         Self::classed(error.class(), error.to_string())
+    }
+}
+
+impl From<evertally_ledger::Error> for CliError {
+    fn from(error: evertally_ledger::Error) -> Self {
+        match error.class() {
+            Class::Library(class) => Self::classed(class, error.to_string()),
+            Class::NotFound | Class::Conflict => Self::BadInput(error.to_string()),
+            _ => Self::Failure(error.to_string()),
+        }
     }
 }
 

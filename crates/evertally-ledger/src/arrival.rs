@@ -82,7 +82,7 @@ impl Receipt {
     }
 }
 
-/// The secret under which names are hashed: by SipHash, a keyed function for short texts that is several times as fast as BLAKE3 on them.
+/// The secret under which names are hashed: by SipHash, a keyed function made for short texts, on which BLAKE3 is slower.
 pub(crate) struct Names(Zeroizing<[u8; 16]>);
 
 impl Names {

@@ -127,13 +127,13 @@ impl Ledger {
         if !self.tentative.is_empty() {
             return Err(Error::conflict("something is not committed yet"));
         }
+        self.checkpoint_changed().map_err(|error| self.fail(&error))
+    }
+
+    /// Writes all rows. Nothing may be tentative.
+    pub(crate) fn checkpoint_changed(&mut self) -> Result<()> {
         let numbers: Vec<u32> = self.changed.since.iter().map(|(_, number)| *number).collect();
-        for some in numbers.chunks(ROWS_AT_ONCE_WHEN_BEHIND) {
-            if let Err(error) = self.checkpoint(some, true) {
-                return Err(self.fail(&error));
-            }
-        }
-        Ok(())
+        numbers.chunks(ROWS_AT_ONCE_WHEN_BEHIND).try_for_each(|some| self.checkpoint(some, true))
     }
 
     /// Writes the rows of these counters as of the last frame, and cuts what no row needs any more. Nothing may be tentative.
@@ -275,8 +275,7 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     if !state.unshown.is_empty() {
         return Err(Error::damaged("a release was recorded and not shown"));
     }
-    let spec = serde_json::to_string(&Written::from(state.planned.spec()))
-        .map_err(|error| Error::system("a counter cannot be written", &error))?;
+    let spec = Written::from(state.planned.spec()).text()?;
     let standing = state.published.standing();
     let chunk = if standing.tail.is_empty() {
         None

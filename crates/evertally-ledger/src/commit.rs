@@ -38,8 +38,9 @@ impl Ledger {
             self.write_mark()?;
         }
         let changed = self.show();
+        // Whoever fails here is failed by the caller, once.
         if is_rare {
-            self.checkpoint_all()?;
+            self.checkpoint_changed()?;
         } else {
             self.tidy()?;
         }

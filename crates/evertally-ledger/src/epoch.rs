@@ -12,6 +12,7 @@ use crate::counter::{CounterState, Life};
 use crate::error::{Error, Result};
 use crate::ledger::{EpochCost, EpochStarted, Ledger};
 use crate::record::{Cost, Entered, EpochName, Grant, NewEpoch, Record};
+use crate::tokens::random;
 
 impl Ledger {
     /// What a new epoch would cost, counter by counter.
@@ -42,10 +43,7 @@ impl Ledger {
         if self.halt.fenced.is_none() && self.concerned().next().is_none() {
             return Err(Error::conflict("the ledger is whole: a new epoch would only cost"));
         }
-        let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce)
-            .map_err(|error| Error::system("the operating system gave no randomness", &error))?;
-        let epoch = EpochName { number: self.next_epoch(), nonce };
+        let epoch = EpochName { number: self.next_epoch(), nonce: random()? };
         let (granted, lost) = self.lost();
         let mut accounts = with_lost(&self.global.accounts, &granted, &lost)?;
         let (mut restarted, mut halted) = (Vec::new(), Vec::new());

@@ -15,7 +15,7 @@ use crate::people::People;
 use crate::record::{Cost, Entered, EpochName, Grant, Group, Head, Record};
 use crate::shown::{Published, Shown, Standing, Status};
 use crate::spec::{Planned, Written};
-use crate::tokens::{Role, Token, Tokens, draw, shown};
+use crate::tokens::{Role, Token, Tokens, draw, hexadecimal, shown};
 use evertally::NoiseKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
@@ -214,8 +214,7 @@ impl Ledger {
         let (unit, spend) = (self.global.accounts.unit_for(planned)?, planned.plan().spend());
         self.global.accounts.check(&population, &unit, &spend)?;
         let number = self.global.next_number;
-        let written = serde_json::to_string(&Written::from(spec));
-        let written = written.map_err(|error| Error::system("a counter cannot be written", &error))?;
+        let written = Written::from(spec).text()?;
         let epoch = self.global.epoch;
         let state = self.new_counter(number, planned, epoch, now)?;
         let cost = Cost::of(spend);
@@ -416,9 +415,7 @@ impl Ledger {
 
     /// What the noise of a counter in an epoch is called: no two of any ledgers share theirs, even under one key.
     pub(crate) fn stream(&self, number: u32, epoch: EpochName) -> String {
-        let hexadecimal =
-            |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let (ledger, nonce) = (hexadecimal(self.global.ledger), hexadecimal(epoch.nonce));
+        let (ledger, nonce) = (hexadecimal(&self.global.ledger), hexadecimal(&epoch.nonce));
         format!("ledger {ledger} counter {number} epoch {} {nonce}", epoch.number)
     }
 

@@ -22,7 +22,7 @@ use crate::rows::{groups, planned};
 use crate::shown::{Mode, Shown, State};
 use crate::spec::Spec;
 use crate::store::{ARRIVALS, JOURNAL, META, Store};
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, random};
 use evertally::NoiseKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -84,9 +84,7 @@ impl Ledger {
                 "a fence stands here and no ledger: restore the ledger, or remove the fence to begin anew; what was spent before is then not known here",
             ));
         }
-        let mut number = [0; 16];
-        getrandom::fill(&mut number)
-            .map_err(|error| Error::system("the operating system gave no randomness", &error))?;
+        let number = random()?;
         self.global.ledger = number;
         self.global.identity = self.identity;
         self.global.key_tag = self.key.tag();

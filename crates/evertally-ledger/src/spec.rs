@@ -228,8 +228,7 @@ impl Spec {
             start_micros: None,
             ..self.into()
         };
-        let alike = serde_json::to_string(&alike)
-            .map_err(|error| Error::system("a counter cannot be written", &error))?;
+        let alike = alike.text()?;
         if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&alike) {
             return Ok(known.clone());
         }
@@ -411,6 +410,11 @@ impl From<&Spec> for Written {
 }
 
 impl Written {
+    /// As it stands in the ledger.
+    pub(crate) fn text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::system("a counter cannot be written", &error))
+    }
+
     pub(crate) fn spec(self) -> Result<Spec> {
         let length = |micros: Option<i64>| micros.map(BucketLength::from_micros).transpose();
         Ok(Spec {

@@ -80,9 +80,7 @@ pub(crate) fn draw(name: &str, role: Role, expires: Option<i64>, now: i64) -> Re
     if expires.is_some_and(|expires| expires <= now) {
         return Err(Error::bad("expires", "in the future", "a time that is over"));
     }
-    let mut bytes = Zeroizing::new([0; 40]);
-    getrandom::fill(&mut *bytes)
-        .map_err(|error| Error::system("the operating system gave no randomness", &error))?;
+    let bytes = Zeroizing::new(random::<40>()?);
     let (id, secret) = (hexadecimal(&bytes[..8]), Zeroizing::new(hexadecimal(&bytes[8..])));
     let row = TokenRow {
         name: name.to_owned(),
@@ -95,7 +93,15 @@ pub(crate) fn draw(name: &str, role: Role, expires: Option<i64>, now: i64) -> Re
     Ok((row, format!("evt_{id}_{}", *secret)))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Bytes from the operating system. There is no fallback.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::system("the operating system gave no randomness", &error))?;
+    Ok(bytes)
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -7,17 +7,6 @@ mod common;
 use common::*;
 use evertally::Budget;
 use evertally_ledger::{Class, Ledger, Mode, Place, Spec, Status};
-use std::path::Path;
-
-fn copy(from: &Path, to: &Path) {
-    let _ = std::fs::remove_dir_all(to);
-    std::fs::create_dir(to).unwrap();
-    std::fs::set_permissions(to, std::fs::metadata(from).unwrap().permissions()).unwrap();
-    for file in std::fs::read_dir(from).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
-    }
-}
 
 /// A ledger with two counters and a few releases.
 fn filled(home: &Home, total: f64) -> Ledger {

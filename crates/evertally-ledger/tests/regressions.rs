@@ -9,18 +9,7 @@ use evertally::{Budget, NoiseKey};
 use evertally_ledger::{Event, Fence, FileFence, Ledger, Mode, Place, Result, Spec};
 use redb::{ReadableDatabase, ReadableTableMetadata, StorageBackend};
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
-
-fn copy(from: &Path, to: &Path) {
-    let _ = std::fs::remove_dir_all(to);
-    std::fs::create_dir_all(to).unwrap();
-    std::fs::set_permissions(to, std::fs::metadata(from).unwrap().permissions()).unwrap();
-    for file in std::fs::read_dir(from).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
-    }
-}
 
 fn quiet(name: &str, population: &str) -> Spec {
     Spec { steps: Some(100), ..Spec::new(name, population, 1.0, 1e-6) }
@@ -86,7 +75,7 @@ impl Fence for Disk {
     }
 }
 
-/// 1a. One backup that is put to use on two machines must not have the same noise on both.
+/// One backup that is put to use on two machines must not have the same noise on both.
 #[test]
 fn two_copies_without_a_fence_do_not_share_noise() {
     let home = Home::new();
@@ -117,7 +106,7 @@ fn two_copies_without_a_fence_do_not_share_noise() {
     );
 }
 
-/// 2. Whatever recovery releases is shown with the commit that made it, and is there after a clean stop.
+/// Whatever recovery releases is shown with the commit that made it, and is there after a clean stop.
 #[test]
 fn what_recovery_releases_is_shown_and_survives_a_clean_stop() {
     let disk = Disk::default();
@@ -150,7 +139,7 @@ fn what_recovery_releases_is_shown_and_survives_a_clean_stop() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// 3. A ledger is opened again whatever was done within one commit, as in the crate's own example.
+/// A ledger is opened again whatever was done within one commit, as in the crate's own example.
 #[test]
 fn a_counter_may_get_events_in_the_commit_that_makes_it() {
     let home = Home::new();
@@ -165,7 +154,7 @@ fn a_counter_may_get_events_in_the_commit_that_makes_it() {
     assert_eq!(again, Ok(1));
 }
 
-/// 4. A fence holds what five epochs of ten thousand counters spend: 24 bytes each.
+/// A fence holds what five epochs of ten thousand counters spend: 24 bytes each.
 #[test]
 fn a_fence_holds_the_costs_of_many_counters() {
     let directory = tempfile::tempdir().unwrap();
@@ -173,7 +162,7 @@ fn a_fence_holds_the_costs_of_many_counters() {
     fence.write(&vec![1; 5 * 10_000 * 24]).unwrap();
 }
 
-/// 1c. What a population spent that the backup does not know is not spent again.
+/// What a population spent that the backup does not know is not spent again.
 #[test]
 fn a_population_that_a_backup_lacks_stays_charged() {
     let home = Home::new();
@@ -203,7 +192,7 @@ fn a_population_that_a_backup_lacks_stays_charged() {
     assert!(spend_all(&mut ledger, "b").is_err(), "the same people pay ε = 1 twice under a total of 1.1");
 }
 
-/// 1c. Entries that only one of two histories has do not stand for those that only the other has.
+/// Entries that only one of two histories has do not stand for those that only the other has.
 #[test]
 fn costs_of_another_history_are_charged() {
     let home = Home::new();
@@ -241,7 +230,7 @@ fn costs_of_another_history_are_charged() {
     assert!(spent >= 3.0 * a, "a ran in three epochs: {spent} was charged for three times {a}");
 }
 
-/// 3. What was accepted when it was made is accepted when it is read.
+/// What was accepted when it was made is accepted when it is read.
 #[test]
 fn a_counter_that_began_as_long_ago_as_allowed_is_read_again() {
     let home = Home::new();
@@ -255,7 +244,7 @@ fn a_counter_that_began_as_long_ago_as_allowed_is_read_again() {
     assert_eq!(home.try_open().map(|_| ()), Ok(()));
 }
 
-/// 5. Retiring removes events from the tables, as the documents say.
+/// Retiring removes events from the tables, as the documents say.
 #[test]
 fn retiring_removes_events_from_the_tables() {
     let home = Home::new();

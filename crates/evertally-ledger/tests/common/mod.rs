@@ -104,3 +104,14 @@ pub(crate) fn released(shown: &Shown, name: &str) -> Vec<(u64, u32, Vec<u64>)> {
 pub(crate) fn latest(counter: &Arc<Published>) -> Vec<f64> {
     counter.latest().unwrap().values
 }
+
+/// Copies a directory over another, as an operator does who makes or restores a backup.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    std::fs::create_dir_all(to).unwrap();
+    std::fs::set_permissions(to, std::fs::metadata(from).unwrap().permissions()).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}

@@ -3,7 +3,6 @@
 //! A day of the demo's town lasts ten minutes. Its latest one is played when the service starts, through the same ledger with a clock that runs faster; afterwards events go in as those of
 //! clients do, with ids, and a few of them twice.
 
-use super::ledger_error;
 use crate::draws::Draws;
 use crate::error::Result;
 use evertally::{Budget, Neighbours, NoiseKey, Workload};
@@ -132,31 +131,28 @@ pub(super) fn prepare(ledger: &mut Ledger, now: i64) -> Result<()> {
     if ledger.shown().counter(STREAMS[0].name).is_some() {
         return Ok(());
     }
-    let mut play = || {
-        let start = now - PAST * SECOND;
-        ledger.grant(&population("visits", "event", 3.0)?)?;
-        ledger.grant(&population("people", "person", 4.0)?)?;
-        for stream in &STREAMS {
-            ledger.create(&stream.spec()?.plan(start)?, start)?;
+    let start = now - PAST * SECOND;
+    ledger.grant(&population("visits", "event", 3.0)?)?;
+    ledger.grant(&population("people", "person", 4.0)?)?;
+    for stream in &STREAMS {
+        ledger.create(&stream.spec()?.plan(start)?, start)?;
+    }
+    ledger.commit(start)?;
+    let mut town = Town::new()?;
+    for second in 1..=PAST {
+        let at = start + second * SECOND;
+        for (counter, arrivals) in town.events(&ledger.shown(), at - SECOND, 1.0)? {
+            ledger.submit(&counter, &arrivals, at - SECOND)?;
         }
-        ledger.commit(start)?;
-        let mut town = Town::new()?;
-        for second in 1..=PAST {
-            let at = start + second * SECOND;
-            for (counter, arrivals) in town.events(&ledger.shown(), at - SECOND, 1.0)? {
-                ledger.submit(&counter, &arrivals, at - SECOND)?;
-            }
-            // Ten seconds of the past are made durable at once.
-            if second % 10 == 0 || second == PAST {
-                while ledger.close_due(at)? {
-                    ledger.commit(at)?;
-                }
+        // Ten seconds of the past are made durable at once.
+        if second % 10 == 0 || second == PAST {
+            while ledger.close_due(at)? {
                 ledger.commit(at)?;
             }
+            ledger.commit(at)?;
         }
-        Ok(())
-    };
-    play().map_err(|error: evertally_ledger::Error| ledger_error(&error))
+    }
+    Ok(())
 }
 
 fn population(name: &str, unit: &str, epsilon: f64) -> evertally_ledger::Result<NewPopulation> {

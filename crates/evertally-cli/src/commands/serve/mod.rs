@@ -109,28 +109,17 @@ fn open(directory: &Path, fence: Option<&Path>) -> Result<Ledger> {
         let key = read_or_make_key(directory)?;
         Ledger::open(place, key, now())
     });
-    opened.map_err(|error| ledger_error(&error).in_file(directory))
-}
-
-/// An error of the ledger as the program tells it.
-fn ledger_error(error: &evertally_ledger::Error) -> CliError {
-    match error.class().name() {
-        "bad-parameter" | "unsupported" | "horizon-spent" | "not-found" | "conflict" => {
-            CliError::bad(error.to_string())
-        }
-        "budget-spent" => CliError::BudgetSpent(error.to_string()),
-        _ => CliError::Failure(error.to_string()),
-    }
+    opened.map_err(|error| CliError::from(error).in_file(directory))
 }
 
 fn verify(ledger: &Ledger) -> Result<()> {
-    let verified = ledger.verify().map_err(|error| ledger_error(&error))?;
+    let verified = ledger.verify()?;
     say(&format!("whole: {} counters, {} releases", verified.counters, verified.releases))
 }
 
 /// A token that was just made. No `Debug`: it holds the secret.
 struct NewToken {
-    role: &'static str,
+    role: Role,
     bearer: String,
 }
 
@@ -138,22 +127,13 @@ struct NewToken {
 fn first_tokens(args: &ServeArgs, ledger: &mut Ledger) -> Result<Vec<NewToken>> {
     let first = ledger.shown().tokens().is_empty().then_some(Role::Admin);
     let roles: Vec<Role> = first.into_iter().chain(args.new_token.map(Role::from)).collect();
-    let make = || {
-        let mut tokens = Vec::new();
-        for role in roles {
-            let name = match role {
-                Role::Read => "read",
-                Role::Ingest => "ingest",
-                Role::Admin => "admin",
-            };
-            let (_, bearer) =
-                ledger.add_token(&format!("{name} from the command line"), role, None, now())?;
-            tokens.push(NewToken { role: name, bearer });
-        }
-        ledger.commit(now())?;
-        Ok(tokens)
-    };
-    make().map_err(|error: evertally_ledger::Error| ledger_error(&error))
+    let mut tokens = Vec::new();
+    for role in roles {
+        let (_, bearer) = ledger.add_token(&format!("{role} from the command line"), role, None, now())?;
+        tokens.push(NewToken { role, bearer });
+    }
+    ledger.commit(now())?;
+    Ok(tokens)
 }
 
 /// Says where the service is. Tokens go to standard output, once, and never to the logs.
