@@ -1,0 +1,292 @@
+"""What a call of ``private_counts`` means, and whether it can be served."""
+
+import datetime
+import os
+import pickle
+import re
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from evertally import BadParameter, NoiseKey, Plan, Unsupported
+from evertally._native import _OTHER, _bucket_micros, _stream_name
+from evertally.spark import backfill, events
+from evertally.spark.events import Columns, Ticks
+from evertally.spark.secret import secret_of
+from evertally.spark.shards import GRID, Job
+from evertally.spark.streaming import KeyShards, PersonShards
+
+# Values are counted on a grid of 2^-20 in 64 bits: two million of the largest magnitude do not overflow.
+LARGEST_CONTRIBUTION = 1 << 20
+KEYS_A_SHARD = 1 << 14
+PERSON_SHARDS = 64
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+WATERMARK = "spark.watermarkDelayMs"
+
+Moment = Union[str, datetime.datetime, datetime.date]
+Keys = Union[Sequence[str], DataFrame]
+
+
+def private_counts(
+    df: DataFrame,
+    *,
+    time: str,
+    every: str,
+    start: Moment,
+    plan: Plan,
+    noise_key: Union[NoiseKey, str, "os.PathLike[str]"],
+    key: Optional[str] = None,
+    keys: Optional[Keys] = None,
+    person: Optional[str] = None,
+    id: Optional[str] = None,
+    value: Optional[str] = None,
+    delay: Optional[str] = None,
+    ahead: Optional[str] = "1 minute",
+    until: Optional[Moment] = None,
+    shards: Optional[int] = None,
+) -> DataFrame:
+    """Private running totals of a table of events, streaming or finished, as a table of releases.
+
+    The releases are those of `evertally count` on the same events with the same choices and key, to the bit, whatever the number of partitions,
+    executors and batches: ``step, start, key, estimate, standard_error, lower, upper``, with an interval of 95 %.
+
+    df: the events. A streaming table gives a streaming table, which is written in the append mode; a finished one is released at once.
+    time: the column of type timestamp that says when an event happened.
+    every: the length of a step: "1 minute", "15m", "1 hour", "1d", "1 week".
+    start: the start of the first step, in UTC where no zone is given. The range of time is declared, because the first event is private.
+    plan: horizon, budget, who is protected, and what is counted: one total, declared keys, or keys that are declared here (`open_keys=True`).
+    noise_key: the path of a key file that every executor can read, or a NoiseKey. A key serves one stream of events for ever: under it, releases of other
+        events cancel the noise.
+    key, keys: the column to count by, and the declared keys where the plan leaves them open: a list, or a table with one column of them. An event of another
+        key counts as `other` where that is among the keys of a list, and is left out otherwise.
+    person: the column that says whose event it is. Whole persons are protected then: one event in each step, in as many steps and as far
+        apart as the plan's max_steps and min_gap say.
+    id: the column that identifies an event: copies in one step count once.
+    value: the column to sum, each value clamped to the plan's contribution; events are counted where it is absent.
+    delay: by how much events may be late, as in `withWatermark`; needed for a streaming table that has no watermark. A step is closed when the
+        latest event is that much past its end; what comes later is dropped.
+    ahead: events that are this far ahead of the clock of their batch are left out, so that nobody can move time forward; None trusts all times.
+    until: release the steps that end by this time, where the table is finished; all of them where nothing is said.
+    shards: into how many parts keys are divided. It belongs to a checkpoint.
+
+    Values that are not numbers, events without a time and, where events have ids, those without one do not count. Spark's own pages and progress reports show true counts: guard them like the data.
+    """
+    session = df.sparkSession
+    _check_classic(session)
+    columns = Columns(time=time, value=value, key=key, person=person, id=id)
+    _check_columns(df, columns)
+    clamp = _check_plan(plan, columns, keys)
+    ticks = Ticks(_micros("start", start), _length(every), plan.horizon)
+    _check_range(ticks)
+    declared, others = _declared(session, plan, keys)
+    width = 1 if declared is None else declared.count()
+    shards = _shards(session, shards, width)
+    job = _job(session, plan, columns, ticks, noise_key, shards, names=_example(declared))
+
+    rows = df
+    if df.isStreaming:
+        _check_stream(session, df, time, delay, until)
+        rows = events.watermarked(df, time, delay, ahead)
+    rows = events.counted(rows, columns, ticks, clamp, others)
+    totals = _totals(rows, columns, ticks, job, df.isStreaming)
+    totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
+    initial = _initial(session, declared, shards)
+    schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
+        f"{name} double" for name in ("estimate", "standard_error", "lower", "upper")
+    )
+    if df.isStreaming:
+        released = totals.groupBy("shard").transformWithStateInPandas(
+            KeyShards(job), schema, "append", "eventTime", initialState=initial.groupBy("shard")
+        )
+    else:
+        steps = _steps_until(plan, ticks, until)
+        released = backfill.release_shards(totals, initial, job, steps, shards, schema)
+    named = ["key"] if job.is_keyed else []
+    return released.select(
+        "step",
+        F.timestamp_micros("start_micros").alias("start"),
+        *named,
+        "estimate",
+        "standard_error",
+        "lower",
+        "upper",
+    )
+
+
+def _totals(rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, is_streaming: bool) -> DataFrame:
+    """Totals of (step, key) of the events that count."""
+    counts = columns.value is None
+    if columns.person is None:
+        if columns.id is not None:
+            rows = events.first_of_each(rows, "id", ticks)
+        return events.totals(rows, ticks, counts)
+    first = events.with_step(events.first_of_each(rows, "person", ticks), ticks)
+    first = events.in_shards(first.withColumnRenamed("amount", "total"), "person", PERSON_SHARDS)
+    schema = f"step bigint, {'key string, ' if job.is_keyed else ''}total bigint"
+    if not is_streaming:
+        return backfill.admit_persons(first, job, PERSON_SHARDS, schema)
+    chosen = ["shard", "step", "person", *(["key"] if job.is_keyed else []), "total", "closed"]
+    return first.select(*chosen).groupBy("shard").transformWithStateInPandas(
+        PersonShards(job), f"{schema}, closed timestamp", "append", "eventTime", eventTimeColumnName="closed"
+    )
+
+
+def _job(
+    session: SparkSession, plan: Plan, columns: Columns, ticks: Ticks, noise_key: Any, shards: int, names: Optional[list[str]]
+) -> Job:
+    if not plan.stream:
+        # As `evertally count` names it: one key may serve several columns or ranges of time without their sharing noise.
+        roles = (columns.time, columns.value, columns.key, columns.person, columns.id)
+        plan = plan.with_stream(_stream_name(*roles, ticks.start_micros, ticks.every_micros))
+    if names is not None:
+        plan = plan.with_keys(names)
+    scale = 1 if columns.value is None else GRID
+    pattern = plan if names is None else plan.with_keys([_OTHER])
+    return Job(
+        plan_pickled=pickle.dumps(plan),
+        is_keyed=names is not None,
+        secret=secret_of(session.sparkContext, noise_key),
+        start_micros=ticks.start_micros,
+        every_micros=ticks.every_micros,
+        scale=scale,
+        identity=bytes(pattern.fingerprint) + f"|{shards}|{scale}|{PERSON_SHARDS}".encode(),
+    )
+
+
+def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[Optional[DataFrame], Optional[DataFrame]]:
+    """The declared keys as a table; and as a table to join with, where others count as `other`."""
+    if isinstance(keys, DataFrame):
+        return keys.select(F.col(keys.columns[0]).cast("string").alias("key")).where("key is not null").distinct(), None
+    names = list(keys) if keys is not None else plan.keys
+    if names is None:
+        return None, None
+    if keys is not None:
+        # The same checks as of the keys of a plan.
+        names = plan.with_keys(names).keys or []
+    table = session.createDataFrame([(name,) for name in names], "key string")
+    return table, (table.withColumn("declared", F.col("key")) if _OTHER in names else None)
+
+
+def _example(declared: Optional[DataFrame]) -> Optional[list[str]]:
+    """One of the keys, as a pattern for the plans of shards."""
+    if declared is None:
+        return None
+    first = declared.first()
+    if first is None:
+        raise BadParameter("keys must be at least one, got a table without any")
+    return [first["key"]]
+
+
+def _initial(session: SparkSession, declared: Optional[DataFrame], shards: int) -> DataFrame:
+    """What shards begin with: their keys, or nothing but that they are there."""
+    if declared is None:
+        return session.range(1).select(F.col("id").alias("shard"))
+    return events.in_shards(declared, "key", shards).select("shard", "key")
+
+
+def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
+    if asked is not None and asked < 1:
+        raise BadParameter(f"shards must be at least 1, got {asked}")
+    if width == 1:
+        return 1
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    return asked or partitions * -(-width // (KEYS_A_SHARD * partitions))
+
+
+def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
+    if until is None:
+        if plan.is_unbounded:
+            raise BadParameter("until must be given for a finished table under a plan without an end, got nothing")
+        return plan.horizon
+    ended = (_micros("until", until) - ticks.start_micros) // ticks.every_micros
+    if ended < 0:
+        raise BadParameter("until must not be before start")
+    return min(plan.horizon, ended)
+
+
+def _check_classic(session: SparkSession) -> None:
+    if not hasattr(session, "_jsparkSession"):
+        raise Unsupported("evertally.spark runs in a classic Spark session: Spark Connect hands no secret to executors")
+
+
+def _check_columns(df: DataFrame, columns: Columns) -> None:
+    fields = {field.name: field.dataType for field in df.schema.fields}
+    names: tuple[type[T.DataType], ...] = (T.StringType, T.IntegralType)
+    kinds: dict[str, tuple[type[T.DataType], ...]] = {"time": (T.TimestampType,), "value": (T.NumericType,)}
+    words = {"time": "of type timestamp", "value": "of numbers"}
+    for role in ("time", "value", "key", "person", "id"):
+        name = getattr(columns, role)
+        if name is None:
+            continue
+        if name not in fields:
+            raise BadParameter(f"{role} must be a column of the table, which has {', '.join(fields)}; got {name!r}")
+        if not isinstance(fields[name], kinds.get(role, names)):
+            expected = words.get(role, "of strings or whole numbers")
+            raise BadParameter(f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}")
+
+
+def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[float, float]:
+    """Whether the plan is for what is counted; and the range of one contribution."""
+    if plan.dimension is not None:
+        raise BadParameter("plan must be one for totals, got one for vectors: evertally.spark.noise makes their noise")
+    is_keyed, is_open = plan.keys is not None, plan.has_open_keys
+    if (is_keyed or is_open) != (columns.key is not None):
+        got = "a key column and a plan for one total" if columns.key else "a plan for keys and no key column"
+        raise BadParameter(f"key and plan must both be for keys or both not, got {got}")
+    if is_open != (keys is not None):
+        got = "neither" if keys is None else ("both" if is_keyed else "keys for a plan of one total")
+        raise BadParameter(f"keys must be declared either by the plan or, where it has open keys, here; got {got}")
+    if columns.person is None and plan.max_steps > 1:
+        raise BadParameter("person must name a column where the plan bounds a person's steps: else nobody's could be bounded")
+    low, high = plan.contribution
+    if columns.value is None and not low <= 1.0 <= high:
+        raise BadParameter(f"plan must allow contributions of one, as events count, got a range of {low} to {high}")
+    if columns.value is not None and max(abs(low), abs(high)) > LARGEST_CONTRIBUTION:
+        raise BadParameter(f"plan must allow contributions of at most 2^20 in magnitude, got a range of {low} to {high}")
+    return low, high
+
+
+def _check_stream(session: SparkSession, df: DataFrame, time: str, delay: Optional[str], until: Optional[Moment]) -> None:
+    has_watermark = any(WATERMARK in field.metadata for field in df.schema.fields if field.name == time)
+    if delay is None and not has_watermark:
+        raise BadParameter("delay must be given for a streaming table without a watermark on its time, got nothing")
+    if delay is not None and has_watermark:
+        raise BadParameter("delay must be left out where the table has a watermark already, got both")
+    if until is not None:
+        raise BadParameter("until is for finished tables: a stream is released as time goes on")
+    if session.conf.get(PROVIDER, "") != ROCKSDB:
+        # The only state store that Spark's stateful operators run on; the setting is read when a query starts.
+        session.conf.set(PROVIDER, ROCKSDB)
+
+
+def _check_range(ticks: Ticks) -> None:
+    if ticks.start_micros < 0:
+        raise BadParameter("start must not be before 1970, where Spark's watermarks begin")
+    if ticks.end_micros >= 1 << 63:
+        raise BadParameter("the plan's steps must end before the year 294,000")
+
+
+def _micros(name: str, moment: Moment) -> int:
+    """Microseconds since 1970 of a moment, in UTC where no zone is given."""
+    if isinstance(moment, str):
+        try:
+            moment = datetime.datetime.fromisoformat(moment)
+        except ValueError:
+            raise BadParameter(f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}") from None
+    elif not isinstance(moment, datetime.datetime):
+        moment = datetime.datetime.combine(moment, datetime.time())
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.timezone.utc)
+    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return since // datetime.timedelta(microseconds=1)
+
+
+def _length(every: str) -> int:
+    """Microseconds of a length: the program's "15m", or Spark's "15 minutes"."""
+    words = re.fullmatch(r"\s*(\d+)\s+(second|minute|hour|day|week)s?\s*", every)
+    return _bucket_micros(f"{words[1]}{words[2][0]}" if words else every)

@@ -1,0 +1,36 @@
+"""Which events of persons count, where persons are bounded.
+
+**Definition.** A person counts in at most k steps, at least b apart, with one event in each. Steps are decided in their order, as if each event had come at its time: what
+`evertally count` does with events in the order of their times.
+
+**Guarantee.** Whether an event counts depends on nothing but the same person's events. Persons are held as keyed hashes: the state names nobody.
+"""
+
+from typing import Optional
+
+import numpy as np
+import pandas as pd
+
+from evertally import BadState
+from evertally._native import _Participants
+from evertally.spark.shards import ANOTHER, Job
+
+
+def participants(job: Job, state: Optional[bytes]) -> _Participants:
+    """Who has counted, and in which steps."""
+    limits = (job.plan.max_steps, job.plan.min_gap)
+    key = job.secret.key()
+    if state is None:
+        return _Participants(*limits, key)
+    try:
+        return _Participants.resume(*limits, key, state)
+    except BadState as error:
+        raise BadState(ANOTHER) from error
+
+
+def admitted(job: Job, persons: _Participants, rows: pd.DataFrame) -> pd.DataFrame:
+    """The totals of those events that count. Steps are decided in their order, as if each event had come at its time."""
+    rows = rows.sort_values("step", kind="stable")
+    counts = persons.admit(rows["person"].tolist(), rows["step"].to_numpy(np.int64))
+    by = ["step", "key"] if job.is_keyed else ["step"]
+    return rows[counts].groupby(by, as_index=False, dropna=False, sort=False)["total"].sum()

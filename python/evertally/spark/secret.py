@@ -1,0 +1,67 @@
+"""How the noise key comes to the executors.
+
+The key must not be in the plan of a query, in its checkpoint, in a log or on a page of Spark's. So a job holds one of two references, and never the key:
+
+- the path of a file that every executor can read: nothing of the key travels. This is the way for production: a mounted secret.
+- a broadcast variable, when a :class:`~evertally.NoiseKey` is given: its bytes go from the driver to the executors beside the plan, which holds the
+  number of the variable. Spark keeps broadcast values in memory and in its local directories while the application runs;
+  ``spark.io.encryption.enabled`` and ``spark.network.crypto.enabled`` encrypt them there and on the way.
+"""
+
+import os
+from typing import Any, Union
+
+from pyspark import SparkContext
+from pyspark.core.broadcast import Broadcast, _from_id
+
+from evertally import BadParameter, NoiseKey
+
+
+class KeyFile:
+    """A key that every executor reads from a file of its own."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def key(self) -> NoiseKey:
+        return NoiseKey.from_file(self._path)
+
+
+class BroadcastKey:
+    """A key that was handed to the driver."""
+
+    def __init__(self, broadcast: "Broadcast[bytes]") -> None:
+        self._broadcast = broadcast
+
+    def key(self) -> NoiseKey:
+        return NoiseKey.from_bytes(self._broadcast.value)
+
+    def __reduce__(self) -> Any:
+        # Reducing the variable is what tells Spark that a task needs it. It is looked up when it is used and not before: the process on the driver in which
+        # Spark asks a stateful operator for its state has no broadcast variables.
+        _, (number,) = self._broadcast.__reduce__()  # type: ignore[no-untyped-call]
+        return _ReceivedKey, (number,)
+
+
+class _ReceivedKey:
+    """A broadcast key where it arrives."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def key(self) -> NoiseKey:
+        return NoiseKey.from_bytes(_from_id(self._number).value)
+
+
+Secret = Union[KeyFile, BroadcastKey, _ReceivedKey]
+
+
+def secret_of(context: SparkContext, noise_key: Union[NoiseKey, str, "os.PathLike[str]"]) -> Secret:
+    """A reference to the key that may be part of a plan."""
+    if isinstance(noise_key, NoiseKey):
+        return BroadcastKey(context.broadcast(noise_key.to_bytes()))
+    if isinstance(noise_key, (str, os.PathLike)):
+        return KeyFile(os.fspath(noise_key))
+    raise BadParameter(
+        f"noise_key must be a NoiseKey, or the path of a key file on every executor, got {type(noise_key).__name__}"
+    )

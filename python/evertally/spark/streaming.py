@@ -1,0 +1,113 @@
+"""When steps are closed in a query that goes on, and what it remembers.
+
+**Definition.** Two stateful operators. ``KeyShards`` holds a shard of keys under each of its grouping keys and closes the steps that the watermark has
+passed; ``PersonShards`` decides before it, where persons are bounded, which of their events count.
+
+**Guarantee.** Spark hands over the total of a (step, key) once, in the batch in which the watermark passes the end of the step, so that a step is closed with all that
+was counted in it; a later event was dropped before. A shard that gets no rows closes by a timer. What a batch releases is a function of the
+state before it and of the rows of its logged offsets: run again, it releases the same. State of another plan, noise key, range of time or number of shards
+is refused before anything is released.
+
+**Cost.** A batch in which a step is closed reads and writes the state of each shard once; other batches touch none of it.
+"""
+
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import pandas as pd
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from evertally import BadState
+from evertally.spark.persons import admitted, participants
+from evertally.spark.shards import ANOTHER, Job, Shard, columns, horizon_spent
+
+class KeyShards(StatefulProcessor):
+    """Shards of keys: totals of closed steps in, releases out."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        # What does not change is apart from what does, and the step apart from the state, which is read only if there is one to take.
+        self._declared = handle.getValueState("declared", "identity binary, names binary")
+        self._next_step = handle.getValueState("next_step", "step bigint")
+        self._counter = handle.getValueState("counter", "state binary")
+
+    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
+        names = sorted(initialState["key"]) if self._job.is_keyed else None
+        shard = Shard.new(self._job, names)
+        packed = zlib.compress(json.dumps(names).encode())
+        self._declared.update((self._job.identity, packed))
+        self._remember(shard)
+        self._wake_at(0, timerValues)
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        yield from self._advance(pd.concat(list(rows), ignore_index=True), timerValues)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        yield from self._advance(None, timerValues)
+        self._wake_at(self._job.steps_ended_by(_watermark(timerValues)), timerValues)
+
+    def close(self) -> None:
+        pass
+
+    def _advance(self, rows: Optional[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        job, horizon = self._job, self._job.plan.horizon
+        ended = job.steps_ended_by(_watermark(timerValues))
+        stored = self._next_step.get()
+        if stored is None:
+            raise BadState(ANOTHER)
+        if stored[0] == horizon and ended > horizon:
+            raise horizon_spent(job)
+        if rows is None and stored[0] >= min(ended, horizon):
+            return
+        identity, names = self._declared.get()
+        if bytes(identity) != job.identity:
+            raise BadState(ANOTHER)
+        (state,) = self._counter.get()
+        try:
+            shard = Shard.resume(job, json.loads(zlib.decompress(bytes(names))), bytes(state))
+        except BadState as error:
+            raise BadState(ANOTHER) from error
+        steps, keys, totals = columns(rows, job.is_keyed)
+        yield from shard.close(min(ended, horizon), steps, keys, totals)
+        self._remember(shard)
+
+    def _remember(self, shard: Shard) -> None:
+        self._next_step.update((shard.next_step,))
+        self._counter.update((shard.save(),))
+
+    def _wake_at(self, step: int, timerValues: Any) -> None:
+        """A timer for the end of a step, and in any case for a later batch than this one."""
+        self._handle.registerTimer(max(self._job.end_of(step) // 1000, timerValues.getCurrentWatermarkInMs() + 1))
+
+
+class PersonShards(StatefulProcessor):
+    """Shards of persons: the first event of each (person, step) in, totals of those that count out."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("persons", "identity binary, state binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        stored = self._state.get()
+        if stored is not None and bytes(stored[0]) != self._job.identity:
+            raise BadState(ANOTHER)
+        persons = participants(self._job, None if stored is None else bytes(stored[1]))
+        counted = admitted(self._job, persons, pd.concat(list(rows), ignore_index=True))
+        self._state.update((self._job.identity, persons.save()))
+        # An instant before the end of its step is the time of a total: that is what Spark lets pass in the batch that closes the step.
+        ends = (counted["step"] + 1) * self._job.every_micros + self._job.start_micros - 1
+        yield counted.assign(closed=pd.to_datetime(ends, unit="us", utc=True))
+
+    def close(self) -> None:
+        pass
+
+
+def _watermark(timerValues: Any) -> int:
+    return int(timerValues.getCurrentWatermarkInMs()) * 1000
