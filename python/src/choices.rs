@@ -146,6 +146,18 @@ impl Choices {
         Self { mechanism: Some(mechanism), ..self.clone() }
     }
 
+    /// The same choices for a stream of this name.
+    pub(crate) fn with_stream(&self, name: String) -> Self {
+        Self { stream: Some(name), ..self.clone() }
+    }
+
+    /// The same choices for other keys, of a plan that took this mechanism: which one fits in memory depends on how many keys there are, and must not be
+    /// chosen again. A stream without an end always takes the same one, and its cap comes with it only where none is named.
+    pub(crate) fn with_keys(&self, keys: Vec<String>, mechanism: String) -> Self {
+        let chosen = self.horizon.is_some().then_some(mechanism);
+        Self { keys: Some(keys), mechanism: self.mechanism.clone().or(chosen), ..self.clone() }
+    }
+
     /// The choices as the library takes them.
     pub(crate) fn builder(&self) -> PyResult<PlanBuilder> {
         let workload = self.workload.unwrap_or(Workload::PrefixSum);

@@ -14,9 +14,8 @@ pyo3::import_exception!(evertally._errors, BadState);
 pyo3::import_exception!(evertally._errors, SystemFailure);
 
 /// The Python exception of an error: its class, and its own words.
-pub(crate) fn exception(error: &evertally::Error) -> PyErr {
-    let message = error.to_string();
-    match error.class() {
+fn exception(class: ErrorClass, message: String) -> PyErr {
+    match class {
         ErrorClass::BadParameter => BadParameter::new_err(message),
         ErrorClass::Unsupported => Unsupported::new_err(message),
         ErrorClass::HorizonSpent => HorizonSpent::new_err(message),
@@ -36,8 +35,14 @@ pub(crate) trait OrRaise<T> {
 
 impl<T> OrRaise<T> for evertally::Result<T> {
     fn or_raise(self) -> pyo3::PyResult<T> {
-        self.map_err(|error| exception(&error))
+        self.map_err(|error| exception(error.class(), error.to_string()))
     }
+}
+
+/// The exception of an error in events; a function, because a second `OrRaise` would leave parsed values without a type.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+pub(crate) fn refused(error: evertally_stream::Error) -> PyErr {
+    exception(error.class(), error.to_string())
 }
 
 /// `BadParameter`, in the words that the library uses.

@@ -26,6 +26,7 @@ mod running;
 mod shared;
 mod sparse_counter;
 mod spend;
+mod stream_names;
 mod vector_counter;
 
 use pyo3::prelude::*;
@@ -57,5 +58,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
+    module.add_function(wrap_pyfunction!(stream_names::_stream_name, module)?)?;
+    module.add_function(wrap_pyfunction!(stream_names::_bucket_micros, module)?)?;
+    module.add("_OTHER", evertally_stream::OTHER)?;
     Ok(())
 }

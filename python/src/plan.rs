@@ -189,6 +189,12 @@ impl Plan {
         }
     }
 
+    /// The name of the stream that is counted; empty where none was given.
+    #[getter]
+    fn stream(&self) -> &str {
+        self.inner.stream_name()
+    }
+
     /// The budget in words.
     #[getter]
     fn budget(&self) -> String {
@@ -315,6 +321,27 @@ impl Plan {
     fn dense<'py>(&self, py: Python<'py>) -> PyResult<(DenseArray<'py>, DenseArray<'py>)> {
         let dense = py.detach(|| self.inner.dense()).or_raise()?;
         Ok((matrix(py, &dense.decoder)?, matrix(py, &dense.encoder)?))
+    }
+
+    /// The same plan for a stream of this name, without planning again: its noise under the same key is independent.
+    fn with_stream(&self, name: String) -> Self {
+        Self { inner: self.inner.with_stream(name.clone()), choices: self.choices.with_stream(name) }
+    }
+
+    /// The same plan for other declared keys, without planning again. The noise of a key is what it is in this plan, bit for bit, so that counters of
+    /// several parts release together what one counter of all keys would, and spend the budget once, provided that no key is in two parts: counted
+    /// twice it would have the same noise twice.
+    ///
+    /// >>> import evertally
+    /// >>> plan = evertally.plan(24, keys=["north", "south", "west"])
+    /// >>> key = evertally.NoiseKey.generate()
+    /// >>> whole = evertally.KeyedCounter(plan, key).step({"north": 3.0, "west": 8.0})
+    /// >>> part = evertally.KeyedCounter(plan.with_keys(["west"]), key).step({"west": 8.0})
+    /// >>> float(part.values[0]) == float(whole.values[2])
+    /// True
+    fn with_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
+        let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
+        Ok(Self { inner, choices: self.choices.with_keys(keys, self.mechanism()) })
     }
 
     /// What the whole stream of releases costs one protected unit, computed from the noise that is run.

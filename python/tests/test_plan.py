@@ -102,6 +102,60 @@ def test_plans_are_pickled_by_their_choices(choices: dict[str, Any]) -> None:
     assert copy.deepcopy(plan) == plan
 
 
+@pytest.mark.parametrize("horizon", [30, None])
+@pytest.mark.parametrize("workload", ["prefix-sum", ("window", 3), ("decay", 0.9)])
+@pytest.mark.parametrize("arithmetic", [None, "float"])
+def test_plans_for_another_stream_or_other_keys_are_pickled_too(horizon: int | None, workload: Any, arithmetic: str | None) -> None:
+    choices: dict[str, Any] = {"workload": workload, "arithmetic": arithmetic}
+    plan = evertally.plan(horizon, keys=["a", "b", "c"], **choices)
+    assert plan.stream == "" and evertally.plan(horizon, stream="s", **choices).stream == "s"
+    named, part = plan.with_stream("s"), plan.with_keys(["c", "a"])
+    both = named.with_keys(("c", "a"))
+    assert named == evertally.plan(horizon, keys=["a", "b", "c"], stream="s", **choices)
+    assert part == evertally.plan(horizon, keys=["c", "a"], **choices)
+    assert both == part.with_stream("s")
+    assert len({plan, named, part, both}) == 4
+    assert (named.stream, part.keys, plan.keys) == ("s", ["c", "a"], ["a", "b", "c"])
+    for made in (named, part, both):
+        again = pickle.loads(pickle.dumps(made))
+        assert again == made and (again.stream, again.keys, again.mechanism) == (made.stream, made.keys, made.mechanism)
+        assert copy.deepcopy(made) == made
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "normalized-square-root", "smooth-binary", "group-algebra", "banded-inverse-square-root"])
+def test_the_parts_of_every_mechanism_are_pickled(mechanism: str) -> None:
+    part = evertally.plan(30, keys=["a", "b"], mechanism=mechanism).with_keys(["b"])
+    assert pickle.loads(pickle.dumps(part)) == part
+
+
+def test_a_part_keeps_the_mechanism_that_memory_left_to_the_whole() -> None:
+    """A better mechanism would fit a few keys, and would be other noise."""
+    names = [f"key {number}" for number in range(100)]
+    roomy = evertally.plan(40, keys=names)
+    tight = evertally.plan(40, keys=names, memory_limit=100 * roomy.bytes_per_coordinate - 1)
+    part = tight.with_keys(names[:1])
+    assert part.mechanism == tight.mechanism != roomy.mechanism
+    assert evertally.plan(40, keys=names[:1], memory_limit=100 * roomy.bytes_per_coordinate - 1).mechanism == roomy.mechanism
+    assert pickle.loads(pickle.dumps(part)) == part
+
+
+def test_keys_that_cannot_be_are_refused_of_a_part_too() -> None:
+    plan = evertally.plan(30, keys=["a", "b"], memory_limit=10_000)
+    bad: list[Any] = [[], ["a", "a"]]
+    for keys in bad:
+        with pytest.raises(evertally.BadParameter, match="keys"):
+            plan.with_keys(keys)
+    with pytest.raises(evertally.Unsupported, match="limit"):
+        plan.with_keys([str(number) for number in range(1000)])
+    for other in (evertally.plan(30), evertally.plan(30, dimension=2), evertally.plan(30, open_keys=True)):
+        with pytest.raises(evertally.BadParameter, match="declared keys"):
+            other.with_keys(["a"])
+    with pytest.raises(TypeError):
+        plan.with_keys("ab")
+    with pytest.raises(TypeError):
+        plan.with_keys([b"a"])  # type: ignore[list-item]
+
+
 def test_a_pickled_plan_that_comes_out_otherwise_is_refused() -> None:
     make, (choices, fingerprint) = evertally.plan(30).__reduce__()
     with pytest.raises(evertally.BadState, match="another plan"):

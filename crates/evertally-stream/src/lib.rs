@@ -27,6 +27,7 @@ mod follow;
 mod gather;
 mod keys;
 mod rows;
+mod stream_name;
 
 pub use admission::{Admission, Event, Refusal};
 pub use amount::{Amount, Clamp, LARGEST_EXACT_TOTAL};
@@ -37,6 +38,7 @@ pub use follow::{ClosedSteps, Follow, Pushed};
 pub use gather::{Gather, GatheredSteps};
 pub use keys::{KeySet, OTHER};
 pub use rows::Rows;
+pub use stream_name::stream_name;
 
 /// The totals of one step, closed for good: the plain value that a mechanism is fed.
 ///

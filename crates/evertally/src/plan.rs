@@ -19,6 +19,7 @@ mod compare;
 mod cost;
 mod exact;
 mod objective;
+mod parts;
 mod spending;
 mod unbounded;
 mod white;
@@ -355,6 +356,12 @@ impl Plan {
     pub fn with_stream(&self, name: impl Into<String>) -> Self {
         let inner = Inner { stream: name.into(), ..Inner::clone(&self.inner) };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// The name of the stream that is counted; empty where none was given.
+    #[must_use]
+    pub fn stream_name(&self) -> &str {
+        &self.inner.stream
     }
 
     /// The most bytes that a counter may hold.

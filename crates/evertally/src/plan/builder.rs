@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
-use super::cost::{State, held};
+use super::cost::{State, check_limit, held};
 use super::exact::{Exact, Needs};
 use super::{Arithmetic, Inner, Lanes, Objective, Plan};
 use crate::counter::totals::{Unit, rounding_charge};
@@ -333,12 +333,7 @@ impl PlanBuilder {
 
     fn check_memory(&self, mechanism: Mechanism, noise: Cost, state: State) -> Result<()> {
         let cost = held(noise, state, &self.lanes, self.workload, self.horizon);
-        let bytes = cost.bytes(self.lanes.width() as u64);
-        if bytes > self.memory_limit {
-            let reason = format!("it holds {bytes} bytes, more than the limit of {}", self.memory_limit);
-            return Err(Error::too_costly(mechanism, reason));
-        }
-        Ok(())
+        check_limit(mechanism, cost, &self.lanes, self.memory_limit)
     }
 
     /// Refuses lanes that the mechanism has no noise for.
@@ -432,7 +427,8 @@ impl PlanBuilder {
     }
 }
 
-fn check_keys(keys: &[String]) -> Result<()> {
+/// Refuses a set of keys that is empty or names one twice.
+pub(super) fn check_keys(keys: &[String]) -> Result<()> {
     if keys.is_empty() {
         return Err(Error::bad("keys", "at least one", "none"));
     }

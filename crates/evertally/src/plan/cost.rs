@@ -7,10 +7,11 @@
 
 use super::{Lanes, Plan};
 use crate::counter::sparse_bytes_per_key;
-use crate::factorization::{Cost, Factorization, WholeDecoder};
+use crate::factorization::{Cost, Factorization, Mechanism, WholeDecoder};
 use crate::noise::whole::Filter;
 use crate::noise::{LaneTag, Machine};
 use crate::workload::Workload;
+use crate::{Error, Result};
 
 /// Many lanes are held in tiles, whose headers take a fraction of this a lane.
 const TILE_HEADER: u64 = 1;
@@ -101,4 +102,14 @@ pub(super) fn held(noise: Cost, state: State, lanes: &Lanes, workload: Workload,
     let totals = (1 + workload.kept(horizon)).saturating_mul(16);
     let tag = if lanes.are_named() { size_of::<LaneTag>() as u64 } else { 0 };
     Cost { bytes_per_coordinate: state.saturating_add(totals).saturating_add(tag), ..noise }
+}
+
+/// Refuses a counter that would hold more bytes than it may.
+pub(super) fn check_limit(mechanism: Mechanism, cost: Cost, lanes: &Lanes, limit: u64) -> Result<()> {
+    let bytes = cost.bytes(lanes.width() as u64);
+    if bytes > limit {
+        let reason = format!("it holds {bytes} bytes, more than the limit of {limit}");
+        return Err(Error::too_costly(mechanism, reason));
+    }
+    Ok(())
 }

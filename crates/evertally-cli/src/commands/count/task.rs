@@ -153,8 +153,8 @@ impl Task {
     /// What is counted: one key file may serve several columns or ranges of time without their sharing noise.
     fn stream_name(&self) -> String {
         let columns = [&self.time, &self.value, &self.key, &self.person, &self.id];
-        let range = self.buckets().map(|buckets| (buckets.start_of(0), buckets.every().micros()));
-        format!("{columns:?} {range:?}")
+        let range = self.buckets().map(|buckets| (buckets.start_of(0), buckets.every()));
+        evertally_stream::stream_name(columns.map(|column| column.as_deref()), range)
     }
 
     /// The columns to read. Their order is known to [`super::feed`] alone.

@@ -1,0 +1,64 @@
+"""Names of streams and lengths of buckets: the same as on the command line."""
+
+import doctest
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evertally
+from evertally._native import _OTHER, _bucket_micros, _stream_name
+
+
+def test_names_are_frozen() -> None:
+    assert _stream_name(None, "value", None, None, None, None, None) == '[None, Some("value"), None, None, None] None'
+    name = _stream_name("t", "a \"b\"", "größe", "p", "i", -1, 60_000_000)
+    assert name == '[Some("t"), Some("a \\"b\\""), Some("größe"), Some("p"), Some("i")] Some((-1, 60000000))'
+    assert _OTHER == "other"
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("1m", 60), ("1h", 3600), ("1d", 86_400), ("2w", 1_209_600)])
+def test_lengths_are_read_in_every_unit(text: str, seconds: int) -> None:
+    assert _bucket_micros(text) == seconds * 1_000_000
+
+
+@pytest.mark.parametrize("text", ["", "h", "0h", "-1h", "1.5h", "1y", "99999999999999w"])
+def test_lengths_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(evertally.BadParameter, match="the length of a bucket"):
+        _bucket_micros(text)
+
+
+def test_half_a_range_is_refused() -> None:
+    for start, every in ((0, None), (None, 1)):
+        with pytest.raises(evertally.BadParameter, match="together"):
+            _stream_name("t", None, None, None, None, start, every)
+    with pytest.raises(evertally.BadParameter, match="positive"):
+        _stream_name("t", None, None, None, None, 0, 0)
+
+
+@pytest.mark.parametrize("function", [_stream_name, _bucket_micros])
+def test_the_examples_run(function: object) -> None:
+    test = doctest.DocTestParser().get_doctest(function.__doc__ or "", {}, "example", None, 0)
+    assert test.examples and doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.skipif("EVERTALLY_BINARY" not in os.environ, reason="EVERTALLY_BINARY does not name the command line program")
+def test_the_command_line_counts_under_the_same_name(tmp_path: Path) -> None:
+    key = evertally.NoiseKey.insecure_from_seed(7)
+    key.to_file(tmp_path / "noise.key")
+    rows = [("1970-01-01T00:00:30Z", "a"), ("1970-01-01T00:02:00Z", "b"), ("1970-01-01T00:02:59Z", "a"), ("1970-01-01T00:03:00Z", "c")]
+    events = tmp_path / "events.csv"
+    events.write_text("when,page\n" + "".join(f"{when},{page}\n" for when, page in rows))
+    command = [os.environ["EVERTALLY_BINARY"], "count", str(events), "--time", "when", "--key", "page", "--keys", "a,b", "--every", "1m"]
+    command += ["--from", "1970-01-01T00:00:00Z", "--steps", "4", "--epsilon", "1", "--delta", "1e-6"]
+    command += ["--key-file", str(tmp_path / "noise.key"), "--out", str(tmp_path / "releases.csv")]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    name = _stream_name("when", None, "page", None, None, 0, _bucket_micros("1m"))
+    plan = evertally.plan(4, epsilon=1.0, delta=1e-6, keys=["a", "b", _OTHER], stream=name)
+    inputs = np.array([[1.0, 0, 0], [0, 0, 0], [1, 1, 0], [0, 0, 1]])
+    expected = evertally.KeyedCounter(plan, key).run(inputs).values
+    lines = [line.split(",") for line in (tmp_path / "releases.csv").read_text().splitlines() if not line.startswith("#")]
+    value = lines[0].index("value")
+    assert [float(line[value]) for line in lines[1:]] == expected.ravel().tolist()
