@@ -155,7 +155,12 @@ impl Choices {
     /// chosen again. A stream without an end always takes the same one, and its cap comes with it only where none is named.
     pub(crate) fn with_keys(&self, keys: Vec<String>, mechanism: String) -> Self {
         let chosen = self.horizon.is_some().then_some(mechanism);
-        Self { keys: Some(keys), mechanism: self.mechanism.clone().or(chosen), ..self.clone() }
+        Self {
+            keys: Some(keys),
+            open_keys: None,
+            mechanism: self.mechanism.clone().or(chosen),
+            ..self.clone()
+        }
     }
 
     /// The choices as the library takes them.

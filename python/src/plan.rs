@@ -171,6 +171,19 @@ impl Plan {
         self.inner.contribution().magnitude()
     }
 
+    /// The range of one contribution to a step; of vectors, their norm, from zero.
+    #[getter]
+    fn contribution(&self) -> (f64, f64) {
+        let contribution = self.inner.contribution();
+        (contribution.lo(), contribution.hi())
+    }
+
+    /// Whether the plan is for keys that nobody has declared.
+    #[getter]
+    fn has_open_keys(&self) -> bool {
+        *self.inner.lanes() == Lanes::OpenKeys
+    }
+
     /// The dimension of vectors; None for other plans.
     #[getter]
     fn dimension(&self) -> Option<usize> {
@@ -328,7 +341,7 @@ impl Plan {
         Self { inner: self.inner.with_stream(name.clone()), choices: self.choices.with_stream(name) }
     }
 
-    /// The same plan for other declared keys, without planning again. The noise of a key is what it is in this plan, bit for bit, so that counters of
+    /// The same plan for other declared keys, or for some of those that were left open, without planning again. The noise of a key is what it is in this plan, bit for bit, so that counters of
     /// several parts release together what one counter of all keys would, and spend the budget once, provided that no key is in two parts: counted
     /// twice it would have the same noise twice.
     ///

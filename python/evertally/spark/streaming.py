@@ -33,7 +33,7 @@ class KeyShards(StatefulProcessor):
         self._handle = handle
         # What does not change is apart from what does, and the step apart from the state, which is read only if there is one to take.
         self._declared = handle.getValueState("declared", "identity binary, names binary")
-        self._next_step = handle.getValueState("next_step", "step bigint")
+        self._next_step = handle.getValueState("next_step", "step bigint, watermark bigint")
         self._counter = handle.getValueState("counter", "state binary")
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
@@ -41,7 +41,7 @@ class KeyShards(StatefulProcessor):
         shard = Shard.new(self._job, names)
         packed = zlib.compress(json.dumps(names).encode())
         self._declared.update((self._job.identity, packed))
-        self._remember(shard)
+        self._remember(shard, _watermark(timerValues))
         self._wake_at(0, timerValues)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
@@ -56,13 +56,16 @@ class KeyShards(StatefulProcessor):
 
     def _advance(self, rows: Optional[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         job, horizon = self._job, self._job.plan.horizon
-        ended = job.steps_ended_by(_watermark(timerValues))
+        watermark = _watermark(timerValues)
+        ended = job.steps_ended_by(watermark)
         stored = self._next_step.get()
         if stored is None:
             raise BadState(ANOTHER)
-        if stored[0] == horizon and ended > horizon:
+        next_step, released_at = stored
+        # The batch of the last release must end well, or that release would be lost: it is a later one that stops the query.
+        if next_step == horizon and ended > horizon and watermark > released_at:
             raise horizon_spent(job)
-        if rows is None and stored[0] >= min(ended, horizon):
+        if rows is None and next_step >= min(ended, horizon):
             return
         identity, names = self._declared.get()
         if bytes(identity) != job.identity:
@@ -74,10 +77,10 @@ class KeyShards(StatefulProcessor):
             raise BadState(ANOTHER) from error
         steps, keys, totals = columns(rows, job.is_keyed)
         yield from shard.close(min(ended, horizon), steps, keys, totals)
-        self._remember(shard)
+        self._remember(shard, watermark)
 
-    def _remember(self, shard: Shard) -> None:
-        self._next_step.update((shard.next_step,))
+    def _remember(self, shard: Shard, watermark: int) -> None:
+        self._next_step.update((shard.next_step, watermark))
         self._counter.update((shard.save(),))
 
     def _wake_at(self, step: int, timerValues: Any) -> None:

@@ -1,7 +1,7 @@
 //! A plan in parts: the same plan for other keys, so that several machines can count some of them each.
 //!
 //! **Definition.** [`Plan::with_keys`] keeps everything that was decided — the mechanism, its noise scale, the units, the name of the stream — and
-//! changes the declared keys alone.
+//! changes the declared keys alone. Of a plan for open keys it declares some.
 //!
 //! **Guarantee.** A key's noise is told by its name and by what the plan decided, and not by the keys beside it ([`crate::noise::KeyedField`]): under
 //! one noise key it is the same noise, bit for bit, in the whole plan and in every part that declares the key. Parts that have no key in common
@@ -38,13 +38,13 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless this is a plan for declared keys, and for keys that a builder would refuse;
+    /// [`Error::BadParameter`] unless this is a plan for keys, declared or open, and for keys that a builder would refuse;
     /// [`Error::TooCostly`] if a counter of so many keys would hold more than the limit on memory.
     pub fn with_keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Self> {
-        let Lanes::Keyed { .. } = self.lanes() else {
+        if !self.lanes().are_named() {
             // A single total and a vector have noise that no key has.
-            return Err(Error::bad("plan", "one for declared keys to be given others", self.lanes().shape()));
-        };
+            return Err(Error::bad("plan", "one for keys to be given others", self.lanes().shape()));
+        }
         let keys: Vec<String> = keys.into_iter().map(Into::into).collect();
         check_keys(&keys)?;
         let inner = Inner { lanes: Arc::new(Lanes::Keyed { keys }), ..Inner::clone(&self.inner) };
