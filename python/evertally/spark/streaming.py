@@ -37,10 +37,13 @@ class KeyShards(StatefulProcessor):
         self._counter = handle.getValueState("counter", "state binary")
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
-        names = sorted(initialState["key"]) if self._job.is_keyed else None
+        names = None
+        if self._job.is_keyed:
+            # Spark hands over the keys of a large shard in several parts.
+            before = self._declared.get()
+            names = sorted([*(_unpacked(before[1]) if before is not None else []), *initialState["key"]])
         shard = Shard.new(self._job, names)
-        packed = zlib.compress(json.dumps(names).encode())
-        self._declared.update((self._job.identity, packed))
+        self._declared.update((self._job.identity, _packed(names)))
         self._remember(shard, _watermark(timerValues))
         self._wake_at(0, timerValues)
 
@@ -72,7 +75,7 @@ class KeyShards(StatefulProcessor):
             raise BadState(ANOTHER)
         (state,) = self._counter.get()
         try:
-            shard = Shard.resume(job, json.loads(zlib.decompress(bytes(names))), bytes(state))
+            shard = Shard.resume(job, _unpacked(names), bytes(state))
         except BadState as error:
             raise BadState(ANOTHER) from error
         steps, keys, totals = columns(rows, job.is_keyed)
@@ -110,6 +113,14 @@ class PersonShards(StatefulProcessor):
 
     def close(self) -> None:
         pass
+
+
+def _packed(names: Optional[list[str]]) -> bytes:
+    return zlib.compress(json.dumps(names).encode())
+
+
+def _unpacked(packed: bytes) -> Any:
+    return json.loads(zlib.decompress(bytes(packed)))
 
 
 def _watermark(timerValues: Any) -> int:
