@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Optional, Union
 
 from pyspark.sql import DataFrame, SparkSession
@@ -70,7 +71,8 @@ def private_counts(
     value: the column to sum, each value clamped to the plan's contribution; events are counted where it is absent.
     delay: by how much events may be late, as in `withWatermark`; needed for a streaming table that has no watermark. A step is closed when the
         latest event is that much past its end; what comes later is dropped.
-    ahead: events that are this far ahead of the clock of their batch are left out, so that nobody can move time forward; None trusts all times.
+    ahead: events that are this far ahead of the clock of their batch are left out, so that nobody can move time forward; None trusts all times. A table that
+        brings its own watermark has let its events move time already.
     until: release the steps that end by this time, where the table is finished; all of them where nothing is said.
     shards: into how many parts keys are divided. It belongs to a checkpoint.
 
@@ -92,6 +94,8 @@ def private_counts(
     if df.isStreaming:
         _check_stream(session, df, time, delay, until)
         rows = events.watermarked(df, time, delay, ahead)
+    else:
+        ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
     rows = events.counted(rows, columns, ticks, clamp, others)
     totals = _totals(rows, columns, ticks, job, df.isStreaming)
     totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
@@ -104,8 +108,7 @@ def private_counts(
             KeyShards(job), schema, "append", "eventTime", initialState=initial.groupBy("shard")
         )
     else:
-        steps = _steps_until(plan, ticks, until)
-        released = backfill.release_shards(totals, initial, job, steps, shards, schema)
+        released = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema)
     named = ["key"] if job.is_keyed else []
     return released.select(
         "step",

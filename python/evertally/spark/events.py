@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from evertally._native import _OTHER
+from evertally.spark import placement
 from evertally.spark.shards import GRID
 
 TOO_LARGE = "the total of a step is too large to be counted exactly"
@@ -51,11 +52,13 @@ class Columns:
 def watermarked(events: DataFrame, time: str, delay: Optional[str], ahead: Optional[str]) -> DataFrame:
     """Lets time move by the events, but never beyond the clock of a batch: one event from the future must not close the steps of all others.
 
-    A watermark that the events have already is kept.
+    A watermark that the events have already is kept: what has moved it cannot be left out here.
     """
+    if delay is None:
+        return events
     if ahead is not None:
         events = events.where(F.col(time) <= F.current_timestamp() + F.expr(f"interval {ahead}"))
-    return events if delay is None else events.withWatermark(time, delay)
+    return events.withWatermark(time, delay)
 
 
 def counted(
@@ -120,9 +123,11 @@ def with_step(rows: DataFrame, ticks: Ticks) -> DataFrame:
 
 
 def in_shards(rows: DataFrame, column: Optional[str], shards: int) -> DataFrame:
-    """The shard of each row, by a public hash of a column."""
-    shard = F.pmod(F.xxhash64(column), F.lit(shards)) if column is not None else F.lit(0).cast("bigint")
-    return rows.withColumn("shard", shard)
+    """The name of the shard of each row, by a public hash of a column."""
+    if column is None or shards == 1:
+        return rows.withColumn("shard", F.lit(0).cast("bigint"))
+    called = F.expr(f"array({', '.join(f'{name}L' for name in placement.names(shards))})")
+    return rows.withColumn("shard", F.get(called, F.pmod(F.xxhash64(column), F.lit(shards))))
 
 
 def _window(ticks: Ticks) -> Column:

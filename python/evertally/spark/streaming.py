@@ -17,11 +17,18 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 import pandas as pd
+from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from evertally import BadState
 from evertally.spark.persons import admitted, participants
 from evertally.spark.shards import ANOTHER, Job, Shard, columns, horizon_spent
+
+# As types rather than text, which every task would ask Spark to parse.
+DECLARED = T.StructType().add("identity", "binary").add("names", "binary")
+NEXT_STEP = T.StructType().add("step", "long").add("watermark", "long")
+COUNTER = T.StructType().add("state", "binary")
+PERSONS = T.StructType().add("identity", "binary").add("state", "binary")
 
 
 class KeyShards(StatefulProcessor):
@@ -33,15 +40,18 @@ class KeyShards(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         # What does not change is apart from what does, and the step apart from the state, which is read only if there is one to take.
-        self._declared = handle.getValueState("declared", "identity binary, names binary")
-        self._next_step = handle.getValueState("next_step", "step bigint, watermark bigint")
-        self._counter = handle.getValueState("counter", "state binary")
+        self._declared = handle.getValueState("declared", DECLARED)
+        self._next_step = handle.getValueState("next_step", NEXT_STEP)
+        self._counter = handle.getValueState("counter", COUNTER)
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
-        names = sorted(initialState["key"]) if self._job.is_keyed else None
+        names = None
+        if self._job.is_keyed:
+            # Spark hands over the keys of a large shard in several parts.
+            before = self._declared.get()
+            names = sorted([*(_unpacked(before[1]) if before is not None else []), *initialState["key"]])
         shard = Shard.new(self._job, names)
-        packed = zlib.compress(json.dumps(names).encode())
-        self._declared.update((self._job.identity, packed))
+        self._declared.update((self._job.identity, _packed(names)))
         self._remember(shard, _watermark(timerValues))
         self._wake_at(0, timerValues)
 
@@ -72,7 +82,7 @@ class KeyShards(StatefulProcessor):
         if declared is None or counter is None or bytes(declared[0]) != job.identity:
             raise BadState(ANOTHER)
         try:
-            shard = Shard.resume(job, json.loads(zlib.decompress(bytes(declared[1]))), bytes(counter[0]))
+            shard = Shard.resume(job, _unpacked(declared[1]), bytes(counter[0]))
         except BadState as error:
             raise BadState(ANOTHER) from error
         steps, keys, totals = columns(rows, job.is_keyed)
@@ -95,7 +105,7 @@ class PersonShards(StatefulProcessor):
         self._job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("persons", "identity binary, state binary")
+        self._state = handle.getValueState("persons", PERSONS)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         stored = self._state.get()
@@ -110,6 +120,14 @@ class PersonShards(StatefulProcessor):
 
     def close(self) -> None:
         pass
+
+
+def _packed(names: Optional[list[str]]) -> bytes:
+    return zlib.compress(json.dumps(names).encode())
+
+
+def _unpacked(packed: bytes) -> Any:
+    return json.loads(zlib.decompress(bytes(packed)))
 
 
 def _watermark(timerValues: Any) -> int:

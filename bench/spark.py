@@ -1,0 +1,160 @@
+"""Times Spark jobs with and without privacy on request, for `cargo xtask bench spark`.
+
+Each line of input is a task and its arguments, each line of output a document of what was measured. One session for all tasks; a query of either kind differs from the
+other in nothing but the private step: source, range of time, watermark, declared keys, aggregation by window and sink are the same.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import evertally
+from evertally.spark import noise, private_counts
+from evertally.spark.counts import PROVIDER, ROCKSDB
+
+START = "2026-01-05T00:00:00Z"
+MINUTE = 60_000_000
+STEPS = 60
+BATCHES = 10
+# Zipf's law over as many keys as are declared.
+EXPONENT = 1.1
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+SCHEMA = "ts timestamp, region string"
+
+
+def build_session(cores: int) -> SparkSession:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "4g",
+        "spark.sql.session.timeZone": "UTC",
+        # Both kinds of query keep their state in the same store, and it keeps what changes.
+        PROVIDER: ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("evertally bench")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def names(keys: int) -> list[str]:
+    return [f"key-{number:06}" for number in range(keys)]
+
+
+def write_events(folder: Path, events: int, keys: int) -> None:
+    """The events of all steps in the order of their times, in one file for each core and batch; made once."""
+    done = folder / "_DONE"
+    if done.exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    random = np.random.default_rng(1)
+    weights = np.arange(1, keys + 1) ** -EXPONENT
+    start = int(pd.Timestamp(START).value) // 1000
+    times = np.sort(random.integers(0, STEPS * MINUTE, events)) + start
+    regions = np.array(names(keys), dtype=object)[random.choice(keys, events, p=weights / weights.sum())]
+    cuts = np.linspace(0, events, 2 * BATCHES + 1).astype(int).tolist()
+    for number, (first, last) in enumerate(zip(cuts, cuts[1:])):
+        path = folder / f"{number:04}.parquet"
+        table = pd.DataFrame({"ts": pd.to_datetime(times[first:last], unit="us", utc=True), "region": regions[first:last]})
+        table.to_parquet(path, coerce_timestamps="us", index=False)
+        # A stream takes files by their age.
+        os.utime(path, (1_700_000_000 + number,) * 2)
+    done.touch()
+
+
+class Bench:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.spark = build_session(2)
+        self.key_file = folder / "noise.key"
+        if not self.key_file.exists():
+            evertally.NoiseKey.generate().to_file(self.key_file)
+
+    def events(self, events: int, keys: int) -> DataFrame:
+        folder = self.folder / f"events-{events}-{keys}"
+        write_events(folder, events, keys)
+        return self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 2).parquet(str(folder))
+
+    def private(self, events: DataFrame, keys: int) -> DataFrame:
+        plan = evertally.plan(STEPS, **BUDGET, keys=[*names(keys), "other"])
+        return private_counts(
+            events, time="ts", every="1 minute", start=START, delay="10 seconds", key="region", plan=plan, noise_key=self.key_file
+        )
+
+    def plain(self, events: DataFrame, keys: int) -> DataFrame:
+        """The same totals without privacy: of the same range of time, those of other keys under one name."""
+        declared = self.spark.createDataFrame([(name,) for name in [*names(keys), "other"]], "key string")
+        declared = declared.withColumn("declared", F.col("key"))
+        start = F.lit(START).cast("timestamp")
+        ahead = F.current_timestamp() + F.expr("interval 1 minute")
+        inside = (F.col("ts") >= start) & (F.col("ts") < start + F.expr(f"interval {STEPS} minutes"))
+        rows = events.where(F.col("ts") <= ahead).withWatermark("ts", "10 seconds").where(inside)
+        rows = rows.select("ts", F.col("region").alias("key"))
+        rows = rows.join(F.broadcast(declared), "key", "left").withColumn("key", F.coalesce("declared", F.lit("other")))
+        return rows.groupBy(F.window("ts", "1 minute"), "key").count()
+
+    def query(self, kind: str, events: int, keys: int, partitions: int) -> dict[str, Any]:
+        """Seconds from the start of a query to its end, and what its batches report."""
+        self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        checkpoint = self.folder / "checkpoint"
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        source = self.events(events, keys)
+        rows = {"private": self.private, "plain": self.plain}[kind](source, keys)
+        writer = rows.writeStream.format("noop").outputMode("append").option("checkpointLocation", str(checkpoint))
+        began = time.perf_counter()
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        seconds = time.perf_counter() - began
+        batches = [json.loads(progress.json) for progress in query.recentProgress]
+        seen = sum(batch["numInputRows"] for batch in batches)
+        assert seen == events, (seen, events)
+        durations: dict[str, float] = {}
+        for batch in batches:
+            for part, spent in batch["durationMs"].items():
+                durations[part] = durations.get(part, 0.0) + spent / 1000
+        operators = [operator for batch in batches for operator in batch["stateOperators"]]
+        parts: dict[str, float] = {}
+        for operator in operators:
+            for part in ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs"):
+                label = f"{operator['operatorName']} {part}"
+                parts[label] = parts.get(label, 0.0) + operator[part] / 1000
+        return {
+            "seconds": seconds,
+            "batch_seconds": [batch["durationMs"]["triggerExecution"] / 1000 for batch in batches],
+            "durations": durations,
+            "operators": parts,
+            "state_bytes": state_bytes(checkpoint),
+        }
+
+    def answer(self, words: list[str]) -> dict[str, Any]:
+        match words:
+            case ["query", kind, events, keys, partitions]:
+                return self.query(kind, int(events), int(keys), int(partitions))
+        raise SystemExit(f"unknown task {words}")
+
+
+def state_bytes(checkpoint: Path) -> int:
+    return sum(path.stat().st_size for path in (checkpoint / "state").rglob("*") if path.is_file())
+
+
+def main() -> None:
+    bench = Bench(Path(sys.argv[1]))
+    for line in sys.stdin:
+        print(json.dumps(bench.answer(line.split())), flush=True)
+
+
+if __name__ == "__main__":
+    main()
