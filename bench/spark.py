@@ -125,35 +125,58 @@ class Bench:
         for batch in batches:
             for part, spent in batch["durationMs"].items():
                 durations[part] = durations.get(part, 0.0) + spent / 1000
-        operators = [operator for batch in batches for operator in batch["stateOperators"]]
-        parts: dict[str, float] = {}
-        for operator in operators:
-            for part in ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs"):
-                label = f"{operator['operatorName']} {part}"
-                parts[label] = parts.get(label, 0.0) + operator[part] / 1000
+        for batch in batches:
+            for operator in batch["stateOperators"]:
+                label = "shards" if operator["operatorName"].startswith("transformWithState") else "totals"
+                for part in ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs"):
+                    name = f"{label}: {part.removesuffix('TimeMs')}"
+                    durations[name] = durations.get(name, 0.0) + operator[part] / 1000
+        spent = [batch["durationMs"]["triggerExecution"] / 1000 for batch in batches]
         return {
             "seconds": seconds,
-            "batch_seconds": [batch["durationMs"]["triggerExecution"] / 1000 for batch in batches],
+            # A query that goes on: the first batch loads the libraries and makes the state of every key.
+            "going_seconds": sum(spent[1:]),
+            "going_events": sum(batch["numInputRows"] for batch in batches[1:]),
+            "going_steps": STEPS - STEPS // BATCHES,
+            "batch_seconds": spent,
             "durations": durations,
-            "operators": parts,
-            "state_bytes": state_bytes(checkpoint),
+            "state_bytes_a_key": written_state(checkpoint, keys),
         }
+
+    def noise(self, dimension: int, steps: int, slices: int) -> dict[str, Any]:
+        """Seconds of a job that makes the noise of some steps and throws it away."""
+        rows = noise(dimension, spark=self.spark, noise_key=self.key_file, steps=range(steps), slices=slices, horizon=1000, **BUDGET)
+        began = time.perf_counter()
+        rows.write.format("noop").mode("overwrite").save()
+        return {"seconds": time.perf_counter() - began}
 
     def answer(self, words: list[str]) -> dict[str, Any]:
         match words:
             case ["query", kind, events, keys, partitions]:
                 return self.query(kind, int(events), int(keys), int(partitions))
+            case ["noise", dimension, steps, slices]:
+                return self.noise(int(dimension), int(steps), int(slices))
         raise SystemExit(f"unknown task {words}")
 
 
-def state_bytes(checkpoint: Path) -> int:
-    return sum(path.stat().st_size for path in (checkpoint / "state").rglob("*") if path.is_file())
+def written_state(checkpoint: Path, keys: int) -> float:
+    """Bytes a key that a batch writes for the operator whose state is the larger, compressed as Spark does: the whole state of its shards."""
+    written: dict[tuple[str, str], int] = {}
+    for path in (checkpoint / "state").glob("*/*/*.changelog"):
+        place = (path.parts[-3], path.name)
+        written[place] = written.get(place, 0) + path.stat().st_size
+    operators = {operator for operator, _ in written}
+    medians = [float(np.median([size for place, size in written.items() if place[0] == operator])) for operator in operators]
+    return max(medians, default=0.0) / keys
 
 
 def main() -> None:
+    # Answers have the output to themselves: whatever else is written there, by Java too, goes where errors go.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     bench = Bench(Path(sys.argv[1]))
     for line in sys.stdin:
-        print(json.dumps(bench.answer(line.split())), flush=True)
+        print(json.dumps(bench.answer(line.split())), file=answers, flush=True)
 
 
 if __name__ == "__main__":

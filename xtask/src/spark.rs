@@ -78,7 +78,7 @@ fn home(python: &Path) -> Result<PathBuf, String> {
 }
 
 /// The version of Java that Spark would run on, or nothing where there is none; one that is too old is an error.
-fn java() -> Result<Option<u32>, String> {
+pub(crate) fn java() -> Result<Option<u32>, String> {
     let home = env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
     let program = home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"));
     let Ok(answer) = command(program).arg("-version").output() else { return Ok(None) };
