@@ -12,6 +12,7 @@ mod python;
 mod regret;
 mod service;
 mod simulate;
+mod spark;
 mod statistics;
 mod test;
 mod venv;

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 import pandas as pd
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from evertally import BadState
 from evertally.spark.persons import admitted, participants
 from evertally.spark.shards import ANOTHER, Job, Shard, columns, horizon_spent
+
 
 class KeyShards(StatefulProcessor):
     """Shards of keys: totals of closed steps in, releases out."""
@@ -70,12 +71,11 @@ class KeyShards(StatefulProcessor):
             raise horizon_spent(job)
         if rows is None and next_step >= min(ended, horizon):
             return
-        identity, names = self._declared.get()
-        if bytes(identity) != job.identity:
+        declared, counter = self._declared.get(), self._counter.get()
+        if declared is None or counter is None or bytes(declared[0]) != job.identity:
             raise BadState(ANOTHER)
-        (state,) = self._counter.get()
         try:
-            shard = Shard.resume(job, _unpacked(names), bytes(state))
+            shard = Shard.resume(job, _unpacked(declared[1]), bytes(counter[0]))
         except BadState as error:
             raise BadState(ANOTHER) from error
         steps, keys, totals = columns(rows, job.is_keyed)
