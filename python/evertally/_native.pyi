@@ -226,11 +226,20 @@ class NoiseKey:
 @final
 class NoiseStream:
     def __new__(
-        cls, plan: Plan | int, key: NoiseKey | None = None, dtype: npt.DTypeLike | None = None, **choices: Any
+        cls,
+        plan: Plan | int,
+        key: NoiseKey | None = None,
+        dtype: npt.DTypeLike | None = None,
+        coordinates: tuple[int, int] | None = None,
+        **choices: Any,
     ) -> NoiseStream: ...
     @staticmethod
     def resume(
-        plan: Plan, key: NoiseKey, state: bytes, dtype: npt.DTypeLike | None = None
+        plan: Plan,
+        key: NoiseKey,
+        state: bytes,
+        dtype: npt.DTypeLike | None = None,
+        coordinates: tuple[int, int] | None = None,
     ) -> NoiseStream: ...
     def next(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
     def fill(self, out: npt.NDArray[Any]) -> None: ...

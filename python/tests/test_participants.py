@@ -56,10 +56,13 @@ def test_states_that_do_not_belong_are_refused() -> None:
         lambda: _Participants.resume(2, 3, KEY, state[:-1]),
         lambda: _Participants.resume(2, 3, KEY, b""),
     ]
-    cases += [lambda place=place: _Participants.resume(2, 3, KEY, state[:place] + bytes([state[place] ^ 1]) + state[place + 1 :]) for place in range(len(state))]
     for refused in cases:
         with pytest.raises(evertally.BadState):
             refused()
+    for place in range(len(state)):
+        damaged = state[:place] + bytes([state[place] ^ 1]) + state[place + 1 :]
+        with pytest.raises(evertally.BadState):
+            _Participants.resume(2, 3, KEY, damaged)
 
 
 def test_batches_that_cannot_be_are_refused_and_admit_nothing() -> None:

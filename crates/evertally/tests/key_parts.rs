@@ -71,7 +71,7 @@ fn every_mechanism_and_workload_is_the_same_in_parts() {
                 Ok(plan) => parts_are_the_whole(&plan, &names),
                 // Not every mechanism has an exact path; all of them have the other.
                 Err(error) => {
-                    assert_eq!((error.class(), arithmetic), (ErrorClass::Unsupported, Arithmetic::Exact))
+                    assert_eq!((error.class(), arithmetic), (ErrorClass::Unsupported, Arithmetic::Exact));
                 }
             }
         }

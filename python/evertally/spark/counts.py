@@ -83,8 +83,7 @@ def private_counts(
     columns = Columns(time=time, value=value, key=key, person=person, id=id)
     _check_columns(df, columns)
     clamp = _check_plan(plan, columns, keys)
-    ticks = Ticks(_micros("start", start), _length(every), plan.horizon)
-    _check_range(ticks)
+    ticks = _ticks(plan, _micros("start", start), _length(every))
     declared, others = _declared(session, plan, keys)
     width = 1 if declared is None else declared.count()
     shards = _shards(session, shards, width)
@@ -267,11 +266,14 @@ def _check_stream(session: SparkSession, df: DataFrame, time: str, delay: Option
         session.conf.set(PROVIDER, ROCKSDB)
 
 
-def _check_range(ticks: Ticks) -> None:
-    if ticks.start_micros < 0:
+def _ticks(plan: Plan, start_micros: int, every_micros: int) -> Ticks:
+    """The declared range of time. A plan without an end goes on for as long as times can be written."""
+    if start_micros < 0:
         raise BadParameter("start must not be before 1970, where Spark's watermarks begin")
-    if ticks.end_micros >= 1 << 63:
-        raise BadParameter("the plan's steps must end before the year 294,000")
+    most = ((1 << 63) - 1 - start_micros) // every_micros
+    if plan.horizon > most and not plan.is_unbounded:
+        raise BadParameter(f"the plan's steps must end before the year 294,000, got {plan.horizon} of them")
+    return Ticks(start_micros, every_micros, min(plan.horizon, most))
 
 
 def _micros(name: str, moment: Moment) -> int:
