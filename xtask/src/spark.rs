@@ -68,10 +68,13 @@ fn home(python: &Path) -> Result<PathBuf, String> {
     let fail = |error: std::io::Error| format!("cannot link {} to Spark: {error}", home.display());
     fs::create_dir_all(&home).map_err(fail)?;
     for part in ["bin", "jars", "python"] {
-        let link = home.join(part);
+        let (link, wanted) = (home.join(part), package.join(part));
+        if fs::read_link(&link).is_ok_and(|found| found == wanted) {
+            continue;
+        }
         match fs::remove_file(&link) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
-            _ => std::os::unix::fs::symlink(package.join(part), &link).map_err(fail)?,
+            _ => std::os::unix::fs::symlink(wanted, &link).map_err(fail)?,
         }
     }
     Ok(home)
