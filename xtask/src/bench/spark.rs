@@ -176,7 +176,7 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
     let mut text = format!(
         "# Private counts on Spark beside plain ones\n\n\
          Written by `cargo xtask bench spark`. The same query twice, in turns, in one session on two cores: the same files, watermark, join with the declared keys, totals by key and \
-         minute, and sink, which throws rows away; one of them then takes private steps. {events} events of {keys} keys by Zipf's law, an hour of them in 10 batches. Medians of {rounds} \
+         minute, state in RocksDB, and sink, which throws rows away; one of them takes private steps in between. {events} events of {keys} keys by Zipf's law, an hour of them in 10 batches. Medians of {rounds} \
          rounds after one that is left out; ratios with the least and the most of the rounds.\n\n\
          ## Events a second\n\n\
          | partitions | plain | private | private / plain | plain, after the first batch | private | private / plain |\n|--:|--:|--:|--:|--:|--:|--:|\n"
@@ -199,8 +199,8 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
     text.push_str(
         "\nThe first batch starts Python on the executors and makes the state of every key, once in the life of a query.\n\n\
          ## Where the time goes\n\n\
-         Seconds of a whole query, by its progress reports. Those of the two operators are sums over their tasks, which run side by side within *addBatch*: *totals* is Spark's aggregation, \
-         *shards* the private steps, with everything that is handed to Python and back.\n\n| partitions | |",
+         Seconds of a whole query, by its progress reports; *processor* is how long all of its processes kept processors busy. Those of the two operators are sums over their tasks, which run side by side within *addBatch*: *totals* is Spark's aggregation, \
+         *shards* the private steps, with everything that is handed to Python and back.\n\n| partitions | | processor |",
     );
     let parts = |pair: &Pair| {
         let of =
@@ -208,10 +208,11 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
         pair.private.first().and_then(of).unwrap_or_default()
     };
     let names = figures.partitions.first().map(parts).unwrap_or_default();
-    let _ = writeln!(text, " {} |\n|--:|:--|{}", names.join(" | "), "--:|".repeat(names.len()));
+    let _ = writeln!(text, " {} |\n|--:|:--|--:|{}", names.join(" | "), "--:|".repeat(names.len()));
     for pair in &figures.partitions {
         for (kind, rows) in [("plain", &pair.plain), ("private", &pair.private)] {
-            let _ = write!(text, "| {} | {kind} |", pair.partitions);
+            let processor = spread(rows.iter().map(|row| number(&row["processor_seconds"])))[0];
+            let _ = write!(text, "| {} | {kind} | {processor:.1} |", pair.partitions);
             for name in &names {
                 let spent: Vec<f64> = rows.iter().filter_map(|row| row["durations"][name].as_f64()).collect();
                 let shown = if spent.is_empty() { String::new() } else { format!("{:.1}", spread(spent)[0]) };
