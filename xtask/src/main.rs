@@ -40,6 +40,8 @@ Tasks:
                    bench learn quick takes a few minutes and writes nothing
   bench service    the service under load beside a bare endpoint, 10,000 counters that tick, 1,000 slow connections; writes bench/service.json and
                    bench/service.md. bench service quick takes half a minute and writes nothing
+  bench spark      private counts on Spark beside plain ones, a closed step, and noise for vectors; writes bench/spark.json and bench/spark.md.
+                   bench spark quick takes a few minutes and writes nothing
   crash [KILLS]    the service killed 1,000 times under load, and half as often while it recovers; writes bench/crash.json and bench/crash.md
   crash events [N] 10⁷ events with copies, out of order and with lost replies; writes bench/events.json and bench/events.md
   simulate [SEEDS] [FIRST]
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
         ["bench", "learn"] => bench::learn::run(),
         ["bench", "learn", "quick"] => bench::learn::run_quickly(),
         ["bench", "noise"] => bench::noise::run(),
+        ["bench", "spark"] => bench::spark::run(),
+        ["bench", "spark", "quick"] => bench::spark::run_quickly(),
         ["bench", "stream"] => bench::stream::run(),
         ["bench", "service"] => bench::service::run(),
         ["bench", "service", "quick"] => bench::service::run_quickly(),

@@ -68,17 +68,20 @@ fn home(python: &Path) -> Result<PathBuf, String> {
     let fail = |error: std::io::Error| format!("cannot link {} to Spark: {error}", home.display());
     fs::create_dir_all(&home).map_err(fail)?;
     for part in ["bin", "jars", "python"] {
-        let link = home.join(part);
+        let (link, wanted) = (home.join(part), package.join(part));
+        if fs::read_link(&link).is_ok_and(|found| found == wanted) {
+            continue;
+        }
         match fs::remove_file(&link) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
-            _ => std::os::unix::fs::symlink(package.join(part), &link).map_err(fail)?,
+            _ => std::os::unix::fs::symlink(wanted, &link).map_err(fail)?,
         }
     }
     Ok(home)
 }
 
 /// The version of Java that Spark would run on, or nothing where there is none; one that is too old is an error.
-fn java() -> Result<Option<u32>, String> {
+pub(crate) fn java() -> Result<Option<u32>, String> {
     let home = env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
     let program = home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"));
     let Ok(answer) = command(program).arg("-version").output() else { return Ok(None) };

@@ -14,6 +14,7 @@ function of the key, the name of the stream and the step, so that a task that is
 | :mod:`~evertally.spark.counts` | what a call of ``private_counts`` means, and whether it can be served |
 | :mod:`~evertally.spark.events` | which events count, in which step and for how much, in Spark's own expressions |
 | :mod:`~evertally.spark.shards` | how some of the keys take their steps: the whole of the mechanism, without Spark |
+| :mod:`~evertally.spark.placement` | what shards are called, so that partitions share them evenly |
 | :mod:`~evertally.spark.persons` | which events of a person count |
 | :mod:`~evertally.spark.streaming` | when steps are closed in a query that goes on, and what it remembers |
 | :mod:`~evertally.spark.backfill` | the same for a table that is finished |

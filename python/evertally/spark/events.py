@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from evertally._native import _OTHER
+from evertally.spark import placement
 from evertally.spark.shards import GRID
 
 TOO_LARGE = "the total of a step is too large to be counted exactly"
@@ -130,9 +131,11 @@ def with_step(rows: DataFrame, ticks: Ticks) -> DataFrame:
 
 
 def in_shards(rows: DataFrame, column: Optional[str], shards: int) -> DataFrame:
-    """The shard of each row, by a public hash of a column."""
-    shard = F.pmod(F.xxhash64(column), F.lit(shards)) if column is not None else F.lit(0).cast("bigint")
-    return rows.withColumn("shard", shard)
+    """The name of the shard of each row, by a public hash of a column."""
+    if column is None or shards == 1:
+        return rows.withColumn("shard", F.lit(0).cast("bigint"))
+    called = F.expr(f"array({', '.join(f'{name}L' for name in placement.names(shards))})")
+    return rows.withColumn("shard", F.get(called, F.pmod(F.xxhash64(column), F.lit(shards))))
 
 
 def _window(ticks: Ticks) -> Column:

@@ -17,11 +17,18 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 import pandas as pd
+from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from evertally import BadState
 from evertally.spark.persons import admitted, participants
 from evertally.spark.shards import ANOTHER, Job, Shard, columns, horizon_spent
+
+# As types rather than text, which every task would ask Spark to parse.
+DECLARED = T.StructType().add("identity", "binary").add("names", "binary")
+NEXT_STEP = T.StructType().add("step", "long").add("watermark", "long")
+COUNTER = T.StructType().add("state", "binary")
+PERSONS = T.StructType().add("identity", "binary").add("state", "binary")
 
 
 class KeyShards(StatefulProcessor):
@@ -33,9 +40,9 @@ class KeyShards(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         # What does not change is apart from what does, and the step apart from the state, which is read only if there is one to take.
-        self._declared = handle.getValueState("declared", "identity binary, names binary")
-        self._next_step = handle.getValueState("next_step", "step bigint, watermark bigint")
-        self._counter = handle.getValueState("counter", "state binary")
+        self._declared = handle.getValueState("declared", DECLARED)
+        self._next_step = handle.getValueState("next_step", NEXT_STEP)
+        self._counter = handle.getValueState("counter", COUNTER)
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
         names = None
@@ -99,7 +106,7 @@ class PersonShards(StatefulProcessor):
         self._job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("persons", "identity binary, state binary")
+        self._state = handle.getValueState("persons", PERSONS)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         stored = self._state.get()

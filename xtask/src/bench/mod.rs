@@ -8,6 +8,7 @@ pub(crate) mod gamma;
 pub(crate) mod learn;
 pub(crate) mod noise;
 pub(crate) mod service;
+pub(crate) mod spark;
 pub(crate) mod stream;
 
 use std::io::{BufRead, BufReader, Write};

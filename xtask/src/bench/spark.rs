@@ -1,0 +1,290 @@
+//! `cargo xtask bench spark`: a Spark query that counts in private beside the same query that counts plainly.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::{Worker, duration, processor, write_results};
+use crate::Outcome;
+use crate::process::{command, output, root};
+use crate::spark;
+
+/// How much is measured.
+struct Extent {
+    /// Rounds that are reported; one more is made before them and left out.
+    rounds: usize,
+    events: usize,
+    keys: usize,
+    partitions: &'static [usize],
+    /// Numbers of keys at which a step is timed, with few events.
+    steps_of: &'static [usize],
+    few_events: usize,
+    dimension: usize,
+    rows: usize,
+    slices: &'static [usize],
+}
+
+const FULL: Extent = Extent {
+    rounds: 3,
+    events: 4_000_000,
+    keys: 10_000,
+    partitions: &[1, 2, 4],
+    steps_of: &[10_000, 100_000],
+    few_events: 60_000,
+    dimension: 1_000_000,
+    rows: 100,
+    slices: &[1, 2],
+};
+const QUICK: Extent = Extent {
+    rounds: 1,
+    events: 100_000,
+    keys: 1000,
+    partitions: &[2],
+    steps_of: &[1000],
+    few_events: 6000,
+    dimension: 10_000,
+    rows: 10,
+    slices: &[2],
+};
+
+/// One side, and the other, in turns.
+struct Pair {
+    keys: usize,
+    partitions: usize,
+    plain: Vec<Value>,
+    private: Vec<Value>,
+}
+
+impl Pair {
+    fn measure(
+        worker: &mut Worker,
+        rounds: usize,
+        events: usize,
+        keys: usize,
+        partitions: usize,
+    ) -> Result<Self, String> {
+        let mut pair = Self { keys, partitions, plain: Vec::new(), private: Vec::new() };
+        for round in 0..=rounds {
+            for (kind, kept) in [("plain", &mut pair.plain), ("private", &mut pair.private)] {
+                let answer = ask(worker, &format!("query {kind} {events} {keys} {partitions}"))?;
+                eprintln!(
+                    "round {round}: {kind}, {keys} keys, {partitions} partitions in {}",
+                    duration(number(&answer["seconds"]))
+                );
+                if round > 0 {
+                    kept.push(answer);
+                }
+            }
+        }
+        Ok(pair)
+    }
+
+    /// Plain seconds over private ones, round by round: the share of the speed that is kept.
+    fn ratios(&self, field: &str) -> [f64; 3] {
+        let rounds = self.plain.iter().zip(&self.private);
+        spread(rounds.map(|(plain, private)| number(&plain[field]) / number(&private[field])))
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "keys": self.keys,
+            "partitions": self.partitions,
+            "plain": self.plain,
+            "private": self.private,
+            "ratio": self.ratios("seconds")[0],
+            "ratio_after_the_first_batch": self.ratios("going_seconds")[0],
+        })
+    }
+}
+
+/// Everything that was measured.
+struct Figures {
+    partitions: Vec<Pair>,
+    steps: Vec<Pair>,
+    /// Slices, and the seconds of every round.
+    noise: Vec<(usize, Vec<f64>)>,
+}
+
+pub(crate) fn run() -> Outcome {
+    let figures = measure(&FULL)?;
+    let versions = versions()?;
+    let text = text(&figures, &FULL, &versions);
+    println!("{text}");
+    let each = |pairs: &[Pair]| pairs.iter().map(Pair::document).collect::<Vec<_>>();
+    let noise = figures.noise.iter();
+    let noise =
+        noise.map(|(slices, seconds)| json!({"slices": slices, "rows": FULL.rows, "seconds": seconds}));
+    let document = json!({
+        "benchmark": "private counts on Spark",
+        "cores": cores(),
+        "processor": processor(),
+        "versions": versions,
+        "events": FULL.events,
+        "partitions": each(&figures.partitions),
+        "steps": each(&figures.steps),
+        "noise": noise.collect::<Vec<_>>(),
+    });
+    write_results("spark", &document, &text)
+}
+
+/// Shows that all of it runs; its figures are not for publication, and not written.
+pub(crate) fn run_quickly() -> Outcome {
+    let figures = measure(&QUICK)?;
+    println!("{}", text(&figures, &QUICK, &versions()?));
+    Ok(())
+}
+
+fn measure(extent: &Extent) -> Result<Figures, String> {
+    eprintln!("installing the package as it is released");
+    let python = spark::environment()?;
+    let folder = root().join("target/spark/bench");
+    fs::create_dir_all(&folder).map_err(|error| format!("cannot make target/spark/bench: {error}"))?;
+    // Spark's workers say much that nobody asked for.
+    let log = File::create(folder.join("log")).map_err(|error| format!("cannot write a log: {error}"))?;
+    let mut worker = Worker::start(spark::program(&python)?.arg("bench/spark.py").arg(&folder).stderr(log))?;
+    let mut figures = Figures { partitions: Vec::new(), steps: Vec::new(), noise: Vec::new() };
+    for &partitions in extent.partitions {
+        let pair = Pair::measure(&mut worker, extent.rounds, extent.events, extent.keys, partitions)?;
+        figures.partitions.push(pair);
+    }
+    for &keys in extent.steps_of {
+        let pair = Pair::measure(&mut worker, extent.rounds, extent.few_events, keys, 2)?;
+        figures.steps.push(pair);
+    }
+    for &slices in extent.slices {
+        let request = format!("noise {} {} {slices}", extent.dimension, extent.rows);
+        let mut seconds = Vec::new();
+        for _ in 0..=extent.rounds {
+            seconds.push(number(&ask(&mut worker, &request)?["seconds"]));
+        }
+        figures.noise.push((slices, seconds.split_off(1)));
+    }
+    Ok(figures)
+}
+
+fn ask(worker: &mut Worker, request: &str) -> Result<Value, String> {
+    let answer = worker.text(request)?;
+    serde_json::from_str(&answer).map_err(|error| {
+        format!("on {request} the worker said {answer:?} ({error}): see target/spark/bench/log")
+    })
+}
+
+fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
+    let Extent { rounds, events, keys, .. } = extent;
+    let mut text = format!(
+        "# Private counts on Spark beside plain ones\n\n\
+         Written by `cargo xtask bench spark`. The same query twice, in turns, in one session on two cores: the same files, watermark, join with the declared keys, totals by key and \
+         minute, and sink, which throws rows away; one of them then takes private steps. {events} events of {keys} keys by Zipf's law, an hour of them in 10 batches. Medians of {rounds} \
+         rounds after one that is left out; ratios with the least and the most of the rounds.\n\n\
+         ## Events a second\n\n\
+         | partitions | plain | private | private / plain | plain, after the first batch | private | private / plain |\n|--:|--:|--:|--:|--:|--:|--:|\n"
+    );
+    for pair in &figures.partitions {
+        // Writing to a string cannot fail, here and below.
+        let _ = write!(text, "| {}", pair.partitions);
+        for (field, count) in [("seconds", None), ("going_seconds", Some("going_events"))] {
+            for rows in [&pair.plain, &pair.private] {
+                let rates = rows.iter().map(|row| {
+                    count.map_or(*events as f64, |count| number(&row[count])) / number(&row[field])
+                });
+                let _ = write!(text, " | {:.0}", spread(rates)[0]);
+            }
+            let [median, least, most] = pair.ratios(field).map(|ratio| 100.0 * ratio);
+            let _ = write!(text, " | **{median:.0} %** ({least:.0}–{most:.0})");
+        }
+        text.push_str(" |\n");
+    }
+    text.push_str(
+        "\nThe first batch starts Python on the executors and makes the state of every key, once in the life of a query.\n\n\
+         ## Where the time goes\n\n\
+         Seconds of a whole query, by its progress reports. Those of the two operators are sums over their tasks, which run side by side within *addBatch*: *totals* is Spark's aggregation, \
+         *shards* the private steps, with everything that is handed to Python and back.\n\n| partitions | |",
+    );
+    let parts = |pair: &Pair| {
+        let of =
+            |row: &Value| row["durations"].as_object().map(|parts| parts.keys().cloned().collect::<Vec<_>>());
+        pair.private.first().and_then(of).unwrap_or_default()
+    };
+    let names = figures.partitions.first().map(parts).unwrap_or_default();
+    let _ = writeln!(text, " {} |\n|--:|:--|{}", names.join(" | "), "--:|".repeat(names.len()));
+    for pair in &figures.partitions {
+        for (kind, rows) in [("plain", &pair.plain), ("private", &pair.private)] {
+            let _ = write!(text, "| {} | {kind} |", pair.partitions);
+            for name in &names {
+                let spent: Vec<f64> = rows.iter().filter_map(|row| row["durations"][name].as_f64()).collect();
+                let shown = if spent.is_empty() { String::new() } else { format!("{:.1}", spread(spent)[0]) };
+                let _ = write!(text, " {shown} |");
+            }
+            text.push('\n');
+        }
+    }
+    let _ = write!(
+        text,
+        "\n## A closed step\n\n{} events, so that totals cost little: what a step takes beyond the plain query, in batches that close six, after the first; and what a batch writes to the \
+         checkpoint for the state of a key.\n\n| keys | a step | a step and key | state a key |\n|--:|--:|--:|--:|\n",
+        extent.few_events,
+    );
+    for pair in &figures.steps {
+        let rounds = pair.plain.iter().zip(&pair.private);
+        let seconds = spread(rounds.map(|(plain, private)| {
+            (number(&private["going_seconds"]) - number(&plain["going_seconds"]))
+                / number(&private["going_steps"])
+        }))[0];
+        let bytes = spread(pair.private.iter().map(|row| number(&row["state_bytes_a_key"])))[0];
+        let a_key = duration(seconds / pair.keys as f64);
+        let _ = writeln!(text, "| {} | {} | {a_key} | {bytes:.0} bytes |", pair.keys, duration(seconds));
+    }
+    let _ = write!(
+        text,
+        "\n## Noise for vectors\n\n{} steps of {} coordinates in double precision, made and handed to Spark.\n\n| slices | rows a second | values a second |\n|--:|--:|--:|\n",
+        extent.rows, extent.dimension,
+    );
+    for (slices, seconds) in &figures.noise {
+        // A step is one row of every slice.
+        let steps = extent.rows as f64 / spread(seconds.iter().copied())[0];
+        let values = steps * extent.dimension as f64 / 1e6;
+        let _ = writeln!(text, "| {slices} | {:.1} | {values:.1} M |", steps * *slices as f64);
+    }
+    let version = |name: &str| versions[name].as_str().unwrap_or_default().to_owned();
+    let _ = write!(
+        text,
+        "\n{} cores ({}); evertally {}, {}, {}, {}, Java {}.\n",
+        cores(),
+        processor(),
+        version("evertally"),
+        version("rustc"),
+        version("python"),
+        version("packages"),
+        version("java"),
+    );
+    text
+}
+
+fn versions() -> Result<Value, String> {
+    let packages: Vec<_> = spark::SPARK.iter().map(|package| package.replace("==", " ")).collect();
+    Ok(json!({
+        "evertally": env!("CARGO_PKG_VERSION"),
+        "rustc": output(command("rustc").arg("--version"))?,
+        "python": output(command("python3").arg("--version"))?,
+        "packages": packages.join(", "),
+        "java": spark::java()?.unwrap_or_default().to_string(),
+    }))
+}
+
+/// The median, the least and the most.
+fn spread(values: impl IntoIterator<Item = f64>) -> [f64; 3] {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len() - 1;
+    [f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]), sorted[0], sorted[last]]
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
