@@ -12,6 +12,7 @@ mod python;
 mod regret;
 mod service;
 mod simulate;
+mod spark_crash;
 mod statistics;
 mod test;
 mod venv;
@@ -41,6 +42,7 @@ Tasks:
                    bench/service.md. bench service quick takes half a minute and writes nothing
   crash [KILLS]    the service killed 1,000 times under load, and half as often while it recovers; writes bench/crash.json and bench/crash.md
   crash events [N] 10⁷ events with copies, out of order and with lost replies; writes bench/events.json and bench/events.md
+  crash spark      a query on Spark, its driver and executors killed at 26 points; writes bench/spark-crash.json and bench/spark-crash.md
   simulate [SEEDS] [FIRST]
                    the ledger on a simulated machine with faults, crashes and a clock that jumps: 1,000 seeds, or those named
   crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         ["crash"] => crash::kills(None),
         ["crash", "events"] => crash::events(None),
         ["crash", "events", events] => crash::events(Some(events)),
+        ["crash", "spark"] => spark_crash::run(),
         ["crash", kills] => crash::kills(Some(kills)),
         ["simulate"] => simulate::run(None, None),
         ["simulate", seeds] => simulate::run(Some(seeds), None),
