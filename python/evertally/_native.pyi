@@ -34,6 +34,7 @@ __all__ = [
     "VectorCounter",
     "VectorRelease",
     "_OTHER",
+    "_Participants",
     "__version__",
     "_bucket_micros",
     "_plan_again",
@@ -187,6 +188,14 @@ class Plan:
     def __reduce__(self) -> tuple[Any, Any]: ...
 
 @final
+class _Participants:
+    def __new__(cls, max_steps: int, min_gap: int, key: NoiseKey) -> _Participants: ...
+    @staticmethod
+    def resume(max_steps: int, min_gap: int, key: NoiseKey, state: bytes) -> _Participants: ...
+    def admit(self, persons: Sequence[str | None], steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]: ...
+    def save(self) -> bytes: ...
+
+@final
 class Comparison:
     @property
     def plans(self) -> dict[str, Plan]: ...
@@ -217,11 +226,20 @@ class NoiseKey:
 @final
 class NoiseStream:
     def __new__(
-        cls, plan: Plan | int, key: NoiseKey | None = None, dtype: npt.DTypeLike | None = None, **choices: Any
+        cls,
+        plan: Plan | int,
+        key: NoiseKey | None = None,
+        dtype: npt.DTypeLike | None = None,
+        coordinates: tuple[int, int] | None = None,
+        **choices: Any,
     ) -> NoiseStream: ...
     @staticmethod
     def resume(
-        plan: Plan, key: NoiseKey, state: bytes, dtype: npt.DTypeLike | None = None
+        plan: Plan,
+        key: NoiseKey,
+        state: bytes,
+        dtype: npt.DTypeLike | None = None,
+        coordinates: tuple[int, int] | None = None,
     ) -> NoiseStream: ...
     def next(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
     def fill(self, out: npt.NDArray[Any]) -> None: ...

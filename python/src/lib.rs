@@ -20,6 +20,7 @@ mod learner;
 mod noise_key;
 mod noise_stream;
 mod odometer;
+mod participants;
 mod plan;
 mod release;
 mod running;
@@ -53,6 +54,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bounds::Bound>()?;
     module.add_class::<learner::LearningPlan>()?;
     module.add_class::<learner::Learner>()?;
+    module.add_class::<participants::PyParticipants>()?;
     module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
     module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;

@@ -1,5 +1,7 @@
 //! Correlated noise for those who add it themselves.
 
+use std::ops::Range;
+
 use evertally::noise::Real;
 use numpy::{Element, Ix1, Ix2, PyArray1, PyArray2, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -22,6 +24,8 @@ use crate::shared::Shared;
 /// key: the secret; None draws one that nobody keeps, so that the stream can be saved but not resumed. Two streams of equal plans and
 ///     precision under one key are the same noise.
 /// dtype: "float64" or "float32".
+/// coordinates: a pair (first, last): rows have the coordinates from first up to but without last alone, with the same bits as in the whole stream. Several
+///     machines can so make the noise of one vector, in memory for their slice of it.
 ///
 /// >>> import evertally, numpy
 /// >>> noise = evertally.NoiseStream(3, horizon=1000, epsilon=2.0, delta=1e-6, norm=1.0, dtype="float32")
@@ -41,6 +45,13 @@ use crate::shared::Shared;
 /// >>> again = evertally.NoiseStream.resume(plan, key, state)
 /// >>> numpy.array_equal(noise.next(), again.next())
 /// True
+///
+/// A slice is some columns of the whole:
+///
+/// >>> slice = evertally.NoiseStream(plan, key, coordinates=(1, 2))
+/// >>> slice.seek(2)
+/// >>> slice.dimension, float(slice.next()[0]) == float(noise.next()[1])
+/// (1, True)
 #[pyclass(frozen, module = "evertally", name = "NoiseStream")]
 pub(crate) struct NoiseStream {
     plan: Py<Plan>,
@@ -66,49 +77,47 @@ macro_rules! in_precision {
 #[pymethods]
 impl NoiseStream {
     #[new]
-    #[pyo3(signature = (plan, key=None, dtype=None, **choices))]
+    #[pyo3(signature = (plan, key=None, dtype=None, coordinates=None, **choices))]
     fn new(
         plan: &Bound<'_, PyAny>,
         key: Option<&Bound<'_, NoiseKey>>,
         dtype: Option<&Bound<'_, PyAny>>,
+        coordinates: Option<&Bound<'_, PyAny>>,
         choices: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let py = plan.py();
         let plan = plan_or_dimension(plan, choices)?;
         let key = given_or_fresh(key.map(Bound::get))?;
         let inner = &plan.get().inner;
+        let slice = coordinates.map(read_slice).transpose()?;
         let rows = match precision(py, dtype)? {
-            Precision::Single => {
-                Rows::Singles(Shared::new(py.detach(|| evertally::NoiseStream::new(inner, key)).or_raise()?))
-            }
-            Precision::Double => {
-                Rows::Doubles(Shared::new(py.detach(|| evertally::NoiseStream::new(inner, key)).or_raise()?))
-            }
+            Precision::Single => Rows::Singles(made(py, || begin(inner, key, slice.clone()))?),
+            Precision::Double => Rows::Doubles(made(py, || begin(inner, key, slice.clone()))?),
         };
-        Ok(Self { width: inner.lanes().width(), plan: plan.unbind(), rows })
+        let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
+        Ok(Self { width, plan: plan.unbind(), rows })
     }
 
-    /// Continues from a saved state, bit for bit. The state of another plan, key or precision is refused.
+    /// Continues from a saved state, bit for bit. The state of another plan, key, precision or slice of coordinates is refused.
     #[staticmethod]
-    #[pyo3(signature = (plan, key, state, dtype=None))]
+    #[pyo3(signature = (plan, key, state, dtype=None, coordinates=None))]
     fn resume(
         plan: &Bound<'_, Plan>,
         key: &Bound<'_, NoiseKey>,
         state: &[u8],
         dtype: Option<&Bound<'_, PyAny>>,
+        coordinates: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = plan.py();
         let inner = &plan.get().inner;
         let key = key.get().copied();
+        let slice = coordinates.map(read_slice).transpose()?;
         let rows = match precision(py, dtype)? {
-            Precision::Single => Rows::Singles(Shared::new(
-                py.detach(|| evertally::NoiseStream::resume(inner, key, state)).or_raise()?,
-            )),
-            Precision::Double => Rows::Doubles(Shared::new(
-                py.detach(|| evertally::NoiseStream::resume(inner, key, state)).or_raise()?,
-            )),
+            Precision::Single => Rows::Singles(made(py, || go_on(inner, key, slice.clone(), state))?),
+            Precision::Double => Rows::Doubles(made(py, || go_on(inner, key, slice.clone(), state))?),
         };
-        Ok(Self { width: inner.lanes().width(), plan: plan.clone().unbind(), rows })
+        let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
+        Ok(Self { width, plan: plan.clone().unbind(), rows })
     }
 
     /// The noise of the next step, in a new array or in `out`, which must be contiguous and of the stream's type.
@@ -152,7 +161,7 @@ impl NoiseStream {
         self.plan.clone_ref(py)
     }
 
-    /// The number of coordinates of a row.
+    /// The number of coordinates of a row: those of the plan, or of the slice.
     #[getter]
     fn dimension(&self) -> usize {
         self.width
@@ -185,6 +194,44 @@ impl NoiseStream {
         }
         Ok(())
     }
+}
+
+/// A stream of the library behind its lock.
+fn made<F: Real>(
+    py: Python<'_>,
+    make: impl FnOnce() -> evertally::Result<evertally::NoiseStream<F>> + Send,
+) -> PyResult<Shared<evertally::NoiseStream<F>>> {
+    py.detach(make).or_raise().map(Shared::new)
+}
+
+fn begin<F: Real>(
+    plan: &evertally::Plan,
+    key: evertally::NoiseKey,
+    slice: Option<Range<usize>>,
+) -> evertally::Result<evertally::NoiseStream<F>> {
+    match slice {
+        Some(slice) => evertally::NoiseStream::slice(plan, key, slice),
+        None => evertally::NoiseStream::new(plan, key),
+    }
+}
+
+fn go_on<F: Real>(
+    plan: &evertally::Plan,
+    key: evertally::NoiseKey,
+    slice: Option<Range<usize>>,
+    state: &[u8],
+) -> evertally::Result<evertally::NoiseStream<F>> {
+    match slice {
+        Some(slice) => evertally::NoiseStream::resume_slice(plan, key, slice, state),
+        None => evertally::NoiseStream::resume(plan, key, state),
+    }
+}
+
+/// A pair of the first coordinate and the one after the last.
+fn read_slice(given: &Bound<'_, PyAny>) -> PyResult<Range<usize>> {
+    let pair = given.extract::<(usize, usize)>();
+    let expected = "a pair (first, last) of whole numbers from 0";
+    pair.map(|(first, last)| first..last).map_err(|_| bad("coordinates", expected, kind(given)))
 }
 
 fn precision(py: Python<'_>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Precision> {

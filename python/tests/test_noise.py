@@ -72,6 +72,39 @@ def test_every_way_there_is_the_same_noise(mechanism: str, dtype: str) -> None:
     assert stream.steps_taken == 20
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("mechanism", ["graded-square-root", "binary", "normalized-square-root"])
+def test_slices_are_columns_of_the_whole(mechanism: str, dtype: str) -> None:
+    plan = evertally.plan(20, mechanism=mechanism, dimension=7)
+    whole = evertally.NoiseStream(plan, KEY, dtype).rows(20)
+    for first, last in ((0, 1), (3, 4), (2, 6), (0, 7)):
+        slice = evertally.NoiseStream(plan, KEY, dtype, coordinates=(first, last))
+        assert slice.dimension == last - first
+        assert np.array_equal(slice.rows(11), whole[:11, first:last])
+        again = evertally.NoiseStream.resume(plan, KEY, slice.save(), dtype, coordinates=(first, last))
+        assert again.dimension == last - first
+        for stream in (slice, again):
+            assert np.array_equal(stream.next(), whole[11, first:last]) and np.array_equal(stream.rows(8), whole[12:, first:last])
+
+
+def test_slices_that_cannot_be_are_refused() -> None:
+    plan = evertally.plan(20, dimension=7)
+    bad: list[Any] = [(0, 0), (7, 7), (5, 4), (6, 8), (-1, 2), (0.0, 1.0), 3, (1, 2, 3), "ab"]
+    for coordinates in bad:
+        with pytest.raises(evertally.BadParameter, match="coordinates"):
+            evertally.NoiseStream(plan, KEY, coordinates=coordinates)
+        with pytest.raises(evertally.BadParameter, match="coordinates"):
+            evertally.NoiseStream.resume(plan, KEY, b"", coordinates=coordinates)
+    for other in (evertally.plan(20), evertally.plan(20, keys=["a", "b"])):
+        with pytest.raises(evertally.BadParameter, match="vectors"):
+            evertally.NoiseStream(other, KEY, coordinates=(0, 1))
+    state = evertally.NoiseStream(plan, KEY, coordinates=(2, 4)).save()
+    with pytest.raises(evertally.BadState):
+        evertally.NoiseStream.resume(plan, KEY, state, coordinates=(3, 5))
+    with pytest.raises(evertally.BadState):
+        evertally.NoiseStream.resume(plan, KEY, state)
+
+
 def test_keys_streams_and_precisions_have_noise_of_their_own() -> None:
     plan = evertally.plan(4, dimension=3)
     rows = [

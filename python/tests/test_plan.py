@@ -130,12 +130,12 @@ def test_the_parts_of_every_mechanism_are_pickled(mechanism: str) -> None:
 
 def test_a_part_keeps_the_mechanism_that_memory_left_to_the_whole() -> None:
     """A better mechanism would fit a few keys, and would be other noise."""
-    names = [f"key {number}" for number in range(100)]
+    names = [f"key {number}" for number in range(10_000)]
     roomy = evertally.plan(40, keys=names)
-    tight = evertally.plan(40, keys=names, memory_limit=100 * roomy.bytes_per_coordinate - 1)
+    tight = evertally.plan(40, keys=names, memory_limit=10_000 * roomy.bytes_per_coordinate - 1)
     part = tight.with_keys(names[:1])
     assert part.mechanism == tight.mechanism != roomy.mechanism
-    assert evertally.plan(40, keys=names[:1], memory_limit=100 * roomy.bytes_per_coordinate - 1).mechanism == roomy.mechanism
+    assert evertally.plan(40, keys=names[:1], memory_limit=10_000 * roomy.bytes_per_coordinate - 1).mechanism != tight.mechanism
     assert pickle.loads(pickle.dumps(part)) == part
 
 

@@ -53,12 +53,12 @@ def test_the_command_line_counts_under_the_same_name(tmp_path: Path) -> None:
     events.write_text("when,page\n" + "".join(f"{when},{page}\n" for when, page in rows))
     command = [os.environ["EVERTALLY_BINARY"], "count", str(events), "--time", "when", "--key", "page", "--keys", "a,b", "--every", "1m"]
     command += ["--from", "1970-01-01T00:00:00Z", "--steps", "4", "--epsilon", "1", "--delta", "1e-6"]
-    command += ["--key-file", str(tmp_path / "noise.key"), "--out", str(tmp_path / "releases.csv")]
+    command += ["--key-file", str(tmp_path / "noise.key"), "--output", str(tmp_path / "releases.csv")]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     name = _stream_name("when", None, "page", None, None, 0, _bucket_micros("1m"))
     plan = evertally.plan(4, epsilon=1.0, delta=1e-6, keys=["a", "b", _OTHER], stream=name)
     inputs = np.array([[1.0, 0, 0], [0, 0, 0], [1, 1, 0], [0, 0, 1]])
     expected = evertally.KeyedCounter(plan, key).run(inputs).values
     lines = [line.split(",") for line in (tmp_path / "releases.csv").read_text().splitlines() if not line.startswith("#")]
-    value = lines[0].index("value")
-    assert [float(line[value]) for line in lines[1:]] == expected.ravel().tolist()
+    estimate = lines[0].index("estimate")
+    assert [float(line[estimate]) for line in lines[1:]] == expected.ravel().tolist()

@@ -12,6 +12,7 @@ mod python;
 mod regret;
 mod service;
 mod simulate;
+mod spark;
 mod spark_crash;
 mod statistics;
 mod test;

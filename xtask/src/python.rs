@@ -1,9 +1,9 @@
 //! The Python package, installed as anybody would install it, and tested there.
 //!
-//! Two environments, because PyTorch takes gigabytes:
+//! One environment, and packages beside it, because PyTorch takes gigabytes and Spark half of one:
 //! - `target/venv/package` is made afresh every time, so that `pip install ./python` is shown to be enough, and holds the tools of the tests;
 //! - PyTorch and what its tests need are kept outside the clone, in a directory that is named by their versions and never changed once it is
-//!   whole. A path file lets the first environment see it, after the tests that must pass without it.
+//!   whole; so is Spark, in another. A path file lets the environment see one of them at a time, after the tests that must pass without it.
 
 use std::env;
 use std::fs;
@@ -12,6 +12,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::process::{cargo, command, output, root, run};
+use crate::spark;
 
 /// What the tests are run with; the package itself brings numpy.
 const TOOLS: [&str; 4] = ["numpy==2.4.6", "pytest==9.2.0", "mypy==2.4.1", "matplotlib==3.11.2"];
@@ -29,32 +30,31 @@ pub(crate) fn test() -> Outcome {
     install_package(&python)?;
     run(pip(&python).args(TOOLS))?;
     let tests = root().join("python/tests");
-    run(pytest(&python).arg(&tests).arg("--ignore").arg(tests.join("torch")))?;
+    let beside = ["torch", "spark"].map(|name| format!("--ignore={}", tests.join(name).display()));
+    run(pytest(&python).arg(&tests).args(beside))?;
     run(mypy(&python).args(["-m", "evertally", "-m", "evertally.plots"]))?;
-    run(mypy(&python).args(["--exclude", "tests/torch"]).arg(&tests))?;
+    run(mypy(&python).args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
     run(command(&python).args(["-m", "mypy.stubtest", "evertally._native"]).current_dir(home.join("bin")))?;
-    if !tests.join("torch").is_dir() {
-        return Ok(());
-    }
-    let_see_torch(&python)?;
+    let_see(&python, &TORCH)?;
     run(pytest(&python).arg(tests.join("torch")))?;
-    run(mypy(&python).args(["-p", "evertally.torch"]))
+    run(mypy(&python).args(["-p", "evertally.torch"]))?;
+    spark::test(&python)
 }
 
-/// The interpreter of an environment for a benchmark: the package as it is released, beside PyTorch.
-pub(crate) fn released_with_torch(name: &str) -> Result<PathBuf, String> {
+/// The interpreter of an environment for a benchmark: the package as it is released, beside pinned packages of the cache.
+pub(crate) fn released_with(name: &str, pins: &[&str]) -> Result<PathBuf, String> {
     let home = root().join("target/venv").join(name);
     let python = home.join("bin").join("python");
     run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
     run(pip(&python).arg("./python").env("CARGO_TARGET_DIR", root().join("target")))?;
-    let_see_torch(&python)?;
+    let_see(&python, pins)?;
     Ok(python)
 }
 
-/// Lets an environment see the cached PyTorch, behind its own packages.
-fn let_see_torch(python: &Path) -> Outcome {
-    let packages = torch_packages(python)?;
-    let paths = site_packages(python)?.join("torch-of-the-cache.pth");
+/// Lets an environment see these packages of the cache behind its own, and no others of the cache any more.
+pub(crate) fn let_see(python: &Path, pins: &[&str]) -> Outcome {
+    let packages = cached(python, pins)?;
+    let paths = site_packages(python)?.join("packages-of-the-cache.pth");
     fs::write(&paths, format!("{}\n", packages.display()))
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
@@ -73,7 +73,7 @@ fn pip(python: &Path) -> Command {
     pip
 }
 
-fn pytest(python: &Path) -> Command {
+pub(crate) fn pytest(python: &Path) -> Command {
     let mut pytest = command(python);
     pytest
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
@@ -83,26 +83,28 @@ fn pytest(python: &Path) -> Command {
 }
 
 /// Types are checked from elsewhere, so that the package that is installed is meant and not its sources.
-fn mypy(python: &Path) -> Command {
+pub(crate) fn mypy(python: &Path) -> Command {
     let mut mypy = command(python);
-    mypy.args(["-m", "mypy", "--strict"]).current_dir(python.with_file_name(""));
+    mypy.args(["-m", "mypy", "--strict", "--config-file"])
+        .arg(root().join("python/pyproject.toml"))
+        .current_dir(python.with_file_name(""));
     mypy
 }
 
-/// The directory of PyTorch and its companions, made if it is not there.
+/// The directory of pinned packages and what they bring, made if it is not there.
 ///
 /// Nothing that is tested is installed into it, so that clones can share it; it takes its name when it is whole, so that an interrupted
 /// installation is done again.
-fn torch_packages(python: &Path) -> Result<PathBuf, String> {
+pub(crate) fn cached(python: &Path, pins: &[&str]) -> Result<PathBuf, String> {
     let version = output(command(python).args(["-c", "import sys; print(*sys.version_info[:2], sep='.')"]))?;
-    let name = format!("{}+python-{version}", TORCH.join("+").replace("==", "-"));
+    let name = format!("{}+python-{version}", pins.join("+").replace("==", "-"));
     let (cache, process) = (cache()?, std::process::id());
     let (packages, growing) = (cache.join(&name), cache.join(format!("{name}.{process}")));
     if packages.is_dir() {
         return Ok(packages);
     }
-    eprintln!("installing {} into {}: this takes minutes, once", TORCH.join(", "), cache.display());
-    run(pip(python).args(TORCH).arg("--target").arg(&growing))?;
+    eprintln!("installing {} into {}: this takes minutes, once", pins.join(", "), cache.display());
+    run(pip(python).args(pins).arg("--target").arg(&growing))?;
     match fs::rename(&growing, &packages) {
         Ok(()) => Ok(packages),
         // Another run was quicker.

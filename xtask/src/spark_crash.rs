@@ -1,6 +1,6 @@
 //! `cargo xtask crash spark`: a streaming query on Spark, its driver and its executors killed at chosen points.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::thread;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::bench::{duration, processor, write_results};
 use crate::process::{self, cargo, command, output, root};
+use crate::spark;
 
 /// Fewer points than this are no trial.
 const FEWEST_POINTS: usize = 20;
@@ -29,13 +30,13 @@ const KINDS: [(&str, &str); 9] = [
 
 /// Kills the query at every kind of point, and writes what came of it.
 pub(crate) fn run() -> Outcome {
-    let python = interpreter()?;
+    let python = spark::environment()?;
     process::run(cargo().args(["build", "--quiet", "--package", "evertally-cli"]))?;
     let directory = process::fresh_directory("spark-crash")?;
     let seed =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let said = process::output_with_progress(
-        command(&python)
+        spark::program(&python)?
             .arg("python/tests/spark/kills.py")
             .arg(&directory)
             .arg(seed.to_string())
@@ -66,7 +67,7 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
          a dead driver is started again from the checkpoint, a dead executor is replaced by Spark while the query goes on. After every death of a driver, every release that lay anywhere, \
          also in what was still being written, was the one of `evertally count`, to the bit; none was in two batches, and none that could be seen before was gone. At the end none was \
          missing. The noise key was never in the checkpoint, the releases, the logs of drivers and executors or the record of events that Spark's pages are made from.\n\n\
-         | killed | local cluster of two workers | one process | batches |\n|:--|--:|--:|:--|\n",
+         | killed | local cluster of two workers | one process, with persons | batches |\n|:--|--:|--:|:--|\n",
     );
     for (kind, words) in KINDS {
         let of_kind: Vec<&Value> = points.iter().filter(|point| point["kind"] == kind).collect();
@@ -76,11 +77,8 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
                 point["master"].as_str().is_some_and(|master| master.starts_with("local-cluster"))
             })
             .count();
-        let mut batches: BTreeMap<u64, usize> = BTreeMap::new();
-        for point in &of_kind {
-            *batches.entry(point["batch"].as_u64().unwrap_or(0)).or_default() += 1;
-        }
-        let batches: Vec<String> = batches.keys().map(u64::to_string).collect();
+        let batches: BTreeSet<u64> = of_kind.iter().filter_map(|point| point["batch"].as_u64()).collect();
+        let batches: Vec<String> = batches.iter().map(u64::to_string).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -114,15 +112,11 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
     Ok(text)
 }
 
-/// The interpreter of an environment with the package and pyspark.
-fn interpreter() -> Result<PathBuf, String> {
-    std::env::var_os("EVERTALLY_SPARK_PYTHON").map(PathBuf::from).ok_or_else(|| {
-        "set EVERTALLY_SPARK_PYTHON to a Python that has evertally with its Spark part".to_owned()
-    })
-}
-
+/// What Java calls itself; Spark takes that of `JAVA_HOME` where it is set.
 fn java() -> Result<String, String> {
-    let said = output(command("java").arg("--version"))?;
+    let home = std::env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
+    let program = home.map_or_else(|| PathBuf::from("java"), |home| PathBuf::from(home).join("bin/java"));
+    let said = output(command(program).arg("--version"))?;
     Ok(said.lines().next().unwrap_or("Java").to_owned())
 }
 

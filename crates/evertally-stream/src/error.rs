@@ -51,6 +51,12 @@ pub enum Error {
         /// Bytes that it may take.
         limit: u64,
     },
+    /// A saved state that is damaged, or belongs to other limits or another key.
+    #[error("saved state refused: {reason}")]
+    BadState {
+        /// What does not fit.
+        reason: &'static str,
+    },
 }
 
 /// On which side of the declared range a time fell.
@@ -78,6 +84,7 @@ impl Error {
         match self {
             Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
             Self::TooCostly { .. } => ErrorClass::Unsupported,
+            Self::BadState { .. } => ErrorClass::BadState,
             _ => ErrorClass::BadParameter,
         }
     }

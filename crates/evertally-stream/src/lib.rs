@@ -26,6 +26,7 @@ mod error;
 mod follow;
 mod gather;
 mod keys;
+mod participants;
 mod rows;
 mod stream_name;
 
@@ -37,6 +38,7 @@ pub use error::{Error, Result, Side};
 pub use follow::{ClosedSteps, Follow, Pushed};
 pub use gather::{Gather, GatheredSteps};
 pub use keys::{KeySet, OTHER};
+pub use participants::Participants;
 pub use rows::Rows;
 pub use stream_name::stream_name;
 

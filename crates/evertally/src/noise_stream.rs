@@ -3,11 +3,14 @@
 //! A counter adds this noise to totals; private learning adds it to sums of gradients that it keeps elsewhere, in the precision of the
 //! model. Raw noise is as sensitive as the data: whoever holds it can take it off the release.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use zeroize::Zeroize;
 
 use crate::counter::state::{Head, Saved, reals, words};
-use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real};
-use crate::plan::Plan;
+use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real, SliceField};
+use crate::plan::{Lanes, Plan};
 use crate::{Error, Result};
 
 /// The noise of a plan, row by row, in single or double precision.
@@ -39,6 +42,8 @@ use crate::{Error, Result};
 pub struct NoiseStream<F: Real = f64> {
     plan: Plan,
     key: NoiseKey,
+    /// Those of the plan's coordinates that rows have.
+    coordinates: Range<usize>,
     step: u64,
     source: Source<F>,
 }
@@ -67,9 +72,43 @@ impl<F: Real> NoiseStream<F> {
     /// # Errors
     /// As [`NoiseStream::new`].
     pub fn with_progress(plan: &Plan, key: NoiseKey, progress: &dyn Progress) -> Result<Self> {
+        Self::of(plan, key, 0..plan.lanes().width(), progress)
+    }
+
+    /// The noise of some coordinates of a plan for vectors: rows have those columns of the whole stream's rows, bit for bit, so that several machines
+    /// can make the noise of one vector, each its own slice.
+    ///
+    /// Memory and time are those of a vector as wide as the slice. All coordinates together are the whole stream, and share its states;
+    /// the state of another slice is refused.
+    ///
+    /// ```
+    /// use evertally::{Budget, Contribution, NoiseKey, NoiseStream, Plan};
+    /// let norm = Contribution::norm(1.0)?;
+    /// let plan = Plan::prefix_sum(100).budget(Budget::new(1.0, 1e-6)?).dimension(9).contribution(norm).build()?;
+    /// let key = || NoiseKey::insecure_from_seed(1);
+    /// let mut whole = NoiseStream::<f32>::new(&plan, key())?;
+    /// let mut slice = NoiseStream::<f32>::slice(&plan, key(), 4..6)?;
+    /// assert_eq!(slice.next()?, &whole.next()?[4..6]);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`NoiseStream::new`], and [`Error::BadParameter`] unless the plan is one for vectors that have these coordinates, at least one.
+    pub fn slice(plan: &Plan, key: NoiseKey, coordinates: Range<usize>) -> Result<Self> {
+        check_slice(plan, &coordinates)?;
+        Self::of(plan, key, coordinates, &())
+    }
+
+    fn of(plan: &Plan, key: NoiseKey, coordinates: Range<usize>, progress: &dyn Progress) -> Result<Self> {
         check_range::<F>(plan)?;
-        let source = Source::new(plan, &key, progress)?;
-        Ok(Self { plan: plan.clone(), key, step: 0, source })
+        let source = Source::new(plan, &key, &coordinates, progress)?;
+        Ok(Self { plan: plan.clone(), key, coordinates, step: 0, source })
+    }
+
+    /// Which of the plan's coordinates, or keys, rows have: all of them, unless this is a slice.
+    #[must_use]
+    pub fn coordinates(&self) -> Range<usize> {
+        self.coordinates.clone()
     }
 
     /// The plan whose noise this is.
@@ -100,7 +139,7 @@ impl<F: Real> NoiseStream<F> {
     /// # Errors
     /// [`Error::HorizonSpent`] if fewer steps are left, and [`Error::BadParameter`] unless `out` holds whole rows; neither takes a step.
     pub fn fill(&mut self, out: &mut [F]) -> Result<()> {
-        let width = self.plan.lanes().width();
+        let width = self.coordinates.len();
         if !out.len().is_multiple_of(width) {
             return Err(Error::bad("out", format!("whole rows of {width} numbers"), out.len()));
         }
@@ -132,7 +171,7 @@ impl<F: Real> NoiseStream<F> {
             Source::Machine(machine) => machine.seek(step),
             source => {
                 if step < self.step {
-                    *source = Source::new(&self.plan, &self.key, &())?;
+                    *source = Source::new(&self.plan, &self.key, &self.coordinates, &())?;
                     self.step = 0;
                 }
                 for _ in self.step..step {
@@ -154,7 +193,7 @@ impl<F: Real> NoiseStream<F> {
         };
         let saved = Saved {
             head: Head {
-                fingerprint: fingerprint::<F>(&self.plan),
+                fingerprint: fingerprint::<F>(&self.plan, &self.coordinates),
                 key_tag: self.key.tag(),
                 step: self.step,
             },
@@ -170,10 +209,23 @@ impl<F: Real> NoiseStream<F> {
     /// # Errors
     /// [`Error::BadState`] if the state is damaged or belongs to another plan, precision or key.
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
+        Self::resume_of(plan, key, 0..plan.lanes().width(), state)
+    }
+
+    /// Continues a [`NoiseStream::slice`] from its saved state, bit for bit.
+    ///
+    /// # Errors
+    /// As [`NoiseStream::slice`], and [`Error::BadState`] if the state is damaged or belongs to another plan, precision, key or slice.
+    pub fn resume_slice(plan: &Plan, key: NoiseKey, coordinates: Range<usize>, state: &[u8]) -> Result<Self> {
+        check_slice(plan, &coordinates)?;
+        Self::resume_of(plan, key, coordinates, state)
+    }
+
+    fn resume_of(plan: &Plan, key: NoiseKey, coordinates: Range<usize>, state: &[u8]) -> Result<Self> {
         let saved = Saved::from_bytes(state)?;
         let refuse = |reason| Err(Error::BadState { reason });
-        if saved.head.fingerprint != fingerprint::<F>(plan) {
-            return refuse("it belongs to another plan or precision");
+        if saved.head.fingerprint != fingerprint::<F>(plan, &coordinates) {
+            return refuse("it belongs to another plan, precision or slice");
         }
         if saved.head.key_tag != key.tag() {
             return refuse("it belongs to another key");
@@ -181,7 +233,7 @@ impl<F: Real> NoiseStream<F> {
         if saved.head.step > plan.horizon() {
             return refuse("it lies beyond the horizon");
         }
-        let mut stream = Self::new(plan, key)?;
+        let mut stream = Self::of(plan, key, coordinates, &())?;
         let noise = reals(&saved.noise)?;
         match &mut stream.source {
             Source::Machine(machine) => machine.restore_state(saved.head.step, &noise)?,
@@ -198,8 +250,11 @@ impl<F: Real> NoiseStream<F> {
 }
 
 impl<F: Real> Source<F> {
-    fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Result<Self> {
-        let field = plan.white_field(key, purpose::<F>())?;
+    fn new(plan: &Plan, key: &NoiseKey, coordinates: &Range<usize>, progress: &dyn Progress) -> Result<Self> {
+        let mut field = plan.white_field(key, purpose::<F>())?;
+        if *coordinates != (0..field.width()) {
+            field = Arc::new(SliceField::new(field, coordinates.clone()));
+        }
         if let Some(recipe) = plan.factorization().recipe() {
             let machine = Machine::new(&recipe, plan.horizon(), field, plan.noise_scale());
             return Ok(Self::Machine(Box::new(machine)));
@@ -248,14 +303,29 @@ fn check_range<F: Real>(plan: &Plan) -> Result<()> {
     Err(Error::unsupported(plan.mechanism(), "its noise is outside the range of single precision"))
 }
 
+/// Refuses coordinates that the vectors of a plan do not have.
+fn check_slice(plan: &Plan, coordinates: &Range<usize>) -> Result<()> {
+    let Lanes::Vector { dimension } = plan.lanes() else {
+        return Err(Error::bad("plan", "one for vectors to be cut into slices", plan.lanes().shape()));
+    };
+    if coordinates.is_empty() || coordinates.end > *dimension {
+        let expected = format!("a range of 0..{dimension} that is not empty");
+        return Err(Error::bad("coordinates", expected, format!("{coordinates:?}")));
+    }
+    Ok(())
+}
+
 /// Singles are rounded doubles, so that the two precisions must not come from the same white noise.
 fn purpose<F: Real>() -> &'static str {
     if size_of::<F>() == 4 { "noise f32|" } else { "noise f64|" }
 }
 
-fn fingerprint<F: Real>(plan: &Plan) -> [u8; 32] {
+fn fingerprint<F: Real>(plan: &Plan, coordinates: &Range<usize>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("evertally noise stream fingerprint 1");
     hasher.update(&plan.fingerprint()).update(purpose::<F>().as_bytes());
+    if *coordinates != (0..plan.lanes().width()) {
+        hasher.update(format!("coordinates {coordinates:?}").as_bytes());
+    }
     *hasher.finalize().as_bytes()
 }
 
@@ -263,6 +333,7 @@ impl<F: Real> std::fmt::Debug for NoiseStream<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("NoiseStream")
             .field("plan", &self.plan)
+            .field("coordinates", &self.coordinates)
             .field("steps_taken", &self.step)
             .finish_non_exhaustive()
     }

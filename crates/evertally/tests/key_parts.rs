@@ -71,7 +71,7 @@ fn every_mechanism_and_workload_is_the_same_in_parts() {
                 Ok(plan) => parts_are_the_whole(&plan, &names),
                 // Not every mechanism has an exact path; all of them have the other.
                 Err(error) => {
-                    assert_eq!((error.class(), arithmetic), (ErrorClass::Unsupported, Arithmetic::Exact))
+                    assert_eq!((error.class(), arithmetic), (ErrorClass::Unsupported, Arithmetic::Exact));
                 }
             }
         }
@@ -175,7 +175,8 @@ fn the_limit_on_memory_holds_for_the_part() {
         .memory_limit(50_000)
         .build()
         .unwrap();
-    let most = (50_000 / whole.cost().bytes_per_coordinate) as usize;
+    let cost = whole.cost();
+    let most = ((50_000 - cost.shared_bytes) / cost.bytes_per_coordinate) as usize;
     assert!(whole.with_keys(names(most)).is_ok());
     let error = whole.with_keys(names(most + 1)).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Unsupported);

@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Optional, Union
 
 from pyspark.sql import DataFrame, SparkSession
@@ -70,7 +71,8 @@ def private_counts(
     value: the column to sum, each value clamped to the plan's contribution; events are counted where it is absent.
     delay: by how much events may be late, as in `withWatermark`; needed for a streaming table that has no watermark. A step is closed when the
         latest event is that much past its end; what comes later is dropped.
-    ahead: events that are this far ahead of the clock of their batch are left out, so that nobody can move time forward; None trusts all times.
+    ahead: events that are this far ahead of the clock of their batch are left out, so that nobody can move time forward; None trusts all times. A table that
+        brings its own watermark has let its events move time already.
     until: release the steps that end by this time, where the table is finished; all of them where nothing is said.
     shards: into how many parts keys are divided. It belongs to a checkpoint.
 
@@ -81,8 +83,7 @@ def private_counts(
     columns = Columns(time=time, value=value, key=key, person=person, id=id)
     _check_columns(df, columns)
     clamp = _check_plan(plan, columns, keys)
-    ticks = Ticks(_micros("start", start), _length(every), plan.horizon)
-    _check_range(ticks)
+    ticks = _ticks(plan, _micros("start", start), _length(every))
     declared, others = _declared(session, plan, keys)
     width = 1 if declared is None else declared.count()
     shards = _shards(session, shards, width)
@@ -92,6 +93,8 @@ def private_counts(
     if df.isStreaming:
         _check_stream(session, df, time, delay, until)
         rows = events.watermarked(df, time, delay, ahead)
+    else:
+        ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
     rows = events.counted(rows, columns, ticks, clamp, others)
     totals = _totals(rows, columns, ticks, job, df.isStreaming)
     totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
@@ -104,8 +107,7 @@ def private_counts(
             KeyShards(job), schema, "append", "eventTime", initialState=initial.groupBy("shard")
         )
     else:
-        steps = _steps_until(plan, ticks, until)
-        released = backfill.release_shards(totals, initial, job, steps, shards, schema)
+        released = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema)
     named = ["key"] if job.is_keyed else []
     return released.select(
         "step",
@@ -264,11 +266,14 @@ def _check_stream(session: SparkSession, df: DataFrame, time: str, delay: Option
         session.conf.set(PROVIDER, ROCKSDB)
 
 
-def _check_range(ticks: Ticks) -> None:
-    if ticks.start_micros < 0:
+def _ticks(plan: Plan, start_micros: int, every_micros: int) -> Ticks:
+    """The declared range of time. A plan without an end goes on for as long as times can be written."""
+    if start_micros < 0:
         raise BadParameter("start must not be before 1970, where Spark's watermarks begin")
-    if ticks.end_micros >= 1 << 63:
-        raise BadParameter("the plan's steps must end before the year 294,000")
+    most = ((1 << 63) - 1 - start_micros) // every_micros
+    if plan.horizon > most and not plan.is_unbounded:
+        raise BadParameter(f"the plan's steps must end before the year 294,000, got {plan.horizon} of them")
+    return Ticks(start_micros, every_micros, min(plan.horizon, most))
 
 
 def _micros(name: str, moment: Moment) -> int:

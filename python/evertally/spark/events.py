@@ -51,11 +51,13 @@ class Columns:
 def watermarked(events: DataFrame, time: str, delay: Optional[str], ahead: Optional[str]) -> DataFrame:
     """Lets time move by the events, but never beyond the clock of a batch: one event from the future must not close the steps of all others.
 
-    A watermark that the events have already is kept.
+    A watermark that the events have already is kept: what has moved it cannot be left out here.
     """
+    if delay is None:
+        return events
     if ahead is not None:
         events = events.where(F.col(time) <= F.current_timestamp() + F.expr(f"interval {ahead}"))
-    return events if delay is None else events.withWatermark(time, delay)
+    return events.withWatermark(time, delay)
 
 
 def counted(

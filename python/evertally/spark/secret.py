@@ -39,7 +39,7 @@ class BroadcastKey:
     def __reduce__(self) -> Any:
         # Reducing the variable is what tells Spark that a task needs it. It is looked up when it is used and not before: the process on the driver in which
         # Spark asks a stateful operator for its state has no broadcast variables.
-        _, (number,) = self._broadcast.__reduce__()  # type: ignore[no-untyped-call]
+        _, (number,) = self._broadcast.__reduce__()
         return _ReceivedKey, (number,)
 
 

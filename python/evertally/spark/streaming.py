@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 import pandas as pd
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from evertally import BadState
 from evertally.spark.persons import admitted, participants
 from evertally.spark.shards import ANOTHER, Job, Shard, columns, horizon_spent
+
 
 class KeyShards(StatefulProcessor):
     """Shards of keys: totals of closed steps in, releases out."""
@@ -37,10 +38,13 @@ class KeyShards(StatefulProcessor):
         self._counter = handle.getValueState("counter", "state binary")
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
-        names = sorted(initialState["key"]) if self._job.is_keyed else None
+        names = None
+        if self._job.is_keyed:
+            # Spark hands over the keys of a large shard in several parts.
+            before = self._declared.get()
+            names = sorted([*(_unpacked(before[1]) if before is not None else []), *initialState["key"]])
         shard = Shard.new(self._job, names)
-        packed = zlib.compress(json.dumps(names).encode())
-        self._declared.update((self._job.identity, packed))
+        self._declared.update((self._job.identity, _packed(names)))
         self._remember(shard, _watermark(timerValues))
         self._wake_at(0, timerValues)
 
@@ -67,12 +71,11 @@ class KeyShards(StatefulProcessor):
             raise horizon_spent(job)
         if rows is None and next_step >= min(ended, horizon):
             return
-        identity, names = self._declared.get()
-        if bytes(identity) != job.identity:
+        declared, counter = self._declared.get(), self._counter.get()
+        if declared is None or counter is None or bytes(declared[0]) != job.identity:
             raise BadState(ANOTHER)
-        (state,) = self._counter.get()
         try:
-            shard = Shard.resume(job, json.loads(zlib.decompress(bytes(names))), bytes(state))
+            shard = Shard.resume(job, _unpacked(declared[1]), bytes(counter[0]))
         except BadState as error:
             raise BadState(ANOTHER) from error
         steps, keys, totals = columns(rows, job.is_keyed)
@@ -110,6 +113,14 @@ class PersonShards(StatefulProcessor):
 
     def close(self) -> None:
         pass
+
+
+def _packed(names: Optional[list[str]]) -> bytes:
+    return zlib.compress(json.dumps(names).encode())
+
+
+def _unpacked(packed: bytes) -> Any:
+    return json.loads(zlib.decompress(bytes(packed)))
 
 
 def _watermark(timerValues: Any) -> int:

@@ -174,13 +174,15 @@ def main(folder: Path) -> None:
     key: Any = str(folder / "noise.key")
     if settings["hand_over_key"]:
         key = evertally.NoiseKey.from_file(key)
+    persons = {"max_steps": 3, "min_gap": 2} if settings["has_persons"] else {}
     releases = private_counts(
         stream(session, folder / "events", 1),
         time="ts",
         every="1 minute",
         start=START,
         key="region",
-        plan=evertally.plan(settings["steps"], epsilon=1.0, delta=1e-6, keys=settings["keys"]),
+        person="person" if persons else None,
+        plan=evertally.plan(settings["steps"], epsilon=1.0, delta=1e-6, keys=settings["keys"], **persons),
         noise_key=key,
         delay="10 seconds",
     )

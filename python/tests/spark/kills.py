@@ -31,6 +31,7 @@ from kill_checks import Found, Wrong, count_shown, faults, find_key, read_releas
 
 import evertally
 
+KINDS = ["offsets", "sink", "state", "written", "shown", "committed", "random"]
 KEYS = [f"k{number}" for number in range(9)]
 CLUSTER = "local-cluster[2,1,1024]"
 # Virtual machines live for seconds here: what they would save later by compiling well is never saved.
@@ -61,6 +62,8 @@ class Trial:
     files: int
     hand_over_key: bool
     binary: str
+    # Whole persons are protected: another stateful operator, in front of the one that releases.
+    has_persons: bool = False
     steps: int = 0
     expected: Releases = field(default_factory=dict)
     seen: Found = field(default_factory=dict)
@@ -80,6 +83,8 @@ class Trial:
         write_files(events, self.folder / "events", self.files)
         options = ["--steps", str(self.steps), "--epsilon", "1", "--delta", "1e-6"]
         options += ["--key", "region", "--keys", ",".join(KEYS), "--key-file", str(key_file)]
+        if self.has_persons:
+            options += ["--person", "person", "--max-steps", "3", "--min-gap", "2"]
         self.expected = count_by_program(self.binary, events, self.folder, options)
         if len(self.expected) != self.steps * (len(KEYS) + 1):
             raise Wrong("the program does not release every step of every key")
@@ -160,6 +165,8 @@ class Trial:
         spark = {
             # Executors are to be found dead soon, and one that dies often is replaced as often.
             "spark.deploy.maxExecutorRetries": -1,
+            # What runs is asked for, and must be said at once.
+            "spark.ui.liveUpdate.period": 0,
             "spark.local.dir": self.folder / "local",
             # What the pages of Spark show is read from these.
             "spark.eventLog.enabled": "true",
@@ -170,6 +177,7 @@ class Trial:
             "master": self.master,
             "seed": self.seed + self.starts,
             "hand_over_key": self.hand_over_key,
+            "has_persons": self.has_persons,
             "steps": self.steps,
             "keys": [*KEYS, "other"],
             "points": [vars(point) for point in points],
@@ -210,31 +218,29 @@ def kill_all(trial: Trial, points: list[list[Point]], started: float) -> None:
     say(trial, started, "ended")
 
 
-def spread(kinds: list[str], files: int, alone: Optional[int] = None) -> list[list[Point]]:
-    """Points of the driver over all batches from the second on; every so many of them leave the executors alone."""
+def spread(kinds: list[str], files: int, leave_every: Optional[int] = None) -> list[list[Point]]:
+    """Points of the driver over all batches from the second on; the first and every so many of them leave the executors alone."""
     return [
-        [Point(kind, 1 + number * files // len(kinds), leaves_executors=alone is not None and number % alone == 0)]
+        [Point(kind, 1 + number * files // len(kinds), leaves_executors=leave_every is not None and number % leave_every == 0)]
         for number, kind in enumerate(kinds)
     ]
 
 
 def main(folder: Path, seed: int) -> None:
     started = time.monotonic()
-    files, choose = 12, random.Random(seed)
+    files, choose = 14, random.Random(seed)
     binary = os.environ["EVERTALLY_BINARY"]
-    kinds = ["sink", "state", "written", "shown", "offsets", "random", "committed"]
     print(f"seed {seed}", file=sys.stderr)
-    trials = []
-    for name, master, count, hand_over_key in (("cluster", CLUSTER, 8, True), ("local", "local[2]", 12, False)):
-        trial = Trial(folder / name, master, seed, files, hand_over_key, binary)
-        order = [kind for _ in range(2) for kind in choose.sample(kinds, len(kinds))][:count]
-        points = spread(order, files, alone=3 if master == CLUSTER else None)
-        if master == CLUSTER:
-            # In all runs but the first two an executor dies a batch before the driver.
-            for number, at_once in enumerate(points[2:]):
-                at_once.insert(0, Point("executor state" if number % 2 else "executor", at_once[0].batch - 1))
-        kill_all(trial, points, started)
-        trials.append(trial)
+    cluster = Trial(folder / "cluster", CLUSTER, seed, files, hand_over_key=True, binary=binary)
+    points = spread(choose.sample(KINDS, len(KINDS)), files, leave_every=3)
+    for at_once in points[2:]:
+        # In the two batches before the one in which the driver dies, executors do.
+        batch = at_once[0].batch
+        at_once[:0] = [Point("executor", batch - 2), Point("executor state", batch - 1)]
+    kill_all(cluster, points, started)
+    local = Trial(folder / "local", "local[2]", seed, files, hand_over_key=False, binary=binary, has_persons=True)
+    kill_all(local, spread([*choose.sample(KINDS, len(KINDS)), *choose.sample(KINDS, 2)], files), started)
+    trials = [cluster, local]
     report = {
         "seed": seed,
         "batches": [1 + _last(trial.folder / "checkpoint" / "commits") for trial in trials],

@@ -14,7 +14,7 @@ from evertally.spark import private_counts
 
 STEPS = 12
 KEYS = [f"k{number}" for number in range(9)]
-BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 OPTIONS = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6"]
 
 

@@ -121,7 +121,7 @@ impl Sides {
     fn start() -> Result<Self, String> {
         let jax = python_with_jax()?;
         eprintln!("installing the package as it is released");
-        let torch = python::released_with_torch("bench-learn")?;
+        let torch = python::released_with("bench-learn", &python::TORCH)?;
         let worker = |python: &std::path::Path| Worker::start(command(python).arg("bench/learn.py"));
         Ok(Self { torch: worker(&torch)?, jax: worker(&jax)? })
     }

@@ -78,7 +78,7 @@ impl Scene {
 
     /// The document of a counter that is created and retired under load.
     pub(super) fn small_counter(name: &str) -> Value {
-        json!({"name": name, "population": "trial", "epsilon": 1.0, "delta": 1e-9, "every": "1s", "steps": 1000})
+        json!({"name": name, "population": "trial", "epsilon": 1.0, "delta": 1e-9, "every": "1s", "steps": 1 << 17})
     }
 
     pub(super) fn client(&self) -> Client {

@@ -5,6 +5,7 @@
 //! that a key's noise does not depend on which other keys were declared.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use zeroize::Zeroize;
@@ -109,6 +110,47 @@ impl VectorField {
         for (index, row) in (first..).zip(out.chunks_mut(lanes.len())) {
             self.noise.fill(self.first(index) + lanes.start as u64, row);
         }
+    }
+}
+
+/// Some lanes of another field, with the draws that they have there: what is made of a few lanes is then those lanes of what is made of all.
+pub(crate) struct SliceField {
+    whole: Arc<dyn WhiteField>,
+    lanes: Range<usize>,
+}
+
+impl SliceField {
+    /// These lanes of a field, which must have them.
+    pub(crate) fn new(whole: Arc<dyn WhiteField>, lanes: Range<usize>) -> Self {
+        debug_assert!(lanes.start < lanes.end && lanes.end <= whole.width(), "lanes that the field has");
+        Self { whole, lanes }
+    }
+
+    fn of_whole(&self, lanes: &Range<usize>) -> Range<usize> {
+        self.lanes.start + lanes.start..self.lanes.start + lanes.end
+    }
+}
+
+impl WhiteField for SliceField {
+    fn width(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
+        self.whole.tile(first, self.of_whole(&lanes), out);
+    }
+
+    fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
+        self.whole.tile_f32(first, self.of_whole(&lanes), out);
+    }
+
+    /// A single lane of several must be run as they are, and not in the way that a field of one lane is.
+    fn is_family(&self) -> bool {
+        self.whole.is_family() || (self.lanes.len() == 1 && self.whole.width() > 1)
+    }
+
+    fn column(&self, lane: usize, first: u64, out: &mut [f64]) {
+        self.whole.column(self.lanes.start + lane, first, out);
     }
 }
 

@@ -49,6 +49,7 @@ pub use convolution::{CausalConvolver, causal_convolution_direct};
 pub use correlator::Correlator;
 pub(crate) use correlator::{Prepared, misfit};
 pub use cyclic::CyclicConvolver;
+pub(crate) use field::SliceField;
 pub use field::{KeyedField, VectorField, WhiteField};
 pub use key::{NoiseKey, StreamKey};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};

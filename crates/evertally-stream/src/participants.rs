@@ -1,0 +1,230 @@
+//! How much one person may contribute, for those who save what they have counted.
+//!
+//! **Definition.** [`Participants`] admits as [`ContributionBound`](crate::ContributionBound) does, and holds a person as a tag: 88 bits that a
+//! secret key makes of the name ([`evertally::noise::LaneTag`]), under a label of its own, so that no noise is made of the same bits.
+//!
+//! **Guarantee.** The same answers as `ContributionBound`'s, in any split of the arrivals into batches with states saved and resumed between them, as long
+//! as no two persons have one tag. Two that have are bounded together as one person: nobody counts in more steps than allowed, but one's
+//! events may displace the other's. The privacy of a person is lost to that only where *their own* tag is another's, which for
+//! K persons has a probability of at most K/2⁸⁸: below 2⁻⁵⁸ for a billion, to be added to δ.
+//! A state names nobody. It tells whoever holds the key whether a name is in it, and in which steps the person counted: guard it like the data.
+//!
+//! **Cost.** A state has 11 bytes a person, one for their number of steps, and one to three a step for most; it is written and read in one pass.
+//!
+//! # The form of a state
+//! | bytes | content |
+//! |---|---|
+//! | 4 | `EVTP` |
+//! | 1 | format version, 1 |
+//! | 8 + 8 | most steps of a person, least gap between them |
+//! | 8 | tag of the key |
+//! | 8 | number of persons |
+//! | 11 + … | each person in the order of their tags: the tag, the number of steps, the first step, and the distance of each further one from the one before |
+//! | 32 | BLAKE3 hash of all before |
+//!
+//! Whole numbers of a person are written in groups of seven bits, the low ones first, with the eighth bit set in all groups but the last; no number is
+//! written longer than it needs. All others are little-endian. Every set of persons has one form only.
+
+use std::collections::HashMap;
+
+use evertally::NoiseKey;
+use evertally::noise::{KeyedNoise, LaneTag, Tagger};
+
+use crate::contribution::ParticipationLimits;
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8; 4] = b"EVTP";
+const VERSION: u8 = 1;
+
+/// Bytes around the records of persons.
+const FRAME: usize = 4 + 1 + 8 + 8 + 8 + 8 + 32;
+
+/// A record is no shorter: a tag, the number of steps, and one of them.
+const LEAST_RECORD: usize = 11 + 1 + 1;
+
+/// What the tags of persons are derived under.
+const LABEL: &[u8] = b"evertally participants 1";
+
+/// Lets each person count in at most `k` steps, at least `b` apart, as [`ContributionBound`](crate::ContributionBound) does, with a state that can be
+/// saved and names nobody.
+///
+/// ```
+/// use evertally::NoiseKey;
+/// use evertally_stream::Participants;
+/// let key = NoiseKey::from_os()?;
+/// let mut persons = Participants::new(2, 1, &key)?;
+/// assert!(persons.admit(Some("p1"), 7) && !persons.admit(Some("p1"), 7));
+/// let mut persons = Participants::resume(2, 1, &key, &persons.save())?;
+/// assert!(persons.admit(Some("p1"), 3) && !persons.admit(Some("p1"), 5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Participants {
+    limits: ParticipationLimits,
+    max_steps: u64,
+    min_gap: u64,
+    key_tag: [u8; 8],
+    tagger: Tagger,
+    counted: HashMap<LaneTag, Vec<u64>>,
+}
+
+impl Participants {
+    /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two different steps).
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] if either is zero.
+    pub fn new(max_steps: u64, min_gap: u64, key: &NoiseKey) -> Result<Self> {
+        Ok(Self {
+            limits: ParticipationLimits::new(max_steps, min_gap)?,
+            max_steps,
+            min_gap,
+            key_tag: key.tag(),
+            tagger: KeyedNoise::gaussian(key.stream(LABEL)).tagger(),
+            counted: HashMap::new(),
+        })
+    }
+
+    /// Whether this person's event in this step counts; if so, the step is spent. Events without a person share the empty name:
+    /// they are bounded together, never unbounded.
+    pub fn admit(&mut self, person: Option<&str>, step: u64) -> bool {
+        let tag = self.tagger.tag(person.unwrap_or_default().as_bytes());
+        self.limits.admit(self.counted.entry(tag).or_default(), step)
+    }
+
+    /// The state as bytes, for [`Participants::resume`]: guard it like the data.
+    #[must_use]
+    pub fn save(&self) -> Vec<u8> {
+        let mut records: Vec<([u8; 11], &[u64])> =
+            self.counted.iter().map(|(tag, steps)| (tag.to_bytes(), steps.as_slice())).collect();
+        records.sort_unstable_by_key(|(tag, _)| *tag);
+        let mut bytes = Vec::with_capacity(FRAME + records.len() * (LEAST_RECORD + 2));
+        bytes.extend(MAGIC);
+        bytes.push(VERSION);
+        bytes.extend(self.max_steps.to_le_bytes());
+        bytes.extend(self.min_gap.to_le_bytes());
+        bytes.extend(self.key_tag);
+        bytes.extend((records.len() as u64).to_le_bytes());
+        for (tag, steps) in records {
+            bytes.extend(tag);
+            put(&mut bytes, steps.len() as u64);
+            let mut before = 0;
+            for &step in steps {
+                put(&mut bytes, step - before);
+                before = step;
+            }
+        }
+        let hash = blake3::hash(&bytes);
+        bytes.extend(hash.as_bytes());
+        bytes
+    }
+
+    /// Continues from a saved state.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] if the state is damaged or belongs to other limits or another key; [`Error::BadParameter`] as [`Participants::new`].
+    pub fn resume(max_steps: u64, min_gap: u64, key: &NoiseKey, state: &[u8]) -> Result<Self> {
+        let mut persons = Self::new(max_steps, min_gap, key)?;
+        let refuse = |reason| Err(Error::BadState { reason });
+        let (content, hash) = state.split_last_chunk::<32>().ok_or(DAMAGED)?;
+        let mut reader = Reader(content);
+        if reader.take::<4>()? != *MAGIC {
+            return refuse("it is not the state of a bound on persons");
+        }
+        if reader.take::<1>()? != [VERSION] {
+            return refuse("it has a format that this version does not read");
+        }
+        if blake3::hash(content) != *hash {
+            return Err(DAMAGED);
+        }
+        if [reader.word()?, reader.word()?] != [max_steps, min_gap] {
+            return refuse("it belongs to other limits on a person's steps");
+        }
+        if reader.take::<8>()? != persons.key_tag {
+            return refuse("it belongs to another key");
+        }
+        let count = reader.word()?;
+        // Looked at before anything is allocated for it.
+        if count > (reader.0.len() / LEAST_RECORD) as u64 {
+            return Err(DAMAGED);
+        }
+        persons.counted.reserve(count as usize);
+        let mut before = None;
+        for _ in 0..count {
+            let tag = reader.take::<11>()?;
+            if before.replace(tag).is_some_and(|before| before >= tag) {
+                return Err(DAMAGED);
+            }
+            persons.counted.insert(LaneTag::from_bytes(tag), reader.steps(max_steps, min_gap)?);
+        }
+        if reader.0.is_empty() { Ok(persons) } else { Err(DAMAGED) }
+    }
+}
+
+/// No name and no tag is shown, and not how many there are.
+impl std::fmt::Debug for Participants {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Participants").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+const DAMAGED: Error = Error::BadState { reason: "it is damaged or cut short" };
+
+/// Writes a number in groups of seven bits.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Reads a state from its beginning.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(DAMAGED)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn word(&mut self) -> Result<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// A number in groups of seven bits, in its shortest form.
+    fn number(&mut self) -> Result<u64> {
+        let mut number = 0_u64;
+        for shift in (0..u64::BITS).step_by(7) {
+            let [group] = self.take()?;
+            let bits = u64::from(group & 0x7f);
+            // The tenth group has room for one bit.
+            if bits << shift >> shift != bits || (group == 0 && shift > 0) {
+                return Err(DAMAGED);
+            }
+            number |= bits << shift;
+            if group & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(DAMAGED)
+    }
+
+    /// The steps of a person: some, in order, and within the limits.
+    fn steps(&mut self, max_steps: u64, min_gap: u64) -> Result<Vec<u64>> {
+        let count = self.number()?;
+        if count == 0 || count > max_steps || count > self.0.len() as u64 {
+            return Err(DAMAGED);
+        }
+        let mut steps = vec![self.number()?];
+        steps.reserve_exact(count as usize - 1);
+        for last in 0..count as usize - 1 {
+            let gap = self.number()?;
+            let step = steps[last].checked_add(gap).filter(|_| gap >= min_gap);
+            steps.push(step.ok_or(DAMAGED)?);
+        }
+        Ok(steps)
+    }
+}
+
+#[cfg(test)]
+mod tests;

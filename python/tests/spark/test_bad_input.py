@@ -1,0 +1,117 @@
+"""What cannot be counted is refused before a query starts, with a sentence that says what was expected."""
+
+from typing import Any
+
+import pytest
+from cluster import SCHEMA, START, as_releases
+from pyspark.sql import DataFrame, SparkSession
+
+import evertally
+from evertally.spark import noise, private_counts
+
+PLAN = evertally.plan(10, epsilon=1.0, delta=1e-6)
+KEYED = evertally.plan(10, epsilon=1.0, delta=1e-6, keys=["a", "b"])
+OPEN = evertally.plan(10, epsilon=1.0, delta=1e-6, open_keys=True)
+KEY = evertally.NoiseKey.generate()
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([], SCHEMA)
+
+
+GOOD = {"time": "ts", "every": "1 minute", "start": START, "plan": PLAN, "noise_key": KEY}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"time": "when"}, "time must be a column of the table, which has ts, region, person, event, amount; got 'when'"),
+        ({"time": "region"}, "time must be a column of type timestamp, got 'region' of type string"),
+        ({"value": "region"}, "value must be a column of numbers"),
+        ({"plan": KEYED, "key": "amount"}, "key must be a column of strings or whole numbers, got 'amount' of type double"),
+        ({"person": "nobody"}, "person must be a column of the table"),
+        ({"id": "nothing"}, "id must be a column of the table"),
+        ({"every": "a while"}, "must be like 30s, 15m, 1h, 1d or 1w"),
+        ({"every": "0 minutes"}, "must be like 30s, 15m, 1h, 1d or 1w"),
+        ({"start": "yesterday"}, "start must be a time such as 2026-01-05T00:00:00Z, got 'yesterday'"),
+        ({"start": "1969-12-31"}, "start must not be before 1970"),
+        ({"key": "region"}, "got a key column and a plan for one total"),
+        ({"plan": KEYED}, "got a plan for keys and no key column"),
+        ({"plan": KEYED, "key": "region", "keys": ["a"]}, "keys must be declared either by the plan or, where it has open keys, here; got both"),
+        ({"plan": OPEN, "key": "region"}, "here; got neither"),
+        ({"plan": OPEN, "key": "region", "keys": []}, "keys"),
+        ({"plan": OPEN, "key": "region", "keys": ["a", "a"]}, "keys"),
+        ({"plan": evertally.plan(10, dimension=3)}, "plan must be one for totals, got one for vectors"),
+        ({"plan": evertally.plan(10, max_steps=2)}, "person must name a column where the plan bounds a person's steps"),
+        ({"plan": evertally.plan(10, contribution=(2.0, 5.0))}, "plan must allow contributions of one"),
+        ({"plan": evertally.plan(10, contribution=(0.0, 2.0**21)), "value": "amount"}, "at most 2\\^20 in magnitude"),
+        ({"plan": evertally.plan(None)}, "until must be given for a finished table under a plan without an end"),
+        ({"until": "2020-01-01"}, "until must not be before start"),
+        ({"shards": 0}, "shards must be at least 1, got 0"),
+        ({"noise_key": 7}, "noise_key must be a NoiseKey, or the path of a key file on every executor, got int"),
+    ],
+)
+def test_finished_tables(events: DataFrame, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(evertally.BadParameter, match=message):
+        private_counts(events, **{**GOOD, **change})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, "delay must be given for a streaming table without a watermark on its time"),
+        ({"delay": "1 minute", "until": "2027-01-01"}, "until is for finished tables"),
+    ],
+)
+def test_streams(spark: SparkSession, change: dict[str, Any], message: str) -> None:
+    rates = spark.readStream.format("rate").load()
+    with pytest.raises(evertally.BadParameter, match=message):
+        private_counts(rates, **{**GOOD, "time": "timestamp", **change})
+
+
+def test_two_watermarks(spark: SparkSession) -> None:
+    marked = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    with pytest.raises(evertally.BadParameter, match="delay must be left out where the table has a watermark already"):
+        private_counts(marked, **{**GOOD, "time": "timestamp"}, delay="1 minute")
+    assert private_counts(marked, **{**GOOD, "time": "timestamp"}).isStreaming
+
+
+def test_rows_that_cannot_count_are_left_out_and_undeclared_keys_with_them(spark: SparkSession) -> None:
+    good = "select timestamp'2026-01-05T00:00:30Z' as ts, 'a' as region, 2.5D as amount"
+    bad = [
+        "select null, 'a', 2.0D",
+        "select timestamp'2026-01-05T00:00:40Z', 'a', double('NaN')",
+        "select timestamp'2026-01-05T00:00:40Z', 'a', null",
+        "select timestamp'2026-01-05T00:00:40Z', 'z', 2.0D",
+        "select timestamp'2026-01-05T00:00:40Z', null, 2.0D",
+        "select timestamp'2026-01-04T23:59:59Z', 'a', 2.0D",
+        "select timestamp'2026-01-05T00:10:00Z', 'a', 2.0D",
+    ]
+    keyed = evertally.plan(10, epsilon=1.0, delta=1e-6, keys=["a", "b"], contribution=(0.0, 4.0))
+    arguments = {**GOOD, "plan": keyed, "key": "region", "value": "amount"}
+    expected = as_releases(private_counts(spark.sql(good), **arguments))
+    assert len(expected) == 20
+    assert as_releases(private_counts(spark.sql(" union all ".join([good, *bad])), **arguments)) == expected
+
+
+def test_totals_that_no_double_holds_stop_the_count(spark: SparkSession) -> None:
+    largest = evertally.plan(10, epsilon=1.0, delta=1e-6, contribution=(0.0, 2.0**20))
+    rows = spark.range(9000).selectExpr("timestamp'2026-01-05T00:00:30Z' as ts", "1e9D as amount")
+    with pytest.raises(Exception, match="too large to be counted exactly"):
+        private_counts(rows, **{**GOOD, "plan": largest, "value": "amount"}).collect()
+
+
+@pytest.mark.parametrize(
+    ("dim", "choices", "message"),
+    [
+        (PLAN, {}, "plan must be one for vectors"),
+        (evertally.plan(10, dimension=3), {"epsilon": 2.0}, "a plan has made its choices"),
+        (3, {"horizon": 10, "steps": range(5, 11)}, "steps must be consecutive and within the 10 of the plan"),
+        (3, {"horizon": 10, "steps": range(0, 10, 2)}, "steps must be consecutive"),
+        (3, {"horizon": 10, "slices": 0}, "slices must be at least 1"),
+    ],
+)
+def test_noise(spark: SparkSession, dim: Any, choices: dict[str, Any], message: str) -> None:
+    with pytest.raises(evertally.BadParameter, match=message):
+        noise(dim, spark=spark, noise_key=KEY, **choices)

@@ -1,0 +1,159 @@
+"""What a stream does besides counting: late events, the end of a horizon, checkpoints of other plans, batches that come again."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from cluster import START, as_releases, make_events, run_stream, stream, write_files
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import evertally
+from evertally.spark import LateRowsNotPrivate, ReleaseFiles, private_counts
+
+STEPS = 6
+KEYS = ["k0", "k1", "k2", "other"]
+
+
+def plan(**choices: Any) -> evertally.Plan:
+    return evertally.plan(STEPS, epsilon=1.0, delta=1e-6, **choices)
+
+
+def arguments(key_file: str, **more: Any) -> dict[str, Any]:
+    return {"time": "ts", "every": "1m", "start": START, "delay": "10 seconds", "noise_key": key_file, **more}
+
+
+def minute(number: float) -> pd.Timestamp:
+    return pd.Timestamp(START) + pd.Timedelta(minutes=number)
+
+
+def at(minutes: list[float]) -> pd.DataFrame:
+    """An event of key k0 at each of these minutes."""
+    numbers = range(len(minutes))
+    rows = {"ts": [minute(number) for number in minutes], "region": "k0", "person": "p0", "event": numbers, "amount": 1.0}
+    return pd.DataFrame(rows)
+
+
+def releases_of(spark: SparkSession, folder: Path) -> dict[Any, Any]:
+    return as_releases(spark.read.parquet(str(folder / "releases")))
+
+
+def test_keys_that_come_in_several_parts_are_one_shard(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    events = make_events(500, 3, STEPS, seed=3)
+    write_files(events, tmp_path / "events", 2)
+    keyed = plan(keys=[f"k{number}" for number in range(40)])
+    finished = private_counts(
+        spark.read.parquet(str(tmp_path / "events")), key="region", plan=keyed, **{**arguments(key_file), "delay": None}
+    )
+    expected = as_releases(finished)
+    assert len(expected) == 40 * STEPS
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 3)
+    try:
+        streamed = stream(spark, tmp_path / "events", 1)
+        run_stream(private_counts(streamed, key="region", plan=keyed, shards=3, **arguments(key_file)), tmp_path)
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+    assert releases_of(spark, tmp_path) == expected
+
+
+def test_a_late_event_is_dropped_and_counted_by_those_who_ask(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    # The watermark passes the first step at 3.5, and the batch after that closes it.
+    write_files(at([0.1, 0.2, 3.5, 3.6, 0.3, 6.5]), tmp_path / "events", 5)
+    write_files(at([0.1, 0.2, 3.5, 3.6, 6.5]), tmp_path / "in-time", 4)
+    late = LateRowsNotPrivate()
+    spark.streams.addListener(late)
+    try:
+        run_stream(private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file)), tmp_path)
+    finally:
+        spark.streams.removeListener(late)
+    in_time = private_counts(
+        spark.read.parquet(str(tmp_path / "in-time")), plan=plan(), **{**arguments(key_file), "delay": None}
+    )
+    assert releases_of(spark, tmp_path) == as_releases(in_time)
+    # The listener hears of a batch a moment after it.
+    for _ in range(100):
+        if late.count:
+            break
+        spark.sparkContext._jvm.Thread.sleep(50)  # type: ignore[union-attr]
+    assert late.count == 1
+
+
+def test_an_event_from_the_future_does_not_close_the_steps_of_others(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    now = pd.Timestamp(datetime.datetime.now(datetime.timezone.utc)).floor("min")
+    start = now - pd.Timedelta(minutes=4)
+    times = [start + pd.Timedelta(seconds=30), now + pd.Timedelta(days=1), start + pd.Timedelta(seconds=40), now]
+    events = at([0.0] * 4).assign(ts=times)
+    write_files(events, tmp_path / "events", 3)
+    streamed = stream(spark, tmp_path / "events", 1)
+    given = {**arguments(key_file), "start": start.to_pydatetime()}
+    run_stream(private_counts(streamed, plan=plan(), **given), tmp_path)
+    released = releases_of(spark, tmp_path)
+    assert sorted(released) == [(0,), (1,), (2,)]
+    without = private_counts(
+        spark.createDataFrame(events.drop(index=1)).select("ts"), plan=plan(), until=now.to_pydatetime(), **{**given, "delay": None}
+    )
+    expected = as_releases(without)
+    assert all(expected[step] == numbers for step, numbers in released.items())
+
+
+def test_the_end_of_the_horizon_stops_the_query_and_loses_nothing(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    write_files(at([0.5, 5.5, 6.5]), tmp_path / "events", 2)
+    counted = private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file))
+    run_stream(counted, tmp_path)
+    before = releases_of(spark, tmp_path)
+    assert len(before) == STEPS
+    later = at([9.0, 10.0])
+    later.iloc[:1].to_parquet(tmp_path / "events" / "9998.parquet", coerce_timestamps="us", index=False)
+    later.iloc[1:].to_parquet(tmp_path / "events" / "9999.parquet", coerce_timestamps="us", index=False)
+    counted = private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file))
+    with pytest.raises(StreamingQueryException, match="all 6 steps of the plan are released"):
+        run_stream(counted, tmp_path)
+    assert releases_of(spark, tmp_path) == before
+
+
+def test_the_last_releases_come_out_though_time_has_gone_far_beyond(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    write_files(at([0.5, 60.0]), tmp_path / "events", 1)
+    counted = private_counts(stream(spark, tmp_path / "events", 1), plan=plan(keys=KEYS), key="region", **arguments(key_file))
+    run_stream(counted, tmp_path)
+    assert len(releases_of(spark, tmp_path)) == STEPS * len(KEYS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"plan": evertally.plan(STEPS, epsilon=2.0, delta=1e-6, keys=KEYS)}, id="budget"),
+        pytest.param({"noise_key": evertally.NoiseKey.generate()}, id="noise key"),
+        pytest.param({"start": "2026-01-04"}, id="start"),
+        pytest.param({"shards": 5}, id="shards"),
+    ],
+)
+def test_a_checkpoint_of_another_plan_is_refused(
+    spark: SparkSession, key_file: str, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    write_files(at([0.5, 1.5, 3.5]), tmp_path / "events", 2)
+    given = arguments(key_file, plan=plan(keys=KEYS), key="region")
+    run_stream(private_counts(stream(spark, tmp_path / "events", 1), **given), tmp_path)
+    before = releases_of(spark, tmp_path)
+    at([4.5]).to_parquet(tmp_path / "events" / "9999.parquet", coerce_timestamps="us", index=False)
+    with pytest.raises(StreamingQueryException, match="the checkpoint belongs to another plan"):
+        run_stream(private_counts(stream(spark, tmp_path / "events", 1), **{**given, **change}), tmp_path)
+    assert releases_of(spark, tmp_path) == before
+
+
+def test_a_batch_that_comes_again_must_be_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    sink = ReleaseFiles(str(tmp_path))
+    batch = spark.range(5).select("id", F.rand(seed=1).alias("estimate"))
+    sink(batch, 7)
+    shown = sorted(path.name for path in (tmp_path / "batch=7").iterdir())
+    sink(batch, 7)
+    assert sorted(path.name for path in (tmp_path / "batch=7").iterdir()) == shown
+    for other in (batch.where("id < 4"), batch.union(batch.where("id = 0")), batch.withColumn("estimate", F.col("estimate") + 1)):
+        with pytest.raises(evertally.BadState, match="batch 7 has come again with other releases"):
+            sink(other, 7)
+    assert sorted(path.name for path in (tmp_path / "batch=7").iterdir()) == shown
+    assert [path.name for path in tmp_path.iterdir()] == ["batch=7"]
+    sink(batch.where("false"), 8)
+    assert [path.name for path in tmp_path.iterdir()] == ["batch=7"]

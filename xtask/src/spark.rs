@@ -1,0 +1,115 @@
+//! The tests of `evertally.spark`, and an environment for its benchmarks and crash trials.
+//!
+//! Spark runs on Java, which a package cannot bring: where there is none the tests are skipped, and say so. An older Java than Spark needs is a failure,
+//! because installing another is all that it takes.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Outcome;
+use crate::process::{command, root, run};
+use crate::python::{cached, let_see, mypy, pytest, released_with};
+
+/// What `evertally.spark` is run with: Spark, and what it hands tables to Python with.
+pub(crate) const SPARK: [&str; 5] =
+    ["pyspark==4.3.0", "pandas==2.3.3", "pyarrow==26.0.1", "protobuf==7.36.2", "numpy==2.4.6"];
+
+/// The first Java that Spark 4 runs on.
+const OLDEST_JAVA: u32 = 17;
+
+/// Runs the tests in an environment that has the package and the tools, and from then on Spark.
+pub(crate) fn test(python: &Path) -> Outcome {
+    let Some(java) = java()? else {
+        eprintln!(
+            "skipped: the tests of evertally.spark need Java {OLDEST_JAVA} or later, and `java -version` finds none; set JAVA_HOME or PATH"
+        );
+        return Ok(());
+    };
+    eprintln!("the tests of evertally.spark, on Java {java}");
+    let_see(python, &SPARK)?;
+    let tests = root().join("python/tests/spark");
+    run(with_spark(pytest(python).arg(&tests), python)?)?;
+    run(mypy(python).args(["-p", "evertally.spark"]))?;
+    run(mypy(python).arg(&tests).env("MYPYPATH", &tests))
+}
+
+/// The interpreter for benchmarks and crash trials: the package as it is released, beside Spark.
+pub(crate) fn environment() -> Result<PathBuf, String> {
+    match java()? {
+        Some(_) => released_with("spark", &SPARK),
+        None => {
+            Err(format!("there is no Java: Spark needs {OLDEST_JAVA} or later, found by JAVA_HOME or PATH"))
+        }
+    }
+}
+
+/// The interpreter with the settings that Spark is run with.
+pub(crate) fn program(python: &Path) -> Result<Command, String> {
+    let mut program = command(python);
+    with_spark(&mut program, python)?;
+    Ok(program)
+}
+
+/// Executors run the same interpreter; the directory in which a local cluster logs is in the clone, and not in the cache.
+fn with_spark<'a>(command: &'a mut Command, python: &Path) -> Result<&'a mut Command, String> {
+    Ok(command
+        .env("SPARK_HOME", home(python)?)
+        .env("PYSPARK_PYTHON", python)
+        .env("PYSPARK_DRIVER_PYTHON", python)
+        .env("SPARK_LOCAL_IP", "127.0.0.1"))
+}
+
+/// A home for Spark that is a directory of links to the cached package.
+fn home(python: &Path) -> Result<PathBuf, String> {
+    let package = cached(python, &SPARK)?.join("pyspark");
+    let home = root().join("target/spark/home");
+    let fail = |error: std::io::Error| format!("cannot link {} to Spark: {error}", home.display());
+    fs::create_dir_all(&home).map_err(fail)?;
+    for part in ["bin", "jars", "python"] {
+        let link = home.join(part);
+        match fs::remove_file(&link) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
+            _ => std::os::unix::fs::symlink(package.join(part), &link).map_err(fail)?,
+        }
+    }
+    Ok(home)
+}
+
+/// The version of Java that Spark would run on, or nothing where there is none; one that is too old is an error.
+fn java() -> Result<Option<u32>, String> {
+    let home = env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
+    let program = home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"));
+    let Ok(answer) = command(program).arg("-version").output() else { return Ok(None) };
+    if !answer.status.success() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&answer.stderr).into_owned();
+    match version(&text) {
+        Some(found) if found >= OLDEST_JAVA => Ok(Some(found)),
+        Some(found) => Err(format!("Spark needs Java {OLDEST_JAVA} or later, found {found}")),
+        None => Err(format!("`java -version` names no version: {}", text.lines().next().unwrap_or_default())),
+    }
+}
+
+/// The number in `openjdk version "17.0.15" 2025-04-15`; those before 9 are called `1.8.0`.
+fn version(text: &str) -> Option<u32> {
+    let quoted = text.split('"').nth(1)?;
+    let numbers = quoted.strip_prefix("1.").unwrap_or(quoted);
+    numbers.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn versions_of_java_are_read_from_what_it_says() {
+        assert_eq!(version("openjdk version \"17.0.15\" 2025-04-15\nOpenJDK Runtime Environment"), Some(17));
+        assert_eq!(version("java version \"1.8.0_292\""), Some(8));
+        assert_eq!(version("openjdk version \"21\" 2023-09-19"), Some(21));
+        assert_eq!(version("openjdk version \"25-ea\" 2025-09-16"), Some(25));
+        assert_eq!(version("nothing of the kind"), None);
+    }
+}
