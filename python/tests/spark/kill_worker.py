@@ -174,7 +174,7 @@ def main(folder: Path) -> None:
     key: Any = str(folder / "noise.key")
     if settings["hand_over_key"]:
         key = evertally.NoiseKey.from_file(key)
-    persons = {"max_steps": 3, "min_gap": 2} if settings["has_persons"] else {}
+    persons: dict[str, Any] = {"max_steps": 3, "min_gap": 2} if settings["has_persons"] else {}
     releases = private_counts(
         stream(session, folder / "events", 1),
         time="ts",
