@@ -10,8 +10,8 @@ runs the whole trial, says on standard error how it goes, and writes what came o
 `random`: a moment after its offsets. Points of an executor, where the query must go on by itself: `executor`: while both have a task;
 `executor state`: some of the batch's state is written.
 
-**Guarantee.** After every death, each release that lies anywhere is that of `evertally count`, to the bit, in one batch only, and those that could be seen are still there;
-at the end none is missing.
+**Guarantee.** Whenever a driver has died, each release that lies anywhere is that of `evertally count`, to the bit, in one batch only, and those that could be
+seen are still there; at the end none is missing. What an executor's death has left is looked at then too.
 """
 
 import json
@@ -93,7 +93,10 @@ class Trial:
         self._make_home()
 
     def run(self, points: list[Point]) -> bool:
-        """Starts the query, which is to die at the last of the points unless that is one of an executor, and looks at what it left. Says whether it has ended."""
+        """Starts the query, which is to die at the last of the points unless that is one of an executor, and looks at what it left.
+
+        Says whether the query has ended.
+        """
         points = self._aimed(points)
         self.starts += 1
         self._write_settings(points)
