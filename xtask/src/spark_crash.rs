@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::bench::{duration, processor, write_results};
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, command, output, root};
 use crate::spark;
 
 /// Fewer points than this are no trial.
@@ -31,7 +31,7 @@ const KINDS: [(&str, &str); 9] = [
 /// Kills the query at every kind of point, and writes what came of it.
 pub(crate) fn run() -> Outcome {
     let python = spark::environment()?;
-    process::run(cargo().args(["build", "--quiet", "--package", "evertally-cli"]))?;
+    process::build_as_tested()?;
     let directory = process::fresh_directory("spark-crash")?;
     let seed =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs());
