@@ -1,7 +1,7 @@
 //! `cargo xtask crosscheck sdp`: γ_F against the paper's semidefinite programs, solved by Clarabel.
 
 use crate::Outcome;
-use crate::process::{cargo, command, root, run};
+use crate::process::{build_as_tested, command, root, run};
 use crate::venv;
 
 /// The versions that the cross-check was written with.
@@ -9,8 +9,7 @@ const PACKAGES: [&str; 4] = ["cvxpy==1.9.3", "clarabel==0.11.1", "numpy==2.4.6",
 
 /// Solves both programs for small matrices, real and complex, and compares them with `evertally gamma`.
 pub(crate) fn sdp() -> Outcome {
-    // The whole workspace, because its features are those that the tests were built with: nothing is compiled twice.
-    run(cargo().args(["build", "--workspace"]))?;
+    build_as_tested()?;
     let python = venv::python("crosscheck", &PACKAGES)?;
     run(command(&python).arg(root().join("crosscheck/sdp.py")).arg(root().join("target/debug/evertally")))
 }

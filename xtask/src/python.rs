@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Outcome;
-use crate::process::{cargo, command, output, root, run};
+use crate::process::{build_as_tested, command, output, root, run};
 use crate::spark;
 
 /// What the tests are run with; the package itself brings numpy.
@@ -23,7 +23,7 @@ pub(crate) const TORCH: [&str; 3] = ["torch==2.15.0", "numpy==2.4.6", "scikit-le
 /// Installs the package into a clean environment and runs all of its tests.
 pub(crate) fn test() -> Outcome {
     // The command line program makes the noise that the package is compared with.
-    run(cargo().args(["build", "--workspace"]))?;
+    build_as_tested()?;
     let home = root().join("target/venv/package");
     let python = home.join("bin").join("python");
     run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::Outcome;
 use crate::crosscheck;
-use crate::process::{self, cargo, command, fresh_directory, root};
+use crate::process::{self, command, fresh_directory, root};
 use crate::venv;
 
 const PACKAGES: [&str; 1] = ["schemathesis==4.32.5"];
@@ -28,14 +28,7 @@ pub(crate) fn test() -> Outcome {
 /// there, and once about one that is.
 pub(crate) fn schemathesis() -> Outcome {
     let python = venv::python("schemathesis", &PACKAGES)?;
-    process::run(cargo().args([
-        "build",
-        "--quiet",
-        "--package",
-        "evertally-cli",
-        "--package",
-        "evertally-trial",
-    ]))?;
+    process::build_as_tested()?;
     for (name, settings) in [("any", ""), ("one", "[parameters]\n\"path.name\" = \"hand\"\n")] {
         let directory = fresh_directory(&format!("schemathesis-{name}"))?;
         let config = directory.join("schemathesis.toml");
@@ -72,7 +65,7 @@ pub(crate) fn page() -> Outcome {
         eprintln!("page skipped: there is no Node.js with npm");
         return Ok(());
     }
-    process::run(cargo().args(["build", "--quiet", "--package", "evertally-cli"]))?;
+    process::build_as_tested()?;
     let npm = |arguments: &[&str]| {
         let mut npm = command("npm");
         npm.args(arguments).current_dir(&web).env("EVERTALLY_BIN", root().join("target/debug/evertally"));

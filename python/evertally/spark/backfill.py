@@ -56,7 +56,7 @@ def _releases(job: Job, until: int) -> Mapper:
                 if job.is_keyed:
                     names.extend(part.loc[heads, "key"])
                 rows = part[~heads]
-                if not len(rows):
+                if not len(rows) or (job.is_keyed and not names):
                     continue
                 shard = shard or _new(job, names)
                 rows = rows if open_step is None else pd.concat([open_step, rows], ignore_index=True)
@@ -64,7 +64,9 @@ def _releases(job: Job, until: int) -> Mapper:
                 last = int(rows["step"].iloc[-1])
                 yield from shard.close(last, *columns(rows[rows["step"] < last], job.is_keyed))
                 open_step = rows[rows["step"] == last]
-            yield from (shard or _new(job, names)).close(until, *columns(open_step, job.is_keyed))
+            # A shard into which no declared key falls has nothing to release.
+            if names or not job.is_keyed:
+                yield from (shard or _new(job, names)).close(until, *columns(open_step, job.is_keyed))
 
     return releases
 

@@ -84,7 +84,7 @@ def private_counts(
     _check_columns(df, columns)
     clamp = _check_plan(plan, columns, keys)
     ticks = _ticks(plan, _micros("start", start), _length(every))
-    declared, others = _declared(session, plan, keys)
+    declared, names = _declared(session, plan, keys)
     width = 1 if declared is None else declared.count()
     shards = _shards(session, shards, width)
     job = _job(session, plan, columns, ticks, noise_key, shards, names=_example(declared))
@@ -95,7 +95,7 @@ def private_counts(
         rows = events.watermarked(df, time, delay, ahead)
     else:
         ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
-    rows = events.counted(rows, columns, ticks, clamp, others)
+    rows = events.counted(rows, columns, ticks, clamp, names)
     totals = _totals(rows, columns, ticks, job, df.isStreaming)
     totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
     initial = _initial(session, declared, shards)
@@ -160,18 +160,16 @@ def _job(
     )
 
 
-def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[Optional[DataFrame], Optional[DataFrame]]:
-    """The declared keys as a table; and as a table to join with, where others count as `other`."""
+def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[Optional[DataFrame], Optional[list[str]]]:
+    """The declared keys as a table; and as a list, where they are few enough to have been given as one."""
     if isinstance(keys, DataFrame):
         return keys.select(F.col(keys.columns[0]).cast("string").alias("key")).where("key is not null").distinct(), None
     names = list(keys) if keys is not None else plan.keys
     if names is None:
         return None, None
-    if keys is not None:
-        # The same checks as of the keys of a plan.
-        names = plan.with_keys(names).keys or []
-    table = session.createDataFrame([(name,) for name in names], "key string")
-    return table, (table.withColumn("declared", F.col("key")) if _OTHER in names else None)
+    # The checks are those of the keys of a plan.
+    names = plan.with_keys(names).keys or []
+    return session.createDataFrame([(name,) for name in names], "key string"), names
 
 
 def _example(declared: Optional[DataFrame]) -> Optional[list[str]]:

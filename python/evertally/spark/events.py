@@ -12,6 +12,7 @@ whose step it has passed is late and does not count.
 The clock of a batch is in Spark's log of the batch, so that it too is the same when the batch is run again.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -62,9 +63,10 @@ def watermarked(events: DataFrame, time: str, delay: Optional[str], ahead: Optio
 
 
 def counted(
-    events: DataFrame, columns: Columns, ticks: Ticks, clamp: tuple[float, float], others: Optional[DataFrame]
+    events: DataFrame, columns: Columns, ticks: Ticks, clamp: tuple[float, float], declared: Optional[Sequence[str]]
 ) -> DataFrame:
-    """The rows that may count, as (time, key, person, id, amount). `others` holds the declared keys where any other counts as ``other``."""
+    """The rows that may count, as (time, key, person, id, amount). Where the declared keys are given, others count as ``other`` or are left out, before
+    they can take room in Spark's state."""
     micros = F.unix_micros(F.col(columns.time))
     rows = events.where((micros >= ticks.start_micros) & (micros < ticks.end_micros))
     if columns.value is not None:
@@ -81,8 +83,14 @@ def counted(
     if columns.person is not None:
         # Events without a person are one person's: unattributed events are bounded together, never unbounded.
         rows = rows.withColumn("person", F.coalesce("person", F.lit("")))
-    if others is not None:
-        rows = rows.join(F.broadcast(others), "key", "left").withColumn("key", F.coalesce("declared", F.lit(_OTHER)))
+    if declared is not None:
+        names = events.sparkSession.createDataFrame([(name,) for name in declared], "declared string")
+        names = F.broadcast(names)
+        if _OTHER in declared:
+            rows = rows.join(names, F.col("key") == F.col("declared"), "left")
+            rows = rows.withColumn("key", F.coalesce("declared", F.lit(_OTHER))).drop("declared")
+        else:
+            rows = rows.join(names, F.col("key") == F.col("declared"), "left_semi")
     return rows
 
 

@@ -59,6 +59,24 @@ def test_keys_that_come_in_several_parts_are_one_shard(spark: SparkSession, key_
     assert releases_of(spark, tmp_path) == expected
 
 
+def test_undeclared_keys_do_not_count_wherever_they_fall(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    events = make_events(300, 20, STEPS, seed=4)
+    write_files(events, tmp_path / "events", 1)
+    write_files(events[events["region"].isin(["k0", "k1"]) | (events.index == 300)], tmp_path / "declared", 1)
+    finished = {**arguments(key_file), "delay": None, "key": "region"}
+    opened = plan(open_keys=True)
+    table = spark.createDataFrame([("k0",), ("k1",), ("k1",), (None,)], "name string")
+    expected = as_releases(private_counts(spark.read.parquet(str(tmp_path / "declared")), plan=plan(keys=["k0", "k1"]), **finished))
+    assert len(expected) == 2 * STEPS
+    # More shards than keys: some of them have no declared key.
+    for keys in (["k0", "k1"], table):
+        counted = private_counts(spark.read.parquet(str(tmp_path / "events")), plan=opened, keys=keys, shards=7, **finished)
+        assert as_releases(counted) == expected
+    streamed = stream(spark, tmp_path / "events", 1)
+    run_stream(private_counts(streamed, plan=opened, keys=table, key="region", shards=7, **arguments(key_file)), tmp_path)
+    assert releases_of(spark, tmp_path) == expected
+
+
 def test_a_late_event_is_dropped_and_counted_by_those_who_ask(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
     # The watermark passes the first step at 3.5, and the batch after that closes it.
     write_files(at([0.1, 0.2, 3.5, 3.6, 0.3, 6.5]), tmp_path / "events", 5)
