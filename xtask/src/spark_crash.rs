@@ -95,7 +95,7 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
         "\n| | |\n|:--|--:|\n\
          | points struck | {} |\n| of these, drivers whose executors were left to find out by themselves | {left_alone} |\n| starts from the checkpoint, the first and the last included | {} |\n\
          | tasks lost with their executor and tried again | {} |\n| batches of the two queries | {} |\n| releases of the two queries | {} |\n| comparisons of a release with that of one machine | {} |\n\
-         | that differed, were missing or came twice | 0 |\n| time | {} |\n\n{} cores ({}); evertally {}, pyspark {}, {}.\n",
+         | time | {} |\n\n{} cores ({}); evertally {}, pyspark {}, {}.\n",
         points.len(),
         number("starts"),
         number("tasks_lost"),
