@@ -15,9 +15,9 @@ use crate::spark;
 struct Extent {
     /// Rounds that are reported; one more is made before them and left out.
     rounds: usize,
-    events: usize,
     keys: usize,
-    partitions: &'static [usize],
+    /// Events and partitions. The more events a step has, the less its private part weighs.
+    loads: &'static [(usize, usize)],
     /// Numbers of keys at which a step is timed, with few events.
     steps_of: &'static [usize],
     few_events: usize,
@@ -28,20 +28,18 @@ struct Extent {
 
 const FULL: Extent = Extent {
     rounds: 3,
-    events: 4_000_000,
     keys: 10_000,
-    partitions: &[1, 2, 4],
+    loads: &[(12_000_000, 1), (12_000_000, 2), (12_000_000, 4), (4_000_000, 2)],
     steps_of: &[10_000, 100_000],
     few_events: 60_000,
     dimension: 1_000_000,
-    rows: 100,
+    rows: 20,
     slices: &[1, 2],
 };
 const QUICK: Extent = Extent {
     rounds: 1,
-    events: 100_000,
     keys: 1000,
-    partitions: &[2],
+    loads: &[(100_000, 2)],
     steps_of: &[1000],
     few_events: 6000,
     dimension: 10_000,
@@ -51,6 +49,7 @@ const QUICK: Extent = Extent {
 
 /// One side, and the other, in turns.
 struct Pair {
+    events: usize,
     keys: usize,
     partitions: usize,
     plain: Vec<Value>,
@@ -65,12 +64,12 @@ impl Pair {
         keys: usize,
         partitions: usize,
     ) -> Result<Self, String> {
-        let mut pair = Self { keys, partitions, plain: Vec::new(), private: Vec::new() };
+        let mut pair = Self { events, keys, partitions, plain: Vec::new(), private: Vec::new() };
         for round in 0..=rounds {
             for (kind, kept) in [("plain", &mut pair.plain), ("private", &mut pair.private)] {
                 let answer = ask(worker, &format!("query {kind} {events} {keys} {partitions}"))?;
                 eprintln!(
-                    "round {round}: {kind}, {keys} keys, {partitions} partitions in {}",
+                    "round {round}: {kind}, {events} events, {keys} keys, {partitions} partitions in {}",
                     duration(number(&answer["seconds"]))
                 );
                 if round > 0 {
@@ -89,6 +88,7 @@ impl Pair {
 
     fn document(&self) -> Value {
         json!({
+            "events": self.events,
             "keys": self.keys,
             "partitions": self.partitions,
             "plain": self.plain,
@@ -101,7 +101,7 @@ impl Pair {
 
 /// Everything that was measured.
 struct Figures {
-    partitions: Vec<Pair>,
+    loads: Vec<Pair>,
     steps: Vec<Pair>,
     /// Slices, and the seconds of every round.
     noise: Vec<(usize, Vec<f64>)>,
@@ -121,8 +121,7 @@ pub(crate) fn run() -> Outcome {
         "cores": cores(),
         "processor": processor(),
         "versions": versions,
-        "events": FULL.events,
-        "partitions": each(&figures.partitions),
+        "loads": each(&figures.loads),
         "steps": each(&figures.steps),
         "noise": noise.collect::<Vec<_>>(),
     });
@@ -144,10 +143,10 @@ fn measure(extent: &Extent) -> Result<Figures, String> {
     // Spark's workers say much that nobody asked for.
     let log = File::create(folder.join("log")).map_err(|error| format!("cannot write a log: {error}"))?;
     let mut worker = Worker::start(spark::program(&python)?.arg("bench/spark.py").arg(&folder).stderr(log))?;
-    let mut figures = Figures { partitions: Vec::new(), steps: Vec::new(), noise: Vec::new() };
-    for &partitions in extent.partitions {
-        let pair = Pair::measure(&mut worker, extent.rounds, extent.events, extent.keys, partitions)?;
-        figures.partitions.push(pair);
+    let mut figures = Figures { loads: Vec::new(), steps: Vec::new(), noise: Vec::new() };
+    for &(events, partitions) in extent.loads {
+        let pair = Pair::measure(&mut worker, extent.rounds, events, extent.keys, partitions)?;
+        figures.loads.push(pair);
     }
     for &keys in extent.steps_of {
         let pair = Pair::measure(&mut worker, extent.rounds, extent.few_events, keys, 2)?;
@@ -172,22 +171,22 @@ fn ask(worker: &mut Worker, request: &str) -> Result<Value, String> {
 }
 
 fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
-    let Extent { rounds, events, keys, .. } = extent;
+    let Extent { rounds, keys, .. } = extent;
     let mut text = format!(
         "# Private counts on Spark beside plain ones\n\n\
          Written by `cargo xtask bench spark`. The same query twice, in turns, in one session on two cores: the same files, watermark, join with the declared keys, totals by key and \
-         minute, state in RocksDB, and sink, which throws rows away; one of them takes private steps in between. {events} events of {keys} keys by Zipf's law, an hour of them in 10 batches. Medians of {rounds} \
+         minute, state in RocksDB, and sink, which throws rows away; one of them takes private steps in between. Events of {keys} keys by Zipf's law, an hour of them in 10 batches, each of which closes six steps. Medians of {rounds} \
          rounds after one that is left out; ratios with the least and the most of the rounds.\n\n\
          ## Events a second\n\n\
-         | partitions | plain | private | private / plain | plain, after the first batch | private | private / plain |\n|--:|--:|--:|--:|--:|--:|--:|\n"
+         | events | partitions | plain | private | private / plain | plain, after the first batch | private | private / plain |\n|--:|--:|--:|--:|--:|--:|--:|--:|\n"
     );
-    for pair in &figures.partitions {
+    for pair in &figures.loads {
         // Writing to a string cannot fail, here and below.
-        let _ = write!(text, "| {}", pair.partitions);
+        let _ = write!(text, "| {} | {}", pair.events, pair.partitions);
         for (field, count) in [("seconds", None), ("going_seconds", Some("going_events"))] {
             for rows in [&pair.plain, &pair.private] {
                 let rates = rows.iter().map(|row| {
-                    count.map_or(*events as f64, |count| number(&row[count])) / number(&row[field])
+                    count.map_or(pair.events as f64, |count| number(&row[count])) / number(&row[field])
                 });
                 let _ = write!(text, " | {:.0}", spread(rates)[0]);
             }
@@ -200,19 +199,19 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
         "\nThe first batch starts Python on the executors and makes the state of every key, once in the life of a query.\n\n\
          ## Where the time goes\n\n\
          Seconds of a whole query, by its progress reports; *processor* is how long all of its processes kept processors busy. Those of the two operators are sums over their tasks, which run side by side within *addBatch*: *totals* is Spark's aggregation, \
-         *shards* the private steps, with everything that is handed to Python and back.\n\n| partitions | | processor |",
+         *shards* the private steps, with everything that is handed to Python and back.\n\n| events | partitions | | processor |",
     );
     let parts = |pair: &Pair| {
         let of =
             |row: &Value| row["durations"].as_object().map(|parts| parts.keys().cloned().collect::<Vec<_>>());
         pair.private.first().and_then(of).unwrap_or_default()
     };
-    let names = figures.partitions.first().map(parts).unwrap_or_default();
-    let _ = writeln!(text, " {} |\n|--:|:--|--:|{}", names.join(" | "), "--:|".repeat(names.len()));
-    for pair in &figures.partitions {
+    let names = figures.loads.first().map(parts).unwrap_or_default();
+    let _ = writeln!(text, " {} |\n|--:|--:|:--|--:|{}", names.join(" | "), "--:|".repeat(names.len()));
+    for pair in &figures.loads {
         for (kind, rows) in [("plain", &pair.plain), ("private", &pair.private)] {
             let processor = spread(rows.iter().map(|row| number(&row["processor_seconds"])))[0];
-            let _ = write!(text, "| {} | {kind} | {processor:.1} |", pair.partitions);
+            let _ = write!(text, "| {} | {} | {kind} | {processor:.1} |", pair.events, pair.partitions);
             for name in &names {
                 let spent: Vec<f64> = rows.iter().filter_map(|row| row["durations"][name].as_f64()).collect();
                 let shown = if spent.is_empty() { String::new() } else { format!("{:.1}", spread(spent)[0]) };
