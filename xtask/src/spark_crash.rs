@@ -48,6 +48,11 @@ pub(crate) fn run() -> Outcome {
     if points.len() < FEWEST_POINTS {
         return Err(format!("the queries ended after {} points of {FEWEST_POINTS}", points.len()));
     }
+    // A point that the query ran past is not among them: every kind must have been struck.
+    if let Some((kind, _)) = KINDS.iter().find(|(kind, _)| points.iter().all(|point| point["kind"] != *kind))
+    {
+        return Err(format!("no point of the kind `{kind}` was struck"));
+    }
     let text = text(&report, points)?;
     println!("{text}");
     let versions = json!({

@@ -36,8 +36,11 @@ class ReleaseFiles:
         target = f"{self._path}/batch={number}"
         # Names that begin with an underscore are not read.
         beside = f"{self._path}/_writing-{number}-{uuid.uuid4().hex}"
-        batch.write.parquet(beside)
         files, place = _hadoop(session, target)
+        # What a driver that died was writing.
+        for left in files.globStatus(_hadoop(session, f"{self._path}/_writing-*")[1]) or []:
+            files.delete(left.getPath(), True)
+        batch.write.parquet(beside)
         _, made = _hadoop(session, beside)
         try:
             written = session.read.schema(batch.schema).parquet(beside)
