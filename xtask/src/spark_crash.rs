@@ -48,6 +48,11 @@ pub(crate) fn run() -> Outcome {
     if points.len() < FEWEST_POINTS {
         return Err(format!("the queries ended after {} points of {FEWEST_POINTS}", points.len()));
     }
+    // A point that the query ran past is not among them: every kind must have been struck.
+    if let Some((kind, _)) = KINDS.iter().find(|(kind, _)| points.iter().all(|point| point["kind"] != *kind))
+    {
+        return Err(format!("no point of the kind `{kind}` was struck"));
+    }
     let text = text(&report, points)?;
     println!("{text}");
     let versions = json!({
@@ -95,7 +100,7 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
         "\n| | |\n|:--|--:|\n\
          | points struck | {} |\n| of these, drivers whose executors were left to find out by themselves | {left_alone} |\n| starts from the checkpoint, the first and the last included | {} |\n\
          | tasks lost with their executor and tried again | {} |\n| batches of the two queries | {} |\n| releases of the two queries | {} |\n| comparisons of a release with that of one machine | {} |\n\
-         | that differed, were missing or came twice | 0 |\n| time | {} |\n\n{} cores ({}); evertally {}, pyspark {}, {}.\n",
+         | time | {} |\n\n{} cores ({}); evertally {}, pyspark {}, {}.\n",
         points.len(),
         number("starts"),
         number("tasks_lost"),

@@ -54,7 +54,7 @@ def _releases(job: Job, until: int) -> Mapper:
             for part in parts:
                 heads = part["step"] == DECLARED
                 if job.is_keyed:
-                    names.extend(part.loc[heads, "key"])
+                    names.extend(part.loc[heads, "key"].dropna())
                 rows = part[~heads]
                 if not len(rows) or (job.is_keyed and not names):
                     continue

@@ -6,6 +6,7 @@ import pickle
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from time import time_ns
 from typing import Any, Optional, Union
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +29,10 @@ PERSON_SHARDS = 64
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 WATERMARK = "spark.watermarkDelayMs"
+NUMBERS = ["estimate", "standard_error", "lower", "upper"]
+
+# What the state of a checkpoint looks like, and by which hash keys fall into shards.
+LAYOUT = 1
 
 Moment = Union[str, datetime.datetime, datetime.date]
 Keys = Union[Sequence[str], DataFrame]
@@ -61,22 +66,24 @@ def private_counts(
     every: the length of a step: "1 minute", "15m", "1 hour", "1d", "1 week".
     start: the start of the first step, in UTC where no zone is given. The range of time is declared, because the first event is private.
     plan: horizon, budget, who is protected, and what is counted: one total, declared keys, or keys that are declared here (`open_keys=True`).
-    noise_key: the path of a key file that every executor can read, or a NoiseKey. A key serves one stream of events for ever: under it, releases of other
-        events cancel the noise.
+    noise_key: the path of a key file that every executor can read, or a NoiseKey. A key serves one checkpoint, or one finished table, for ever: another run
+        under it that counts one event differently releases the difference bare.
     key, keys: the column to count by, and the declared keys where the plan leaves them open: a list, or a table with one column of them. An event of another
-        key counts as `other` where that is among the keys of a list, and is left out otherwise.
+        key counts as `other` where that is among the keys of a list or plan, and is left out otherwise.
     person: the column that says whose event it is. Whole persons are protected then: one event in each step, in as many steps and as far
         apart as the plan's max_steps and min_gap say.
-    id: the column that identifies an event: copies in one step count once.
+    id: the column that identifies an event: copies of it in one step count once. A copy that says another time may be in another step, and counts there.
     value: the column to sum, each value clamped to the plan's contribution; events are counted where it is absent.
     delay: by how much events may be late, as in `withWatermark`; needed for a streaming table that has no watermark. A step is closed when the
         latest event is that much past its end; what comes later is dropped.
     ahead: events that are this far ahead of the clock of their batch are left out, so that nobody can move time forward; None trusts all times. A table that
         brings its own watermark has let its events move time already.
-    until: release the steps that end by this time, where the table is finished; all of them where nothing is said.
+    until: release the steps that end by this time, where the table is finished; all of them where nothing is said. Steps that are not over cannot be released: their
+        events are still to come, and their noise serves once.
     shards: into how many parts keys are divided. It belongs to a checkpoint.
 
-    Values that are not numbers, events without a time and, where events have ids, those without one do not count. Spark's own pages and progress reports show true counts: guard them like the data.
+    Values that are not numbers, events without a time and, where events have ids and no persons, those without one do not count. Spark's own pages and
+    progress reports show true counts: guard them like the data. For a streaming table the session's state store is set to RocksDB, which Spark's operator needs.
     """
     session = df.sparkSession
     _check_classic(session)
@@ -85,22 +92,22 @@ def private_counts(
     clamp = _check_plan(plan, columns, keys)
     ticks = _ticks(plan, _micros("start", start), _length(every))
     declared, names = _declared(session, plan, keys)
-    width = 1 if declared is None else declared.count()
+    width, digest = _measured(declared)
     shards = _shards(session, shards, width)
-    job = _job(session, plan, columns, ticks, noise_key, shards, names=_example(declared))
+    job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, digest=digest)
 
-    rows = df
+    rows = events.chosen(df, columns)
     if df.isStreaming:
-        _check_stream(session, df, time, delay, until)
-        rows = events.watermarked(df, time, delay, ahead)
+        _check_stream(session, rows, delay, until)
+        rows = events.watermarked(rows, _interval("delay", delay), _interval("ahead", ahead))
     else:
         ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
-    rows = events.counted(rows, columns, ticks, clamp, names)
-    totals = _totals(rows, columns, ticks, job, df.isStreaming)
+    rows = events.counted(rows, ticks, clamp)
+    totals = _totals(rows, columns, ticks, job, names, df.isStreaming)
     totals = events.in_shards(totals, "key" if job.is_keyed else None, shards)
     initial = _initial(session, declared, shards)
     schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
-        f"{name} double" for name in ("estimate", "standard_error", "lower", "upper")
+        f"{name} double" for name in NUMBERS
     )
     if df.isStreaming:
         released = totals.groupBy("shard").transformWithStateInPandas(
@@ -109,25 +116,21 @@ def private_counts(
     else:
         released = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema)
     named = ["key"] if job.is_keyed else []
-    return released.select(
-        "step",
-        F.timestamp_micros("start_micros").alias("start"),
-        *named,
-        "estimate",
-        "standard_error",
-        "lower",
-        "upper",
-    )
+    return released.select("step", F.timestamp_micros("start_micros").alias("start"), *named, *NUMBERS)
 
 
-def _totals(rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, is_streaming: bool) -> DataFrame:
-    """Totals of (step, key) of the events that count."""
-    counts = columns.value is None
-    if columns.person is None:
-        if columns.id is not None:
-            rows = events.first_of_each(rows, "id", ticks)
-        return events.totals(rows, ticks, counts)
-    first = events.with_step(events.first_of_each(rows, "person", ticks), ticks)
+def _totals(
+    rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, names: Optional[list[str]], is_streaming: bool
+) -> DataFrame:
+    """Totals of (step, key) of the events that count. Keys are looked up in the list of them when it is decided which events do."""
+    unit = "person" if columns.person is not None else "id" if columns.id is not None else None
+    if unit is not None:
+        rows = events.first_of_each(rows, unit, ticks)
+    if names is not None:
+        rows = events.declared_only(rows, names)
+    if unit != "person":
+        return events.totals(rows, ticks, counts=columns.value is None)
+    first = events.with_step(rows, ticks)
     first = events.in_shards(first.withColumnRenamed("amount", "total"), "person", PERSON_SHARDS)
     schema = f"step bigint, {'key string, ' if job.is_keyed else ''}total bigint"
     if not is_streaming:
@@ -139,24 +142,31 @@ def _totals(rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, is_stream
 
 
 def _job(
-    session: SparkSession, plan: Plan, columns: Columns, ticks: Ticks, noise_key: Any, shards: int, names: Optional[list[str]]
+    session: SparkSession,
+    plan: Plan,
+    columns: Columns,
+    ticks: Ticks,
+    noise_key: Any,
+    shards: int,
+    is_keyed: bool,
+    digest: str,
 ) -> Job:
-    if not plan.stream:
-        # As `evertally count` names it: one key may serve several columns or ranges of time without their sharing noise.
-        roles = (columns.time, columns.value, columns.key, columns.person, columns.id)
-        plan = plan.with_stream(_stream_name(*roles, ticks.start_micros, ticks.every_micros))
-    if names is not None:
-        plan = plan.with_keys(names)
+    # As `evertally count` names it, so that one key may serve several columns or ranges of time without their sharing noise.
+    roles = (columns.time, columns.value, columns.key, columns.person, columns.id)
+    name = _stream_name(*roles, ticks.start_micros, ticks.every_micros)
+    plan = plan.with_stream(f"{plan.stream} {name}" if plan.stream else name)
+    if is_keyed:
+        # Any key serves as a pattern for the plans of shards.
+        plan = plan.with_keys([_OTHER])
     scale = 1 if columns.value is None else GRID
-    pattern = plan if names is None else plan.with_keys([_OTHER])
     return Job(
         plan_pickled=pickle.dumps(plan),
-        is_keyed=names is not None,
+        is_keyed=is_keyed,
         secret=secret_of(session.sparkContext, noise_key),
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
         scale=scale,
-        identity=bytes(pattern.fingerprint) + f"|{shards}|{scale}|{PERSON_SHARDS}".encode(),
+        identity=bytes(plan.fingerprint) + f"|{LAYOUT}|{shards}|{PERSON_SHARDS}|{digest}".encode(),
     )
 
 
@@ -172,21 +182,25 @@ def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[
     return session.createDataFrame([(name,) for name in names], "key string"), names
 
 
-def _example(declared: Optional[DataFrame]) -> Optional[list[str]]:
-    """One of the keys, as a pattern for the plans of shards."""
+def _measured(declared: Optional[DataFrame]) -> tuple[int, str]:
+    """How many keys are declared, and by what a checkpoint knows them again."""
     if declared is None:
-        return None
-    first = declared.first()
-    if first is None:
+        return 1, ""
+    hashes = [F.bit_xor(F.xxhash64("key", F.lit(seed))) for seed in (1, 2)]
+    row = declared.agg(F.count("key"), *hashes).first()
+    assert row is not None
+    if row[0] == 0:
         raise BadParameter("keys must be at least one, got a table without any")
-    return [first["key"]]
+    return row[0], "|".join(map(str, row))
 
 
 def _initial(session: SparkSession, declared: Optional[DataFrame], shards: int) -> DataFrame:
-    """What shards begin with: their keys, or nothing but that they are there."""
+    """What shards begin with: a row that says that they are there, and their keys."""
+    there = events.all_shards(session, shards)
     if declared is None:
-        return session.range(1).select(F.col("id").alias("shard"))
-    return events.in_shards(declared, "key", shards).select("shard", "key")
+        return there
+    keys = events.in_shards(declared, "key", shards).select("shard", "key")
+    return there.withColumn("key", F.lit(None).cast("string")).unionByName(keys)
 
 
 def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
@@ -199,14 +213,17 @@ def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
 
 
 def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
-    if until is None:
-        if plan.is_unbounded:
-            raise BadParameter("until must be given for a finished table under a plan without an end, got nothing")
-        return plan.horizon
-    ended = (_micros("until", until) - ticks.start_micros) // ticks.every_micros
+    if until is None and plan.is_unbounded:
+        raise BadParameter("until must be given for a finished table under a plan without an end, got nothing")
+    ended = ticks.steps
+    if until is not None:
+        ended = min(ended, (_micros("until", until) - ticks.start_micros) // ticks.every_micros)
     if ended < 0:
         raise BadParameter("until must not be before start")
-    return min(plan.horizon, ended)
+    now = time_ns() // 1000
+    if ticks.start_micros + ended * ticks.every_micros > now:
+        raise BadParameter("until must be given where the plan's last step is not over yet, and must not be in the future: steps that are not over cannot be released")
+    return ended
 
 
 def _check_classic(session: SparkSession) -> None:
@@ -246,13 +263,16 @@ def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[flo
     low, high = plan.contribution
     if columns.value is None and not low <= 1.0 <= high:
         raise BadParameter(f"plan must allow contributions of one, as events count, got a range of {low} to {high}")
+    lowest, highest = events.ends_on_grid((low, high))
+    if columns.value is not None and lowest >= highest:
+        raise BadParameter(f"plan must allow contributions wider than the grid of 2^-20, got a range of {low} to {high}")
     if columns.value is not None and max(abs(low), abs(high)) > LARGEST_CONTRIBUTION:
         raise BadParameter(f"plan must allow contributions of at most 2^20 in magnitude, got a range of {low} to {high}")
     return low, high
 
 
-def _check_stream(session: SparkSession, df: DataFrame, time: str, delay: Optional[str], until: Optional[Moment]) -> None:
-    has_watermark = any(WATERMARK in field.metadata for field in df.schema.fields if field.name == time)
+def _check_stream(session: SparkSession, rows: DataFrame, delay: Optional[str], until: Optional[Moment]) -> None:
+    has_watermark = WATERMARK in rows.schema["time"].metadata
     if delay is None and not has_watermark:
         raise BadParameter("delay must be given for a streaming table without a watermark on its time, got nothing")
     if delay is not None and has_watermark:
@@ -268,6 +288,8 @@ def _ticks(plan: Plan, start_micros: int, every_micros: int) -> Ticks:
     """The declared range of time. A plan without an end goes on for as long as times can be written."""
     if start_micros < 0:
         raise BadParameter("start must not be before 1970, where Spark's watermarks begin")
+    if start_micros % 1000:
+        raise BadParameter("start must be a whole number of milliseconds, as Spark's watermarks are")
     most = ((1 << 63) - 1 - start_micros) // every_micros
     if plan.horizon > most and not plan.is_unbounded:
         raise BadParameter(f"the plan's steps must end before the year 294,000, got {plan.horizon} of them")
@@ -293,3 +315,13 @@ def _length(every: str) -> int:
     """Microseconds of a length: the program's "15m", or Spark's "15 minutes"."""
     words = re.fullmatch(r"\s*(\d+)\s+(second|minute|hour|day|week)s?\s*", every)
     return _bucket_micros(f"{words[1]}{words[2][0]}" if words else every)
+
+
+def _interval(name: str, text: Optional[str]) -> Optional[str]:
+    """An interval in Spark's words, of those or of the program's."""
+    if text is None or re.fullmatch(r"(\s*\d+\s+(microsecond|millisecond|second|minute|hour|day|week)s?)+\s*", text):
+        return text
+    try:
+        return f"{_bucket_micros(text)} microseconds"
+    except BadParameter:
+        raise BadParameter(f"{name} must be an interval such as 10 minutes or 10m, got {text!r}") from None

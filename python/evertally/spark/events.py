@@ -12,18 +12,17 @@ whose step it has passed is late and does not count.
 The clock of a batch is in Spark's log of the batch, so that it too is the same when the batch is run again.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from evertally._native import _OTHER
 from evertally.spark import placement
-from evertally.spark.shards import GRID
-
-TOO_LARGE = "the total of a step is too large to be counted exactly"
+from evertally.spark.shards import GRID, TOO_LARGE
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,14 @@ class Columns:
     id: Optional[str]
 
 
-def watermarked(events: DataFrame, time: str, delay: Optional[str], ahead: Optional[str]) -> DataFrame:
+def chosen(events: DataFrame, columns: Columns) -> DataFrame:
+    """The columns that play a role, under its name."""
+    names = [(role, name) for role in ("time", "value", "key", "person", "id") if (name := getattr(columns, role)) is not None]
+    # Names may have dots in them.
+    return events.select(*[F.col("`" + name.replace("`", "``") + "`").alias(role) for role, name in names])
+
+
+def watermarked(events: DataFrame, delay: Optional[str], ahead: Optional[str]) -> DataFrame:
     """Lets time move by the events, but never beyond the clock of a batch: one event from the future must not close the steps of all others.
 
     A watermark that the events have already is kept: what has moved it cannot be left out here.
@@ -58,51 +64,51 @@ def watermarked(events: DataFrame, time: str, delay: Optional[str], ahead: Optio
     if delay is None:
         return events
     if ahead is not None:
-        events = events.where(F.col(time) <= F.current_timestamp() + F.expr(f"interval {ahead}"))
-    return events.withWatermark(time, delay)
+        events = events.where(F.col("time") <= F.current_timestamp() + F.expr(f"interval {ahead}"))
+    return events.withWatermark("time", delay)
 
 
-def counted(
-    events: DataFrame, columns: Columns, ticks: Ticks, clamp: tuple[float, float], declared: Optional[Sequence[str]]
-) -> DataFrame:
-    """The rows that may count, as (time, key, person, id, amount). Where the declared keys are given, others count as ``other`` or are left out, before
-    they can take room in Spark's state."""
-    micros = F.unix_micros(F.col(columns.time))
+def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> DataFrame:
+    """The rows that may count, as (time, key, person, id, amount), of events in their roles."""
+    roles = events.columns
+    micros = F.unix_micros("time")
     rows = events.where((micros >= ticks.start_micros) & (micros < ticks.end_micros))
-    if columns.value is not None:
-        value = F.col(columns.value).cast("double")
+    amount = F.lit(1).cast("bigint")
+    if "value" in roles:
+        value = F.col("value").cast("double")
         rows = rows.where(value.isNotNull() & ~F.isnan(value))
-    chosen = [F.col(columns.time).alias("time"), _amount(columns.value, clamp).alias("amount")]
-    for role in ("key", "person", "id"):
-        column = getattr(columns, role)
-        if column is not None:
-            chosen.append(F.col(column).cast("string").alias(role))
-    rows = rows.select(*chosen)
-    if columns.id is not None and columns.person is None:
-        rows = rows.where(F.col("id").isNotNull())
-    if columns.person is not None:
+        amount = _amount(value, clamp)
+    # Strings of Spark may hold any bytes, and those of Python may not: one event must not stop all.
+    texts = {role: F.make_valid_utf8(F.col(role).cast("string")) for role in ("key", "person", "id") if role in roles}
+    if "person" in texts:
         # Events without a person are one person's: unattributed events are bounded together, never unbounded.
-        rows = rows.withColumn("person", F.coalesce("person", F.lit("")))
-    if declared is not None:
-        names = events.sparkSession.createDataFrame([(name,) for name in declared], "declared string")
-        names = F.broadcast(names)
-        if _OTHER in declared:
-            rows = rows.join(names, F.col("key") == F.col("declared"), "left")
-            rows = rows.withColumn("key", F.coalesce("declared", F.lit(_OTHER))).drop("declared")
-        else:
-            rows = rows.join(names, F.col("key") == F.col("declared"), "left_semi")
-    return rows
+        texts["person"] = F.coalesce(texts["person"], F.lit(""))
+    elif "id" in texts:
+        rows = rows.where(F.col("id").isNotNull())
+    return rows.select("time", amount.alias("amount"), *[text.alias(role) for role, text in texts.items()])
 
 
-def _amount(value: Optional[str], clamp: tuple[float, float]) -> Column:
-    """What an event counts for: one, or its value inside the clamp on the grid, by the rounding of `evertally count`."""
-    if value is None:
-        return F.lit(1).cast("bigint")
-    low, high = clamp
-    inside = F.least(F.greatest(F.col(value).cast("double"), F.lit(low)), F.lit(high))
+def declared_only(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Rows whose key is not declared go to ``other``, or to no key, which no shard knows.
+
+    This is done when it is decided which events count: an event of an undeclared key is its person's or its id's like any other.
+    """
+    table = rows.sparkSession.createDataFrame([(name,) for name in names], "declared string")
+    key = F.coalesce("declared", F.lit(_OTHER)) if _OTHER in names else F.col("declared")
+    return rows.join(F.broadcast(table), F.col("key") == F.col("declared"), "left").withColumn("key", key).drop("declared")
+
+
+def _amount(value: Column, clamp: tuple[float, float]) -> Column:
+    """The value inside the clamp on the grid, by the rounding of `evertally count`."""
+    lowest, highest = ends_on_grid(clamp)
+    inside = F.least(F.greatest(value, F.lit(clamp[0])), F.lit(clamp[1]))
     rounded = F.rint(inside * float(GRID)).cast("bigint")
-    lowest, highest = -int(-low * GRID // 1), int(high * GRID // 1)
     return F.least(F.greatest(rounded, F.lit(lowest).cast("bigint")), F.lit(highest).cast("bigint"))
+
+
+def ends_on_grid(clamp: tuple[float, float]) -> tuple[int, int]:
+    """The least and the largest amount inside a clamp."""
+    return math.ceil(clamp[0] * GRID), math.floor(clamp[1] * GRID)
 
 
 def first_of_each(rows: DataFrame, unit: str, ticks: Ticks) -> DataFrame:
@@ -125,17 +131,29 @@ def totals(rows: DataFrame, ticks: Ticks, counts: bool) -> DataFrame:
 
 def with_step(rows: DataFrame, ticks: Ticks) -> DataFrame:
     """The step of a window in place of the window, and the last instant of it, which carries the watermark on."""
-    step = (F.unix_micros("window.start") - F.lit(ticks.start_micros)) / F.lit(ticks.every_micros)
+    step = F.expr(f"(unix_micros(window.start) - {ticks.start_micros}L) div {ticks.every_micros}L")
     kept = [name for name in rows.columns if name != "window"]
-    return rows.select(*kept, step.cast("bigint").alias("step"), F.window_time("window").alias("closed"))
+    return rows.select(*kept, step.alias("step"), F.window_time("window").alias("closed"))
 
 
 def in_shards(rows: DataFrame, column: Optional[str], shards: int) -> DataFrame:
     """The name of the shard of each row, by a public hash of a column."""
     if column is None or shards == 1:
         return rows.withColumn("shard", F.lit(0).cast("bigint"))
-    called = F.expr(f"array({', '.join(f'{name}L' for name in placement.names(shards))})")
-    return rows.withColumn("shard", F.get(called, F.pmod(F.xxhash64(column), F.lit(shards))))
+    number = F.pmod(F.xxhash64(column), F.lit(shards))
+    return rows.withColumn("shard", _name(number, shards))
+
+
+def all_shards(session: SparkSession, shards: int) -> DataFrame:
+    """The names of all shards."""
+    if shards == 1:
+        return session.range(1).withColumnRenamed("id", "shard")
+    return session.range(shards).select(_name(F.col("id"), shards).alias("shard"))
+
+
+def _name(number: Column, shards: int) -> Column:
+    names = placement.names(shards)
+    return number if names is None else F.get(F.expr(f"array({', '.join(f'{name}L' for name in names)})"), number)
 
 
 def _window(ticks: Ticks) -> Column:

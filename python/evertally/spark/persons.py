@@ -11,9 +11,9 @@ from typing import Optional
 import numpy as np
 import pandas as pd
 
-from evertally import BadState
+from evertally import BadParameter, BadState
 from evertally._native import _Participants
-from evertally.spark.shards import ANOTHER, Job
+from evertally.spark.shards import ANOTHER, TOO_LARGE, Job
 
 
 def participants(job: Job, state: Optional[bytes]) -> _Participants:
@@ -32,5 +32,9 @@ def admitted(job: Job, persons: _Participants, rows: pd.DataFrame) -> pd.DataFra
     """The totals of those events that count. Steps are decided in their order, as if each event had come at its time."""
     rows = rows.sort_values("step", kind="stable")
     counts = persons.admit(rows["person"].tolist(), rows["step"].to_numpy(np.int64))
+    rows = rows[counts]
+    # A sum of whole numbers that overflowed could look like any other.
+    if len(rows) and len(rows) * int(rows["total"].abs().max()) >= 1 << 63:
+        raise BadParameter(TOO_LARGE)
     by = ["step", "key"] if job.is_keyed else ["step"]
-    return rows[counts].groupby(by, as_index=False, dropna=False, sort=False)["total"].sum()
+    return rows.groupby(by, as_index=False, dropna=False, sort=False)["total"].sum()

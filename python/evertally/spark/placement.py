@@ -12,6 +12,7 @@ started again. Were Spark to hash otherwise, shards would be spread less evenly 
 """
 
 import functools
+from typing import Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,15 @@ SEED = 42
 Bits = npt.NDArray[np.uint64]
 
 
+# Beyond this many, chance spreads shards well enough, and a list of names would be long.
+MOST_NAMED = 1024
+
+
 @functools.lru_cache(maxsize=8)
-def names(shards: int) -> tuple[int, ...]:
-    """The names of shards 0, 1, ..., in their order."""
+def names(shards: int) -> Optional[tuple[int, ...]]:
+    """The names of shards 0, 1, ..., in their order; None where there are so many that they are called by their numbers."""
+    if shards > MOST_NAMED:
+        return None
     tried = 16 * shards
     while True:
         places = spark_hash(np.arange(tried, dtype=np.uint64)) % shards

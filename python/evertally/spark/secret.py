@@ -4,7 +4,7 @@ The key must not be in the plan of a query, in its checkpoint, in a log or on a 
 
 - the path of a file that every executor can read: nothing of the key travels. This is the way for production: a mounted secret.
 - a broadcast variable, when a :class:`~evertally.NoiseKey` is given: its bytes go from the driver to the executors beside the plan, which holds the
-  number of the variable. Spark keeps broadcast values in memory and in its local directories while the application runs;
+  number of the variable. Spark keeps broadcast values in memory and in its local directories while the application runs, and where it is killed they stay there;
   ``spark.io.encryption.enabled`` and ``spark.network.crypto.enabled`` encrypt them there and on the way.
 """
 
@@ -24,7 +24,10 @@ class KeyFile:
         self._path = path
 
     def key(self) -> NoiseKey:
-        return NoiseKey.from_file(self._path)
+        try:
+            return NoiseKey.from_file(self._path)
+        except OSError as error:
+            raise BadParameter(f"the noise key {self._path} cannot be read on this executor: {error}") from None
 
 
 class BroadcastKey:

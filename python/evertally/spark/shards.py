@@ -31,6 +31,7 @@ GRID = 1 << 20
 
 # Doubles hold every whole number up to here, and what is not held exactly would not be counted exactly.
 LARGEST_TOTAL = 1 << 53
+TOO_LARGE = "the total of a step is too large to be counted exactly"
 
 Whole = npt.NDArray[np.int64]
 
@@ -141,16 +142,15 @@ class Shard:
         # Adding zero turns a rounded -0 into 0, as `evertally count` does.
         lower, upper = (end.ravel() + 0.0 for end in releases.interval(LEVEL))
         steps = np.repeat(np.arange(first, first + rows), width)
-        columns = {
-            "step": steps,
-            "start_micros": self._job.start_micros + steps * self._job.every_micros,
+        columns = {"step": steps, "start_micros": self._job.start_micros + steps * self._job.every_micros}
+        if self._names is not None:
+            columns["key"] = np.tile(self._names, rows)
+        columns |= {
             "estimate": releases.values.ravel() + 0.0,
             "standard_error": np.repeat(releases.standard_errors, width),
             "lower": lower,
             "upper": upper,
         }
-        if self._names is not None:
-            columns["key"] = np.tile(self._names, rows)
         return pd.DataFrame(columns)
 
 
@@ -166,7 +166,7 @@ def columns(rows: Optional[pd.DataFrame], is_keyed: bool) -> tuple[Whole, Option
 def _checked(totals: Whole) -> Whole:
     """Totals that doubles hold; sums of a few hundred such parts do not overflow before they are checked themselves."""
     if len(totals) and (totals.max() > LARGEST_TOTAL or totals.min() < -LARGEST_TOTAL):
-        raise BadParameter("the total of a step is too large to be counted exactly")
+        raise BadParameter(TOO_LARGE)
     return totals
 
 

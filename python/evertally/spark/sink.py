@@ -1,24 +1,31 @@
 """That a batch is shown once, and never differently.
 
 Spark runs a batch again when a query was stopped between writing its output and noting that it was done. ``ReleaseFiles`` is a sink for
-``foreachBatch`` that makes this harmless: a batch appears as one directory, whole or not at all, and when it comes again it is compared with what is there.
+``foreachBatch`` that makes this harmless: a batch appears as one directory, whole or not at all, and when it comes again it is compared with what is there. No step
+is shown by two batches.
 """
 
 import uuid
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.query import StreamingQuery
 
 from evertally import BadState
+
+WHY = "its source has changed, or its checkpoint was set back or begun anew. Nothing of it is shown, and the query must not go on under this noise key"
 
 
 class ReleaseFiles:
     """Writes each batch of releases to Parquet files of its own, under ``path/batch=N``; read them all with ``spark.read.parquet(path)``.
 
     A batch is written beside its place and moved there in one step, so that readers see all of it or nothing. A batch that is there already is made again, because
-    Spark needs its state, and compared: releases that differ from those shown before stop the query and are not shown. The file system must rename directories
-    atomically, as local disks and HDFS do; on an object store use a table format that commits by batch.
+    Spark needs its state, and compared. A new one must go on after the last step that was shown: a checkpoint that was set back or begun anew would release a step twice, and
+    what is late in one run need not be in another. Either way, what differs stops the query and is not shown.
+
+    The file system must rename directories atomically, as local disks and HDFS do; on an object store use a table format that commits by batch.
     """
 
     def __init__(self, path: str) -> None:
@@ -29,39 +36,65 @@ class ReleaseFiles:
         target = f"{self._path}/batch={number}"
         # Names that begin with an underscore are not read.
         beside = f"{self._path}/_writing-{number}-{uuid.uuid4().hex}"
-        batch.write.parquet(beside)
         files, place = _hadoop(session, target)
+        # What a driver that died was writing.
+        for left in files.globStatus(_hadoop(session, f"{self._path}/_writing-*")[1]) or []:
+            files.delete(left.getPath(), True)
+        batch.write.parquet(beside)
         _, made = _hadoop(session, beside)
         try:
             written = session.read.schema(batch.schema).parquet(beside)
             if files.exists(place):
                 shown = session.read.schema(batch.schema).parquet(target)
                 if not written.exceptAll(shown).isEmpty() or not shown.exceptAll(written).isEmpty():
-                    raise BadState(
-                        f"batch {number} has come again with other releases than were shown: its source has changed, or its checkpoint was set back. "
-                        "Nothing of it is shown, and the query must not go on"
-                    )
-            elif not written.isEmpty() and not files.rename(made, place):
+                    raise BadState(f"batch {number} has come again with other releases than were shown: {WHY}")
+                return
+            ends = written.agg(F.min("step"), F.max("step")).first()
+            if ends is None or ends[0] is None:
+                return
+            self._note_steps(session, files, number, *ends)
+            if not files.rename(made, place):
                 raise BadState(f"batch {number} could not be moved to its place")
         finally:
             files.delete(made, True)
 
+    def _note_steps(self, session: SparkSession, files: Any, number: int, first: int, last: int) -> None:
+        """Notes the last step of a batch, before it is shown and in place of that of the batch before, unless it has been shown by another."""
+        _, folder = _hadoop(session, f"{self._path}/_last-step")
+        files.mkdirs(folder)
+        notes = [status.getPath() for status in files.listStatus(folder)]
+        for note in notes:
+            step, by = map(int, note.getName().split("-by-"))
+            if by != number and step >= first:
+                raise BadState(f"batch {number} begins at step {first}, and step {step} was shown by batch {by}: {WHY}")
+        _, own = _hadoop(session, f"{self._path}/_last-step/{last}-by-{number}")
+        files.create(own, True).close()
+        for note in notes:
+            if note.getName() != own.getName():
+                files.delete(note, False)
+
 
 class LateRowsNotPrivate(StreamingQueryListener):
-    """Counts the rows that came after their step was closed. How many there are is NOT PRIVATE: for the eyes of those who may see the data.
+    """Counts the rows that came after their step was closed, by query. How many there are is NOT PRIVATE: for the eyes of those who may see the data.
 
     Register it with ``spark.streams.addListener``. A row is what Spark counts: late events of one partition that belong to one key and step are one row, so that the
     number is zero exactly when no event was late, and otherwise at most that of the events.
     """
 
     def __init__(self) -> None:
-        self.count = 0
+        self._rows: dict[str, int] = {}
+
+    def of(self, query: StreamingQuery) -> int:
+        """The late rows of a query since it was registered, under this checkpoint."""
+        return self._rows.get(query.id, 0)
 
     def onQueryStarted(self, event: Any) -> None:
         pass
 
     def onQueryProgress(self, event: Any) -> None:
-        self.count += sum(int(operator.numRowsDroppedByWatermark) for operator in event.progress.stateOperators)
+        late = sum(int(operator.numRowsDroppedByWatermark) for operator in event.progress.stateOperators)
+        name = str(event.progress.id)
+        self._rows[name] = self._rows.get(name, 0) + late
 
     def onQueryIdle(self, event: Any) -> None:
         pass

@@ -47,13 +47,13 @@ class KeyShards(StatefulProcessor):
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
         names = None
         if self._job.is_keyed:
-            # Spark hands over the keys of a large shard in several parts.
+            # Spark hands over the keys of a large shard in several parts. Every shard has one row without a key, so that all are there.
             before = self._declared.get()
-            names = sorted([*(_unpacked(before[1]) if before is not None else []), *initialState["key"]])
-        shard = Shard.new(self._job, names)
+            names = sorted([*(_unpacked(before[1]) if before is not None else []), *initialState["key"].dropna()])
         self._declared.update((self._job.identity, _packed(names)))
-        self._remember(shard, _watermark(timerValues))
-        self._wake_at(0, timerValues)
+        if names is None or names:
+            self._remember(Shard.new(self._job, names), _watermark(timerValues))
+            self._wake_at(0, timerValues)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         yield from self._advance(pd.concat(list(rows), ignore_index=True), timerValues)
@@ -71,7 +71,8 @@ class KeyShards(StatefulProcessor):
         ended = job.steps_ended_by(watermark)
         stored = self._next_step.get()
         if stored is None:
-            # No key that was declared falls into this shard, so that nothing that comes to it was.
+            self._check_identity()
+            # No declared key falls into this shard: nothing that comes to it counts.
             return
         next_step, released_at = stored
         # The batch of the last release must end well, or that release would be lost: it is a later one that stops the query.
@@ -79,16 +80,23 @@ class KeyShards(StatefulProcessor):
             raise horizon_spent(job)
         if rows is None and next_step >= min(ended, horizon):
             return
-        declared, counter = self._declared.get(), self._counter.get()
-        if declared is None or counter is None or bytes(declared[0]) != job.identity:
+        names, counter = self._check_identity(), self._counter.get()
+        if counter is None:
             raise BadState(ANOTHER)
         try:
-            shard = Shard.resume(job, _unpacked(declared[1]), bytes(counter[0]))
+            shard = Shard.resume(job, names, bytes(counter[0]))
         except BadState as error:
             raise BadState(ANOTHER) from error
         steps, keys, totals = columns(rows, job.is_keyed)
         yield from shard.close(min(ended, horizon), steps, keys, totals)
         self._remember(shard, watermark)
+
+    def _check_identity(self) -> Optional[list[str]]:
+        """The keys of the shard, if it is of this query."""
+        declared = self._declared.get()
+        if declared is None or bytes(declared[0]) != self._job.identity:
+            raise BadState(ANOTHER)
+        return _unpacked(declared[1])
 
     def _remember(self, shard: Shard, watermark: int) -> None:
         self._next_step.update((shard.next_step, watermark))

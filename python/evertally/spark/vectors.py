@@ -42,6 +42,10 @@ def noise(
     dimension = the_plan.dimension
     if dimension is None:
         raise BadParameter("plan must be one for vectors, got one for totals")
+    if steps is None and the_plan.is_unbounded:
+        raise BadParameter("steps must be given for a plan without an end, got nothing")
+    if dtype not in ("float64", "float32"):
+        raise BadParameter(f"dtype must be float64 or float32, got {dtype!r}")
     steps = range(the_plan.horizon) if steps is None else steps
     if steps.step != 1 or not 0 <= steps.start <= steps.stop <= the_plan.horizon:
         raise BadParameter(f"steps must be consecutive and within the {the_plan.horizon} of the plan, got {steps}")

@@ -13,10 +13,11 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from evertally.spark import ReleaseFiles
 
-START = "2026-01-05T00:00:00Z"
+START = "2024-01-08T00:00:00Z"
 MINUTE = 60_000_000
 Releases = dict[tuple[Any, ...], tuple[float, float, float, float]]
 
@@ -76,11 +77,13 @@ def stream(spark: SparkSession, folder: Path, files_at_once: int) -> DataFrame:
     return reader.parquet(str(folder))
 
 
-def run_stream(releases: DataFrame, folder: Path, sink: Optional[Any] = None) -> None:
+def run_stream(releases: DataFrame, folder: Path, sink: Optional[Any] = None) -> StreamingQuery:
     """Runs a stream until all files are read."""
     writer = releases.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
     writer = writer.foreachBatch(sink or ReleaseFiles(str(folder / "releases")))
-    writer.start().awaitTermination()
+    query = writer.start()
+    query.awaitTermination()
+    return query
 
 
 def as_releases(rows: DataFrame) -> Releases:

@@ -35,6 +35,9 @@ GOOD = {"time": "ts", "every": "1 minute", "start": START, "plan": PLAN, "noise_
         ({"every": "a while"}, "must be like 30s, 15m, 1h, 1d or 1w"),
         ({"every": "0 minutes"}, "must be like 30s, 15m, 1h, 1d or 1w"),
         ({"start": "yesterday"}, "start must be a time such as 2026-01-05T00:00:00Z, got 'yesterday'"),
+        ({"start": "2024-01-08T00:00:00.0001Z"}, "start must be a whole number of milliseconds"),
+        ({"start": "2999-01-01"}, "steps that are not over cannot be released"),
+        ({"until": "2999-01-01", "plan": evertally.plan(None)}, "steps that are not over cannot be released"),
         ({"start": "1969-12-31"}, "start must not be before 1970"),
         ({"key": "region"}, "got a key column and a plan for one total"),
         ({"plan": KEYED}, "got a plan for keys and no key column"),
@@ -45,6 +48,7 @@ GOOD = {"time": "ts", "every": "1 minute", "start": START, "plan": PLAN, "noise_
         ({"plan": evertally.plan(10, dimension=3)}, "plan must be one for totals, got one for vectors"),
         ({"plan": evertally.plan(10, max_steps=2)}, "person must name a column where the plan bounds a person's steps"),
         ({"plan": evertally.plan(10, contribution=(2.0, 5.0))}, "plan must allow contributions of one"),
+        ({"plan": evertally.plan(10, contribution=(0.0, 1e-7)), "value": "amount"}, "wider than the grid"),
         ({"plan": evertally.plan(10, contribution=(0.0, 2.0**21)), "value": "amount"}, "at most 2\\^20 in magnitude"),
         ({"plan": evertally.plan(None)}, "until must be given for a finished table under a plan without an end"),
         ({"until": "2020-01-01"}, "until must not be before start"),
@@ -62,6 +66,8 @@ def test_finished_tables(events: DataFrame, change: dict[str, Any], message: str
     [
         ({}, "delay must be given for a streaming table without a watermark on its time"),
         ({"delay": "1 minute", "until": "2027-01-01"}, "until is for finished tables"),
+        ({"delay": "a while"}, "delay must be an interval such as 10 minutes or 10m, got 'a while'"),
+        ({"delay": "10m", "ahead": "soon"}, "ahead must be an interval"),
     ],
 )
 def test_streams(spark: SparkSession, change: dict[str, Any], message: str) -> None:
@@ -78,26 +84,37 @@ def test_two_watermarks(spark: SparkSession) -> None:
 
 
 def test_rows_that_cannot_count_are_left_out_and_undeclared_keys_with_them(spark: SparkSession) -> None:
-    good = "select timestamp'2026-01-05T00:00:30Z' as ts, 'a' as region, 2.5D as amount"
+    good = "select timestamp'2024-01-08T00:00:30Z' as ts, 'a' as region, 2.5D as amount"
     bad = [
         "select null, 'a', 2.0D",
-        "select timestamp'2026-01-05T00:00:40Z', 'a', double('NaN')",
-        "select timestamp'2026-01-05T00:00:40Z', 'a', null",
-        "select timestamp'2026-01-05T00:00:40Z', 'z', 2.0D",
-        "select timestamp'2026-01-05T00:00:40Z', null, 2.0D",
-        "select timestamp'2026-01-04T23:59:59Z', 'a', 2.0D",
-        "select timestamp'2026-01-05T00:10:00Z', 'a', 2.0D",
+        "select timestamp'2024-01-08T00:00:40Z', 'a', double('NaN')",
+        "select timestamp'2024-01-08T00:00:40Z', 'a', null",
+        "select timestamp'2024-01-08T00:00:40Z', 'z', 2.0D",
+        "select timestamp'2024-01-08T00:00:40Z', null, 2.0D",
+        "select timestamp'2024-01-07T23:59:59Z', 'a', 2.0D",
+        "select timestamp'2024-01-08T00:10:00Z', 'a', 2.0D",
+        "select timestamp'2024-01-08T00:00:40Z', cast(x'ff61' as string), 2.0D",
     ]
     keyed = evertally.plan(10, epsilon=1.0, delta=1e-6, keys=["a", "b"], contribution=(0.0, 4.0))
     arguments = {**GOOD, "plan": keyed, "key": "region", "value": "amount"}
     expected = as_releases(private_counts(spark.sql(good), **arguments))
     assert len(expected) == 20
-    assert as_releases(private_counts(spark.sql(" union all ".join([good, *bad])), **arguments)) == expected
+    all_rows = spark.sql(" union all ".join([good, *bad]))
+    assert as_releases(private_counts(all_rows, **arguments)) == expected
+    # Names of columns are taken as they are.
+    dotted = all_rows.withColumnsRenamed({"ts": "a.b", "region": "c`d"})
+    named = {**arguments, "time": "a.b", "key": "c`d"}
+    assert sorted(as_releases(private_counts(dotted, **named))) == sorted(expected)
+
+
+def test_a_key_file_that_is_not_there_is_named(events: DataFrame) -> None:
+    with pytest.raises(Exception, match="the noise key /nowhere/noise.key cannot be read on this executor"):
+        private_counts(events, **{**GOOD, "noise_key": "/nowhere/noise.key"}).collect()
 
 
 def test_totals_that_no_double_holds_stop_the_count(spark: SparkSession) -> None:
     largest = evertally.plan(10, epsilon=1.0, delta=1e-6, contribution=(0.0, 2.0**20))
-    rows = spark.range(9000).selectExpr("timestamp'2026-01-05T00:00:30Z' as ts", "1e9D as amount")
+    rows = spark.range(9000).selectExpr("timestamp'2024-01-08T00:00:30Z' as ts", "1e9D as amount")
     with pytest.raises(Exception, match="too large to be counted exactly"):
         private_counts(rows, **{**GOOD, "plan": largest, "value": "amount"}).collect()
 
@@ -110,6 +127,8 @@ def test_totals_that_no_double_holds_stop_the_count(spark: SparkSession) -> None
         (3, {"horizon": 10, "steps": range(5, 11)}, "steps must be consecutive and within the 10 of the plan"),
         (3, {"horizon": 10, "steps": range(0, 10, 2)}, "steps must be consecutive"),
         (3, {"horizon": 10, "slices": 0}, "slices must be at least 1"),
+        (3, {"horizon": None}, "steps must be given for a plan without an end"),
+        (3, {"horizon": 10, "dtype": "int"}, "dtype must be float64 or float32, got 'int'"),
     ],
 )
 def test_noise(spark: SparkSession, dim: Any, choices: dict[str, Any], message: str) -> None:

@@ -20,7 +20,7 @@ def shown() -> Found:
 
 
 def test_deaths_of_executors_and_drivers_change_no_release(binary: str, tmp_path: Path) -> None:
-    trial = Trial(tmp_path / "trial", CLUSTER, seed=1, files=4, hand_over_key=True, binary=binary)
+    trial = Trial(tmp_path / "trial", CLUSTER, seed=1, files=3, hand_over_key=True, binary=binary)
     assert not trial.run([Point("executor", 1), Point("written", 2)])
     # The query may go on elsewhere: its checkpoint is all that it needs.
     trial.master = "local[2]"

@@ -1,6 +1,7 @@
 """What a stream does besides counting: late events, the end of a horizon, checkpoints of other plans, batches that come again."""
 
 import datetime
+import time
 from pathlib import Path
 from typing import Any
 
@@ -84,19 +85,19 @@ def test_a_late_event_is_dropped_and_counted_by_those_who_ask(spark: SparkSessio
     late = LateRowsNotPrivate()
     spark.streams.addListener(late)
     try:
-        run_stream(private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file)), tmp_path)
+        query = run_stream(private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file)), tmp_path)
+        # The listener hears of a batch a moment after it.
+        for _ in range(100):
+            if late.of(query):
+                break
+            time.sleep(0.05)
     finally:
         spark.streams.removeListener(late)
     in_time = private_counts(
         spark.read.parquet(str(tmp_path / "in-time")), plan=plan(), **{**arguments(key_file), "delay": None}
     )
     assert releases_of(spark, tmp_path) == as_releases(in_time)
-    # The listener hears of a batch a moment after it.
-    for _ in range(100):
-        if late.count:
-            break
-        spark.sparkContext._jvm.Thread.sleep(50)  # type: ignore[union-attr]
-    assert late.count == 1
+    assert late.of(query) == 1
 
 
 def test_an_event_from_the_future_does_not_close_the_steps_of_others(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
@@ -144,7 +145,8 @@ def test_the_last_releases_come_out_though_time_has_gone_far_beyond(spark: Spark
     [
         pytest.param({"plan": evertally.plan(STEPS, epsilon=2.0, delta=1e-6, keys=KEYS)}, id="budget"),
         pytest.param({"noise_key": evertally.NoiseKey.generate()}, id="noise key"),
-        pytest.param({"start": "2026-01-04"}, id="start"),
+        pytest.param({"start": "2024-01-07"}, id="start"),
+        pytest.param({"plan": evertally.plan(STEPS, epsilon=1.0, delta=1e-6, keys=["k0", "k1", "k3", "other"])}, id="keys"),
         pytest.param({"shards": 5}, id="shards"),
     ],
 )
@@ -163,15 +165,61 @@ def test_a_checkpoint_of_another_plan_is_refused(
 
 def test_a_batch_that_comes_again_must_be_the_same(spark: SparkSession, tmp_path: Path) -> None:
     sink = ReleaseFiles(str(tmp_path))
-    batch = spark.range(5).select("id", F.rand(seed=1).alias("estimate"))
+    batch = spark.range(10, 15).select(F.col("id").alias("step"), F.rand(seed=1).alias("estimate"))
     sink(batch, 7)
-    shown = sorted(path.name for path in (tmp_path / "batch=7").iterdir())
+
+    def shown() -> list[str]:
+        return sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("batch=*/*"))
+
+    before = shown()
+    assert before
     sink(batch, 7)
-    assert sorted(path.name for path in (tmp_path / "batch=7").iterdir()) == shown
-    for other in (batch.where("id < 4"), batch.union(batch.where("id = 0")), batch.withColumn("estimate", F.col("estimate") + 1)):
+    assert shown() == before
+    for other in (batch.where("step < 14"), batch.union(batch.where("step = 10")), batch.withColumn("estimate", F.col("estimate") + 1)):
         with pytest.raises(evertally.BadState, match="batch 7 has come again with other releases"):
             sink(other, 7)
-    assert sorted(path.name for path in (tmp_path / "batch=7").iterdir()) == shown
-    assert [path.name for path in tmp_path.iterdir()] == ["batch=7"]
+    # A checkpoint that was begun anew has other batches, of steps that were shown.
+    for number in (1, 8):
+        with pytest.raises(evertally.BadState, match=f"batch {number} begins at step 14, and step 14 was shown by batch 7"):
+            sink(batch.where("step = 14"), number)
     sink(batch.where("false"), 8)
-    assert [path.name for path in tmp_path.iterdir()] == ["batch=7"]
+    assert shown() == before
+    sink(batch.withColumn("step", F.col("step") + 5), 9)
+    assert len(shown()) > len(before)
+    assert not list(tmp_path.glob("_writing*"))
+
+
+def test_a_checkpoint_begun_anew_shows_nothing(spark: SparkSession, key_file: str, tmp_path: Path) -> None:
+    write_files(at([0.5, 1.5, 0.6, 2.5, 6.5]), tmp_path / "events", 4)
+    counted = private_counts(stream(spark, tmp_path / "events", 1), plan=plan(), **arguments(key_file))
+    run_stream(counted, tmp_path)
+    before = releases_of(spark, tmp_path)
+    (tmp_path / "checkpoint").rename(tmp_path / "lost")
+    counted = private_counts(stream(spark, tmp_path / "events", 5), plan=plan(), **arguments(key_file))
+    with pytest.raises(StreamingQueryException, match="was shown by batch|has come again"):
+        run_stream(counted, tmp_path)
+    assert releases_of(spark, tmp_path) == before
+
+
+def test_undeclared_keys_are_their_persons_like_any_other(spark: SparkSession, key_file: str) -> None:
+    events = at([0.1, 0.2, 1.1]).assign(region=["unknown", "k0", "k0"])
+    bounded = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, open_keys=True, max_steps=1)
+    given = {**arguments(key_file), "delay": None, "key": "region", "person": "person", "plan": bounded}
+    rows = spark.createDataFrame(events)
+    table = spark.createDataFrame([("k0",)], "name string")
+    by_list, by_table = (as_releases(private_counts(rows, keys=keys, **given)) for keys in (["k0"], table))
+    nothing = as_releases(private_counts(rows.where("false"), keys=["k0"], **given))
+    # The one step of the person went to a key that nobody declared.
+    assert by_list == by_table == nothing
+
+
+def test_a_named_stream_has_noise_of_its_own_in_each_range(spark: SparkSession, key_file: str) -> None:
+    rows = spark.createDataFrame([], "ts timestamp")
+    given = {**arguments(key_file), "delay": None}
+    names = ["", "visits", "sales"]
+    estimates = {
+        tuple(row[0] for row in as_releases(private_counts(rows, plan=evertally.plan(40, epsilon=1.0, delta=1e-6, stream=name), **{**given, "start": start})).values())
+        for name in names
+        for start in ("2024-01-08", "2024-01-09")
+    }
+    assert len(estimates) == 2 * len(names)
