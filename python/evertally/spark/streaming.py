@@ -96,7 +96,8 @@ class KeyShards(StatefulProcessor):
         declared = self._declared.get()
         if declared is None or bytes(declared[0]) != self._job.identity:
             raise BadState(ANOTHER)
-        return _unpacked(declared[1])
+        names: Optional[list[str]] = _unpacked(declared[1])
+        return names
 
     def _remember(self, shard: Shard, watermark: int) -> None:
         self._next_step.update((shard.next_step, watermark))

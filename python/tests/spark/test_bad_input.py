@@ -20,7 +20,7 @@ def events(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([], SCHEMA)
 
 
-GOOD = {"time": "ts", "every": "1 minute", "start": START, "plan": PLAN, "noise_key": KEY}
+GOOD: dict[str, Any] = {"time": "ts", "every": "1 minute", "start": START, "plan": PLAN, "noise_key": KEY}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_rows_that_cannot_count_are_left_out_and_undeclared_keys_with_them(spark
         "select timestamp'2024-01-08T00:00:40Z', cast(x'ff61' as string), 2.0D",
     ]
     keyed = evertally.plan(10, epsilon=1.0, delta=1e-6, keys=["a", "b"], contribution=(0.0, 4.0))
-    arguments = {**GOOD, "plan": keyed, "key": "region", "value": "amount"}
+    arguments: dict[str, Any] = {**GOOD, "plan": keyed, "key": "region", "value": "amount"}
     expected = as_releases(private_counts(spark.sql(good), **arguments))
     assert len(expected) == 20
     all_rows = spark.sql(" union all ".join([good, *bad]))

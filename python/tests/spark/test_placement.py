@@ -26,5 +26,5 @@ def test_every_partition_has_equally_many_shards(spark: SparkSession, shards: in
 
 def test_many_shards_have_names_too() -> None:
     names = placement.names(5000)
-    assert len(set(names)) == 5000
+    assert names is not None and len(set(names)) == 5000
     assert sorted(placement.spark_hash(np.array(names, dtype=np.uint64)) % 5000) == list(range(5000))
