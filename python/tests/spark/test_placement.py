@@ -24,7 +24,9 @@ def test_every_partition_has_equally_many_shards(spark: SparkSession, shards: in
     assert np.bincount([row.partition for row in placed], minlength=partitions).tolist() == [shards // partitions] * partitions
 
 
-def test_many_shards_have_names_too() -> None:
-    names = placement.names(5000)
-    assert names is not None and len(set(names)) == 5000
-    assert sorted(placement.spark_hash(np.array(names, dtype=np.uint64)) % 5000) == list(range(5000))
+def test_many_shards_have_names_and_very_many_their_numbers() -> None:
+    names = placement.names(placement.MOST_NAMED)
+    assert names is not None and len(set(names)) == placement.MOST_NAMED
+    places = placement.spark_hash(np.array(names, dtype=np.uint64)) % placement.MOST_NAMED
+    assert places.tolist() == list(range(placement.MOST_NAMED))
+    assert placement.names(placement.MOST_NAMED + 1) is None
