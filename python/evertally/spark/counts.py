@@ -24,7 +24,7 @@ from evertally.spark.streaming import KeyShards, PersonShards
 # Values are counted on a grid of 2^-20 in 64 bits: two million of the largest magnitude do not overflow.
 LARGEST_CONTRIBUTION = 1 << 20
 KEYS_A_SHARD = 1 << 14
-PERSON_SHARDS = 64
+PERSON_SHARDS_A_PARTITION = 8
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -131,10 +131,11 @@ def _totals(
     if unit != "person":
         return events.totals(rows, ticks, counts=columns.value is None)
     first = events.with_step(rows, ticks)
-    first = events.in_shards(first.withColumnRenamed("amount", "total"), "person", PERSON_SHARDS)
+    shards = PERSON_SHARDS_A_PARTITION * _partitions(rows.sparkSession)
+    first = events.in_shards(first.withColumnRenamed("amount", "total"), "person", shards)
     schema = f"step bigint, {'key string, ' if job.is_keyed else ''}total bigint"
     if not is_streaming:
-        return backfill.admit_persons(first, job, PERSON_SHARDS, schema)
+        return backfill.admit_persons(first, job, shards, schema)
     chosen = ["shard", "step", "person", *(["key"] if job.is_keyed else []), "total", "closed"]
     return first.select(*chosen).groupBy("shard").transformWithStateInPandas(
         PersonShards(job), f"{schema}, closed timestamp", "append", "eventTime", eventTimeColumnName="closed"
@@ -166,7 +167,7 @@ def _job(
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
         scale=scale,
-        identity=bytes(plan.fingerprint) + f"|{LAYOUT}|{shards}|{PERSON_SHARDS}|{digest}".encode(),
+        identity=bytes(plan.fingerprint) + f"|{LAYOUT}|{shards}|{_partitions(session)}|{digest}".encode(),
     )
 
 
@@ -208,8 +209,12 @@ def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
         raise BadParameter(f"shards must be at least 1, got {asked}")
     if width == 1:
         return 1
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    partitions = _partitions(session)
     return asked or partitions * -(-width // (KEYS_A_SHARD * partitions))
+
+
+def _partitions(session: SparkSession) -> int:
+    return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
