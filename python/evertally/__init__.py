@@ -21,6 +21,7 @@ Steps are counted from zero. Arrays are read and written in place: they are cont
 ``BatchPlan``                  any linear queries at once, on data that does not change
 ``gamma``, ``bounds``          the least error that any mechanism can have, proven
 ``Odometer``, ``Spend``        what several plans cost one population
+``evertally.spark``            private running totals on a Spark cluster
 ``evertally.plots``            error profiles and releases drawn, where matplotlib is installed
 =============================  ===================================================================================
 """

@@ -24,6 +24,7 @@ from evertally.spark.streaming import KeyShards, PersonShards
 # Values are counted on a grid of 2^-20 in 64 bits: two million of the largest magnitude do not overflow.
 LARGEST_CONTRIBUTION = 1 << 20
 KEYS_A_SHARD = 1 << 14
+FEWEST_KEYS_A_SHARD = 1 << 8
 PERSON_SHARDS_A_PARTITION = 8
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -209,8 +210,9 @@ def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
         raise BadParameter(f"shards must be at least 1, got {asked}")
     if width == 1:
         return 1
+    # As many as partitions share evenly, but not so many that they hold next to nothing.
     partitions = _partitions(session)
-    return asked or partitions * -(-width // (KEYS_A_SHARD * partitions))
+    return asked or min(partitions * -(-width // (KEYS_A_SHARD * partitions)), -(-width // FEWEST_KEYS_A_SHARD))
 
 
 def _partitions(session: SparkSession) -> int:

@@ -26,7 +26,7 @@ def cases() -> list[Any]:
     with_persons = ["--person", "person", "--max-steps", "3", "--min-gap", "2"]
     return [
         pytest.param({}, {}, [], id="one total"),
-        pytest.param({"key": "region"}, {"keys": declared}, with_keys, id="keys"),
+        pytest.param({"key": "region", "shards": 3}, {"keys": declared}, with_keys, id="keys in three shards"),
         pytest.param({"key": "region", "keys": declared}, {"open_keys": True}, with_keys, id="keys declared here"),
         pytest.param(
             {"key": "region", "value": "amount"},
