@@ -97,17 +97,20 @@ def as_releases(rows: DataFrame) -> Releases:
     return found
 
 
-def count_by_program(binary: str, events: pd.DataFrame, folder: Path, options: list[str]) -> Releases:
-    """What `evertally count` releases of the same events."""
-    path = folder / "all.parquet"
+def run_program(binary: str, events: pd.DataFrame, folder: Path, options: list[str]) -> Path:
+    """The file of what `evertally count` releases of the same events."""
+    path, out = folder / "all.parquet", folder / "releases.csv"
     events.to_parquet(path, coerce_timestamps="us", index=False)
     command = [binary, "count", str(path), "--time", "ts", "--every", "1m", "--from", START, "--outside", "drop"]
-    out = folder / "releases.csv"
     subprocess.run([*command, *options, "--output", str(out)], check=True, capture_output=True)
+    return out
+
+
+def count_by_program(binary: str, events: pd.DataFrame, folder: Path, options: list[str]) -> Releases:
+    """What `evertally count` releases of the same events."""
     found: Releases = {}
-    with open(out, newline="") as file:
+    with open(run_program(binary, events, folder, options), newline="") as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):
             name = (int(row["step"]), row["key"]) if "key" in row else (int(row["step"]),)
             found[name] = (float(row["estimate"]), float(row["standard_error"]), float(row["lower"]), float(row["upper"]))
     return found
-

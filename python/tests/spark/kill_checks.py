@@ -101,7 +101,8 @@ def _bits(numbers: tuple[float, float, float, float]) -> bytes:
 
 
 def _forms(key: bytes) -> list[bytes]:
-    forms = [key, key.hex().encode(), key.hex().upper().encode()]
+    # As bytes, in digits, and as Python prints bytes.
+    forms = [key, key.hex().encode(), key.hex().upper().encode(), repr(key)[2:-1].encode()]
     for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):
         for before in range(3):
             # In a longer text the key may begin at any of three places of a group, and its ends share characters with what is around it.

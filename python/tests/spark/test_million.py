@@ -1,10 +1,9 @@
 """A million events of ten thousand keys, in other partitions and batches than one machine has."""
 
-import csv
 from pathlib import Path
 
 import pandas as pd
-from cluster import START, make_events, run_stream, stream, write_files
+from cluster import START, make_events, run_program, run_stream, stream, write_files
 from pyspark.sql import SparkSession
 
 import evertally
@@ -23,7 +22,8 @@ def test_a_million_events_of_ten_thousand_keys(spark: SparkSession, binary: str,
     plan = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, keys=names)
     arguments = {"time": "ts", "every": "1 minute", "start": START, "key": "region", "plan": plan, "noise_key": key_file}
     options = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--key", "region", "--keys", str(tmp_path / "keys")]
-    expected = released_by_program(binary, events, tmp_path, [*options, "--key-file", key_file])
+    released = run_program(binary, events, tmp_path, [*options, "--key-file", key_file])
+    expected = sorted_by_step_and_key(pd.read_csv(released, comment="#", float_precision="round_trip"))
     assert len(expected) == STEPS * len(names)
 
     finished = private_counts(spark.read.parquet(str(tmp_path / "events")), **arguments)  # type: ignore[arg-type]
@@ -37,15 +37,6 @@ def test_a_million_events_of_ten_thousand_keys(spark: SparkSession, binary: str,
         spark.conf.set("spark.sql.shuffle.partitions", 2)
     rows = spark.read.parquet(str(tmp_path / "releases"))
     assert sorted_by_step_and_key(rows.toPandas()).equals(expected)
-
-
-def released_by_program(binary: str, events: pd.DataFrame, folder: Path, options: list[str]) -> pd.DataFrame:
-    import subprocess
-
-    events.to_parquet(folder / "all.parquet", coerce_timestamps="us", index=False)
-    command = [binary, "count", str(folder / "all.parquet"), "--time", "ts", "--every", "1m", "--from", START, "--outside", "drop"]
-    subprocess.run([*command, *options, "--output", str(folder / "releases.csv")], check=True, capture_output=True)
-    return sorted_by_step_and_key(pd.read_csv(folder / "releases.csv", comment="#", float_precision="round_trip", quoting=csv.QUOTE_MINIMAL))
 
 
 def sorted_by_step_and_key(rows: pd.DataFrame) -> pd.DataFrame:
