@@ -68,11 +68,11 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
     let number = |name: &str| report[name].as_u64().unwrap_or(0);
     let mut text = String::from(
         "# A query on Spark, killed\n\n\
-         Written by `cargo xtask crash spark`. A streaming query with state, checkpoint and `ReleaseFiles`, its driver or an executor killed with `kill -9` at chosen points; \
+         Written by `cargo xtask crash spark`. A streaming query with persons bounded, state, checkpoint and `ReleaseFiles`, its driver or an executor killed with `kill -9` at chosen points; \
          a dead driver is started again from the checkpoint, a dead executor is replaced by Spark while the query goes on. After every death of a driver, every release that lay anywhere, \
          also in what was still being written, was the one of `evertally count`, to the bit; none was in two batches, and none that could be seen before was gone. At the end none was \
          missing. The noise key was never in the checkpoint, the releases, the logs of drivers and executors or the record of events that Spark's pages are made from.\n\n\
-         | killed | local cluster of two workers | one process, with persons | batches |\n|:--|--:|--:|:--|\n",
+         | killed | local cluster of two workers | one process | batches |\n|:--|--:|--:|:--|\n",
     );
     for (kind, words) in KINDS {
         let of_kind: Vec<&Value> = points.iter().filter(|point| point["kind"] == kind).collect();

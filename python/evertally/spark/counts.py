@@ -95,7 +95,7 @@ def private_counts(
     declared, names = _declared(session, plan, keys)
     width, digest = _measured(declared)
     shards = _shards(session, shards, width)
-    job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, digest=digest)
+    job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
 
     rows = events.chosen(df, columns)
     if df.isStreaming:
@@ -151,7 +151,7 @@ def _job(
     noise_key: Any,
     shards: int,
     is_keyed: bool,
-    digest: str,
+    keys_known_by: tuple[Any, ...],
 ) -> Job:
     # As `evertally count` names it, so that one key may serve several columns or ranges of time without their sharing noise.
     roles = (columns.time, columns.value, columns.key, columns.person, columns.id)
@@ -168,14 +168,17 @@ def _job(
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
         scale=scale,
-        identity=bytes(plan.fingerprint) + f"|{LAYOUT}|{shards}|{_partitions(session)}|{digest}".encode(),
+        identity=bytes(plan.fingerprint) + "|".join(map(str, ("", LAYOUT, shards, _partitions(session), *keys_known_by))).encode(),
     )
 
 
 def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[Optional[DataFrame], Optional[list[str]]]:
     """The declared keys as a table; and as a list, where they are few enough to have been given as one."""
     if isinstance(keys, DataFrame):
-        return keys.select(F.col(keys.columns[0]).cast("string").alias("key")).where("key is not null").distinct(), None
+        if keys.isStreaming or len(keys.columns) != 1 or not isinstance(keys.schema[0].dataType, (T.StringType, T.IntegralType)):
+            got = f"{'a streaming one of ' if keys.isStreaming else ''}{keys.schema.simpleString()}"
+            raise BadParameter(f"keys must be a finished table of one column of strings or whole numbers, got {got}")
+        return keys.toDF("key").select(F.col("key").cast("string")).where("key is not null").distinct(), None
     names = list(keys) if keys is not None else plan.keys
     if names is None:
         return None, None
@@ -188,7 +191,7 @@ def _measured(declared: Optional[DataFrame]) -> tuple[int, str]:
     """How many keys are declared, and by what a checkpoint knows them again."""
     if declared is None:
         return 1, ""
-    hashes = [F.bit_xor(F.xxhash64("key", F.lit(seed))) for seed in (1, 2)]
+    hashes = [F.bit_xor(F.xxhash64(F.lit(seed), "key")) for seed in (1, 2)]
     row = declared.agg(F.count("key"), *hashes).first()
     assert row is not None
     if row[0] == 0:
@@ -212,7 +215,7 @@ def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
         return 1
     # As many as partitions share evenly, but not so many that they hold next to nothing.
     partitions = _partitions(session)
-    return asked or min(partitions * -(-width // (KEYS_A_SHARD * partitions)), -(-width // FEWEST_KEYS_A_SHARD))
+    return asked or min(partitions * -(-width // (KEYS_A_SHARD * partitions)), max(1, width // FEWEST_KEYS_A_SHARD))
 
 
 def _partitions(session: SparkSession) -> int:
@@ -307,9 +310,12 @@ def _micros(name: str, moment: Moment) -> int:
     """Microseconds since 1970 of a moment, in UTC where no zone is given."""
     if isinstance(moment, str):
         try:
-            moment = datetime.datetime.fromisoformat(moment)
+            # Python 3.10 does not know what Z is.
+            moment = datetime.datetime.fromisoformat(re.sub("[zZ]$", "+00:00", moment))
         except ValueError:
             raise BadParameter(f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}") from None
+    elif not isinstance(moment, datetime.date):
+        raise BadParameter(f"{name} must be a time, got {type(moment).__name__}")
     elif not isinstance(moment, datetime.datetime):
         moment = datetime.datetime.combine(moment, datetime.time())
     if moment.tzinfo is None:
@@ -320,12 +326,16 @@ def _micros(name: str, moment: Moment) -> int:
 
 def _length(every: str) -> int:
     """Microseconds of a length: the program's "15m", or Spark's "15 minutes"."""
+    if not isinstance(every, str):
+        raise BadParameter(f"every must be a text such as 1 minute, got {type(every).__name__}")
     words = re.fullmatch(r"\s*(\d+)\s+(second|minute|hour|day|week)s?\s*", every)
     return _bucket_micros(f"{words[1]}{words[2][0]}" if words else every)
 
 
 def _interval(name: str, text: Optional[str]) -> Optional[str]:
     """An interval in Spark's words, of those or of the program's."""
+    if text is not None and not isinstance(text, str):
+        raise BadParameter(f"{name} must be a text such as 10 minutes, got {type(text).__name__}")
     if text is None or re.fullmatch(r"(\s*\d+\s+(microsecond|millisecond|second|minute|hour|day|week)s?)+\s*", text):
         return text
     try:

@@ -2,7 +2,7 @@
 
 **Definition.** Spark sends a group of rows to the partition that the hash of its name says. Shard i of n is therefore called by the least whole number whose hash is i modulo n.
 
-**Guarantee.** Where the number of partitions divides that of shards, as it does unless a caller chooses otherwise, every partition has equally many shards; numbered from zero, two
+**Guarantee.** Where the number of partitions divides that of shards, as it does by default for many keys, every partition has equally many shards; numbered from zero, two
 shards would as often as not share one of two partitions and wait for each other. Names depend on the number of shards alone, so that a query finds its state under them when it is
 started again. Were Spark to hash otherwise, shards would be spread less evenly and release the same.
 

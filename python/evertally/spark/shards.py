@@ -36,8 +36,8 @@ TOO_LARGE = "the total of a step is too large to be counted exactly"
 Whole = npt.NDArray[np.int64]
 
 ANOTHER = (
-    "the checkpoint belongs to another plan, noise key, range of time or number of shards: go on with what it was made with, or take a new "
-    "checkpoint, a new noise key and a budget of its own"
+    "the checkpoint belongs to another plan, noise key, list of keys, range of time, number of shards or spark.sql.shuffle.partitions: go on with what it was made "
+    "with, or take a new checkpoint, a new directory of releases, a new noise key and a budget of its own"
 )
 
 
@@ -129,8 +129,11 @@ class Shard:
             first = self.next_step
             last = min(until, first + at_once)
             here = (steps >= first) & (steps < last)
+            if np.abs(totals[here].astype(np.float64)).sum() >= 2.0**62:
+                # Where all of them together do not overflow, none of the sums does.
+                raise BadParameter(TOO_LARGE)
             cells = np.zeros((last - first, width), dtype=np.int64)
-            np.add.at(cells, (steps[here] - first, lanes[here]), _checked(totals[here]))
+            np.add.at(cells, (steps[here] - first, lanes[here]), totals[here])
             yield self._release(first, _checked(cells) / float(self._job.scale))
 
     def _release(self, first: int, inputs: npt.NDArray[np.float64]) -> pd.DataFrame:
@@ -164,7 +167,7 @@ def columns(rows: Optional[pd.DataFrame], is_keyed: bool) -> tuple[Whole, Option
 
 
 def _checked(totals: Whole) -> Whole:
-    """Totals that doubles hold; sums of a few hundred such parts do not overflow before they are checked themselves."""
+    """Totals that doubles hold."""
     if len(totals) and (totals.max() > LARGEST_TOTAL or totals.min() < -LARGEST_TOTAL):
         raise BadParameter(TOO_LARGE)
     return totals
@@ -174,5 +177,5 @@ def horizon_spent(job: Job) -> HorizonSpent:
     """The error with which a query stops that has nothing left to release."""
     return HorizonSpent(
         f"all {job.plan.horizon} steps of the plan are released, and time has gone on: a further release would not be private. "
-        "Every release so far is committed. Count what follows under a plan of its own, with a budget and a checkpoint of its own"
+        "Every release so far is committed. Count what follows under a plan of its own, with a budget, a checkpoint and a directory of its own"
     )

@@ -52,14 +52,16 @@ class ReleaseFiles:
             ends = written.agg(F.min("step"), F.max("step")).first()
             if ends is None or ends[0] is None:
                 return
-            self._note_steps(session, files, number, *ends)
+            earlier = self._note_steps(session, files, number, *ends)
             if not files.rename(made, place):
                 raise BadState(f"batch {number} could not be moved to its place")
+            for note in earlier:
+                files.delete(note, False)
         finally:
             files.delete(made, True)
 
-    def _note_steps(self, session: SparkSession, files: Any, number: int, first: int, last: int) -> None:
-        """Notes the last step of a batch, before it is shown and in place of that of the batch before, unless it has been shown by another."""
+    def _note_steps(self, session: SparkSession, files: Any, number: int, first: int, last: int) -> list[Any]:
+        """Notes the last step of a batch before it is shown, unless one of its steps was shown by another; answers with the notes that can go once it is shown."""
         _, folder = _hadoop(session, f"{self._path}/_last-step")
         files.mkdirs(folder)
         notes = [status.getPath() for status in files.listStatus(folder)]
@@ -69,9 +71,7 @@ class ReleaseFiles:
                 raise BadState(f"batch {number} begins at step {first}, and step {step} was shown by batch {by}: {WHY}")
         _, own = _hadoop(session, f"{self._path}/_last-step/{last}-by-{number}")
         files.create(own, True).close()
-        for note in notes:
-            if note.getName() != own.getName():
-                files.delete(note, False)
+        return [note for note in notes if note.getName() != own.getName()]
 
 
 class LateRowsNotPrivate(StreamingQueryListener):

@@ -75,6 +75,9 @@ class KeyShards(StatefulProcessor):
             # No declared key falls into this shard: nothing that comes to it counts.
             return
         next_step, released_at = stored
+        if next_step >= horizon:
+            # A shorter plan would have nothing to say for ever.
+            self._check_identity()
         # The batch of the last release must end well, or that release would be lost: it is a later one that stops the query.
         if next_step == horizon and ended > horizon and watermark > released_at:
             raise horizon_spent(job)

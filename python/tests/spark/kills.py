@@ -234,7 +234,7 @@ def main(folder: Path, seed: int) -> None:
     files, choose = 14, random.Random(seed)
     binary = os.environ["EVERTALLY_BINARY"]
     print(f"seed {seed}", file=sys.stderr)
-    cluster = Trial(folder / "cluster", CLUSTER, seed, files, hand_over_key=True, binary=binary)
+    cluster = Trial(folder / "cluster", CLUSTER, seed, files, hand_over_key=True, binary=binary, has_persons=True)
     points = spread(choose.sample(KINDS, len(KINDS)), files, leave_every=3)
     for at_once in points[2:]:
         # In the two batches before the one in which the driver dies, executors do.

@@ -19,6 +19,8 @@ spark = build_session(
         "spark.ui.enabled": "true",
         "spark.ui.port": "0",
         "spark.eventLog.enabled": "true",
+        # So that what it holds can be looked for.
+        "spark.eventLog.compress": "false",
         "spark.eventLog.dir": (folder / "event-log").as_uri(),
         "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
     },
@@ -46,4 +48,5 @@ application = f"{spark.sparkContext.uiWebUrl}/api/v1/applications/{spark.sparkCo
 for page in ("environment", "sql?details=true&planDescription=true&length=1000", "stages?details=true", "allexecutors", "jobs"):
     shown.append(urllib.request.urlopen(f"{application}/{page}").read().decode())
 (folder / "shown.txt").write_text("\n".join(shown))
+(folder / "application.txt").write_text(spark.sparkContext.applicationId)
 spark.stop()

@@ -43,8 +43,10 @@ GOOD: dict[str, Any] = {"time": "ts", "every": "1 minute", "start": START, "plan
         ({"plan": KEYED}, "got a plan for keys and no key column"),
         ({"plan": KEYED, "key": "region", "keys": ["a"]}, "keys must be declared either by the plan or, where it has open keys, here; got both"),
         ({"plan": OPEN, "key": "region"}, "here; got neither"),
-        ({"plan": OPEN, "key": "region", "keys": []}, "keys"),
-        ({"plan": OPEN, "key": "region", "keys": ["a", "a"]}, "keys"),
+        ({"plan": OPEN, "key": "region", "keys": []}, "keys must be at least one"),
+        ({"plan": OPEN, "key": "region", "keys": ["a", "a"]}, "distinct"),
+        ({"start": 7}, "start must be a time, got int"),
+        ({"every": 60}, "every must be a text such as 1 minute, got int"),
         ({"plan": evertally.plan(10, dimension=3)}, "plan must be one for totals, got one for vectors"),
         ({"plan": evertally.plan(10, max_steps=2)}, "person must name a column where the plan bounds a person's steps"),
         ({"plan": evertally.plan(10, contribution=(2.0, 5.0))}, "plan must allow contributions of one"),
@@ -105,6 +107,12 @@ def test_rows_that_cannot_count_are_left_out_and_undeclared_keys_with_them(spark
     dotted = all_rows.withColumnsRenamed({"ts": "a.b", "region": "c`d"})
     named = {**arguments, "time": "a.b", "key": "c`d"}
     assert sorted(as_releases(private_counts(dotted, **named))) == sorted(expected)
+
+
+@pytest.mark.parametrize("table", ["select 1.5D as key", "select 'a' as key, 1 as number", "select 'a' as key where false"])
+def test_tables_of_keys(spark: SparkSession, events: DataFrame, table: str) -> None:
+    with pytest.raises(evertally.BadParameter, match="keys must be (a finished table of one column|at least one)"):
+        private_counts(events, **{**GOOD, "plan": OPEN, "key": "region", "keys": spark.sql(table)})
 
 
 def test_a_key_file_that_is_not_there_is_named(events: DataFrame) -> None:

@@ -38,6 +38,7 @@ def test_a_cluster_releases_the_same_and_keeps_the_key(spark: SparkSession, bina
         path.unlink()
     assert find_key(key.to_bytes(), [tmp_path]) is None
     # What the executors of this run wrote; Spark keeps it at home.
-    work = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "work"
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    work = home / "work" / (tmp_path / "application.txt").read_text()
     assert any(work.rglob("stderr"))
     assert find_key(key.to_bytes(), [work]) is None

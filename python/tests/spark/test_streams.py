@@ -144,6 +144,7 @@ def test_the_last_releases_come_out_though_time_has_gone_far_beyond(spark: Spark
     "change",
     [
         pytest.param({"plan": evertally.plan(STEPS, epsilon=2.0, delta=1e-6, keys=KEYS)}, id="budget"),
+        pytest.param({"plan": evertally.plan(2, epsilon=1.0, delta=1e-6, keys=KEYS)}, id="horizon"),
         pytest.param({"noise_key": evertally.NoiseKey.generate()}, id="noise key"),
         pytest.param({"start": "2024-01-07"}, id="start"),
         pytest.param({"plan": evertally.plan(STEPS, epsilon=1.0, delta=1e-6, keys=["k0", "k1", "k3", "other"])}, id="keys"),
@@ -186,6 +187,12 @@ def test_a_batch_that_comes_again_must_be_the_same(spark: SparkSession, tmp_path
     assert shown() == before
     sink(batch.withColumn("step", F.col("step") + 5), 9)
     assert len(shown()) > len(before)
+    # A driver that died before batch 12 was in its place leaves both notes: another batch 12, of a checkpoint begun anew, is refused by the earlier one.
+    (tmp_path / "_last-step" / "24-by-12").touch()
+    with pytest.raises(evertally.BadState, match="batch 12 begins at step 10, and step 19 was shown by batch 9"):
+        sink(batch, 12)
+    sink(batch.withColumn("step", F.col("step") + 10), 12)
+    assert [path.name for path in (tmp_path / "_last-step").glob("[0-9]*")] == ["24-by-12"]
     assert not list(tmp_path.glob("_writing*"))
 
 

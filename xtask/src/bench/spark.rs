@@ -66,7 +66,12 @@ impl Pair {
     ) -> Result<Self, String> {
         let mut pair = Self { events, keys, partitions, plain: Vec::new(), private: Vec::new() };
         for round in 0..=rounds {
-            for (kind, kept) in [("plain", &mut pair.plain), ("private", &mut pair.private)] {
+            let mut kinds = [("plain", &mut pair.plain), ("private", &mut pair.private)];
+            // In turns, so that neither always runs on what the other has warmed.
+            if round % 2 == 1 {
+                kinds.reverse();
+            }
+            for (kind, kept) in kinds {
                 let answer = ask(worker, &format!("query {kind} {events} {keys} {partitions}"))?;
                 eprintln!(
                     "round {round}: {kind}, {events} events, {keys} keys, {partitions} partitions in {}",
@@ -175,7 +180,7 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
     let mut text = format!(
         "# Private counts on Spark beside plain ones\n\n\
          Written by `cargo xtask bench spark`. The same query twice, in turns, in one session on two cores: the same files, watermark, join with the declared keys, totals by key and \
-         minute, state in RocksDB, and sink, which throws rows away; one of them takes private steps in between. Events of {keys} keys by Zipf's law, an hour of them in 10 batches, each of which closes six steps. Medians of {rounds} \
+         minute, state in RocksDB, and sink, which throws rows away; one of them takes private steps in between. Events of {keys} keys by Zipf's law, an hour of them in 10 batches, each of which closes six or so steps. Medians of {rounds} \
          rounds after one that is left out; ratios with the least and the most of the rounds.\n\n\
          ## Events a second\n\n\
          | events | partitions | plain | private | private / plain | plain, after the first batch | private | private / plain |\n|--:|--:|--:|--:|--:|--:|--:|--:|\n"
