@@ -139,6 +139,19 @@ def test_a_part_keeps_the_mechanism_that_memory_left_to_the_whole() -> None:
     assert pickle.loads(pickle.dumps(part)) == part
 
 
+def test_open_keys_can_be_declared() -> None:
+    opened = evertally.plan(30, open_keys=True)
+    assert opened.has_open_keys and opened.keys is None
+    part = opened.with_keys(["a", "b"])
+    assert not part.has_open_keys and part.keys == ["a", "b"]
+    assert pickle.loads(pickle.dumps(part)) == part
+    key = evertally.NoiseKey.generate()
+    sparse = evertally.SparseCounter(opened, key)
+    sparse.add("b", 3.0)
+    sparse.close_step()
+    assert evertally.KeyedCounter(part, key).step({"b": 3.0})[1] == sparse.release("b")
+
+
 def test_keys_that_cannot_be_are_refused_of_a_part_too() -> None:
     plan = evertally.plan(30, keys=["a", "b"], memory_limit=10_000)
     bad: list[Any] = [[], ["a", "a"]]
@@ -147,8 +160,8 @@ def test_keys_that_cannot_be_are_refused_of_a_part_too() -> None:
             plan.with_keys(keys)
     with pytest.raises(evertally.Unsupported, match="limit"):
         plan.with_keys([str(number) for number in range(1000)])
-    for other in (evertally.plan(30), evertally.plan(30, dimension=2), evertally.plan(30, open_keys=True)):
-        with pytest.raises(evertally.BadParameter, match="declared keys"):
+    for other in (evertally.plan(30), evertally.plan(30, dimension=2)):
+        with pytest.raises(evertally.BadParameter, match="plan must be one for keys"):
             other.with_keys(["a"])
     with pytest.raises(TypeError):
         plan.with_keys("ab")
