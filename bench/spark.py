@@ -78,6 +78,7 @@ def write_events(folder: Path, events: int, keys: int) -> None:
 class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.queries = 0
         self.spark = build_session(2)
         self.key_file = folder / "noise.key"
         if not self.key_file.exists():
@@ -108,8 +109,11 @@ class Bench:
     def query(self, kind: str, events: int, keys: int, partitions: int) -> dict[str, Any]:
         """Seconds from the call to the end of a query, and what its batches report."""
         self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        checkpoint = self.folder / "checkpoint"
-        shutil.rmtree(checkpoint, ignore_errors=True)
+        # Each query has a place of its own: Spark may still be tidying that of the one before.
+        self.queries += 1
+        checkpoint = self.folder / f"checkpoint-{self.queries}"
+        for earlier in self.folder.glob("checkpoint-*"):
+            shutil.rmtree(earlier, ignore_errors=True)
         source = self.events(events, keys)
         began, worked = time.perf_counter(), processor_seconds()
         rows = {"private": self.private, "plain": self.plain}[kind](source, keys)
