@@ -1,6 +1,8 @@
 """What a call of ``private_counts`` means, and whether it can be served."""
 
 import datetime
+import hashlib
+import json
 import os
 import pickle
 import re
@@ -93,7 +95,7 @@ def private_counts(
     clamp = _check_plan(plan, columns, keys)
     ticks = _ticks(plan, _micros("start", start), _length(every))
     declared, names = _declared(session, plan, keys)
-    width, digest = _measured(declared)
+    width, digest = _measured(declared, names)
     shards = _shards(session, shards, width)
     job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
 
@@ -187,10 +189,12 @@ def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[
     return session.createDataFrame([(name,) for name in names], "key string"), names
 
 
-def _measured(declared: Optional[DataFrame]) -> tuple[int, str]:
+def _measured(declared: Optional[DataFrame], names: Optional[list[str]]) -> tuple[int, str]:
     """How many keys are declared, and by what a checkpoint knows them again."""
     if declared is None:
         return 1, ""
+    if names is not None:
+        return len(names), hashlib.blake2b(json.dumps(sorted(names)).encode(), digest_size=16).hexdigest()
     hashes = [F.bit_xor(F.xxhash64(F.lit(seed), "key")) for seed in (1, 2)]
     row = declared.agg(F.count("key"), *hashes).first()
     assert row is not None
