@@ -10,6 +10,7 @@
 //! **Neighbours.** In which steps an example takes part must not depend on the data: one that is removed leaves its place empty.
 
 mod builder;
+mod name;
 
 use std::sync::Arc;
 
@@ -227,37 +228,6 @@ impl LearningPlan {
 
     fn check_step(&self, step: u64) -> Result<()> {
         if step < self.steps() { Ok(()) } else { Err(Error::HorizonSpent { horizon: self.steps() }) }
-    }
-
-    /// The plan of a segment: all are alike but for the name of their noise, which no other run has, be it one that differs in its λ alone. Such runs
-    /// take gradients at other parameters, and common noise would cancel between them.
-    pub(crate) fn segment(&self, number: u64) -> Plan {
-        let run = blake3::Hash::from_bytes(self.fingerprint()).to_hex();
-        self.segment.with_stream(format!("learning {number}|{run}"))
-    }
-
-    /// What a saved state must have in common with the plan that resumes it.
-    #[must_use]
-    pub fn fingerprint(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("evertally learning plan fingerprint 1");
-        hasher.update(&self.segment.fingerprint());
-        let (segments, momentum) = (self.segments, self.momentum.to_bits());
-        let words = format!(
-            "{}|{}|{}|{}|{}|{:?}|{:?}|{momentum}|{}",
-            segments.length,
-            segments.steps,
-            segments.participation,
-            self.batch_size,
-            self.clip.to_bits(),
-            self.set,
-            self.update,
-            self.budget
-        );
-        hasher.update(words.as_bytes());
-        self.start.iter().for_each(|value| {
-            hasher.update(&value.to_le_bytes());
-        });
-        *hasher.finalize().as_bytes()
     }
 }
 

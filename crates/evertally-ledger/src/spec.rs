@@ -72,6 +72,8 @@ pub struct Spec {
     pub grid: Option<f64>,
     /// For how many steps after it counted the id of an event is remembered.
     pub remember_ids: Option<u64>,
+    /// The version of its noise's name: 2, or 1 for a counter that version 0.1 made.
+    pub noise_name: u8,
 }
 
 /// A spec with everything filled in, and the plan that follows from it.
@@ -87,6 +89,9 @@ pub struct Planned {
 }
 
 impl Spec {
+    /// The version of the noise's name of a new counter.
+    pub const NOISE_NAME: u8 = 2;
+
     /// A running total of events without a known end, advanced by hand; the rest is for the caller to change.
     #[must_use]
     pub fn new(name: &str, population: &str, epsilon: f64, delta: f64) -> Self {
@@ -109,6 +114,7 @@ impl Spec {
             objective: Objective::Mean,
             grid: None,
             remember_ids: None,
+            noise_name: Self::NOISE_NAME,
         }
     }
 
@@ -179,6 +185,11 @@ impl Spec {
         let clamp = self.clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose()?;
         let limits = self.participation.map(|(most, gap)| ParticipationLimits::new(most, gap)).transpose()?;
         let (plan, tree_rmse) = self.known_plan(keys.as_ref())?;
+        let plan = match self.noise_name {
+            1 => plan.with_first_noise_name(),
+            Self::NOISE_NAME => plan,
+            _ => return Err(Error::bad("noise_name", "1 or 2", self.noise_name)),
+        };
         self.mechanism = Some(plan.mechanism().to_string());
         let buckets = match (self.every, self.start) {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
@@ -382,6 +393,9 @@ pub(crate) struct Written {
     objective: String,
     grid: Option<f64>,
     remember_ids: Option<u64>,
+    /// Absent in what version 0.1 wrote, whose text is hashed and must stay as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    noise_name: Option<u8>,
 }
 
 impl From<&Spec> for Written {
@@ -405,6 +419,7 @@ impl From<&Spec> for Written {
             objective: spec.objective.to_string(),
             grid: spec.grid,
             remember_ids: spec.remember_ids,
+            noise_name: Some(spec.noise_name).filter(|version| *version != 1),
         }
     }
 }
@@ -436,6 +451,7 @@ impl Written {
             clamp: self.clamp,
             grid: self.grid,
             remember_ids: self.remember_ids,
+            noise_name: self.noise_name.unwrap_or(1),
         })
     }
 }

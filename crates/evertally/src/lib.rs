@@ -25,6 +25,7 @@
 //! | [`noise`] | white noise as a function of key and index, and its correlation |
 //! | [`gamma`] | the least error that any factorization has |
 //! | [`bounds`] | what is proven of every mechanism, at any horizon |
+//! | [`noise_name`] | what noise is derived from, besides the key |
 //! | [`plan`] | all choices, checked, and what follows from them |
 //! | [`counter`] | the running state, one step at a time |
 //! | [`batch`] | any linear queries at once, on data that does not change |
@@ -42,6 +43,7 @@ pub mod gamma;
 pub mod matrix;
 mod mixture;
 pub mod noise;
+pub mod noise_name;
 mod noise_stream;
 pub mod plan;
 pub mod post;
@@ -54,6 +56,7 @@ pub use error::{Error, ErrorClass, Result};
 pub use factorization::Mechanism;
 pub use matrix::Matrix;
 pub use noise::{NoiseKey, Progress};
+pub use noise_name::NoiseName;
 pub use noise_stream::NoiseStream;
 pub use plan::{Accuracy, Arithmetic, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
 pub use privacy::{Budget, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit};

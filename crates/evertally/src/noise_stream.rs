@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use crate::counter::state::{Head, Saved, reals, words};
+use crate::counter::state::{Head, Saved, as_named, reals, words};
 use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real, SliceField};
+use crate::noise_name::{Layout, NoiseName, Purpose, first};
 use crate::plan::{Lanes, Plan};
 use crate::{Error, Result};
 
@@ -109,6 +110,17 @@ impl<F: Real> NoiseStream<F> {
     #[must_use]
     pub fn coordinates(&self) -> Range<usize> {
         self.coordinates.clone()
+    }
+
+    /// The name of this noise: another one for each precision, and none that a counter has.
+    #[must_use]
+    pub fn noise_name(plan: &Plan) -> NoiseName {
+        let layout = match plan.lanes() {
+            Lanes::Scalar => Layout::Scalar,
+            Lanes::Vector { dimension } => Layout::Vector(*dimension),
+            Lanes::Keyed { .. } | Lanes::OpenKeys => Layout::Keys,
+        };
+        NoiseName::new(plan.stream_label(purpose::<F>(), layout))
     }
 
     /// The plan whose noise this is.
@@ -224,9 +236,10 @@ impl<F: Real> NoiseStream<F> {
     fn resume_of(plan: &Plan, key: NoiseKey, coordinates: Range<usize>, state: &[u8]) -> Result<Self> {
         let saved = Saved::from_bytes(state)?;
         let refuse = |reason| Err(Error::BadState { reason });
-        if saved.head.fingerprint != fingerprint::<F>(plan, &coordinates) {
+        let is_it = |plan: &Plan| saved.head.fingerprint == fingerprint::<F>(plan, &coordinates);
+        let Some(plan) = &as_named(plan, is_it) else {
             return refuse("it belongs to another plan, precision or slice");
-        }
+        };
         if saved.head.key_tag != key.tag() {
             return refuse("it belongs to another key");
         }
@@ -316,15 +329,17 @@ fn check_slice(plan: &Plan, coordinates: &Range<usize>) -> Result<()> {
 }
 
 /// Singles are rounded doubles, so that the two precisions must not come from the same white noise.
-fn purpose<F: Real>() -> &'static str {
-    if size_of::<F>() == 4 { "noise f32|" } else { "noise f64|" }
+fn purpose<F: Real>() -> Purpose {
+    if size_of::<F>() == 4 { Purpose::Singles } else { Purpose::Doubles }
 }
 
 fn fingerprint<F: Real>(plan: &Plan, coordinates: &Range<usize>) -> [u8; 32] {
+    // A part of the state's form since 0.1; the plan's own fingerprint is what newer names change.
     let mut hasher = blake3::Hasher::new_derive_key("evertally noise stream fingerprint 1");
-    hasher.update(&plan.fingerprint()).update(purpose::<F>().as_bytes());
+    hasher.update(&plan.fingerprint()).update(first::words(purpose::<F>()).as_bytes());
     if *coordinates != (0..plan.lanes().width()) {
-        hasher.update(format!("coordinates {coordinates:?}").as_bytes());
+        let Range { start, end } = coordinates;
+        hasher.update(format!("coordinates {start}..{end}").as_bytes());
     }
     *hasher.finalize().as_bytes()
 }

@@ -37,6 +37,7 @@ pub use unbounded::Milestone;
 
 use crate::counter::totals::Unit;
 use crate::factorization::{Dense, Factorization, Mechanism};
+use crate::noise_name::{Naming, first};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Spread};
 use crate::workload::Workload;
@@ -129,6 +130,11 @@ struct Inner {
     contribution: Contribution,
     lanes: Arc<Lanes>,
     stream: String,
+    /// What is counted, encoded by whoever feeds the counter.
+    definition: Arc<[u8]>,
+    /// What the declared keys of the whole plan are known by. Parts of the plan keep it.
+    declared_keys: Option<[u8; 32]>,
+    naming: Naming,
     memory_limit: u64,
     is_unbounded: bool,
     sensitivity: f64,
@@ -351,7 +357,8 @@ impl Plan {
         Ok(Spread { step, standard_error, tail: self.inner.factorization.tail(None, step) })
     }
 
-    /// The same plan for a stream of this name ([`PlanBuilder::stream`]), without planning again: its noise under the same key is independent.
+    /// The same plan for a stream of this name ([`PlanBuilder::stream`]), without planning again. Its noise under
+    /// the same key is independent.
     #[must_use]
     pub fn with_stream(&self, name: impl Into<String>) -> Self {
         let inner = Inner { stream: name.into(), ..Inner::clone(&self.inner) };
@@ -373,46 +380,57 @@ impl Plan {
         if step < self.horizon() { Ok(()) } else { Err(Error::HorizonSpent { horizon: self.horizon() }) }
     }
 
-    /// What the noise depends on: two plans that differ here never share noise under one key, and a key's noise does not
-    /// depend on which other keys were declared.
-    pub(crate) fn noise_label(&self) -> String {
-        let digest = self.inner.factorization.digest().map(blake3::Hash::from_bytes);
-        format!(
-            "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}:{}",
-            self.workload(),
-            self.horizon(),
-            self.mechanism(),
-            self.inner.budget,
-            self.inner.neighbours,
-            self.inner.participation,
-            self.inner.contribution,
-            self.inner.objective,
-            digest.map(|digest| digest.to_hex().to_string()).unwrap_or_default(),
-            self.arithmetic(),
-            // With its length, so that no name can imitate what follows it.
-            self.inner.stream.len(),
-            self.inner.stream,
-        )
+    /// The same plan for something else that is counted ([`PlanBuilder::definition`]), without planning again.
+    #[must_use]
+    pub fn with_definition(&self, definition: impl Into<Vec<u8>>) -> Self {
+        let inner = Inner { definition: definition.into().into(), ..Inner::clone(&self.inner) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The encoded definition of what is counted; empty where none was given.
+    #[must_use]
+    pub fn definition(&self) -> &[u8] {
+        &self.inner.definition
+    }
+
+    /// What the declared keys of the whole plan are known by, where some were declared.
+    pub(crate) fn declared_keys(&self) -> Option<[u8; 32]> {
+        self.inner.declared_keys
+    }
+
+    pub(crate) fn naming(&self) -> Naming {
+        self.inner.naming
+    }
+
+    /// The same plan with the noise that version 0.1 gave it: for ledgers and states that began under it, and for
+    /// nothing else. Such names leave out the grid, the declared keys and the definition of what is counted.
+    #[must_use]
+    pub fn with_first_noise_name(&self) -> Self {
+        let inner = Inner { naming: Naming::First, ..Inner::clone(&self.inner) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Whether the noise of this plan has the name that version 0.1 gave it.
+    #[must_use]
+    pub fn has_first_noise_name(&self) -> bool {
+        self.inner.naming == Naming::First
     }
 
     /// A hash of all choices that a saved state must have in common with the plan that resumes it.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
-        let grid = self.grid().unwrap_or(0.0).to_bits().to_le_bytes();
-        hasher.update(self.noise_label().as_bytes()).update(b"|").update(&grid).update(b"|");
-        match &*self.inner.lanes {
-            Lanes::Scalar => hasher.update(b"scalar"),
-            Lanes::Vector { dimension } => hasher.update(format!("vector {dimension}").as_bytes()),
-            Lanes::Keyed { keys } => {
-                for (i, key) in keys.iter().enumerate() {
-                    let comma = if i == 0 { "" } else { "," };
-                    hasher.update(format!("{comma}{}:", key.len()).as_bytes()).update(key.as_bytes());
-                }
-                &mut hasher
+        if self.has_first_noise_name() {
+            return first::fingerprint(self);
+        }
+        let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 2");
+        let name = self.noise_name();
+        hasher.update(&(name.as_bytes().len() as u64).to_le_bytes()).update(name.as_bytes());
+        // A part of a plan has the name of the whole, and keys of its own, in an order of its own.
+        if let Lanes::Keyed { keys } = self.lanes() {
+            for key in keys {
+                hasher.update(&(key.len() as u64).to_le_bytes()).update(key.as_bytes());
             }
-            Lanes::OpenKeys => hasher.update(b"open keys"),
-        };
+        }
         *hasher.finalize().as_bytes()
     }
 }

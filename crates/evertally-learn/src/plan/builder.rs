@@ -26,6 +26,7 @@ pub struct LearningPlanBuilder {
     restart: Option<u64>,
     start: Option<Vec<f64>>,
     stream: String,
+    definition: Vec<u8>,
     memory_limit: Option<u64>,
 }
 
@@ -53,6 +54,7 @@ impl LearningPlanBuilder {
             restart: None,
             start: None,
             stream: String::new(),
+            definition: Vec::new(),
             memory_limit: None,
         }
     }
@@ -136,6 +138,13 @@ impl LearningPlanBuilder {
         self
     }
 
+    /// What decides the gradients besides the plan, encoded: the examples, their order and the loss. Runs that
+    /// differ in it have independent noise under one key.
+    pub fn definition(mut self, definition: impl Into<Vec<u8>>) -> Self {
+        self.definition = definition.into();
+        self
+    }
+
     /// The most memory, in bytes, that the noise may hold.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
@@ -159,7 +168,8 @@ impl LearningPlanBuilder {
             .contribution(Contribution::norm(self.clip)?)
             .neighbours(self.neighbours)
             .objective(Objective::Mean)
-            .stream(&self.stream);
+            .stream(&self.stream)
+            .definition(self.definition.clone());
         if let Some(mechanism) = self.mechanism {
             builder = builder.mechanism(mechanism);
         }

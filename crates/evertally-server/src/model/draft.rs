@@ -148,6 +148,7 @@ impl Draft {
             objective: short("objective", self.objective.unwrap_or_else(|| "mean".to_owned()))?.parse()?,
             grid: self.grid,
             remember_ids: self.remember_ids,
+            noise_name: Spec::NOISE_NAME,
         })
     }
 }

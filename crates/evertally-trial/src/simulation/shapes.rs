@@ -94,6 +94,7 @@ impl Shape {
             // Fine enough that the standard error is that of the noise, and not of rounding.
             grid: self.is_exact.then_some(1.0 / 1024.0),
             remember_ids: Some(self.remember.unwrap_or(1 << 20)),
+            noise_name: Spec::NOISE_NAME,
         };
         let planned = spec.plan(BEGINNING).map_err(|error| format!("{}: {error}", self.name))?;
         PLANNED.with_borrow_mut(|known| known.insert(self.name.clone(), planned.clone()));

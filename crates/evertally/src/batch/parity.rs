@@ -25,6 +25,7 @@ use zeroize::Zeroize;
 use super::check_gaussian;
 use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, WhiteNoise};
+use crate::noise_name::{Fields, NoiseName, Value};
 use crate::privacy::{Budget, Neighbours, round_up};
 use crate::{Error, Result};
 
@@ -325,14 +326,24 @@ impl ParityTotals {
         answers
     }
 
-    fn white(&self, key: &NoiseKey) -> WhiteNoise {
+    /// The name of this noise, which other columns, degrees, budgets and neighbours do not have.
+    #[must_use]
+    pub fn noise_name(&self) -> NoiseName {
         let ParityPlan { columns, degree, budget, neighbours, .. } = &self.plan;
+        let mut fields = Fields::new(*b"EVNP", 2);
+        fields.put(3, budget.name_value());
+        fields.put(4, neighbours.name_value());
+        fields.put(10, Value::new().whole(*columns as u64).whole(*degree as u64));
+        fields.put(12, Value::new().raw(&self.names));
+        NoiseName::new(fields.into_bytes())
+    }
+
+    fn white(&self, key: &NoiseKey) -> WhiteNoise {
         let mut hasher = blake3::Hasher::new_derive_key("evertally parity totals 1");
         for total in &self.totals {
             hasher.update(&total.to_le_bytes());
         }
-        let mut label = format!("evertally parity 1|{columns}|{degree}|{budget}|{neighbours}|").into_bytes();
-        label.extend(self.names);
+        let mut label = self.noise_name().as_bytes().to_vec();
         label.extend(hasher.finalize().as_bytes());
         let white = WhiteNoise::gaussian(key.stream(&label));
         label.zeroize();

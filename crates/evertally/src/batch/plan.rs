@@ -17,6 +17,7 @@ use super::{Answer, check_gaussian};
 use crate::gamma::{Certificate, Factors, Subject, Weights, gamma_f, verify};
 use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, Progress, WhiteNoise};
+use crate::noise_name::{Fields, NoiseName, Value};
 use crate::privacy::{Budget, Neighbours, round_up};
 use crate::{Error, Result};
 
@@ -219,14 +220,23 @@ impl BatchPlan {
         Ok((0..self.queries()).map(answer).collect())
     }
 
+    /// The name of this plan's noise, which other queries, budgets and neighbours do not have.
+    #[must_use]
+    pub fn noise_name(&self) -> NoiseName {
+        let mut fields = Fields::new(*b"EVNB", 2);
+        fields.put(3, self.budget.name_value());
+        fields.put(4, self.neighbours.name_value());
+        fields.put(8, Value::new().raw(&self.digest));
+        NoiseName::new(fields.into_bytes())
+    }
+
     /// The white noise for these data under a key.
     fn white(&self, data: &[f64], key: &NoiseKey) -> WhiteNoise {
         let mut hasher = blake3::Hasher::new_derive_key("evertally batch data 1");
         for x in data {
             hasher.update(&x.to_bits().to_le_bytes());
         }
-        let mut label = format!("evertally batch 1|{}|{}|", self.budget, self.neighbours).into_bytes();
-        label.extend(self.digest);
+        let mut label = self.noise_name().as_bytes().to_vec();
         label.extend(hasher.finalize().as_bytes());
         let white = WhiteNoise::gaussian(key.stream(&label));
         label.zeroize();

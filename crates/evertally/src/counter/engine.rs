@@ -4,6 +4,7 @@ use super::state;
 use super::totals::{Totals, Unit};
 use super::whole::{WholeRelease, WholeRows};
 use crate::noise::{Correlator, NoiseKey, Progress};
+use crate::noise_name::Purpose;
 use crate::plan::Plan;
 use crate::release::{Release, Spread};
 use crate::{Error, Result};
@@ -36,7 +37,7 @@ impl Engine {
             let release = WholeRelease::new(exact, unit);
             Noise::Whole(WholeRows::new(plan.whole_noise(exact, key, progress)?, width, release))
         } else {
-            let field = plan.white_field(key, "")?;
+            let field = plan.white_field(key, Purpose::Float)?;
             Noise::Doubles { correlator: plan.factorization().correlator(field, progress), unit }
         };
         Ok(Self {
@@ -187,7 +188,7 @@ impl Engine {
 
     pub(super) fn resume(plan: &Plan, key: &NoiseKey, bytes: &[u8], progress: &dyn Progress) -> Result<Self> {
         let mut saved = state::Saved::from_bytes(bytes)?;
-        saved.head.check(plan, key)?;
+        let plan = &saved.head.plan(plan, key)?;
         let step = saved.head.step;
         let refuse = |reason| Err(Error::BadState { reason });
         let mut engine = Self::new(plan, key, progress)?;

@@ -25,6 +25,7 @@ use super::totals::{Unit, carried, too_large};
 use super::whole::WholeRelease;
 use crate::noise::whole::{WholeLane, WholeLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
+use crate::noise_name::Purpose;
 use crate::plan::{Lanes, Plan};
 use crate::release::{Release, Spread};
 use crate::workload::Workload;
@@ -136,10 +137,15 @@ impl SparseCounter {
         Self::with_key(plan, &key)
     }
 
+    fn check(plan: &Plan) -> Result<()> {
+        match plan.lanes() {
+            Lanes::OpenKeys => Ok(()),
+            other => Err(Error::bad("plan", "for open keys", other.shape())),
+        }
+    }
+
     fn with_key(plan: &Plan, key: &NoiseKey) -> Result<Self> {
-        let Lanes::OpenKeys = plan.lanes() else {
-            return Err(Error::bad("plan", "for open keys", plan.lanes().shape()));
-        };
+        Self::check(plan)?;
         let streams = || Error::unsupported(plan.mechanism(), "open keys need a mechanism that streams");
         let unit = plan.total_unit();
         let (noise, tagger, words) = if let Some(exact) = plan.exact() {
@@ -148,7 +154,7 @@ impl SparseCounter {
             (Noise::Whole(lanes, WholeRelease::new(exact, unit)), tagger, words)
         } else {
             let recipe = plan.factorization().recipe().ok_or_else(streams)?;
-            let lanes = LazyLanes::new(&recipe, plan.horizon(), plan.keyed_noise(key, ""));
+            let lanes = LazyLanes::new(&recipe, plan.horizon(), plan.keyed_noise(key, Purpose::Float));
             let (tagger, words) = (lanes.noise().tagger(), lanes.rows());
             (Noise::Doubles(lanes), tagger, words)
         };

@@ -43,20 +43,30 @@ impl Head {
         bytes.extend(self.step.to_le_bytes());
     }
 
-    /// Refuses what does not belong to this plan and key.
-    pub(crate) fn check(&self, plan: &Plan, key: &NoiseKey) -> Result<()> {
+    /// The plan under which the state goes on: this one, with the noise that the state began with. Refuses what
+    /// does not belong to this plan and key.
+    pub(crate) fn plan(&self, plan: &Plan, key: &NoiseKey) -> Result<Plan> {
         let refuse = |reason| Err(Error::BadState { reason });
-        if self.fingerprint != plan.fingerprint() {
-            return refuse("it belongs to another plan");
-        }
+        let named = |plan: &Plan| plan.fingerprint() == self.fingerprint;
+        let Some(plan) = as_named(plan, named) else { return refuse("it belongs to another plan") };
         if self.key_tag != key.tag() {
             return refuse("it belongs to another key");
         }
         if self.step > plan.horizon() {
             return refuse("it lies beyond the horizon");
         }
-        Ok(())
+        Ok(plan)
     }
+}
+
+/// The plan with the noise name by which a state knows it: its own, or the one that version 0.1 gave. Version 0.1
+/// had no definitions, so that a plan with one cannot have made such a state.
+pub(crate) fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
+    if is_it(plan) {
+        return Some(plan.clone());
+    }
+    let first = Some(plan).filter(|plan| plan.definition().is_empty()).map(Plan::with_first_noise_name);
+    first.filter(is_it)
 }
 
 /// Closes a saved form with its hash.

@@ -317,7 +317,7 @@ impl Mechanism {
     }
 
     /// The number after the colon, where one was given or chosen.
-    fn parameter(&self) -> Option<u64> {
+    pub(crate) fn parameter(&self) -> Option<u64> {
         match *self {
             Self::BandedSquareRoot { band } | Self::BandedInverseSquareRoot { band } => band,
             Self::GradedSquareRoot { decays } => decays,

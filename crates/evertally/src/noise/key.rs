@@ -8,7 +8,8 @@
 //!
 //! **Proof obligation of the caller.** Privacy holds against whoever does not hold the key. A key must have been drawn
 //! uniformly, must stay secret for as long as the releases matter, and (key, label, index) must never be used for two
-//! different inputs: the difference of two such releases carries no noise at all.
+//! different inputs: the difference of two such releases carries no noise at all. Nothing in this crate watches
+//! over that, since it keeps no record. `evertally-keys` does, for keys that stand in files.
 //!
 //! **Cost.** One BLAKE3 compression per derived key for short labels.
 //!
@@ -16,13 +17,14 @@
 
 use std::fmt;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, Result};
 
 /// Contexts are as long as each other and distinct, so no (context, label) pair can be read as another.
 const CONTEXT_STREAM: &[u8; 16] = b"evertally stream";
 const CONTEXT_TAG: &[u8; 16] = b"evertally keytag";
+const CONTEXT_SUBKEY: &[u8; 16] = b"evertally subkey";
 /// BLAKE3's key-derivation mode wants a sentence that is used nowhere else.
 const CONTEXT_SEED: &str = "evertally 2026 insecure noise key from a 64-bit test seed";
 
@@ -102,6 +104,20 @@ impl NoiseKey {
     #[must_use]
     pub fn stream(&self, label: &[u8]) -> StreamKey {
         StreamKey(derive(&self.0, CONTEXT_STREAM, label))
+    }
+
+    /// A secret for another purpose than noise, such as hashing what was counted. It is independent of all noise
+    /// and of the secrets of other purposes.
+    ///
+    /// ```
+    /// use evertally::noise::NoiseKey;
+    ///
+    /// let key = NoiseKey::insecure_from_seed(7);
+    /// assert_ne!(*key.subkey(b"inputs"), *key.subkey(b"names"));
+    /// ```
+    #[must_use]
+    pub fn subkey(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(derive(&self.0, CONTEXT_SUBKEY, purpose))
     }
 
     /// A one-way tag by which a saved state recognises its key. It tells nothing about the key or its streams beyond

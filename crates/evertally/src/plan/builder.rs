@@ -9,6 +9,7 @@ use super::{Arithmetic, Inner, Lanes, Objective, Plan};
 use crate::counter::totals::{Unit, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
+use crate::noise_name::{Naming, keys_digest};
 use crate::privacy::{
     Budget, Contribution, Neighbours, NoiseKind, Participation, replace_factor, replace_factor_l1, round_up,
 };
@@ -48,6 +49,7 @@ pub struct PlanBuilder {
     contribution: Contribution,
     pub(super) lanes: Arc<Lanes>,
     stream: String,
+    definition: Arc<[u8]>,
     memory_limit: u64,
     pub(super) arithmetic: Option<Arithmetic>,
     pub(super) grid: Option<f64>,
@@ -67,6 +69,7 @@ impl PlanBuilder {
             contribution: Contribution::unit(),
             lanes: Arc::new(Lanes::Scalar),
             stream: String::new(),
+            definition: Arc::default(),
             memory_limit: MEMORY_LIMIT,
             arithmetic: None,
             grid: None,
@@ -140,10 +143,18 @@ impl PlanBuilder {
         self
     }
 
-    /// Names the stream that is counted. Plans that differ in nothing but this name have independent noise under one key, so
-    /// that a key may serve several streams.
+    /// Names the stream that is counted. Plans that differ in nothing but this name have independent noise under
+    /// one key, so that a key may serve several streams, one input for each.
     pub fn stream(mut self, name: impl Into<String>) -> Self {
         self.stream = name.into();
+        self
+    }
+
+    /// Everything that decides which events are counted and how, encoded by whoever feeds the counter: columns,
+    /// buckets of time, clamps, bounds on persons. Plans that differ in it have independent noise under one key.
+    /// [`crate::noise_name::Fields`] is an encoding that fits; `evertally-stream` makes one from its rules.
+    pub fn definition(mut self, definition: impl Into<Vec<u8>>) -> Self {
+        self.definition = definition.into().into();
         self
     }
 
@@ -416,6 +427,12 @@ impl PlanBuilder {
                 contribution: self.contribution,
                 lanes: Arc::clone(&self.lanes),
                 stream: self.stream.clone(),
+                definition: Arc::clone(&self.definition),
+                declared_keys: match &*self.lanes {
+                    Lanes::Keyed { keys } => Some(keys_digest(keys)),
+                    _ => None,
+                },
+                naming: Naming::default(),
                 memory_limit: self.memory_limit,
                 is_unbounded: self.is_unbounded,
                 sensitivity,

@@ -14,6 +14,7 @@ use crate::noise::whole::{
     WholeCorrelator, WholeField, WholeLanes, WholeLaw, WholeNoise, filter_rounding,
 };
 use crate::noise::{NoiseKey, Progress};
+use crate::noise_name::{Layout, Purpose};
 use crate::plan::{Lanes, Plan};
 use crate::privacy::{Budget, NoiseKind, round_up};
 use crate::workload::Workload;
@@ -276,7 +277,7 @@ impl Plan {
             NoiseKind::Laplace => WholeLaw::Laplace,
         };
         // A single total is not a key, not even one without a name.
-        let lanes = if self.lanes().are_named() { "keys" } else { "scalar" };
-        WholeNoise::new(self.stream(key, "whole ", lanes), law)
+        let layout = if self.lanes().are_named() { Layout::Keys } else { Layout::Scalar };
+        WholeNoise::new(self.stream(key, Purpose::Whole, layout), law)
     }
 }

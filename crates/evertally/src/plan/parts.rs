@@ -1,12 +1,16 @@
 //! A plan in parts: the same plan for other keys, so that several machines can count some of them each.
 //!
-//! **Definition.** [`Plan::with_keys`] keeps everything that was decided — the mechanism, its noise scale, the units, the name of the stream — and
-//! changes the declared keys alone. Of a plan for open keys it declares some.
+//! **Definition.** [`Plan::with_keys`] keeps everything that was decided — the mechanism, its noise scale, the units, the
+//! name of the noise — and changes the keys that are counted. [`Plan::declaring_keys`] makes another plan of it, the one
+//! that a builder would have made for those keys.
 //!
-//! **Guarantee.** A key's noise is told by its name and by what the plan decided, and not by the keys beside it ([`crate::noise::KeyedField`]): under
-//! one noise key it is the same noise, bit for bit, in the whole plan and in every part that declares the key. Parts that have no key in common
-//! therefore make the releases of the whole plan, in pieces: all of them together spend the budget once, because a contribution counts for
-//! one key and so in one part.
+//! **Guarantee.** Within a plan, a key's noise is derived from the key's name, and not from the keys that a part counts
+//! beside it ([`crate::noise::KeyedField`]). Under one noise key it is the same noise, bit for bit, in the whole plan and
+//! in every part that has the key. Parts that have no key in common therefore make the releases of the whole plan,
+//! in pieces. All of them together spend the budget once, because a contribution counts for one key and so in one part.
+//!
+//! A plan that declares other keys is another plan, with independent noise for every key: what `other` means changes
+//! with the keys beside it, and under common noise the difference of two releases would be exact.
 //!
 //! **Cost.** No planning: one check of the names, and one of the memory that a counter of the part holds.
 
@@ -15,6 +19,7 @@ use std::sync::Arc;
 use super::builder::check_keys;
 use super::cost::check_limit;
 use super::{Inner, Lanes, Plan};
+use crate::noise_name::keys_digest;
 use crate::{Error, Result};
 
 impl Plan {
@@ -51,5 +56,27 @@ impl Plan {
         let plan = Self { inner: Arc::new(inner) };
         check_limit(plan.mechanism(), plan.cost(), plan.lanes(), plan.memory_limit())?;
         Ok(plan)
+    }
+
+    /// The plan that a builder would have made for these keys, without planning again. Its noise is independent of
+    /// that of this plan.
+    ///
+    /// ```
+    /// use evertally::{Budget, Plan};
+    /// let builder = || Ok::<_, evertally::Error>(Plan::prefix_sum(24).budget(Budget::new(1.0, 1e-6)?));
+    /// let open = builder()?.open_keys().build()?;
+    /// let declared = open.declaring_keys(["north", "south"])?;
+    /// assert_ne!(declared.noise_name(), open.noise_name());
+    /// assert_eq!(declared.noise_name(), builder()?.keys(["south", "north"]).build()?.noise_name());
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::with_keys`].
+    pub fn declaring_keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Self> {
+        let part = self.with_keys(keys)?;
+        let Lanes::Keyed { keys } = part.lanes() else { return Ok(part) };
+        let inner = Inner { declared_keys: Some(keys_digest(keys)), ..Inner::clone(&part.inner) };
+        Ok(Self { inner: Arc::new(inner) })
     }
 }

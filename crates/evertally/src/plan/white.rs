@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Lanes, Plan};
 use crate::noise::{KeyedField, KeyedNoise, NoiseKey, StreamKey, VectorField, WhiteField, WhiteNoise};
+use crate::noise_name::{Layout, Purpose};
 use crate::privacy::NoiseKind;
 use crate::{Error, Result};
 
@@ -13,19 +14,18 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::BadParameter`] where two declared keys would share their noise, and for open keys, whose lanes are not known.
-    pub(crate) fn white_field(&self, key: &NoiseKey, purpose: &str) -> Result<Arc<dyn WhiteField>> {
-        let white = |lane: &str| {
-            let stream = self.stream(key, purpose, lane);
+    pub(crate) fn white_field(&self, key: &NoiseKey, purpose: Purpose) -> Result<Arc<dyn WhiteField>> {
+        let white = |layout| {
+            let stream = self.stream(key, purpose, layout);
             match self.budget().noise() {
                 NoiseKind::Gaussian => WhiteNoise::gaussian(stream),
                 NoiseKind::Laplace => WhiteNoise::laplace(stream),
             }
         };
         Ok(match self.lanes() {
-            Lanes::Scalar => Arc::new(VectorField::new(white("scalar"), 1)),
-            // Draws are laid out by dimension, so vectors of another dimension must not read the same stream.
+            Lanes::Scalar => Arc::new(VectorField::new(white(Layout::Scalar), 1)),
             Lanes::Vector { dimension } => {
-                Arc::new(VectorField::new(white(&format!("vector {dimension}")), *dimension))
+                Arc::new(VectorField::new(white(Layout::Vector(*dimension)), *dimension))
             }
             Lanes::Keyed { keys } => {
                 let names = keys.iter().map(String::as_str);
@@ -37,16 +37,16 @@ impl Plan {
         })
     }
 
-    /// The noise of all keys of this plan, declared or not: a key's is told by its name alone.
-    pub(crate) fn keyed_noise(&self, key: &NoiseKey, purpose: &str) -> KeyedNoise {
-        let stream = self.stream(key, purpose, "keys");
+    /// The noise of all keys of this plan. Within the plan and its parts, a key's noise is derived from its name.
+    pub(crate) fn keyed_noise(&self, key: &NoiseKey, purpose: Purpose) -> KeyedNoise {
+        let stream = self.stream(key, purpose, Layout::Keys);
         match self.budget().noise() {
             NoiseKind::Gaussian => KeyedNoise::gaussian(stream),
             NoiseKind::Laplace => KeyedNoise::laplace(stream),
         }
     }
 
-    pub(super) fn stream(&self, key: &NoiseKey, purpose: &str, lane: &str) -> StreamKey {
-        key.stream(format!("{}|{purpose}{lane}", self.noise_label()).as_bytes())
+    pub(super) fn stream(&self, key: &NoiseKey, purpose: Purpose, layout: Layout) -> StreamKey {
+        key.stream(&self.stream_label(purpose, layout))
     }
 }

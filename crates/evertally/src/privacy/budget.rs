@@ -49,8 +49,9 @@ pub struct Budget {
     noise_multiplier: f64,
 }
 
+/// What a budget promises.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Guarantee {
+pub(crate) enum Guarantee {
     /// (ε, δ), with the ρ of the calibration where it went through zCDP.
     Approximate {
         epsilon: f64,
@@ -67,6 +68,10 @@ enum Guarantee {
 }
 
 impl Budget {
+    pub(crate) fn guarantee(&self) -> Guarantee {
+        self.guarantee
+    }
+
     /// (ε, δ)-differential privacy by Gaussian noise, with the smallest noise that is private.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod tally;
 mod unit;
 mod zcdp;
 
+pub(crate) use budget::Guarantee;
 pub use budget::{Budget, NoiseKind};
 pub use calibration::{Calibration, paper_sigma};
 pub use gaussian::{gaussian_delta, gaussian_epsilon, gaussian_sigma};

@@ -88,9 +88,9 @@ impl SparseCounter {
         reason = "whoever uses a key twice is to see that they copied it"
     )]
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
-        let mut counter = Self::with_key(plan, &key)?;
+        Self::check(plan)?;
         let (head, mut reader) = unseal(MAGIC, state)?;
-        head.check(plan, &key)?;
+        let mut counter = Self::with_key(&head.plan(plan, &key)?, &key)?;
         counter.closed = head.step;
         counter.read_keys(&mut reader)?;
         counter.read_inputs(&mut reader)?;

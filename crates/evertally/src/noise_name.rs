@@ -1,0 +1,118 @@
+//! The name of a plan's noise: everything that decides what is counted and how, as bytes.
+//!
+//! **Definition.** A [`NoiseName`] is a sequence of fields, each with a number, a length and a value
+//! (`docs/noise-name.md` has the table). It is made from a plan's choices, from the stream's name, and from the
+//! definition of what is counted that a caller hands in ([`crate::PlanBuilder::definition`]). The key of
+//! a noise stream is derived from the noise key and this name.
+//!
+//! **Guarantee.** Two plans whose counters could be fed different inputs, or whose noise has another law, have
+//! different names, so that their noise under one key is independent. The encoding is injective: numbers have a
+//! fixed width, texts carry their length, and fields stand in ascending order. It uses no `Display` and no
+//! `Debug` text, so a reworded message never changes noise.
+//!
+//! **Versions.** Version 2 is written by this module. Version 1 was a line of text; [`first`] keeps it, word
+//! for word, because states and ledgers of 0.1 go on under it.
+//!
+//! **What a name does not hold** is the input itself. The same name with two inputs shares noise, and the
+//! difference of the two releases is exact: whoever holds a key must see to it that this never happens. The
+//! crate `evertally-keys` does so for the command line and for Python.
+
+mod encoding;
+pub(crate) mod first;
+#[doc(hidden)]
+pub mod version_1;
+mod second;
+
+pub use encoding::{Fields, Value};
+pub(crate) use second::keys_digest;
+
+use crate::plan::Plan;
+
+/// Which form the names of a plan's noise have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Naming {
+    /// Text, as 0.1 wrote it: for states and ledgers that began under it.
+    First,
+    /// Fields.
+    #[default]
+    Second,
+}
+
+/// What the noise of a plan is derived from, besides the key.
+///
+/// ```
+/// use evertally::{Budget, Plan};
+/// let plan = |grid| Plan::prefix_sum(24).budget(Budget::new(1.0, 1e-6)?).grid(grid).build();
+/// assert_eq!(plan(1.0)?.noise_name(), plan(1.0)?.noise_name());
+/// assert_ne!(plan(1.0)?.noise_name(), plan(0.5)?.noise_name());
+/// # Ok::<(), evertally::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NoiseName(Vec<u8>);
+
+impl NoiseName {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The name itself.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// 32 bytes by which a record knows the name. Nothing in a name is secret.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        blake3::derive_key("evertally 2026 digest of a noise name", &self.0)
+    }
+}
+
+/// Who draws from the noise of a plan. Other purposes have other noise: a file of noise that leaks does not
+/// unmask a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A counter in doubles.
+    Float,
+    /// A counter in whole numbers.
+    Whole,
+    /// A [`crate::NoiseStream`] in single precision.
+    Singles,
+    /// A [`crate::NoiseStream`] in double precision.
+    Doubles,
+}
+
+/// How the draws of a stream are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// One draw per index.
+    Scalar,
+    /// Vectors of this dimension. Draws are laid out by it, so another dimension must not read the same stream.
+    Vector(usize),
+    /// One lane per key, known by its name.
+    Keys,
+}
+
+impl Plan {
+    /// The name of this plan's noise. Counters of plans with other names have independent noise under one key.
+    ///
+    /// A part of a plan ([`Plan::with_keys`]) has the name of the whole.
+    #[must_use]
+    pub fn noise_name(&self) -> NoiseName {
+        NoiseName(match self.naming() {
+            Naming::First => first::of(self).into_bytes(),
+            Naming::Second => second::of(self),
+        })
+    }
+
+    /// The label of one of the streams of this plan.
+    pub(crate) fn stream_label(&self, purpose: Purpose, layout: Layout) -> Vec<u8> {
+        match self.naming() {
+            Naming::First => first::label(self, purpose, layout).into_bytes(),
+            Naming::Second => second::label(self, purpose, layout),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
