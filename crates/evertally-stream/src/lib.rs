@@ -22,25 +22,25 @@ mod admission;
 mod amount;
 mod buckets;
 mod contribution;
+mod definition;
 mod error;
 mod follow;
 mod gather;
 mod keys;
 mod participants;
 mod rows;
-mod stream_name;
 
 pub use admission::{Admission, Event, Refusal};
 pub use amount::{Amount, Clamp, LARGEST_EXACT_TOTAL};
 pub use buckets::{BucketLength, Buckets};
 pub use contribution::{ContributionBound, ParticipationLimits};
+pub use definition::{Closing, Columns, Definition, Precedence};
 pub use error::{Error, Result, Side};
 pub use follow::{ClosedSteps, Follow, Pushed};
 pub use gather::{Gather, GatheredSteps};
 pub use keys::{KeySet, OTHER};
 pub use participants::Participants;
 pub use rows::Rows;
-pub use stream_name::stream_name;
 
 /// The totals of one step, closed for good: the plain value that a mechanism is fed.
 ///

@@ -19,9 +19,9 @@
 
 mod encoding;
 pub(crate) mod first;
+mod second;
 #[doc(hidden)]
 pub mod version_1;
-mod second;
 
 pub use encoding::{Fields, Value};
 pub(crate) use second::keys_digest;

@@ -56,13 +56,22 @@ fn cases() -> Vec<(String, Kind, Plan)> {
     add("stream", Kind::Counter, plain(sum).stream("visits | a:b, \"c\""));
     add("unbounded", Kind::Counter, Plan::unbounded(sum).budget(budget()));
     add("zcdp", Kind::Counter, Plan::prefix_sum(HORIZON).budget(Budget::zcdp(0.125).unwrap()));
-    add("paper", Kind::Counter, Plan::prefix_sum(HORIZON).budget(Budget::new(0.5, 1e-6).unwrap().with_calibration(evertally::Calibration::Paper).unwrap()));
+    add(
+        "paper",
+        Kind::Counter,
+        Plan::prefix_sum(HORIZON)
+            .budget(Budget::new(0.5, 1e-6).unwrap().with_calibration(evertally::Calibration::Paper).unwrap()),
+    );
     let persons = Participation::at_most(3, 2).unwrap();
     add("persons", Kind::Counter, plain(sum).participation(persons));
     let range = Contribution::range(-1.5, 2.25).unwrap();
     add("range", Kind::Counter, plain(sum).contribution(range));
     add("keys", Kind::Keyed, plain(sum).keys(["north", "south", "other"]));
-    add("float keys", Kind::Keyed, plain(sum).keys(["north", "south", "other"]).arithmetic(Arithmetic::Float));
+    add(
+        "float keys",
+        Kind::Keyed,
+        plain(sum).keys(["north", "south", "other"]).arithmetic(Arithmetic::Float),
+    );
     add("open keys", Kind::Sparse, plain(sum).open_keys());
     add("open float keys", Kind::Sparse, plain(sum).open_keys().arithmetic(Arithmetic::Float));
     let vector = || plain(sum).dimension(3).contribution(Contribution::norm(1.0).unwrap());

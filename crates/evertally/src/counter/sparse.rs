@@ -221,6 +221,13 @@ impl SparseCounter {
         Ok(())
     }
 
+    /// What the open step has for each key that it has anything for: the key's tag and the amount in units, in no
+    /// particular order. For digests of the input; it is as private as the data.
+    #[doc(hidden)]
+    pub fn open_inputs(&self) -> impl Iterator<Item = ([u8; 11], i128)> {
+        self.store.inputs().map(|(record, units)| (self.store.get(record).tag().to_bytes(), units))
+    }
+
     /// Ends the open step, and returns its number. Its totals can be released from now on, until the next step is closed.
     ///
     /// # Errors

@@ -102,7 +102,8 @@ fn what_changes_nothing_that_is_counted_keeps_the_name() {
 /// Releases hang on these bytes: they must never change.
 #[test]
 fn version_2_is_frozen() {
-    let plan = built(&builder().mechanism(Mechanism::Binary).stream("visits").definition(*b"daily").keys(["a"]));
+    let plan =
+        built(&builder().mechanism(Mechanism::Binary).stream("visits").definition(*b"daily").keys(["a"]));
     let mut name = b"EVNN\x02".to_vec();
     let mut field = |number: u8, parts: &[&[u8]]| {
         let value = parts.concat();
@@ -156,7 +157,8 @@ fn version_1_is_frozen() {
         "evertally noise 1|prefix-sum|9|laplace-tree|(ε = 2)-DP, pure|add-remove|one step|\
          a value in [-1.5, 20000000]|mean||exact|0:"
     );
-    let decay = Plan::decay(9, 0.25).budget(Budget::zcdp(1e-4).unwrap()).mechanism(Mechanism::InputPerturbation);
+    let decay =
+        Plan::decay(9, 0.25).budget(Budget::zcdp(1e-4).unwrap()).mechanism(Mechanism::InputPerturbation);
     let vector = decay.dimension(3).contribution(Contribution::norm(0.5).unwrap());
     assert_eq!(
         name(vector.clone()),

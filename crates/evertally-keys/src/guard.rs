@@ -1,0 +1,168 @@
+//! One run under one name: its input is compared with what is recorded, and recorded before it is released.
+
+use evertally::NoiseName;
+
+use crate::digest::{Digest, InputChain};
+use crate::error::{Error, Result};
+use crate::record::Head;
+use crate::store::{Locked, Store};
+use crate::uses::Uses;
+
+/// Entries that are compared at a time.
+const AT_ONCE: u64 = 1 << 16;
+
+/// Watches over the input of one run.
+///
+/// ```
+/// use evertally::{Budget, NoiseKey, Plan};
+/// use evertally_keys::{Error, Uses};
+/// let plan = Plan::prefix_sum(2).budget(Budget::new(1.0, 1e-6)?).build()?;
+/// let uses = Uses::in_this_process(&NoiseKey::from_os()?);
+/// let take = |inputs: [f64; 2]| {
+///     let mut guard = uses.guard(&plan.noise_name())?;
+///     guard.admit(|chain| inputs.map(|x| chain.step([x])).to_vec(), || Ok::<_, Error>("released"))
+/// };
+/// assert_eq!(take([3.0, 1.0])?, "released");
+/// assert_eq!(take([3.0, 1.0])?, "released");
+/// assert!(matches!(take([3.0, 2.0]), Err(Error::OtherInput { at: Some(1), .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Guard {
+    key: String,
+    /// Digests the steps up to `admitted`.
+    chain: InputChain,
+    /// The number of steps admitted by this guard or taken before its state was saved.
+    admitted: u64,
+    head: Head,
+    store: Store,
+}
+
+impl Guard {
+    pub(crate) fn new(uses: &Uses, name: &NoiseName, state: Option<(u64, &[u8])>) -> Result<Self> {
+        let (admitted, state) = state.unwrap_or((0, &[]));
+        let head =
+            Head { key_tag: uses.key_tag(), name: name.digest(), first_step: admitted, steps_per_entry: 1 };
+        let (key, chain, store) = (uses.key_name(), uses.chain(), uses.store(&head.name));
+        let mut guard = Self { key, chain, admitted, head, store };
+        let store = guard.store.clone();
+        let mut record = store.lock()?;
+        // Where the record does not tell, the state is all that is known of the steps before.
+        let before = guard.offset(&record)?.and_then(|offset| offset.checked_sub(1));
+        let before = before.map(|entry| record.read(entry, 1)).transpose()?.unwrap_or_default();
+        guard.chain = match before.first() {
+            Some(before) => guard.chain.after(admitted, *before),
+            None if admitted > 0 => guard.chain.after_state(admitted, state),
+            None => guard.chain,
+        };
+        Ok(guard)
+    }
+
+    /// The number of steps admitted.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.admitted
+    }
+
+    /// Whether something is recorded under this name already.
+    ///
+    /// # Errors
+    /// Errors of files.
+    pub fn is_known(&self) -> Result<bool> {
+        Ok(self.store.lock()?.entries() > 0)
+    }
+
+    /// Admits the next steps: digests them, compares them with what is recorded, does the work, and records what is new.
+    /// What the work makes may be released when this returns. Nobody else reads or extends the record meanwhile.
+    ///
+    /// Where the steps or the work are refused, nothing is recorded, and other steps may be admitted in their place.
+    ///
+    /// # Errors
+    /// [`Error::OtherInput`] if a recorded step differs, the work's own errors, and errors of files. After an error in
+    /// writing, the work is done and must not be released.
+    pub fn admit<T, E: From<Error>>(
+        &mut self,
+        digests: impl FnOnce(&mut InputChain) -> Vec<Digest>,
+        work: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let mut chain = self.chain.clone();
+        let digests = digests(&mut chain);
+        let done = self.compare_and_record(&digests, self.head, work)?;
+        self.admitted += digests.len() as u64;
+        self.chain = chain;
+        Ok(done)
+    }
+
+    /// Like [`Guard::admit`], for all steps of a run whose releases are written together: one entry stands for all of them.
+    ///
+    /// # Errors
+    /// As [`Guard::admit`].
+    pub fn admit_whole<T, E: From<Error>>(
+        &mut self,
+        digests: impl FnOnce(&mut InputChain),
+        work: impl FnOnce(Digest) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        digests(&mut self.chain);
+        let digest = self.chain.last();
+        // Of a run without steps, that it was made is all that is known.
+        let head = Head { steps_per_entry: self.chain.steps().max(1), ..self.head };
+        self.compare_and_record(&[digest], head, || work(digest))
+    }
+
+    fn compare_and_record<T, E: From<Error>>(
+        &self,
+        digests: &[Digest],
+        head: Head,
+        work: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let mut record = self.store.lock()?;
+        let mut known = self.compare(&mut record, digests, head)?;
+        let done = work()?;
+        if known < digests.len() {
+            if let Locked::Absent(_) = record {
+                record = record.make(head)?;
+                known = self.compare(&mut record, digests, head)?;
+            }
+            record.append(head, &digests[known..])?;
+        }
+        Ok(done)
+    }
+
+    /// How many of the digests are recorded; an error if one is recorded otherwise.
+    fn compare(&self, record: &mut Locked<'_>, digests: &[Digest], head: Head) -> Result<usize> {
+        let other = |at| Error::OtherInput { key: self.key.clone(), at };
+        let Some(offset) = self.offset(record)? else { return Ok(0) };
+        if record.head().is_some_and(|there| there.steps_per_entry != head.steps_per_entry) {
+            return Err(other(None));
+        }
+        let mut known = 0;
+        while known < digests.len() {
+            let most = AT_ONCE.min((digests.len() - known) as u64);
+            let recorded = record.read(offset + known as u64, most)?;
+            if recorded.is_empty() {
+                break;
+            }
+            if let Some(place) = recorded.iter().zip(&digests[known..]).position(|(was, is)| was != is) {
+                let at = (head.steps_per_entry == 1).then_some(self.admitted + (known + place) as u64);
+                return Err(other(at));
+            }
+            known += recorded.len();
+        }
+        Ok(known)
+    }
+
+    /// How many entries of the record stand before the next step; none where there is no record.
+    fn offset(&self, record: &Locked<'_>) -> Result<Option<u64>> {
+        let Some(head) = record.head() else { return Ok(None) };
+        if (head.key_tag, head.name) != (self.head.key_tag, self.head.name) {
+            return Err(self.store.damaged("it belongs to another key or another name"));
+        }
+        let Some(offset) = self.admitted.checked_sub(head.first_step) else {
+            return Err(Error::BeginsLater { key: self.key.clone(), first: head.first_step });
+        };
+        if offset > record.entries() {
+            let recorded = head.first_step + record.entries();
+            return Err(Error::EndsEarlier { key: self.key.clone(), recorded, step: self.admitted });
+        }
+        Ok(Some(offset))
+    }
+}

@@ -1,0 +1,129 @@
+//! All that a key was used for.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use evertally::{NoiseKey, NoiseName};
+
+use crate::digest::InputChain;
+use crate::error::{Error, Result};
+use crate::guard::Guard;
+use crate::store::{Remembered, Store};
+
+/// The record of a key: on disk beside its file, or in the memory of this process.
+#[derive(Clone)]
+pub struct Uses {
+    key_tag: [u8; 8],
+    chain: InputChain,
+    place: Place,
+}
+
+#[derive(Clone)]
+enum Place {
+    /// A directory with a file for each name.
+    Directory { path: PathBuf, key_file: String },
+    /// What this process remembers.
+    Memory(Names),
+}
+
+/// What is remembered of each name, by its digest.
+type Names = Arc<Mutex<HashMap<[u8; 32], Arc<Mutex<Remembered>>>>>;
+
+impl Uses {
+    /// The record beside a key file: the directory `FILE.uses`. All links to the file lead to one record.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the key file cannot be found.
+    pub fn beside(key_file: &Path, key: &NoiseKey) -> Result<Self> {
+        let place = std::fs::canonicalize(key_file).map_err(|error| Error::reading(key_file, error))?;
+        let mut name = place.into_os_string();
+        name.push(".uses");
+        Ok(Self::in_directory(Path::new(&name), key_file, key))
+    }
+
+    /// The record in a directory of the caller's choice, for key files that stand where nothing can be written.
+    #[must_use]
+    pub fn in_directory(directory: &Path, key_file: &Path, key: &NoiseKey) -> Self {
+        let key_file = key_file.display().to_string();
+        let place = Place::Directory { path: directory.to_owned(), key_file };
+        Self { key_tag: key.tag(), chain: InputChain::new(key), place }
+    }
+
+    /// What this process remembers of a key that came from no file. It is forgotten when the process ends.
+    #[must_use]
+    pub fn in_this_process(key: &NoiseKey) -> Self {
+        static KEYS: LazyLock<Mutex<HashMap<[u8; 8], Names>>> = LazyLock::new(Mutex::default);
+        let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = Arc::clone(keys.entry(key.tag()).or_default());
+        Self { key_tag: key.tag(), chain: InputChain::new(key), place: Place::Memory(names) }
+    }
+
+    /// The guard of one name, for a run from its first step.
+    ///
+    /// # Errors
+    /// [`Error::BeginsLater`] if only later steps are recorded, and errors of files.
+    pub fn guard(&self, name: &NoiseName) -> Result<Guard> {
+        Guard::new(self, name, None)
+    }
+
+    /// The guard of one name, for a run that goes on from a saved state after so many steps.
+    ///
+    /// # Errors
+    /// [`Error::BeginsLater`] or [`Error::EndsEarlier`] if the record does not reach the state, and errors of files.
+    pub fn guard_resumed(&self, name: &NoiseName, steps: u64, state: &[u8]) -> Result<Guard> {
+        Guard::new(self, name, Some((steps, state)))
+    }
+
+    /// Whether the key has served a name other than this one.
+    #[must_use]
+    pub fn has_others(&self, name: &NoiseName) -> bool {
+        match &self.place {
+            Place::Directory { path, .. } => {
+                let own = file_name(&name.digest());
+                let Ok(files) = std::fs::read_dir(path) else { return false };
+                // What a crash left half made begins with a dot.
+                let is_other = |file: &str| *file != own && !file.starts_with('.');
+                files.flatten().any(|file| file.file_name().to_str().is_some_and(is_other))
+            }
+            Place::Memory(names) => {
+                let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                names.keys().any(|other| *other != name.digest())
+            }
+        }
+    }
+
+    /// Eight public bytes by which the key is known.
+    #[must_use]
+    pub fn key_tag(&self) -> [u8; 8] {
+        self.key_tag
+    }
+
+    pub(crate) fn chain(&self) -> InputChain {
+        self.chain.clone()
+    }
+
+    /// What messages call the key.
+    pub(crate) fn key_name(&self) -> String {
+        match &self.place {
+            Place::Directory { key_file, .. } => key_file.clone(),
+            Place::Memory(_) => "this key".to_owned(),
+        }
+    }
+
+    /// Where a name is recorded.
+    pub(crate) fn store(&self, name: &[u8; 32]) -> Store {
+        match &self.place {
+            Place::Directory { path, .. } => Store::File(path.join(file_name(name))),
+            Place::Memory(names) => {
+                let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                Store::Memory(Arc::clone(names.entry(*name).or_default()))
+            }
+        }
+    }
+}
+
+/// The file of a name. Half of its digest is enough to tell names apart; the file holds all of it.
+fn file_name(name: &[u8; 32]) -> String {
+    name[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}

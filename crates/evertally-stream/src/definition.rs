@@ -1,0 +1,246 @@
+//! What is counted, as a part of the noise's name.
+//!
+//! **Definition.** Everything outside the plan that decides which events count, in which step and for how much: the
+//! columns and their roles, the buckets of time, the clamp, the bound on persons, how ids are told apart, and how
+//! steps are closed. [`Definition::encode`] writes it as fields ([`evertally::noise_name::Fields`]), and
+//! [`evertally::PlanBuilder::definition`] puts it into the name of the noise.
+//!
+//! **Guarantee.** Two definitions under which the same rows could count differently have different encodings, so
+//! that their noise under one key is independent. Faces that count the same thing in the same way make the same noise.
+//! The encoding is frozen: another one would be other noise. `docs/noise-name.md` has its table.
+//!
+//! What happens to a row that is refused or left out with an error is not in it: `--outside drop` and
+//! `--outside error` count the same events whenever both count at all. Declared keys stand in the name of the plan.
+
+use evertally::noise_name::{Fields, Value};
+
+use crate::amount::Clamp;
+use crate::buckets::BucketLength;
+
+const MAGIC: [u8; 4] = *b"EVND";
+const VERSION: u8 = 2;
+
+/// The columns that are read, by their roles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Columns<'a> {
+    /// When an event happened.
+    pub time: Option<&'a str>,
+    /// What it counts for.
+    pub value: Option<&'a str>,
+    /// What it belongs to.
+    pub key: Option<&'a str>,
+    /// Whose it is.
+    pub person: Option<&'a str>,
+    /// Its identity.
+    pub id: Option<&'a str>,
+}
+
+/// When a step is closed, and what happens to events that come after.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Closing {
+    /// All rows are read before any step is closed: no event is late.
+    #[default]
+    AtTheEnd,
+    /// An event of a later step closes the steps before it.
+    ByLaterEvents,
+    /// The clock closes a step, this many microseconds after its end.
+    ByTheClock {
+        /// How long after its end a step stays open.
+        lag_micros: i64,
+    },
+    /// The latest event closes a step, once it is this far past the end of the step.
+    ByWatermark {
+        /// By how much events may be late.
+        delay_micros: i64,
+        /// How far ahead of the clock an event may be; none where all times are trusted.
+        ahead_micros: Option<i64>,
+    },
+}
+
+/// Which of a person's events count where not all of them do, and for how long an id is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Precedence {
+    /// The first to be read; an id is known for ever.
+    #[default]
+    Arrival,
+    /// The first in time; an id is known within its step.
+    Time,
+}
+
+/// Everything outside the plan that decides what is counted.
+///
+/// ```
+/// use evertally_stream::{Closing, Columns, Definition};
+/// let visits = Definition {
+///     columns: Columns { time: Some("when"), key: Some("page"), ..Columns::default() },
+///     buckets: Some((1_700_000_000_000_000, "1h".parse()?)),
+///     ..Definition::default()
+/// };
+/// let followed = Definition { closing: Closing::ByLaterEvents, ..visits };
+/// assert_ne!(visits.encode(), followed.encode());
+/// # Ok::<(), evertally_stream::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Definition<'a> {
+    /// The columns.
+    pub columns: Columns<'a>,
+    /// The start of the first bucket, in microseconds since 1970, and the length of all; none where a row is a step.
+    pub buckets: Option<(i64, BucketLength)>,
+    /// How steps are closed.
+    pub closing: Closing,
+    /// The range that values are brought into.
+    pub clamp: Option<Clamp>,
+    /// The most steps in which a person counts, and the least gap between them, where that is enforced.
+    pub bound: Option<(u64, u64)>,
+    /// Which events win. It is written only where persons or ids are told apart.
+    pub precedence: Precedence,
+}
+
+impl Definition<'_> {
+    /// The encoding.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut fields = Fields::new(MAGIC, VERSION);
+        let Columns { time, value, key, person, id } = self.columns;
+        let columns =
+            [time, value, key, person, id].into_iter().fold(Value::new(), |fields, column| match column {
+                Some(name) => fields.code(1).text(name),
+                None => fields.code(0),
+            });
+        fields.put(1, columns);
+        if let Some((start, every)) = self.buckets {
+            fields.put(2, Value::new().signed(start).signed(every.micros()));
+        }
+        fields.put(3, closing(self.closing));
+        if let Some(clamp) = self.clamp {
+            fields.put(4, Value::new().real(clamp.lo()).real(clamp.hi()));
+        }
+        if let Some((max_steps, min_gap)) = self.bound {
+            fields.put(5, Value::new().whole(max_steps).whole(min_gap));
+        }
+        if id.is_some() || self.bound.is_some() {
+            fields.put(
+                6,
+                Value::new().code(match self.precedence {
+                    Precedence::Arrival => 0,
+                    Precedence::Time => 1,
+                }),
+            );
+        }
+        fields.into_bytes()
+    }
+}
+
+fn closing(closing: Closing) -> Value {
+    match closing {
+        Closing::AtTheEnd => Value::new().code(0),
+        Closing::ByLaterEvents => Value::new().code(1),
+        Closing::ByTheClock { lag_micros } => Value::new().code(2).signed(lag_micros),
+        Closing::ByWatermark { delay_micros, ahead_micros } => {
+            let value = Value::new().code(3).signed(delay_micros);
+            match ahead_micros {
+                Some(ahead) => value.code(1).signed(ahead),
+                None => value.code(0),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every(text: &str) -> BucketLength {
+        text.parse().unwrap()
+    }
+
+    fn timed() -> Definition<'static> {
+        Definition {
+            columns: Columns { time: Some("t"), ..Columns::default() },
+            buckets: Some((0, every("1h"))),
+            ..Definition::default()
+        }
+    }
+
+    /// Definitions under which the same rows can count differently.
+    fn definitions() -> Vec<Definition<'static>> {
+        let timed = timed();
+        let columns = |columns| Definition { columns, ..timed };
+        let named = Columns { time: Some("t"), ..Columns::default() };
+        let clamp = |lo, hi| Some(Clamp::new(lo, hi).unwrap());
+        let closing = |closing| Definition { closing, ..timed };
+        let watermark =
+            |delay_micros, ahead_micros| closing(Closing::ByWatermark { delay_micros, ahead_micros });
+        let person = Columns { person: Some("p"), ..named };
+        let bounded = |bound, precedence| Definition { columns: person, bound, precedence, ..timed };
+        vec![
+            Definition::default(),
+            timed,
+            columns(Columns { time: Some("u"), ..named }),
+            columns(Columns { value: Some("v"), ..named }),
+            columns(Columns { key: Some("v"), ..named }),
+            columns(Columns { person: Some("v"), ..named }),
+            columns(Columns { id: Some("v"), ..named }),
+            columns(Columns { value: Some("v\u{1}"), ..named }),
+            Definition { buckets: Some((1, every("1h"))), ..timed },
+            Definition { buckets: Some((-1, every("1h"))), ..timed },
+            Definition { buckets: Some((0, every("2h"))), ..timed },
+            Definition { buckets: None, ..timed },
+            Definition { clamp: clamp(0.0, 1.0), ..timed },
+            Definition { clamp: clamp(-1.0, 3.0), ..timed },
+            Definition { clamp: clamp(-3.0, 1.0), ..timed },
+            closing(Closing::ByLaterEvents),
+            closing(Closing::ByTheClock { lag_micros: 1 }),
+            closing(Closing::ByTheClock { lag_micros: 2 }),
+            watermark(1, None),
+            watermark(2, None),
+            watermark(1, Some(0)),
+            watermark(1, Some(2)),
+            bounded(Some((1, 1)), Precedence::Arrival),
+            bounded(Some((2, 1)), Precedence::Arrival),
+            bounded(Some((1, 2)), Precedence::Arrival),
+            bounded(Some((1, 1)), Precedence::Time),
+        ]
+    }
+
+    #[test]
+    fn every_choice_is_in_the_encoding() {
+        let mut seen = std::collections::HashMap::new();
+        for (number, definition) in definitions().iter().enumerate() {
+            let before = seen.insert(definition.encode(), number);
+            assert_eq!(before, None, "{number}: {definition:?}");
+        }
+    }
+
+    /// Where nobody's events compete, both orders count the same, and so the noise is the same.
+    #[test]
+    fn precedence_matters_only_where_events_compete() {
+        let by_time = |definition| Definition { precedence: Precedence::Time, ..definition };
+        assert_eq!(timed().encode(), by_time(timed()).encode());
+    }
+
+    /// Noise hangs on these bytes: they must never change.
+    #[test]
+    fn the_encoding_is_frozen() {
+        let definition = Definition {
+            columns: Columns {
+                time: Some("t"),
+                value: None,
+                key: Some("größe"),
+                person: Some("p"),
+                id: Some(""),
+            },
+            buckets: Some((-1, every("1w"))),
+            closing: Closing::ByWatermark { delay_micros: 5, ahead_micros: Some(7) },
+            clamp: Some(Clamp::new(-1.0, 2.5).unwrap()),
+            bound: Some((4, 7)),
+            precedence: Precedence::Time,
+        };
+        let digest = blake3::hash(&definition.encode());
+        assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[0]);
+        let digest = blake3::hash(&Definition::default().encode());
+        assert_eq!((Definition::default().encode().len(), &digest.to_hex()[..16]), FROZEN[1]);
+    }
+
+    const FROZEN: [(usize, &str); 2] = [(172, "7c9ee2d14704cccd"), (29, "4b8bdf83165be980")];
+}
