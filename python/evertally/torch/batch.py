@@ -1,7 +1,7 @@
 """A batch: what a model is called with, and what its predictions are compared with.
 
-**Definition.** Inputs are one tensor, several, or several by name; targets are one tensor, several, or several by name.
-Every tensor has one example along its first dimension, the same number in all.
+**Definition.** Inputs are one tensor, several, or several by name, and so are targets. Examples lie
+along the first dimension of every tensor, and all tensors have the same number of them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from torch import Tensor
 
 from evertally import BadParameter
 
-#: What a model is called with: one tensor, several, or several by name; examples along the first dimension of each.
+#: What a model is called with.
 Inputs: TypeAlias = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """Inputs in the form of a call, and targets in the form in which they were given. ``repr`` shows nothing."""
+    """Inputs as the arguments of a call, and targets as they were given. ``repr`` shows no data."""
 
     arguments: tuple[Tensor, ...] = dataclasses.field(repr=False)
     keywords: dict[str, Tensor] = dataclasses.field(repr=False)
@@ -41,7 +41,7 @@ class Batch:
         return cls(tuple(inputs), {}, targets)
 
     def examples(self) -> int:
-        """How many examples there are, if all tensors say the same."""
+        """The number of examples, which must be the same for all tensors."""
         tensors = [*self.arguments, *self.keywords.values(), *_leaves(self.targets)]
         if not tensors or any(not isinstance(tensor, Tensor) or tensor.ndim == 0 for tensor in tensors):
             raise BadParameter("inputs and targets must be tensors with one example along their first dimension")
@@ -51,18 +51,18 @@ class Batch:
         return counts.pop()
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Batch:
-        """A function of every tensor."""
+        """The batch with a function applied to every tensor."""
         inputs = self.map_inputs(function)
         return Batch(inputs.arguments, inputs.keywords, _map_targets(self.targets, function))
 
     def map_inputs(self, function: Callable[[Tensor], Tensor]) -> Batch:
-        """A function of every input; the targets stay."""
+        """The batch with a function applied to every input, and the same targets."""
         keywords = {name: function(value) for name, value in self.keywords.items()}
         return Batch(tuple(function(argument) for argument in self.arguments), keywords, self.targets)
 
 
 def _map_targets(targets: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """A function of every tensor of the targets, in their form."""
+    """The targets with a function applied to every tensor."""
     if isinstance(targets, Tensor):
         return function(targets)
     if isinstance(targets, Mapping):

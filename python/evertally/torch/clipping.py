@@ -11,6 +11,8 @@ parameters. With ``per_parameter=True`` each of the m parameters is clipped by i
 - A factor so small that doubles have no full digits for it is taken as zero: such a gradient contributes nothing.
 - Products are cut, towards zero, to whole multiples of a power of two between C·2⁻³¹ and C·2⁻³⁰, and then added up. Such sums are
   exact, up to 2²² examples a step, so that what an example adds does not depend on the others, on their order or on chunks.
+- A model whose gradients depend on earlier calls is refused, as far as that can be found: see
+  :mod:`evertally.torch.hidden_state`.
 
 **Cost.** One forward and one backward pass an example, by ``torch.func``, vectorised over a chunk; memory for the gradients of one
 chunk, for one double a parameter, and for eight megabytes of doubles or one gradient, whichever is more.
@@ -123,6 +125,12 @@ class PerExampleClipper:
     Parameters with ``requires_grad=False`` are left out. Layers that mix examples are refused (batch normalisation, unless it is in evaluation
     mode, where its running statistics are constants that must be public), and so are buffers that a forward pass writes to.
 
+    A model or loss that keeps state between calls in any other way, such as an attribute with the
+    previous batch, is refused at the first call, before anything is returned. ``check_with=(inputs,
+    targets)``, a few random examples of the right shapes, makes that check when the clipper is made.
+    The check finds state that matters within some twenty calls. It cannot find state that first
+    matters later; see :mod:`evertally.torch.hidden_state`. Hooks run during the check too.
+
     >>> model = torch.nn.Linear(3, 2)
     >>> clipper = PerExampleClipper(model, torch.nn.functional.cross_entropy, max_norm=1.0, chunk_size=4)
     >>> clipper(torch.randn(10, 3), torch.randint(2, (10,)))
@@ -159,7 +167,8 @@ class PerExampleClipper:
         # Memory that is used again: to ask the system for it in every step would take longer than to clip.
         self._doubles = torch.empty(max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device)
         self._dimension = dimension
-        # The modes in which the model was found to keep no state; losses stay alive, so that no other takes their place.
+        # The modes in which the model was found to keep no state. Losses are held, because modes
+        # name them by their id.
         self._checked: dict[tuple[object, ...], object] = {}
         if check_with is not None:
             made_up = Batch.of(*check_with)
@@ -207,7 +216,7 @@ class PerExampleClipper:
         self._checked[mode] = self.loss_fn
 
     def _mode(self) -> tuple[object, ...]:
-        """Layers may keep state in training alone, and a loss may be exchanged for another."""
+        """What may decide whether state is kept: the loss, and which layers are in training mode."""
         return id(self.loss_fn), *(module.training for module in self.model.modules())
 
     def _sum(self, batch: Batch) -> Tensor:

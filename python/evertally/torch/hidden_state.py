@@ -1,28 +1,32 @@
 """A check that one example's clipped gradient does not depend on other calls.
 
-**Definition.** A model keeps hidden state if something that one call leaves behind changes the result of a later call:
-an attribute with the previous batch, a list, a recurrent layer's own hidden state, a closure, a global. Then an example
-also moves the sums of later calls, and a bound on what it adds to its own sum bounds nothing.
+**Definition.** A model keeps hidden state if something that one call leaves behind changes the
+result of a later call: an attribute with the previous batch, a list, a recurrent layer's own hidden
+state, a closure, a global. Then an example also moves the sums of later calls, and a bound on what
+it adds to its own sum bounds nothing.
 
-**Guarantee.** The check computes the clipped gradients of a few examples, makes other calls with other examples,
-computes the first gradients again, and refuses the model unless they are the same, bit for bit. It repeats this for
-twenty calls in all. Two things are not hidden state:
+**Guarantee.** The check computes the clipped gradients of a few examples, makes other calls with
+other examples, computes the first gradients again, and refuses the model unless they are the same,
+bit for bit. It does this eight times, with one or two other calls in between. Two things are not
+hidden state:
 
-- *Random numbers*, such as dropout's. Every comparison starts from the same state of torch's generators, of generators
-  that are attributes of a module, and of the global generators of Python and numpy.
-- *Rounding.* Accelerators may add in another order each time, and so may a few operations of the processor, which the
-  check recognises because they round differently even from the same state. Differences up to 2⁻¹² of the norm are
-  allowed there, and nowhere else.
+- *Random numbers*, such as those of dropout. Every comparison starts from the same state of torch's
+  generators, of generators that are attributes of a module, and of the global generators of Python
+  and numpy.
+- *Rounding.* Accelerators may add in a different order each time. So do a few operations of the
+  processor; the check recognises them because they give different results from the same state.
+  Only there are differences allowed, up to 2⁻¹² of the clipping norm.
 
-The check leaves no trace in generators and modules: their attributes, and the lists, dictionaries, sets and deques in
-these, are put back.
+The check leaves no trace in generators and modules. It puts back their attributes, and the contents
+of the lists, dictionaries, sets and deques in these.
 
-**Not found:** state that first matters later, such as after a hundred calls; that depends on inputs unlike those of the
-batch it is given, or on another mode of the model; and on an accelerator what moves a gradient by less than 2⁻¹² of the
-norm. State outside of modules (a closure, a global, a plain object) is found, but its changes cannot be undone.
+**Not found:** state that first matters after more calls than the check makes; state that needs
+inputs unlike those of the batch; and, where differences are allowed, state that moves a gradient by
+less than that. State outside of modules (a closure, a global, a plain object) is found, but the
+check cannot undo its changes, and cannot tell it from rounding below 2⁻¹² of the norm.
 
-**Cost.** Some twenty passes over at most four examples, and memory for two more doubles per parameter. Once for each
-mode of the model.
+**Cost.** Some twenty passes over at most four examples, and memory for two more doubles per
+parameter. Once for each mode of the model.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ from .batch import Batch
 _COMPARISONS = 8
 #: How many examples a call has at most.
 _MOST_EXAMPLES = 4
-#: How often a computation that may round differently is repeated from the same state.
+#: How often a computation is repeated from the same state to see whether it rounds differently.
 _REPEATS = 8
 #: What rounding may change, relative to the norm.
 _ROUNDING = 2.0**-12
@@ -61,9 +65,10 @@ def refuse_hidden_state(
     device: torch.device,
     max_norm: float,
 ) -> None:
-    """Raises :class:`evertally.Unsupported` if ``clipped_sum`` of some examples depends on what it was called with before.
+    """Raises :class:`evertally.Unsupported` if the clipped sum of some examples depends on other calls.
 
-    No call has more than ``most`` examples. An error of the very first call has nothing to do with others, and is passed on.
+    No call has more than ``most`` examples. An error of the very first call is passed on, because
+    it has nothing to do with other calls.
     """
     few = min(batch.examples(), most, _MOST_EXAMPLES)
     kept = _KeptState(modules)
@@ -80,7 +85,8 @@ def refuse_hidden_state(
         reference = measure()
         for comparison in range(_COMPARISONS):
             for _ in range(1 + comparison % 2):
-                # An error here says nothing: these inputs are made up. Whether it left something behind is measured next.
+                # An error says nothing, because these inputs are made up. What the call leaves
+                # behind is measured next.
                 with contextlib.suppress(Exception):
                     clipped_sum(next(others))
             try:
@@ -103,7 +109,7 @@ def refuse_hidden_state(
 
 
 def _differs_from_one_state(measure: Callable[[], Tensor], kept: _KeptState, reference: Tensor) -> bool:
-    """Whether the same computation from the same state comes out differently: it does where sums are added in any order."""
+    """Whether the same computation from the same state has different results."""
     for _ in range(_REPEATS):
         kept.put_back()
         if not torch.equal(measure(), reference):
@@ -129,9 +135,10 @@ def _rows(batch: Batch, numbers: Tensor) -> Batch:
 
 
 def _other_batches(batch: Batch, most: int) -> Iterator[Batch]:
-    """Examples of the batch in other orders and numbers; real inputs are scaled by a number from ¼ to 1 per example.
+    """Examples of the batch in other orders and numbers, floating-point inputs scaled by ¼ to 1.
 
-    Rows stay whole and whole numbers stay as they are, so that indices, masks and one-hot vectors still make sense.
+    There is one scale per example, and integers stay as they are, so that indices remain valid and
+    rows remain of the kind that the model expects.
     """
     generator = torch.Generator().manual_seed(0)
     examples, size = batch.examples(), 0
@@ -146,7 +153,7 @@ def _other_batches(batch: Batch, most: int) -> Iterator[Batch]:
 
 
 def _rewinding(device: torch.device, generators: list[torch.Generator]) -> Callable[[], None]:
-    """A function that takes generators of random numbers back to where they are now."""
+    """A function that sets generators of random numbers back to their present state."""
     states = [generator.get_state() for generator in generators]
     processor, of_python, of_numpy = torch.get_rng_state(), random.getstate(), np.random.get_state()
     accelerator = None if device.type == "cpu" else getattr(torch, device.type)
@@ -167,7 +174,8 @@ def _rewinding(device: torch.device, generators: list[torch.Generator]) -> Calla
 class _KeptState:
     """What the attributes of modules hold, to be compared and put back.
 
-    Tensors are kept by identity: writing to one that was there before the call is an error of ``torch.func``.
+    Tensors are kept by identity. That is enough: in ``torch.func``, a call that writes to a tensor
+    from outside of it is an error.
     """
 
     def __init__(self, modules: dict[str, nn.Module]) -> None:
@@ -202,7 +210,7 @@ class _KeptState:
         return list(dict.fromkeys(names + contents))
 
     def put_back(self) -> None:
-        """Everything as it was when this was made."""
+        """Restores everything to what it was when this was made."""
         for _, container, then in self._containers.values():
             if not _is_same(_listed(container), then):
                 container.clear()
@@ -228,7 +236,7 @@ def _fill(container: Any, items: list[Any]) -> None:
 
 
 def _is_same(now: list[Any], then: list[Any]) -> bool:
-    """Whether both hold the very same things: values of tensors are not looked at."""
+    """Whether both hold identical objects. The values of tensors are not compared."""
     if len(now) != len(then):
         return False
     for a, b in zip(now, then, strict=True):
