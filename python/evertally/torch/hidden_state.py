@@ -70,12 +70,15 @@ def refuse_hidden_state(
     No call has more than ``most`` examples. An error of the very first call is passed on, because
     it has nothing to do with other calls.
     """
-    few = min(batch.examples(), most, _MOST_EXAMPLES)
+    examples = batch.examples()
+    few = min(examples, most, _MOST_EXAMPLES)
     kept = _KeptState(modules)
     rewind = _rewinding(device, kept.generators)
-    others = _other_batches(batch, few)
-    measured = _rows(batch, torch.arange(few))
     rounds_differently = device.type != "cpu"
+    # An index out of range is an error on the processor, but ends the process on an accelerator.
+    others = _other_batches(batch, few, largest_scale=1.0 if rounds_differently else 4.0)
+    # Other examples are left for other calls, if there are any.
+    measured = _rows(batch, torch.arange(min(few, max(1, examples // 2))))
 
     def measure() -> Tensor:
         rewind()
@@ -134,22 +137,26 @@ def _rows(batch: Batch, numbers: Tensor) -> Batch:
     return batch.map(lambda tensor: tensor[numbers.to(tensor.device)])
 
 
-def _other_batches(batch: Batch, most: int) -> Iterator[Batch]:
-    """Examples of the batch in other orders and numbers, floating-point inputs scaled by ¼ to 1.
+def _other_batches(batch: Batch, most: int, *, largest_scale: float) -> Iterator[Batch]:
+    """Examples of the batch in other orders and numbers, each scaled by ¼ to ``largest_scale``.
 
-    There is one scale per example, and integers stay as they are, so that indices remain valid and
-    rows remain of the kind that the model expects.
+    Whole numbers stay as they are, in floating point too, so that indices, masks and one-hot
+    vectors remain valid.
     """
     generator = torch.Generator().manual_seed(0)
-    examples, size = batch.examples(), 0
+    size = 0
     while True:
         size = size % most + 1
-        scales = 0.25 + 0.75 * torch.rand(size, generator=generator)
+        scales = 0.25 * (4 * largest_scale) ** torch.rand(size, generator=generator)
 
         def scaled(tensor: Tensor, scales: Tensor = scales) -> Tensor:
-            return tensor * scales.to(tensor).view(-1, *[1] * (tensor.ndim - 1)) if tensor.is_floating_point() else tensor
+            if not tensor.is_floating_point():
+                return tensor
+            factors = scales.to(tensor).view(-1, *[1] * (tensor.ndim - 1))
+            return torch.where(tensor == tensor.round(), tensor, tensor * factors)
 
-        yield _rows(batch, torch.randperm(examples, generator=generator)[:size]).map_inputs(scaled)
+        numbers = torch.randperm(batch.examples(), generator=generator)[:size]
+        yield _rows(batch, numbers).map_inputs(scaled)
 
 
 def _rewinding(device: torch.device, generators: list[torch.Generator]) -> Callable[[], None]:

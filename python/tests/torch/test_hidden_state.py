@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import random
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from evertally import BadParameter, Unsupported  # noqa: E402
-from evertally.torch import PerExampleClipper, clipping  # noqa: E402
+from evertally.torch import PerExampleClipper, clipping, hidden_state  # noqa: E402
+from evertally.torch.batch import Batch  # noqa: E402
 
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
@@ -75,17 +77,28 @@ def test_an_attribute_with_the_previous_batch_is_found(monkeypatch):
 
 def remembers_in_a_list(layer, inputs):
     layer.seen.append(inputs.mean().detach())
-    return layer.seen[-2] if len(layer.seen) > 1 else 0.0
+    return layer.seen[-2]
+
+
+def remembers_in_a_set(layer, inputs):
+    layer.numbers.add(len(layer.numbers))
+    return 0.01 * len(layer.numbers)
 
 
 def remembers_in_a_dictionary(layer, inputs):
-    layer.cache["calls"] = layer.cache.get("calls", 0) + 1
+    layer.cache["calls"] += 1
     return 0.01 * layer.cache["calls"]
 
 
 def running_mean(layer, inputs):
     layer.mean = 0.99 * layer.mean + 0.01 * inputs.mean(dim=0).detach()
     return -layer.mean
+
+
+def largest_so_far(layer, inputs):
+    largest = inputs.abs().max().detach()
+    layer.largest = largest if layer.largest is None else torch.maximum(layer.largest, largest)
+    return layer.largest
 
 
 def remembers_every_fifth(layer, inputs):
@@ -104,11 +117,13 @@ def remembers_the_number(layer, inputs):
     ("shift", "attributes", "name"),
     [
         (previous_mean, {"previous": 0.0}, "previous"),
-        (remembers_in_a_list, {"seen": []}, "seen"),
-        (remembers_in_a_list, {"seen": collections.deque(maxlen=2)}, "seen"),
-        (remembers_in_a_dictionary, {"cache": {}}, "cache"),
-        (remembers_in_a_dictionary, {"cache": collections.Counter()}, "cache"),
+        (remembers_in_a_list, {"seen": [0.5]}, "seen"),
+        (remembers_in_a_list, {"seen": collections.deque([0.5], maxlen=2)}, "seen"),
+        (remembers_in_a_set, {"numbers": {0}}, "numbers"),
+        (remembers_in_a_dictionary, {"cache": {"calls": 2}}, "cache"),
+        (remembers_in_a_dictionary, {"cache": collections.Counter(calls=2)}, "cache"),
         (running_mean, {"mean": torch.zeros(WIDTH)}, "mean"),
+        (largest_so_far, {"largest": None}, "largest"),
         (remembers_every_fifth, {"calls": 0, "previous": 0.0}, "calls, Layer.previous"),
         (remembers_the_number, {"calls": 0}, "calls"),
     ],
@@ -125,6 +140,13 @@ def test_state_in_attributes_is_found_and_put_back(shift, attributes, name, exam
     for key, value in attributes.items():
         assert getattr(model, key) is value
         assert value is before[key] or value == before[key]
+
+
+def test_some_examples_are_left_for_the_other_calls():
+    """Whole numbers are not scaled: here the fourth example alone can show that the largest number is kept."""
+    inputs = torch.arange(4.0)[:, None].expand(4, WIDTH)
+    with pytest.raises(Unsupported, match=r"Layer\.largest"):
+        clipper_of(Layer(largest_so_far, largest=torch.tensor(2.0)))(inputs, torch.arange(4) % CLASSES)
 
 
 class Recurrent(nn.Module):
@@ -152,6 +174,18 @@ def test_a_recurrent_layer_that_goes_on_is_found():
 
 
 CALLS = 0
+
+
+def test_indices_and_masks_stay_valid_during_the_check():
+    """Columns of floating point often hold categories; on an accelerator, one out of range would end the process."""
+    inputs = torch.stack([torch.arange(7.0), torch.rand(7) + 0.1], dim=1)
+    others = hidden_state._other_batches(Batch.of(inputs, torch.arange(7)), 4, largest_scale=4.0)
+    seen = list(itertools.islice(others, 40))
+    assert {len(some.targets) for some in seen} == {1, 2, 3, 4}
+    for some in seen:
+        assert torch.equal(some.arguments[0][:, 0], some.targets.float())
+    scales = torch.cat([some.arguments[0][:, 1] / inputs[some.targets, 1] for some in seen])
+    assert 0.25 <= scales.min() < 0.5 and 2 < scales.max() <= 4
 
 
 def test_state_outside_of_modules_is_found():
