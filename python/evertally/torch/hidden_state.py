@@ -70,15 +70,13 @@ def refuse_hidden_state(
     No call has more than ``most`` examples. An error of the very first call is passed on, because
     it has nothing to do with other calls.
     """
-    examples = batch.examples()
-    few = min(examples, most, _MOST_EXAMPLES)
+    few = min(batch.examples(), most, _MOST_EXAMPLES)
     kept = _KeptState(modules)
     rewind = _rewinding(device, kept.generators)
     rounds_differently = device.type != "cpu"
     # An index out of range is an error on the processor, but ends the process on an accelerator.
     others = _other_batches(batch, few, largest_scale=1.0 if rounds_differently else 4.0)
-    # Other examples are left for other calls, if there are any.
-    measured = _rows(batch, torch.arange(min(few, max(1, examples // 2))))
+    measured = _rows(batch, torch.arange(few))
 
     def measure() -> Tensor:
         rewind()

@@ -142,8 +142,8 @@ def test_state_in_attributes_is_found_and_put_back(shift, attributes, name, exam
         assert value is before[key] or value == before[key]
 
 
-def test_some_examples_are_left_for_the_other_calls():
-    """Whole numbers are not scaled: here the fourth example alone can show that the largest number is kept."""
+def test_other_orders_show_state_where_inputs_cannot_be_scaled():
+    """Whole numbers are not scaled: here only the order of examples can show that the largest number is kept."""
     inputs = torch.arange(4.0)[:, None].expand(4, WIDTH)
     with pytest.raises(Unsupported, match=r"Layer\.largest"):
         clipper_of(Layer(largest_so_far, largest=torch.tensor(2.0)))(inputs, torch.arange(4) % CLASSES)
