@@ -74,7 +74,8 @@ def refuse_hidden_state(
     kept = _KeptState(modules)
     rewind = _rewinding(device, kept.generators)
     rounds_differently = device.type != "cpu"
-    # An index out of range is an error on the processor, but ends the process on an accelerator.
+    # On the processor an index out of range is an error like others. It makes an accelerator
+    # unusable for the rest of the process, so that nothing is scaled up there.
     others = _other_batches(batch, few, largest_scale=1.0 if rounds_differently else 4.0)
     measured = _rows(batch, torch.arange(few))
 

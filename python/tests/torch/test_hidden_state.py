@@ -177,7 +177,7 @@ CALLS = 0
 
 
 def test_indices_and_masks_stay_valid_during_the_check():
-    """Columns of floating point often hold categories; on an accelerator, one out of range would end the process."""
+    """Columns of floating point often hold categories; one out of range makes an accelerator unusable."""
     inputs = torch.stack([torch.arange(7.0), torch.rand(7) + 0.1], dim=1)
     others = hidden_state._other_batches(Batch.of(inputs, torch.arange(7)), 4, largest_scale=4.0)
     seen = list(itertools.islice(others, 40))
