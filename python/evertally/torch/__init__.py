@@ -13,6 +13,8 @@ Three lines of a training loop change:
 | :mod:`~evertally.torch.accounting` | how much noise a run needs, and what it has spent |
 | :mod:`~evertally.torch.sampling` | which examples a step sees |
 | :mod:`~evertally.torch.clipping` | how much one example may move the sum of gradients |
+| :mod:`~evertally.torch.batch` | what a batch is |
+| :mod:`~evertally.torch.hidden_state` | whether a model keeps state between calls |
 | :mod:`~evertally.torch.noise` | the rows of noise, in memory that torch shares |
 | :mod:`~evertally.torch.optimizers` | what is done with noisy sums |
 | :mod:`~evertally.torch.private`, :mod:`~evertally.torch.state` | that no noise serves twice, and checkpoints |

@@ -12,6 +12,10 @@ projections — spends nothing.
 
 No amplification by sampling is claimed, and none is needed: batches may be seen by the attacker.
 
+What a part of the run spends holds only where its end does not depend on what was released. A run
+that stops when its parameters look good enough has spent the whole plan, because that is all that
+was fixed in advance.
+
 **Cost.** :meth:`TrainingPlan.spent` factors an n × n matrix, once; beyond 2,048 steps it states the whole budget instead.
 
 **Source.** Denisov, McMahan, Rush, Smith, Thakurta (2022); Choquette-Choo, McMahan, Rush, Thakurta: Multi-Epoch Matrix Factorization
@@ -61,6 +65,11 @@ class TrainingPlan:
 
     def spent(self, steps: int, delta: float) -> tuple[float, float]:
         """The (ε, δ) that the first so many steps spend, rounded up; the ε is zero before the first step.
+
+        This is the cost of a run whose end was fixed in advance, whatever it would learn. If the
+        end is chosen after seeing parameters, for example by stopping when they are good enough,
+        the smaller figure does not hold. The run then costs what the plan costs:
+        ``spent(training.steps, delta)``.
 
         >>> training = training_plan(examples=60, batch_size=20, epochs=4, parameters=5, epsilon=2.0, delta=1e-5)
         >>> training.spent(0, delta=1e-5)

@@ -11,6 +11,8 @@ parameters. With ``per_parameter=True`` each of the m parameters is clipped by i
 - A factor so small that doubles have no full digits for it is taken as zero: such a gradient contributes nothing.
 - Products are cut, towards zero, to whole multiples of a power of two between C·2⁻³¹ and C·2⁻³⁰, and then added up. Such sums are
   exact, up to 2²² examples a step, so that what an example adds does not depend on the others, on their order or on chunks.
+- A model whose gradients depend on earlier calls is refused, as far as that can be found: see
+  :mod:`evertally.torch.hidden_state`.
 
 **Cost.** One forward and one backward pass an example, by ``torch.func``, vectorised over a chunk; memory for the gradients of one
 chunk, for one double a parameter, and for eight megabytes of doubles or one gradient, whichever is more.
@@ -21,16 +23,16 @@ chunk, for one double a parameter, and for eight megabytes of doubles or one gra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from evertally import BadParameter, Unsupported
 
-#: What a model is called with: one tensor, several, or several by name; examples along the first dimension of each.
-Batch: TypeAlias = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
+from .batch import Batch, Inputs
+from .hidden_state import refuse_hidden_state
 
 #: Sums of so many examples are exact; see the guarantee above.
 MOST_EXAMPLES = 1 << 22
@@ -123,6 +125,12 @@ class PerExampleClipper:
     Parameters with ``requires_grad=False`` are left out. Layers that mix examples are refused (batch normalisation, unless it is in evaluation
     mode, where its running statistics are constants that must be public), and so are buffers that a forward pass writes to.
 
+    A model or loss that keeps state between calls in any other way, such as an attribute with the
+    previous batch, is refused at the first call, before anything is returned. ``check_with=(inputs,
+    targets)``, a few random examples of the right shapes, makes that check when the clipper is made.
+    The check finds state that matters within some twenty calls. It cannot find state that first
+    matters later; see :mod:`evertally.torch.hidden_state`. Hooks run during the check too.
+
     >>> model = torch.nn.Linear(3, 2)
     >>> clipper = PerExampleClipper(model, torch.nn.functional.cross_entropy, max_norm=1.0, chunk_size=4)
     >>> clipper(torch.randn(10, 3), torch.randint(2, (10,)))
@@ -137,6 +145,7 @@ class PerExampleClipper:
         chunk_size: int | None = None,
         *,
         per_parameter: bool = False,
+        check_with: tuple[Inputs, Any] | None = None,
     ) -> None:
         self.max_norm = _checked_norm(max_norm)
         if chunk_size is not None and chunk_size < 1:
@@ -157,8 +166,17 @@ class PerExampleClipper:
             raise BadParameter("there is no trainable parameter")
         # Memory that is used again: to ask the system for it in every step would take longer than to clip.
         self._doubles = torch.empty(max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device)
+        self._dimension = dimension
+        # The modes in which the model was found to keep no state. Losses are held, because modes
+        # name them by their id.
+        self._checked: dict[tuple[object, ...], object] = {}
+        if check_with is not None:
+            made_up = Batch.of(*check_with)
+            if not made_up.examples():
+                raise BadParameter("check_with must have at least one example")
+            self._check_once(made_up)
 
-    def __call__(self, inputs: Batch, targets: Any) -> ClippedSum:
+    def __call__(self, inputs: Inputs, targets: Any) -> ClippedSum:
         """The sum over one batch, which may be empty. A gradient that is not finite is an error, and nothing has changed then."""
         trainable = {name: tensor for name, tensor in self.model.named_parameters() if tensor.requires_grad}
         if {name: id(tensor) for name, tensor in trainable.items()} != {
@@ -169,10 +187,42 @@ class PerExampleClipper:
         _refuse_mixing_layers(self.model)
         if common_kind(trainable.values())[1] != self.device:
             raise BadParameter("the model has moved to another device since the clipper was made")
-        arguments, keywords = _as_call(inputs)
-        examples = _examples([*arguments, *keywords.values(), *_leaves(targets)])
+        batch = Batch.of(inputs, targets)
+        examples = batch.examples()
         _check_examples(examples)
-        flat = torch.zeros(sum(tensor.numel() for tensor in trainable.values()), dtype=torch.float64, device=self.device)
+        if examples:
+            self._check_once(batch)
+        return ClippedSum(tuple(trainable.values()), self._sum(batch), examples=examples, max_norm=self.max_norm)
+
+    def __getstate__(self) -> NoReturn:
+        """Its memory holds the latest gradients."""
+        raise TypeError("a PerExampleClipper is neither copied nor pickled: it holds gradients, which are as secret as the data")
+
+    def _check_once(self, batch: Batch) -> None:
+        """Refuses a model whose calls depend on earlier ones, once for each mode that it is used in."""
+        if (mode := self._mode()) in self._checked:
+            return
+        modules = dict(self.model.named_modules())
+        if isinstance(self.loss_fn, nn.Module):
+            modules |= {f"loss_fn.{name}".rstrip("."): module for name, module in self.loss_fn.named_modules()}
+        refuse_hidden_state(
+            self._sum,
+            batch,
+            most=self.chunk_size or batch.examples(),
+            modules=modules,
+            device=self.device,
+            max_norm=self.max_norm,
+        )
+        self._checked[mode] = self.loss_fn
+
+    def _mode(self) -> tuple[object, ...]:
+        """What may decide whether state is kept: the loss, and which layers are in training mode."""
+        return id(self.loss_fn), *(module.training for module in self.model.modules())
+
+    def _sum(self, batch: Batch) -> Tensor:
+        """The sum over one batch, a chunk at a time."""
+        flat = torch.zeros(self._dimension, dtype=torch.float64, device=self.device)
+        examples = batch.examples()
         chunk = examples if self.chunk_size is None else self.chunk_size
         for start in range(0, examples, max(chunk, 1)):
             length = min(chunk, examples - start)
@@ -180,37 +230,36 @@ class PerExampleClipper:
             def part(tensor: Tensor, start: int = start, length: int = length) -> Tensor:
                 return tensor.narrow(0, start, length)
 
-            some = tuple(part(argument) for argument in arguments)
-            named = {name: part(value) for name, value in keywords.items()}
-            self._add_clipped(flat, self._gradients(some, named, _map(targets, part)))
-        return ClippedSum(tuple(trainable.values()), flat, examples=examples, max_norm=self.max_norm)
+            gradients = self._gradients(batch.map(part))
+            if any(len(gradient) != length for gradient in gradients.values()):
+                raise Unsupported("the model keeps state between calls: there are other gradients than those of the examples")
+            self._add_clipped(flat, gradients)
+        return flat
 
-    def __getstate__(self) -> NoReturn:
-        """Its memory holds the latest gradients."""
-        raise TypeError("a PerExampleClipper is neither copied nor pickled: it holds gradients, which are as secret as the data")
-
-    def _gradients(self, arguments: tuple[Tensor, ...], keywords: dict[str, Tensor], targets: Any) -> dict[str, Tensor]:
+    def _gradients(self, batch: Batch) -> dict[str, Tensor]:
         """One gradient an example, along the first dimension."""
         trainable = {name: tensor.detach() for name, tensor in self._trainable.items()}
         # A buffer that the forward pass replaces is put back; one that it writes to is an error of torch.
         buffers = dict(self.model.named_buffers())
 
-        def loss(parameters: dict[str, Tensor], arguments: Any, keywords: Any, target: Any) -> Tensor:
-            one = tuple(argument.unsqueeze(0) for argument in arguments)
-            named = {name: value.unsqueeze(0) for name, value in keywords.items()}
-            prediction = torch.func.functional_call(self.model, {**parameters, **buffers}, one, named)
-            value = self.loss_fn(prediction, _map(target, lambda tensor: tensor.unsqueeze(0)))
+        def loss(parameters: dict[str, Tensor], arguments: Any, keywords: Any, targets: Any) -> Tensor:
+            one = Batch(arguments, keywords, targets).map(lambda tensor: tensor.unsqueeze(0))
+            prediction = torch.func.functional_call(self.model, {**parameters, **buffers}, one.arguments, one.keywords)
+            value = self.loss_fn(prediction, one.targets)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise BadParameter("loss_fn must return one number for one example, a batch of one")
             return value.reshape(())
 
         each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0, 0), randomness="different")
         try:
-            gradients: dict[str, Tensor] = each(trainable, arguments, keywords, targets)
+            gradients: dict[str, Tensor] = each(trainable, batch.arguments, batch.keywords, batch.targets)
         except RuntimeError as error:
-            if buffers and any(words in str(error) for words in ("mutate a captured Tensor", "updated in place")):
+            if any(words in str(error) for words in ("mutate a captured Tensor", "updated in place")):
                 names = ", ".join(repr(name) for name in buffers)
-                raise Unsupported(f"the forward pass writes to a buffer, of {names}: what it keeps of the data is not private") from None
+                written = f"a buffer, of {names}, or another tensor" if buffers else "a tensor"
+                raise Unsupported(
+                    f"the forward pass writes to {written} that outlives the call: what it keeps of the data is not private"
+                ) from None
             raise
         return gradients
 
@@ -279,37 +328,3 @@ def _refuse_mixing_layers(model: nn.Module) -> None:
                 f"{name or 'the model'!r} is batch normalisation, which mixes examples, so that no gradient belongs to one of "
                 "them; GroupNorm and LayerNorm do not, and neither does one with public running statistics after .eval()"
             )
-
-
-def _as_call(inputs: Batch) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-    if isinstance(inputs, Tensor):
-        return (inputs,), {}
-    if isinstance(inputs, Mapping):
-        return (), dict(inputs)
-    return tuple(inputs), {}
-
-
-def _leaves(targets: Any) -> list[Tensor]:
-    if isinstance(targets, Tensor):
-        return [targets]
-    if isinstance(targets, Mapping):
-        return list(targets.values())
-    return list(targets) if isinstance(targets, (list, tuple)) else [targets]
-
-
-def _map(targets: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(targets, Tensor):
-        return function(targets)
-    if isinstance(targets, Mapping):
-        return {name: function(tensor) for name, tensor in targets.items()}
-    return tuple(function(tensor) for tensor in targets)
-
-
-def _examples(tensors: list[Tensor]) -> int:
-    """How many examples there are, if all tensors say the same."""
-    if not tensors or any(not isinstance(tensor, Tensor) or tensor.ndim == 0 for tensor in tensors):
-        raise BadParameter("inputs and targets must be tensors with one example along their first dimension")
-    counts = {len(tensor) for tensor in tensors}
-    if len(counts) > 1:
-        raise BadParameter(f"inputs and targets must have the same number of examples, not {sorted(counts)}")
-    return counts.pop()

@@ -60,7 +60,12 @@ class PrivateOptimizer(Optimizer):
         return self._noise.steps_taken
 
     def spent(self, delta: float) -> tuple[float, float]:
-        """The (ε, δ) that the steps taken so far have spent, rounded up."""
+        """The (ε, δ) that the steps taken so far have spent, rounded up.
+
+        This is the cost of a run that was to end here, whatever it would learn. If you stop because
+        of the parameters that you saw, for example when they are good enough, state the cost of the
+        whole plan instead: ``training.spent(training.steps, delta)``.
+        """
         return self.training.spent(self.steps_taken, delta)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

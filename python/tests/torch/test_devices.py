@@ -71,6 +71,31 @@ def test_clipping_is_that_of_the_processor():
         torch.testing.assert_close(a.cpu(), b, rtol=1e-3, atol=1e-3)
 
 
+def test_hidden_state_is_found_where_sums_round_differently():
+    class Remembers(torch.nn.Module):
+        def __init__(self, *, keeps):
+            super().__init__()
+            self.words, self.head = torch.nn.Embedding(7, 8), torch.nn.Linear(8, 3)
+            self.previous, self.keeps = 0.0, keeps
+
+        def forward(self, inputs):
+            found = torch.nn.functional.dropout(self.words(inputs).mean(dim=1)) + self.previous
+            if self.keeps:
+                self.previous = found.mean().detach()
+            return self.head(found)
+
+    inputs, targets = torch.randint(7, (6, 500)).cuda(), torch.randint(3, (6,)).cuda()
+    before = torch.cuda.get_rng_state()
+    for keeps in (False, True):
+        model = Remembers(keeps=keeps).cuda()
+        if keeps:
+            with pytest.raises(Unsupported, match=r"Remembers\.previous"):
+                PerExampleClipper(model, torch.nn.functional.cross_entropy, 1.0, check_with=(inputs, targets))
+        else:
+            PerExampleClipper(model, torch.nn.functional.cross_entropy, 1.0, check_with=(inputs, targets))
+    assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
 def test_several_devices_are_refused():
     owners = [parameters("cpu", torch.float32)[0], parameters("cuda", torch.float32)[1]]
     with pytest.raises(Unsupported, match="one device"):

@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import evertally.torch  # noqa: E402
 
-MODULES = ["accounting", "clipping", "noise", "optimizers", "private", "sampling", "state"]
+MODULES = ["accounting", "batch", "clipping", "hidden_state", "noise", "optimizers", "private", "sampling", "state"]
 
 
 @pytest.mark.parametrize("name", MODULES)
