@@ -19,9 +19,9 @@ use crate::shared::Shared;
 /// >>> key = evertally.NoiseKey.generate()
 /// >>> persons = _Participants(2, 1, key)
 /// >>> persons.admit(["ann", "ann", "bob", None], numpy.array([3, 3, 3, 3])).tolist()
-/// [True, False, True, True]
+/// [True, False, True, False]
 /// >>> persons = _Participants.resume(2, 1, key, persons.save())
-/// >>> persons.admit(["ann", "ann", ""], numpy.array([4, 5, 3])).tolist()
+/// >>> persons.admit(["ann", "ann", " "], numpy.array([4, 5, 7])).tolist()
 /// [True, False, False]
 #[pyclass(frozen, module = "evertally._native", name = "_Participants")]
 pub(crate) struct PyParticipants {
@@ -46,8 +46,8 @@ impl PyParticipants {
         Ok(Self { persons: Shared::new(persons.map_err(refused)?), max_steps, min_gap })
     }
 
-    /// Which events count, in the order given, one person and one step each; steps are an array of int64. None is a person without a name:
-    /// all of these are bounded together. A refusal admits nothing.
+    /// Which events count, in the order given, one person and one step each; steps are an array of int64. None, or a blank name, is nobody:
+    /// such an event never counts. A refusal admits nothing.
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn admit<'py>(
         &self,

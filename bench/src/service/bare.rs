@@ -87,6 +87,6 @@ async fn parse(headers: HeaderMap, body: Bytes) -> Result<String, (StatusCode, S
         1
     };
     Ok(format!(
-        r#"{{"received":{received},"counted":{received},"duplicate":0,"late":0,"early":0,"over_bound":0,"ended":0}}"#
+        r#"{{"received":{received},"counted":{received},"duplicate":0,"late":0,"early":0,"over_bound":0,"ended":0,"unnamed":0}}"#
     ))
 }

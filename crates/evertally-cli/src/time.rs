@@ -48,6 +48,11 @@ pub(crate) fn now() -> String {
     from_unix_seconds(seconds).and_then(format).unwrap_or_default()
 }
 
+/// The present time in microseconds since 1970: where the program looks at the clock to decide anything.
+pub(crate) fn now_micros() -> i64 {
+    Timestamp::now().as_microsecond()
+}
+
 /// The last time that can be printed: the end of the year 9999.
 pub(crate) fn last() -> i64 {
     Timestamp::MAX.as_microsecond()

@@ -114,14 +114,117 @@ fn the_end_of_the_input_ends_what_has_no_other_end() {
     assert!(csv.contains("# horizon: unbounded, by a cap of 1099511627776 steps\n"), "{csv}");
     assert!(csv.contains("# steps: one row each, as long as there are any\n"), "{csv}");
     assert!(!csv.contains("# rmse"), "{csv}");
-    // The bucket that is open at the end is closed, and none after it.
-    let timed = TIMED.replace("--steps 4", unbounded);
-    let events = "time\n2026-01-05T00:10:00Z\n2026-01-05T02:10:00Z\n2027-01-05T00:00:00Z\n";
-    let csv = place.run_with_input(&format!("count - {timed}"), events).ok().stdout;
-    assert_eq!(common::rows(&csv).len(), 365 * 24 + 1);
-    assert!(csv.contains("# every: 1h\n"), "{csv}");
-    let csv = place.run_with_input(&format!("count - {timed}"), "time\n").ok().stdout;
-    assert_near(&csv, &[0.0]);
+}
+
+/// `--steps unbounded` with `--time` once ended with the bucket of the last event: three lines, or nine if one more event
+/// had come eight hours in. Help and threat model call the last event private. Now the end is declared.
+#[test]
+fn the_number_of_lines_does_not_depend_on_the_last_event() {
+    let place = Place::new();
+    place.with_key();
+    let until = "--steps unbounded --until 2026-01-05T12:00:00Z --key-file noise.key --outside drop";
+    let timed = TIMED.replace("--steps 4", until);
+    let few = "time\n2026-01-05T00:10:00Z\n2026-01-05T02:10:00Z\n";
+    let mut seen = Vec::new();
+    for last in ["", "2026-01-05T02:20:00Z\n", "2026-01-05T08:00:00Z\n", "2027-01-05T00:00:00Z\n"] {
+        let events = format!("{few}{last}");
+        let csv = place.run_with_input(&format!("count - --follow {timed}"), &events).stdout;
+        assert_eq!(common::rows(&csv).len(), 12, "{csv}");
+        assert!(csv.contains("# every: 1h\n# until: 2026-01-05T12:00:00Z\n"), "{csv}");
+        // A finished file has the same releases.
+        place.write("in.csv", &events);
+        assert_eq!(place.run(&format!("count in.csv {timed}")).stdout, csv);
+        seen.push(csv);
+    }
+    let empty = place.run_with_input(&format!("count - --follow {timed}"), "time\n").ok().stdout;
+    assert_near(&empty, &[0.0; 12]);
+    let nothing =
+        place.run_with_input(&format!("count - --input-format jsonl --follow {timed}"), "").ok().stdout;
+    assert_eq!(nothing, empty);
+    // The noise does not depend on the end: later ends go on from earlier ones.
+    let later = timed.replace("T12:", "T14:");
+    let longer = place.run_with_input(&format!("count - --follow {later}"), few).ok().stdout;
+    assert_eq!(common::rows(&longer)[..12], common::rows(&seen[0])[..]);
+}
+
+#[test]
+fn a_stream_without_an_end_needs_one_that_is_public() {
+    let place = Place::new();
+    place.write("in.csv", "time\n2026-01-05T00:10:00Z\n");
+    let timed = TIMED.replace("--steps 4", "--steps unbounded");
+    for (options, parts) in [
+        (format!("{timed} --follow"), ["--until TIME", "--lag LENGTH", "private"].as_slice()),
+        (timed.clone(), &["--steps unbounded", "--until", "--follow"]),
+        (format!("{timed} --lag 1s"), &["--follow"]),
+        (format!("{ROWS} --steps 4 --follow --lag 1s"), &["--time"]),
+        (format!("{timed} --follow --lag soon"), &["--lag", "soon", "30s"]),
+        (format!("{timed} --follow --lag 0s"), &["--lag", "0s"]),
+        (format!("{timed} --follow --until 2026-01-05"), &["--until", "after --from"]),
+        (
+            format!("{timed} --follow --until 2026-01-05T00:30:00Z"),
+            &["--until", "whole number of steps of 1h"],
+        ),
+        (format!("{timed} --follow --until noon"), &["--until", "noon"]),
+        (format!("{TIMED} --follow --until 2026-01-06"), &["--until", "--steps unbounded"]),
+        (format!("{ROWS} --steps unbounded --until 2026-01-06"), &["--time"]),
+    ] {
+        place.run(&format!("count in.csv {options}")).refused(parts);
+    }
+    let many = TIMED.replace("--every 1h", "--every 1s").replace("--steps 4", "--steps 40000");
+    place
+        .run(&format!("count in.csv {many} --follow --lag 1w --memory-limit 4K"))
+        .refused(&["40000 steps", "limit"]);
+}
+
+/// The whole second before this one, as `--from`.
+fn just_now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    now.as_secs() - 1
+}
+
+#[test]
+fn the_clock_closes_steps_while_nothing_comes() {
+    let place = Place::new();
+    let from = just_now();
+    let line =
+        format!("count - --time time --every 1s --from {from} --epsilon 1000 --delta 0.4 --follow --lag 1s");
+    let mut child =
+        place.command(&format!("{line} --steps unbounded")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // One event, which nobody can have had yet.
+    writeln!(input, "time\n{}", from + 3600).unwrap();
+    let mut lines = past_the_header(&mut child);
+    assert_eq!([0, 1, 2].map(|_| next_step(&mut lines)), ["0", "1", "2"]);
+    drop(input);
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), warnings.lines().count()), (Some(0), 1), "{warnings}");
+    assert!(
+        warnings.contains("future") && !warnings.contains(|letter: char| letter.is_ascii_digit()),
+        "{warnings}"
+    );
+    // Only what had ended, by the clock, was released.
+    let steps = 3 + rest.lines().count() as u64;
+    assert!(from + steps <= just_now(), "{steps} steps");
+}
+
+#[test]
+fn the_clock_ends_what_was_declared_while_the_input_is_open() {
+    let place = Place::new();
+    let from = just_now();
+    let line =
+        format!("count - --time time --every 1s --from {from} --epsilon 1000 --delta 0.4 --follow --lag 1s");
+    for end in ["--steps 3".to_owned(), format!("--steps unbounded --until {}", from + 3)] {
+        let mut child = place.command(&format!("{line} {end}")).stdin(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "time").unwrap();
+        let output = common::Ran::of(child.wait_with_output().unwrap()).ok();
+        assert_near(&output.stdout, &[0.0; 3]);
+        assert!(output.stdout.contains("# lag: 1s\n"), "{}", output.stdout);
+        drop(input);
+    }
 }
 
 #[test]
@@ -140,7 +243,4 @@ fn a_longer_input_without_an_end_starts_as_the_shorter_one() {
     let pure = "--value n --steps unbounded --epsilon 2 --delta 0";
     assert!(place.run(&format!("count long.csv {pure}")).ok().stdout.contains("# mechanism: laplace-tree\n"));
     place.run(&format!("count long.csv {ROWS} --steps many")).refused(&["--steps", "many", "unbounded"]);
-    place.write("in.csv", "time\n2026-01-05T00:10:00Z\n");
-    let timed = TIMED.replace("--steps 4", "--steps unbounded");
-    place.run(&format!("count in.csv {timed}")).refused(&["--steps unbounded", "--follow"]);
 }

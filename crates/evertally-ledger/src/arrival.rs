@@ -9,7 +9,7 @@
 use crate::error::{Error, Result};
 use crate::spec::Planned;
 use evertally::NoiseKey;
-use evertally_stream::Amount;
+use evertally_stream::{Amount, given_name};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -42,6 +42,7 @@ pub struct Arrival {
     pub(crate) lane: u32,
     pub(crate) amount: Amount,
     pub(crate) id: Id,
+    /// Zero for nobody.
     pub(crate) person: u128,
 }
 
@@ -72,13 +73,15 @@ pub struct Receipt {
     pub over_bound: u64,
     /// The counter has no step left, or was retired.
     pub ended: u64,
+    /// They name no person, and the counter bounds persons: they could be anybody's.
+    pub unnamed: u64,
 }
 
 impl Receipt {
     /// How many events there were.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.counted + self.duplicate + self.late + self.early + self.over_bound + self.ended
+        self.counted + self.duplicate + self.late + self.early + self.over_bound + self.ended + self.unnamed
     }
 }
 
@@ -126,7 +129,8 @@ impl Intake {
         Self { counter, planned, names }
     }
 
-    /// Checks an event and makes it ready.
+    /// Checks an event and makes it ready. One that names no person ([`given_name`]) is made ready too, where persons are bounded, and the ledger leaves it
+    /// out: to refuse it would let one person's event keep out those of others in the same request.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for an event that this counter cannot take, whenever it comes.
@@ -147,18 +151,10 @@ impl Intake {
             }
         };
         // Ids are told apart within a person, so that nobody's id can suppress another person's event.
-        let (owner, person) = match (planned.limits(), event.person) {
-            (None, _) => ("", 0),
-            (Some(_), None) => {
-                return Err(Error::bad(
-                    "person",
-                    "given: this counter bounds what a person contributes",
-                    "nothing",
-                ));
-            }
+        let (owner, person) = match (planned.limits(), given_name(event.person)) {
+            (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {
                 check_length("person", person)?;
-                // Zero stands for nobody.
                 (person, u128::from_le_bytes(self.names.hash(self.counter, [person, ""])).max(1))
             }
         };

@@ -88,6 +88,7 @@ enum Fate {
     Early,
     OverBound,
     Ended,
+    Unnamed,
 }
 
 impl CounterState {
@@ -138,12 +139,17 @@ impl CounterState {
             Fate::Early => &mut receipt.early,
             Fate::OverBound => &mut receipt.over_bound,
             Fate::Ended => &mut receipt.ended,
+            Fate::Unnamed => &mut receipt.unnamed,
         };
         *field += 1;
         None
     }
 
     fn fate(&mut self, arrival: &Arrival, now: &Present) -> Fate {
+        // Nothing else is looked at: an event that could be anybody's spends nothing.
+        if self.planned.limits().is_some() && arrival.person == 0 {
+            return Fate::Unnamed;
+        }
         if self.ids.contains(&arrival.id) {
             return Fate::Duplicate;
         }

@@ -60,7 +60,7 @@ pub struct Spec {
     pub workload: Workload,
     /// Declared keys; none for a single total. `other` is added.
     pub keys: Vec<String>,
-    /// In how many steps a person may take part, and how far apart: then every event names its person.
+    /// In how many steps a person may take part, and how far apart: events that name nobody do not count then.
     pub participation: Option<(u64, u64)>,
     /// The range that values are clamped to; where absent, an event counts as one.
     pub clamp: Option<(f64, f64)>,

@@ -169,9 +169,32 @@ fn bad_events_are_refused() {
     assert!(clamped.intake().prepare(&Event { value: Some(f64::NAN), ..event }).is_err());
     let old = Spec { start: Some(0), ..by_the_second(loud("old")) };
     assert!(old.plan(START).is_err(), "steps without number would be closed first");
-    for person in [None, Some(""), Some(long.as_str())] {
-        assert!(bounded.intake().prepare(&Event { person, ..event }).is_err());
-    }
+    assert!(bounded.intake().prepare(&Event { person: Some(&long), ..event }).is_err());
+}
+
+/// An event without a person was an error, for which a whole request was refused: one person's event kept out everybody
+/// else's. A blank name was somebody's, and all who had it shared what one person may contribute. Neither counts now,
+/// and neither takes anything.
+#[test]
+fn events_that_name_nobody_take_nothing() {
+    let home = Home::new();
+    let mut ledger = home.open();
+    ledger.grant(&population("people", "person", plenty())).unwrap();
+    let bounded = Spec { participation: Some((1, 1)), population: "people".into(), ..loud("bounded") };
+    let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
+    let ready = |id, person| bounded.intake().prepare(&Event { id, person, ..Event::default() }).unwrap();
+    let nobody = [None, Some(""), Some(" "), Some("\t\u{a0}")];
+    let mut arrivals: Vec<_> = nobody.into_iter().map(|person| ready("1", person)).collect();
+    arrivals.extend([ready("1", Some("p")), ready("1", Some(" p"))]);
+    let receipt = ledger.submit(&bounded, &arrivals, START).unwrap();
+    assert_eq!((receipt.unnamed, receipt.counted, receipt.received()), (4, 2, 6));
+    // Not even an id is remembered, and nothing is found when the ledger is opened again.
+    let receipt = ledger.submit(&bounded, &arrivals, START).unwrap();
+    assert_eq!((receipt.unnamed, receipt.duplicate), (4, 2));
+    ledger.commit(START).unwrap();
+    ledger.verify().unwrap();
+    drop(ledger);
+    home.open().verify().unwrap();
 }
 
 #[test]

@@ -169,6 +169,7 @@ impl Metrics {
             ("early", receipt.early),
             ("over_bound", receipt.over_bound),
             ("ended", receipt.ended),
+            ("unnamed", receipt.unnamed),
         ] {
             let key = Key::from_parts(EVENTS, vec![Label::from_static_parts("outcome", outcome)]);
             self.recorder.register_counter(&key, &METADATA).increment(count);

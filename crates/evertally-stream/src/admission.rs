@@ -1,9 +1,12 @@
-//! What counts, and as what: the rules that [`Gather`](crate::Gather) and [`Follow`](crate::Follow) share.
+//! What counts, and as what: the rules that [`Gather`](crate::Gather), [`Follow`](crate::Follow) and
+//! [`Clocked`](crate::Clocked) share.
 
 use crate::amount::{Amount, Clamp};
+use crate::buckets::Buckets;
 use crate::contribution::ContributionBound;
 use crate::error::Result;
 use crate::keys::KeySet;
+use crate::names::given_name;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
@@ -25,8 +28,12 @@ pub struct Event<'a> {
 /// Why an event does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
+    /// Persons are bounded, and it has none ([`given_name`]).
+    Unnamed,
     /// Its step has been closed.
     Late,
+    /// Its step begins too far in the future ([`Clocked`](crate::Clocked)).
+    Early,
     /// An event with the same id was seen before (from the same person, where persons are known).
     Duplicate,
     /// Its person has spent what one person may contribute, or counted in this step or too near to it.
@@ -86,28 +93,46 @@ impl Admission {
         self.keys.as_ref().map_or(1, |keys| keys.names().len())
     }
 
+    /// The step of an event; or that it is nobody's, which is known before anything else is looked at.
+    pub(crate) fn step_of(
+        &self,
+        event: &Event<'_>,
+        buckets: &Buckets,
+    ) -> Result<std::result::Result<u64, Refusal>> {
+        if self.bound.is_some() && given_name(event.person).is_none() {
+            return Ok(Err(Refusal::Unnamed));
+        }
+        buckets.step_of(event.time).map(Ok)
+    }
+
     /// Decides on an event of a known step: where it counts and for how much, or why it does not.
     pub(crate) fn decide(
         &mut self,
         event: &Event<'_>,
         step: u64,
     ) -> Result<std::result::Result<(usize, Amount), Refusal>> {
-        // The value is looked at first, so that an event that is in error spends nothing.
+        // Only a person who is bounded owns anything, and an event that is nobody's or in error spends nothing.
+        let owner = match &self.bound {
+            None => None,
+            Some(_) => match given_name(event.person) {
+                None => return Ok(Err(Refusal::Unnamed)),
+                named => named,
+            },
+        };
         let amount = match (&self.clamp, event.value) {
             (Some(clamp), value) => clamp.apply(value.unwrap_or(1.0))?,
             (None, Some(value)) => Amount::nearest(value)?,
             (None, None) => Amount::ONE,
         };
-        if let (Some(seen), Some(id)) = (&mut self.seen, event.id) {
-            // Ids are told apart within a person, so that nobody's id can suppress another person's event.
-            let owner = if self.bound.is_some() { event.person } else { None };
-            if !seen.is_new(owner, id) {
-                return Ok(Err(Refusal::Duplicate));
-            }
+        // Events without an id are copies of nothing. Ids are told apart within a person, so that nobody's id can
+        // suppress another person's event.
+        if let (Some(seen), Some(id)) = (&mut self.seen, given_name(event.id))
+            && !seen.is_new(owner, id)
+        {
+            return Ok(Err(Refusal::Duplicate));
         }
-        // Events without a person share the empty name: unattributed events are bounded together, never unbounded.
-        if let Some(bound) = &mut self.bound
-            && !bound.admit(event.person.unwrap_or_default(), step)
+        if let (Some(bound), Some(person)) = (&mut self.bound, owner)
+            && !bound.admit(person, step)
         {
             return Ok(Err(Refusal::OverBound));
         }
@@ -147,6 +172,28 @@ mod tests {
         assert_eq!(counts("p1", "1", 1), Some(Refusal::Duplicate));
         assert_eq!(counts("p2", "1", 1), None);
         assert_eq!(counts("p1", "2", 0), Some(Refusal::OverBound));
+    }
+
+    #[test]
+    fn events_without_an_id_are_copies_of_nothing() {
+        let mut rules = Admission::new().drop_duplicates();
+        let mut counts = |id| rules.decide(&Event { id, ..Event::default() }, 0).unwrap().is_ok();
+        assert_eq!(
+            [None, None, Some(""), Some(""), Some(" "), Some("1"), Some("1")].map(&mut counts),
+            [true, true, true, true, true, true, false]
+        );
+    }
+
+    #[test]
+    fn an_event_without_a_person_spends_nothing() {
+        let mut rules = Admission::new().bound(ContributionBound::new(1, 1).unwrap()).drop_duplicates();
+        let mut counts =
+            |person, id| rules.decide(&Event { person, id: Some(id), ..Event::default() }, 0).unwrap().err();
+        for nobody in [None, Some(""), Some("\u{2003}\n")] {
+            assert_eq!(counts(nobody, "1"), Some(Refusal::Unnamed));
+        }
+        assert_eq!(counts(Some("p1"), "1"), None);
+        assert_eq!(counts(Some(" p1"), "1"), None, "a name is taken as it is");
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Events as they arrive: a bucket is closed as soon as time has moved past it.
 
-use crate::ClosedStep;
 use crate::admission::{Admission, Event, Refusal};
 use crate::amount::Amount;
 use crate::buckets::Buckets;
+use crate::closed::{ClosedStep, ClosedSteps};
 use crate::error::{Error, Result};
-use std::ops::Range;
 
 /// Closes buckets while events arrive.
 ///
@@ -19,7 +18,7 @@ use std::ops::Range;
 /// Which event arrives first decides which one is late. Where one person can send an event of a much later bucket, that
 /// event closes the open one and makes the stragglers late, so a total can move by more than that event's own share.
 /// The stated guarantee is for events that arrive in the order of their times, or whose arrival is public; a caller who
-/// cannot promise either drives time from its own clock with [`Follow::advance_to`] and refuses events from the future.
+/// cannot promise either lets a clock close the buckets: [`Clocked`](crate::Clocked).
 #[derive(Clone)]
 pub struct Follow {
     buckets: Buckets,
@@ -52,14 +51,15 @@ impl Follow {
 
     /// Takes one event. The steps that it closed must be taken from the answer: they come out once.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Pushed> {
-        let step = self.buckets.step_of(event.time)?;
-        let nothing = ClosedSteps::none();
-        if step < self.open {
-            return Ok(Pushed { counted: Err(Refusal::Late), closed: nothing });
-        }
+        let refused = |refusal| Ok(Pushed { counted: Err(refusal), closed: ClosedSteps::none() });
+        let step = match self.rules.step_of(event, &self.buckets)? {
+            Ok(step) if step < self.open => return refused(Refusal::Late),
+            Ok(step) => step,
+            Err(refusal) => return refused(refusal),
+        };
         let (position, amount) = match self.rules.decide(event, step)? {
             Ok(counted) => counted,
-            Err(refusal) => return Ok(Pushed { counted: Err(refusal), closed: nothing }),
+            Err(refusal) => return refused(refusal),
         };
         let before = if step == self.open { self.totals[position] } else { Amount::default() };
         let after = before.plus(amount).ok_or(Error::TotalTooLarge { step })?;
@@ -84,34 +84,10 @@ impl Follow {
         }
         let totals = self.totals.iter().map(|total| total.to_f64()).collect();
         let first = ClosedStep { step: self.open, totals };
-        let closed = ClosedSteps { first: Some(first), empty: self.open + 1..step, width: self.totals.len() };
+        let closed = ClosedSteps::new(self.open..step, vec![first], self.totals.len());
         self.totals.fill(Amount::default());
         self.open = step;
         closed
-    }
-}
-
-/// Steps that were just closed, in order: the bucket that was open, then the empty ones that were skipped.
-#[must_use = "closed steps come out once; dropping them loses their releases"]
-pub struct ClosedSteps {
-    first: Option<ClosedStep>,
-    empty: Range<u64>,
-    width: usize,
-}
-
-impl ClosedSteps {
-    fn none() -> Self {
-        Self { first: None, empty: 0..0, width: 0 }
-    }
-}
-
-impl Iterator for ClosedSteps {
-    type Item = ClosedStep;
-
-    fn next(&mut self) -> Option<ClosedStep> {
-        self.first
-            .take()
-            .or_else(|| self.empty.next().map(|step| ClosedStep { step, totals: vec![0.0; self.width] }))
     }
 }
 
@@ -165,8 +141,14 @@ mod tests {
     fn an_event_that_does_not_count_moves_nothing() {
         let rules = Admission::new().bound(ContributionBound::new(1, 1).unwrap());
         let mut follow = Follow::new(five_seconds(), rules);
-        assert!(follow.push(&at(0)).unwrap().counted.is_ok());
-        assert_eq!(follow.push(&at(4)).unwrap().counted, Err(Refusal::OverBound));
+        let of = |person, second| Event { person, ..at(second) };
+        assert!(follow.push(&of(Some("p1"), 0)).unwrap().counted.is_ok());
+        assert_eq!(follow.push(&of(Some("p1"), 4)).unwrap().counted, Err(Refusal::OverBound));
+        for nobody in [None, Some(""), Some(" \t")] {
+            assert_eq!(follow.push(&of(nobody, 4)).unwrap().counted, Err(Refusal::Unnamed));
+            // Not even the range of time is asked: nobody's event stops nothing.
+            assert_eq!(follow.push(&of(nobody, 9)).unwrap().counted, Err(Refusal::Unnamed));
+        }
         assert_eq!(follow.open_step(), 0);
     }
 

@@ -1,9 +1,9 @@
 //! Events in any order, gathered per step and key.
 
-use crate::ClosedStep;
 use crate::admission::{Admission, Event, Refusal};
 use crate::amount::Amount;
 use crate::buckets::Buckets;
+use crate::closed::ClosedStep;
 use crate::error::{Error, Result};
 
 /// Totals of every step and key of a finished input, whose events may stand in any order.
@@ -37,7 +37,10 @@ impl Gather {
 
     /// Takes one event. An error leaves the totals as they were.
     pub fn push(&mut self, event: &Event<'_>) -> Result<std::result::Result<(), Refusal>> {
-        let step = self.buckets.step_of(event.time)?;
+        let step = match self.rules.step_of(event, &self.buckets)? {
+            Ok(step) => step,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let (position, amount) = match self.rules.decide(event, step)? {
             Ok(counted) => counted,
             Err(refusal) => return Ok(Err(refusal)),

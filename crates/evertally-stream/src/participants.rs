@@ -23,7 +23,8 @@
 //! | 32 | BLAKE3 hash of all before |
 //!
 //! Whole numbers of a person are written in groups of seven bits, the low ones first, with the eighth bit set in all groups but the last; no number is
-//! written longer than it needs. All others are little-endian. Every set of persons has one form only.
+//! written longer than it needs. All others are little-endian. Every set of persons has one form only. Older states may hold the tag of the
+//! empty name, which events without a person once shared. It is read like any other, and nobody asks for it.
 
 use std::collections::HashMap;
 
@@ -32,6 +33,7 @@ use evertally::noise::{KeyedNoise, LaneTag, Tagger};
 
 use crate::contribution::ParticipationLimits;
 use crate::error::{Error, Result};
+use crate::names::given_name;
 
 const MAGIC: &[u8; 4] = b"EVTP";
 const VERSION: u8 = 1;
@@ -83,10 +85,11 @@ impl Participants {
         })
     }
 
-    /// Whether this person's event in this step counts; if so, the step is spent. Events without a person share the empty name:
-    /// they are bounded together, never unbounded.
+    /// Whether this person's event in this step counts; if so, the step is spent. An event without a person
+    /// ([`given_name`]) never counts and spends nothing.
     pub fn admit(&mut self, person: Option<&str>, step: u64) -> bool {
-        let tag = self.tagger.tag(person.unwrap_or_default().as_bytes());
+        let Some(person) = given_name(person) else { return false };
+        let tag = self.tagger.tag(person.as_bytes());
         self.limits.admit(self.counted.entry(tag).or_default(), step)
     }
 

@@ -1,7 +1,7 @@
 //! Input in which each row already is one step's count.
 
-use crate::ClosedStep;
 use crate::amount::{Amount, Clamp};
+use crate::closed::ClosedStep;
 use crate::error::{Error, Result};
 
 /// Turns the n-th row into step n. A row is closed as soon as it is read.

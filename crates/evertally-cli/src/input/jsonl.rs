@@ -13,13 +13,15 @@ pub(crate) struct JsonLinesReader {
     columns: Vec<String>,
     line: u64,
     text: String,
-    any_rows: bool,
+    may_end: bool,
 }
 
 impl JsonLinesReader {
-    pub(crate) fn new(source: Source, columns: &[String]) -> Self {
+    /// An input without a row is a mistake, unless it may be empty. One that is followed may: that nothing has come is
+    /// private, and must look like everything else.
+    pub(crate) fn new(source: Source, columns: &[String], may_be_empty: bool) -> Self {
         let source = BufReader::with_capacity(1 << 16, source);
-        Self { source, columns: columns.to_vec(), line: 0, text: String::new(), any_rows: false }
+        Self { source, columns: columns.to_vec(), line: 0, text: String::new(), may_end: may_be_empty }
     }
 
     fn name(&self) -> &str {
@@ -41,7 +43,7 @@ impl RowReader for JsonLinesReader {
             if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
                 self.text.drain(..BYTE_ORDER_MARK.len_utf8());
             }
-            if count == 0 && !self.any_rows {
+            if count == 0 && !self.may_end {
                 return Err(CliError::bad(format!(
                     "{} is empty: expected one JSON object a line",
                     self.name()
@@ -54,7 +56,7 @@ impl RowReader for JsonLinesReader {
                 break;
             }
         }
-        self.any_rows = true;
+        self.may_end = true;
         row.line = self.line;
         row.cells.fill(Cell::Missing);
         let mut parser = serde_json::Deserializer::from_str(&self.text);

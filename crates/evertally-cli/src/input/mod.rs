@@ -12,8 +12,10 @@ pub(crate) mod npy;
 pub(crate) mod npz;
 mod parquet;
 mod tail;
+mod waiting;
 
 pub(crate) use cell::{Cell, EXPECTED_VALUE};
+pub(crate) use waiting::{Waited, WaitingReader};
 
 use crate::error::{CliError, Result, name_of, shown};
 use clap::ValueEnum;
@@ -69,7 +71,7 @@ impl Row {
 }
 
 /// A source of rows.
-pub(crate) trait RowReader {
+pub(crate) trait RowReader: Send {
     /// Fills the row, or answers `false` at the end of the input.
     fn read(&mut self, row: &mut Row) -> Result<bool>;
 
@@ -100,7 +102,7 @@ pub(crate) fn open(
     }
     let source = Source::open(path, follow)?;
     Ok(match format {
-        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns)),
+        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns, follow)),
         _ => Box::new(csv::CsvReader::open(source, columns)?),
     })
 }
@@ -122,7 +124,9 @@ pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> R
     let name = "memory";
     Ok(match format {
         InputFormat::Parquet => Box::new(parquet::ParquetReader::held(name, bytes, columns)?),
-        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns)),
+        InputFormat::Jsonl => {
+            Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns, false))
+        }
         InputFormat::Csv => Box::new(csv::CsvReader::open(Source::held(name, bytes), columns)?),
     })
 }
@@ -130,7 +134,7 @@ pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> R
 /// The bytes of an input, with its name for messages and a count of what has been read for the progress bar.
 pub(crate) struct Source {
     name: String,
-    bytes: Box<dyn Read>,
+    bytes: Box<dyn Read + Send>,
     read: Arc<AtomicU64>,
     length: Option<u64>,
 }
@@ -144,7 +148,8 @@ impl Source {
         }
         let file = open_file(path)?;
         let length = file.metadata().ok().filter(|_| !follow).map(|metadata| metadata.len());
-        let bytes: Box<dyn Read> = if follow { Box::new(tail::Tail::new(file)) } else { Box::new(file) };
+        let bytes: Box<dyn Read + Send> =
+            if follow { Box::new(tail::Tail::new(file)) } else { Box::new(file) };
         Ok(Self { name, bytes, read, length })
     }
 

@@ -75,6 +75,8 @@ pub(crate) struct BudgetShown {
 pub(crate) struct ParticipationShown {
     max_steps: u64,
     min_gap: u64,
+    /// What becomes of events without a person.
+    unnamed: &'static str,
 }
 
 /// What becomes of a counter.
@@ -121,9 +123,11 @@ impl Counter {
             rho: plan.spend().rho(),
             unit: planned.unit().name().to_owned(),
             neighbours: spec.neighbours.to_string(),
-            participation: spec
-                .participation
-                .map(|(max_steps, min_gap)| ParticipationShown { max_steps, min_gap }),
+            participation: spec.participation.map(|(max_steps, min_gap)| ParticipationShown {
+                max_steps,
+                min_gap,
+                unnamed: "left out",
+            }),
             clamp: spec.clamp.map(|(lo, hi)| [lo, hi]),
             mechanism: plan.mechanism().to_string(),
             workload: plan.workload().to_string(),

@@ -63,7 +63,7 @@ pub(crate) struct Draft {
     /// The declared keys, at most 256 bytes each; any other counts as `other`, which is added.
     #[schema(max_items = 100000)]
     keys: Option<Vec<String>>,
-    /// The most steps in which a person may take part: then every event needs `person`.
+    /// The most steps in which a person may take part: events without a `person` do not count then.
     #[schema(minimum = 1)]
     max_steps: Option<u64>,
     /// The fewest steps between two in which a person takes part; needs `max_steps`.

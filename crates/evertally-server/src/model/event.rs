@@ -32,7 +32,7 @@ pub(crate) struct Event<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>)]
     key: Option<Text<'a>>,
-    /// Whose it is, 1 to 256 bytes, where the counter bounds persons.
+    /// Whose it is, at most 256 bytes, where the counter bounds persons. An event without a person, or with blanks for one, does not count there.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>, max_length = 256)]
     person: Option<Text<'a>>,
@@ -70,6 +70,8 @@ pub(crate) struct Receipt {
     pub(crate) over_bound: u64,
     /// The counter has no step left, or was retired.
     pub(crate) ended: u64,
+    /// They name no person, and the counter bounds persons.
+    pub(crate) unnamed: u64,
 }
 
 impl Receipt {
@@ -83,6 +85,7 @@ impl Receipt {
             early: self.early + part.early,
             over_bound: self.over_bound + part.over_bound,
             ended: self.ended + part.ended,
+            unnamed: self.unnamed + part.unnamed,
         }
     }
 }

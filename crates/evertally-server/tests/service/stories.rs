@@ -133,9 +133,17 @@ fn keys_values_and_persons_count_as_declared() {
     let new = json!({"name": "served", "population": "people", "epsilon": 900, "delta": 1e-6, "steps": 4, "max_steps": 1});
     assert_eq!(
         server.post("/v1/counters", &new).expect(201).json()["participation"],
-        json!({"max_steps": 1, "min_gap": 1})
+        json!({"max_steps": 1, "min_gap": 1, "unnamed": "left out"})
     );
-    server.post("/v1/counters/served/events", &json!({"id": "1"})).expect(400);
+    // An event that names nobody does not count, and keeps nobody else's out.
+    let batch = json!([{"id": "0"}, {"id": "0", "person": " "}, {"id": "0", "person": "q"}]);
+    let receipt = server.post("/v1/counters/served/events", &batch).expect(200).json();
+    assert_eq!(
+        (&receipt["unnamed"], &receipt["counted"], &receipt["received"]),
+        (&json!(2), &json!(1), &json!(3))
+    );
+    let long = "x".repeat(257);
+    server.post("/v1/counters/served/events", &json!({"id": "1", "person": long})).expect(400);
     server.post("/v1/counters/served/events", &json!({"id": "1", "person": "p"})).expect(200);
     server.post("/v1/counters/served/advance", &json!({})).expect(200);
     let receipt =

@@ -338,6 +338,7 @@ fn receipt_of(fates: &[Fate]) -> Receipt {
         early: count(Fate::Early),
         over_bound: count(Fate::OverBound),
         ended: count(Fate::Ended),
+        unnamed: 0,
     }
 }
 

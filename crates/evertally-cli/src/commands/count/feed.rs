@@ -1,18 +1,14 @@
 //! From rows to closed steps.
 
-use super::options::Outside;
+use super::events::{EventRow, LeftOut};
 use super::release::Releaser;
 use super::task::Task;
-use crate::error::{CliError, Result, tell};
-use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader, expected, place};
+use crate::error::{CliError, Result};
+use crate::input::{EXPECTED_VALUE, Row, RowReader, expected, place};
 use crate::progress::Progress;
-use crate::time;
 use evertally_stream::{
-    Buckets, ClosedStep, Error as StreamError, Event, Follow, Gather, GatheredSteps, Refusal, Rows, Side,
+    Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
 };
-
-/// The largest table of totals where the user has set no limit of their own.
-const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
 
 /// The progress bar is looked at once in so many rows.
 const ROWS_BETWEEN_UPDATES: u64 = 4096;
@@ -23,25 +19,19 @@ pub(super) fn gather_events(
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
-    let limit = task.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT);
-    let mut gather = Gather::new(buckets, task.admission()?, limit)?;
-    let mut warned = false;
-    let mut progress = Progress::new("reading");
-    let mut rows = EventRows::new(task, reader);
-    while let Some(event) = rows.next(&mut progress)? {
-        match gather.push(&event) {
-            Ok(_) => {}
-            Err(StreamError::OutsideRange { .. }) if task.outside == Outside::Drop => {
-                warn_outside(&mut warned);
-            }
-            Err(error) => return Err(rows.refused(&error)),
-        }
+    let mut gather = Gather::new(buckets, task.admission()?, task.memory_limit())?;
+    let mut left_out = LeftOut::new(task);
+    let mut rows = EventRows::new(task, reader, "reading");
+    while rows.read()? {
+        let pushed = gather.push(&rows.row.event()?);
+        left_out.note(pushed, &rows.row)?;
     }
+    left_out.tell();
     Ok(gather.finish())
 }
 
-/// Releases each bucket as soon as it is closed; the end of the input closes the rest, or the open one where there is no end to
-/// the rest.
+/// Releases each bucket as soon as an event has moved past it. The end of the input closes all that are left: how many there
+/// are was declared, and no event decides it.
 pub(super) fn follow_events(
     task: &Task,
     buckets: Buckets,
@@ -49,34 +39,26 @@ pub(super) fn follow_events(
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
     let mut follow = Follow::new(buckets, task.admission()?);
-    let (mut warned_outside, mut warned_late) = (false, false);
-    let mut progress = Progress::new("following");
-    let mut rows = EventRows::new(task, reader);
+    let mut left_out = LeftOut::while_following(task);
+    let mut rows = EventRows::new(task, reader, "following");
     releaser.flush()?;
-    while let Some(event) = rows.next(&mut progress)? {
-        let pushed = match follow.push(&event) {
-            Ok(pushed) => pushed,
-            Err(StreamError::OutsideRange { side }) if task.outside == Outside::Drop => {
-                warn_outside(&mut warned_outside);
-                if side == Side::After {
+    while rows.read()? {
+        match follow.push(&rows.row.event()?) {
+            Ok(pushed) => {
+                left_out.note(Ok(pushed.counted), &rows.row)?;
+                releaser.release_and_flush(pushed.closed)?;
+            }
+            Err(error) => {
+                let is_over = error == StreamError::OutsideRange { side: Side::After };
+                left_out.note(Err(error), &rows.row)?;
+                if is_over {
                     // Time has moved past the declared range, so every bucket in it is over.
                     break;
                 }
-                continue;
             }
-            Err(error) => return Err(rows.refused(&error)),
-        };
-        if pushed.counted == Err(Refusal::Late) && !warned_late {
-            warned_late = true;
-            // No count: how many are late is private, and so is what they were.
-            tell("warning: an event came after its step was released and was dropped, as will be others");
         }
-        releaser.release_and_flush(pushed.closed)?;
     }
-    if task.is_unbounded {
-        let next = (follow.open_step() + 1).min(buckets.steps());
-        return releaser.release_and_flush(follow.advance_to(buckets.start_of(next)));
-    }
+    left_out.tell();
     releaser.release_and_flush(follow.finish())
 }
 
@@ -140,76 +122,29 @@ fn each_row_value(
     Ok(())
 }
 
-/// Rows as events. The order of the columns here is that of [`Task::columns`].
+/// The rows of an input as events, one after another.
 struct EventRows<'a> {
-    task: &'a Task,
+    row: EventRow<'a>,
     reader: &'a mut dyn RowReader,
-    row: Row,
+    progress: Progress,
     count: u64,
 }
 
 impl<'a> EventRows<'a> {
-    fn new(task: &'a Task, reader: &'a mut dyn RowReader) -> Self {
-        Self { task, reader, row: Row::for_columns(&task.columns()), count: 0 }
+    fn new(task: &'a Task, reader: &'a mut dyn RowReader, label: &'static str) -> Self {
+        let row = EventRow::new(task, reader.unit());
+        Self { row, reader, progress: Progress::new(label), count: 0 }
     }
 
-    fn next(&mut self, progress: &mut Progress) -> Result<Option<Event<'_>>> {
-        if !self.reader.read(&mut self.row)? {
-            return Ok(None);
+    /// Whether there was another row.
+    fn read(&mut self) -> Result<bool> {
+        if !self.reader.read(self.row.cells())? {
+            return Ok(false);
         }
         self.count += 1;
         if self.count.is_multiple_of(ROWS_BETWEEN_UPDATES) {
-            progress.update(self.reader.fraction_read());
+            self.progress.update(self.reader.fraction_read());
         }
-        let (task, unit, line) = (self.task, self.reader.unit(), self.row.line);
-        let place = |column: &str| place(&task.source, unit, line, column);
-        let mut event = Event::default();
-        let mut cells = self.row.cells.iter_mut();
-        if let (Some(column), Some(cell)) = (&task.time, cells.next()) {
-            event.time = cell.as_time().ok_or_else(|| expected(&place(column), time::EXPECTED, cell))?;
-        }
-        if let Some(column) = &task.value {
-            let cell = cells.next();
-            let value = cell.as_ref().and_then(|cell| cell.as_value());
-            event.value = Some(value.ok_or_else(|| {
-                expected(&place(column), EXPECTED_VALUE, cell.as_deref().unwrap_or(&Cell::Missing))
-            })?);
-        }
-        let mut name = |wanted: bool| if wanted { cells.next().and_then(Cell::make_name) } else { None };
-        event.key = name(task.key.is_some());
-        event.person = name(task.person.is_some());
-        event.id = name(task.id.is_some());
-        Ok(Some(event))
-    }
-
-    /// The error for an event that the stream would not take, with its place.
-    fn refused(&self, error: &StreamError) -> CliError {
-        let column = match error {
-            StreamError::OutsideRange { .. } => &self.task.time,
-            _ => &self.task.value,
-        };
-        let place = place(
-            &self.task.source,
-            self.reader.unit(),
-            self.row.line,
-            column.as_deref().unwrap_or_default(),
-        );
-        if let (StreamError::OutsideRange { .. }, Some(buckets)) = (error, self.task.buckets()) {
-            let ends =
-                [0, buckets.steps()].map(|step| time::format(buckets.start_of(step)).unwrap_or_default());
-            let [from, to] = ends;
-            let remedy = "--outside drop leaves such events out";
-            return CliError::bad(format!(
-                "{place}: expected a time from {from} to before {to} ({remedy}), {error}"
-            ));
-        }
-        CliError::bad(format!("{place}: {error}"))
-    }
-}
-
-fn warn_outside(warned: &mut bool) {
-    if !*warned {
-        *warned = true;
-        tell("warning: an event outside the declared range was dropped, as will be others");
+        Ok(true)
     }
 }

@@ -1,9 +1,11 @@
 //! `evertally count`: events in, private running totals out.
 //!
-//! One direction, no step back: [`options`] is what the user wrote, [`task`] is what it means, [`feed`] turns rows into
-//! closed steps, and [`release`] turns closed steps into estimates that are written and drawn.
+//! One direction, no step back: [`options`] is what the user wrote, [`task`] is what it means, [`feed`] and [`live`] turn rows
+//! into closed steps, and [`release`] turns closed steps into estimates that are written and drawn.
 
+mod events;
 mod feed;
+mod live;
 mod options;
 mod release;
 mod task;
@@ -63,8 +65,12 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     };
     let releaser = match (&task.steps, planned) {
         (Steps::Buckets(buckets), Some(prepared)) if args.follow => {
+            let live = live::clocked(&task, *buckets)?;
             let mut releaser = start(prepared)?;
-            feed::follow_events(&task, *buckets, reader.as_mut(), &mut releaser)?;
+            match live {
+                Some(live) => live::follow_by_clock(&task, live, reader, &mut releaser)?,
+                None => feed::follow_events(&task, *buckets, reader.as_mut(), &mut releaser)?,
+            }
             releaser
         }
         (Steps::Buckets(buckets), Some(prepared)) => {

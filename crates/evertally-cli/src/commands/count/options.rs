@@ -31,11 +31,22 @@ Examples:
     tail -f counts.csv | evertally count - --value cases \\
       --steps unbounded --follow --epsilon 1 --delta 1e-6
 
+  Live events by the minute, for as long as they come. Each minute is
+  released ten seconds after its end, even if nothing happened in it:
+    tail -f visits.csv | evertally count - --time time --every 1m \\
+      --from 2026-01-05 --steps unbounded --follow --lag 10s \\
+      --epsilon 1 --delta 1e-6
+
 What is public: the options, the declared range of time and the declared
 keys. The first and the last event, which keys occur and how many events
 there are stay private, which is why --from, --steps and --keys must be
-declared. With --follow the order of arrival decides which event is late:
-the guarantee is for events that arrive in the order of their times.";
+declared. How many steps are released never depends on an event: they end
+with the declared range, at --until, or by the clock with --lag. With
+--follow and without --lag the order of arrival decides which event is
+late: the guarantee is for events that arrive in the order of their times.
+
+With --person, an event that names nobody is left out: it could be anyone's,
+so no person's bound can hold it.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
@@ -56,18 +67,25 @@ pub(crate) struct CountArgs {
     /// The start of the first step
     #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
     pub(super) from: Option<String>,
-    /// The number of steps; unbounded for a stream whose end nobody knows, which the end of the input ends
+    /// The number of steps; unbounded for a stream whose end nobody knows. With --time it then ends at --until or by --lag
     #[arg(long, value_name = "N", help_heading = "Steps")]
     pub(super) steps: Option<Horizon>,
     /// The end of the last step, instead of --steps
     #[arg(long, value_name = "TIME", requires = "time", conflicts_with = "steps", help_heading = "Steps")]
     pub(super) to: Option<String>,
+    /// The end of the last step that is released, for --steps unbounded. The noise does not depend on it
+    #[arg(long, value_name = "TIME", requires_all = ["time", "steps"], help_heading = "Steps")]
+    pub(super) until: Option<String>,
     /// What to do with an event outside the declared range of time
     #[arg(long, value_name = "ACTION", default_value = "error", help_heading = "Steps")]
     pub(super) outside: Outside,
     /// Release each step as soon as it is closed, and wait at the end of a file for more
     #[arg(long, help_heading = "Steps")]
     pub(super) follow: bool,
+    /// Release each step by the clock, this long after its end, whether or not an event comes. Until then its events may come
+    /// in any order; later ones are dropped, and so are those from further in the future. The end of the input ends it
+    #[arg(long, value_name = "LENGTH", requires_all = ["time", "follow"], help_heading = "Steps")]
+    pub(super) lag: Option<String>,
 
     /// The column to sum; with --time it needs --clamp, without --time each row is one step's count
     #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
@@ -91,6 +109,9 @@ pub(crate) struct CountArgs {
     /// The column that says whose event it is: protects whole persons instead of single events
     #[arg(long, value_name = "COLUMN", requires_all = ["time", "max_steps"], help_heading = "What counts")]
     pub(super) person: Option<String>,
+    /// What to do with an event that names no person [default: drop]
+    #[arg(long, value_name = "ACTION", requires = "person", help_heading = "What counts")]
+    pub(super) unnamed: Option<Unnamed>,
     /// The most steps that one person may count in
     #[arg(long, value_name = "K", help_heading = "What counts")]
     pub(super) max_steps: Option<u64>,
@@ -146,4 +167,13 @@ pub(crate) enum Outside {
     Error,
     /// Leave the event out
     Drop,
+}
+
+/// What happens to an event without a person, where persons are bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unnamed {
+    /// Leave the event out, and say how many there were
+    Drop,
+    /// Stop with an error that names the line
+    Refuse,
 }

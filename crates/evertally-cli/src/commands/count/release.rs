@@ -1,5 +1,6 @@
 //! From closed steps to estimates: released, written, and kept for the picture.
 
+use super::options::Unnamed;
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::commands::shared::delta_in_words;
@@ -146,6 +147,9 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     };
     header.record("unit", unit(task));
     header.record("participation", participation);
+    if let Some(unnamed) = task.unnamed {
+        header.record("unnamed", if unnamed == Unnamed::Drop { "left out" } else { "refused" });
+    }
     let contribution = match task.contribution() {
         Some((lo, hi)) => format!("{lo},{hi}"),
         None => "1".to_owned(),
@@ -163,6 +167,12 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         Steps::Buckets(buckets) => {
             header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());
             header.record("every", buckets.every().to_string());
+            if task.has_until {
+                header.record("until", time::format(buckets.start_of(buckets.steps())).unwrap_or_default());
+            }
+            if let Some(lag) = task.lag {
+                header.record("lag", lag.to_string());
+            }
         }
         Steps::Rows(_) if task.is_unbounded => {
             header.record("steps", "one row each, as long as there are any");

@@ -1,6 +1,6 @@
 //! What the options mean: checked, parsed, and with nothing left to decide.
 
-use super::options::{CountArgs, Outside};
+use super::options::{CountArgs, Outside, Unnamed};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
@@ -11,6 +11,9 @@ use evertally::post::PostProcess;
 use evertally::{Objective, Workload};
 use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet, OTHER};
 use std::path::Path;
+
+/// The largest table of totals where the user has set no limit of their own.
+const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
 
 /// What a step is.
 pub(super) enum Steps {
@@ -23,12 +26,18 @@ pub(super) enum Steps {
 pub(super) struct Task {
     pub(super) source: String,
     pub(super) steps: Steps,
-    /// The end of the input ends the stream, and not the steps that were declared.
+    /// The noise is for a stream without an end, whatever ends this one.
     pub(super) is_unbounded: bool,
+    /// By how much the clock is ahead of the bucket that it closes, where it closes them.
+    pub(super) lag: Option<BucketLength>,
+    /// Whether the range of time was ended by `--until`.
+    pub(super) has_until: bool,
     pub(super) time: Option<String>,
     pub(super) value: Option<String>,
     pub(super) key: Option<String>,
     pub(super) person: Option<String>,
+    /// What happens to events without a person, where persons are bounded.
+    pub(super) unnamed: Option<Unnamed>,
     pub(super) id: Option<String>,
     pub(super) clamp: Option<Clamp>,
     pub(super) keys: Option<KeySet>,
@@ -37,7 +46,7 @@ pub(super) struct Task {
     pub(super) workload: Workload,
     pub(super) objective: Objective,
     pub(super) post_processing: PostProcess,
-    pub(super) memory_limit: Option<u64>,
+    memory_limit: Option<u64>,
     numbers: Numbers,
     mechanism: Option<String>,
 }
@@ -73,10 +82,13 @@ impl Task {
             source: crate::error::name_of(&args.file),
             steps,
             is_unbounded: args.steps == Some(Horizon::Unbounded),
+            lag: args.lag.as_deref().map(parse_lag).transpose()?,
+            has_until: args.until.is_some(),
             time: args.time.clone(),
             value: args.value.clone(),
             key: args.key.clone(),
             person: args.person.clone(),
+            unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
             id: args.id.clone(),
             clamp,
             keys: args.keys.as_deref().map(declared_keys).transpose()?,
@@ -106,6 +118,11 @@ impl Task {
             Steps::Buckets(_) => None,
             Steps::Rows(declared) => *declared,
         }
+    }
+
+    /// The most bytes of totals that may be held.
+    pub(super) fn memory_limit(&self) -> u64 {
+        self.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT)
     }
 
     pub(super) fn buckets(&self) -> Option<&Buckets> {
@@ -218,16 +235,22 @@ fn steps_of(args: &CountArgs) -> Result<Steps> {
     let every: BucketLength =
         every.parse().map_err(|error: evertally_stream::Error| CliError::bad(format!("--every: {error}")))?;
     let from = option_time("--from", from)?;
-    let steps = match (args.steps, &args.to) {
-        (Some(Horizon::Steps(steps)), _) => steps,
-        (Some(Horizon::Unbounded), _) if !args.follow => {
+    let steps = match (args.steps, &args.to, &args.until) {
+        (Some(Horizon::Steps(_)), _, Some(_)) => {
             return Err(CliError::bad(
-                "--steps unbounded with --time needs --follow: without it the last event would decide the last step",
+                "--until is for --steps unbounded: a declared number of steps is their end already",
             ));
         }
-        (Some(Horizon::Unbounded), _) => steps_until_the_last_year(from, every),
-        (None, Some(to)) => steps_until(from, option_time("--to", to)?, every)?,
-        (None, None) => {
+        (Some(Horizon::Steps(steps)), _, _) => steps,
+        (Some(Horizon::Unbounded), _, Some(until)) => steps_until("--until", from, until, every)?,
+        (Some(Horizon::Unbounded), _, None) if args.lag.is_none() => {
+            return Err(CliError::bad(
+                "--steps unbounded with --time needs --until TIME, or --follow with --lag LENGTH: otherwise the last event, which is private, would decide the last step",
+            ));
+        }
+        (Some(Horizon::Unbounded), _, None) => steps_until_the_last_year(from, every),
+        (None, Some(to), _) => steps_until("--to", from, to, every)?,
+        (None, None, _) => {
             return Err(CliError::bad("--time needs --steps N or --to TIME: the range must be declared"));
         }
     };
@@ -249,16 +272,24 @@ fn option_time(option: &str, text: &str) -> Result<i64> {
         .ok_or_else(|| CliError::bad(format!("{option}: expected {}, got {}", time::EXPECTED, shown(text))))
 }
 
-fn steps_until(from: i64, to: i64, every: BucketLength) -> Result<u64> {
-    let length = i128::from(to) - i128::from(from);
+fn parse_lag(text: &str) -> Result<BucketLength> {
+    text.parse().map_err(|_| {
+        CliError::bad(format!("--lag: expected a length like 30s, 15m, 1h, 1d or 1w, got {}", shown(text)))
+    })
+}
+
+fn steps_until(option: &str, from: i64, end: &str, every: BucketLength) -> Result<u64> {
+    let length = i128::from(option_time(option, end)?) - i128::from(from);
     if length <= 0 {
-        return Err(CliError::bad("--to: expected a time after --from"));
+        return Err(CliError::bad(format!("{option}: expected a time after --from")));
     }
     if length % i128::from(every.micros()) != 0 {
-        return Err(CliError::bad(format!("--to: expected a whole number of steps of {every} after --from")));
+        return Err(CliError::bad(format!(
+            "{option}: expected a whole number of steps of {every} after --from"
+        )));
     }
     u64::try_from(length / i128::from(every.micros()))
-        .map_err(|_| CliError::bad("--to: the range is too long"))
+        .map_err(|_| CliError::bad(format!("{option}: the range is too long")))
 }
 
 pub(crate) fn parse_clamp(text: &str) -> Result<Clamp> {

@@ -1,0 +1,150 @@
+//! Rows as events, and what the operator is told of those that do not count.
+
+use super::options::{Outside, Unnamed};
+use super::task::Task;
+use crate::error::{CliError, Result, tell};
+use crate::input::{Cell, EXPECTED_VALUE, Row, expected, place};
+use crate::time;
+use evertally_stream::{Error as StreamError, Event, Refusal};
+
+/// One row as an event. The order of the columns here is that of [`Task::columns`].
+pub(super) struct EventRow<'a> {
+    task: &'a Task,
+    unit: &'static str,
+    row: Row,
+}
+
+impl<'a> EventRow<'a> {
+    /// A row yet to be read. The unit is what the input counts: lines or rows.
+    pub(super) fn new(task: &'a Task, unit: &'static str) -> Self {
+        Self { task, unit, row: Row::for_columns(&task.columns()) }
+    }
+
+    /// Where a reader puts the cells.
+    pub(super) fn cells(&mut self) -> &mut Row {
+        &mut self.row
+    }
+
+    pub(super) fn event(&mut self) -> Result<Event<'_>> {
+        let (task, unit, line) = (self.task, self.unit, self.row.line);
+        let place = |column: &str| place(&task.source, unit, line, column);
+        let mut event = Event::default();
+        let mut cells = self.row.cells.iter_mut();
+        if let (Some(column), Some(cell)) = (&task.time, cells.next()) {
+            event.time = cell.as_time().ok_or_else(|| expected(&place(column), time::EXPECTED, cell))?;
+        }
+        if let Some(column) = &task.value {
+            let cell = cells.next();
+            let value = cell.as_ref().and_then(|cell| cell.as_value());
+            event.value = Some(value.ok_or_else(|| {
+                expected(&place(column), EXPECTED_VALUE, cell.as_deref().unwrap_or(&Cell::Missing))
+            })?);
+        }
+        let mut name = |wanted: bool| if wanted { cells.next().and_then(Cell::make_name) } else { None };
+        event.key = name(task.key.is_some());
+        event.person = name(task.person.is_some());
+        event.id = name(task.id.is_some());
+        Ok(event)
+    }
+
+    /// Where a column of this row stands, for messages.
+    fn place(&self, column: Option<&String>) -> String {
+        let column = column.map(String::as_str).unwrap_or_default();
+        place(&self.task.source, self.unit, self.row.line, column)
+    }
+
+    /// The error for an event that the stream would not take, with its place.
+    fn refused(&self, error: &StreamError) -> CliError {
+        let task = self.task;
+        let is_outside = matches!(error, StreamError::OutsideRange { .. });
+        let place = self.place(if is_outside { task.time.as_ref() } else { task.value.as_ref() });
+        let Some(buckets) = task.buckets().filter(|_| is_outside) else {
+            return CliError::bad(format!("{place}: {error}"));
+        };
+        let [from, to] =
+            [0, buckets.steps()].map(|step| time::format(buckets.start_of(step)).unwrap_or_default());
+        let remedy = "--outside drop leaves such events out";
+        CliError::bad(format!("{place}: expected a time from {from} to before {to} ({remedy}), {error}"))
+    }
+
+    /// The error for an event without a person.
+    fn unnamed(&self) -> CliError {
+        let place = self.place(self.task.person.as_ref());
+        CliError::bad(format!(
+            "{place}: expected a person (--unnamed drop leaves such events out), got nothing"
+        ))
+    }
+}
+
+/// What did not count, as far as the operator is told. A kind that others may see while the program runs is told once and
+/// without a number.
+pub(super) struct LeftOut<'a> {
+    task: &'a Task,
+    is_following: bool,
+    outside: bool,
+    late: bool,
+    early: bool,
+    unnamed: u64,
+}
+
+impl<'a> LeftOut<'a> {
+    pub(super) fn new(task: &'a Task) -> Self {
+        Self { task, is_following: false, outside: false, late: false, early: false, unnamed: 0 }
+    }
+
+    pub(super) fn while_following(task: &'a Task) -> Self {
+        Self { is_following: true, ..Self::new(task) }
+    }
+
+    /// Takes note of what became of a row. An error is one that stops the run.
+    pub(super) fn note(
+        &mut self,
+        pushed: std::result::Result<std::result::Result<(), Refusal>, StreamError>,
+        row: &EventRow<'_>,
+    ) -> Result<()> {
+        match pushed {
+            Ok(Ok(()) | Err(Refusal::Duplicate | Refusal::OverBound)) => {}
+            Ok(Err(Refusal::Unnamed)) if self.task.unnamed == Some(Unnamed::Refuse) => {
+                return Err(row.unnamed());
+            }
+            Ok(Err(Refusal::Unnamed)) => {
+                if self.is_following && self.unnamed == 0 {
+                    tell("warning: an event names no person and was left out, as will be others");
+                }
+                self.unnamed += 1;
+            }
+            // No count: how many are late is private, and so is what they were.
+            Ok(Err(Refusal::Late)) => tell_once(
+                &mut self.late,
+                "warning: an event came after its step was released and was dropped, as will be others",
+            ),
+            Ok(Err(Refusal::Early)) => tell_once(
+                &mut self.early,
+                "warning: an event from further in the future than --lag was dropped, as will be others",
+            ),
+            Err(StreamError::OutsideRange { .. }) if self.task.outside == Outside::Drop => tell_once(
+                &mut self.outside,
+                "warning: an event outside the declared range was dropped, as will be others",
+            ),
+            Err(error) => return Err(row.refused(&error)),
+        }
+        Ok(())
+    }
+
+    /// What is told at the end: how many events were nobody's.
+    pub(super) fn tell(self) {
+        match self.unnamed {
+            0 => {}
+            1 => tell("warning: 1 event names no person and was left out; --unnamed refuse stops instead"),
+            count => tell(format!(
+                "warning: {count} events name no person and were left out; --unnamed refuse stops instead"
+            )),
+        }
+    }
+}
+
+fn tell_once(told: &mut bool, message: &str) {
+    if !std::mem::replace(told, true) {
+        tell(message);
+    }
+}

@@ -1,0 +1,73 @@
+//! Live input: steps are closed by the clock, whether or not an event comes.
+//!
+//! **Guarantee.** Which steps are released, and when, depends on the clock and on when the input ends, and on no event.
+
+use super::events::{EventRow, LeftOut};
+use super::release::Releaser;
+use super::task::Task;
+use crate::error::Result;
+use crate::input::{RowReader, Waited, WaitingReader};
+use crate::time;
+use evertally_stream::{Buckets, Clocked, ClosedSteps};
+use std::time::Duration;
+
+/// A clock may be set while the program waits, so that it is looked at this often.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// The open buckets, where the clock closes them.
+pub(super) fn clocked(task: &Task, buckets: Buckets) -> Result<Option<Clocked>> {
+    let open = |lag| Ok(Clocked::new(buckets, task.admission()?, lag, task.memory_limit())?);
+    task.lag.map(open).transpose()
+}
+
+/// Releases each bucket when the clock says so, until the last one is closed or the input ends.
+pub(super) fn follow_by_clock(
+    task: &Task,
+    live: Clocked,
+    reader: Box<dyn RowReader>,
+    releaser: &mut Releaser<'_>,
+) -> Result<()> {
+    let unit = reader.unit();
+    let mut rows = WaitingReader::start(reader, &task.columns())?;
+    releaser.flush()?;
+    close_by_clock(
+        live,
+        EventRow::new(task, unit),
+        LeftOut::while_following(task),
+        &mut |longest| rows.wait(longest.min(LONGEST_WAIT)),
+        &time::now_micros,
+        &mut |closed| releaser.release_and_flush(closed),
+    )
+}
+
+/// The same with the input, the clock and the output as functions.
+fn close_by_clock(
+    mut live: Clocked,
+    mut row: EventRow<'_>,
+    mut left_out: LeftOut<'_>,
+    wait: &mut dyn FnMut(Duration) -> Result<Waited>,
+    clock: &dyn Fn() -> i64,
+    release: &mut dyn FnMut(ClosedSteps) -> Result<()>,
+) -> Result<()> {
+    release(live.advance_to(clock()))?;
+    while let Some(next_close) = live.next_close() {
+        let micros = next_close.saturating_sub(clock()).max(0);
+        let waited = wait(Duration::from_micros(micros.unsigned_abs()))?;
+        // Time has passed while the program waited: first the clock, then the event.
+        release(live.advance_to(clock()))?;
+        match waited {
+            Waited::Row(read) => {
+                *row.cells() = read;
+                let pushed = live.push(&row.event()?);
+                left_out.note(pushed, &row)?;
+            }
+            Waited::Nothing => {}
+            Waited::End => break,
+        }
+    }
+    left_out.tell();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Rows that are waited for no longer than one likes.
+//!
+//! **Definition.** A thread reads rows, and hands them over in their order. **Guarantee.** Nothing is lost or read twice; a
+//! reader that blocks keeps nobody else. **Cost.** One thread, and at most [`ROWS_AHEAD`] rows in memory.
+
+use super::{Row, RowReader};
+use crate::error::{CliError, Result};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+const ROWS_AHEAD: usize = 1024;
+
+/// What came of waiting.
+pub(crate) enum Waited {
+    Row(Row),
+    /// The input has ended.
+    End,
+    /// Nothing has come in that time.
+    Nothing,
+}
+
+/// A reader on a thread of its own.
+pub(crate) struct WaitingReader {
+    rows: Receiver<Result<Option<Row>>>,
+}
+
+impl WaitingReader {
+    pub(crate) fn start(reader: Box<dyn RowReader>, columns: &[String]) -> Result<Self> {
+        let (sender, rows) = sync_channel(ROWS_AHEAD);
+        let columns = columns.to_vec();
+        let thread = std::thread::Builder::new().name("reader".to_owned());
+        let started = thread.spawn(move || hand_over(reader, &columns, &sender));
+        started.map_err(|error| CliError::Failure(format!("a thread cannot be started: {error}")))?;
+        Ok(Self { rows })
+    }
+
+    /// The next row, or that there was none in this time.
+    pub(crate) fn wait(&mut self, longest: Duration) -> Result<Waited> {
+        match self.rows.recv_timeout(longest) {
+            Ok(read) => Ok(read?.map_or(Waited::End, Waited::Row)),
+            Err(RecvTimeoutError::Timeout) => Ok(Waited::Nothing),
+            // The thread says so where the input ends. Anything else must not look like an end.
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(CliError::Failure("the input is no longer read".to_owned()))
+            }
+        }
+    }
+}
+
+/// Reads until the input ends or fails, or nobody waits for rows any more.
+fn hand_over(mut reader: Box<dyn RowReader>, columns: &[String], rows: &SyncSender<Result<Option<Row>>>) {
+    loop {
+        let mut row = Row::for_columns(columns);
+        let read = reader.read(&mut row).map(|is_row| is_row.then_some(row));
+        let is_last = !matches!(read, Ok(Some(_)));
+        if rows.send(read).is_err() || is_last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `count --person`: events that name nobody.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, TIMED, assert_near};
+
+const PERSONS: &str = "--person who --max-steps 1";
+
+/// Ann, and events of nobody before and after hers, in the ways in which formats can say so.
+const CSV: &str = "time,who,id\n\
+    2026-01-05T00:10:00Z,,1\n\
+    2026-01-05T00:20:00Z,ann,1\n\
+    2026-01-05T01:10:00Z,  ,2\n\
+    2026-01-05T02:10:00Z,\"\",3\n";
+const JSON: &str = r#"{"time":"2026-01-05T00:10:00Z","id":"1"}
+{"time":"2026-01-05T00:20:00Z","who":"ann","id":"1"}
+{"time":"2026-01-05T01:10:00Z","who":null,"id":"2"}
+{"time":"2026-01-05T02:10:00Z","who":" \t\u00a0","id":"3"}
+"#;
+
+/// Events without a person once shared one slot: the first of them counted, and without it the second did, in another
+/// step. They do not count now, the operator is told how many there were, and the header says the rule.
+#[test]
+fn events_of_nobody_are_left_out_and_their_number_is_told() {
+    let place = Place::new();
+    place.with_key().write("in.csv", CSV).write("in.jsonl", JSON);
+    let line = format!("{TIMED} {PERSONS} --id id --key-file noise.key");
+    let by_csv = place.run(&format!("count in.csv {line}"));
+    assert_near(&by_csv.stdout, &[1.0; 4]);
+    assert_eq!(
+        by_csv.stderr,
+        "evertally: warning: 3 events name no person and were left out; --unnamed refuse stops instead\n"
+    );
+    assert!(by_csv.stdout.contains("# unnamed: left out\n"), "{}", by_csv.stdout);
+    for again in ["count in.jsonl", "count in.csv --unnamed drop"] {
+        let again = place.run(&format!("{again} {line}"));
+        assert_eq!((again.code, &again.stdout, &again.stderr), (Some(0), &by_csv.stdout, &by_csv.stderr));
+    }
+    // Without them the releases are the same.
+    let alone = "time,who,id\n2026-01-05T00:20:00Z,ann,1\n";
+    assert_eq!(place.write("in.csv", alone).run(&format!("count in.csv {line}")).ok().stdout, by_csv.stdout);
+    let one = format!("{alone}2026-01-05T00:30:00Z,,\n");
+    let told = place.write("in.csv", one).run(&format!("count in.csv {line}")).stderr;
+    assert!(told.contains("1 event names no person and was left out"), "{told}");
+}
+
+#[test]
+fn following_tells_of_them_at_once_and_at_the_end() {
+    let place = Place::new();
+    // Nobody's event neither moves time nor stops the run, wherever it lies.
+    let events = format!("{CSV}2026-01-05T00:30:00Z,bob,4\n2030-01-01,,5\n");
+    let ran = place.run_with_input(&format!("count - --follow {TIMED} {PERSONS} --id id"), events);
+    assert_near(&ran.stdout, &[2.0; 4]);
+    let told: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].contains("an event names no person") && told[1].contains("4 events name no person"),
+        "{told:?}"
+    );
+    assert!(ran.stdout.contains("# unnamed: left out\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn nothing_is_spent_where_they_are_refused() {
+    let place = Place::new();
+    place.write("in.csv", CSV).write("ann.csv", "time,who\n2026-01-05T00:20:00Z,ann\n");
+    let line = format!("{TIMED} {PERSONS} --unnamed refuse");
+    place
+        .run(&format!("count in.csv {line} --output out.csv"))
+        .refused(&["in.csv, line 2, column \"who\": expected a person", "--unnamed drop"]);
+    assert_eq!(place.files(), ["ann.csv", "in.csv"]);
+    let refused = place.run(&format!("count ann.csv {line}")).ok().stdout;
+    assert!(refused.contains("# unnamed: refused\n"), "{refused}");
+    // What is followed stops at that line, with what was released before it.
+    let late = "time,who\n2026-01-05T00:20:00Z,ann\n2026-01-05T01:20:00Z,bob\n2026-01-05T02:20:00Z,\n";
+    let ran = place.run_with_input(&format!("count - --follow {line}"), late);
+    assert_eq!((ran.code, common::rows(&ran.stdout).len()), (Some(2), 1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("standard input, line 4, column \"who\""), "{}", ran.stderr);
+}
+
+#[test]
+fn the_rule_is_about_persons_alone() {
+    let place = Place::new();
+    place.write("in.csv", CSV);
+    place.run(&format!("count in.csv {TIMED} --unnamed drop")).refused(&["--person"]);
+    let events = place.run(&format!("count in.csv {TIMED}")).ok().stdout;
+    assert!(!events.contains("unnamed"), "{events}");
+    assert_near(&events, &[2.0, 3.0, 4.0, 4.0]);
+    // Events without an id are copies of nothing, and of no person's either.
+    let no_ids = CSV.replace(",1\n", ",\n").replace(",2\n", ",\n").replace(",3\n", ",\n");
+    let counted = place.write("in.csv", no_ids).run(&format!("count in.csv {TIMED} --id id")).ok().stdout;
+    assert_near(&counted, &[2.0, 3.0, 4.0, 4.0]);
+}
