@@ -96,6 +96,13 @@ impl From<evertally_ledger::Error> for CliError {
     }
 }
 
+impl From<evertally_keys::Error> for CliError {
+    fn from(error: evertally_keys::Error) -> Self {
+        let message = error.to_string();
+        if error.is_bad_input() { Self::BadInput(message) } else { Self::Failure(message) }
+    }
+}
+
 impl From<evertally_stream::Error> for CliError {
     fn from(error: evertally_stream::Error) -> Self {
         Self::classed(error.class(), error.to_string())

@@ -13,7 +13,7 @@ use crate::input::npz::Archive;
 use crate::input::{InputFormat, Row, held};
 use crate::ledger::{Ledger, sealed};
 use crate::mechanism::Horizon;
-use crate::{Cli, noise_key, output, time as times};
+use crate::{Cli, output, time as times};
 use clap::Parser;
 use evertally::gamma::{Certificate, Subject, verify};
 
@@ -151,7 +151,7 @@ pub fn written_time(micros: i64) -> Option<String> {
 /// Whether a text is a noise key.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
-    noise_key::parse(text).is_some()
+    evertally_keys::key_file::parse(text.trim().as_bytes()).is_some()
 }
 
 /// Declared keys, from the lines of a file.

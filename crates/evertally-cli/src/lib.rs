@@ -9,9 +9,9 @@ mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod input;
+mod key;
 mod ledger;
 mod mechanism;
-mod noise_key;
 mod output;
 mod plot;
 mod progress;

@@ -15,7 +15,7 @@ use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
     Arithmetic, Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey,
-    Objective, Participation, Plan, PlanBuilder, Release, Spend, Tail, Workload,
+    NoiseName, Objective, Participation, Plan, PlanBuilder, Release, Spend, Tail, Workload,
 };
 
 /// The level of every interval that is written.
@@ -61,8 +61,8 @@ pub(crate) struct Request {
     pub(crate) memory_limit: Option<u64>,
     pub(crate) post_processing: PostProcess,
     pub(crate) numbers: Numbers,
-    /// What is counted, in words that differ wherever the input could: streams of other names have other noise.
-    pub(crate) stream: String,
+    /// What is counted, encoded: other definitions have other noise.
+    pub(crate) definition: Vec<u8>,
 }
 
 impl Request {
@@ -78,7 +78,7 @@ impl Request {
             .budget(self.privacy.budget()?)
             .neighbours(self.privacy.neighbours)
             .objective(self.objective)
-            .stream(self.stream.clone());
+            .definition(self.definition.clone());
         if let Some((max_steps, min_gap)) = self.privacy.participation {
             builder = builder.participation(Participation::at_most(max_steps, min_gap)?);
         }
@@ -183,9 +183,13 @@ impl Prepared {
         self.plan.spend()
     }
 
-    /// Starts counting with a key: the one given, or a fresh one from the operating system.
-    pub(crate) fn start(self, key: Option<NoiseKey>) -> Result<Running> {
-        let key = key.map_or_else(NoiseKey::from_os, Ok)?;
+    /// What the noise is derived from, besides the key.
+    pub(crate) fn noise_name(&self) -> NoiseName {
+        self.plan.noise_name()
+    }
+
+    /// Starts counting with a key.
+    pub(crate) fn start(self, key: NoiseKey) -> Result<Running> {
         let plan = &self.plan;
         let width = plan.lanes().width();
         let counter = with_progress("making noise", |progress| match plan.lanes() {

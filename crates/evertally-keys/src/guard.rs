@@ -92,6 +92,15 @@ impl Guard {
         Ok(done)
     }
 
+    /// Refuses the next steps if they differ from what is recorded, and records nothing.
+    ///
+    /// # Errors
+    /// As [`Guard::admit`], but for errors in writing.
+    pub fn check(&self, digests: impl FnOnce(&mut InputChain) -> Vec<Digest>) -> Result<()> {
+        let digests = digests(&mut self.chain.clone());
+        self.compare(&mut self.store.lock()?, &digests, self.head).map(drop)
+    }
+
     /// Like [`Guard::admit`], for all steps of a run whose releases are written together: one entry stands for all of them.
     ///
     /// # Errors

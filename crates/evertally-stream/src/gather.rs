@@ -65,6 +65,14 @@ pub struct GatheredSteps {
     next: usize,
 }
 
+impl GatheredSteps {
+    /// The totals of every step that is left, in order, without taking it.
+    pub fn totals(&self) -> impl Iterator<Item = Vec<f64>> + '_ {
+        let left = &self.totals[self.next * self.width..];
+        left.chunks(self.width).map(|totals| totals.iter().map(|total| total.to_f64()).collect())
+    }
+}
+
 impl Iterator for GatheredSteps {
     type Item = ClosedStep;
 

@@ -3,12 +3,11 @@
 use super::shared::PrivacyArgs;
 use crate::error::{CliError, Result};
 use crate::input::matrix::{read_list, read_matrix};
+use crate::key::KeyArgs;
 use crate::ledger::{LedgerArgs, PERSON};
-use crate::noise_key;
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::with_progress;
 use clap::Args;
-use evertally::NoiseKey;
 use evertally::batch::BatchPlan;
 use evertally::gamma::Subject;
 use std::path::PathBuf;
@@ -38,9 +37,8 @@ pub(crate) struct AnswerArgs {
     data: PathBuf,
     #[command(flatten)]
     privacy: PrivacyArgs,
-    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. A key belongs to one histogram for ever
-    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
-    key_file: Option<PathBuf>,
+    #[command(flatten)]
+    key_file: KeyArgs,
     #[command(flatten)]
     ledger: LedgerArgs,
     /// The file to write, which appears only once it is whole; standard output where absent
@@ -54,17 +52,13 @@ pub(crate) struct AnswerArgs {
 pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     let privacy = args.privacy.privacy(None);
     let budget = privacy.budget()?;
-    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let key = args.key_file.read()?;
     let charge = args.ledger.charge("answer", &args.data, PERSON, privacy.neighbours)?;
     if let Some(charge) = &charge {
-        charge.check(budget)?;
+        charge.check(budget, key.tag())?;
     }
-    let read = [
-        Some(args.workload.as_path()),
-        Some(args.data.as_path()),
-        args.key_file.as_deref(),
-        args.ledger.path(),
-    ];
+    let read =
+        [Some(args.workload.as_path()), Some(args.data.as_path()), args.key_file.path(), args.ledger.path()];
     refuse_overwriting(&read, &[args.output.as_deref()])?;
     let Subject::Real(queries) = read_matrix(&args.workload)? else {
         return Err(CliError::bad(format!(
@@ -87,7 +81,8 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     let plan = with_progress("factorizing", |progress| {
         BatchPlan::with_progress(queries, budget, privacy.neighbours, progress)
     })?;
-    let answers = plan.answer(&data, key.map_or_else(NoiseKey::from_os, Ok)?)?;
+    let (key, mut watch) = key.watched(&plan.noise_name())?;
+    let answers = plan.answer(&data, key)?;
     let quantile = evertally::batch::Answer { query: 0, value: 0.0, standard_error: 1.0 }.margin(0.95);
     let rows = answers.iter().map(|answer| {
         let margin = quantile * answer.standard_error;
@@ -100,9 +95,12 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
         }
     });
     let mut header = header(&plan);
-    // Nobody has seen an answer yet: what is written from here on was paid for.
-    if let Some(charge) = charge {
-        charge.enter(plan.spend())?.describe(&mut header);
+    // Nobody has seen an answer yet: what is written from here on was admitted and paid for.
+    let entered = watch.admit_whole(charge, plan.spend(), |chain| {
+        chain.step(data.iter().copied());
+    })?;
+    if let Some(entered) = entered {
+        entered.describe(&mut header);
     }
     write_answers(destination, &header, rows, args.json)
 }

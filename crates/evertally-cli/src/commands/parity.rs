@@ -3,14 +3,14 @@
 use super::shared::PrivacyArgs;
 use crate::error::{CliError, Result, name_of, shown};
 use crate::input::{self, InputFormat, Row, matrix};
+use crate::key::KeyArgs;
 use crate::ledger::{LedgerArgs, PERSON};
-use crate::noise_key;
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::Progress;
 use clap::Args;
-use evertally::NoiseKey;
 use evertally::batch::{Answer, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
+use zeroize::Zeroizing;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,9 +45,8 @@ pub(crate) struct ParityArgs {
     input_format: Option<InputFormat>,
     #[command(flatten)]
     privacy: PrivacyArgs,
-    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. A key belongs to one table for ever
-    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
-    key_file: Option<PathBuf>,
+    #[command(flatten)]
+    key_file: KeyArgs,
     #[command(flatten)]
     ledger: LedgerArgs,
     /// The file to write, which appears only once it is whole; standard output where absent
@@ -61,12 +60,12 @@ pub(crate) struct ParityArgs {
 pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     let privacy = args.privacy.privacy(None);
     let budget = privacy.budget()?;
-    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let key = args.key_file.read()?;
     let charge = args.ledger.charge("parity", &args.table, PERSON, privacy.neighbours)?;
     if let Some(charge) = &charge {
-        charge.check(budget)?;
+        charge.check(budget, key.tag())?;
     }
-    let read = [Some(args.table.as_path()), args.key_file.as_deref(), args.ledger.path()];
+    let read = [Some(args.table.as_path()), args.key_file.path(), args.ledger.path()];
     refuse_overwriting(&read, &[args.output.as_deref()])?;
     let mut table = Table::open(args)?;
     let columns = table.columns.clone();
@@ -76,7 +75,18 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     let destination = Destination::open(args.output.as_deref())?;
     let mut totals = ParityTotals::new(&plan).named(&columns);
     table.feed(&mut totals)?;
-    let answers = totals.release(key.map_or_else(NoiseKey::from_os, Ok)?);
+    let (key, mut watch) = key.watched(&totals.noise_name())?;
+    let mut header = header(&plan, &columns);
+    // Nobody has seen an answer yet: what is written from here on was admitted and paid for.
+    let entered = watch.admit_whole(charge, plan.spend(), |chain| {
+        let bytes: Zeroizing<Vec<u8>> =
+            Zeroizing::new(totals.counted().iter().flat_map(|total| total.to_le_bytes()).collect());
+        chain.step_of_bytes(&bytes);
+    })?;
+    if let Some(entered) = entered {
+        entered.describe(&mut header);
+    }
+    let answers = totals.release(key);
     let standard_error = plan.standard_error();
     let margin = Answer { query: 0, value: 0.0, standard_error }.margin(0.95);
     let rows = plan.sets().zip(&answers).map(|(set, &answer)| {
@@ -84,11 +94,6 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
         let (lower, upper) = (answer - margin, answer + margin);
         AnswerRow { query: names.join("*").into(), answer, standard_error, lower, upper }
     });
-    let mut header = header(&plan, &columns);
-    // Nobody has seen an answer yet: what is written from here on was paid for.
-    if let Some(charge) = charge {
-        charge.enter(plan.spend())?.describe(&mut header);
-    }
     write_answers(destination, &header, rows, args.json)
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         memory_limit: args.workload.memory_limit,
         numbers: args.numbers.numbers(),
         post_processing: PostProcess::default(),
-        stream: String::new(),
+        definition: Vec::new(),
     };
     let (text, chart) = if request.horizon == Horizon::Unbounded {
         let endless = mechanism::plan_without_end(&request, plot.is_some())?;
@@ -342,7 +342,7 @@ mod tests {
             memory_limit: None,
             numbers: Numbers::default(),
             post_processing: PostProcess::default(),
-            stream: String::new(),
+            definition: Vec::new(),
         };
         let report = Report {
             name: "square-root".to_owned(),

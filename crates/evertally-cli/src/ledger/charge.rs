@@ -1,6 +1,7 @@
 //! The part of a run that spends a budget.
 
 use super::record::Spent;
+use super::used::{Relation, Used, other_input};
 use super::{EVERYONE, Held, read};
 use crate::error::{CliError, Result};
 use crate::output::Header;
@@ -78,10 +79,15 @@ pub(crate) struct Charge {
 
 impl Charge {
     /// Refuses a run that could not be entered, before it reads any data. Nothing is entered yet, because a run that
-    /// finds its data unusable releases nothing.
-    pub(crate) fn check(&self, budget: Budget) -> Result<()> {
+    /// finds its data unusable releases nothing. A run under a key that the ledger knows may be one that was paid for:
+    /// what it costs is known when its data are.
+    pub(crate) fn check(&self, budget: Budget, key_tag: Option<[u8; 8]>) -> Result<()> {
         let ledger = read(&self.path)?;
         let account = ledger.account(&self.population).map_err(|error| self.placed(error))?;
+        let mut used = account.stamps.iter().filter_map(|stamp| stamp.used.as_ref());
+        if key_tag.is_some_and(|tag| used.any(|used| used.has_key(tag))) {
+            return Ok(());
+        }
         let checked = account.odometer.check(&self.unit, &budget.spend());
         checked.map_err(|error| self.placed(error.into()))
     }
@@ -91,35 +97,62 @@ impl Charge {
         format!("{}, {}", self.population, self.unit)
     }
 
-    /// Enters what the run spends. When this returns, it is on the disk, and something may be released.
-    pub(crate) fn enter(self, spend: Spend) -> Result<Entered> {
+    /// Enters what the run spends. When this returns, it is on the disk, and something may be released. A run that makes the
+    /// releases of an earlier one again, under its key and with its input, spends nothing more.
+    pub(crate) fn enter(self, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         let mut held = Held::open(&self.path)?;
-        self.write(&mut held, spend)?;
-        let odometer = &held.ledger.account(&self.population)?.odometer;
-        let entry = odometer.entries().len();
+        let found = used.map(|used| self.find(&held, used)).transpose()?.flatten();
+        let entry = match found {
+            Some(entry) => entry,
+            None => self.write(&mut held, spend, used)?,
+        };
         self.entered(&held, entry)
+    }
+
+    /// Whether the ledger knows this use of a key, with whatever input.
+    pub(crate) fn knows(&self, used: &Used) -> Result<bool> {
+        let ledger = read(&self.path)?;
+        let account = ledger.account(&self.population).map_err(|error| self.placed(error))?;
+        let mut stamps = account.stamps.iter().filter_map(|stamp| stamp.used.as_ref());
+        Ok(stamps.any(|before| !matches!(used.relation(before), Relation::Independent)))
+    }
+
+    /// The entry that makes the same releases, counted from one. The same noise on another input is refused, whichever population
+    /// it was entered for.
+    fn find(&self, held: &Held, used: &Used) -> Result<Option<usize>> {
+        let mut found = None;
+        for account in held.ledger.accounts() {
+            let is_own = account.odometer.population() == self.population;
+            for (place, stamp) in account.stamps.iter().enumerate() {
+                match stamp.used.as_ref().map(|before| used.relation(before)) {
+                    Some(Relation::OtherInput) => return Err(self.placed(other_input())),
+                    Some(Relation::Same) if is_own => found = found.or(Some(place + 1)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Enters what a run spends that may have been entered before it was interrupted. It is known by a name of its own, which is
     /// added to that of the run: where it stands in the ledger already, nothing is entered again.
-    pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend) -> Result<Entered> {
+    pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         self.run = format!("{} {own_name}", self.run);
         let mut held = Held::open(&self.path)?;
         let account = held.ledger.account(&self.population).map_err(|error| self.placed(error))?;
         // The input may have been renamed meanwhile; the last word stays.
         let is_it = |run: &str| run.rsplit(' ').next() == Some(own_name);
         let found = account.odometer.entries().iter().position(|entry| is_it(entry.name()));
-        let entry = match found {
-            Some(place) => place + 1,
-            None => {
-                self.write(&mut held, spend)?;
-                held.ledger.account(&self.population)?.odometer.entries().len()
-            }
+        let same = used.map(|used| self.find(&held, used)).transpose()?.flatten();
+        let entry = match found.map(|place| place + 1).or(same) {
+            Some(entry) => entry,
+            None => self.write(&mut held, spend, used)?,
         };
         self.entered(&held, entry)
     }
 
-    fn write(&self, held: &mut Held, spend: Spend) -> Result<()> {
+    /// Writes an entry, and answers with its place, counted from one.
+    fn write(&self, held: &mut Held, spend: Spend, used: Option<&Used>) -> Result<usize> {
         let spent = Spent {
             time: time::now(),
             population: self.population.clone(),
@@ -129,9 +162,11 @@ impl Charge {
             mu_squared: spend.mu_squared(),
             pure_epsilon: spend.pure_epsilon(),
             variation: spend.variation(),
+            used: used.cloned(),
         };
         held.ledger.spend(spent).map_err(|error| self.placed(error))?;
-        held.write()
+        held.write()?;
+        Ok(held.ledger.account(&self.population)?.odometer.entries().len())
     }
 
     fn entered(self, held: &Held, entry: usize) -> Result<Entered> {

@@ -6,10 +6,12 @@
 mod charge;
 mod record;
 mod store;
+mod used;
 
 pub(crate) use charge::{Charge, EVENT, Entered, LedgerArgs, PERSON};
 pub(crate) use record::{Grant, Head, Total, sealed};
 pub(crate) use store::{Held, read};
+pub(crate) use used::Used;
 
 use crate::error::{CliError, Result, shown};
 use evertally::{Odometer, Spend};
@@ -35,11 +37,12 @@ pub(crate) struct Account {
     pub(crate) stamps: Vec<Stamp>,
 }
 
-/// When an entry was made, and the head of the ledger after it.
+/// When an entry was made, the head of the ledger after it, and what key it used.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stamp {
     pub(crate) time: String,
     pub(crate) head: Head,
+    pub(crate) used: Option<Used>,
 }
 
 impl Ledger {
@@ -110,7 +113,7 @@ impl Ledger {
                 let account = &mut self.accounts[at];
                 let spend = Spend::new(spent.mu_squared, spent.pure_epsilon, spent.variation)?;
                 account.odometer.spend(spent.run.as_str(), &spent.unit()?, spend)?;
-                account.stamps.push(Stamp { time: spent.time.clone(), head });
+                account.stamps.push(Stamp { time: spent.time.clone(), head, used: spent.used.clone() });
             }
         }
         Ok(())

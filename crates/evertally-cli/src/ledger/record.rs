@@ -4,7 +4,7 @@
 //! head after a record is BLAKE3 of the head before it and the record's bytes, so that a line that was changed, added, lost or
 //! moved is noticed, and every head names the whole past.
 
-use super::Ledger;
+use super::{Ledger, Used};
 use crate::error::{CliError, Result};
 use evertally::{Budget, Neighbours, Odometer, Unit};
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,9 @@ pub(crate) struct Spent {
     pub(super) mu_squared: f64,
     pub(super) pure_epsilon: f64,
     pub(super) variation: f64,
+    /// Absent where noise was fresh, and in ledgers of version 0.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<Used>,
 }
 
 impl Spent {
@@ -209,6 +212,7 @@ mod tests {
             mu_squared,
             pure_epsilon: 0.0,
             variation: 0.0,
+            used: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use evertally::noise_name::Value;
 use evertally::{Error, Result};
 
 use super::{Hinge, Logistic, Loss, Softmax, Squared};
@@ -32,6 +33,20 @@ pub enum Losses {
 }
 
 impl Losses {
+    /// The loss as a field of a name of noise.
+    #[must_use]
+    pub fn name_value(&self) -> Value {
+        match self {
+            Self::Squared(loss) => match loss.largest_label() {
+                Some(largest) => Value::new().code(0).code(1).real(largest),
+                None => Value::new().code(0).code(0),
+            },
+            Self::Logistic(_) => Value::new().code(1),
+            Self::Softmax(loss) => Value::new().code(2).whole(loss.classes() as u64),
+            Self::Hinge(_) => Value::new().code(3),
+        }
+    }
+
     fn inner(&self) -> &dyn Loss {
         match self {
             Self::Squared(loss) => loss,

@@ -6,8 +6,8 @@
 //! Version 2 encodes every choice as fields ([`evertally::noise_name`]). Version 1 is the text that 0.1 wrote, kept word for
 //! word for states that began under it.
 
-use evertally::Plan;
 use evertally::noise_name::{Fields, Value, version_1};
+use evertally::{NoiseName, Plan};
 
 use super::{LearningPlan, Update};
 use crate::schedule::Schedule;
@@ -27,6 +27,12 @@ impl LearningPlan {
         fields.put(1, Value::new().whole(number));
         fields.put(2, Value::new().raw(&self.fingerprint()));
         self.segment.with_definition(fields.into_bytes())
+    }
+
+    /// The name of the run's noise.
+    #[must_use]
+    pub fn noise_name(&self) -> NoiseName {
+        self.segment(0).noise_name()
     }
 
     /// What a saved state must have in common with the plan that resumes it.

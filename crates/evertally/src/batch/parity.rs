@@ -305,6 +305,15 @@ impl ParityTotals {
         self.rows = 0;
     }
 
+    /// The true totals of all rows so far: what a digest of the input is made of. They are as private as the rows.
+    #[doc(hidden)]
+    pub fn counted(&mut self) -> &[i64] {
+        if self.rows > 0 {
+            self.count_block();
+        }
+        &self.totals
+    }
+
     /// Private answers to all parities, in the order of [`ParityPlan::sets`], each with the plan's standard error.
     ///
     /// A key must be used for one table only. Noise depends on the data as well as on the key, so that a key that is used
@@ -313,9 +322,7 @@ impl ParityTotals {
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn release(mut self, key: NoiseKey) -> Vec<f64> {
-        if self.rows > 0 {
-            self.count_block();
-        }
+        self.counted();
         let mut answers = vec![0.0; self.totals.len()];
         self.white(&key).fill_parallel(0, &mut answers);
         for (answer, &total) in answers.iter_mut().zip(&self.totals) {

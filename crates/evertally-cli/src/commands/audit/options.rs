@@ -113,7 +113,7 @@ impl AuditArgs {
             memory_limit: self.workload.memory_limit,
             numbers: self.numbers.numbers(),
             post_processing: PostProcess::default(),
-            stream: String::new(),
+            definition: Vec::new(),
         })
     }
 

@@ -73,15 +73,16 @@ pub(super) fn follow_rows(
         let closed = rows.push(value)?;
         Ok(releaser.release_and_flush(std::iter::once(closed)))
     })?;
-    releaser.release_all(rows.finish())
+    releaser.release_and_flush(rows.finish())
 }
 
 /// Reads every row as its step before any is released, so that a row that cannot be used costs no budget. Declared steps
-/// without a row are zero; where no number was declared, that of the rows is public. Answers with the number of steps.
+/// without a row are zero; where no number was declared, that of the rows is public. Answers with the number of steps, those
+/// that were read, and the rest.
 pub(super) fn read_rows(
     task: &Task,
     reader: &mut dyn RowReader,
-) -> Result<(u64, impl Iterator<Item = ClosedStep> + use<>)> {
+) -> Result<(u64, Vec<ClosedStep>, impl Iterator<Item = ClosedStep> + use<>)> {
     let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
     let mut closed = Vec::new();
     each_row_value(task, reader, |value| {
@@ -95,7 +96,7 @@ pub(super) fn read_rows(
             task.source
         )));
     }
-    Ok((steps, closed.into_iter().chain(rows.finish())))
+    Ok((steps, closed, rows.finish()))
 }
 
 /// Hands on the value of each row. The inner result is the writer's, the outer one the stream's.

@@ -16,11 +16,10 @@ pub(crate) use task::{key_set, keys_by_line, parse_clamp};
 
 use crate::error::{CliError, Result};
 use crate::mechanism::{Horizon, Prepared};
-use crate::noise_key;
 use crate::plot::PlotFormat;
 use crate::{input, output};
 use output::{Destination, OutputFormat};
-use release::Releaser;
+use release::{Input, Releaser};
 use std::path::Path;
 use task::{Steps, Task};
 
@@ -34,20 +33,20 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             "--follow cannot write Parquet: such a file is whole only at its end; use csv or jsonl",
         ));
     }
-    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let key = args.key_file.read()?;
     if task.privacy.participation.is_some() {
         args.ledger.refuse_events()?;
     }
     let charge = args.ledger.charge("count", &args.file, task.unit_name(), task.privacy.neighbours)?;
     if let Some(charge) = &charge {
-        charge.check(task.privacy.budget()?)?;
+        charge.check(task.privacy.budget()?, key.tag())?;
     }
     // Parameters are refused before anything is read, where they do not depend on what will be read.
     let planned = task.horizon().map(|horizon| Prepared::new(&task.request(horizon))).transpose()?;
     let written = [args.output.as_deref(), args.plot.as_deref()];
     let read = [
         Some(args.file.as_path()),
-        args.key_file.as_deref(),
+        args.key_file.path(),
         args.keys.as_deref().map(Path::new),
         args.ledger.path(),
     ];
@@ -59,14 +58,16 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let plot =
         plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
 
-    let start = |prepared: Prepared| {
+    let start = |prepared: Prepared, input: &Input<'_>| {
         let destination = whole.map_or_else(|| Destination::open_growing(args.output.as_deref()), Ok)?;
-        Releaser::start(&task, prepared, key, charge, format, destination, args.plot_truth_not_private)
+        let truth = args.plot_truth_not_private;
+        Releaser::start(&task, prepared, input, key, charge, format, destination, truth)
     };
+    let known = if task.is_unbounded { Input::SoFar } else { Input::Whole };
     let releaser = match (&task.steps, planned) {
         (Steps::Buckets(buckets), Some(prepared)) if args.follow => {
             let live = live::clocked(&task, *buckets)?;
-            let mut releaser = start(prepared)?;
+            let mut releaser = start(prepared, &Input::Coming)?;
             match live {
                 Some(live) => live::follow_by_clock(&task, live, reader, &mut releaser)?,
                 None => feed::follow_events(&task, *buckets, reader.as_mut(), &mut releaser)?,
@@ -75,21 +76,23 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         }
         (Steps::Buckets(buckets), Some(prepared)) => {
             let gathered = feed::gather_events(&task, *buckets, reader.as_mut())?;
-            let mut releaser = start(prepared)?;
+            let steps = |each: &mut dyn FnMut(&[f64])| gathered.totals().for_each(|totals| each(&totals));
+            let mut releaser = start(prepared, &known(&steps))?;
             releaser.release_all(gathered)?;
             releaser
         }
         (Steps::Rows(_), Some(prepared)) if args.follow => {
-            let mut releaser = start(prepared)?;
+            let mut releaser = start(prepared, &Input::Coming)?;
             feed::follow_rows(&task, reader.as_mut(), &mut releaser)?;
             releaser
         }
         // Where the number of rows was not declared it is taken as public, and known only once they are read.
         (_, planned) => {
-            let (steps, closed) = feed::read_rows(&task, reader.as_mut())?;
+            let (steps, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
             let prepared = planned.map_or_else(|| Prepared::new(&task.request(Horizon::Steps(steps))), Ok)?;
-            let mut releaser = start(prepared)?;
-            releaser.release_all(closed)?;
+            let steps = |each: &mut dyn FnMut(&[f64])| closed.iter().for_each(|step| each(&step.totals));
+            let mut releaser = start(prepared, &known(&steps))?;
+            releaser.release_all(closed.into_iter().chain(rest))?;
             releaser
         }
     };

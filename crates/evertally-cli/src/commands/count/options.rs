@@ -2,6 +2,7 @@
 
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
+use crate::key::KeyArgs;
 use crate::ledger::LedgerArgs;
 use crate::mechanism::Horizon;
 use crate::output::OutputFormat;
@@ -124,10 +125,8 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(super) privacy: PrivacyArgs,
-    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. Two runs with one key and different
-    /// data give the data away: a key belongs to one input for ever
-    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
-    pub(super) key_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) key_file: KeyArgs,
 
     #[command(flatten)]
     pub(super) ledger: LedgerArgs,

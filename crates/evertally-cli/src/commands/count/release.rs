@@ -5,19 +5,51 @@ use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::commands::shared::delta_in_words;
 use crate::error::Result;
-use crate::ledger::Charge;
+use crate::key::{Key, Watch, digest_steps};
+use crate::ledger::{Charge, Entered};
 use crate::mechanism::{Prepared, Running};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;
-use evertally::NoiseKey;
-use evertally::Workload;
+use evertally::{Spend, Workload};
 use evertally_stream::{ClosedStep, KeySet};
 use std::path::Path;
+
+/// The most steps that are held before they are released: a long silence closes very many.
+const ADMITTED_TOGETHER: usize = 1024;
+
+/// Hands every step's totals to a function, in order.
+type EachStep<'a> = &'a dyn Fn(&mut dyn FnMut(&[f64]));
+
+/// What is known of the input when a run starts.
+pub(super) enum Input<'a> {
+    /// All of it, for as many steps as there will ever be.
+    Whole(EachStep<'a>),
+    /// All of it so far: the same run may have more steps another time.
+    SoFar(EachStep<'a>),
+    /// Nothing: steps are admitted as they close.
+    Coming,
+}
+
+impl Input<'_> {
+    fn admit(&self, watch: &mut Watch, charge: Option<Charge>, spend: Spend) -> Result<Option<Entered>> {
+        match self {
+            Self::Whole(steps) => watch.admit_whole(charge, spend, |chain| digest_steps(chain, steps)),
+            Self::SoFar(steps) => {
+                watch.check(&mut |each| steps(each))?;
+                let entered = watch.begin(charge, spend)?;
+                watch.admit(&mut |each| steps(each))?;
+                Ok(entered)
+            }
+            Self::Coming => watch.begin(charge, spend),
+        }
+    }
+}
 
 pub(super) struct Releaser<'a> {
     task: &'a Task,
     running: Running,
+    watch: Watch,
     mechanism: String,
     writer: Box<dyn ReleaseWriter>,
     curves: Vec<Thinned<Point>>,
@@ -25,11 +57,12 @@ pub(super) struct Releaser<'a> {
 }
 
 impl<'a> Releaser<'a> {
-    /// Starts the counter and the output with its header.
+    /// Admits the input as far as it is known, charges for the run, and starts the counter and the output with its header.
     pub(super) fn start(
         task: &'a Task,
         prepared: Prepared,
-        key: Option<NoiseKey>,
+        input: &Input<'_>,
+        key: Key,
         charge: Option<Charge>,
         format: OutputFormat,
         destination: Destination,
@@ -43,11 +76,12 @@ impl<'a> Releaser<'a> {
         let spend = prepared.spend();
         // The counter is made before the budget is spent, so that one that cannot be made costs nothing; and the budget is spent
         // before the output is touched, so that whatever is seen was paid for.
-        let started = prepared.start(key).and_then(|running| {
-            let entered = charge.map(|charge| charge.enter(spend)).transpose()?;
-            Ok((running, entered))
+        let started = key.watched(&prepared.noise_name()).and_then(|(key, mut watch)| {
+            let running = prepared.start(key)?;
+            let entered = input.admit(&mut watch, charge, spend)?;
+            Ok((running, watch, entered))
         });
-        let (running, entered) = match started {
+        let (running, watch, entered) = match started {
             Ok(started) => started,
             Err(error) => {
                 destination.discard();
@@ -60,10 +94,10 @@ impl<'a> Releaser<'a> {
         let writer = output::start(format, destination, &header, shape)?;
         let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
         let truth = truth_not_private.then(|| TruthNotPrivate::new(task.workload, width));
-        Ok(Self { task, running, mechanism, writer, curves: vec![Thinned::default(); width], truth })
+        Ok(Self { task, running, watch, mechanism, writer, curves: vec![Thinned::default(); width], truth })
     }
 
-    pub(super) fn release_one(&mut self, closed: &ClosedStep) -> Result<()> {
+    fn release_one(&mut self, closed: &ClosedStep) -> Result<()> {
         let estimates = self.running.step(&closed.totals)?;
         let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
         let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
@@ -90,6 +124,7 @@ impl<'a> Releaser<'a> {
         Ok(())
     }
 
+    /// Releases steps that were admitted when the run started.
     pub(super) fn release_all(&mut self, closed: impl Iterator<Item = ClosedStep>) -> Result<()> {
         for step in closed {
             self.release_one(&step)?;
@@ -97,14 +132,17 @@ impl<'a> Releaser<'a> {
         Ok(())
     }
 
-    /// Releases steps that were just closed and shows them at once.
-    pub(super) fn release_and_flush(&mut self, closed: impl Iterator<Item = ClosedStep>) -> Result<()> {
-        let mut any = false;
-        for step in closed {
-            self.release_one(&step)?;
-            any = true;
+    /// Admits steps that were just closed, releases them and shows them at once.
+    pub(super) fn release_and_flush(&mut self, mut closed: impl Iterator<Item = ClosedStep>) -> Result<()> {
+        loop {
+            let steps: Vec<ClosedStep> = closed.by_ref().take(ADMITTED_TOGETHER).collect();
+            if steps.is_empty() {
+                return Ok(());
+            }
+            self.watch.admit(&mut |each| steps.iter().for_each(|step| each(&step.totals)))?;
+            steps.iter().try_for_each(|step| self.release_one(step))?;
+            self.flush()?;
         }
-        if any { self.flush() } else { Ok(()) }
     }
 
     pub(super) fn flush(&mut self) -> Result<()> {

@@ -9,7 +9,10 @@ use crate::mechanism::{Horizon, Numbers, Privacy, Request};
 use crate::time;
 use evertally::post::PostProcess;
 use evertally::{Objective, Workload};
-use evertally_stream::{Admission, BucketLength, Buckets, Clamp, ContributionBound, KeySet, OTHER};
+use evertally_stream::{
+    Admission, BucketLength, Buckets, Clamp, Closing, Columns, ContributionBound, Definition, KeySet, OTHER,
+    Precedence,
+};
 use std::path::Path;
 
 /// The largest table of totals where the user has set no limit of their own.
@@ -32,6 +35,8 @@ pub(super) struct Task {
     pub(super) lag: Option<BucketLength>,
     /// Whether the range of time was ended by `--until`.
     pub(super) has_until: bool,
+    /// Whether steps are released as they close.
+    is_followed: bool,
     pub(super) time: Option<String>,
     pub(super) value: Option<String>,
     pub(super) key: Option<String>,
@@ -84,6 +89,7 @@ impl Task {
             is_unbounded: args.steps == Some(Horizon::Unbounded),
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             has_until: args.until.is_some(),
+            is_followed: args.follow,
             time: args.time.clone(),
             value: args.value.clone(),
             key: args.key.clone(),
@@ -145,7 +151,7 @@ impl Task {
             memory_limit: self.memory_limit,
             numbers: self.numbers,
             post_processing: self.post_processing.clone(),
-            stream: self.stream_name(),
+            definition: self.definition().encode(),
         }
     }
 
@@ -167,11 +173,26 @@ impl Task {
         if self.privacy.participation.is_some() { PERSON } else { EVENT }
     }
 
-    /// What is counted: one key file may serve several columns or ranges of time without their sharing noise.
-    fn stream_name(&self) -> String {
-        let columns = [&self.time, &self.value, &self.key, &self.person, &self.id];
-        let range = self.buckets().map(|buckets| (buckets.start_of(0), buckets.every()));
-        evertally_stream::stream_name(columns.map(|column| column.as_deref()), range)
+    /// What is counted. It is part of the name of the noise, so that runs that count anything differently share none.
+    pub(super) fn definition(&self) -> Definition<'_> {
+        Definition {
+            columns: Columns {
+                time: self.time.as_deref(),
+                value: self.value.as_deref(),
+                key: self.key.as_deref(),
+                person: self.person.as_deref(),
+                id: self.id.as_deref(),
+            },
+            buckets: self.buckets().map(|buckets| (buckets.start_of(0), buckets.every())),
+            closing: match (self.lag, self.is_followed) {
+                (Some(lag), _) => Closing::ByTheClock { lag_micros: lag.micros() },
+                (None, true) => Closing::ByLaterEvents,
+                (None, false) => Closing::AtTheEnd,
+            },
+            clamp: self.clamp,
+            bound: self.person.as_ref().and(self.privacy.participation),
+            precedence: Precedence::Arrival,
+        }
     }
 
     /// The columns to read. Their order is known to [`super::feed`] alone.

@@ -39,6 +39,17 @@ pub(crate) struct Description {
     pub(crate) run: String,
     /// How the model did on the way.
     pub(crate) curve: Vec<Measured>,
+    /// The version of the noise's name. Version 0.1 wrote none.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub(crate) noise_name: u8,
+}
+
+fn first() -> u8 {
+    1
+}
+
+fn is_first(version: &u8) -> bool {
+    *version == first()
 }
 
 /// How the model did on the rows that were held out, after some steps. All numbers are finite.
@@ -145,6 +156,7 @@ mod tests {
             settings: vec![("--epochs".to_owned(), "3".to_owned())],
             data: "00".repeat(32),
             run: "0123456789abcdef".to_owned(),
+            noise_name: 2,
             curve: vec![Measured { steps: 7, last: score, average: Score { accuracy: None, ..score } }],
         };
         Checkpoint { key, description, learner: Zeroizing::new(vec![1, 2, 3]) }

@@ -23,11 +23,13 @@ pub(crate) use checkpoint::Checkpoint;
 pub(crate) use options::LearnArgs;
 
 use crate::error::Result;
+use crate::key::{Key, Watch};
 use crate::ledger::{Charge, EVENT, Entered};
+use crate::output;
 use crate::plot::{self, PlotFormat};
-use crate::{noise_key, output};
 use checkpoint::{Description, KeptKey};
 use evertally::NoiseKey;
+use evertally_keys::InputChain;
 use evertally_learn::{Learner, LearningPlan};
 use model::{Privacy, Trained};
 use output::Destination;
@@ -36,8 +38,11 @@ use std::io::Write;
 use std::path::Path;
 use store::Store;
 use table::Data;
-use task::Task;
+use task::{Noise, Task};
 use training::{Saving, Training};
+
+/// The version of the noise's name of a new run.
+const NOISE_NAME: u8 = 2;
 
 pub(crate) fn run(args: &LearnArgs) -> Result<()> {
     let plot_format = args.plot.as_deref().map(PlotFormat::of).transpose()?;
@@ -46,10 +51,10 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
     }
     refuse_overwriting(args)?;
     let task = Task::from_args(args)?;
-    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let key = args.key_file.read()?;
     let charge = args.ledger.charge("learn", &args.data, EVENT, args.neighbours)?;
     if let Some(charge) = charge.as_ref().filter(|_| !args.resume) {
-        charge.check(task.budget)?;
+        charge.check(task.budget, key.tag())?;
     }
     let data = Data::read(&task)?;
     let described = Description {
@@ -57,8 +62,9 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         data: hexadecimal(&data.hash()),
         run: own_name()?,
         curve: Vec::new(),
+        noise_name: NOISE_NAME,
     };
-    let plan = task.plan(data.train.len(), &stream(&described))?;
+    let plan = task.plan(data.train.len(), Noise::Named(&data.hash()))?;
     // An output that cannot be written must not cost the budget.
     [Some(args.model.as_path()), args.plot.as_deref()]
         .into_iter()
@@ -99,7 +105,7 @@ fn refuse_overwriting(args: &LearnArgs) -> Result<()> {
         Some(args.data.as_path()),
         args.scale.as_deref(),
         args.test.as_deref(),
-        args.key_file.as_deref(),
+        args.key_file.path(),
         args.ledger.path(),
     ];
     output::refuse_overwriting(&read, &[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])
@@ -118,16 +124,10 @@ type Started<'a> = (Training<'a>, Option<Entered>, Option<(Store, KeptKey)>);
 
 impl<'a> Start<'a> {
     /// Begins a run: saved first, then entered, so that it is known under the same name however soon it is interrupted.
-    fn begin(
-        self,
-        path: Option<&Path>,
-        key: Option<NoiseKey>,
-        described: Description,
-    ) -> Result<Started<'a>> {
-        let is_kept_elsewhere = key.is_some();
-        let key = key.map_or_else(NoiseKey::from_os, Ok)?;
-        let kept = if is_kept_elsewhere { KeptKey::Tag(key.tag()) } else { KeptKey::Whole(copy_of(&key)) };
+    fn begin(self, path: Option<&Path>, key: Key, described: Description) -> Result<Started<'a>> {
+        let kept = key.tag().map_or_else(|| KeptKey::Whole(copy_of(key.noise())), KeptKey::Tag);
         let run = described.run.clone();
+        let (key, watch) = key.watched(&self.plan.noise_name())?;
         let training = self.training(Learner::new(self.plan, key)?, described)?;
         let saved = match path {
             None => None,
@@ -137,8 +137,7 @@ impl<'a> Start<'a> {
                 Some((store, kept))
             }
         };
-        let spend = self.plan.spend()?;
-        let entered = self.charge.map(|charge| charge.enter_once(&run, spend)).transpose();
+        let entered = enter(self.plan, self.data, watch, self.charge, &run);
         if let (Err(_), Some((store, _))) = (&entered, &saved) {
             store.remove();
         }
@@ -146,11 +145,21 @@ impl<'a> Start<'a> {
     }
 
     /// Goes on with a run that was interrupted.
-    fn go_on(self, path: &Path, key: Option<NoiseKey>, expected: &Description) -> Result<Started<'a>> {
+    fn go_on(self, path: &Path, key: Key, expected: &Description) -> Result<Started<'a>> {
         let (store, saved) = Store::go_on(path)?;
         refuse_other_run(path, &saved.description, expected)?;
-        let key = match (&saved.key, key) {
-            (KeptKey::Tag(tag), Some(key)) if key.tag() == *tag => key,
+        let first;
+        let plan = match saved.description.noise_name {
+            NOISE_NAME => self.plan,
+            1 => {
+                let stream = first_stream(&saved.description);
+                first = self.task.plan(self.data.train.len(), Noise::First(&stream))?;
+                &first
+            }
+            _ => return Err(store::refused(path, "it was saved by another version of this program")),
+        };
+        let (key, watch) = match (&saved.key, key.tag()) {
+            (KeptKey::Tag(saved), Some(tag)) if tag == *saved => key.watched(&plan.noise_name())?,
             (KeptKey::Tag(_), Some(_)) => return Err(store::refused(path, "it belongs to another key")),
             (KeptKey::Tag(_), None) => {
                 return Err(store::refused(
@@ -161,20 +170,19 @@ impl<'a> Start<'a> {
             (KeptKey::Whole(_), Some(_)) => {
                 return Err(store::refused(path, "it holds a key of its own: leave --key-file out"));
             }
-            (KeptKey::Whole(key), None) => copy_of(key),
+            (KeptKey::Whole(key), None) => (copy_of(key), Watch::of_fresh_key()),
         };
         let mut described = saved.description;
-        let mut learner = Learner::resume(self.plan, copy_of(&key), &saved.learner)
+        let mut learner = Learner::resume(plan, copy_of(&key), &saved.learner)
             .map_err(|error| store::refused(path, error))?;
         let (run, steps) = (described.run.clone(), learner.steps_taken());
         if self.task.args.regret_not_private {
             // What is lost on the way is in no state. The same gradients meet the same noise again, and nothing is spent.
-            learner = Learner::new(self.plan, key)?;
+            learner = Learner::new(plan, key)?;
             described.curve.clear();
         }
         let training = self.training(learner, described)?.after(steps);
-        let spend = self.plan.spend()?;
-        let entered = self.charge.map(|charge| charge.enter_once(&run, spend)).transpose()?;
+        let entered = enter(plan, self.data, watch, self.charge, &run)?;
         Ok((training, entered, Some((store, saved.key))))
     }
 
@@ -205,10 +213,27 @@ fn refuse_other_run(path: &Path, saved: &Description, now: &Description) -> Resu
     Ok(())
 }
 
-/// A name for the noise that differs wherever gradients could.
-fn stream(described: &Description) -> String {
+/// Admits the rows under the key, and enters what the run spends.
+fn enter(
+    plan: &LearningPlan,
+    data: &Data,
+    mut watch: Watch,
+    charge: Option<Charge>,
+    run: &str,
+) -> Result<Option<Entered>> {
+    let spend = plan.spend()?;
+    let rows = |chain: &mut InputChain| {
+        chain.step_of_bytes(&data.hash());
+    };
+    watch.admit_charged(rows, |used| charge.map(|charge| charge.enter_once(run, spend, used)).transpose())
+}
+
+/// The name that version 0.1 gave the noise of a run. Runs that it began go on under it.
+fn first_stream(described: &Description) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("evertally learn stream 1");
-    hasher.update(format!("{:?}", described.settings).as_bytes());
+    let pairs: Vec<String> =
+        described.settings.iter().map(|(name, value)| format!("({name:?}, {value:?})")).collect();
+    hasher.update(format!("[{}]", pairs.join(", ")).as_bytes());
     hasher.update(described.data.as_bytes());
     hexadecimal(hasher.finalize().as_bytes())
 }

@@ -2,6 +2,7 @@
 
 use crate::commands::shared::{named, parse_bytes};
 use crate::input::InputFormat;
+use crate::key::KeyArgs;
 use crate::ledger::LedgerArgs;
 use clap::Args;
 use evertally::{Calibration, Neighbours};
@@ -133,9 +134,8 @@ pub(crate) struct LearnArgs {
     /// κ, the norm at which the gradient of each row is clipped [default: the longest that the loss can have with --feature-norm, else 1]
     #[arg(long, value_name = "K", help_heading = "Privacy")]
     pub(super) clip: Option<f64>,
-    /// A secret noise key of 64 hexadecimal digits; fresh randomness where absent. Other data or options have other noise under it
-    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
-    pub(super) key_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) key_file: KeyArgs,
 
     #[command(flatten)]
     pub(super) ledger: LedgerArgs,

@@ -5,6 +5,7 @@ use super::options::LearnArgs;
 use crate::error::{CliError, Result, shown};
 use crate::input;
 use crate::progress::with_progress;
+use evertally::noise_name::{Fields, Value};
 use evertally::{Budget, Mechanism, Participation};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 
@@ -17,6 +18,15 @@ enum Restart {
     Never,
     Steps(u64),
     Epoch,
+}
+
+/// What the noise of a run is named by: it must differ wherever gradients could, so that one key serves any number of runs.
+#[derive(Clone, Copy)]
+pub(super) enum Noise<'a> {
+    /// The hash of the rows, beside all choices.
+    Named(&'a [u8; 32]),
+    /// The name that version 0.1 gave a run, which goes on under it.
+    First(&'a str),
 }
 
 pub(super) struct Task<'a> {
@@ -143,8 +153,8 @@ impl<'a> Task<'a> {
         settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The plan for so many rows. The name of the stream must differ wherever gradients could: one key then serves any number of runs.
-    pub(super) fn plan(&self, rows: usize, stream: &str) -> Result<LearningPlan> {
+    /// The plan for so many rows.
+    pub(super) fn plan(&self, rows: usize, noise: Noise<'_>) -> Result<LearningPlan> {
         let args = self.args;
         if args.batch_size > rows {
             return Err(CliError::bad(format!(
@@ -167,8 +177,11 @@ impl<'a> Task<'a> {
             .clip(self.clip)
             .batch_size(args.batch_size)
             .set(self.set)
-            .momentum(args.momentum)
-            .stream(stream);
+            .momentum(args.momentum);
+        builder = match noise {
+            Noise::Named(data) => builder.definition(self.definition(data)),
+            Noise::First(stream) => builder.stream(stream),
+        };
         builder = match (args.lambda, args.rate) {
             (Some(regularization), _) => builder.update(Update::Leader { regularization }),
             (None, Some(rate)) => builder.update(Update::Descent { rate }),
@@ -188,10 +201,20 @@ impl<'a> Task<'a> {
         if let Some(bytes) = args.memory_limit {
             builder = builder.memory_limit(bytes);
         }
-        if args.quiet {
-            return Ok(builder.build()?);
-        }
-        Ok(with_progress("planning", |_| builder.build())?)
+        let plan =
+            if args.quiet { builder.build()? } else { with_progress("planning", |_| builder.build())? };
+        Ok(match noise {
+            Noise::Named(_) => plan,
+            Noise::First(_) => plan.with_first_noise_name(),
+        })
+    }
+
+    /// What decides the gradients besides the plan: the rows as they are prepared, in their order, and the loss.
+    fn definition(&self, data: &[u8; 32]) -> Vec<u8> {
+        let mut fields = Fields::new(*b"EVNR", 2);
+        fields.put(1, Value::new().raw(data));
+        fields.put(2, self.loss.name_value());
+        fields.into_bytes()
     }
 }
 

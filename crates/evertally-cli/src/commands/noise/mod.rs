@@ -10,7 +10,6 @@ pub(crate) use options::NoiseArgs;
 use crate::error::{CliError, Result};
 use crate::ledger::PERSON;
 use crate::mechanism::Horizon;
-use crate::noise_key;
 use crate::output::{Destination, Element, NpyStream};
 use crate::progress::with_progress;
 use evertally::{NoiseKey, NoiseStream, Plan, Progress};
@@ -38,10 +37,10 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     if args.out.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(CliError::bad("--out -: expected a pipe or a file, since the array is not text"));
     }
-    let key = args.key_file.as_deref().map(noise_key::read).transpose()?;
+    let key = args.key_file.read()?;
     let charge = args.ledger.charge("noise", &args.out, PERSON, request.neighbours)?;
     if let Some(charge) = &charge {
-        charge.check(request.budget)?;
+        charge.check(request.budget, key.tag())?;
     }
     let plan = request.plan()?;
     let steps = steps(args, plan.horizon())?;
@@ -52,9 +51,14 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     }
     let out = Destination::open_new(&args.out)?;
     let (is_file, name) = (out.is_file(), out.name());
-    let key = key.map_or_else(NoiseKey::from_os, Ok)?;
-    // Noise is made to be added to data: it is paid for before there is any, for all steps of the plan.
-    let entered = charge.map(|charge| charge.enter(plan.spend())).transpose()?;
+    let noise_name = match precision {
+        Precision::F32 => NoiseStream::<f32>::noise_name(&plan),
+        Precision::F64 => NoiseStream::<f64>::noise_name(&plan),
+    };
+    let (key, mut watch) = key.watched(&noise_name)?;
+    // Noise is made to be added to data: it is paid for before there is any, for all steps of the plan. What it is added to
+    // is never seen here, so that all that can be recorded is that it was made.
+    let entered = watch.admit_whole(charge, plan.spend(), |_| ())?;
     let bytes = match precision {
         Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
         Precision::F64 => write::<f64>(&plan, key, steps.clone(), out)?,

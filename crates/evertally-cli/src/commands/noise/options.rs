@@ -2,6 +2,7 @@
 
 use crate::commands::shared::{WorkloadArgs, named, participation};
 use crate::error::{CliError, Result};
+use crate::key::KeyArgs;
 use crate::ledger::LedgerArgs;
 use crate::mechanism::{Horizon, NoiseRequest, Privacy, budget_of_multiplier};
 use clap::{Args, ValueEnum};
@@ -73,10 +74,8 @@ pub(crate) struct NoiseArgs {
     /// The fewest steps between two that one person contributes to [default: 1]
     #[arg(long, value_name = "B", help_heading = "Privacy")]
     min_gap: Option<u64>,
-    /// A secret noise key of 64 hexadecimal digits; fresh randomness, which is never shown, where absent. The same key and
-    /// options give the same noise: a key belongs to one stream for ever
-    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
-    pub(super) key_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) key_file: KeyArgs,
 
     #[command(flatten)]
     pub(super) ledger: LedgerArgs,

@@ -1,0 +1,59 @@
+//! What a run of the ledger took its noise from.
+
+use crate::error::CliError;
+use evertally_keys::Digest;
+use serde::{Deserialize, Serialize};
+
+/// A key file and what it was used for, as far as a ledger may know: tags and digests that tell nothing of the key or the input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Used {
+    /// The tag of the key.
+    key: String,
+    /// The digest of the noise's name.
+    noise: String,
+    /// The digest of the input; absent where steps are released as they close.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
+}
+
+/// How a run stands to one that was entered before.
+pub(super) enum Relation {
+    /// It makes the same releases again: nothing more is spent.
+    Same,
+    /// It would put the same noise on another input.
+    OtherInput,
+    /// Its noise is independent.
+    Independent,
+}
+
+impl Used {
+    pub(crate) fn new(key_tag: [u8; 8], name: [u8; 32], input: Option<Digest>) -> Self {
+        Self { key: hexadecimal(&key_tag), noise: hexadecimal(&name), input: input.map(Digest::to_hex) }
+    }
+
+    pub(super) fn relation(&self, before: &Self) -> Relation {
+        if (&self.key, &self.noise) != (&before.key, &before.noise) {
+            Relation::Independent
+        } else if self.input == before.input {
+            Relation::Same
+        } else {
+            Relation::OtherInput
+        }
+    }
+
+    pub(super) fn has_key(&self, tag: [u8; 8]) -> bool {
+        self.key == hexadecimal(&tag)
+    }
+}
+
+pub(super) fn other_input() -> CliError {
+    CliError::bad(
+        "the key was used before for the same count with other data: the same noise on both would give their \
+         difference away. Take a new key for the new data, or count the data of before",
+    )
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
