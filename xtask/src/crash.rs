@@ -1,4 +1,5 @@
-//! `cargo xtask crash`: the program killed under load a thousand times, and ten million events with copies.
+//! `cargo xtask crash`: the service killed under load a thousand times, the command line killed between record and release, and ten million
+//! events with copies.
 
 use std::fmt::Write as _;
 use std::thread;
@@ -42,6 +43,33 @@ pub(crate) fn kills(kills: Option<&str>) -> Outcome {
     );
     println!("{text}");
     write_results("crash", &document("kills", &report)?, &text)
+}
+
+/// Kills the command line right after it has recorded what its key is used for, and writes what came of it.
+pub(crate) fn keys(kills: Option<&str>) -> Outcome {
+    let kills = number(kills, KILLS)?;
+    let mut test = process::cargo();
+    test.args(["test", "--package", "evertally-cli", "--test", "key_kills", "--", "--nocapture"]);
+    let said = process::output_with_progress(test.env("EVERTALLY_KILLS", kills.to_string()))?;
+    let report = said.lines().find(|line| line.starts_with('{'));
+    let report: Value = report
+        .and_then(|line| serde_json::from_str(line).ok())
+        .ok_or_else(|| format!("the test said {said:?}"))?;
+    let number = |name: &str| report[name].as_u64().unwrap_or(0);
+    let text = format!(
+        "# Killed between the record and the release\n\n\
+         Written by `cargo xtask crash keys`. `evertally count --key-file K --ledger L --output F`, killed with `kill -9` as soon as the record of its key had an entry and before its \
+         output was there. After every kill the same run with one row changed was refused, and wrote and spent nothing; the same run completed, with the releases of a run that nobody \
+         disturbed, to the digit; and the ledger had one entry for it.\n\n\
+         | | |\n|:--|--:|\n\
+         | kills between record and release | {} |\n| kills that came too late, which do not count | {} |\n| time | {} |\n\n{}",
+        number("kills"),
+        number("missed"),
+        duration(report["seconds"].as_f64().unwrap_or(f64::NAN)),
+        machine()?,
+    );
+    println!("{text}");
+    write_results("key-kills", &document("kills between record and release", &report)?, &text)
 }
 
 /// Posts very many events with copies, out of order and with lost replies, and writes what came of it.

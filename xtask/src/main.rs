@@ -45,6 +45,9 @@ Tasks:
                    bench spark quick takes a few minutes and writes nothing
   crash [KILLS]    the service killed 1,000 times under load, and half as often while it recovers; writes bench/crash.json and bench/crash.md
   crash events [N] 10⁷ events with copies, out of order and with lost replies; writes bench/events.json and bench/events.md
+  crash keys [KILLS]
+                   the command line killed 1,000 times between its record of a key and its releases; writes bench/key-kills.json and
+                   bench/key-kills.md
   crash spark      a query on Spark, its driver and executors killed at 26 points; writes bench/spark-crash.json and bench/spark-crash.md
   simulate [SEEDS] [FIRST]
                    the ledger on a simulated machine with faults, crashes and a clock that jumps: 1,000 seeds, or those named
@@ -82,6 +85,8 @@ fn main() -> ExitCode {
         ["crash"] => crash::kills(None),
         ["crash", "events"] => crash::events(None),
         ["crash", "events", events] => crash::events(Some(events)),
+        ["crash", "keys"] => crash::keys(None),
+        ["crash", "keys", kills] => crash::keys(Some(kills)),
         ["crash", "spark"] => spark_crash::run(),
         ["crash", kills] => crash::kills(Some(kills)),
         ["simulate"] => simulate::run(None, None),

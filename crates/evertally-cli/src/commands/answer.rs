@@ -8,6 +8,7 @@ use crate::ledger::{LedgerArgs, PERSON};
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::with_progress;
 use clap::Args;
+use evertally::Arithmetic;
 use evertally::batch::BatchPlan;
 use evertally::gamma::Subject;
 use std::path::PathBuf;
@@ -116,6 +117,7 @@ fn header(plan: &BatchPlan) -> Header {
     header.record("noise_multiplier", plan.budget().noise_multiplier());
     header.record("rho", plan.spend().rho());
     header.record("sensitivity", plan.sensitivity());
+    header.record("arithmetic", Arithmetic::Float.to_string());
     header.record("mean_squared_error", plan.mean_squared_error());
     header.record("least_mean_squared_error", plan.least_mean_squared_error());
     header.record("gamma_lower", plan.certificate().lower);

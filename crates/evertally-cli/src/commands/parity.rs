@@ -8,6 +8,7 @@ use crate::ledger::{LedgerArgs, PERSON};
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::Progress;
 use clap::Args;
+use evertally::Arithmetic;
 use evertally::batch::{Answer, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
@@ -109,6 +110,7 @@ fn header(plan: &ParityPlan, columns: &[String]) -> Header {
     header.record("noise_multiplier", plan.budget().noise_multiplier());
     header.record("rho", plan.spend().rho());
     header.record("sensitivity", plan.sensitivity());
+    header.record("arithmetic", Arithmetic::Float.to_string());
     header.record("mean_squared_error", plan.mean_squared_error());
     header.record("least_mean_squared_error", plan.least_mean_squared_error());
     if let Some(bound) = plan.paper_lower_bound() {

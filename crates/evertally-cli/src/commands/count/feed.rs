@@ -30,6 +30,20 @@ pub(super) fn gather_events(
     Ok(gather.finish())
 }
 
+/// Hands on every event of a finished input as it stands.
+#[cfg(test)]
+pub(super) fn each_event(
+    task: &Task,
+    reader: &mut dyn RowReader,
+    mut take: impl FnMut(&evertally_stream::Event<'_>),
+) -> Result<()> {
+    let mut rows = EventRows::new(task, reader, "reading");
+    while rows.read()? {
+        take(&rows.row.event()?);
+    }
+    Ok(())
+}
+
 /// Releases each bucket as soon as an event has moved past it. The end of the input closes all that are left: how many there
 /// are was declared, and no event decides it.
 pub(super) fn follow_events(

@@ -9,6 +9,8 @@ mod live;
 mod options;
 mod release;
 mod task;
+#[cfg(test)]
+mod tests;
 mod truth;
 
 pub(crate) use options::CountArgs;
