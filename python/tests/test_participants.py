@@ -20,7 +20,8 @@ def admitted(arrivals: list[tuple[str | None, int]], max_steps: int, min_gap: in
     answers = []
     for person, step in arrivals:
         steps = counted.setdefault(person or "", [])
-        answers.append(len(steps) < max_steps and all(abs(step - other) >= min_gap for other in steps))
+        is_named = person is not None and bool(person.strip())
+        answers.append(is_named and len(steps) < max_steps and all(abs(step - other) >= min_gap for other in steps))
         if answers[-1]:
             steps.append(step)
     return answers
@@ -30,7 +31,7 @@ def admitted(arrivals: list[tuple[str | None, int]], max_steps: int, min_gap: in
 def test_any_batches_admit_by_the_rule(seed: int) -> None:
     dice = random.Random(seed)
     max_steps, min_gap = dice.randint(1, 5), dice.randint(1, 8)
-    names = [None, "", "ann", "bob", "größe"]
+    names = [None, "", " \t", "ann", "bob", "größe"]
     arrivals = [(dice.choice(names), dice.randrange(60)) for _ in range(300)]
     persons, answers, rest = _Participants(max_steps, min_gap, KEY), [], arrivals
     while rest:

@@ -52,6 +52,7 @@ def private_counts(
     key: Optional[str] = None,
     keys: Optional[Keys] = None,
     person: Optional[str] = None,
+    unnamed: str = "drop",
     id: Optional[str] = None,
     value: Optional[str] = None,
     delay: Optional[str] = None,
@@ -75,6 +76,8 @@ def private_counts(
         key counts as `other` where that is among the keys of a list or plan, and is left out otherwise.
     person: the column that says whose event it is. Whole persons are protected then: one event in each step, in as many steps and as far
         apart as the plan's max_steps and min_gap say.
+    unnamed: what to do with an event whose person is null or blank. It could be anybody's, so that no person's bound can hold it: "drop" leaves it out, and "refuse" stops the
+        query, which a stream then cannot pass. Needs `person`. `UnnamedRowsNotPrivate` counts those that a stream leaves out.
     id: the column that identifies an event: copies of it in one step count once. A copy that says another time may be in another step, and counts there.
     value: the column to sum, each value clamped to the plan's contribution; events are counted where it is absent.
     delay: by how much events may be late, as in `withWatermark`; needed for a streaming table that has no watermark. A step is closed when the
@@ -85,13 +88,14 @@ def private_counts(
         events are still to come, and their noise serves once.
     shards: into how many parts keys are divided. It belongs to a checkpoint.
 
-    Values that are not numbers, events without a time and, where events have ids and no persons, those without one do not count. Spark's own pages and
+    Values that are not numbers, events without a time and, where events have ids and no persons, those without one or with a blank one do not count. Spark's own pages and
     progress reports show true counts: guard them like the data. For a streaming table the session's state store is set to RocksDB, which Spark's operator needs.
     """
     session = df.sparkSession
     _check_classic(session)
     columns = Columns(time=time, value=value, key=key, person=person, id=id)
     _check_columns(df, columns)
+    _check_unnamed(unnamed, columns)
     clamp = _check_plan(plan, columns, keys)
     ticks = _ticks(plan, _micros("start", start), _length(every))
     declared, names = _declared(session, plan, keys)
@@ -99,7 +103,8 @@ def private_counts(
     shards = _shards(session, shards, width)
     job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
 
-    rows = events.chosen(df, columns)
+    # Before time moves: an event that is nobody's must not close a step.
+    rows = events.named(events.chosen(df, columns), refuse=unnamed == "refuse")
     if df.isStreaming:
         _check_stream(session, rows, delay, until)
         rows = events.watermarked(rows, _interval("delay", delay), _interval("ahead", ahead))
@@ -259,6 +264,13 @@ def _check_columns(df: DataFrame, columns: Columns) -> None:
         if not isinstance(fields[name], kinds.get(role, names)):
             expected = words.get(role, "of strings or whole numbers")
             raise BadParameter(f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}")
+
+
+def _check_unnamed(unnamed: str, columns: Columns) -> None:
+    if unnamed not in ("drop", "refuse"):
+        raise BadParameter(f'unnamed must be "drop" or "refuse", got {unnamed!r}')
+    if unnamed == "refuse" and columns.person is None:
+        raise BadParameter('unnamed="refuse" needs person: without it no event has to name one')
 
 
 def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[float, float]:

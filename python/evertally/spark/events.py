@@ -1,7 +1,7 @@
 """Which events count, in which step and for how much, in Spark's own expressions.
 
 **Definition.** An event counts if it has a time in the range of the plan and not beyond the clock of its batch, a value where values are summed, and
-an id where events have ids. It counts in the
+an id where events have ids, and a person where persons are bounded. It counts in the
 step of its time, for its key where that is declared and for ``other`` where that is declared instead, as one or as its value clamped to the plan's contribution.
 Where events have an id, the first of those with one id in one step counts; where persons are bounded, the first of each person in each step.
 
@@ -9,10 +9,14 @@ Where events have an id, the first of those with one id in one step counts; wher
 A batch that is run again therefore has the same totals. Amounts are whole numbers, so that sums do not depend on order either. The watermark alone looks at arrival: an event
 whose step it has passed is late and does not count.
 
+A person or an id is there if it holds at least one character that is not whitespace: the rule of ``given_name`` in `evertally-stream`. An event without a person could be
+anybody's. It is left out before time moves by it, so that it changes nothing.
+
 The clock of a batch is in Spark's log of the batch, so that it too is the same when the batch is run again.
 """
 
 import math
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
@@ -23,6 +27,14 @@ from pyspark.sql import functions as F
 from evertally._native import _OTHER
 from evertally.spark import placement
 from evertally.spark.shards import GRID, TOO_LARGE
+
+
+# A character that is not whitespace in Unicode's sense, as Rust's `char::is_whitespace` has it.
+NAME = r"(?U)\S"
+
+# What Spark's progress reports call the number of rows that name nobody, before a name of their own.
+UNNAMED = "evertally unnamed "
+REFUSED = 'an event names no person: unnamed="drop" leaves such events out'
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,31 @@ def chosen(events: DataFrame, columns: Columns) -> DataFrame:
     return events.select(*[F.col("`" + name.replace("`", "``") + "`").alias(role) for role, name in names])
 
 
+def named(events: DataFrame, refuse: bool) -> DataFrame:
+    """The events that name a person; one that does not stops the query where it is to be refused.
+
+    How many there are is observed in a stream, where that costs no job. In a finished table it would keep Spark from reading only the rows of the range.
+    """
+    if "person" not in events.columns:
+        return events
+    is_named = _is_named("person")
+    if refuse:
+        return events.where(F.when(is_named, F.lit(True)).otherwise(F.raise_error(F.lit(REFUSED)).cast("boolean")))
+    if events.isStreaming:
+        # Two counts may be parts of one query, and Spark wants their names to differ.
+        events = events.observe(UNNAMED + uuid.uuid4().hex, F.count_if(~is_named).alias("rows"))
+    return events.where(is_named)
+
+
+def _is_named(role: str) -> Column:
+    return F.coalesce(_text(role).rlike(NAME), F.lit(False))
+
+
+def _text(role: str) -> Column:
+    # Strings of Spark may hold any bytes, and those of Python may not: one event must not stop all.
+    return F.make_valid_utf8(F.col(role).cast("string"))
+
+
 def watermarked(events: DataFrame, delay: Optional[str], ahead: Optional[str]) -> DataFrame:
     """Lets time move by the events, but never beyond the clock of a batch: one event from the future must not close the steps of all others.
 
@@ -69,7 +106,7 @@ def watermarked(events: DataFrame, delay: Optional[str], ahead: Optional[str]) -
 
 
 def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> DataFrame:
-    """The rows that may count, as (time, key, person, id, amount), of events in their roles."""
+    """The rows that may count, as (time, key, person, id, amount), of named events in their roles."""
     roles = events.columns
     micros = F.unix_micros("time")
     rows = events.where((micros >= ticks.start_micros) & (micros < ticks.end_micros))
@@ -78,13 +115,9 @@ def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> Data
         value = F.col("value").cast("double")
         rows = rows.where(value.isNotNull() & ~F.isnan(value))
         amount = _amount(value, clamp)
-    # Strings of Spark may hold any bytes, and those of Python may not: one event must not stop all.
-    texts = {role: F.make_valid_utf8(F.col(role).cast("string")) for role in ("key", "person", "id") if role in roles}
-    if "person" in texts:
-        # Events without a person are one person's: unattributed events are bounded together, never unbounded.
-        texts["person"] = F.coalesce(texts["person"], F.lit(""))
-    elif "id" in texts:
-        rows = rows.where(F.col("id").isNotNull())
+    texts = {role: _text(role) for role in ("key", "person", "id") if role in roles}
+    if "id" in texts and "person" not in texts:
+        rows = rows.where(_is_named("id"))
     return rows.select("time", amount.alias("amount"), *[text.alias(role) for role, text in texts.items()])
 
 

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from evertally import BadState
+from evertally.spark.events import UNNAMED
 
 WHY = "its source has changed, or its checkpoint was set back or begun anew. Nothing of it is shown, and the query must not go on under this noise key"
 
@@ -74,33 +75,52 @@ class ReleaseFiles:
         return [note for note in notes if note.getName() != own.getName()]
 
 
-class LateRowsNotPrivate(StreamingQueryListener):
-    """Counts the rows that came after their step was closed, by query. How many there are is NOT PRIVATE: for the eyes of those who may see the data.
-
-    Register it with ``spark.streams.addListener``. A row is what Spark counts: late events of one partition that belong to one key and step are one row, so that the
-    number is zero exactly when no event was late, and otherwise at most that of the events.
-    """
+class _RowsNotPrivate(StreamingQueryListener):
+    """Adds up a number of each batch, by query."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
 
     def of(self, query: StreamingQuery) -> int:
-        """The late rows of a query since it was registered, under this checkpoint."""
+        """The rows of a query since this was registered, under its checkpoint."""
         return self._rows.get(query.id, 0)
+
+    def _rows_of(self, progress: Any) -> int:
+        raise NotImplementedError
 
     def onQueryStarted(self, event: Any) -> None:
         pass
 
     def onQueryProgress(self, event: Any) -> None:
-        late = sum(int(operator.numRowsDroppedByWatermark) for operator in event.progress.stateOperators)
         name = str(event.progress.id)
-        self._rows[name] = self._rows.get(name, 0) + late
+        self._rows[name] = self._rows.get(name, 0) + self._rows_of(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:
         pass
 
     def onQueryTerminated(self, event: Any) -> None:
         pass
+
+
+class LateRowsNotPrivate(_RowsNotPrivate):
+    """Counts the rows that came after their step was closed, by query. How many there are is NOT PRIVATE: for the eyes of those who may see the data.
+
+    Register it with ``spark.streams.addListener``. A row is what Spark counts: late events of one partition that belong to one key and step are one row, so that the
+    number is zero exactly when no event was late, and otherwise at most that of the events.
+    """
+
+    def _rows_of(self, progress: Any) -> int:
+        return sum(int(operator.numRowsDroppedByWatermark) for operator in progress.stateOperators)
+
+
+class UnnamedRowsNotPrivate(_RowsNotPrivate):
+    """Counts the rows that were left out because they name no person, by query. How many there are is NOT PRIVATE: for the eyes of those who may see the data.
+
+    Register it with ``spark.streams.addListener``. A batch that Spark runs again is counted again.
+    """
+
+    def _rows_of(self, progress: Any) -> int:
+        return sum(int(row["rows"]) for name, row in progress.observedMetrics.items() if name.startswith(UNNAMED))
 
 
 def _hadoop(session: Any, path: str) -> tuple[Any, Any]:

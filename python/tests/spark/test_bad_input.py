@@ -31,6 +31,8 @@ GOOD: dict[str, Any] = {"time": "ts", "every": "1 minute", "start": START, "plan
         ({"value": "region"}, "value must be a column of numbers"),
         ({"plan": KEYED, "key": "amount"}, "key must be a column of strings or whole numbers, got 'amount' of type double"),
         ({"person": "nobody"}, "person must be a column of the table"),
+        ({"person": "person", "unnamed": "keep"}, 'unnamed must be "drop" or "refuse", got \'keep\''),
+        ({"unnamed": "refuse"}, 'unnamed="refuse" needs person'),
         ({"id": "nothing"}, "id must be a column of the table"),
         ({"every": "a while"}, "must be like 30s, 15m, 1h, 1d or 1w"),
         ({"every": "0 minutes"}, "must be like 30s, 15m, 1h, 1d or 1w"),
