@@ -68,7 +68,7 @@ impl Planted {
         for secret in &self.secrets {
             secret.must_not_be_in(&ran.bytes, &format!("what `{line}` wrote"));
             secret.must_not_be_in(ran.stderr.as_bytes(), &format!("what `{line}` said"));
-            for file in self.place.files().iter().filter(|file| !PLANTED.contains(&file.as_str())) {
+            for file in self.place.all_files().iter().filter(|file| !PLANTED.contains(&file.as_str())) {
                 secret.must_not_be_in(&self.place.read(file), &format!("{file}, which `{line}` wrote"));
             }
         }

@@ -100,8 +100,8 @@ fn rows_are_steps() {
     assert_near(&csv, &[5.0, 3.0, 1003.0]);
     assert!(csv.contains("taken as public"), "{csv}");
     assert!(csv.contains("\nstep,estimate,standard_error,lower,upper\n"), "{csv}");
-    let csv =
-        place.run(&format!("count in.csv {ROWS} --key-file noise.key --steps 5 --clamp 0,10")).ok().stdout;
+    let line = format!("count in.csv {ROWS} --key-file noise.key --steps 5 --clamp 0,10");
+    let csv = place.forget_uses().run(&line).ok().stdout;
     assert_near(&csv, &[5.0, 5.0, 15.0, 15.0, 15.0]);
     assert!(csv.contains("declared"), "{csv}");
 }
@@ -114,7 +114,10 @@ fn the_three_output_formats_hold_the_same_releases() {
     for name in ["out.csv", "out.jsonl", "out.parquet"] {
         assert_eq!(place.run(&format!("{line} --output {name}")).ok().stdout, "");
     }
-    assert_eq!(place.files(), ["in.csv", "noise.key", "out.csv", "out.jsonl", "out.parquet"]);
+    assert_eq!(
+        place.files(),
+        ["in.csv", "noise.key", "noise.key.uses", "out.csv", "out.jsonl", "out.parquet"]
+    );
     assert_eq!(place.run(&line).ok().bytes, place.read("out.csv"));
     assert_eq!(place.run(&format!("{line} --format parquet")).ok().bytes, place.read("out.parquet"));
 
@@ -149,7 +152,7 @@ fn the_three_output_formats_hold_the_same_releases() {
     ] {
         let again = |name: &str, body: &str| {
             place.write(name, body);
-            place.run(&format!("count {name} {extra} --key-file noise.key")).ok().stdout
+            place.forget_uses().run(&format!("count {name} {extra} --key-file noise.key")).ok().stdout
         };
         let body: String = json.lines().skip(1).map(|line| format!("{line}\n")).collect();
         let by_json = again("again.jsonl", &body);
@@ -197,7 +200,7 @@ fn workloads_budgets_and_mechanisms_can_be_chosen() {
     place.with_key().write("in.csv", "n\n1000\n2000\n4000\n8000\n");
     let run = |extra: &str| {
         let line = format!("count in.csv --value n --steps 4 --key-file noise.key {extra}");
-        place.run(&line).ok().stdout
+        place.forget_uses().run(&line).ok().stdout
     };
     assert_near(&run("--epsilon 1 --delta 1e-6 --window 2"), &[1000.0, 3000.0, 6000.0, 12000.0]);
     assert_near(&run("--epsilon 1 --delta 1e-6 --decay 0.5"), &[1000.0, 2500.0, 5250.0, 10625.0]);
@@ -261,7 +264,7 @@ fn a_clamped_row_is_hidden_whatever_it_was_inside_its_range() {
     place.with_key().write("in.csv", "n\n5\n-7\n30\n");
     let errors = |clamp: &str| {
         let line = format!("count in.csv {ROWS} --key-file noise.key --clamp {clamp}");
-        column(&place.run(&line).ok().stdout, "standard_error")
+        column(&place.forget_uses().run(&line).ok().stdout, "standard_error")
     };
     // From -10 to 10 is as far as from 0 to 20.
     assert_eq!(errors("-10,10"), errors("0,20"));

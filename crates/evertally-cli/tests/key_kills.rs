@@ -28,7 +28,10 @@ fn is_recorded(uses: &Path) -> bool {
 
 fn rows(changed: usize) -> String {
     let value = |row: usize| if row == changed { 9 } else { row % 4 };
-    std::iter::once("n".to_owned()).chain((0..STEPS).map(|row| value(row).to_string())).collect::<Vec<_>>().join("\n")
+    std::iter::once("n".to_owned())
+        .chain((0..STEPS).map(|row| value(row).to_string()))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn write_key(place: &Place, name: &str, number: usize) {
@@ -43,7 +46,11 @@ fn estimates(csv: &[u8]) -> Vec<String> {
 }
 
 fn entries(place: &Place, ledger: &str) -> usize {
-    String::from_utf8(place.read(ledger)).unwrap().lines().filter(|line| line.starts_with("{\"spend\"")).count()
+    String::from_utf8(place.read(ledger))
+        .unwrap()
+        .lines()
+        .filter(|line| line.starts_with("{\"spend\""))
+        .count()
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn answers_parities_noise_and_learning_remember_their_input() {
     assert_eq!(records(&place).len(), 3);
 
     // The rows are part of the name: other rows have noise of their own, and cost their budget.
-    place.run("demo --kind customers --rows 60 --out c.csv").ok();
+    place.run("demo --kind customers --rows 80 --out c.csv").ok();
     let learn = |out: &str| {
         let options = "--label returns --classes no,yes --loss logistic --feature-norm 1 --radius 10 --quiet";
         released(place.run(&format!("learn c.csv {options} {BUDGET} {KEY} --model {out}")))
@@ -268,7 +268,7 @@ fn answers_parities_noise_and_learning_remember_their_input() {
     assert_eq!(learn("b.json").stderr, "");
     assert_eq!(place.read("a.json"), place.read("b.json"));
     let rows = String::from_utf8(place.read("c.csv")).unwrap();
-    place.write("c.csv", rows.lines().take(60).collect::<Vec<_>>().join("\n"));
+    place.write("c.csv", rows.lines().take(80).collect::<Vec<_>>().join("\n"));
     assert!(learn("c.json").stderr.contains("spends its budget again"));
     assert_eq!(records(&place).len(), 5);
 }

@@ -93,7 +93,8 @@ fn what_was_planted_is_found() {
 fn a_key_gives_the_same_model_and_other_data_or_options_other_noise() {
     let place = customers(300);
     let run = |options: &str, model: &str| {
-        place.run(&format!("learn c.csv {RUN} {BUDGET} --key-file noise.key {options} --model {model}")).ok();
+        let line = format!("learn c.csv {RUN} {BUDGET} --key-file noise.key {options} --model {model}");
+        place.forget_uses().run(&line).ok();
         numbers(&json(&place.read(model))["parameters"]["last"][0])
     };
     let first = run("", "a.json");
@@ -122,7 +123,8 @@ fn another_loss_has_other_noise() {
     place.write("zeros.csv", format!("a,b,y\n{}", "0,0,1\n".repeat(8)));
     let noise = |loss: &str| {
         let options = "--batch-size 2 --clip 1 --lambda 1 --key-file noise.key --model m.json";
-        place.run(&format!("learn zeros.csv --label y --loss {loss} {BUDGET} {options}")).ok();
+        let line = format!("learn zeros.csv --label y --loss {loss} {BUDGET} {options}");
+        place.forget_uses().run(&line).ok();
         numbers(&json(&place.read("m.json"))["parameters"]["last"][0])
     };
     assert_eq!(noise("logistic"), noise("logistic"));

@@ -32,7 +32,8 @@ fn parse(bytes: &[u8]) -> Npy {
 }
 
 fn made(place: &Place, options: &str) -> Npy {
-    parse(&place.run(&format!("noise --key-file noise.key {options} --out -")).ok().bytes)
+    let line = format!("noise --key-file noise.key {options} --out -");
+    parse(&place.forget_uses().run(&line).ok().bytes)
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn nobody_else_may_read_it_and_nothing_is_overwritten() {
     }
     assert_eq!(place.read("z.npy"), before);
     assert_eq!(place.read("data.csv"), b"kept");
-    assert_eq!(place.files(), ["data.csv", "noise.key", "z.npy"]);
+    assert_eq!(place.files(), ["data.csv", "noise.key", "noise.key.uses", "z.npy"]);
     // A device takes what is written, and nothing else is said there.
     place.run(&format!("{line} --out /dev/null")).ok();
     let ran = place.run(&format!("{line} --out absent/z.npy"));

@@ -51,11 +51,10 @@ fn a_tiny_table_against_the_definition() {
 fn columns_of_equal_totals_do_not_get_equal_answers_under_one_key() {
     let place = Place::new();
     place.write("t.csv", "a,b\n1,0\n0,1\n");
-    place.write("key", "0123456789abcdef".repeat(4));
-    only_for_its_owner(&place.path("key"));
+    place.with_key();
     let answer = |column: &str| {
-        let run = format!("parity t.csv --degree 1 --columns {column} {BUDGET} --key-file key");
-        answers(&place.run(&run).ok().stdout)[0].1
+        let run = format!("parity t.csv --degree 1 --columns {column} {BUDGET} --key-file noise.key");
+        answers(&place.forget_uses().run(&run).ok().stdout)[0].1
     };
     assert_eq!(answer("a").to_bits(), answer("a").to_bits());
     assert_ne!(answer("a").to_bits(), answer("b").to_bits());

@@ -80,6 +80,21 @@ impl Place {
         std::fs::read(self.path(name)).unwrap()
     }
 
+    /// The names of all files, and those inside records of keys with the name of the record.
+    pub fn all_files(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for name in self.files() {
+            match std::fs::read_dir(self.path(&name)) {
+                Ok(inside) => names
+                    .extend(inside.map(|entry| {
+                        format!("{name}/{}", entry.unwrap().file_name().into_string().unwrap())
+                    })),
+                Err(_) => names.push(name),
+            }
+        }
+        names
+    }
+
     pub fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
         let mut names: Vec<_> =
@@ -92,6 +107,12 @@ impl Place {
     pub fn with_key(&self) -> &Self {
         self.write("noise.key", "5a".repeat(32));
         only_for_its_owner(&self.path("noise.key"));
+        self
+    }
+
+    /// Forgets what the key was used for: for tests that compare runs under one key which the record would refuse, or remark on.
+    pub fn forget_uses(&self) -> &Self {
+        let _ = std::fs::remove_dir_all(self.path("noise.key.uses"));
         self
     }
 
