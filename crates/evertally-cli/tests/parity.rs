@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, only_for_its_owner, rows};
+use common::{Place, rows};
 
 const BUDGET: &str = "--epsilon 1 --delta 1e-6";
 /// A budget that hides nothing, so that a sum that is wrong by two is seen through the noise.
