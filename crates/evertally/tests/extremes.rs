@@ -394,9 +394,10 @@ fn odd_names_are_names() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
     let builder =
         || Plan::prefix_sum(4).budget(budget).mechanism(Mechanism::GradedSquareRoot { decays: None });
-    let declared = builder().keys(names).build().unwrap();
+    let undeclared = builder().open_keys().build().unwrap();
+    let declared = undeclared.with_keys(names).unwrap();
     let mut keyed = KeyedCounter::new(&declared, key(5)).unwrap().remember_releases().unwrap();
-    let mut open = SparseCounter::new(&builder().open_keys().build().unwrap(), key(5)).unwrap();
+    let mut open = SparseCounter::new(&undeclared, key(5)).unwrap();
     let amounts: Vec<f64> = (0..names.len()).map(|i| i as f64).collect();
     for _ in 0..4 {
         for (name, amount) in names.iter().zip(&amounts) {

@@ -37,8 +37,10 @@ fn open(plan: &PlanBuilder) -> SparseCounter {
     SparseCounter::new(&plan.clone().open_keys().build().unwrap(), key()).unwrap()
 }
 
+/// A counter of some keys of the same open plan, all of which it releases at every step.
 fn declared(plan: &PlanBuilder, keys: usize) -> KeyedCounter {
-    KeyedCounter::new(&plan.clone().keys((0..keys).map(name)).build().unwrap(), key()).unwrap()
+    let open = plan.clone().open_keys().build().unwrap();
+    KeyedCounter::new(&open.with_keys((0..keys).map(name)).unwrap(), key()).unwrap()
 }
 
 fn bits(releases: &[Release]) -> Vec<(u64, u64, u64)> {

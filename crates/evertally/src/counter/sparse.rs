@@ -3,7 +3,8 @@
 //! **Definition.** As [`KeyedCounter`](crate::KeyedCounter), with every name there is as a key: one that was never added to has a total of
 //! zero. A step takes what is added to any key until it is closed; then any key may be released, once.
 //!
-//! **Guarantee.** The releases of a key are those of a declared key of that name under the same plan and noise key, bit for bit, whichever
+//! **Guarantee.** The releases of a key are those of a counter that declares the key of the same plan
+//! ([`Plan::with_keys`]) under the same noise key, bit for bit, whichever
 //! steps it is released at and whichever keys beside: see [`crate::noise`] for why a lane may be taken up at any step.
 //!
 //! **Cost.** A key costs nothing until it is first added to or released, and then what [`Plan::cost`] says. A step that closes costs the keys that
