@@ -33,22 +33,29 @@
 
 mod attacks;
 mod auditor;
+mod calibration;
 mod keys;
 mod lens;
 mod neighbours;
+mod open_keys;
 #[cfg(any(test, feature = "planted-faults"))]
 pub mod planted;
+mod power;
 mod report;
 mod sampling;
 mod statistics;
 mod stream;
 mod subject;
+mod vectors;
 
 pub use auditor::{Auditor, Settings};
 pub use keys::{Keys, Purpose};
+pub use open_keys::OpenKeysSubject;
+pub use power::Power;
 pub use report::{Attack, Bound, Finding, Game, Report, Verdict};
 pub use stream::{Change, Stream};
 pub use subject::{CounterSubject, Promise, Session, Subject};
+pub use vectors::VectorSubject;
 
 /// A clock in nanoseconds since any fixed moment, handed in by the caller. Any `Fn() -> u64` is one.
 pub trait Clock {

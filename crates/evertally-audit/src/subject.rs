@@ -1,6 +1,6 @@
 //! What is audited: something that promises a plan's privacy and releases a number a step.
 
-use evertally::counter::replay_distance;
+use evertally::counter::{replay_distance, replay_distance_of_key};
 use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
 use evertally::{
@@ -47,6 +47,11 @@ pub trait Subject: Sync {
     /// What the subject says that it protects.
     fn promise(&self) -> Promise {
         Promise::of(self.plan())
+    }
+
+    /// How many numbers a step has: keys or coordinates, one for a single total.
+    fn lanes(&self) -> usize {
+        self.plan().lanes().width()
     }
 
     /// The grid that all releases lie on, or 0 where none is claimed: it may depend on the plan, never on data. Rounding to it adds
@@ -134,17 +139,22 @@ impl CounterSubject {
     /// # Errors
     /// [`Error::BadParameter`] for any other number: multiples of a power of two are floats, so that rounding to them is exact.
     pub fn rounded_to(self, grid: f64) -> Result<Self> {
-        let mantissa = grid.to_bits() & ((1 << 52) - 1);
-        if grid == 0.0 || (grid.is_normal() && grid > 0.0 && mantissa == 0) {
-            // A grid that releases lie on already is not made finer.
-            return Ok(Self { grid: self.grid.max(grid), ..self });
-        }
-        Err(Error::BadParameter {
-            name: "grid",
-            expected: "zero or a power of two".to_owned(),
-            got: grid.to_string(),
-        })
+        // A grid that releases lie on already is not made finer.
+        Ok(Self { grid: self.grid.max(checked_grid(grid)?), ..self })
     }
+}
+
+/// Refuses a grid that is neither zero nor a power of two.
+pub(crate) fn checked_grid(grid: f64) -> Result<f64> {
+    let mantissa = grid.to_bits() & ((1 << 52) - 1);
+    if grid == 0.0 || (grid.is_normal() && grid > 0.0 && mantissa == 0) {
+        return Ok(grid);
+    }
+    Err(Error::BadParameter {
+        name: "grid",
+        expected: "zero or a power of two".to_owned(),
+        got: grid.to_string(),
+    })
 }
 
 /// The multiple of the grid that is nearest.
@@ -170,24 +180,49 @@ impl Subject for CounterSubject {
     }
 
     fn noise_distance(&self, stream: &Stream, neighbour: &Stream, key: NoiseKey) -> Result<Option<f64>> {
-        let is_exact = self.plan.arithmetic() == Arithmetic::Exact;
-        if !is_exact || *self.plan.lanes() != Lanes::Scalar {
-            return Ok(None);
+        match self.plan.lanes() {
+            Lanes::Keyed { keys } => replayed_distance(&self.plan, keys, stream, neighbour, &key),
+            _ => replayed_distance(&self.plan, &[String::new()], stream, neighbour, &key),
         }
-        let [stream, neighbour] = [stream, neighbour]
-            .map(|stream| (0..stream.steps()).map(|step| stream.row(step)[0]).collect::<Vec<f64>>());
-        let distance = match replay_distance(&self.plan, &key, &stream, &neighbour) {
-            Ok(distance) => distance,
-            // Trees are replayed by their dense factors, up to where there are any.
-            Err(Error::TooCostly { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        // The scale of Laplace noise is its standard deviation divided by √2.
-        Ok(Some(match self.plan.budget().noise() {
-            NoiseKind::Gaussian => distance,
-            NoiseKind::Laplace => distance / std::f64::consts::SQRT_2,
-        }))
     }
+}
+
+/// The distance of two streams by the arithmetic of the exact path, run backwards for every lane in which they differ. Lanes have draws
+/// of their own, so that squares add up, or magnitudes for Laplace noise. `None` for plans without an exact path.
+pub(crate) fn replayed_distance(
+    plan: &Plan,
+    names: &[String],
+    stream: &Stream,
+    neighbour: &Stream,
+    key: &NoiseKey,
+) -> Result<Option<f64>> {
+    if plan.arithmetic() != Arithmetic::Exact {
+        return Ok(None);
+    }
+    let noise = plan.budget().noise();
+    let mut sum = 0.0;
+    for (lane, name) in names.iter().enumerate() {
+        let [ours, theirs] = [stream, neighbour].map(|stream| stream.lane(lane));
+        if ours == theirs {
+            continue;
+        }
+        let distance = match plan.lanes() {
+            Lanes::Scalar => replay_distance(plan, key, &ours, &theirs),
+            _ => replay_distance_of_key(plan, key, name, &ours, &theirs),
+        };
+        sum += match (distance, noise) {
+            (Ok(distance), NoiseKind::Gaussian) => distance * distance,
+            (Ok(distance), NoiseKind::Laplace) => distance,
+            // Trees are replayed by their dense factors, up to where there are any.
+            (Err(Error::TooCostly { .. }), _) => return Ok(None),
+            (Err(error), _) => return Err(error),
+        };
+    }
+    // The scale of Laplace noise is its standard deviation divided by √2.
+    Ok(Some(match noise {
+        NoiseKind::Gaussian => sum.sqrt(),
+        NoiseKind::Laplace => sum / std::f64::consts::SQRT_2,
+    }))
 }
 
 enum Running {

@@ -20,10 +20,33 @@ use crate::{Error, Result};
 /// [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
-    let exact = plan.exact().ok_or_else(|| Error::bad("plan", "one with an exact path", "one without"))?;
     if *plan.lanes() != Lanes::Scalar {
         return Err(Error::bad("plan", "for one number a step", plan.lanes().shape()));
     }
+    lane_distance(plan, key, "", stream, other)
+}
+
+/// The distance of two streams of one key, declared or open, under a noise key. Keys have draws of their own: over several keys, squares of
+/// distances add up, or distances for Laplace noise. For auditors, as [`replay_distance`].
+///
+/// # Errors
+/// As [`replay_distance`], for plans of named keys.
+#[doc(hidden)]
+pub fn replay_distance_of_key(
+    plan: &Plan,
+    key: &NoiseKey,
+    name: &str,
+    stream: &[f64],
+    other: &[f64],
+) -> Result<f64> {
+    if !plan.lanes().are_named() {
+        return Err(Error::bad("plan", "for keys", plan.lanes().shape()));
+    }
+    lane_distance(plan, key, name, stream, other)
+}
+
+fn lane_distance(plan: &Plan, key: &NoiseKey, name: &str, stream: &[f64], other: &[f64]) -> Result<f64> {
+    let exact = plan.exact().ok_or_else(|| Error::bad("plan", "one with an exact path", "one without"))?;
     if stream.len() != other.len() || stream.len() as u64 > plan.horizon() {
         return Err(Error::bad("other", format!("of {} steps", stream.len()), other.len()));
     }
@@ -33,7 +56,7 @@ pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64
         return sums_distance(plan, exact, stream, other);
     };
     let draws = plan.whole_draws(key);
-    let tag = draws.tag(b"");
+    let tag = draws.tag(name.as_bytes());
     let mut squares = 0.0;
     for (total, other) in totals.iter().zip(&others) {
         let mut z = 0;
