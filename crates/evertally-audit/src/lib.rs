@@ -31,6 +31,7 @@
 //!
 //! This crate does no input or output. Time is read from the clock that the caller hands in.
 
+mod admission;
 mod attacks;
 mod auditor;
 mod calibration;
@@ -48,6 +49,10 @@ mod stream;
 mod subject;
 mod vectors;
 
+pub use admission::{
+    AdmissionRules, Following, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP, USUAL_STREAMS, audit_admission,
+    deployed_gates,
+};
 pub use auditor::{Auditor, Settings};
 pub use keys::{Keys, Purpose};
 pub use open_keys::OpenKeysSubject;
