@@ -222,9 +222,10 @@ impl<'a> Auditor<'a> {
                 &[&without, &with],
                 share,
             ),
-            match clock {
-                Some(clock) => timing::attack(self.subject, length, self.lanes, keys, clock, share)?,
-                None => Finding::skipped(Attack::Timing, "no clock"),
+            match (clock, self.subject.untimed()) {
+                (None, _) => Finding::skipped(Attack::Timing, "no clock"),
+                (_, Some(reason)) => Finding::skipped(Attack::Timing, reason),
+                (Some(clock), None) => timing::attack(self.subject, length, self.lanes, keys, clock, share)?,
             },
         ];
         progress.report(1.0);

@@ -21,7 +21,7 @@
 //! Steinke, *The Discrete Gaussian for Differential Privacy* (2020), for zCDP; Henzinger, Upadhyay and Upadhyay (2023), for the
 //! closed form.
 
-use std::f64::consts::{FRAC_PI_2, FRAC_2_PI, SQRT_2};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, SQRT_2};
 
 use evertally::{Budget, Calibration};
 
@@ -46,9 +46,7 @@ pub(crate) fn allowed_separation(budget: &Budget) -> f64 {
             most.min(match calibration {
                 Calibration::Exact => most,
                 Calibration::Zcdp => (2.0 * zcdp_rho(epsilon, delta)).sqrt(),
-                Calibration::Paper => {
-                    0.5 * epsilon / (4.0 / 9.0 + FRAC_2_PI.sqrt().ln() - delta.ln()).sqrt()
-                }
+                Calibration::Paper => 0.5 * epsilon / (4.0 / 9.0 + FRAC_2_PI.sqrt().ln() - delta.ln()).sqrt(),
             })
         }
         (Some(epsilon), _, None) => epsilon / SQRT_2,

@@ -6,6 +6,9 @@
 //! key and fed the same amounts, at odd ones. Together they give every step, and each counter has made two steps of noise at a time.
 //! Only an audit may use a key twice.
 //!
+//! **What is not looked at.** Time. To add to a key takes time and to leave it alone takes none, so that the time of a step tells how many
+//! keys have something in it. Steps of open keys are closed and released by a clock, or not within anybody's sight.
+//!
 //! **Cost.** A release for each key and step, as of a `SparseCounter`, and the amounts of odd keys twice.
 
 use evertally::plan::Lanes;
@@ -76,6 +79,10 @@ impl Subject for OpenKeysSubject {
 
     fn grid(&self) -> f64 {
         self.grid
+    }
+
+    fn untimed(&self) -> Option<&'static str> {
+        Some("adding to an open key takes time, as documented")
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {

@@ -94,7 +94,7 @@ impl Fault {
         let builder = Plan::prefix_sum(horizon).mechanism(mechanism).budget(budget);
         let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?);
         Ok(match self {
-            Self::ShortNoise => Box::new(ShortNoise { whole: whole(&builder)?, grid }),
+            Self::ShortNoise => short_noise(builder.build()?, 1.0 - SHORT, grid)?,
             Self::FreshNoise => Box::new(FreshNoise { whole: whole(&builder)?.rounded_to(grid)? }),
             Self::MissedParticipation => Box::new(MissedParticipation {
                 whole: whole(&builder)?.rounded_to(grid)?,
@@ -118,8 +118,17 @@ impl Fault {
     }
 }
 
+/// A counter whose noise has a standard deviation that is short by this share, rounded to the grid. Its plan is for one number a step.
+///
+/// # Errors
+/// As [`CounterSubject::new`].
+pub fn short_noise(plan: Plan, short: f64, grid: f64) -> Result<Box<dyn Subject>> {
+    Ok(Box::new(ShortNoise { whole: CounterSubject::new(plan)?, left: 1.0 - short, grid }))
+}
+
 struct ShortNoise {
     whole: CounterSubject,
+    left: f64,
     grid: f64,
 }
 
@@ -133,12 +142,18 @@ impl Subject for ShortNoise {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Shortened { whole: self.whole.start(key)?, grid: self.grid, total: 0.0 }))
+        Ok(Box::new(Shortened {
+            whole: self.whole.start(key)?,
+            left: self.left,
+            grid: self.grid,
+            total: 0.0,
+        }))
     }
 }
 
 struct Shortened<'a> {
     whole: Box<dyn Session + 'a>,
+    left: f64,
     grid: f64,
     total: f64,
 }
@@ -148,7 +163,7 @@ impl Session for Shortened<'_> {
         self.whole.step(inputs, out)?;
         self.total += inputs.iter().sum::<f64>();
         for out in out {
-            *out = rounded(self.total + SHORT * (*out - self.total), self.grid);
+            *out = rounded(self.total + self.left * (*out - self.total), self.grid);
         }
         Ok(())
     }

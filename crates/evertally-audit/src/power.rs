@@ -15,8 +15,8 @@
 use evertally::privacy::NoiseKind;
 use evertally::{Error, Result};
 
-use crate::attacks::game::{PART_OF_INTERVAL, ROUNDING};
 use crate::attacks::Target;
+use crate::attacks::game::{PART_OF_INTERVAL, ROUNDING};
 use crate::statistics::chi_square;
 
 /// The probability with which noise that is short is found, wherever a shortage is stated.

@@ -89,7 +89,9 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn skipped(attack: Attack, reason: &str) -> Self {
+    /// The finding of an attack that was not made, and why.
+    #[must_use]
+    pub fn skipped(attack: Attack, reason: &str) -> Self {
         let (tried, nothing) = (reason.to_owned(), String::new());
         Self {
             attack,

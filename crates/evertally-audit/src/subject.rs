@@ -60,6 +60,11 @@ pub trait Subject: Sync {
         0.0
     }
 
+    /// Why steps are not timed, where it is documented that their time depends on data.
+    fn untimed(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Starts a stream under a key.
     ///
     /// # Errors

@@ -56,7 +56,8 @@ impl GateFault {
     /// A gate with this fault, which promises that persons count in two steps at least three apart, of three keys.
     #[must_use]
     pub fn plant(self, persons: Participation, contribution: Contribution) -> Box<dyn Gate> {
-        let rules = AdmissionRules { steps: 10, keys: 3, persons: Some(persons), has_ids: true, contribution };
+        let rules =
+            AdmissionRules { steps: 10, keys: 3, persons: Some(persons), has_ids: true, contribution };
         Box::new(Faulty { fault: self, rules })
     }
 }
@@ -92,7 +93,10 @@ impl Gate for Faulty {
             GateFault::SharedIds => {
                 let mut seen = HashSet::new();
                 let is_new = |event: &&MadeUpEvent| event.id.is_none_or(|id| seen.insert(id));
-                gathered(AdmissionRules { has_ids: false, ..*rules }, events.iter().filter(is_new).copied().collect())
+                gathered(
+                    AdmissionRules { has_ids: false, ..*rules },
+                    events.iter().filter(is_new).copied().collect(),
+                )
             }
             GateFault::NoClamp => {
                 let contribution = Contribution::range(-1e9, 1e9).unwrap_or(rules.contribution);

@@ -69,7 +69,11 @@ impl Subject for SleepingKey {
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
         let other = NoiseKey::insecure_from_seed(coins_of(&key).next());
-        Ok(Box::new(Forgetful { awake: self.whole.start(same(&key))?, asleep: self.whole.start(other)?, step: 0 }))
+        Ok(Box::new(Forgetful {
+            awake: self.whole.start(same(&key))?,
+            asleep: self.whole.start(other)?,
+            step: 0,
+        }))
     }
 }
 

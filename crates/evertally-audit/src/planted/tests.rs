@@ -9,8 +9,8 @@ use super::*;
 use crate::attacks::Target;
 use crate::attacks::replay::Encoder;
 use crate::lens::Lens;
-use crate::{Change, OpenKeysSubject, Stream, VectorSubject};
 use crate::{Attack, Auditor, Keys, Report, Settings, Verdict};
+use crate::{Change, OpenKeysSubject, Stream, VectorSubject};
 
 const SETTINGS: Settings = Settings { runs: 700, length: 256, changes: 20_000, false_alarm: 1e-4 };
 
@@ -164,7 +164,9 @@ fn open_keys_and_vectors_keep_their_promises() {
         let open = OpenKeysSubject::new(plan, names).unwrap().rounded_to(1.0).unwrap();
         let vectors = builder.dimension(5).contribution(Contribution::norm(1.0).unwrap());
         let subjects: [Box<dyn Subject>; 2] = match vectors.build() {
-            Ok(plan) => [Box::new(open), Box::new(VectorSubject::new(plan).unwrap().rounded_to(1.0).unwrap())],
+            Ok(plan) => {
+                [Box::new(open), Box::new(VectorSubject::new(plan).unwrap().rounded_to(1.0).unwrap())]
+            }
             Err(error) => panic!("{error}"),
         };
         for subject in subjects {
