@@ -7,7 +7,9 @@
 
 use std::time::Instant;
 
-use evertally::{Budget, Contribution, Mechanism, Neighbours, Participation, Plan, PlanBuilder, Result};
+use evertally::{
+    Budget, Contribution, Error, Mechanism, Neighbours, Participation, Plan, PlanBuilder, Result,
+};
 use evertally_audit::planted::{Fault, GateFault, short_noise};
 use evertally_audit::{
     Attack, Auditor, CounterSubject, Finding, Gate, Keys, OpenKeysSubject, Promise, Report, Settings,
@@ -39,10 +41,13 @@ fn main() -> Result<()> {
     // Noise that is as short as the audit says it finds.
     let plan = Plan::prefix_sum(STEPS).mechanism(graded).budget(normal).build()?;
     let whole = CounterSubject::new(plan.clone())?.rounded_to(GRID)?;
-    let power = Auditor::new(&whole, SETTINGS)?.power();
-    let short = power.map_or(0.5, |power| power.percent_short() / 100.0);
-    let percent = format!("noise {} % short", short * 100.0);
-    println!("power\t{:.1}\t{}", short * 100.0, power.map_or(0.0, |power| power.probability));
+    let power = Auditor::new(&whole, SETTINGS)?.power().ok_or(Error::BadParameter {
+        name: "runs",
+        expected: "so many that some shortage of noise is found".to_owned(),
+        got: SETTINGS.runs.to_string(),
+    })?;
+    let percent = power.percent_short();
+    println!("power\t{percent}\t{}", power.probability);
     for (name, builder) in mechanisms(normal, pure)? {
         let subject = CounterSubject::new(builder.build()?)?.rounded_to(GRID)?;
         row("mechanism", name, &subject, audits)?;
@@ -50,7 +55,8 @@ fn main() -> Result<()> {
     for (name, subject) in subjects(normal)? {
         row("mechanism", name, &*subject, audits)?;
     }
-    row("fault", &percent, &*short_noise(plan, short, GRID)?, audits)?;
+    let smallest = format!("noise {percent} % short");
+    row("fault", &smallest, &*short_noise(plan, percent / 100.0, GRID)?, audits)?;
     for (mechanism, budget) in [(graded, normal), (Mechanism::LaplaceTree, pure)] {
         for fault in Fault::ALL {
             let steps = if fault == Fault::FreshNoise { FEW_STEPS } else { STEPS };
