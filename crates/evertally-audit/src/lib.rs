@@ -18,11 +18,14 @@
 //!
 //! | room | its one decision |
 //! |---|---|
-//! | `subject` | what is audited: a plan, a promise, and releases |
+//! | `subject`, `open_keys`, `vectors` | what is audited: a plan, a promise, and releases |
+//! | `admission` | what stands before a counter: gates, and the events that they are attacked with |
+//! | `calibration` | what a budget allows, whatever a plan believes |
 //! | `lens` | how releases are looked at: declared covariance, whitening, the matched filter |
 //! | `neighbours` | which streams must look alike |
 //! | `attacks` | one file an attack |
 //! | `statistics` | tails, exact intervals, ranks |
+//! | `power` | which noise is found to be short, and how many runs that takes |
 //! | `auditor` | the order of it all, and how the rate of false alarms is shared out |
 //!
 //! **Guarantee.** A subject that keeps its promise and releases what its plan declares fails with probability at most

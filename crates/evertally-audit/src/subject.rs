@@ -87,7 +87,7 @@ pub trait Subject: Sync {
     /// How far apart two streams lie in the space that the noise is drawn in, by the mechanism's own arithmetic: the noise z under
     /// `key` gives a certain output on `stream`; z' is the noise that gives the same output on `neighbour`; the answer is the length of
     /// (z' − z)/s, each coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of magnitudes for Laplace
-    /// noise. It may not exceed 1/σ.
+    /// noise. It may not exceed the μ that the budget allows.
     ///
     /// `None` where the mechanism cannot tell: then the dense L and R of the plan stand in.
     ///
