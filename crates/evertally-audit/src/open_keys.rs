@@ -91,7 +91,7 @@ impl Subject for OpenKeysSubject {
     }
 
     fn noise_distance(&self, stream: &Stream, neighbour: &Stream, key: NoiseKey) -> Result<Option<f64>> {
-        replayed_distance(&self.plan, &self.names, stream, neighbour, &key)
+        replayed_distance(self, &self.names, stream, neighbour, &key)
     }
 }
 

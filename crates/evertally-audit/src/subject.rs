@@ -1,6 +1,6 @@
 //! What is audited: something that promises a plan's privacy and releases a number a step.
 
-use evertally::counter::{replay_distance, replay_distance_of_key};
+use evertally::counter::replay_lane;
 use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
 use evertally::{
@@ -8,6 +8,7 @@ use evertally::{
     Plan, Result,
 };
 
+use crate::keys::same;
 use crate::stream::Stream;
 
 /// What the subject says that it protects. An audit holds the subject to this, whatever its plan was made for.
@@ -89,7 +90,7 @@ pub trait Subject: Sync {
     /// (z' − z)/s, each coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of magnitudes for Laplace
     /// noise. It may not exceed the μ that the budget allows.
     ///
-    /// `None` where the mechanism cannot tell: then the dense L and R of the plan stand in.
+    /// Infinite where those draws are not the ones that were released. `None` where the mechanism cannot tell: then the dense L and R of the plan stand in.
     ///
     /// # Errors
     /// Those of the mechanism.
@@ -186,41 +187,49 @@ impl Subject for CounterSubject {
 
     fn noise_distance(&self, stream: &Stream, neighbour: &Stream, key: NoiseKey) -> Result<Option<f64>> {
         match self.plan.lanes() {
-            Lanes::Keyed { keys } => replayed_distance(&self.plan, keys, stream, neighbour, &key),
-            _ => replayed_distance(&self.plan, &[String::new()], stream, neighbour, &key),
+            Lanes::Keyed { keys } => replayed_distance(self, keys, stream, neighbour, &key),
+            _ => replayed_distance(self, &[String::new()], stream, neighbour, &key),
         }
     }
 }
 
 /// The distance of two streams by the arithmetic of the exact path, run backwards for every lane in which they differ. Lanes have draws
-/// of their own, so that squares add up, or magnitudes for Laplace noise. `None` for plans without an exact path.
+/// of their own, so that squares add up, or magnitudes for Laplace noise. `None` for plans without an exact path. Infinite where the draws
+/// that were run backwards are not those that the subject released.
 pub(crate) fn replayed_distance(
-    plan: &Plan,
+    subject: &dyn Subject,
     names: &[String],
     stream: &Stream,
     neighbour: &Stream,
     key: &NoiseKey,
 ) -> Result<Option<f64>> {
+    let plan = subject.plan();
     if plan.arithmetic() != Arithmetic::Exact {
         return Ok(None);
     }
     let noise = plan.budget().noise();
+    let released = subject.run(stream, same(key))?;
     let mut sum = 0.0;
     for (lane, name) in names.iter().enumerate() {
         let [ours, theirs] = [stream, neighbour].map(|stream| stream.lane(lane));
         if ours == theirs {
             continue;
         }
-        let distance = match plan.lanes() {
-            Lanes::Scalar => replay_distance(plan, key, &ours, &theirs),
-            _ => replay_distance_of_key(plan, key, name, &ours, &theirs),
-        };
-        sum += match (distance, noise) {
-            (Ok(distance), NoiseKind::Gaussian) => distance * distance,
-            (Ok(distance), NoiseKind::Laplace) => distance,
+        let replayed = match replay_lane(plan, key, name, &ours, &theirs) {
+            Ok(replayed) => replayed,
             // Trees are replayed by their dense factors, up to where there are any.
-            (Err(Error::TooCostly { .. }), _) => return Ok(None),
-            (Err(error), _) => return Err(error),
+            Err(Error::TooCostly { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if let Some(releases) = &replayed.releases {
+            let releases = releases.iter().map(|release| rounded(*release, subject.grid()));
+            if !releases.eq(released.iter().skip(lane).step_by(names.len()).copied()) {
+                return Ok(Some(f64::INFINITY));
+            }
+        }
+        sum += match noise {
+            NoiseKind::Gaussian => replayed.distance * replayed.distance,
+            NoiseKind::Laplace => replayed.distance,
         };
     }
     // The scale of Laplace noise is its standard deviation divided by √2.

@@ -159,6 +159,7 @@ pub(crate) fn attack(
     let measured = match (replayed, distances.farthest) {
         (Replayed::Restless, _) => "one key gave two outcomes".to_owned(),
         (Replayed::Moved(most), _) => format!("releases moved {most:.3e} otherwise than the data"),
+        (Replayed::Uncovered(f64::INFINITY), _) => "the draws do not give the releases".to_owned(),
         (Replayed::Uncovered(times), _) => format!("noise moved {times:.4} times what is covered"),
         (Replayed::Still, Some(farthest)) => format!("noise still, distance {farthest:.6}"),
         (Replayed::Still, None) => "noise still; distances unknown".to_owned(),
@@ -308,6 +309,7 @@ mod tests {
         // A distance of 1/σ is covered, and a little more is not.
         let most = target.mu;
         assert_eq!(replayed(false, false, Some(most)), Replayed::Still);
+        assert_eq!(replayed(false, false, Some(f64::INFINITY)), Replayed::Uncovered(f64::INFINITY));
         assert!(
             matches!(replayed(false, false, Some(1.001 * most)), Replayed::Uncovered(times) if times > 1.0)
         );

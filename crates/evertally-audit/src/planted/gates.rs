@@ -102,19 +102,7 @@ impl Gate for Faulty {
                 let contribution = Contribution::range(-1e9, 1e9).unwrap_or(rules.contribution);
                 gathered(AdmissionRules { contribution, ..*rules }, events.to_vec())
             }
-            GateFault::UnboundedUnnamed => {
-                let mut gather = Gather::new(buckets(rules)?, admission(rules)?, 1 << 20)?;
-                let mut free = Gather::new(
-                    buckets(rules)?,
-                    admission(&AdmissionRules { persons: None, has_ids: false, ..*rules })?,
-                    1 << 20,
-                )?;
-                for event in events {
-                    let gate = if event.person.is_some() { &mut gather } else { &mut free };
-                    let _counted = named(rules, event, |event| gate.push(event))?;
-                }
-                Ok(sum(gather, free))
-            }
+            GateFault::UnboundedUnnamed => beside(rules, events, |event| event.person.is_none()),
             GateFault::EventsMoveTime => {
                 let mut follow = Follow::new(buckets(rules)?, admission(rules)?);
                 let mut closed: Vec<ClosedStep> = Vec::new();
@@ -125,22 +113,32 @@ impl Gate for Faulty {
                 Ok(closed.into_iter().flat_map(|closed| closed.totals).collect())
             }
             GateFault::LateCounts => {
-                let mut gather = Gather::new(buckets(rules)?, admission(rules)?, 1 << 20)?;
-                let mut free = Gather::new(
-                    buckets(rules)?,
-                    admission(&AdmissionRules { persons: None, has_ids: false, ..*rules })?,
-                    1 << 20,
-                )?;
-                for event in events {
-                    let is_late = event.time / TICKS_PER_STEP < event.arrival / TICKS_PER_STEP;
-                    let now = MadeUpEvent { time: event.arrival, ..*event };
-                    let gate = if is_late { &mut free } else { &mut gather };
-                    let _counted = named(rules, &now, |event| gate.push(event))?;
-                }
-                Ok(sum(gather, free))
+                let now = |event: &MadeUpEvent| MadeUpEvent { time: event.arrival, ..*event };
+                let arrived: Vec<MadeUpEvent> = events.iter().map(now).collect();
+                let is_late = |event: &MadeUpEvent| {
+                    let happened = events.iter().find(|other| other.serial == event.serial);
+                    happened.is_some_and(|other| other.time / TICKS_PER_STEP < event.time / TICKS_PER_STEP)
+                };
+                beside(rules, &arrived, is_late)
             }
         }
     }
+}
+
+/// Gathers events under the rules, and some of them beside these: without a bound on persons, and whatever their ids.
+fn beside(
+    rules: &AdmissionRules,
+    events: &[MadeUpEvent],
+    is_free: impl Fn(&MadeUpEvent) -> bool,
+) -> Result<Vec<f64>> {
+    let free_rules = AdmissionRules { persons: None, has_ids: false, ..*rules };
+    let gather = |rules| Gather::new(buckets(rules)?, admission(rules)?, 1 << 20);
+    let (mut bounded, mut free) = (gather(rules)?, gather(&free_rules)?);
+    for event in events {
+        let gate = if is_free(event) { &mut free } else { &mut bounded };
+        let _counted = named(rules, event, |event| gate.push(event))?;
+    }
+    Ok(sum(bounded, free))
 }
 
 /// The totals of two tables together.

@@ -9,6 +9,7 @@ use super::*;
 use crate::attacks::Target;
 use crate::attacks::replay::Encoder;
 use crate::lens::Lens;
+use crate::subject::replayed_distance;
 use crate::{Attack, Auditor, Keys, Report, Settings, Verdict};
 use crate::{Change, OpenKeysSubject, Stream, VectorSubject};
 
@@ -209,6 +210,13 @@ fn keys_are_replayed_backwards_one_and_all() {
                 let found = subject.noise_distance(&stream, &neighbour, key).unwrap().unwrap();
                 assert!((found / expected - 1.0).abs() < 1e-6, "{mechanism}: {found} {expected}");
             }
+            // Draws of other keys are not those that were released. Trees say nothing of their draws.
+            let others = ["south", "west", "north"].map(str::to_owned);
+            let (whole, key) = (&*subjects[0], NoiseKey::insecure_from_seed(8));
+            let found =
+                replayed_distance(whole, &others, &stream, &stream.with(&change), &key).unwrap().unwrap();
+            let is_tree = matches!(mechanism, Mechanism::Binary | Mechanism::LaplaceTree);
+            assert_eq!(found.is_infinite(), !is_tree, "{mechanism}: {found}");
         }
     }
 }
