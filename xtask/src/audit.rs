@@ -18,8 +18,8 @@ const LEAST_POWER: f64 = 0.999;
 /// The most false alarms in so many audits that a rate of 10⁻⁴ explains: more come once in 250,000 times.
 const MOST_FALSE_ALARMS: u32 = 3;
 
-/// The most audits of so many in which separation may miss the noise that it says it finds with probability 0.99: more come once in
-/// 10⁶ times.
+/// The most audits of so many in which separation may miss the noise that it says it finds with
+/// probability 0.99: more come once in 10⁶ times.
 const MOST_MISSES: u32 = 28;
 
 /// The attacks, in the order in which the example counts them.

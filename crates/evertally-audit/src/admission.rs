@@ -1,17 +1,22 @@
-//! Admission under attack: what one person, or one id, can change in the totals that a counter is fed.
+//! Admission under attack: what one person, or one id, can change in the totals that a counter is
+//! fed.
 //!
-//! **Definition.** Before the counter, a [`Gate`] decides which events count, in which step and key, and for how much. The mechanism is
-//! the gate and the counter together, and its neighbours are streams of *events*: all events of one person there or not; or, where
-//! events are protected one by one, all copies of one id there or not. What the gate moves then must be a change that the counter's
-//! plan hides: at most k steps, at least b apart, one key in each, and an amount within the declared range.
+//! **Definition.** Before the counter, a [`Gate`] decides which events count, in which step and
+//! key, and for how much. The mechanism is the gate and the counter together, and its neighbours
+//! are streams of *events*: all events of one person there or not; or, where events are protected
+//! one by one, all copies of one id there or not. What the gate moves then must be a change that
+//! the counter's plan hides: at most k steps, at least b apart, one key in each, and an amount
+//! within the declared range.
 //!
-//! **The attack** is brute force. Small streams are made up at random: persons who come often, ids that are used twice and by
-//! several persons, events that come late or from the future, events without a person, values far outside the range. For every person
-//! or id in a stream, the totals with and without are compared. The same is done where nobody else is there, and where everybody
-//! else does something else. The three moves must be equal: what others do is no part of anybody's privacy.
+//! **The attack** is brute force. Small streams are made up at random: persons who come often, ids
+//! that are used twice and by several persons, events that come late or from the future, events
+//! without a person, values far outside the range. For every person or id in a stream, the totals
+//! with and without are compared. The same is done where nobody else is there, and where everybody
+//! else does something else. The three moves must be equal: what others do is no part of anybody's
+//! privacy.
 //!
-//! **Guarantee.** No false alarms: a gate that keeps its promise passes on every stream. What is found is found on the streams that were
-//! tried, and no more is proved.
+//! **Guarantee.** No false alarms: a gate that keeps its promise passes on every stream. What is
+//! found is found on the streams that were tried, and no more is proved.
 //!
 //! **Cost.** Six passes over a few dozen events for each unit of each stream.
 
@@ -30,9 +35,10 @@ use made_up::{Unit, only, others, random_events, unit_of, without};
 /// Streams that are tried on each gate by default.
 pub const USUAL_STREAMS: usize = 200;
 
-/// Whether a gate with persons leaves out events that name nobody. Today these share the bound of one nameless person; once
-/// they are left out, this is to be `true`, and the audit then holds every gate to it. The test
-/// `events_without_a_person_are_treated_as_the_audit_believes` fails until it is.
+/// Whether a gate with persons leaves out events that name nobody. Today these share the bound of
+/// one nameless person; once they are left out, this is to be `true`, and the audit then holds
+/// every gate to it. The test `events_without_a_person_are_treated_as_the_audit_believes` fails
+/// until it is.
 const UNNAMED_ARE_LEFT_OUT: bool = false;
 
 /// What a gate promises of the totals that it lets through.
@@ -42,7 +48,8 @@ pub struct AdmissionRules {
     pub steps: usize,
     /// Keys, the one for undeclared names included; one for a single total.
     pub keys: usize,
-    /// In how many steps a person may count. `None` where events are protected one by one, with their copies.
+    /// In how many steps a person may count. `None` where events are protected one by one, with
+    /// their copies.
     pub persons: Option<Participation>,
     /// Whether copies are known by their ids.
     pub has_ids: bool,
@@ -55,10 +62,12 @@ pub trait Gate: Sync {
     /// What it promises.
     fn rules(&self) -> AdmissionRules;
 
-    /// The totals of a whole stream, step by step, in each one number per key. Events come in the order of their arrival.
+    /// The totals of a whole stream, step by step, in each one number per key. Events come in the
+    /// order of their arrival.
     ///
     /// # Errors
-    /// Those of the gate. None of the events that an audit makes up is outside of the declared steps.
+    /// Those of the gate. None of the events that an audit makes up is outside of the declared
+    /// steps.
     fn totals(&self, events: &[MadeUpEvent]) -> evertally_stream::Result<Vec<f64>>;
 }
 
@@ -97,7 +106,8 @@ impl Breach {
 /// ```
 ///
 /// # Errors
-/// [`Error::BadParameter`] where a gate refuses a stream, and [`Error::NoEntropy`] where the system gives no randomness.
+/// [`Error::BadParameter`] where a gate refuses a stream, and [`Error::NoEntropy`] where the system
+/// gives no randomness.
 pub fn audit_admission(gates: &[Box<dyn Gate>], streams: usize, keys: Keys) -> Result<Finding> {
     let mut coins = keys.coins(Purpose::Admission)?;
     let (mut units, mut breach) = (0, None);

@@ -32,8 +32,8 @@ const MOST_NUMBERS: usize = 1 << 26;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Runs on a stream, and as many on its neighbour: 2,000 by default. [`Auditor::power`] says what they find, and
-    /// [`Auditor::with_power`] picks as many as find a given shortage.
+    /// Runs on a stream, and as many on its neighbour: 2,000 by default. [`Auditor::power`] says
+    /// what they find, and [`Auditor::with_power`] picks as many as find a given shortage.
     pub runs: usize,
     /// The most steps that a run takes: 256 unless said otherwise. Of longer horizons the beginning is audited.
     pub length: u64,
@@ -102,7 +102,8 @@ impl<'a> Auditor<'a> {
         Self::against(subject, settings, Target::of(&subject.promise()))
     }
 
-    /// Like [`Auditor::new`], with what is allowed handed in: tests show what an audit that trusted the plan would miss.
+    /// Like [`Auditor::new`], with what is allowed handed in: tests show what an audit that trusted
+    /// the plan would miss.
     pub(crate) fn against(subject: &'a dyn Subject, settings: Settings, target: Target) -> Result<Self> {
         settings.check()?;
         let (plan, promise, grid) = (subject.plan(), subject.promise(), subject.grid());
@@ -150,17 +151,19 @@ impl<'a> Auditor<'a> {
         })
     }
 
-    /// The same audit with as many runs as find noise that is short by this share of its standard deviation, with probability 0.99.
+    /// The same audit with as many runs as find noise that is short by this share of its standard
+    /// deviation, with probability 0.99.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the share lies between 0 and 1, and where so many runs do not fit into memory.
+    /// [`Error::BadParameter`] unless the share lies between 0 and 1, and where so many runs do not
+    /// fit into memory.
     pub fn with_power(mut self, short: f64) -> Result<Self> {
         self.settings.runs = self.rule.runs(short, Settings::FEWEST_RUNS, self.most_runs)?;
         Ok(self)
     }
 
-    /// The noise that is found to be short with probability 0.99, at these settings. `None` where the separation test finds none
-    /// that surely.
+    /// The noise that is found to be short with probability 0.99, at these settings. `None` where
+    /// the separation test finds none that surely.
     #[must_use]
     pub fn power(&self) -> Option<Power> {
         self.rule.power(self.settings.runs)

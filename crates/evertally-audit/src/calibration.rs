@@ -1,25 +1,27 @@
 //! What a budget allows, computed by the audit itself.
 //!
-//! **Definition.** The audit asks how many standard deviations μ may lie between neighbouring streams. Gaussian noise at a
-//! separation of μ is (ε, δ)-private exactly when
+//! **Definition.** The audit asks how many standard deviations μ may lie between neighbouring
+//! streams. Gaussian noise at a separation of μ is (ε, δ)-private exactly when
 //!
 //! > δ ≥ Φ(a) − e^ε Φ(−b), a = μ/2 − ε/μ, b = μ/2 + ε/μ.
 //!
-//! ρ-zCDP allows μ = √(2ρ). Pure ε allows a sum of magnitudes of ε scales of Laplace noise, which is ε/√2 standard deviations.
+//! ρ-zCDP allows μ = √(2ρ). Pure ε allows a sum of magnitudes of ε scales of Laplace noise, which
+//! is ε/√2 standard deviations.
 //!
-//! **Why not the library's figure.** A plan that believes a wrong σ would be audited against its own mistake. Nothing here calls
-//! `evertally`'s calibration, and the formula is evaluated in another way than there. With Mills' ratio m(x) = Φ(−x)/φ(x) and
-//! b² − a² = 2ε, the difference is φ(a)·(m(−a) − m(b)). The two arguments are μ apart, and m' = x m − 1, so that for small μ the
+//! **Why not the library's figure.** A plan that believes a wrong σ would be audited against its
+//! own mistake. Nothing here calls `evertally`'s calibration, and the formula is evaluated in
+//! another way than there. With Mills' ratio m(x) = Φ(−x)/φ(x) and b² − a² = 2ε, the difference is
+//! φ(a)·(m(−a) − m(b)). The two arguments are μ apart, and m' = x m − 1, so that for small μ the
 //! difference is the integral of 1 − x m(x), by Gauss's rule with five nodes, and loses no digits.
 //!
-//! **Guarantee.** μ is within a relative 10⁻¹⁰ of the truth for 10⁻⁶ ≤ ε ≤ 1000 and 10⁻³⁰⁰ ≤ δ < 1, tested against references of 35
-//! digits. Whoever compares with it allows for 10⁻⁹.
+//! **Guarantee.** μ is within a relative 10⁻¹⁰ of the truth for 10⁻⁶ ≤ ε ≤ 1000 and 10⁻³⁰⁰ ≤ δ < 1,
+//! tested against references of 35 digits. Whoever compares with it allows for 10⁻⁹.
 //!
 //! **Cost.** Some sixty evaluations of a few hundred operations.
 //!
-//! **Source.** Balle and Wang, *Improving the Gaussian Mechanism for Differential Privacy* (2018), theorem 8; Canonne, Kamath and
-//! Steinke, *The Discrete Gaussian for Differential Privacy* (2020), for zCDP; Henzinger, Upadhyay and Upadhyay (2023), for the
-//! closed form.
+//! **Source.** Balle and Wang, *Improving the Gaussian Mechanism for Differential Privacy* (2018),
+//! theorem 8; Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy* (2020),
+//! for zCDP; Henzinger, Upadhyay and Upadhyay (2023), for the closed form.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, SQRT_2};
 
@@ -30,7 +32,8 @@ use crate::statistics::{crossing, normal};
 /// ln √(2π).
 const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// From here on Mills' ratio is taken from its continued fraction, which this many terms bring to rounding.
+/// From here on Mills' ratio is taken from its continued fraction, which this many terms bring to
+/// rounding.
 const FAR: f64 = 3.0;
 const TERMS: u32 = 200;
 
@@ -144,8 +147,8 @@ fn zcdp_rho(epsilon: f64, delta: f64) -> f64 {
     crossing(|ln_rho| -ln_delta(ln_rho), -delta.ln(), SMALLEST.ln(), LARGEST.ln()).exp()
 }
 
-/// ln δ of ρ-zCDP at ε: the minimum over orders α > 1 of (α − 1)(αρ − ε + ln(1 − 1/α)) − ln α. Its derivative
-/// (2α − 1)ρ − ε + ln(1 − 1/α) rises with α, so that there is one.
+/// ln δ of ρ-zCDP at ε: the minimum over orders α > 1 of (α − 1)(αρ − ε + ln(1 − 1/α)) − ln α. Its
+/// derivative (2α − 1)ρ − ε + ln(1 − 1/α) rises with α, so that there is one.
 fn zcdp_ln_delta(rho: f64, epsilon: f64) -> f64 {
     // In u = ln(α − 1): ln(1 − 1/α) = u − ln(1 + e^u) = −ln(1 + e^−u), each where nothing cancels.
     let ln_share = |u: f64| if u < 0.0 { u - u.exp().ln_1p() } else { -(-u).exp().ln_1p() };
@@ -158,7 +161,8 @@ fn zcdp_ln_delta(rho: f64, epsilon: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// (ε, δ, σ by the exact curve, σ by zCDP), from references of 35 digits (crates/evertally/tests/data/calibration.csv).
+    /// (ε, δ, σ by the exact curve, σ by zCDP), from references of 35 digits
+    /// (crates/evertally/tests/data/calibration.csv).
     const REFERENCES: [(f64, f64, f64, f64); 16] = [
         (1e-3, 1e-300, 36_664.470_095_428_5, 36_760.279_299_612_484),
         (1e-3, 0.5, 0.740_869_185_195_626_4, 1.137_609_385_491_992_4),

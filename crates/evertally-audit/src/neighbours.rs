@@ -4,13 +4,15 @@
 //! values, so that the largest move has them at the ends of the range, or absent. Neighbours differ by one contribution, or,
 //! where contributions are replaced, by one less another.
 //!
-//! **Across lanes.** With keys, each step of a contribution counts for one key, and another step may count for another. What is replaced
-//! may leave one key and appear in another: two orthogonal moves, √2 Δ of Gaussian noise and 2 Δ of Laplace noise. So each
-//! change is also spread over lanes, in all ways that differ by more than the names of the lanes. The coordinates of a vector are
-//! lanes as well, and a step may point in between them.
+//! **Across lanes.** With keys, each step of a contribution counts for one key, and another step
+//! may count for another. What is replaced may leave one key and appear in another: two orthogonal
+//! moves, √2 Δ of Gaussian noise and 2 Δ of Laplace noise. So each change is also spread over
+//! lanes, in all ways that differ by more than the names of the lanes. The coordinates of a vector
+//! are lanes as well, and a step may point in between them.
 //!
-//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of ends and lanes is in the list, and no
-//! other change moves further; otherwise it holds evenly spaced patterns and random ones.
+//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of
+//! ends and lanes is in the list, and no other change moves further; otherwise it holds evenly
+//! spaced patterns and random ones.
 
 use evertally::{Contribution, Neighbours};
 
@@ -57,7 +59,8 @@ impl Neighbourhood {
     }
 }
 
-/// Coordinates that a direction in between has: half of the amount in each of four has the norm of the whole amount, without rounding.
+/// Coordinates that a direction in between has: half of the amount in each of four has the norm of
+/// the whole amount, without rounding.
 const BETWEEN: usize = 4;
 
 /// A contribution in the direction (½, ½, ½, ½).
@@ -66,8 +69,8 @@ fn between(contribution: &Change) -> Change {
     Change::of(contribution.entries().iter().flat_map(quarters))
 }
 
-/// Adds to changes in one lane the same changes spread over `used` of the lanes: all that differ by more than the names of lanes, or random
-/// ones where these are too many. Whether none is left out.
+/// Adds to changes in one lane the same changes spread over `used` of the lanes: all that differ by
+/// more than the names of lanes, or random ones where these are too many. Whether none is left out.
 fn spread(changes: &mut Vec<Change>, lanes: usize, used: usize, most: usize) -> bool {
     let longest = changes.iter().map(|change| change.entries().len()).max().unwrap_or(0);
     let ways: f64 = changes.iter().map(|change| ways_to_spread(change.entries().len(), used)).sum();
@@ -90,7 +93,8 @@ fn spread(changes: &mut Vec<Change>, lanes: usize, used: usize, most: usize) -> 
 
 /// The ways to divide so many entries among at most `lanes` lanes without names.
 fn ways_to_spread(entries: usize, lanes: usize) -> f64 {
-    // ways[j]: divisions among exactly j lanes so far. The next entry joins one of them or opens another.
+    // ways[j]: divisions among exactly j lanes so far. The next entry joins one of them or opens
+    // another.
     let mut ways = vec![0.0; lanes + 1];
     ways[0] = 1.0;
     for _ in 0..entries {
@@ -102,7 +106,8 @@ fn ways_to_spread(entries: usize, lanes: usize) -> f64 {
     ways.iter().sum()
 }
 
-/// Every way to spread a change over more than one lane: an entry joins a lane that an earlier one has opened, or opens the next.
+/// Every way to spread a change over more than one lane: an entry joins a lane that an earlier one
+/// has opened, or opens the next.
 fn each_spread(change: &Change, lanes: usize, take: &mut impl FnMut(Change)) {
     fn go(
         entries: &[Entry],
@@ -319,7 +324,8 @@ mod tests {
         assert_eq!(moved.changes[16], Change::of([(0, 0, 1.0), (0, 1, -1.0)]));
         assert_eq!(moved.changes[17], Change::of([(0, 0, 1.0), (1, 1, -1.0)]));
         assert!(!of(&promise, 40, 1, 1000).is_complete);
-        // Where pairs are too many, the move to the same place in another lane is there all the same.
+        // Where pairs are too many, the move to the same place in another lane is there all the
+        // same.
         let some = of(&promise, 100, 2, 1000);
         assert!(!some.is_complete);
         for step in 0..100 {

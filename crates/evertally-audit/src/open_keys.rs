@@ -1,15 +1,19 @@
-//! Keys that nobody declares, audited: a [`SparseCounter`] whose keys are released at different steps.
+//! Keys that nobody declares, audited: a [`SparseCounter`] whose keys are released at different
+//! steps.
 //!
-//! **What is peculiar to it.** A key's noise is made when the key is released, for all steps since its last release at once. Noise that is
-//! taken up late must be the noise that would have been there, correlated with all that was released before. So keys of even place
-//! are released at every step. Those of odd place sleep: one counter releases them at even steps and another, under the same noise
-//! key and fed the same amounts, at odd ones. Together they give every step, and each counter has made two steps of noise at a time.
-//! Only an audit may use a key twice.
+//! **What is peculiar to it.** A key's noise is made when the key is released, for all steps since
+//! its last release at once. Noise that is taken up late must be the noise that would have been
+//! there, correlated with all that was released before. So keys of even place are released at every
+//! step. Those of odd place sleep: one counter releases them at even steps and another, under the
+//! same noise key and fed the same amounts, at odd ones. Together they give every step, and each
+//! counter has made two steps of noise at a time. Only an audit may use a key twice.
 //!
-//! **What is not looked at.** Time. To add to a key takes time and to leave it alone takes none, so that the time of a step tells how many
-//! keys have something in it. Steps of open keys are closed and released by a clock, or not within anybody's sight.
+//! **What is not looked at.** Time. To add to a key takes time and to leave it alone takes none, so
+//! that the time of a step tells how many keys have something in it. Steps of open keys are closed
+//! and released by a clock, or not within anybody's sight.
 //!
-//! **Cost.** A release for each key and step, as of a `SparseCounter`, and the amounts of odd keys twice.
+//! **Cost.** A release for each key and step, as of a `SparseCounter`, and the amounts of odd keys
+//! twice.
 
 use evertally::plan::Lanes;
 use evertally::{Error, NoiseKey, Plan, Result, SparseCounter};

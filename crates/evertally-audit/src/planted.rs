@@ -1,7 +1,8 @@
 //! Mechanisms with one deliberate fault each, so that the audits can be shown to find them.
 //!
 //! Every fault is a wrapper around the public interface of the library, which holds none of this. It is compiled for tests and under the
-//! feature `planted-faults` only. Faults of keys and vectors are in `lanes`, those of admission in `gates`.
+//! feature `planted-faults` only. Faults of keys and vectors are in `lanes`, those of admission in
+//! `gates`.
 
 mod gates;
 mod lanes;
@@ -34,9 +35,11 @@ pub enum Fault {
     SharedKey,
     /// Box–Muller in double precision, added to the total as a float and released as it is.
     FloatNoise,
-    /// The plan believes that its budget calls for 85 % of the noise that it calls for. All that it declares agrees with that.
+    /// The plan believes that its budget calls for 85 % of the noise that it calls for. All that it
+    /// declares agrees with that.
     ShortCalibration,
-    /// A contribution may leave one key and appear in another, and noise was planned for one key alone.
+    /// A contribution may leave one key and appear in another, and noise was planned for one key
+    /// alone.
     MissedMove,
     /// A key that was not released for a step has fresh noise when it is released again.
     SleepingKey,
@@ -83,7 +86,8 @@ impl Fault {
     /// A mechanism over so many steps with this fault, releases rounded to the grid where the fault is not that they are not.
     ///
     /// # Errors
-    /// Those of the plan, among them [`Error::Unsupported`] for float noise, open keys and vectors whose noise is not Gaussian.
+    /// Those of the plan, among them [`Error::Unsupported`] for float noise, open keys and vectors
+    /// whose noise is not Gaussian.
     pub fn plant(
         self,
         mechanism: Mechanism,
@@ -118,7 +122,8 @@ impl Fault {
     }
 }
 
-/// A counter whose noise has a standard deviation that is short by this share, rounded to the grid. Its plan is for one number a step.
+/// A counter whose noise has a standard deviation that is short by this share, rounded to the grid.
+/// Its plan is for one number a step.
 ///
 /// # Errors
 /// As [`CounterSubject::new`].

@@ -1,14 +1,17 @@
 //! What the separation test promises to find, and how many runs a promise takes.
 //!
-//! **Definition.** Noise is short by p where its standard deviation is 1 − p times the declared one. The test finds it where the pooled
-//! variance v̂ of the statistic, with f degrees of freedom, lies below c = (r/(1 + 10⁻⁹))²·q/f. Here r is the declared separation over
-//! the allowed one, and q the quantile of the chi-square law that the test's share of false alarms leaves. The true variance of the
-//! statistic is v = (1 − p)²(1 − g) + g, where g is the part of it that comes from rounding to the grid and is not short.
+//! **Definition.** Noise is short by p where its standard deviation is 1 − p times the declared
+//! one. The test finds it where the pooled variance v̂ of the statistic, with f degrees of freedom,
+//! lies below c = (r/(1 + 10⁻⁹))²·q/f. Here r is the declared separation over the allowed one, and
+//! q the quantile of the chi-square law that the test's share of false alarms leaves. The true
+//! variance of the statistic is v = (1 − p)²(1 − g) + g, where g is the part of it that comes from
+//! rounding to the grid and is not short.
 //!
-//! **Guarantee.** The power is stated from below; no simulation enters. Gaussian noise: f v̂/v has the chi-square law, so that noise
-//! is found with probability P(χ² ≤ f c/v) exactly, and more where the means give it away. Laplace noise: the variance of v̂ is at most
-//! 5v²/f, because the excess kurtosis of a weighted sum is at most 3, and Cantelli's inequality bounds P(v̂ > c). That is a proof, and
-//! far from sharp: covariance finds less than what is stated there.
+//! **Guarantee.** The power is stated from below; no simulation enters. Gaussian noise: f v̂/v has
+//! the chi-square law, so that noise is found with probability P(χ² ≤ f c/v) exactly, and more
+//! where the means give it away. Laplace noise: the variance of v̂ is at most 5v²/f, because the
+//! excess kurtosis of a weighted sum is at most 3, and Cantelli's inequality bounds P(v̂ > c). That
+//! is a proof, and far from sharp: covariance finds less than what is stated there.
 //!
 //! **Cost.** Two quantiles for a number of runs, and some thirty of these for a search.
 
@@ -25,7 +28,8 @@ const PROBABILITY: f64 = 0.99;
 /// What an audit finds for certain, or nearly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// Noise whose standard deviation is short by this share of the declared one, or by more, is found.
+    /// Noise whose standard deviation is short by this share of the declared one, or by more, is
+    /// found.
     pub short: f64,
     /// The probability with which it is found, at least.
     pub probability: f64,
@@ -80,10 +84,12 @@ impl Rule {
         (noise > 0.0).then(|| Power { short: 1.0 - noise.sqrt(), probability: PROBABILITY })
     }
 
-    /// The fewest runs that find noise short by this share. More runs find more, so that a search by halves does.
+    /// The fewest runs that find noise short by this share. More runs find more, so that a search
+    /// by halves does.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a share outside 0 to 1, and where more than `most` runs would be needed.
+    /// [`Error::BadParameter`] for a share outside 0 to 1, and where more than `most` runs would be
+    /// needed.
     pub(crate) fn runs(&self, short: f64, fewest: usize, most: usize) -> Result<usize> {
         let bad = |expected: String| {
             let got = format!("{} %", 100.0 * short);

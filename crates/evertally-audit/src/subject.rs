@@ -90,7 +90,8 @@ pub trait Subject: Sync {
     /// (z' − z)/s, each coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of magnitudes for Laplace
     /// noise. It may not exceed the μ that the budget allows.
     ///
-    /// Infinite where those draws are not the ones that were released. `None` where the mechanism cannot tell: then the dense L and R of the plan stand in.
+    /// Infinite where those draws are not the ones that were released. `None` where the mechanism
+    /// cannot tell: then the dense L and R of the plan stand in.
     ///
     /// # Errors
     /// Those of the mechanism.
@@ -193,9 +194,10 @@ impl Subject for CounterSubject {
     }
 }
 
-/// The distance of two streams by the arithmetic of the exact path, run backwards for every lane in which they differ. Lanes have draws
-/// of their own, so that squares add up, or magnitudes for Laplace noise. `None` for plans without an exact path. Infinite where the draws
-/// that were run backwards are not those that the subject released.
+/// The distance of two streams by the arithmetic of the exact path, run backwards for every lane in
+/// which they differ. Lanes have draws of their own, so that squares add up, or magnitudes for
+/// Laplace noise. `None` for plans without an exact path. Infinite where the draws that were run
+/// backwards are not those that the subject released.
 pub(crate) fn replayed_distance(
     subject: &dyn Subject,
     names: &[String],

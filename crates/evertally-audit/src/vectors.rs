@@ -1,7 +1,8 @@
 //! Vectors, audited: a [`VectorCounter`] whose coordinates are lanes.
 //!
-//! **What is peculiar to it.** A contribution is a vector of bounded norm, in a direction of its own at every step. Noise is drawn in
-//! floats, so that releases are looked at after rounding to a grid.
+//! **What is peculiar to it.** A contribution is a vector of bounded norm, in a direction of its
+//! own at every step. Noise is drawn in floats, so that releases are looked at after rounding to a
+//! grid.
 
 use evertally::plan::Lanes;
 use evertally::{Error, NoiseKey, Plan, Result, VectorCounter};

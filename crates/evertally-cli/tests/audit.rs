@@ -137,8 +137,8 @@ fn the_table_and_the_picture_say_what_was_done() {
     assert!(fresh.contains("under fresh keys"), "{fresh}");
 }
 
-/// Open keys failed by the clock: adding to a key takes time, and a key without events takes none. That is known of them, so that the report
-/// says so instead of failing.
+/// Open keys failed by the clock: adding to a key takes time, and a key without events takes none.
+/// That is known of them, so that the report says so instead of failing.
 #[test]
 fn open_keys_are_known_to_take_time() {
     let table = Place::new().run("audit --steps 4 --keys 2 --open-keys --runs 100 --seed 1").ok().stdout;

@@ -10,7 +10,8 @@ use super::made_up::{MadeUpEvent, TICKS_PER_STEP};
 use super::{AdmissionRules, Gate};
 use crate::subject::Promise;
 
-/// The fewest and the most steps of a stream: long enough for two of a person's steps and the gap between them.
+/// The fewest and the most steps of a stream: long enough for two of a person's steps and the gap
+/// between them.
 const FEWEST_STEPS: u64 = 8;
 const MOST_STEPS: u64 = 64;
 
@@ -20,8 +21,9 @@ const MOST_KEYS: usize = 4;
 /// Memory for the totals of a stream.
 const MEMORY_LIMIT: u64 = 1 << 20;
 
-/// The gates that stand before a counter with this promise, horizon and number of keys: events in any order and as they arrive, with ids and
-/// without. Where a person may count in one step only, an event may be protected by itself as well.
+/// The gates that stand before a counter with this promise, horizon and number of keys: events in
+/// any order and as they arrive, with ids and without. Where a person may count in one step only,
+/// an event may be protected by itself as well.
 #[must_use]
 pub fn deployed_gates(promise: &Promise, horizon: u64, keys: usize) -> Vec<Box<dyn Gate>> {
     let participation = promise.participation;
@@ -63,8 +65,8 @@ impl Gate for Gathering {
     }
 }
 
-/// Events as they arrive: [`Follow`], driven by a clock, with events from the future refused. That is the use for which it promises
-/// privacy in any order of events.
+/// Events as they arrive: [`Follow`], driven by a clock, with events from the future refused. That
+/// is the use for which it promises privacy in any order of events.
 #[derive(Debug, Clone, Copy)]
 pub struct Following(pub AdmissionRules);
 
@@ -97,7 +99,8 @@ pub(crate) fn buckets(rules: &AdmissionRules) -> Result<Buckets> {
     Buckets::new(0, BucketLength::from_micros(micros(TICKS_PER_STEP))?, rules.steps as u64)
 }
 
-/// The rules in the words of `evertally-stream`. Undeclared keys have a place of their own, so that one key fewer is declared.
+/// The rules in the words of `evertally-stream`. Undeclared keys have a place of their own, so that
+/// one key fewer is declared.
 pub(crate) fn admission(rules: &AdmissionRules) -> Result<Admission> {
     let mut admission = Admission::new();
     if rules.keys > 1 {

@@ -95,9 +95,10 @@ fn streams_have_everything_that_is_awkward() {
     assert!(events.iter().all(|event| step(event.time) < 8 && step(event.arrival) < 8));
 }
 
-/// What the audit believes of events without a person is what the deployed gates do with them. They shared the bound of one nameless
-/// person, so that one stranger's event could displace another's. When they are left out instead, this fails, and
-/// [`UNNAMED_ARE_LEFT_OUT`] is to be set: the audit then demands it.
+/// What the audit believes of events without a person is what the deployed gates do with them. They
+/// shared the bound of one nameless person, so that one stranger's event could displace another's.
+/// When they are left out instead, this fails, and [`UNNAMED_ARE_LEFT_OUT`] is to be set: the audit
+/// then demands it.
 #[test]
 fn events_without_a_person_are_treated_as_the_audit_believes() {
     let gates = deployed_gates(&promise(2, 3, Contribution::unit()), 10, 3);

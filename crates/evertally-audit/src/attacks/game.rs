@@ -10,8 +10,8 @@
 //! **Separation.** The shift between the streams is that of A(x − x'), which replay under one key holds the subject to without noise, and
 //! the means of the runs within theirs; the standard deviation is that of all runs. Their ratio μ̂ has an exact interval by the chi-square law. For Gaussian noise μ may not exceed 1/σ, and the lower end of the
 //! interval gives an ε at the promised δ. For Laplace noise the ratio is held against the declared one. Twice as many runs as are
-//! asked for enter; with 700 of each kind, noise that is 15 % short is found with probability 0.9999. What any number of runs finds is
-//! computed from this rule in `power`.
+//! asked for enter; with 700 of each kind, noise that is 15 % short is found with probability
+//! 0.9999. What any number of runs finds is computed from this rule in `power`.
 //!
 //! **Source.** Clopper and Pearson (1934); for Gaussian noise audited by its separation: Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski,
 //! Carlini and Terzis, *Tight Auditing of Differentially Private Machine Learning* (2023).
@@ -33,7 +33,8 @@ const REACH: f64 = 3.0;
 /// Arithmetic in the dense factors is exact to this.
 pub(crate) const ROUNDING: f64 = 1e-9;
 
-/// The part of the share of false alarms that either end of the interval for the separation has; the means have the rest.
+/// The part of the share of false alarms that either end of the interval for the separation has;
+/// the means have the rest.
 pub(crate) const PART_OF_INTERVAL: f64 = 0.25;
 
 /// The matched filter for one change.

@@ -17,7 +17,8 @@ use crate::subject::Promise;
 pub(crate) struct Target {
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// μ = 1/σ: how many standard deviations of the noise may lie between neighbours, by the audit's own calibration.
+    /// μ = 1/σ: how many standard deviations of the noise may lie between neighbours, by the
+    /// audit's own calibration.
     pub(crate) mu: f64,
     pub(crate) noise: NoiseKind,
 }
@@ -44,8 +45,8 @@ impl Target {
         }
     }
 
-    /// The largest separation of neighbours that passes: what the budget allows of Gaussian noise. The separation of Laplace noise
-    /// says nothing of ε, and is held against the declared one.
+    /// The largest separation of neighbours that passes: what the budget allows of Gaussian noise.
+    /// The separation of Laplace noise says nothing of ε, and is held against the declared one.
     pub(crate) fn separation_limit(&self, declared: f64) -> f64 {
         match self.noise {
             NoiseKind::Gaussian => self.mu,

@@ -2,8 +2,10 @@
 //!
 //! **Definition.** An attacker with the key runs neighbouring streams under it. Three things must hold. The same stream gives the same
 //! releases: noise is a function of the key. Neighbours give releases that differ by A(x − x') and nothing else: noise does not depend on
-//! data. And ‖R(x − x')‖, the distance of the two in the space that the noise is drawn in, is at most the distance μ·s that noise of scale
-//! s covers at the promised budget, μ by the audit's own calibration: for every pattern of steps that the promise allows, with either sign where both are.
+//! data. And ‖R(x − x')‖, the distance of the two in the space that the noise is drawn in, is at
+//! most the distance μ·s that noise of scale s covers at the promised budget, μ by the audit's own
+//! calibration: for every pattern of steps that the promise allows, with either sign where both
+//! are.
 //!
 //! **Guarantee.** No statistics: there are no false alarms, and what is checked is checked for certain. Distances have an allowance of 10⁻⁹
 //! for the arithmetic of the dense matrices. A mechanism that can invert its own arithmetic says the distance itself

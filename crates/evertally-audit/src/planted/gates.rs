@@ -53,7 +53,8 @@ impl GateFault {
         }
     }
 
-    /// A gate with this fault, which promises that persons count in two steps at least three apart, of three keys.
+    /// A gate with this fault, which promises that persons count in two steps at least three apart,
+    /// of three keys.
     #[must_use]
     pub fn plant(self, persons: Participation, contribution: Contribution) -> Box<dyn Gate> {
         let rules =
@@ -125,7 +126,8 @@ impl Gate for Faulty {
     }
 }
 
-/// Gathers events under the rules, and some of them beside these: without a bound on persons, and whatever their ids.
+/// Gathers events under the rules, and some of them beside these: without a bound on persons, and
+/// whatever their ids.
 fn beside(
     rules: &AdmissionRules,
     events: &[MadeUpEvent],

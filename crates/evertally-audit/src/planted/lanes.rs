@@ -13,7 +13,8 @@ const NAMES: [&str; 2] = ["first", "second"];
 /// Coordinates of vectors: so many of magnitude one have norm two.
 const DIMENSION: usize = 4;
 
-/// Planned for contributions that are there or not, and promised for contributions that may move to another key.
+/// Planned for contributions that are there or not, and promised for contributions that may move to
+/// another key.
 pub(super) struct MissedMove {
     whole: CounterSubject,
 }
@@ -96,7 +97,8 @@ impl Session for Forgetful<'_> {
     }
 }
 
-/// Planned for vectors of norm one, and promised for vectors whose coordinates are each at most one.
+/// Planned for vectors of norm one, and promised for vectors whose coordinates are each at most
+/// one.
 pub(super) struct WideVectors {
     whole: VectorSubject,
 }

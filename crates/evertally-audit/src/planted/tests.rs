@@ -62,8 +62,9 @@ fn every_planted_fault_is_found() {
     }
 }
 
-/// An audit that took σ from the plan would hold a plan to whatever it believes: a plan that believed in 85 % of the noise passed all
-/// attacks. The allowed separation is now computed from (ε, δ) by the audit itself.
+/// An audit that took σ from the plan would hold a plan to whatever it believes: a plan that
+/// believed in 85 % of the noise passed all attacks. The allowed separation is now computed from
+/// (ε, δ) by the audit itself.
 #[test]
 fn a_plan_that_believes_a_wrong_sigma_passes_only_if_it_is_trusted() {
     for (mechanism, budget) in [
@@ -84,8 +85,9 @@ fn a_plan_that_believes_a_wrong_sigma_passes_only_if_it_is_trusted() {
     }
 }
 
-/// The noise that a report says is found is found in whole audits. Each audit misses it with probability 0.01 at most: three misses of
-/// thirty come once in 300 times, seven once in 10⁷. Seeds are fixed, so that green stays green.
+/// The noise that a report says is found is found in whole audits. Each audit misses it with
+/// probability 0.01 at most: three misses of thirty come once in 300 times, seven once in 10⁷.
+/// Seeds are fixed, so that green stays green.
 #[test]
 fn short_noise_is_found_as_the_report_says() {
     let graded = Mechanism::GradedSquareRoot { decays: None };
@@ -177,8 +179,8 @@ fn open_keys_and_vectors_keep_their_promises() {
     }
 }
 
-/// Backward replay of keys is the exact arithmetic of every key: within the plan's charge for rounding it gives the distance of the dense R, for
-/// changes that lie in several keys as well.
+/// Backward replay of keys is the exact arithmetic of every key: within the plan's charge for
+/// rounding it gives the distance of the dense R, for changes that lie in several keys as well.
 #[test]
 fn keys_are_replayed_backwards_one_and_all() {
     for (mechanism, budget) in [
@@ -210,7 +212,8 @@ fn keys_are_replayed_backwards_one_and_all() {
                 let found = subject.noise_distance(&stream, &neighbour, key).unwrap().unwrap();
                 assert!((found / expected - 1.0).abs() < 1e-6, "{mechanism}: {found} {expected}");
             }
-            // Draws of other keys are not those that were released. Trees say nothing of their draws.
+            // Draws of other keys are not those that were released. Trees say nothing of their
+            // draws.
             let others = ["south", "west", "north"].map(str::to_owned);
             let (whole, key) = (&*subjects[0], NoiseKey::insecure_from_seed(8));
             let found =

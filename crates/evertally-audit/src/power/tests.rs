@@ -13,8 +13,8 @@ fn target(noise: NoiseKind) -> Target {
     Target { epsilon: 1.0, delta: 1e-6, mu: 0.25, noise }
 }
 
-/// How many of so many games the separation test fails, with noise that is short by `short` and a statistic rounded so that `rounding` of its
-/// variance stays.
+/// How many of so many games the separation test fails, with noise that is short by `short` and a
+/// statistic rounded so that `rounding` of its variance stays.
 fn found(rule: &Rule, games: usize, runs: usize, short: f64, seed: u64) -> usize {
     let target = target(rule.noise);
     let separation = rule.ratio * target.mu;
@@ -35,15 +35,17 @@ fn found(rule: &Rule, games: usize, runs: usize, short: f64, seed: u64) -> usize
     (0..games).filter(fails).count()
 }
 
-/// The chance of so few misses or fewer, and of so many or more, if each game is missed with probability q.
+/// The chance of so few misses or fewer, and of so many or more, if each game is missed with
+/// probability q.
 fn tails(games: usize, misses: usize, q: f64) -> (f64, f64) {
     let masses = binomial::masses(games, q);
     (masses[..=misses].iter().sum(), masses[misses..].iter().sum())
 }
 
-/// A true statement of the power is refused here once in 10⁶ times for each case; seeds are fixed, so that green stays green. The share of
-/// misses is compared from both sides: the power is neither overstated nor understated. Noise a little less short is found
-/// less often, which the same comparison sees.
+/// A true statement of the power is refused here once in 10⁶ times for each case; seeds are fixed,
+/// so that green stays green. The share of misses is compared from both sides: the power is neither
+/// overstated nor understated. Noise a little less short is found less often, which the same
+/// comparison sees.
 #[test]
 fn gaussian_noise_is_found_as_often_as_stated() {
     for (case, (ratio, rounding, runs)) in
@@ -61,15 +63,16 @@ fn gaussian_noise_is_found_as_often_as_stated() {
     }
 }
 
-/// Noise that is not short fails as often as the share says, far below once in these games: a power is not bought by false alarms. The chance of
-/// one among 3,000 is 3 %, of three below 10⁻⁵.
+/// Noise that is not short fails as often as the share says, far below once in these games: a power
+/// is not bought by false alarms. The chance of one among 3,000 is 3 %, of three below 10⁻⁵.
 #[test]
 fn noise_that_is_not_short_is_not_found() {
     let rule = Rule { ratio: 1.0, rounding: 0.0, noise: NoiseKind::Gaussian, freedom: 1.0, share: SHARE };
     assert!(found(&rule, 3000, 150, 0.0, 9) < 3);
 }
 
-/// For Laplace noise the statement is a proven bound, so that at least as much is found. A true one is refused once in 10⁶ times.
+/// For Laplace noise the statement is a proven bound, so that at least as much is found. A true one
+/// is refused once in 10⁶ times.
 #[test]
 fn laplace_noise_is_found_at_least_as_often_as_stated() {
     let rule = Rule { ratio: 1.0, rounding: 0.0, noise: NoiseKind::Laplace, freedom: 0.4, share: SHARE };
@@ -98,7 +101,8 @@ fn what_no_number_of_runs_finds_is_refused() {
     }
     let error = rule.runs(0.01, 100, 10_000).unwrap_err().to_string();
     assert!(error.contains("at least 3.4 %, which 10000 runs find"), "{error}");
-    // The noise is a tenth larger than it must be: what is less short keeps the promise, and no number of runs says otherwise.
+    // The noise is a tenth larger than it must be: what is less short keeps the promise, and no
+    // number of runs says otherwise.
     let generous = Rule { ratio: 0.9, ..rule };
     assert!(generous.power(1 << 22).unwrap().short > 0.1);
     // All of the statistic is rounding.

@@ -29,15 +29,16 @@ pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64
 /// One lane, run forwards and backwards.
 #[doc(hidden)]
 pub struct ReplayedLane {
-    /// The distance of the two streams. Lanes have draws of their own: over several, squares of distances add up, or distances for Laplace
-    /// noise.
+    /// The distance of the two streams. Lanes have draws of their own: over several, squares of
+    /// distances add up, or distances for Laplace noise.
     pub distance: f64,
-    /// The releases of the first stream by the draws that the distance is about; `None` where draws are only added up.
+    /// The releases of the first stream by the draws that the distance is about; `None` where draws
+    /// are only added up.
     pub releases: Option<Vec<f64>>,
 }
 
-/// Replays one lane of a plan for numbers or keys, declared or open; the lane of a single total has no name. For auditors, as
-/// [`replay_distance`].
+/// Replays one lane of a plan for numbers or keys, declared or open; the lane of a single total has
+/// no name. For auditors, as [`replay_distance`].
 ///
 /// # Errors
 /// As [`replay_distance`], and [`Error::BadParameter`] for vectors.

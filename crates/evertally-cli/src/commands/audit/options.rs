@@ -101,7 +101,8 @@ pub(crate) struct AuditArgs {
     /// Runs on a stream, and as many on its neighbour [default: 2000, fewer where a run is long]
     #[arg(long, value_name = "N", help_heading = "How hard to look")]
     pub(super) runs: Option<usize>,
-    /// Pick the runs so that noise whose standard deviation is P percent short is found with probability 0.99
+    /// Pick the runs so that noise whose standard deviation is P percent short is found with
+    /// probability 0.99
     #[arg(long, value_name = "P", conflicts_with = "runs", help_heading = "How hard to look")]
     pub(super) power: Option<f64>,
     /// The most steps that a run takes: of a longer horizon, the beginning is audited
