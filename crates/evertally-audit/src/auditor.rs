@@ -9,6 +9,7 @@ use crate::attacks::{Target, covariance, game, one_run, timing};
 use crate::keys::{Keys, Purpose};
 use crate::lens::{self, Lens};
 use crate::neighbours::Neighbourhood;
+use crate::power::{Power, Rule};
 use crate::report::{Attack, Finding, Report};
 use crate::sampling::{Sample, Tally, kept_lanes};
 use crate::stream::Stream;
@@ -31,8 +32,8 @@ const MOST_NUMBERS: usize = 1 << 26;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Runs on a stream, and as many on its neighbour. 2,000 unless said otherwise; with 700, noise that is 15 % short is separated with
-    /// probability 0.9999.
+    /// Runs on a stream, and as many on its neighbour: 2,000 by default. [`Auditor::power`] says
+    /// what they find, and [`Auditor::with_power`] picks as many as find a given shortage.
     pub runs: usize,
     /// The most steps that a run takes: 256 unless said otherwise. Of longer horizons the beginning is audited.
     pub length: u64,
@@ -81,12 +82,14 @@ pub struct Auditor<'a> {
     promise: Promise,
     target: Target,
     lanes: usize,
+    most_runs: usize,
     lens: Lens,
     near: Neighbourhood,
     /// The change that the watched releases give away most.
     farthest: usize,
     distances: Distances,
     filter: game::Filter,
+    rule: Rule,
     shift: Shift,
 }
 
@@ -96,11 +99,16 @@ impl<'a> Auditor<'a> {
     /// # Errors
     /// [`Error::BadParameter`] for settings out of range, or for releases so coarsely rounded that nothing could be measured in them.
     pub fn new(subject: &'a dyn Subject, settings: Settings) -> Result<Self> {
+        Self::against(subject, settings, Target::of(&subject.promise()))
+    }
+
+    /// Like [`Auditor::new`], with what is allowed handed in: tests show what an audit that trusted
+    /// the plan would miss.
+    pub(crate) fn against(subject: &'a dyn Subject, settings: Settings, target: Target) -> Result<Self> {
         settings.check()?;
         let (plan, promise, grid) = (subject.plan(), subject.promise(), subject.grid());
-        let target = Target::of(&promise)?;
         let length = plan.horizon().min(settings.length) as usize;
-        let lanes = plan.lanes().width();
+        let lanes = subject.lanes();
         let dense = lens::dense(plan)?;
         let lens = Lens::new(plan, dense.as_ref(), grid, length);
         if grid > lens.least_innovation() {
@@ -124,7 +132,47 @@ impl<'a> Auditor<'a> {
         let distances = Distances::new(plan, &target, encoder.as_ref(), &near);
         let filter = game::Filter::new(&lens, kept_lanes(lanes), &near.changes[farthest]);
         let shift = Shift::new(&lens);
-        Ok(Self { subject, settings, promise, target, lanes, lens, near, farthest, distances, filter, shift })
+        let share = PART_OF_EACH * settings.false_alarm;
+        let rule = Rule::new(filter.separation, filter.rounding(grid), &target, share);
+        Ok(Self {
+            subject,
+            settings,
+            promise,
+            target,
+            lanes,
+            most_runs,
+            lens,
+            near,
+            farthest,
+            distances,
+            filter,
+            rule,
+            shift,
+        })
+    }
+
+    /// The same audit with as many runs as find noise that is short by this share of its standard
+    /// deviation, with probability 0.99.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] unless the share lies between 0 and 1, and where so many runs do not
+    /// fit into memory.
+    pub fn with_power(mut self, short: f64) -> Result<Self> {
+        self.settings.runs = self.rule.runs(short, Settings::FEWEST_RUNS, self.most_runs)?;
+        Ok(self)
+    }
+
+    /// The noise that is found to be short with probability 0.99, at these settings. `None` where
+    /// the separation test finds none that surely.
+    #[must_use]
+    pub fn power(&self) -> Option<Power> {
+        self.rule.power(self.settings.runs)
+    }
+
+    /// Runs on a stream, and as many on its neighbour.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.settings.runs
     }
 
     /// Runs every attack. Without a clock, timing is left out. Runs use all threads; what is found does not depend on how many there are.
@@ -148,9 +196,17 @@ impl<'a> Auditor<'a> {
         let shifted = draw(&self.shift.stream(length, self.lanes), Purpose::Shifted, digit_runs)?;
         let game = game::play(&self.filter, &without, &with);
         let findings = vec![
-            one_run::attack(self.subject, &self.promise, &self.lens, self.lanes, keys, canaries)?,
+            one_run::attack(
+                self.subject,
+                &self.promise,
+                &self.target,
+                &self.lens,
+                self.lanes,
+                keys,
+                canaries,
+            )?,
             game::error_rates(&game, &self.target, share),
-            game::separation(&game, &self.target, share)?,
+            game::separation(&game, &self.target, share),
             replay::attack(
                 self.subject,
                 &stream,
@@ -169,9 +225,10 @@ impl<'a> Auditor<'a> {
                 &[&without, &with],
                 share,
             ),
-            match clock {
-                Some(clock) => timing::attack(self.subject, length, self.lanes, keys, clock, share)?,
-                None => Finding::skipped(Attack::Timing, "no clock"),
+            match (clock, self.subject.untimed()) {
+                (None, _) => Finding::skipped(Attack::Timing, "no clock"),
+                (_, Some(reason)) => Finding::skipped(Attack::Timing, reason),
+                (Some(clock), None) => timing::attack(self.subject, length, self.lanes, keys, clock, share)?,
             },
         ];
         progress.report(1.0);
@@ -180,6 +237,7 @@ impl<'a> Auditor<'a> {
             false_alarm: self.settings.false_alarm,
             epsilon: self.target.epsilon,
             delta: self.target.delta,
+            power: self.power(),
             game,
         })
     }

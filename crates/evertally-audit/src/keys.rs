@@ -37,6 +37,8 @@ pub enum Purpose {
     Replay,
     /// Runs that are timed, and the order of their values.
     Timing,
+    /// The events that admission is attacked with.
+    Admission,
 }
 
 impl Keys {

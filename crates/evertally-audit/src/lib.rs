@@ -18,11 +18,14 @@
 //!
 //! | room | its one decision |
 //! |---|---|
-//! | `subject` | what is audited: a plan, a promise, and releases |
+//! | `subject`, `open_keys`, `vectors` | what is audited: a plan, a promise, and releases |
+//! | `admission` | what stands before a counter: gates, and the events that they are attacked with |
+//! | `calibration` | what a budget allows, whatever a plan believes |
 //! | `lens` | how releases are looked at: declared covariance, whitening, the matched filter |
 //! | `neighbours` | which streams must look alike |
 //! | `attacks` | one file an attack |
 //! | `statistics` | tails, exact intervals, ranks |
+//! | `power` | which noise is found to be short, and how many runs that takes |
 //! | `auditor` | the order of it all, and how the rate of false alarms is shared out |
 //!
 //! **Guarantee.** A subject that keeps its promise and releases what its plan declares fails with probability at most
@@ -31,24 +34,36 @@
 //!
 //! This crate does no input or output. Time is read from the clock that the caller hands in.
 
+mod admission;
 mod attacks;
 mod auditor;
+mod calibration;
 mod keys;
 mod lens;
 mod neighbours;
+mod open_keys;
 #[cfg(any(test, feature = "planted-faults"))]
 pub mod planted;
+mod power;
 mod report;
 mod sampling;
 mod statistics;
 mod stream;
 mod subject;
+mod vectors;
 
+pub use admission::{
+    AdmissionRules, Following, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP, USUAL_STREAMS, audit_admission,
+    deployed_gates,
+};
 pub use auditor::{Auditor, Settings};
 pub use keys::{Keys, Purpose};
+pub use open_keys::OpenKeysSubject;
+pub use power::Power;
 pub use report::{Attack, Bound, Finding, Game, Report, Verdict};
 pub use stream::{Change, Stream};
 pub use subject::{CounterSubject, Promise, Session, Subject};
+pub use vectors::VectorSubject;
 
 /// A clock in nanoseconds since any fixed moment, handed in by the caller. Any `Fn() -> u64` is one.
 pub trait Clock {

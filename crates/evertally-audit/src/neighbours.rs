@@ -2,14 +2,22 @@
 //!
 //! **Definition.** A contribution is a value at each of at most k steps, at least b apart. What it moves is a convex function of the
 //! values, so that the largest move has them at the ends of the range, or absent. Neighbours differ by one contribution, or,
-//! where contributions are replaced, by one less another: in the same lane or in two.
+//! where contributions are replaced, by one less another.
 //!
-//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of ends is in the list, and no other change
-//! moves further; otherwise it holds evenly spaced patterns and random ones.
+//! **Across lanes.** With keys, each step of a contribution counts for one key, and another step
+//! may count for another. What is replaced may leave one key and appear in another: two orthogonal
+//! moves, √2 Δ of Gaussian noise and 2 Δ of Laplace noise. So each change is also spread over
+//! lanes, in all ways that differ by more than the names of the lanes. The coordinates of a vector
+//! are lanes as well, and a step may point in between them.
+//!
+//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of
+//! ends and lanes is in the list, and no other change moves further; otherwise it holds evenly
+//! spaced patterns and random ones.
 
 use evertally::{Contribution, Neighbours};
 
 use crate::keys::Coins;
+use crate::sampling::kept_lanes;
 use crate::stream::Change;
 use crate::subject::Promise;
 
@@ -24,20 +32,103 @@ pub(crate) struct Neighbourhood {
 impl Neighbourhood {
     /// The changes at these steps of a stream with so many lanes, up to about `most` of them.
     pub(crate) fn new(promise: &Promise, steps: &[usize], lanes: usize, most: usize) -> Self {
-        let (contributions, is_complete) = contributions(promise, steps, most);
-        match promise.neighbours {
-            Neighbours::AddRemove => Self { changes: contributions, is_complete },
+        let (contributions, all_contributions) = contributions(promise, steps, most);
+        let (mut changes, mut is_complete) = match promise.neighbours {
+            Neighbours::AddRemove => (contributions.clone(), all_contributions),
             Neighbours::Replace => {
-                let mut changes = replacements(&contributions, most);
-                let is_complete = is_complete && contributions.len().pow(2) <= most;
-                if lanes > 1 {
-                    // Lanes do not mix, so that the longest move goes from one lane to the same place in another.
-                    changes.extend(contributions.iter().map(|one| one.less(&one.in_lane(1))));
-                }
-                Self { changes, is_complete }
+                let are_all = all_contributions && contributions.len().pow(2) <= most;
+                (replacements(&contributions, most), are_all)
+            }
+        };
+        // Lanes beyond those that are kept of a run would not be seen.
+        let used = kept_lanes(lanes);
+        if used > 1 {
+            is_complete &= spread(&mut changes, lanes, used, most);
+            if promise.neighbours == Neighbours::Replace && !is_complete {
+                // The longest move of all where columns of R have no negative inner products.
+                changes.extend(contributions.iter().map(|one| one.less(&one.in_lane(1))));
             }
         }
+        if promise.contribution.is_vector() {
+            is_complete &= contributions.iter().all(|change| change.entries().len() == 1);
+            if used == BETWEEN {
+                changes.extend(contributions.iter().take(most / 4).map(between));
+            }
+        }
+        Self { changes, is_complete }
     }
+}
+
+/// Coordinates that a direction in between has: half of the amount in each of four has the norm of
+/// the whole amount, without rounding.
+const BETWEEN: usize = 4;
+
+/// A contribution in the direction (½, ½, ½, ½).
+fn between(contribution: &Change) -> Change {
+    let quarters = |&(step, _, amount): &Entry| (0..BETWEEN).map(move |lane| (step, lane, 0.5 * amount));
+    Change::of(contribution.entries().iter().flat_map(quarters))
+}
+
+/// Adds to changes in one lane the same changes spread over `used` of the lanes: all that differ by
+/// more than the names of lanes, or random ones where these are too many. Whether none is left out.
+fn spread(changes: &mut Vec<Change>, lanes: usize, used: usize, most: usize) -> bool {
+    let longest = changes.iter().map(|change| change.entries().len()).max().unwrap_or(0);
+    let ways: f64 = changes.iter().map(|change| ways_to_spread(change.entries().len(), used)).sum();
+    let before = changes.len();
+    if ways <= most.max(2 * before) as f64 {
+        for index in 0..before {
+            let change = changes[index].clone();
+            each_spread(&change, used, &mut |spread| changes.push(spread));
+        }
+        return longest.min(lanes) <= used;
+    }
+    let mut coins = Coins::public();
+    for _ in 0..most {
+        let change = &changes[coins.below(before)];
+        let anywhere = |&(step, _, amount): &Entry| (step, coins.below(used), amount);
+        changes.push(Change::of(change.entries().iter().map(anywhere).collect::<Vec<_>>()));
+    }
+    false
+}
+
+/// The ways to divide so many entries among at most `lanes` lanes without names.
+fn ways_to_spread(entries: usize, lanes: usize) -> f64 {
+    // ways[j]: divisions among exactly j lanes so far. The next entry joins one of them or opens
+    // another.
+    let mut ways = vec![0.0; lanes + 1];
+    ways[0] = 1.0;
+    for _ in 0..entries {
+        for j in (1..=lanes).rev() {
+            ways[j] = j as f64 * ways[j] + ways[j - 1];
+        }
+        ways[0] = 0.0;
+    }
+    ways.iter().sum()
+}
+
+/// Every way to spread a change over more than one lane: an entry joins a lane that an earlier one
+/// has opened, or opens the next.
+fn each_spread(change: &Change, lanes: usize, take: &mut impl FnMut(Change)) {
+    fn go(
+        entries: &[Entry],
+        spread: &mut Vec<Entry>,
+        opened: usize,
+        lanes: usize,
+        take: &mut impl FnMut(Change),
+    ) {
+        let Some(&(step, _, amount)) = entries.get(spread.len()) else {
+            if opened > 1 {
+                take(Change::of(spread.iter().copied()));
+            }
+            return;
+        };
+        for lane in 0..lanes.min(opened + 1) {
+            spread.push((step, lane, amount));
+            go(entries, spread, opened.max(lane + 1), lanes, take);
+            spread.pop();
+        }
+    }
+    go(change.entries(), &mut Vec::new(), 0, lanes, take);
 }
 
 /// The ends that a value may lie at, zero left out.
@@ -226,9 +317,49 @@ mod tests {
     fn what_is_replaced_may_move_to_another_lane() {
         let promise = promise(1, 1, (0.0, 1.0), Neighbours::Replace);
         assert_eq!(of(&promise, 4, 1, 1000).changes.len(), 16);
-        let moved = of(&promise, 4, 2, 1000).changes;
-        assert_eq!(moved.len(), 20);
-        assert_eq!(moved[16], Change::of([(0, 0, 1.0), (0, 1, -1.0)]));
+        // From any step of one lane to any step of another.
+        let moved = of(&promise, 4, 2, 1000);
+        assert!(moved.is_complete);
+        assert_eq!(moved.changes.len(), 32);
+        assert_eq!(moved.changes[16], Change::of([(0, 0, 1.0), (0, 1, -1.0)]));
+        assert_eq!(moved.changes[17], Change::of([(0, 0, 1.0), (1, 1, -1.0)]));
         assert!(!of(&promise, 40, 1, 1000).is_complete);
+        // Where pairs are too many, the move to the same place in another lane is there all the
+        // same.
+        let some = of(&promise, 100, 2, 1000);
+        assert!(!some.is_complete);
+        for step in 0..100 {
+            assert!(some.changes.contains(&Change::of([(step, 0, 1.0), (step, 1, -1.0)])), "{step}");
+        }
+    }
+
+    #[test]
+    fn steps_of_one_person_may_count_for_different_keys() {
+        let promise = promise(3, 1, (0.0, 1.0), Neighbours::AddRemove);
+        // Patterns of 1, 2 and 3 of four steps, spread in 1, 2 and 5 ways.
+        let all = of(&promise, 4, 5, 1000);
+        assert!(all.is_complete);
+        assert_eq!(all.changes.len(), 4 + 6 * 2 + 4 * 5);
+        let apart = Change::of([(0, 0, 1.0), (1, 1, 1.0), (3, 2, 1.0)]);
+        assert!(all.changes.contains(&apart));
+        // Two lanes cannot hold three keys, and the fifth way is missing.
+        assert_eq!(of(&promise, 4, 2, 1000).changes.len(), 4 + 6 * 2 + 4 * 4);
+        assert_eq!((ways_to_spread(3, 5), ways_to_spread(3, 2), ways_to_spread(4, 4)), (5.0, 4.0, 15.0));
+        let some = of(&promise, 60, 5, 1000);
+        assert!(!some.is_complete && some.changes.iter().any(|change| change.entries()[0].1 > 0));
+    }
+
+    #[test]
+    fn vectors_point_anywhere() {
+        let promise = Promise {
+            contribution: Contribution::norm(2.0).unwrap(),
+            ..promise(1, 1, (-1.0, 1.0), Neighbours::AddRemove)
+        };
+        let all = of(&promise, 3, 7, 1000);
+        assert!(all.is_complete);
+        assert_eq!(all.changes.len(), 6 + 6);
+        assert_eq!(all.changes[6], Change::of((0..4).map(|lane| (0, lane, 1.0))));
+        let twice = Promise { participation: Participation::at_most(2, 1).unwrap(), ..promise };
+        assert!(!of(&twice, 3, 7, 1000).is_complete, "angles are not all tried");
     }
 }

@@ -1,14 +1,24 @@
 //! Mechanisms with one deliberate fault each, so that the audits can be shown to find them.
 //!
 //! Every fault is a wrapper around the public interface of the library, which holds none of this. It is compiled for tests and under the
-//! feature `planted-faults` only.
+//! feature `planted-faults` only. Faults of keys and vectors are in `lanes`, those of admission in
+//! `gates`.
 
-use std::f64::consts::TAU;
+mod gates;
+mod lanes;
 
+pub use gates::GateFault;
+
+use std::f64::consts::{SQRT_2, TAU};
+
+use evertally::privacy::NoiseKind;
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Plan, PlanBuilder, Result};
 
 use crate::keys::Coins;
 use crate::subject::{CounterSubject, Promise, Session, Subject, rounded};
+
+/// What is left of noise that is 15 % short.
+const SHORT: f64 = 0.85;
 
 /// The faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,17 +35,34 @@ pub enum Fault {
     SharedKey,
     /// Box–Muller in double precision, added to the total as a float and released as it is.
     FloatNoise,
+    /// The plan believes that its budget calls for 85 % of the noise that it calls for. All that it
+    /// declares agrees with that.
+    ShortCalibration,
+    /// A contribution may leave one key and appear in another, and noise was planned for one key
+    /// alone.
+    MissedMove,
+    /// A key that was not released for a step has fresh noise when it is released again.
+    SleepingKey,
+    /// Vectors are clipped coordinate by coordinate, and noise was planned for their norm.
+    WideVectors,
+    /// One of four coordinates has 85 % of its noise.
+    ShortCoordinate,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 11] = [
         Self::ShortNoise,
         Self::FreshNoise,
         Self::MissedParticipation,
         Self::RepeatedKey,
         Self::SharedKey,
         Self::FloatNoise,
+        Self::ShortCalibration,
+        Self::MissedMove,
+        Self::SleepingKey,
+        Self::WideVectors,
+        Self::ShortCoordinate,
     ];
 
     /// The fault in words.
@@ -48,13 +75,19 @@ impl Fault {
             Self::RepeatedKey => "every run under one key",
             Self::SharedKey => "two streams under one key",
             Self::FloatNoise => "float noise without a grid",
+            Self::ShortCalibration => "calibration 15 % short",
+            Self::MissedMove => "a move between keys missed",
+            Self::SleepingKey => "open keys: fresh noise after sleep",
+            Self::WideVectors => "vectors clipped by coordinate",
+            Self::ShortCoordinate => "one coordinate of four 15 % short",
         }
     }
 
     /// A mechanism over so many steps with this fault, releases rounded to the grid where the fault is not that they are not.
     ///
     /// # Errors
-    /// Those of the plan; [`Error::Unsupported`] for float noise that is not Gaussian.
+    /// Those of the plan, among them [`Error::Unsupported`] for float noise, open keys and vectors
+    /// whose noise is not Gaussian.
     pub fn plant(
         self,
         mechanism: Mechanism,
@@ -65,7 +98,7 @@ impl Fault {
         let builder = Plan::prefix_sum(horizon).mechanism(mechanism).budget(budget);
         let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?);
         Ok(match self {
-            Self::ShortNoise => Box::new(ShortNoise { whole: whole(&builder)?, grid }),
+            Self::ShortNoise => short_noise(builder.build()?, 1.0 - SHORT, grid)?,
             Self::FreshNoise => Box::new(FreshNoise { whole: whole(&builder)?.rounded_to(grid)? }),
             Self::MissedParticipation => Box::new(MissedParticipation {
                 whole: whole(&builder)?.rounded_to(grid)?,
@@ -77,12 +110,30 @@ impl Fault {
                 both: builder.keys(["first", "second"]).build()?,
             }),
             Self::FloatNoise => Box::new(FloatNoise::new(builder.build()?)?),
+            Self::ShortCalibration => Box::new(ShortCalibration {
+                whole: whole(&builder.budget(believed(budget)?))?.rounded_to(grid)?,
+                promised: budget,
+            }),
+            Self::MissedMove => Box::new(lanes::MissedMove::new(&builder, grid)?),
+            Self::SleepingKey => Box::new(lanes::SleepingKey::new(&builder, grid)?),
+            Self::WideVectors => Box::new(lanes::WideVectors::new(builder, grid)?),
+            Self::ShortCoordinate => Box::new(lanes::ShortCoordinate::new(builder, grid)?),
         })
     }
 }
 
+/// A counter whose noise has a standard deviation that is short by this share, rounded to the grid.
+/// Its plan is for one number a step.
+///
+/// # Errors
+/// As [`CounterSubject::new`].
+pub fn short_noise(plan: Plan, short: f64, grid: f64) -> Result<Box<dyn Subject>> {
+    Ok(Box::new(ShortNoise { whole: CounterSubject::new(plan)?, left: 1.0 - short, grid }))
+}
+
 struct ShortNoise {
     whole: CounterSubject,
+    left: f64,
     grid: f64,
 }
 
@@ -96,12 +147,18 @@ impl Subject for ShortNoise {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Shortened { whole: self.whole.start(key)?, grid: self.grid, total: 0.0 }))
+        Ok(Box::new(Shortened {
+            whole: self.whole.start(key)?,
+            left: self.left,
+            grid: self.grid,
+            total: 0.0,
+        }))
     }
 }
 
 struct Shortened<'a> {
     whole: Box<dyn Session + 'a>,
+    left: f64,
     grid: f64,
     total: f64,
 }
@@ -111,7 +168,7 @@ impl Session for Shortened<'_> {
         self.whole.step(inputs, out)?;
         self.total += inputs.iter().sum::<f64>();
         for out in out {
-            *out = rounded(self.total + 0.85 * (*out - self.total), self.grid);
+            *out = rounded(self.total + self.left * (*out - self.total), self.grid);
         }
         Ok(())
     }
@@ -220,6 +277,38 @@ impl Session for Pair<'_> {
     }
 }
 
+/// A budget of the same noise whose multiplier is 85 % of what it should be.
+fn believed(budget: Budget) -> Result<Budget> {
+    let multiplier = SHORT * budget.noise_multiplier();
+    match budget.noise() {
+        NoiseKind::Gaussian => Budget::zcdp(0.5 / (multiplier * multiplier)),
+        NoiseKind::Laplace => Budget::pure(SQRT_2 / multiplier),
+    }
+}
+
+struct ShortCalibration {
+    whole: CounterSubject,
+    promised: Budget,
+}
+
+impl Subject for ShortCalibration {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise { budget: self.promised, ..Promise::of(self.whole.plan()) }
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        self.whole.start(key)
+    }
+}
+
 struct FloatNoise {
     plan: Plan,
     decoder: evertally::Matrix,
@@ -227,7 +316,7 @@ struct FloatNoise {
 
 impl FloatNoise {
     fn new(plan: Plan) -> Result<Self> {
-        if plan.budget().noise() != evertally::privacy::NoiseKind::Gaussian {
+        if plan.budget().noise() != NoiseKind::Gaussian {
             let reason = "Box–Muller makes Gaussian noise".to_owned();
             return Err(Error::Unsupported { mechanism: plan.mechanism().to_string(), reason });
         }

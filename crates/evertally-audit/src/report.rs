@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::power::Power;
+
 /// Which attack was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -20,6 +22,8 @@ pub enum Attack {
     LowBits,
     /// How long a step takes.
     Timing,
+    /// What one person's events, or one id, can change in the totals that a counter is fed.
+    Admission,
 }
 
 impl fmt::Display for Attack {
@@ -32,6 +36,7 @@ impl fmt::Display for Attack {
             Self::Covariance => "covariance",
             Self::LowBits => "low bits",
             Self::Timing => "timing",
+            Self::Admission => "admission",
         })
     }
 }
@@ -84,7 +89,9 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn skipped(attack: Attack, reason: &str) -> Self {
+    /// The finding of an attack that was not made, and why.
+    #[must_use]
+    pub fn skipped(attack: Attack, reason: &str) -> Self {
         let (tried, nothing) = (reason.to_owned(), String::new());
         Self {
             attack,
@@ -124,6 +131,8 @@ pub struct Report {
     pub epsilon: f64,
     /// δ of the promise.
     pub delta: f64,
+    /// What the number of runs finds; `None` where no shortage of noise is found that surely.
+    pub power: Option<Power>,
     /// The game between two neighbouring streams.
     pub game: Game,
 }

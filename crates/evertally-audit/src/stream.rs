@@ -48,6 +48,12 @@ impl Stream {
         &self.values[step * self.lanes..(step + 1) * self.lanes]
     }
 
+    /// The inputs of a lane, step by step.
+    #[must_use]
+    pub fn lane(&self, lane: usize) -> Vec<f64> {
+        self.values.iter().skip(lane).step_by(self.lanes.max(1)).copied().collect()
+    }
+
     /// The stream after a change. What lies beyond its last step or lane is left out.
     #[must_use]
     pub fn with(&self, change: &Change) -> Self {

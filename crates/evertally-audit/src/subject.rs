@@ -1,6 +1,6 @@
 //! What is audited: something that promises a plan's privacy and releases a number a step.
 
-use evertally::counter::replay_distance;
+use evertally::counter::replay_lane;
 use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
 use evertally::{
@@ -8,6 +8,7 @@ use evertally::{
     Plan, Result,
 };
 
+use crate::keys::same;
 use crate::stream::Stream;
 
 /// What the subject says that it protects. An audit holds the subject to this, whatever its plan was made for.
@@ -49,10 +50,20 @@ pub trait Subject: Sync {
         Promise::of(self.plan())
     }
 
+    /// How many numbers a step has: keys or coordinates, one for a single total.
+    fn lanes(&self) -> usize {
+        self.plan().lanes().width()
+    }
+
     /// The grid that all releases lie on, or 0 where none is claimed: it may depend on the plan, never on data. Rounding to it adds
     /// grid²/12 to the variance that the plan declares.
     fn grid(&self) -> f64 {
         0.0
+    }
+
+    /// Why steps are not timed, where it is documented that their time depends on data.
+    fn untimed(&self) -> Option<&'static str> {
+        None
     }
 
     /// Starts a stream under a key.
@@ -77,9 +88,10 @@ pub trait Subject: Sync {
     /// How far apart two streams lie in the space that the noise is drawn in, by the mechanism's own arithmetic: the noise z under
     /// `key` gives a certain output on `stream`; z' is the noise that gives the same output on `neighbour`; the answer is the length of
     /// (z' − z)/s, each coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of magnitudes for Laplace
-    /// noise. It may not exceed 1/σ.
+    /// noise. It may not exceed the μ that the budget allows.
     ///
-    /// `None` where the mechanism cannot tell: then the dense L and R of the plan stand in.
+    /// Infinite where those draws are not the ones that were released. `None` where the mechanism
+    /// cannot tell: then the dense L and R of the plan stand in.
     ///
     /// # Errors
     /// Those of the mechanism.
@@ -134,17 +146,22 @@ impl CounterSubject {
     /// # Errors
     /// [`Error::BadParameter`] for any other number: multiples of a power of two are floats, so that rounding to them is exact.
     pub fn rounded_to(self, grid: f64) -> Result<Self> {
-        let mantissa = grid.to_bits() & ((1 << 52) - 1);
-        if grid == 0.0 || (grid.is_normal() && grid > 0.0 && mantissa == 0) {
-            // A grid that releases lie on already is not made finer.
-            return Ok(Self { grid: self.grid.max(grid), ..self });
-        }
-        Err(Error::BadParameter {
-            name: "grid",
-            expected: "zero or a power of two".to_owned(),
-            got: grid.to_string(),
-        })
+        // A grid that releases lie on already is not made finer.
+        Ok(Self { grid: self.grid.max(checked_grid(grid)?), ..self })
     }
+}
+
+/// Refuses a grid that is neither zero nor a power of two.
+pub(crate) fn checked_grid(grid: f64) -> Result<f64> {
+    let mantissa = grid.to_bits() & ((1 << 52) - 1);
+    if grid == 0.0 || (grid.is_normal() && grid > 0.0 && mantissa == 0) {
+        return Ok(grid);
+    }
+    Err(Error::BadParameter {
+        name: "grid",
+        expected: "zero or a power of two".to_owned(),
+        got: grid.to_string(),
+    })
 }
 
 /// The multiple of the grid that is nearest.
@@ -170,24 +187,58 @@ impl Subject for CounterSubject {
     }
 
     fn noise_distance(&self, stream: &Stream, neighbour: &Stream, key: NoiseKey) -> Result<Option<f64>> {
-        let is_exact = self.plan.arithmetic() == Arithmetic::Exact;
-        if !is_exact || *self.plan.lanes() != Lanes::Scalar {
-            return Ok(None);
+        match self.plan.lanes() {
+            Lanes::Keyed { keys } => replayed_distance(self, keys, stream, neighbour, &key),
+            _ => replayed_distance(self, &[String::new()], stream, neighbour, &key),
         }
-        let [stream, neighbour] = [stream, neighbour]
-            .map(|stream| (0..stream.steps()).map(|step| stream.row(step)[0]).collect::<Vec<f64>>());
-        let distance = match replay_distance(&self.plan, &key, &stream, &neighbour) {
-            Ok(distance) => distance,
+    }
+}
+
+/// The distance of two streams by the arithmetic of the exact path, run backwards for every lane in
+/// which they differ. Lanes have draws of their own, so that squares add up, or magnitudes for
+/// Laplace noise. `None` for plans without an exact path. Infinite where the draws that were run
+/// backwards are not those that the subject released.
+pub(crate) fn replayed_distance(
+    subject: &dyn Subject,
+    names: &[String],
+    stream: &Stream,
+    neighbour: &Stream,
+    key: &NoiseKey,
+) -> Result<Option<f64>> {
+    let plan = subject.plan();
+    if plan.arithmetic() != Arithmetic::Exact {
+        return Ok(None);
+    }
+    let noise = plan.budget().noise();
+    let released = subject.run(stream, same(key))?;
+    let mut sum = 0.0;
+    for (lane, name) in names.iter().enumerate() {
+        let [ours, theirs] = [stream, neighbour].map(|stream| stream.lane(lane));
+        if ours == theirs {
+            continue;
+        }
+        let replayed = match replay_lane(plan, key, name, &ours, &theirs) {
+            Ok(replayed) => replayed,
             // Trees are replayed by their dense factors, up to where there are any.
             Err(Error::TooCostly { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // The scale of Laplace noise is its standard deviation divided by √2.
-        Ok(Some(match self.plan.budget().noise() {
-            NoiseKind::Gaussian => distance,
-            NoiseKind::Laplace => distance / std::f64::consts::SQRT_2,
-        }))
+        if let Some(releases) = &replayed.releases {
+            let releases = releases.iter().map(|release| rounded(*release, subject.grid()));
+            if !releases.eq(released.iter().skip(lane).step_by(names.len()).copied()) {
+                return Ok(Some(f64::INFINITY));
+            }
+        }
+        sum += match noise {
+            NoiseKind::Gaussian => replayed.distance * replayed.distance,
+            NoiseKind::Laplace => replayed.distance,
+        };
     }
+    // The scale of Laplace noise is its standard deviation divided by √2.
+    Ok(Some(match noise {
+        NoiseKind::Gaussian => sum.sqrt(),
+        NoiseKind::Laplace => sum / std::f64::consts::SQRT_2,
+    }))
 }
 
 enum Running {

@@ -71,7 +71,8 @@ impl Request {
         self.dimension.unwrap_or(self.keys.len().max(1)) as u64
     }
 
-    fn builder(&self) -> Result<PlanBuilder> {
+    /// The choices in the words of the library, for commands that have a choice more.
+    pub(crate) fn builder(&self) -> Result<PlanBuilder> {
         let mut builder = self
             .horizon
             .builder(self.workload)

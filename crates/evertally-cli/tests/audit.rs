@@ -32,6 +32,8 @@ fn json_has_exactly_the_promised_shape() {
         "workload",
         "horizon",
         "keys",
+        "open_keys",
+        "dim",
         "epsilon",
         "delta",
         "neighbours",
@@ -43,18 +45,38 @@ fn json_has_exactly_the_promised_shape() {
         "passed",
         "epsilon_at_least",
         "confidence",
+        "power",
         "findings",
     ];
     expected.sort_unstable();
     assert_eq!(keys(&report), expected);
     let findings = report["findings"].as_array().unwrap();
     let of = |name: &str| findings.iter().map(|finding| finding[name].clone()).collect::<Vec<_>>();
-    let attacks = ["one run", "error rates", "separation", "replay", "covariance", "low bits", "timing"];
+    let attacks =
+        ["one run", "error rates", "separation", "replay", "covariance", "low bits", "timing", "admission"];
     assert_eq!(of("attack"), attacks);
-    let verdicts = ["skipped", "passed", "passed", "passed", "passed", "passed", "skipped"];
+    let verdicts = ["skipped", "passed", "passed", "passed", "passed", "passed", "skipped", "passed"];
     assert_eq!(of("verdict"), verdicts, "{report}");
     let parts = ["allowed", "attack", "confidence", "epsilon_at_least", "measured", "tried", "verdict"];
     assert!(findings.iter().all(|finding| keys(finding) == parts), "{report}");
+    assert_eq!(keys(&report["power"]), ["percent_short", "probability"]);
+}
+
+/// The number of runs that `--power` picks finds what was asked for, and the report says so.
+#[test]
+fn power_picks_the_runs_and_is_stated() {
+    for (line, percent) in [("--steps 8", 10.0), ("--steps 8 --delta 0", 40.0), ("--steps 4 --keys 3", 12.5)]
+    {
+        let picked = report(&format!("{line} --power {percent}"));
+        let stated = picked["power"]["percent_short"].as_f64().unwrap();
+        assert!(stated <= percent && stated > 0.98 * percent, "{line}: {picked}");
+        assert_eq!(picked["power"]["probability"], 0.99);
+        // As many runs, asked for by their number, find the same.
+        let runs = picked["runs"].as_u64().unwrap();
+        assert_eq!(report(&format!("{line} --runs {runs}"))["power"], picked["power"], "{line}");
+    }
+    let text = Place::new().run("audit --steps 8 --runs 2000 --seed 1 --no-timing").ok().stdout;
+    assert!(text.contains("At these settings noise 7.6 % short is found with probability 0.99."), "{text}");
 }
 
 #[test]
@@ -66,6 +88,12 @@ fn other_plans_pass_too() {
         "--steps 30 --max-steps 3 --min-gap 5 --mechanism blt",
         "--steps 16 --delta 0",
         "--steps 12 --keys 40",
+        "--steps 12 --keys 3 --neighbours replace",
+        "--steps 12 --keys 3 --max-steps 2 --min-gap 3",
+        "--steps 12 --keys 3 --open-keys --max-steps 2",
+        "--steps 12 --dim 5",
+        "--steps 16 --calibration zcdp",
+        "--steps 16 --epsilon 0.5 --calibration paper",
         "--steps unbounded --length 32",
         "--steps 2000 --length 300",
         "--steps 16 --epsilon 8 --delta 1e-3 --grid 0.125",
@@ -109,10 +137,19 @@ fn the_table_and_the_picture_say_what_was_done() {
     assert!(fresh.contains("under fresh keys"), "{fresh}");
 }
 
+/// Open keys failed by the clock: adding to a key takes time, and a key without events takes none.
+/// That is known of them, so that the report says so instead of failing.
+#[test]
+fn open_keys_are_known_to_take_time() {
+    let table = Place::new().run("audit --steps 4 --keys 2 --open-keys --runs 100 --seed 1").ok().stdout;
+    assert!(table.contains("adding to an open key takes time, as documented"), "{table}");
+    assert!(table.contains("over 4 steps of 2 open keys"), "{table}");
+}
+
 #[test]
 fn what_cannot_be_audited_is_refused() {
     let place = Place::new();
-    let cases: [(&str, &[&str]); 15] = [
+    let cases: [(&str, &[&str]); 25] = [
         ("--epsilon -1", &["epsilon", "-1"]),
         ("--epsilon nan", &["epsilon"]),
         ("--delta 2", &["delta"]),
@@ -126,6 +163,16 @@ fn what_cannot_be_audited_is_refused() {
         ("--round 64", &["--round: expected at most the noise of a step", "got 64"]),
         ("--epsilon 8 --delta 1e-3", &["--grid: expected at most the noise of a step", "got 1"]),
         ("--keys 0", &["--keys: expected from 1"]),
+        ("--power 0", &["--power: expected a shortage above 0 % and below 100 %, got 0 %"]),
+        ("--power 100", &["--power: expected a shortage above 0 % and below 100 %, got 100 %"]),
+        ("--power -3", &["--power", "got -3 %"]),
+        ("--power nan", &["--power", "got NaN %"]),
+        ("--power some", &["--power", "some"]),
+        ("--power 5 --runs 500", &["--power", "--runs"]),
+        ("--power 0.01", &["--power: expected at least", "no more fit into memory", "got 0.01 %"]),
+        ("--open-keys", &["--keys"]),
+        ("--dim 0", &["--dim: expected from 1"]),
+        ("--dim 3 --keys 3", &["--dim", "--keys"]),
         ("--mechanism binary --window 5", &["binary", "prefix sum"]),
         ("--plot game.txt", &["--plot", "game.txt"]),
     ];

@@ -21,7 +21,7 @@ mod whole;
 
 pub use keyed::KeyedCounter;
 #[doc(hidden)]
-pub use replay::replay_distance;
+pub use replay::{ReplayedLane, replay_distance, replay_lane};
 pub use scalar::Counter;
 pub use sparse::SparseCounter;
 pub(crate) use sparse::bytes_per_key as sparse_bytes_per_key;

@@ -122,8 +122,7 @@ mod tests {
     use std::cell::RefCell;
     use std::f64::consts::TAU;
 
-    const TARGET: Target =
-        Target { epsilon: 1.0, delta: 1e-6, multiplier: 4.2247, noise: NoiseKind::Gaussian };
+    const TARGET: Target = Target { epsilon: 1.0, delta: 1e-6, mu: 0.2367, noise: NoiseKind::Gaussian };
 
     fn uniform(coins: &mut Coins) -> f64 {
         ((coins.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64

@@ -10,15 +10,16 @@
 //! **Separation.** The shift between the streams is that of A(x − x'), which replay under one key holds the subject to without noise, and
 //! the means of the runs within theirs; the standard deviation is that of all runs. Their ratio μ̂ has an exact interval by the chi-square law. For Gaussian noise μ may not exceed 1/σ, and the lower end of the
 //! interval gives an ε at the promised δ. For Laplace noise the ratio is held against the declared one. Twice as many runs as are
-//! asked for enter; with 700 of each kind, noise that is 15 % short is found with probability 0.9999.
+//! asked for enter; with 700 of each kind, noise that is 15 % short is found with probability
+//! 0.9999. What any number of runs finds is computed from this rule in `power`.
 //!
 //! **Source.** Clopper and Pearson (1934); for Gaussian noise audited by its separation: Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski,
 //! Carlini and Terzis, *Tight Auditing of Differentially Private Machine Learning* (2023).
 
-use evertally::Result;
 use evertally::privacy::NoiseKind;
 
-use super::{Target, epsilon_of_event, epsilon_of_separation};
+use super::{Target, epsilon_of_event};
+use crate::calibration::epsilon_of_separation;
 use crate::lens::Lens;
 use crate::report::{Attack, Bound, Finding, Game, verdict};
 use crate::sampling::{Sample, Watched};
@@ -30,7 +31,11 @@ const THRESHOLDS: usize = 21;
 const REACH: f64 = 3.0;
 
 /// Arithmetic in the dense factors is exact to this.
-const ROUNDING: f64 = 1e-9;
+pub(crate) const ROUNDING: f64 = 1e-9;
+
+/// The part of the share of false alarms that either end of the interval for the separation has;
+/// the means have the rest.
+pub(crate) const PART_OF_INTERVAL: f64 = 0.25;
 
 /// The matched filter for one change.
 pub(crate) struct Filter {
@@ -55,6 +60,11 @@ impl Filter {
             shifts.iter_mut().flatten().for_each(|x| *x /= separation);
         }
         Self { weights: shifts.iter().map(|shift| lens.weights(shift)).collect(), separation }
+    }
+
+    /// The part of the declared variance of the statistic that rounding to a grid adds.
+    pub(crate) fn rounding(&self, grid: f64) -> f64 {
+        grid * grid / 12.0 * self.weights.iter().flatten().map(|weight| weight * weight).sum::<f64>()
     }
 
     /// The statistic of a residual.
@@ -100,7 +110,7 @@ pub(crate) fn error_rates(game: &Game, target: &Target, share: f64) -> Finding {
 }
 
 /// Measures the separation in standard deviations.
-pub(crate) fn separation(game: &Game, target: &Target, share: f64) -> Result<Finding> {
+pub(crate) fn separation(game: &Game, target: &Target, share: f64) -> Finding {
     let shift = game.separation;
     let ((mean, variance), (shifted_mean, shifted_variance)) =
         (mean_and_variance(&game.without), mean_and_variance(&game.with));
@@ -108,24 +118,20 @@ pub(crate) fn separation(game: &Game, target: &Target, share: f64) -> Result<Fin
     let pooled = (counts.0 - 1.0) * variance + (counts.1 - 1.0) * shifted_variance;
     let freedom = counts.0 + counts.1 - 2.0;
     let deviation = (pooled / freedom).sqrt();
-    // Half of the share for the interval, half for the means.
     let effective = target.freedom() * freedom;
     let at_quantile = |quantile: f64| deviation * (effective / quantile).sqrt();
-    let largest = at_quantile(chi_square::quantile_below(0.25 * share, effective));
-    let smallest = at_quantile(chi_square::quantile_above(0.25 * share, effective));
+    let largest = at_quantile(chi_square::quantile_below(PART_OF_INTERVAL * share, effective));
+    let smallest = at_quantile(chi_square::quantile_above(PART_OF_INTERVAL * share, effective));
     // A statistic that does not vary but for the rounding of floats has no noise in it.
     let per = |deviation: f64| if deviation > ROUNDING { shift / deviation } else { f64::INFINITY };
     let (low, high) = (per(largest), per(smallest));
-    let limit = match target.noise {
-        NoiseKind::Gaussian => 1.0 / target.multiplier,
-        NoiseKind::Laplace => game.separation,
-    };
+    let limit = target.separation_limit(game.separation);
     let slip = (shifted_mean - mean - shift).abs();
     let most = normal::quantile_above(0.25 * share) * deviation * (1.0 / counts.0 + 1.0 / counts.1).sqrt();
     let means_agree = slip <= most * (1.0 + ROUNDING) + ROUNDING;
     let bound = match target.noise {
         NoiseKind::Gaussian => {
-            Some(Bound { epsilon: epsilon_of_separation(low, target.delta)?, confidence: 1.0 - 0.5 * share })
+            Some(Bound { epsilon: epsilon_of_separation(low, target.delta), confidence: 1.0 - 0.5 * share })
         }
         NoiseKind::Laplace => None,
     };
@@ -136,14 +142,14 @@ pub(crate) fn separation(game: &Game, target: &Target, share: f64) -> Result<Fin
     } else {
         "no noise at all".to_owned()
     };
-    Ok(Finding {
+    Finding {
         attack: Attack::Separation,
         tried: "standard deviations between the neighbours".to_owned(),
         measured,
         allowed: format!("μ ≤ {limit:.4}"),
         bound,
         verdict: verdict(low <= limit * (1.0 + ROUNDING) && means_agree),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -167,7 +173,7 @@ mod tests {
 
     fn target(epsilon: f64, delta: f64) -> Target {
         let budget = Budget::new(epsilon, delta).unwrap();
-        Target { epsilon, delta, multiplier: budget.noise_multiplier(), noise: NoiseKind::Gaussian }
+        Target { epsilon, delta, mu: 1.0 / budget.noise_multiplier(), noise: NoiseKind::Gaussian }
     }
 
     fn game(seed: u64, runs: usize, separation: f64, deviation: f64) -> Game {
@@ -181,13 +187,13 @@ mod tests {
     #[test]
     fn noise_that_is_short_by_fifteen_percent_is_separated_too_far() {
         let target = target(1.0, 1e-6);
-        let shift = 1.0 / target.multiplier;
+        let shift = target.mu;
         for seed in 0..20 {
-            let honest = separation(&game(2 * seed, 750, shift, 1.0), &target, 1e-5).unwrap();
+            let honest = separation(&game(2 * seed, 750, shift, 1.0), &target, 1e-5);
             assert_eq!(honest.verdict, Verdict::Passed, "{honest:?}");
             let epsilon = honest.bound.unwrap().epsilon;
             assert!((0.8..1.0).contains(&epsilon), "{honest:?}");
-            let short = separation(&game(2 * seed, 750, shift, 0.85), &target, 1e-5).unwrap();
+            let short = separation(&game(2 * seed, 750, shift, 0.85), &target, 1e-5);
             assert_eq!(short.verdict, Verdict::Failed, "{short:?}");
             assert!(short.bound.unwrap().epsilon > 1.0);
         }
@@ -196,9 +202,9 @@ mod tests {
     #[test]
     fn a_shift_that_depends_on_more_than_the_change_is_seen() {
         let target = target(1.0, 1e-6);
-        let shift = 1.0 / target.multiplier;
+        let shift = target.mu;
         let game = Game { separation: shift, ..game(1, 2000, shift + 0.5, 1.0) };
-        let found = separation(&game, &target, 1e-5).unwrap();
+        let found = separation(&game, &target, 1e-5);
         assert_eq!(found.verdict, Verdict::Failed);
         assert!(found.measured.contains("further apart"));
     }
@@ -207,7 +213,7 @@ mod tests {
     fn counting_proves_what_is_there_and_no_more() {
         // At a large δ the bound that counting reaches is close to the truth, and never beyond.
         let target = target(1.0, 0.05);
-        let shift = 1.0 / target.multiplier;
+        let shift = target.mu;
         let honest = error_rates(&game(5, 20_000, shift, 1.0), &target, 1e-5);
         let epsilon = honest.bound.unwrap().epsilon;
         assert!(honest.verdict == Verdict::Passed && (0.6..1.0).contains(&epsilon), "{honest:?}");
@@ -219,7 +225,7 @@ mod tests {
     fn no_noise_at_all_is_infinitely_far() {
         let target = target(1.0, 1e-6);
         let still = Game { without: vec![0.0; 200], with: vec![0.2; 200], separation: 0.2 };
-        let found = separation(&still, &target, 1e-5).unwrap();
+        let found = separation(&still, &target, 1e-5);
         assert_eq!(found.verdict, Verdict::Failed);
         assert!(found.bound.unwrap().epsilon > 1e11);
         let distant = Game { without: vec![-5.0; 2000], with: vec![5.0; 2000], separation: 10.0 };

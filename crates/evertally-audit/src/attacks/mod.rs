@@ -7,9 +7,9 @@ pub(crate) mod one_run;
 pub(crate) mod replay;
 pub(crate) mod timing;
 
-use evertally::Result;
-use evertally::privacy::{NoiseKind, gaussian_epsilon};
+use evertally::privacy::NoiseKind;
 
+use crate::calibration::{allowed_separation, epsilon_of_separation};
 use crate::subject::Promise;
 
 /// The budget that a subject is held to, as numbers.
@@ -17,8 +17,9 @@ use crate::subject::Promise;
 pub(crate) struct Target {
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// σ, the noise at sensitivity one.
-    pub(crate) multiplier: f64,
+    /// μ = 1/σ: how many standard deviations of the noise may lie between neighbours, by the
+    /// audit's own calibration.
+    pub(crate) mu: f64,
     pub(crate) noise: NoiseKind,
 }
 
@@ -26,12 +27,13 @@ pub(crate) struct Target {
 const USUAL_DELTA: f64 = 1e-6;
 
 impl Target {
-    pub(crate) fn of(promise: &Promise) -> Result<Self> {
+    /// From (ε, δ), ρ or ε alone. Neither the plan's σ nor the budget's is read.
+    pub(crate) fn of(promise: &Promise) -> Self {
         let budget = promise.budget;
-        let multiplier = budget.noise_multiplier();
+        let mu = allowed_separation(&budget);
         let delta = budget.delta().unwrap_or(USUAL_DELTA);
-        let epsilon = budget.epsilon().map_or_else(|| gaussian_epsilon(multiplier, delta), Ok)?;
-        Ok(Self { epsilon, delta, multiplier, noise: budget.noise() })
+        let epsilon = budget.epsilon().unwrap_or_else(|| epsilon_of_separation(mu, delta));
+        Self { epsilon, delta, mu, noise: budget.noise() }
     }
 
     /// The share of degrees of freedom that sums of squares have, against those of normal noise. The excess kurtosis of Laplace noise is 3,
@@ -42,13 +44,15 @@ impl Target {
             NoiseKind::Laplace => 0.4,
         }
     }
-}
 
-/// ε at δ of two normal laws that lie so many standard deviations apart, as far as the library reaches.
-pub(crate) fn epsilon_of_separation(separation: f64, delta: f64) -> Result<f64> {
-    const SMALLEST: f64 = 1e-12;
-    const LARGEST: f64 = 1e6;
-    if separation <= SMALLEST { Ok(0.0) } else { gaussian_epsilon(1.0 / separation.min(LARGEST), delta) }
+    /// The largest separation of neighbours that passes: what the budget allows of Gaussian noise.
+    /// The separation of Laplace noise says nothing of ε, and is held against the declared one.
+    pub(crate) fn separation_limit(&self, declared: f64) -> f64 {
+        match self.noise {
+            NoiseKind::Gaussian => self.mu,
+            NoiseKind::Laplace => declared,
+        }
+    }
 }
 
 /// ln((p − δ)/q) of an event that has probability p at least on one stream and q at most on its neighbour; zero where that proves

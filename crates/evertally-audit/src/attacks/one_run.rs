@@ -32,12 +32,12 @@ const MANY_LANES: usize = 16;
 pub(crate) fn attack(
     subject: &dyn Subject,
     promise: &Promise,
+    target: &Target,
     lens: &Lens,
     lanes: usize,
     keys: Keys,
     share: f64,
 ) -> Result<Finding> {
-    let target = Target::of(promise)?;
     let canaries = Canaries::new(promise, lens, lanes);
     let mut coins = keys.coins(Purpose::Canaries)?;
     let is_in: Vec<bool> = (0..canaries.count()).map(|_| coins.toss()).collect();
@@ -45,7 +45,7 @@ pub(crate) fn attack(
     let released = subject.run(&stream, keys.key(Purpose::Canaries, 0)?)?;
     let scores = canaries.scores(lens, &released);
     let (guesses, right) = guess(&scores, &is_in);
-    Ok(finding(canaries.count(), guesses, right, &target, share))
+    Ok(finding(canaries.count(), guesses, right, target, share))
 }
 
 fn finding(canaries: usize, guesses: usize, right: usize, target: &Target, share: f64) -> Finding {
@@ -249,7 +249,7 @@ mod tests {
             let (guesses, right) = guess(&canaries.scores(&lens, &released), &is_in);
             assert_eq!(right, guesses, "{lanes}");
         }
-        let target = Target { epsilon: 1.0, delta: 1e-6, multiplier: 4.2, noise: NoiseKind::Gaussian };
+        let target = Target { epsilon: 1.0, delta: 1e-6, mu: 0.24, noise: NoiseKind::Gaussian };
         assert_eq!(finding(64, 64, 64, &target, 5e-5).verdict, Verdict::Failed);
         assert_eq!(finding(64, 64, 48, &target, 5e-5).verdict, Verdict::Passed);
         assert_eq!(finding(16, 16, 16, &target, 5e-5).verdict, Verdict::Skipped);

@@ -2,8 +2,10 @@
 //!
 //! **Definition.** An attacker with the key runs neighbouring streams under it. Three things must hold. The same stream gives the same
 //! releases: noise is a function of the key. Neighbours give releases that differ by A(x − x') and nothing else: noise does not depend on
-//! data. And ‖R(x − x')‖, the distance of the two in the space that the noise is drawn in, is at most the distance s/σ that noise of scale
-//! s covers at the promised budget: for every pattern of steps that the promise allows, with either sign where both are.
+//! data. And ‖R(x − x')‖, the distance of the two in the space that the noise is drawn in, is at
+//! most the distance μ·s that noise of scale s covers at the promised budget, μ by the audit's own
+//! calibration: for every pattern of steps that the promise allows, with either sign where both
+//! are.
 //!
 //! **Guarantee.** No statistics: there are no false alarms, and what is checked is checked for certain. Distances have an allowance of 10⁻⁹
 //! for the arithmetic of the dense matrices. A mechanism that can invert its own arithmetic says the distance itself
@@ -117,7 +119,7 @@ impl Distances {
         let count = near.changes.len();
         Self {
             farthest: encoder.map(|encoder| farthest(encoder, &near.changes).1),
-            covered: plan.noise_scale() / target.multiplier,
+            covered: plan.noise_scale() * target.mu,
             patterns: if near.is_complete {
                 format!("all {count} changes")
             } else {
@@ -159,6 +161,7 @@ pub(crate) fn attack(
     let measured = match (replayed, distances.farthest) {
         (Replayed::Restless, _) => "one key gave two outcomes".to_owned(),
         (Replayed::Moved(most), _) => format!("releases moved {most:.3e} otherwise than the data"),
+        (Replayed::Uncovered(f64::INFINITY), _) => "the draws do not give the releases".to_owned(),
         (Replayed::Uncovered(times), _) => format!("noise moved {times:.4} times what is covered"),
         (Replayed::Still, Some(farthest)) => format!("noise still, distance {farthest:.6}"),
         (Replayed::Still, None) => "noise still; distances unknown".to_owned(),
@@ -203,7 +206,7 @@ fn replay(
             return Ok(Replayed::Moved(slip));
         }
         if let Some(distance) = subject.noise_distance(stream, &neighbour, same(&key))? {
-            let times = distance * target.multiplier;
+            let times = distance / target.mu;
             if times > 1.0 + ROUNDING {
                 return Ok(Replayed::Uncovered(times));
             }
@@ -293,7 +296,7 @@ mod tests {
     fn runs_under_one_key_differ_by_their_data_alone() {
         let budget = Budget::new(1.0, 1e-6).unwrap();
         let plan = plan(Mechanism::SquareRoot, budget);
-        let target = Target::of(&Promise::of(&plan)).unwrap();
+        let target = Target::of(&Promise::of(&plan));
         let steps: Vec<usize> = (0..10).collect();
         let near = Neighbourhood::new(&Promise::of(&plan), &steps, 1, 1000);
         let replayed = |is_restless, depends_on_data, distance| {
@@ -306,8 +309,9 @@ mod tests {
         assert_eq!(replayed(true, false, None), Replayed::Restless);
         assert!(matches!(replayed(false, true, None), Replayed::Moved(slip) if (slip - 1e-6).abs() < 1e-12));
         // A distance of 1/σ is covered, and a little more is not.
-        let most = 1.0 / target.multiplier;
+        let most = target.mu;
         assert_eq!(replayed(false, false, Some(most)), Replayed::Still);
+        assert_eq!(replayed(false, false, Some(f64::INFINITY)), Replayed::Uncovered(f64::INFINITY));
         assert!(
             matches!(replayed(false, false, Some(1.001 * most)), Replayed::Uncovered(times) if times > 1.0)
         );

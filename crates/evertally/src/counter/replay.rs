@@ -20,42 +20,73 @@ use crate::{Error, Result};
 /// [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
-    let exact = plan.exact().ok_or_else(|| Error::bad("plan", "one with an exact path", "one without"))?;
     if *plan.lanes() != Lanes::Scalar {
         return Err(Error::bad("plan", "for one number a step", plan.lanes().shape()));
+    }
+    Ok(replay_lane(plan, key, "", stream, other)?.distance)
+}
+
+/// One lane, run forwards and backwards.
+#[doc(hidden)]
+pub struct ReplayedLane {
+    /// The distance of the two streams. Lanes have draws of their own: over several, squares of
+    /// distances add up, or distances for Laplace noise.
+    pub distance: f64,
+    /// The releases of the first stream by the draws that the distance is about; `None` where draws
+    /// are only added up.
+    pub releases: Option<Vec<f64>>,
+}
+
+/// Replays one lane of a plan for numbers or keys, declared or open; the lane of a single total has
+/// no name. For auditors, as [`replay_distance`].
+///
+/// # Errors
+/// As [`replay_distance`], and [`Error::BadParameter`] for vectors.
+#[doc(hidden)]
+pub fn replay_lane(
+    plan: &Plan,
+    key: &NoiseKey,
+    name: &str,
+    stream: &[f64],
+    other: &[f64],
+) -> Result<ReplayedLane> {
+    let exact = plan.exact().ok_or_else(|| Error::bad("plan", "one with an exact path", "one without"))?;
+    if *plan.lanes() != Lanes::Scalar && !plan.lanes().are_named() {
+        return Err(Error::bad("plan", "for numbers or keys", plan.lanes().shape()));
     }
     if stream.len() != other.len() || stream.len() as u64 > plan.horizon() {
         return Err(Error::bad("other", format!("of {} steps", stream.len()), other.len()));
     }
-    let (totals, others) = (whole_totals(plan, exact, stream)?, whole_totals(plan, exact, other)?);
+    let (totals, others) = (true_totals(plan, stream)?, true_totals(plan, other)?);
     let (Some(mut forward), Some(mut backward)) = (plan.reversible_lane(exact), plan.reversible_lane(exact))
     else {
-        return sums_distance(plan, exact, stream, other);
+        return Ok(ReplayedLane { distance: sums_distance(plan, exact, stream, other)?, releases: None });
     };
+    let release = WholeRelease::new(exact, plan.total_unit());
     let draws = plan.whole_draws(key);
-    let tag = draws.tag(b"");
-    let mut squares = 0.0;
+    let tag = draws.tag(name.as_bytes());
+    let (mut squares, mut releases) = (0.0, Vec::with_capacity(stream.len()));
     for (total, other) in totals.iter().zip(&others) {
         let mut z = 0;
         let noise = forward.noise(|numbers, step| {
             z = i128::from(draws.draw(tag, step, numbers.scale));
             z
         });
-        let (needed, scale) = backward.draw(total + noise - other);
+        let (needed, scale) = backward.draw(release.whole(*total) + noise - release.whole(*other));
         squares += ((needed - z) as f64 / scale as f64).powi(2);
+        releases.push(release.of(*total, noise));
     }
-    Ok(squares.sqrt())
+    Ok(ReplayedLane { distance: squares.sqrt(), releases: Some(releases) })
 }
 
-/// The true answers in the units of the noise.
-fn whole_totals(plan: &Plan, exact: &Exact, stream: &[f64]) -> Result<Vec<i128>> {
-    let unit = plan.total_unit();
-    let (mut totals, release) = (Totals::new(plan.workload(), unit, 1), WholeRelease::new(exact, unit));
+/// The true answers in the units of totals.
+fn true_totals(plan: &Plan, stream: &[f64]) -> Result<Vec<i128>> {
+    let mut totals = Totals::new(plan.workload(), plan.total_unit(), 1);
     let mut answers = Vec::with_capacity(stream.len());
     for (x, step) in stream.iter().zip(0..) {
         totals.check(step, &[*x])?;
         totals.step(step, &[*x], &mut [0.0], |_, _, _| 0.0);
-        answers.push(release.whole(totals.first()));
+        answers.push(totals.first());
     }
     Ok(answers)
 }

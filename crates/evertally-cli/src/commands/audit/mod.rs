@@ -14,38 +14,54 @@ use crate::progress::with_progress;
 use evertally::Plan;
 use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
-use evertally_audit::{Auditor, Clock, CounterSubject, Finding, Keys, Report, Settings, Subject, Verdict};
+use evertally_audit::{
+    Attack, Auditor, Clock, Finding, Keys, Promise, Report, Settings, USUAL_STREAMS, Verdict,
+    audit_admission, deployed_gates,
+};
 use serde::Serialize;
 use std::time::Instant;
 
 pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let plan = args.request()?.plan()?;
+    let plan = args.plan()?;
+    let rounded_to = args.grid_of(&plan);
+    let refuse = |error| refusal(error, rounded_to);
+    let subject = args.subject(plan.clone(), rounded_to)?;
     let length = plan.horizon().min(args.length);
     let settings = Settings {
-        runs: args.runs_of(length, plan.lanes().width()),
+        runs: args.runs_of(length, subject.lanes()),
         length: args.length,
         false_alarm: args.false_alarm,
         ..Settings::default()
     };
-    let rounded_to = args.grid_of(&plan);
-    let refuse = |error| refusal(error, rounded_to);
-    let subject = CounterSubject::new(plan.clone())?.rounded_to(rounded_to).map_err(refuse)?;
-    let grid = subject.grid();
-    let auditor = Auditor::new(&subject, settings).map_err(refuse)?;
+    let mut auditor = Auditor::new(&*subject, settings).map_err(refuse)?;
+    if let Some(percent) = args.power {
+        auditor = auditor.with_power(percent / 100.0).map_err(refuse)?;
+    }
     let keys = args.seed.map_or(Keys::Os, Keys::SeededNotPrivate);
     let started = Instant::now();
     let clock = move || u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let clock: Option<&dyn Clock> = if args.no_timing { None } else { Some(&clock) };
-    let report = with_progress("auditing", |progress| auditor.audit(keys, clock, progress))?;
-    let audited = Audited { args, plan: &plan, runs: settings.runs, length: auditor.length(), grid };
+    let mut report = with_progress("auditing", |progress| auditor.audit(keys, clock, progress))?;
+    report.findings.push(admission(&plan, subject.lanes(), keys)?);
+    let audited =
+        Audited { args, plan: &plan, runs: auditor.runs(), length: auditor.length(), grid: subject.grid() };
     let text = if args.json { audited.json(&report)? } else { audited.table(&report) };
     Destination::open(None)?.write_whole(text.as_bytes())?;
     if let Some((path, format)) = plot {
         write_whole_file(path, &render(&audited.chart(&report), format)?)?;
     }
     conclusion(&report)
+}
+
+/// What stands before the counter of a plan, attacked as well. Vectors are not made of events.
+fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
+    if let Lanes::Vector { .. } = plan.lanes() {
+        return Ok(Finding::skipped(Attack::Admission, "vectors are not made of events"));
+    }
+    let gates = deployed_gates(&Promise::of(plan), plan.horizon(), lanes);
+    Ok(audit_admission(&gates, USUAL_STREAMS, keys)?)
 }
 
 /// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that was to vouch for it.
@@ -72,6 +88,8 @@ struct AuditJson<'a> {
     workload: String,
     horizon: Horizon,
     keys: Option<usize>,
+    open_keys: bool,
+    dim: Option<usize>,
     epsilon: f64,
     delta: f64,
     neighbours: String,
@@ -83,7 +101,15 @@ struct AuditJson<'a> {
     passed: bool,
     epsilon_at_least: Option<f64>,
     confidence: Option<f64>,
+    power: Option<PowerJson>,
     findings: Vec<FindingJson<'a>>,
+}
+
+/// Noise that is so many percent short is found with this probability.
+#[derive(Serialize)]
+struct PowerJson {
+    percent_short: f64,
+    probability: f64,
 }
 
 #[derive(Serialize)]
@@ -120,6 +146,8 @@ impl Audited<'_> {
             workload: self.plan.workload().to_string(),
             horizon: self.args.horizon,
             keys: self.args.keys,
+            open_keys: self.args.open_keys,
+            dim: self.args.dim,
             epsilon: report.epsilon,
             delta: report.delta,
             neighbours: self.plan.neighbours().to_string(),
@@ -131,6 +159,10 @@ impl Audited<'_> {
             passed: report.passed(),
             epsilon_at_least: bound.map(|bound| bound.epsilon),
             confidence: bound.map(|bound| bound.confidence),
+            power: report.power.map(|power| PowerJson {
+                percent_short: power.percent_short(),
+                probability: power.probability,
+            }),
             findings: report.findings.iter().map(FindingJson::of).collect(),
         };
         let text = serde_json::to_string(&whole);
@@ -161,6 +193,8 @@ impl Audited<'_> {
         let Self { args, plan, runs, length, grid } = self;
         let lanes = match plan.lanes() {
             Lanes::Keyed { keys } => format!(" of {} keys", keys.len()),
+            Lanes::OpenKeys => format!(" of {} open keys", args.keys.unwrap_or_default()),
+            Lanes::Vector { dimension } => format!(" of {dimension} coordinates"),
             _ => String::new(),
         };
         let keys = match args.seed {
@@ -222,13 +256,27 @@ fn closing(report: &Report) -> String {
         "A mechanism that keeps its promise fails such an audit once in {:.0} times at most.",
         1.0 / report.false_alarm
     );
-    format!("{verdict}{bound}\n{rate}\n")
+    format!("{verdict}{bound}\n{rate}\n{}\n", power_in_words(report))
+}
+
+/// What the audit would have found.
+fn power_in_words(report: &Report) -> String {
+    match report.power {
+        Some(power) => format!(
+            "At these settings noise {} % short is found with probability {}.",
+            power.percent_short(),
+            power.probability
+        ),
+        None => {
+            "At these settings no shortage of noise is found for certain: --runs N looks harder.".to_owned()
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evertally_audit::{Attack, Bound, Game};
+    use evertally_audit::{Bound, Game, Power};
 
     fn report(verdict: Verdict) -> Report {
         let finding = |attack, verdict| Finding {
@@ -244,6 +292,7 @@ mod tests {
             false_alarm: 1e-4,
             epsilon: 1.0,
             delta: 1e-6,
+            power: Some(Power { short: 0.0744, probability: 0.99 }),
             game: Game { without: vec![0.0], with: vec![0.2], separation: 0.2 },
         }
     }
@@ -260,7 +309,13 @@ mod tests {
     fn the_closing_words_say_what_it_comes_to() {
         let passed = closing(&report(Verdict::Passed));
         assert!(passed.starts_with("PASSED: none of 2 attacks succeeded. ε is at least 0.500"), "{passed}");
-        assert!(passed.ends_with("once in 10000 times at most.\n"), "{passed}");
+        assert!(passed.contains("once in 10000 times at most.\n"), "{passed}");
+        assert!(
+            passed.contains("At these settings noise 7.5 % short is found with probability 0.99"),
+            "{passed}"
+        );
+        let blind = closing(&Report { power: None, ..report(Verdict::Passed) });
+        assert!(blind.contains("no shortage of noise is found for certain"), "{blind}");
         assert!(closing(&report(Verdict::Failed)).starts_with("FAILED: 1 of 2 attacks succeeded."));
         assert!(closing(&report(Verdict::Skipped)).starts_with("PASSED: none of 1 attacks succeeded."));
     }

@@ -3,9 +3,12 @@
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation};
 use crate::error::{CliError, Result};
 use crate::mechanism::{Horizon, Request};
+use crate::progress::with_progress;
 use clap::Args;
 use evertally::Plan;
+use evertally::plan::Lanes;
 use evertally::post::PostProcess;
+use evertally_audit::{CounterSubject, OpenKeysSubject, Subject, VectorSubject};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -21,6 +24,13 @@ Examples:
     evertally audit --steps 32 --keys 1000
     evertally audit --steps 60 --window 14
 
+  Keys that nobody declares, vectors:
+    evertally audit --steps 32 --keys 4 --open-keys
+    evertally audit --steps 32 --dim 8
+
+  As many runs as find noise that is 3 % short:
+    evertally audit --power 3
+
 What is attacked: the mechanism that count would run, thousands of times,
 on streams that the audit makes up. No data is read.
 
@@ -28,17 +38,28 @@ on streams that the audit makes up. No data is read.
                a single run: a bound on ε that assumes nothing
   error rates  two neighbouring streams told apart, errors counted:
                assumes nothing, needs many runs
-  separation   standard deviations between the two streams, against the
-               1/σ that was promised: sharp for Gaussian noise
+  separation   standard deviations between the two streams, against what
+               ε and δ allow: sharp for Gaussian noise
   replay       neighbours under one key: noise must stay still, and the
                distance must be one that the noise covers
   covariance   size, shape and correlations of the noise, in time, from
                run to run and from key to key
   low bits     digits that are possible on one stream only
   timing       does a step take longer for one value than for another?
+  admission    events of one person or one id, added and removed: do the
+               totals move by more than the plan hides?
+
+The plan's own figures are not believed: what ε and δ allow is computed by
+the audit itself.
+
+How hard it looks: the report says which noise it finds, such as \"noise
+7.5 % short is found with probability 0.99\". Short by 7.5 % means that the
+standard deviation of the noise is 92.5 % of what the plan declares. More
+runs find less: a tenth of the shortage takes a hundred times the runs.
+--power 3 picks as many as find 3 %.
 
 How to read it: \"ε at least\" is what an attack proved, \"allowed\" what the
-plan permits. A mechanism that keeps its promise fails by chance as often
+promise permits. A mechanism that keeps its promise fails by chance as often
 as --false-alarm says, all attacks together. An audit that passes found
 none of the faults that it can find: it is no proof.
 
@@ -59,6 +80,12 @@ pub(crate) struct AuditArgs {
     /// Audit a counter of so many keys instead of one total
     #[arg(long, value_name = "K")]
     pub(super) keys: Option<usize>,
+    /// Nobody declares the keys: they are added to and released one by one
+    #[arg(long, requires = "keys")]
+    pub(super) open_keys: bool,
+    /// Audit a counter of vectors with so many coordinates, of norm one at most
+    #[arg(long, value_name = "D", conflicts_with = "keys")]
+    pub(super) dim: Option<usize>,
     #[command(flatten)]
     privacy: PrivacyArgs,
     /// The most steps that one person may count in
@@ -74,6 +101,10 @@ pub(crate) struct AuditArgs {
     /// Runs on a stream, and as many on its neighbour [default: 2000, fewer where a run is long]
     #[arg(long, value_name = "N", help_heading = "How hard to look")]
     pub(super) runs: Option<usize>,
+    /// Pick the runs so that noise whose standard deviation is P percent short is found with
+    /// probability 0.99
+    #[arg(long, value_name = "P", conflicts_with = "runs", help_heading = "How hard to look")]
+    pub(super) power: Option<f64>,
     /// The most steps that a run takes: of a longer horizon, the beginning is audited
     #[arg(long, value_name = "L", default_value_t = 256, help_heading = "How hard to look")]
     pub(super) length: u64,
@@ -100,7 +131,28 @@ pub(crate) struct AuditArgs {
 
 impl AuditArgs {
     /// The plan that is asked for.
-    pub(super) fn request(&self) -> Result<Request> {
+    pub(super) fn plan(&self) -> Result<Plan> {
+        let request = self.request()?;
+        let builder = if self.open_keys { request.builder()?.open_keys() } else { request.builder()? };
+        Ok(with_progress("planning", |progress| builder.build_with_progress(progress))?)
+    }
+
+    /// What is audited: the counter of the plan, its float releases rounded.
+    pub(super) fn subject(&self, plan: Plan, rounded_to: f64) -> Result<Box<dyn Subject>> {
+        let refuse = |error| refusal(error, rounded_to);
+        Ok(match plan.lanes() {
+            Lanes::OpenKeys => {
+                let names = key_names(self.keys)?;
+                Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
+            }
+            Lanes::Vector { .. } => {
+                Box::new(VectorSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?)
+            }
+            _ => Box::new(CounterSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?),
+        })
+    }
+
+    fn request(&self) -> Result<Request> {
         Ok(Request {
             horizon: self.horizon,
             workload: self.workload.workload(),
@@ -109,7 +161,7 @@ impl AuditArgs {
             mechanism: self.workload.mechanism.clone(),
             contribution: None,
             keys: key_names(self.keys)?,
-            dimension: None,
+            dimension: dimension(self.dim)?,
             memory_limit: self.workload.memory_limit,
             numbers: self.numbers.numbers(),
             post_processing: PostProcess::default(),
@@ -140,6 +192,7 @@ pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
         evertally::Error::BadParameter { name: "grid", .. } if rounded_to == 0.0 => "--grid",
         evertally::Error::BadParameter { name: "grid", .. } => "--round",
         evertally::Error::BadParameter { name: "runs", .. } => "--runs",
+        evertally::Error::BadParameter { name: "power", .. } => "--power",
         evertally::Error::BadParameter { name: "length", .. } => "--length",
         evertally::Error::BadParameter { name: "false_alarm", .. } => "--false-alarm",
         _ => return error.into(),
@@ -149,6 +202,16 @@ pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
             CliError::bad(format!("{option}: expected {expected}, got {got}"))
         }
         other => other.into(),
+    }
+}
+
+fn dimension(dim: Option<usize>) -> Result<Option<usize>> {
+    const MOST: usize = 100_000;
+    match dim {
+        Some(dim) if !(1..=MOST).contains(&dim) => {
+            Err(CliError::bad(format!("--dim: expected from 1 to {MOST}, got {dim}")))
+        }
+        _ => Ok(dim),
     }
 }
 
