@@ -23,7 +23,7 @@
 pub(crate) mod deployed;
 mod made_up;
 
-pub use deployed::{Following, Gathering, deployed_gates};
+pub use deployed::{Clocking, Following, Gathering, deployed_gates};
 pub use made_up::{MadeUpEvent, TICKS_PER_STEP};
 
 use evertally::{Contribution, Error, Participation, Result};
@@ -34,12 +34,6 @@ use made_up::{Unit, only, others, random_events, unit_of, without};
 
 /// Streams that are tried on each gate by default.
 pub const USUAL_STREAMS: usize = 200;
-
-/// Whether a gate with persons leaves out events that name nobody. Today these share the bound of
-/// one nameless person; once they are left out, this is to be `true`, and the audit then holds
-/// every gate to it. The test `events_without_a_person_are_treated_as_the_audit_believes` fails
-/// until it is.
-const UNNAMED_ARE_LEFT_OUT: bool = false;
 
 /// What a gate promises of the totals that it lets through.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,7 +170,8 @@ fn moved(gate: &dyn Gate, own: &[MadeUpEvent], company: &[MadeUpEvent]) -> Resul
 fn breach(rules: &AdmissionRules, unit: Unit, moved: &[f64]) -> Option<Breach> {
     let participation = rules.persons.unwrap_or_default();
     let most_steps = match unit {
-        Unit::Unnamed if UNNAMED_ARE_LEFT_OUT => 0,
+        // Whoever names nobody counts nowhere where persons are bounded.
+        Unit::Unnamed => 0,
         _ => participation.max_steps(),
     };
     let (low, high) = (rules.contribution.lo().min(0.0), rules.contribution.hi().max(0.0));

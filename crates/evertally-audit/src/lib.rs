@@ -53,7 +53,7 @@ mod subject;
 mod vectors;
 
 pub use admission::{
-    AdmissionRules, Following, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP, USUAL_STREAMS, audit_admission,
+    AdmissionRules, Clocking, Following, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP, USUAL_STREAMS, audit_admission,
     deployed_gates,
 };
 pub use auditor::{Auditor, Settings};

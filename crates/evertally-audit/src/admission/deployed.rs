@@ -1,9 +1,9 @@
-//! The gates that are deployed: admission as `evertally-stream` does it, in both of its ways.
+//! The gates that are deployed: admission as `evertally-stream` does it, in all of its ways.
 
 use evertally::{Contribution, Participation};
 use evertally_stream::{
-    Admission, BucketLength, Buckets, Clamp, ClosedStep, ContributionBound, Event, Follow, Gather, KeySet,
-    Result,
+    Admission, BucketLength, Buckets, Clamp, Clocked, ClosedStep, ContributionBound, Event, Follow, Gather,
+    KeySet, Result,
 };
 
 use super::made_up::{MadeUpEvent, TICKS_PER_STEP};
@@ -41,6 +41,7 @@ pub fn deployed_gates(promise: &Promise, horizon: u64, keys: usize) -> Vec<Box<d
             };
             gates.push(Box::new(Gathering(rules)));
             gates.push(Box::new(Following(rules)));
+            gates.push(Box::new(Clocking(rules)));
         }
     }
     gates
@@ -86,6 +87,29 @@ impl Gate for Following {
             closed.extend(named(&self.0, event, |event| follow.push(event))?.closed);
         }
         closed.extend(follow.finish());
+        Ok(closed.into_iter().flat_map(|closed| closed.totals).collect())
+    }
+}
+
+/// Events as they arrive, with several steps open: [`Clocked`], with a lag of two steps.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocking(pub AdmissionRules);
+
+impl Gate for Clocking {
+    fn rules(&self) -> AdmissionRules {
+        self.0
+    }
+
+    fn totals(&self, events: &[MadeUpEvent]) -> Result<Vec<f64>> {
+        let lag = BucketLength::from_micros(micros(2 * TICKS_PER_STEP))?;
+        let mut live = Clocked::new(buckets(&self.0)?, admission(&self.0)?, lag, MEMORY_LIMIT)?;
+        let mut closed: Vec<ClosedStep> = Vec::new();
+        for event in events {
+            closed.extend(live.advance_to(micros(event.arrival)));
+            // A refusal is an answer too.
+            let _counted = named(&self.0, event, |event| live.push(event))?;
+        }
+        closed.extend(live.advance_to(i64::MAX));
         Ok(closed.into_iter().flat_map(|closed| closed.totals).collect())
     }
 }
