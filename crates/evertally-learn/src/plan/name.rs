@@ -6,7 +6,7 @@
 //! Version 2 encodes every choice as fields ([`evertally::noise_name`]). Version 1 is the text that 0.1 wrote, kept word for
 //! word for states that began under it.
 
-use evertally::Plan;
+use evertally::{NoiseName, Plan};
 use evertally::noise_name::{Fields, Value, version_1};
 
 use super::{LearningPlan, Update};
@@ -27,6 +27,13 @@ impl LearningPlan {
         fields.put(1, Value::new().whole(number));
         fields.put(2, Value::new().raw(&self.fingerprint()));
         self.segment.with_definition(fields.into_bytes())
+    }
+
+    /// The name under which a run's gradients are recorded: that of the noise of its first segment, which holds the
+    /// fingerprint of the whole run.
+    #[must_use]
+    pub fn noise_name(&self) -> NoiseName {
+        self.segment(0).noise_name()
     }
 
     /// What a saved state must have in common with the plan that resumes it.
