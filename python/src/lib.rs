@@ -13,8 +13,10 @@ mod bounds;
 mod choices;
 mod comparison;
 mod counter;
+mod definition;
 mod errors;
 mod gamma;
+mod guarded;
 mod keyed_counter;
 mod learner;
 mod noise_key;
@@ -27,7 +29,6 @@ mod running;
 mod shared;
 mod sparse_counter;
 mod spend;
-mod stream_names;
 mod vector_counter;
 
 use pyo3::prelude::*;
@@ -60,8 +61,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
-    module.add_function(wrap_pyfunction!(stream_names::_stream_name, module)?)?;
-    module.add_function(wrap_pyfunction!(stream_names::_bucket_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(definition::_definition, module)?)?;
+    module.add_function(wrap_pyfunction!(definition::_bucket_micros, module)?)?;
     module.add("_OTHER", evertally_stream::OTHER)?;
     Ok(())
 }

@@ -6,8 +6,8 @@
 //! Version 2 encodes every choice as fields ([`evertally::noise_name`]). Version 1 is the text that 0.1 wrote, kept word for
 //! word for states that began under it.
 
-use evertally::{NoiseName, Plan};
 use evertally::noise_name::{Fields, Value, version_1};
+use evertally::{NoiseName, Plan};
 
 use super::{LearningPlan, Update};
 use crate::schedule::Schedule;
