@@ -10,6 +10,7 @@
 mod arrays;
 mod batch_plan;
 mod bounds;
+mod cell_digests;
 mod choices;
 mod comparison;
 mod counter;
@@ -56,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<learner::LearningPlan>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<participants::PyParticipants>()?;
+    module.add_class::<cell_digests::CellDigests>()?;
     module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
     module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;

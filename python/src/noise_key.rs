@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evertally_keys::{InputChain, Uses, key_file};
+use evertally_keys::{Guard, InputChain, Uses, key_file};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -49,6 +49,18 @@ impl NoiseKey {
     /// The key for one more object. Copies are deliberate: objects wipe theirs when they are gone.
     pub(crate) fn copied(&self) -> evertally::NoiseKey {
         copy_of(&self.key)
+    }
+
+    /// Does what the guard of a whole plan has to say; nothing where there is no record.
+    fn guard(
+        &self,
+        py: Python<'_>,
+        plan: &Bound<'_, Plan>,
+        ask: impl FnOnce(&mut Guard) -> evertally_keys::Result<()> + Send,
+    ) -> PyResult<()> {
+        let Some(uses) = &self.uses else { return Ok(()) };
+        let name = plan.get().inner.noise_name();
+        py.detach(|| ask(&mut uses.guard(&name)?)).map_err(key_refused)
     }
 
     /// Where uses of the key are recorded.
@@ -146,18 +158,26 @@ impl NoiseKey {
         Self { key: self.copied(), uses: None }
     }
 
-    /// Records the input of a whole job under the name of a plan's noise, or refuses another one. Private to the package.
-    fn _admit_whole(&self, py: Python<'_>, plan: &Bound<'_, Plan>, input: &[u8]) -> PyResult<()> {
-        let Some(uses) = &self.uses else { return Ok(()) };
-        let name = plan.get().inner.noise_name();
-        py.detach(|| {
-            let mut guard = uses.guard(&name)?;
-            let digests = |chain: &mut InputChain| {
-                chain.step_of_bytes(input);
-            };
-            guard.admit_whole(digests, |_| Ok(()))
-        })
-        .map_err(key_refused)
+    /// Whether uses of the key are recorded. Private to the package.
+    #[getter]
+    fn _has_record(&self) -> bool {
+        self.uses.is_some()
+    }
+
+    /// Records what a job that has begun is known by under the name of a plan's noise, or refuses another one. Private to the package.
+    fn _admit_job(&self, py: Python<'_>, plan: &Bound<'_, Plan>, job: &[u8]) -> PyResult<()> {
+        let digests = |chain: &mut InputChain| {
+            chain.step_of_bytes(job);
+        };
+        self.guard(py, plan, |guard| guard.admit_whole(digests, |_| Ok(())))
+    }
+
+    /// Records the digests of all steps of a job under the name of a plan's noise, 16 bytes per step, or refuses other ones. Private to
+    /// the package.
+    fn _admit_steps(&self, py: Python<'_>, plan: &Bound<'_, Plan>, digests: &[u8]) -> PyResult<()> {
+        let (steps, _) = digests.as_chunks::<16>();
+        let digests = |chain: &mut InputChain| steps.iter().map(|step| chain.step_of_bytes(step)).collect();
+        self.guard(py, plan, |guard| guard.admit(digests, || Ok(())))
     }
 
     fn __repr__(&self) -> &'static str {
