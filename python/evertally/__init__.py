@@ -32,6 +32,7 @@ from evertally._errors import (
     BudgetSpent,
     Error,
     HorizonSpent,
+    KeyReused,
     SystemFailure,
     Unsupported,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "Counter",
     "Error",
     "HorizonSpent",
+    "KeyReused",
     "KeyedCounter",
     "Learner",
     "LearningPlan",

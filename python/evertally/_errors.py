@@ -25,11 +25,15 @@ class BadState(Error):
     """A saved state is damaged, or belongs to another plan or key."""
 
 
+class KeyReused(Error):
+    """A key was used before for the same count with other data: the same noise on both would give their difference away."""
+
+
 class SystemFailure(Error):
     """The machine failed; when it gives no randomness, there is no fallback."""
 
 
 # Readers know them by the name under which they are imported.
-for _error in (Error, BadParameter, Unsupported, HorizonSpent, BudgetSpent, BadState, SystemFailure):
+for _error in (Error, BadParameter, Unsupported, HorizonSpent, BudgetSpent, BadState, KeyReused, SystemFailure):
     _error.__module__ = "evertally"
 del _error

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{matrix, readable};
 use crate::choices::BudgetChoices;
-use crate::errors::OrRaise;
+use crate::errors::{Failure, OrRaise};
 use crate::gamma::{Certificate, real_matrix};
 use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::release::Releases;
@@ -48,7 +48,10 @@ impl BatchPlan {
         py.detach(|| evertally::batch::BatchPlan::new(queries, budget, neighbours)).or_raise().map(Self)
     }
 
-    /// Private answers to all queries about a histogram, an array of float64 with one number a cell. Each call spends the budget again.
+    /// Private answers to all queries about a histogram, an array of float64 with one number a cell.
+    ///
+    /// key: the secret of the noise, which serves one histogram: the same histogram has the same answers again, and another one
+    ///     raises `KeyReused`. None draws one that nobody keeps, and each call spends the budget again.
     #[pyo3(signature = (data, key=None))]
     fn answer(
         &self,
@@ -57,9 +60,18 @@ impl BatchPlan {
         key: Option<&Bound<'_, NoiseKey>>,
     ) -> PyResult<Releases> {
         let data = readable::<f64, Ix1>("data", data)?;
-        let (data, key) = (data.as_slice()?, given_or_fresh(key.map(Bound::get))?);
-        let answers = py.detach(|| self.0.answer(data, key)).or_raise()?;
-        Ok(Releases::of_queries(py, &answers))
+        let (data, given) = (data.as_slice()?, key.map(Bound::get));
+        let (key, uses) = (given_or_fresh(given)?, given.and_then(NoiseKey::uses));
+        let answers = py.detach(|| -> Result<_, Failure> {
+            let Some(uses) = uses else { return Ok(self.0.answer(data, key)?) };
+            uses.guard(&self.0.noise_name())?.admit_whole(
+                |chain| {
+                    chain.step(data.iter().copied());
+                },
+                |_| Ok(self.0.answer(data, key)?),
+            )
+        });
+        Ok(Releases::of_queries(py, &answers.map_err(Failure::raise)?))
     }
 
     /// The proof of how good the factorization is.

@@ -5,7 +5,7 @@
 use evertally::{Budget, Calibration, Contribution, Participation, Plan, PlanBuilder, Workload};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::arrays::kind;
 use crate::errors::{BadParameter, OrRaise, bad};
@@ -70,6 +70,10 @@ pub(crate) struct Choices {
     arithmetic: Option<String>,
     grid: Option<f64>,
     memory_limit: Option<u64>,
+    /// What was made of the plan afterwards, in this order; no keyword asks for it.
+    definition: Option<Vec<u8>>,
+    declared: Option<Vec<String>>,
+    part: Option<Vec<String>>,
 }
 
 impl Choices {
@@ -101,6 +105,7 @@ impl Choices {
             arithmetic: rest.take("arithmetic", "exact or float")?,
             grid: rest.take("grid", "a number")?,
             memory_limit: rest.take("memory_limit", "a number of bytes")?,
+            ..Self::default()
         };
         if let Some((name, _)) = rest.0.iter().next() {
             return Err(PyTypeError::new_err(format!(
@@ -110,7 +115,16 @@ impl Choices {
         Ok(choices)
     }
 
-    /// The keyword arguments again.
+    /// Reads what `to_dict` has written.
+    pub(crate) fn read_again(given: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let mut rest = Rest(given.copy()?);
+        let definition = rest.take("_definition", "bytes")?;
+        let declared = rest.take("_declared", "a list of names")?;
+        let part = rest.take("_part", "a list of names")?;
+        Ok(Self { definition, declared, part, ..Self::read("plan", Some(&rest.0))? })
+    }
+
+    /// The keyword arguments again, and what was made of the plan afterwards.
     pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let given = PyDict::new(py);
         given.set_item("horizon", self.horizon)?;
@@ -138,6 +152,9 @@ impl Choices {
         given.set_item("arithmetic", &self.arithmetic)?;
         given.set_item("grid", self.grid)?;
         given.set_item("memory_limit", self.memory_limit)?;
+        given.set_item("_definition", self.definition.as_ref().map(|bytes| PyBytes::new(py, bytes)))?;
+        given.set_item("_declared", self.declared.as_ref())?;
+        given.set_item("_part", self.part.as_ref())?;
         Ok(given)
     }
 
@@ -151,16 +168,40 @@ impl Choices {
         Self { stream: Some(name), ..self.clone() }
     }
 
-    /// The same choices for other keys, of a plan that took this mechanism: which one fits in memory depends on how many keys there are, and must not be
+    /// The same choices for a count of this definition.
+    pub(crate) fn with_definition(&self, definition: Vec<u8>) -> Self {
+        Self { definition: Some(definition), ..self.clone() }
+    }
+
+    /// The choices of a part of the plan.
+    pub(crate) fn with_part(&self, keys: Vec<String>, mechanism: String) -> Self {
+        Self { part: Some(keys), ..self.keeping(mechanism) }
+    }
+
+    /// The choices of the plan that declares these keys.
+    pub(crate) fn declaring(&self, keys: Vec<String>, mechanism: String) -> Self {
+        Self { declared: Some(keys), part: None, ..self.keeping(mechanism) }
+    }
+
+    /// The same choices, of a plan that took this mechanism: which one fits in memory depends on how many keys there are, and must not be
     /// chosen again. A stream without an end always takes the same one, and its cap comes with it only where none is named.
-    pub(crate) fn with_keys(&self, keys: Vec<String>, mechanism: String) -> Self {
+    fn keeping(&self, mechanism: String) -> Self {
         let chosen = self.horizon.is_some().then_some(mechanism);
-        Self {
-            keys: Some(keys),
-            open_keys: None,
-            mechanism: self.mechanism.clone().or(chosen),
-            ..self.clone()
+        Self { mechanism: self.mechanism.clone().or(chosen), ..self.clone() }
+    }
+
+    /// What was made of a plan after it was built.
+    pub(crate) fn finish(&self, mut plan: Plan) -> evertally::Result<Plan> {
+        if let Some(definition) = &self.definition {
+            plan = plan.with_definition(definition.as_slice());
         }
+        if let Some(keys) = &self.declared {
+            plan = plan.declaring_keys(keys.iter().cloned())?;
+        }
+        if let Some(keys) = &self.part {
+            plan = plan.with_keys(keys.iter().cloned())?;
+        }
+        Ok(plan)
     }
 
     /// The choices as the library takes them.

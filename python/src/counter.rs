@@ -1,5 +1,6 @@
 //! A counter of one number a step.
 
+use evertally_keys::InputChain;
 use numpy::{Ix1, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,7 +16,7 @@ count!(evertally::Counter);
 /// A private running total, or another workload, of one stream of numbers.
 ///
 /// plan: a plan for one number a step.
-/// key: the secret of the noise; None draws one that nobody keeps, so that the counter can be saved but not resumed.
+/// key: the secret of the noise, which remembers what was counted under it; None draws one that nobody keeps, so that the counter can be saved but not resumed.
 /// remember: keep every release, so that `interval` can be asked; memory then grows with the steps.
 ///
 /// >>> import evertally
@@ -31,8 +32,8 @@ count!(evertally::Counter);
 ///     ...
 /// evertally.HorizonSpent: the horizon of 100 steps is spent: a further release would not be private
 ///
-/// A counter saves and resumes bit for bit. A state must be resumed once only: two runs from one state would release different totals
-/// under the same noise.
+/// A counter saves and resumes bit for bit. The record of the key sees to it that a state that is resumed twice counts the same
+/// data both times (see `NoiseKey`): the same data give the same releases, and other data raise `KeyReused` and take no step.
 ///
 /// >>> key = evertally.NoiseKey.generate()
 /// >>> counter = evertally.Counter(plan, key)
@@ -40,6 +41,10 @@ count!(evertally::Counter);
 /// >>> state = counter.save()
 /// >>> evertally.Counter.resume(plan, key, state).step(4) == counter.step(4)
 /// True
+/// >>> evertally.Counter.resume(plan, key, state).step(5)
+/// Traceback (most recent call last):
+///     ...
+/// evertally.KeyReused: this key was used before for the same count with other data (they differ at step 1): ...
 #[pyclass(frozen, module = "evertally", name = "Counter")]
 pub(crate) struct Counter(Running<evertally::Counter>);
 
@@ -51,7 +56,7 @@ impl Counter {
         Running::new(plan, key, remember).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
@@ -59,7 +64,8 @@ impl Counter {
 
     /// Takes the input of the next step and releases its private answer. A refusal takes no step.
     fn step(&self, py: Python<'_>, x: f64) -> PyResult<Release> {
-        self.0.with(py, |counter| counter.step(x)).map(Release)
+        let digests = |_: &evertally::Counter| move |chain: &mut InputChain| vec![chain.step([x])];
+        self.0.admit(py, digests, |counter| counter.step(x)).map(Release)
     }
 
     /// Takes one step for each number of an array of float64. A refusal takes none of them.
@@ -69,7 +75,7 @@ impl Counter {
         let values = PyArray1::<f64>::zeros(py, [inputs.len()], false);
         let mut out = values.readwrite();
         let out = out.as_slice_mut()?;
-        let spreads = self.0.all_or_nothing(py, inputs.len(), |counter| {
+        let spreads = self.0.all_or_nothing(py, inputs, |counter| {
             let mut spreads = Vec::with_capacity(inputs.len());
             for (x, value) in inputs.iter().zip(out) {
                 let release = counter.step(*x)?;
@@ -94,7 +100,7 @@ impl Counter {
     /// The number of steps taken.
     #[getter]
     fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.with(py, |counter| Ok(counter.steps_taken()))
+        self.0.steps(py)
     }
 
     /// The plan that the counter follows.

@@ -1,9 +1,11 @@
 //! Errors keep their class: each [`ErrorClass`] is a Python class, all of them below `evertally.Error`.
 //!
 //! The classes are written in Python (`evertally/_errors.py`), because an extension module cannot make one that is a `ValueError` besides.
+//! Files that cannot be read or written raise `OSError`, as Python's own functions do.
 
 use evertally::ErrorClass;
 use pyo3::PyErr;
+use pyo3::exceptions::PyOSError;
 
 pyo3::import_exception!(evertally._errors, Error);
 pyo3::import_exception!(evertally._errors, BadParameter);
@@ -11,6 +13,7 @@ pyo3::import_exception!(evertally._errors, Unsupported);
 pyo3::import_exception!(evertally._errors, HorizonSpent);
 pyo3::import_exception!(evertally._errors, BudgetSpent);
 pyo3::import_exception!(evertally._errors, BadState);
+pyo3::import_exception!(evertally._errors, KeyReused);
 pyo3::import_exception!(evertally._errors, SystemFailure);
 
 /// The Python exception of an error: its class, and its own words.
@@ -36,6 +39,60 @@ pub(crate) trait OrRaise<T> {
 impl<T> OrRaise<T> for evertally::Result<T> {
     fn or_raise(self) -> pyo3::PyResult<T> {
         self.map_err(|error| exception(error.class(), error.to_string()))
+    }
+}
+
+/// Why a call on guarded state ended without a value.
+pub(crate) enum Failure {
+    /// The library refused.
+    Library(evertally::Error),
+    /// The record of the key refused, or could not be read.
+    Key(evertally_keys::Error),
+    /// A step was taken and could not be recorded, now or in an earlier call.
+    Unrecorded(String),
+}
+
+impl From<evertally::Error> for Failure {
+    fn from(error: evertally::Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<evertally_keys::Error> for Failure {
+    fn from(error: evertally_keys::Error) -> Self {
+        Self::Key(error)
+    }
+}
+
+impl Failure {
+    /// The exception of the error's class.
+    pub(crate) fn raise(self) -> PyErr {
+        match self {
+            Self::Library(error) => exception(error.class(), error.to_string()),
+            Self::Key(error) => key_refused(error),
+            Self::Unrecorded(message) => SystemFailure::new_err(message),
+        }
+    }
+}
+
+/// The exception of an error in a key or its record.
+pub(crate) fn key_refused(error: evertally_keys::Error) -> PyErr {
+    use evertally_keys::Error as Refusal;
+    match error {
+        Refusal::OtherInput { .. } | Refusal::BeginsLater { .. } | Refusal::EndsEarlier { .. } => {
+            KeyReused::new_err(error.to_string())
+        }
+        Refusal::Damaged { .. } => BadState::new_err(error.to_string()),
+        Refusal::File { path, error, .. } => {
+            // With its number, Python finds the class: FileNotFoundError and the like.
+            let words = error.to_string();
+            let words = words.split(" (os error").next().unwrap_or_default().to_owned();
+            match error.raw_os_error() {
+                Some(number) => PyOSError::new_err((number, words, path.into_os_string())),
+                None => PyOSError::new_err(format!("{}: {words}", path.display())),
+            }
+        }
+        other => BadParameter::new_err(other.to_string()),
     }
 }
 

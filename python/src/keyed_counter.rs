@@ -36,7 +36,7 @@ impl KeyedCounter {
         Running::new(plan, key, remember).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
@@ -60,13 +60,15 @@ impl KeyedCounter {
             Err(_) => inputs,
         };
         let width = self.0.width();
-        step_into(py, inputs, out, width, |x, out| self.0.with(py, |counter| counter.step_into(x, out)))
+        step_into(py, inputs, out, width, |x, out| {
+            self.0.step_into(py, x, out, |counter, x, out| counter.step_into(x, out))
+        })
     }
 
     /// Takes one step for each row of an array of float64, with a column for each key. A refusal takes none of them.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
-        run(py, inputs, self.0.width(), |steps, inputs, out, width| {
-            self.0.all_or_nothing(py, steps, |counter| {
+        run(py, inputs, self.0.width(), |inputs, out, width| {
+            self.0.all_or_nothing(py, inputs, |counter| {
                 rows(inputs, out, width).map(|(x, out)| counter.step_into(x, out)).collect()
             })
         })
@@ -91,7 +93,7 @@ impl KeyedCounter {
     /// The number of steps taken.
     #[getter]
     fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.with(py, |counter| Ok(counter.steps_taken()))
+        self.0.steps(py)
     }
 
     /// The plan that the counter follows.

@@ -1,6 +1,7 @@
 //! Private online learning on numpy gradients.
 
 use evertally::{Neighbours, Participation};
+use evertally_keys::{InputChain, Uses};
 use evertally_learn::bound::RegretBound;
 use evertally_learn::{Schedule, Set, Update};
 use numpy::{Ix1, Ix2, PyArray1, PyUntypedArrayMethods};
@@ -10,9 +11,9 @@ use zeroize::Zeroizing;
 
 use crate::arrays::{kind, readable};
 use crate::choices::BudgetChoices;
-use crate::errors::{BadParameter, OrRaise, bad};
+use crate::errors::{BadParameter, Failure, OrRaise, bad};
+use crate::guarded::Guarded;
 use crate::noise_key::{NoiseKey, given_or_fresh};
-use crate::shared::Shared;
 use crate::spend::Spend;
 
 /// A planned training run: follow the regularised leader, or descend, on noisy sums of clipped gradients.
@@ -191,10 +192,11 @@ impl LearningPlan {
 /// Learns privately, one step at a time. Parameters may be published as they come.
 ///
 /// plan: a LearningPlan.
-/// key: the secret of the noise; None draws one that nobody keeps, so that the learner can be saved but not resumed.
+/// key: the secret of the noise, which remembers the gradients of every step by keyed hashes; None draws one that nobody keeps, so that the
+///     learner can be saved but not resumed. Other gradients under the same plan and key raise `KeyReused`.
 #[pyclass(frozen, module = "evertally", name = "Learner")]
 pub(crate) struct Learner {
-    inner: Shared<evertally_learn::Learner>,
+    inner: Guarded<evertally_learn::Learner>,
     plan: Py<LearningPlan>,
 }
 
@@ -203,17 +205,19 @@ impl Learner {
     #[new]
     #[pyo3(signature = (plan, key=None))]
     fn new(plan: &Bound<'_, LearningPlan>, key: Option<&Bound<'_, NoiseKey>>) -> PyResult<Self> {
-        let (inner, key) = (&plan.get().0, given_or_fresh(key.map(Bound::get))?);
-        let learner = plan.py().detach(|| evertally_learn::Learner::new(inner, key)).or_raise()?;
-        Ok(Self { inner: Shared::new(learner), plan: plan.clone().unbind() })
+        let given = key.map(Bound::get);
+        let key = given_or_fresh(given)?;
+        Self::made(plan, given.and_then(NoiseKey::uses), None, |plan| {
+            evertally_learn::Learner::new(plan, key)
+        })
     }
 
-    /// Continues from a saved state, bit for bit; the state of another plan or key is refused.
+    /// Continues from a saved state, bit for bit; the state of another plan or key is refused, and so are other gradients than were
+    /// taken after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, LearningPlan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
-        let (inner, key) = (&plan.get().0, key.get().copied());
-        let learner = plan.py().detach(|| evertally_learn::Learner::resume(inner, key, state)).or_raise()?;
-        Ok(Self { inner: Shared::new(learner), plan: plan.clone().unbind() })
+        let (uses, key) = (key.get().uses(), key.get().copied());
+        Self::made(plan, uses, Some(state), |plan| evertally_learn::Learner::resume(plan, key, state))
     }
 
     /// Takes the gradients of one step at `theta`, an array of float64 with one row for each example, and gives the next parameters. Each row is
@@ -229,8 +233,12 @@ impl Learner {
             let expected = format!("rows of {} numbers", self.plan.get().dimension());
             return Err(bad("gradients", &expected, format!("{width} a row")));
         }
-        let theta =
-            self.inner.with(py, |learner| learner.step(values.chunks_exact(width)).map(<[f64]>::to_vec))?;
+        let theta = self.inner.with_held(py, |held| {
+            held.admit(
+                |_| |chain: &mut InputChain| vec![chain.step(values.iter().copied())],
+                |learner| learner.step(values.chunks_exact(width)).map(<[f64]>::to_vec),
+            )
+        })?;
         Ok(PyArray1::from_vec(py, theta))
     }
 
@@ -258,7 +266,7 @@ impl Learner {
     /// The number of steps taken.
     #[getter]
     fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.inner.with(py, |learner| Ok(learner.steps_taken()))
+        self.inner.look(py, evertally_learn::Learner::steps_taken)
     }
 
     /// The plan that is followed.
@@ -281,6 +289,23 @@ impl Learner {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (taken, plan) = (self.steps_taken(py)?, self.plan.get());
         Ok(format!("Learner(steps_taken={taken}, steps={}, dimension={})", plan.steps(), plan.dimension()))
+    }
+}
+
+impl Learner {
+    fn made(
+        plan: &Bound<'_, LearningPlan>,
+        uses: Option<&Uses>,
+        state: Option<&[u8]>,
+        make: impl FnOnce(&evertally_learn::LearningPlan) -> evertally::Result<evertally_learn::Learner> + Send,
+    ) -> PyResult<Self> {
+        let inner = &plan.get().0;
+        let made = plan.py().detach(|| -> Result<_, Failure> {
+            let learner = make(inner)?;
+            let (name, taken) = (learner.plan().noise_name(), learner.steps_taken());
+            Guarded::new(learner, uses, &name, state.map(|state| (taken, state)))
+        });
+        Ok(Self { inner: made.map_err(Failure::raise)?, plan: plan.clone().unbind() })
     }
 }
 

@@ -10,11 +10,14 @@
 mod arrays;
 mod batch_plan;
 mod bounds;
+mod cell_digests;
 mod choices;
 mod comparison;
 mod counter;
+mod definition;
 mod errors;
 mod gamma;
+mod guarded;
 mod keyed_counter;
 mod learner;
 mod noise_key;
@@ -27,7 +30,6 @@ mod running;
 mod shared;
 mod sparse_counter;
 mod spend;
-mod stream_names;
 mod vector_counter;
 
 use pyo3::prelude::*;
@@ -55,13 +57,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<learner::LearningPlan>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<participants::PyParticipants>()?;
+    module.add_class::<cell_digests::CellDigests>()?;
     module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
     module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
-    module.add_function(wrap_pyfunction!(stream_names::_stream_name, module)?)?;
-    module.add_function(wrap_pyfunction!(stream_names::_bucket_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(definition::_definition, module)?)?;
+    module.add_function(wrap_pyfunction!(definition::_bucket_micros, module)?)?;
     module.add("_OTHER", evertally_stream::OTHER)?;
     Ok(())
 }

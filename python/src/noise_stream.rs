@@ -15,14 +15,15 @@ use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::plan::Plan;
 use crate::shared::Shared;
 
-/// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate.
+/// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate. Nothing guards what it is added to: the record of
+/// a key never sees your data, so one key for one set of data is yours to keep. A counter does it for you.
 ///
 /// Adding it to the true answers of step t makes the release of the plan. Private learning adds it to sums of clipped gradients. Raw noise is
 /// as sensitive as the data: whoever holds it can take it off the release.
 ///
 /// plan: a Plan; or a dimension, with the choices of a plan as keyword arguments.
 /// key: the secret; None draws one that nobody keeps, so that the stream can be saved but not resumed. Two streams of equal plans and
-///     precision under one key are the same noise.
+///     precision under one key are the same noise: added to different data, it would give their exact difference away.
 /// dtype: "float64" or "float32".
 /// coordinates: a pair (first, last): rows have the coordinates from first up to but without last alone, with the same bits as in the whole stream. Several
 ///     machines can so make the noise of one vector, in memory for their slice of it.

@@ -38,7 +38,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn make(py: Python<'_>, choices: Choices) -> PyResult<Self> {
         let builder = choices.builder()?;
-        let inner = py.detach(|| builder.build()).or_raise()?;
+        let inner = py.detach(|| choices.finish(builder.build()?)).or_raise()?;
         Ok(Self { inner, choices })
     }
 
@@ -60,7 +60,8 @@ impl Plan {
 /// objective: "mean" or "worst": the error to keep small.
 /// contribution, norm: the range (lo, hi) of one contribution to a step, (0, 1) where nothing is said; for vectors, the bound on its norm, 1.
 /// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for any key that comes.
-/// stream: a name that gives equal plans independent noise under one key.
+/// stream: a name for what is counted. Plans that differ in it, or in any other choice, have independent noise under one key, and each
+///     spends a budget of its own.
 /// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
 /// calibration: "exact", "zcdp" or "paper".
 /// memory_limit: the most bytes that a counter may hold, two gibibytes where nothing is said. Where the most accurate mechanism does not fit, one that
@@ -107,7 +108,7 @@ pub(crate) fn read(
 /// Makes a pickled plan again, and sees to it that it is the same.
 #[pyfunction]
 pub(crate) fn _plan_again(py: Python<'_>, choices: &Bound<'_, PyDict>, fingerprint: &[u8]) -> PyResult<Plan> {
-    let plan = Plan::make(py, Choices::read("plan", Some(choices))?)?;
+    let plan = Plan::make(py, Choices::read_again(choices)?)?;
     if plan.inner.fingerprint() == fingerprint {
         Ok(plan)
     } else {
@@ -341,9 +342,12 @@ impl Plan {
         Self { inner: self.inner.with_stream(name.clone()), choices: self.choices.with_stream(name) }
     }
 
-    /// The same plan for other declared keys, or for some of those that were left open, without planning again. The noise of a key is what it is in this plan, bit for bit, so that counters of
-    /// several parts release together what one counter of all keys would, and spend the budget once, provided that no key is in two parts: counted
-    /// twice it would have the same noise twice.
+    /// A part of the plan: the same plan for some of its keys, without planning again. The noise of a key is what it is in the whole
+    /// plan, bit for bit, so that counters of several parts release together what one counter of all keys would, and spend the
+    /// budget once.
+    ///
+    /// No key may be in two parts: counted twice it would have the same noise twice. The record of a noise key knows a part by
+    /// all of its keys and cannot see this, so it is yours to keep. A plan of other keys, made with `keys=`, has independent noise.
     ///
     /// >>> import evertally
     /// >>> plan = evertally.plan(24, keys=["north", "south", "west"])
@@ -354,7 +358,19 @@ impl Plan {
     /// True
     fn with_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
-        Ok(Self { inner, choices: self.choices.with_keys(keys, self.mechanism()) })
+        Ok(Self { inner, choices: self.choices.with_part(keys, self.mechanism()) })
+    }
+
+    /// The plan that declares these keys, without planning again: its noise is independent of this plan's. Private to the package.
+    fn _declaring_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
+        let inner = py.detach(|| self.inner.declaring_keys(keys.iter().cloned())).or_raise()?;
+        Ok(Self { inner, choices: self.choices.declaring(keys, self.mechanism()) })
+    }
+
+    /// The same plan for a count of this definition, which names its noise. Private to the package.
+    fn _with_definition(&self, definition: &[u8]) -> Self {
+        let choices = self.choices.with_definition(definition.to_vec());
+        Self { inner: self.inner.with_definition(definition), choices }
     }
 
     /// What the whole stream of releases costs one protected unit, computed from the noise that is run.

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 
-use crate::errors::{BadState, OrRaise, SystemFailure};
+use crate::errors::{BadState, Failure, SystemFailure};
 
 /// A value behind a lock, in the process that made it.
 pub(crate) struct Shared<T> {
@@ -30,6 +30,15 @@ impl<T: Send> Shared<T> {
         py: Python<'_>,
         work: impl FnOnce(&mut T) -> evertally::Result<R> + Send,
     ) -> PyResult<R> {
+        self.with_guarded(py, |value| work(value).map_err(Failure::from))
+    }
+
+    /// Like `with`, for work that a record of the key may refuse as well.
+    pub(crate) fn with_guarded<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut T) -> Result<R, Failure> + Send,
+    ) -> PyResult<R> {
         if std::process::id() != self.process {
             return Err(BadState::new_err(
                 "this object was made by the process that this one was forked from, which would use the same noise; \
@@ -40,6 +49,6 @@ impl<T: Send> Shared<T> {
         // Work that panicked may have left half a step behind; going on could use a step twice.
         let done =
             done.ok_or_else(|| SystemFailure::new_err("an earlier call failed in the middle of its work"))?;
-        done.or_raise()
+        done.map_err(Failure::raise)
     }
 }

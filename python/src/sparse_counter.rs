@@ -1,5 +1,6 @@
 //! A counter for keys that nobody declares.
 
+use evertally_keys::InputChain;
 use numpy::{Ix1, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -22,6 +23,14 @@ impl Count for evertally::SparseCounter {
 
     fn save(&self) -> Vec<u8> {
         Self::save(self)
+    }
+
+    fn plan(&self) -> &evertally::Plan {
+        self.plan()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps_closed()
     }
 }
 
@@ -48,7 +57,7 @@ impl SparseCounter {
         Running::new(plan, key, false).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
@@ -72,9 +81,17 @@ impl SparseCounter {
         })
     }
 
-    /// Ends the open step, and returns its number. Its totals can be released from now on, until the next step is closed.
+    /// Ends the open step, and returns its number. Its totals can be released from now on, until the next step is closed. Where the
+    /// key was used for this step with other amounts, `KeyReused` is raised and the step stays open: amounts can still be added,
+    /// negative ones too.
     fn close_step(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.with(py, evertally::SparseCounter::close_step)
+        let digests = |counter: &evertally::SparseCounter| {
+            let amounts: Vec<_> = counter.open_inputs().collect();
+            move |chain: &mut InputChain| {
+                vec![chain.step_of_named(amounts.iter().map(|(tag, units)| (&tag[..], *units)))]
+            }
+        };
+        self.0.admit(py, digests, evertally::SparseCounter::close_step)
     }
 
     /// Releases the total of a key as of the step closed last.
@@ -96,7 +113,7 @@ impl SparseCounter {
     /// The number of steps closed. The step that is open has this number.
     #[getter]
     fn steps_closed(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.with(py, |counter| Ok(counter.steps_closed()))
+        self.0.steps(py)
     }
 
     /// The number of keys that hold memory. It tells how many keys the data has, so that it is not for publication.

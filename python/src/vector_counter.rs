@@ -38,7 +38,7 @@ impl VectorCounter {
         Running::new(plan, key, remember).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
@@ -54,13 +54,15 @@ impl VectorCounter {
         out: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<VectorRelease> {
         let width = self.0.width();
-        step_into(py, x, out, width, |x, out| self.0.with(py, |counter| counter.step_into(x, out)))
+        step_into(py, x, out, width, |x, out| {
+            self.0.step_into(py, x, out, |counter, x, out| counter.step_into(x, out))
+        })
     }
 
     /// Takes one step for each row of an array of float64. A refusal takes none of them.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
-        run(py, inputs, self.0.width(), |steps, inputs, out, width| {
-            self.0.all_or_nothing(py, steps, |counter| {
+        run(py, inputs, self.0.width(), |inputs, out, width| {
+            self.0.all_or_nothing(py, inputs, |counter| {
                 rows(inputs, out, width).map(|(x, out)| counter.step_into(x, out)).collect()
             })
         })
@@ -82,7 +84,7 @@ impl VectorCounter {
     /// The number of steps taken.
     #[getter]
     fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.with(py, |counter| Ok(counter.steps_taken()))
+        self.0.steps(py)
     }
 
     /// The plan that the counter follows.
@@ -105,6 +107,9 @@ pub(crate) fn step_into(
     step: impl FnOnce(&[f64], &mut [f64]) -> PyResult<Spread>,
 ) -> PyResult<VectorRelease> {
     let inputs = readable::<f64, Ix1>("inputs", x)?;
+    if inputs.len() != width {
+        return Err(bad("inputs", &format!("{width} numbers"), inputs.len()));
+    }
     let values = match out {
         Some(out) => {
             // Checked here for its layout; an array that is being read as the input is refused when it is borrowed below.
@@ -124,7 +129,7 @@ pub(crate) fn run(
     py: Python<'_>,
     inputs: &Bound<'_, PyAny>,
     width: usize,
-    steps: impl FnOnce(usize, &[f64], &mut [f64], usize) -> PyResult<Vec<Spread>>,
+    steps: impl FnOnce(&[f64], &mut [f64], usize) -> PyResult<Vec<Spread>>,
 ) -> PyResult<Releases> {
     let inputs = readable::<f64, Ix2>("inputs", inputs)?;
     let [count, found] = [inputs.shape()[0], inputs.shape()[1]];
@@ -133,7 +138,7 @@ pub(crate) fn run(
     }
     let values = PyArray2::<f64>::zeros(py, [count, width], false);
     let mut borrowed = values.readwrite();
-    let spreads = steps(count, inputs.as_slice()?, borrowed.as_slice_mut()?, width)?;
+    let spreads = steps(inputs.as_slice()?, borrowed.as_slice_mut()?, width)?;
     drop(borrowed);
     Ok(Releases::of_steps(spreads, values.into_any()))
 }

@@ -117,8 +117,9 @@ def test_keys_are_given_by_name_too() -> None:
 
 
 def test_open_keys_are_released_as_declared_ones() -> None:
-    declared = evertally.KeyedCounter(keyed(), KEY)
-    sparse = evertally.SparseCounter(evertally.plan(STEPS, open_keys=True), KEY)
+    opened = evertally.plan(STEPS, open_keys=True)
+    declared = evertally.KeyedCounter(opened.with_keys(["north", "south", "west"]), KEY)
+    sparse = evertally.SparseCounter(opened, KEY)
     for step in range(STEPS):
         amounts = np.array([step, 2.0, 0.0])
         sparse.add_each(["north", "south", "west"], amounts)

@@ -38,7 +38,7 @@ def test_key_files_are_private(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         KEY.to_file(path)
     path.chmod(0o644)
-    with pytest.raises(evertally.BadParameter, match="private"):
+    with pytest.raises(evertally.BadParameter, match="chmod 600"):
         evertally.NoiseKey.from_file(path)
     with pytest.raises(FileNotFoundError):
         evertally.NoiseKey.from_file(tmp_path / "none")
@@ -114,6 +114,7 @@ def test_errors_have_their_classes() -> None:
         evertally.HorizonSpent,
         evertally.BudgetSpent,
         evertally.BadState,
+        evertally.KeyReused,
         evertally.SystemFailure,
     ):
         assert issubclass(error, evertally.Error) and error.__module__ == "evertally"

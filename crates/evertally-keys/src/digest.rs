@@ -95,14 +95,21 @@ impl InputChain {
         // A sum does not depend on the order of its terms; each lane comes once.
         let mut sum = 0_u128;
         for (name, units) in inputs {
-            let lane = self.hash(u64::MAX - 1, |hasher| {
-                hasher.write_u64(name.len() as u64);
-                hasher.write(name);
-                hasher.write_i128(units);
-            });
-            sum = sum.wrapping_add(u128::from_le_bytes(lane.0));
+            sum = sum.wrapping_add(self.lane(name, units));
         }
         self.extend(|hasher| hasher.write_u128(sum))
+    }
+
+    /// A keyed hash of what one named lane has in the next step. Sums of them digest a step whose lanes are divided among
+    /// several machines.
+    #[must_use]
+    pub fn lane(&self, name: &[u8], units: i128) -> u128 {
+        let digest = self.hash(u64::MAX - 1, |hasher| {
+            hasher.write_u64(name.len() as u64);
+            hasher.write(name);
+            hasher.write_i128(units);
+        });
+        u128::from_le_bytes(digest.0)
     }
 
     /// Digests the next step, which is no more than bytes.

@@ -18,12 +18,30 @@ pub(crate) enum Store {
 pub(crate) struct Remembered {
     head: Option<Head>,
     digests: Vec<Digest>,
+    /// The file that the record is kept in since its key was written to one.
+    moved_to: Option<PathBuf>,
+}
+
+impl Remembered {
+    /// Moves what is remembered to a file, where it goes on.
+    pub(crate) fn move_to(&mut self, path: PathBuf) -> Result<()> {
+        if let Some(head) = self.head {
+            let mut held = Held::make(&path, head)?;
+            if held.entries > 0 || held.head != head {
+                return Err(Error::Damaged { path, reason: "it was there before its key" });
+            }
+            held.append(&self.digests)?;
+        }
+        self.digests = Vec::new();
+        self.moved_to = Some(path);
+        Ok(())
+    }
 }
 
 /// A record that nobody else reads or extends until this is dropped.
 pub(crate) enum Locked<'a> {
     /// There is no record, and so no lock: whoever makes one looks at it again.
-    Absent(&'a Path),
+    Absent(PathBuf),
     File(Held),
     Memory(MutexGuard<'a, Remembered>),
 }
@@ -38,13 +56,21 @@ impl Store {
     }
 
     pub(crate) fn lock(&self) -> Result<Locked<'_>> {
-        Ok(match self {
-            Self::File(path) => Held::open(path)?.map_or(Locked::Absent(path), Locked::File),
+        match self {
+            Self::File(path) => open(path),
             Self::Memory(remembered) => {
-                Locked::Memory(remembered.lock().unwrap_or_else(PoisonError::into_inner))
+                let remembered = remembered.lock().unwrap_or_else(PoisonError::into_inner);
+                match &remembered.moved_to {
+                    Some(path) => open(path),
+                    None => Ok(Locked::Memory(remembered)),
+                }
             }
-        })
+        }
     }
+}
+
+fn open<'a>(path: &Path) -> Result<Locked<'a>> {
+    Ok(Held::open(path)?.map_or_else(|| Locked::Absent(path.to_owned()), Locked::File))
 }
 
 impl Locked<'_> {
@@ -81,7 +107,7 @@ impl Locked<'_> {
     /// Makes the record where there is none. Somebody else may have been quicker, and have filled it.
     pub(crate) fn make(self, head: Head) -> Result<Self> {
         match self {
-            Self::Absent(path) => Held::make(path, head).map(Self::File),
+            Self::Absent(path) => Held::make(&path, head).map(Self::File),
             there => Ok(there),
         }
     }
@@ -91,7 +117,7 @@ impl Locked<'_> {
         match self {
             Self::Absent(path) => {
                 let reason = "it was removed while it was in use";
-                Err(Error::Damaged { path: path.to_owned(), reason })
+                Err(Error::Damaged { path: path.clone(), reason })
             }
             // A record without entries may have been made for another beginning.
             Self::File(held) if held.entries == 0 && held.head != head => held.begin_again(head, digests),

@@ -24,11 +24,16 @@ enum Place {
     /// A directory with a file for each name.
     Directory { path: PathBuf, key_file: String },
     /// What this process remembers.
-    Memory(Names),
+    Memory(Arc<Mutex<Names>>),
 }
 
 /// What is remembered of each name, by its digest.
-type Names = Arc<Mutex<HashMap<[u8; 32], Arc<Mutex<Remembered>>>>>;
+#[derive(Default)]
+struct Names {
+    remembered: HashMap<[u8; 32], Arc<Mutex<Remembered>>>,
+    /// Where the record stands since the key was written to a file.
+    moved_to: Option<PathBuf>,
+}
 
 impl Uses {
     /// The record beside a key file: the directory `FILE.uses`. All links to the file lead to one record.
@@ -36,10 +41,7 @@ impl Uses {
     /// # Errors
     /// [`Error::File`] if the key file cannot be found.
     pub fn beside(key_file: &Path, key: &NoiseKey) -> Result<Self> {
-        let place = std::fs::canonicalize(key_file).map_err(|error| Error::reading(key_file, error))?;
-        let mut name = place.into_os_string();
-        name.push(".uses");
-        Ok(Self::in_directory(Path::new(&name), key_file, key))
+        Ok(Self::in_directory(&directory_beside(key_file)?, key_file, key))
     }
 
     /// The record in a directory of the caller's choice, for key files that stand where nothing can be written.
@@ -53,10 +55,31 @@ impl Uses {
     /// What this process remembers of a key that came from no file. It is forgotten when the process ends.
     #[must_use]
     pub fn in_this_process(key: &NoiseKey) -> Self {
-        static KEYS: LazyLock<Mutex<HashMap<[u8; 8], Names>>> = LazyLock::new(Mutex::default);
+        static KEYS: LazyLock<Mutex<HashMap<[u8; 8], Arc<Mutex<Names>>>>> = LazyLock::new(Mutex::default);
         let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
         let names = Arc::clone(keys.entry(key.tag()).or_default());
         Self { key_tag: key.tag(), chain: InputChain::new(key), place: Place::Memory(names) }
+    }
+
+    /// Moves what this process remembers to the directory beside a file that the key was written to. What is counted
+    /// from now on is recorded there, by guards that were made before as well. A record that has a directory stays
+    /// in it.
+    ///
+    /// # Errors
+    /// Errors of files, after which what was not moved is still remembered.
+    pub fn move_beside(&self, key_file: &Path) -> Result<()> {
+        let Place::Memory(names) = &self.place else { return Ok(()) };
+        let directory = directory_beside(key_file)?;
+        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.moved_to.is_some() {
+            return Ok(());
+        }
+        for (name, remembered) in &names.remembered {
+            let mut remembered = remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            remembered.move_to(directory.join(file_name(name)))?;
+        }
+        names.moved_to = Some(directory);
+        Ok(())
     }
 
     /// The guard of one name, for a run from its first step.
@@ -79,16 +102,13 @@ impl Uses {
     #[must_use]
     pub fn has_others(&self, name: &NoiseName) -> bool {
         match &self.place {
-            Place::Directory { path, .. } => {
-                let own = file_name(&name.digest());
-                let Ok(files) = std::fs::read_dir(path) else { return false };
-                // What a crash left half made begins with a dot.
-                let is_other = |file: &str| *file != own && !file.starts_with('.');
-                files.flatten().any(|file| file.file_name().to_str().is_some_and(is_other))
-            }
+            Place::Directory { path, .. } => has_others(path, name),
             Place::Memory(names) => {
                 let names = names.lock().unwrap_or_else(PoisonError::into_inner);
-                names.keys().any(|other| *other != name.digest())
+                match &names.moved_to {
+                    Some(path) => has_others(path, name),
+                    None => names.remembered.keys().any(|other| *other != name.digest()),
+                }
             }
         }
     }
@@ -117,10 +137,30 @@ impl Uses {
             Place::Directory { path, .. } => Store::File(path.join(file_name(name))),
             Place::Memory(names) => {
                 let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-                Store::Memory(Arc::clone(names.entry(*name).or_default()))
+                match &names.moved_to {
+                    Some(path) => Store::File(path.join(file_name(name))),
+                    None => Store::Memory(Arc::clone(names.remembered.entry(*name).or_default())),
+                }
             }
         }
     }
+}
+
+/// The directory beside a key file, whatever link leads to it.
+fn directory_beside(key_file: &Path) -> Result<PathBuf> {
+    let place = std::fs::canonicalize(key_file).map_err(|error| Error::reading(key_file, error))?;
+    let mut name = place.into_os_string();
+    name.push(".uses");
+    Ok(name.into())
+}
+
+/// Whether a directory holds the record of another name.
+fn has_others(directory: &Path, name: &NoiseName) -> bool {
+    let own = file_name(&name.digest());
+    let Ok(files) = std::fs::read_dir(directory) else { return false };
+    // What a crash left half made begins with a dot.
+    let is_other = |file: &str| *file != own && !file.starts_with('.');
+    files.flatten().any(|file| file.file_name().to_str().is_some_and(is_other))
 }
 
 /// The file of a name. Half of its digest is enough to tell names apart; the file holds all of it.

@@ -138,6 +138,35 @@ fn a_record_that_begins_with_a_state_knows_nothing_before_it() {
     }
 }
 
+/// A key that was drawn, used and then written to a file once left the file without a record: whoever read it could count
+/// other data under the same noise.
+#[test]
+fn what_is_remembered_goes_along_when_the_key_is_written_to_a_file() {
+    let (key, name) = (NoiseKey::from_os().unwrap(), name("visits"));
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("drawn.key");
+    let uses = Uses::in_this_process(&key);
+    let mut before = uses.guard(&name).unwrap();
+    take(&mut before, &[1.0, 2.0]).unwrap();
+    key_file::write_new(&path, &key).unwrap();
+    uses.move_beside(&path).unwrap();
+    let read = || Uses::beside(&path, &key).unwrap().guard(&name).unwrap();
+    assert!(matches!(take(&mut read(), &[1.0, 3.0]), Err(Error::OtherInput { at: Some(1), .. })));
+    // Guards that were made before, and new ones of the process, share the file's record.
+    take(&mut before, &[5.0]).unwrap();
+    take(&mut read(), &[1.0, 2.0, 5.0, 7.0]).unwrap();
+    assert!(take(&mut before, &[8.0]).is_err());
+    take(&mut before, &[7.0]).unwrap();
+    let other = self::name("sales");
+    take(&mut uses.guard(&other).unwrap(), &[9.0]).unwrap();
+    assert!(take(&mut Uses::beside(&path, &key).unwrap().guard(&other).unwrap(), &[8.0]).is_err());
+    // A second file is a copy of the key without its record; the record stays where it is.
+    let second = place.path().join("second.key");
+    key_file::write_new(&second, &key).unwrap();
+    uses.move_beside(&second).unwrap();
+    assert!(!place.path().join("second.key.uses").exists());
+}
+
 #[test]
 fn a_torn_entry_is_cut_off_and_a_damaged_record_is_refused() {
     let place = Place::new();

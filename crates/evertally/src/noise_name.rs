@@ -105,6 +105,23 @@ impl Plan {
         })
     }
 
+    /// The name under which the inputs of this plan's counters are recorded: that of the noise, and for a part of a plan
+    /// ([`Plan::with_keys`]) the keys of the part besides, because each part has inputs of its own.
+    ///
+    /// A record knows a part by all of its keys. It does not see that one key is in two parts.
+    #[must_use]
+    pub fn record_name(&self) -> NoiseName {
+        let crate::plan::Lanes::Keyed { keys } = self.lanes() else { return self.noise_name() };
+        let part = keys_digest(keys);
+        if self.naming() == Naming::Second && self.declared_keys() == Some(part) {
+            return self.noise_name();
+        }
+        let mut fields = Fields::new(*b"EVNP", 2);
+        fields.put(1, Value::new().raw(self.noise_name().as_bytes()));
+        fields.put(2, Value::new().raw(&part));
+        NoiseName(fields.into_bytes())
+    }
+
     /// The label of one of the streams of this plan.
     pub(crate) fn stream_label(&self, purpose: Purpose, layout: Layout) -> Vec<u8> {
         match self.naming() {

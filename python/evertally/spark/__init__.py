@@ -19,6 +19,7 @@ function of the key, the name of the stream and the step, so that a task that is
 | :mod:`~evertally.spark.streaming` | when steps are closed in a query that goes on, and what it remembers |
 | :mod:`~evertally.spark.backfill` | the same for a table that is finished |
 | :mod:`~evertally.spark.secret` | how the noise key comes to the executors |
+| :mod:`~evertally.spark.record` | that a noise key serves one input for each name |
 | :mod:`~evertally.spark.sink` | that a batch is shown once, and never differently |
 | :mod:`~evertally.spark.vectors` | noise for vectors, a slice on each executor |
 

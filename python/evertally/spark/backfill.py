@@ -2,7 +2,8 @@
 
 **Definition.** The same totals as in a query that goes on; rows are then sorted by shard and step, and each task takes the steps of its shards in their order.
 
-**Guarantee.** The releases are those of a streaming query that has seen the same events and dropped none of them, to the bit. A task that is tried again releases the same.
+**Guarantee.** The releases are those of `evertally count` where both count alike, to the bit. A task that is tried again releases the same. Where the noise key has a record, totals are digested and
+recorded before any of them is released, and tasks release no others (:mod:`~evertally.spark.record`).
 
 **Cost.** A task holds one shard at a time, and the totals of some of its steps.
 """
@@ -12,11 +13,14 @@ from collections.abc import Callable, Iterator
 from typing import Optional
 
 import pandas as pd
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from evertally import NoiseKey
 from evertally.spark.persons import admitted, participants
-from evertally.spark.shards import Job, Shard, columns
+from evertally.spark.record import Digester, Recorded
+from evertally.spark.shards import Check, Job, Lanes, Shard, Whole, columns
 
 Mapper = Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]
 
@@ -24,11 +28,23 @@ Mapper = Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]
 DECLARED = -1
 
 
-def release_shards(totals: DataFrame, declared: DataFrame, job: Job, until: int, shards: int, schema: str) -> DataFrame:
-    """The releases of all shards: `totals` are (shard, step, key, total), `declared` is (shard, key)."""
+def release_shards(
+    totals: DataFrame, declared: DataFrame, job: Job, until: int, shards: int, schema: str, key: Optional[NoiseKey]
+) -> tuple[DataFrame, Optional[DataFrame]]:
+    """The releases of all shards: `totals` are (shard, step, key, total), `declared` is (shard, key). Where the key has a record, they are recorded, and the second table is what Spark keeps of
+    them."""
     keys = declared.select("shard", F.lit(DECLARED).cast("bigint").alias("step"), *_key(job), F.lit(0).cast("bigint").alias("total"))
-    rows = totals.select("shard", "step", *_key(job), "total").unionByName(keys)
-    return _sorted(rows, shards).mapInPandas(_releases(job, until), schema)
+    rows = _sorted(totals.select("shard", "step", *_key(job), "total").unionByName(keys), shards)
+    if key is None:
+        return rows.mapInPandas(_releases(job, until, None), schema), None
+    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        recorded = Recorded.collected(kept.mapInPandas(_digests(job, until), "shard bigint, steps binary, words binary"))
+        recorded.admit(key, job.plan, until)
+    except BaseException:
+        kept.unpersist()
+        raise
+    return kept.mapInPandas(_releases(job, until, recorded), schema), kept
 
 
 def admit_persons(first: DataFrame, job: Job, shards: int, schema: str) -> DataFrame:
@@ -45,39 +61,75 @@ def _sorted(rows: DataFrame, shards: int) -> DataFrame:
     return rows.repartition(shards, "shard").sortWithinPartitions("shard", "step")
 
 
-def _releases(job: Job, until: int) -> Mapper:
+def _releases(job: Job, until: int, recorded: Optional[Recorded]) -> Mapper:
     def releases(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for parts in _by_shard(batches):
-            names: list[str] = []
+        for number, parts in _by_shard(batches):
             shard: Optional[Shard] = None
-            open_step: Optional[pd.DataFrame] = None
-            for part in parts:
-                heads = part["step"] == DECLARED
-                if job.is_keyed:
-                    names.extend(part.loc[heads, "key"].dropna())
-                rows = part[~heads]
-                if not len(rows) or (job.is_keyed and not names):
-                    continue
-                shard = shard or _new(job, names)
-                rows = rows if open_step is None else pd.concat([open_step, rows], ignore_index=True)
-                # The last step may go on in the next part.
-                last = int(rows["step"].iloc[-1])
-                yield from shard.close(last, *columns(rows[rows["step"] < last], job.is_keyed))
-                open_step = rows[rows["step"] == last]
-            # A shard into which no declared key falls has nothing to release.
-            if names or not job.is_keyed:
-                yield from (shard or _new(job, names)).close(until, *columns(open_step, job.is_keyed))
+            check: Optional[Check] = None
+            for names, ended, rows in _closed(job, parts, until):
+                if shard is None:
+                    shard = Shard.new(job, names)
+                    check = None if recorded is None else _checks(job, names, recorded, number)
+                yield from shard.close(ended, *columns(rows, job.is_keyed), check)
 
     return releases
 
 
-def _new(job: Job, names: list[str]) -> Shard:
-    return Shard.new(job, sorted(names) if job.is_keyed else None)
+def _digests(job: Job, until: int) -> Mapper:
+    def digests(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for number, parts in _by_shard(batches):
+            digester: Optional[Digester] = None
+            next_step = 0
+            for names, ended, rows in _closed(job, parts, until):
+                if digester is None:
+                    digester, lanes = Digester(job, names), Lanes(names)
+                for first, cells in lanes.cells(next_step, ended, *columns(rows, job.is_keyed)):
+                    steps, words = digester.digest(first, cells)
+                    yield pd.DataFrame({"shard": [number], "steps": [steps.tobytes()], "words": [words.tobytes()]})
+                next_step = ended
+
+    return digests
+
+
+def _checks(job: Job, names: Optional[list[str]], recorded: Recorded, number: int) -> Check:
+    digester = Digester(job, names)
+
+    def check(first: int, cells: Whole) -> None:
+        recorded.check(number, first, first + len(cells), digester.digest(first, cells))
+
+    return check
+
+
+def _closed(
+    job: Job, parts: Iterator[pd.DataFrame], until: int
+) -> Iterator[tuple[Optional[list[str]], int, Optional[pd.DataFrame]]]:
+    """The names of a shard's keys, the step before which all are whole, and the totals that were not handed out before; nothing for a shard without declared keys."""
+    names: list[str] = []
+    open_step: Optional[pd.DataFrame] = None
+    for part in parts:
+        heads = part["step"] == DECLARED
+        if job.is_keyed:
+            names.extend(part.loc[heads, "key"].dropna())
+        rows = part[~heads]
+        if not len(rows) or (job.is_keyed and not names):
+            continue
+        rows = rows if open_step is None else pd.concat([open_step, rows], ignore_index=True)
+        # The last step may go on in the next part.
+        last = int(rows["step"].iloc[-1])
+        yield _ordered(job, names), last, rows[rows["step"] < last]
+        open_step = rows[rows["step"] == last]
+    # A shard into which no declared key falls has nothing to release.
+    if names or not job.is_keyed:
+        yield _ordered(job, names), until, open_step
+
+
+def _ordered(job: Job, names: list[str]) -> Optional[list[str]]:
+    return sorted(names) if job.is_keyed else None
 
 
 def _admitted(job: Job) -> Mapper:
     def totals(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for parts in _by_shard(batches):
+        for _, parts in _by_shard(batches):
             persons = participants(job, None)
             for part in parts:
                 yield admitted(job, persons, part)
@@ -85,8 +137,8 @@ def _admitted(job: Job) -> Mapper:
     return totals
 
 
-def _by_shard(batches: Iterator[pd.DataFrame]) -> Iterator[Iterator[pd.DataFrame]]:
-    """The parts of each shard in turn, of rows that are sorted by shard."""
+def _by_shard(batches: Iterator[pd.DataFrame]) -> Iterator[tuple[int, Iterator[pd.DataFrame]]]:
+    """The name of each shard and its parts in turn, of rows that are sorted by shard."""
     parts = ((shard, part) for rows in batches for shard, part in rows.groupby("shard", sort=True))
-    for _, run in itertools.groupby(parts, key=lambda found: found[0]):
-        yield (part for _, part in run)
+    for shard, run in itertools.groupby(parts, key=lambda found: found[0]):
+        yield int(shard), (part for _, part in run)

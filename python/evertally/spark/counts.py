@@ -16,10 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from evertally import BadParameter, NoiseKey, Plan, Unsupported
-from evertally._native import _OTHER, _bucket_micros, _stream_name
+from evertally._native import _OTHER, _bucket_micros, _definition
 from evertally.spark import backfill, events
 from evertally.spark.events import Columns, Ticks
-from evertally.spark.secret import secret_of
+from evertally.spark.record import forget_with, metadata_of
+from evertally.spark.secret import recorded_key, secret_of
 from evertally.spark.shards import GRID, Job
 from evertally.spark.streaming import KeyShards, PersonShards
 
@@ -35,7 +36,7 @@ WATERMARK = "spark.watermarkDelayMs"
 NUMBERS = ["estimate", "standard_error", "lower", "upper"]
 
 # What the state of a checkpoint looks like, and by which hash keys fall into shards.
-LAYOUT = 1
+LAYOUT = 2
 
 Moment = Union[str, datetime.datetime, datetime.date]
 Keys = Union[Sequence[str], DataFrame]
@@ -59,19 +60,21 @@ def private_counts(
     ahead: Optional[str] = "1 minute",
     until: Optional[Moment] = None,
     shards: Optional[int] = None,
+    uses: Union[None, str, "os.PathLike[str]"] = None,
 ) -> DataFrame:
     """Private running totals of a table of events, streaming or finished, as a table of releases.
 
-    The releases are those of `evertally count` on the same events with the same choices and key, to the bit, whatever the number of partitions,
-    executors and batches: ``step, start, key, estimate, standard_error, lower, upper``, with an interval of 95 %.
+    The releases do not depend on the number of partitions, executors and batches, and those of a finished table without persons and ids are those of `evertally count` on the same
+    events with the same choices and key, to the bit: ``step, start, key, estimate, standard_error, lower, upper``, with an interval of 95 %.
 
     df: the events. A streaming table gives a streaming table, which is written in the append mode; a finished one is released at once.
     time: the column of type timestamp that says when an event happened.
     every: the length of a step: "1 minute", "15m", "1 hour", "1d", "1 week".
     start: the start of the first step, in UTC where no zone is given. The range of time is declared, because the first event is private.
     plan: horizon, budget, who is protected, and what is counted: one total, declared keys, or keys that are declared here (`open_keys=True`).
-    noise_key: the path of a key file that every executor can read, or a NoiseKey. A key serves one checkpoint, or one finished table, for ever: another run
-        under it that counts one event differently releases the difference bare.
+    noise_key: the path of a key file that the driver and every executor can read, or a NoiseKey. What was counted under it is recorded beside the file (see `NoiseKey`): the
+        same finished table has the same releases again, and another one under the same choices raises `KeyReused`, as does a streaming query under a second checkpoint if
+        `ReleaseFiles` is its sink. Nothing is refused where the driver cannot see the file.
     key, keys: the column to count by, and the declared keys where the plan leaves them open: a list, or a table with one column of them. An event of another
         key counts as `other` where that is among the keys of a list or plan, and is left out otherwise.
     person: the column that says whose event it is. Whole persons are protected then: one event in each step, in as many steps and as far
@@ -87,6 +90,10 @@ def private_counts(
     until: release the steps that end by this time, where the table is finished; all of them where nothing is said. Steps that are not over cannot be released: their
         events are still to come, and their noise serves once.
     shards: into how many parts keys are divided. It belongs to a checkpoint.
+    uses: the directory of the key file's record, where it cannot stand beside the file.
+
+    A finished table is counted and compared with the record by this call; its totals are kept by Spark for as long as the result is there. Other choices have independent noise under one
+    key, and each spends a budget of its own: a streaming table is another count than a finished one, because what is late is dropped there.
 
     Values that are not numbers, events without a time and, where events have ids and no persons, those without one or with a blank one do not count. Spark's own pages and
     progress reports show true counts: guard them like the data. For a streaming table the session's state store is set to RocksDB, which Spark's operator needs.
@@ -101,14 +108,19 @@ def private_counts(
     declared, names = _declared(session, plan, keys)
     width, digest = _measured(declared, names)
     shards = _shards(session, shards, width)
-    job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
 
     # Before time moves: an event that is nobody's must not close a step.
     rows = events.named(events.chosen(df, columns), refuse=unnamed == "refuse")
+    closing = None
     if df.isStreaming:
         _check_stream(session, rows, delay, until)
+        closing = _closing(rows, _interval("delay", delay), _interval("ahead", ahead))
         rows = events.watermarked(rows, _interval("delay", delay), _interval("ahead", ahead))
-    else:
+    definition = _defined(plan, columns, ticks, closing)
+    plan = (plan if keys is None or names is None else plan._declaring_keys(names))._with_definition(definition)
+    job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
+    recorded = recorded_key(noise_key, uses)
+    if not df.isStreaming:
         ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
     rows = events.counted(rows, ticks, clamp)
     totals = _totals(rows, columns, ticks, job, names, df.isStreaming)
@@ -117,14 +129,40 @@ def private_counts(
     schema = f"step bigint, start_micros bigint, {'key string, ' if job.is_keyed else ''}" + ", ".join(
         f"{name} double" for name in NUMBERS
     )
+    kept = None
     if df.isStreaming:
         released = totals.groupBy("shard").transformWithStateInPandas(
             KeyShards(job), schema, "append", "eventTime", initialState=initial.groupBy("shard")
         )
     else:
-        released = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema)
+        released, kept = backfill.release_shards(totals, initial, job, ticks.steps, shards, schema, recorded)
+    metadata = metadata_of(recorded, plan) if df.isStreaming else {}
+    start_time = F.timestamp_micros("start_micros").alias("start", metadata=metadata)
     named = ["key"] if job.is_keyed else []
-    return released.select("step", F.timestamp_micros("start_micros").alias("start"), *named, *NUMBERS)
+    marked = [F.col(name).alias(name, metadata=metadata) for name in [*named, *NUMBERS]]
+    released = released.select(F.col("step").alias("step", metadata=metadata), start_time, *marked)
+    if kept is not None:
+        forget_with(released, kept)
+    return released
+
+
+def _defined(plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple[int, Optional[int]]]) -> bytes:
+    """What is counted, as it stands in the name of the noise: two counts that could differ have independent noise."""
+    return _definition(
+        (columns.time, columns.value, columns.key, columns.person, columns.id),
+        (ticks.start_micros, ticks.every_micros),
+        closing,
+        clamp=plan.contribution if columns.value is not None else None,
+        bound=(plan.max_steps, plan.min_gap) if columns.person is not None else None,
+        by_time=True,
+    )
+
+
+def _closing(rows: DataFrame, delay: Optional[str], ahead: Optional[str]) -> tuple[int, Optional[int]]:
+    """By how much events may be late, and how far ahead of the clock, in microseconds. A table that brings its own watermark has no bound on the latter."""
+    marked = events.watermarked(rows, delay, ahead)
+    late = int(marked.schema["time"].metadata[WATERMARK]) * 1000
+    return late, None if delay is None or ahead is None else _interval_micros(ahead)
 
 
 def _totals(
@@ -160,10 +198,6 @@ def _job(
     is_keyed: bool,
     keys_known_by: tuple[Any, ...],
 ) -> Job:
-    # As `evertally count` names it, so that one key may serve several columns or ranges of time without their sharing noise.
-    roles = (columns.time, columns.value, columns.key, columns.person, columns.id)
-    name = _stream_name(*roles, ticks.start_micros, ticks.every_micros)
-    plan = plan.with_stream(f"{plan.stream} {name}" if plan.stream else name)
     if is_keyed:
         # Any key serves as a pattern for the plans of shards.
         plan = plan.with_keys([_OTHER])
@@ -358,3 +392,9 @@ def _interval(name: str, text: Optional[str]) -> Optional[str]:
         return f"{_bucket_micros(text)} microseconds"
     except BadParameter:
         raise BadParameter(f"{name} must be an interval such as 10 minutes or 10m, got {text!r}") from None
+
+
+def _interval_micros(interval: str) -> int:
+    """Microseconds of an interval in Spark's words."""
+    lengths = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6, "week": 604_800 * 10**6}
+    return sum(int(count) * lengths[unit] for count, unit in re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", interval))

@@ -6,10 +6,12 @@ The key must not be in the plan of a query, in its checkpoint, in a log or on a 
 - a broadcast variable, when a :class:`~evertally.NoiseKey` is given: its bytes go from the driver to the executors beside the plan, which holds the
   number of the variable. Spark keeps broadcast values in memory and in its local directories while the application runs, and where it is killed they stay there;
   ``spark.io.encryption.enabled`` and ``spark.network.crypto.enabled`` encrypt them there and on the way.
+
+What a key was used for is recorded on the driver, once for a whole table or query (:mod:`~evertally.spark.record`). Tasks hold the key without its record: what they count was compared before.
 """
 
 import os
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 from pyspark import SparkContext
 from pyspark.core.broadcast import Broadcast, _from_id
@@ -25,7 +27,7 @@ class KeyFile:
 
     def key(self) -> NoiseKey:
         try:
-            return NoiseKey.from_file(self._path)
+            return NoiseKey.from_file(self._path)._without_record()
         except OSError as error:
             raise BadParameter(f"the noise key {self._path} cannot be read on this executor: {error}") from None
 
@@ -37,7 +39,7 @@ class BroadcastKey:
         self._broadcast = broadcast
 
     def key(self) -> NoiseKey:
-        return NoiseKey.from_bytes(self._broadcast.value)
+        return NoiseKey.from_bytes(self._broadcast.value)._without_record()
 
     def __reduce__(self) -> Any:
         # Reducing the variable is what tells Spark that a task needs it. It is looked up when it is used and not before: the process on the driver in which
@@ -53,7 +55,7 @@ class _ReceivedKey:
         self._number = number
 
     def key(self) -> NoiseKey:
-        return NoiseKey.from_bytes(_from_id(self._number).value)
+        return NoiseKey.from_bytes(_from_id(self._number).value)._without_record()
 
 
 Secret = Union[KeyFile, BroadcastKey, _ReceivedKey]
@@ -68,3 +70,15 @@ def secret_of(context: SparkContext, noise_key: Union[NoiseKey, str, "os.PathLik
     raise BadParameter(
         f"noise_key must be a NoiseKey, or the path of a key file on every executor, got {type(noise_key).__name__}"
     )
+
+
+def recorded_key(noise_key: Union[NoiseKey, str, "os.PathLike[str]"], uses: Union[None, str, "os.PathLike[str]"]) -> Optional[NoiseKey]:
+    """The key with its record, on the driver; None where uses of the key are not recorded, or the driver cannot see the file."""
+    if isinstance(noise_key, NoiseKey):
+        if uses is not None:
+            raise BadParameter("uses is for the path of a key file: a NoiseKey has its record, see NoiseKey.from_file")
+        return noise_key if noise_key._has_record else None
+    try:
+        return NoiseKey.from_file(noise_key, uses)
+    except FileNotFoundError:
+        return None

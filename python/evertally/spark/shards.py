@@ -12,7 +12,7 @@ calls: the noise of a key is that of the whole plan (``Plan.with_keys``). A shar
 
 import functools
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
@@ -34,10 +34,17 @@ LARGEST_TOTAL = 1 << 53
 TOO_LARGE = "the total of a step is too large to be counted exactly"
 
 Whole = npt.NDArray[np.int64]
+Check = Callable[[int, Whole], None]
 
 ANOTHER = (
     "the checkpoint belongs to another plan, noise key, list of keys, range of time, number of shards or spark.sql.shuffle.partitions: go on with what it was made "
     "with, or take a new checkpoint, a new directory of releases, a new noise key and a budget of its own"
+)
+
+
+FIRST_VERSION = (
+    "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 finish it, or take a new checkpoint, a new directory of releases, a new noise "
+    "key and a budget of its own"
 )
 
 
@@ -60,6 +67,11 @@ class Job:
     def plan(self) -> Plan:
         return _plan(self.plan_pickled)
 
+    def refusal(self, identity: bytes) -> BadState:
+        """Why a checkpoint of another identity is not gone on with."""
+        # After the plan comes the number of the layout, which was 1 in version 0.1.
+        return BadState(FIRST_VERSION if identity[32:].startswith(b"|1|") else ANOTHER)
+
     def steps_ended_by(self, micros: int) -> int:
         """How many steps have ended at a time."""
         return max(0, (micros - self.start_micros) // self.every_micros)
@@ -76,14 +88,49 @@ def _plan(pickled: bytes) -> Plan:
     return plan
 
 
+class Lanes:
+    """The keys of a shard in a fixed order, and totals of them as tables of steps."""
+
+    def __init__(self, names: Optional[Sequence[str]]) -> None:
+        self.names = None if names is None else np.array(names, dtype=object)
+        self._index = None if names is None else pd.Index(self.names)
+
+    def cells(
+        self, first: int, until: int, steps: Whole, keys: Optional[npt.NDArray[Any]], totals: Whole
+    ) -> Iterator[tuple[int, Whole]]:
+        """Every step from `first` to before `until`, some at a time, with a row for each step and a column for each key.
+
+        Totals are those of (step, key), and add up where a pair comes more than once. A key that the shard does not know was not declared: it is left out.
+        """
+        lanes = np.zeros(len(steps), dtype=np.int64)
+        if self._index is not None:
+            lanes = self._index.get_indexer(pd.Index(keys, dtype=object)).astype(np.int64)
+            declared = lanes >= 0
+            steps, lanes, totals = steps[declared], lanes[declared], totals[declared]
+        if len(steps) and (steps.min() < first or steps.max() >= until):
+            # Spark hands over each closed step once and whole. Anything else would count under noise that was released.
+            raise BadState("a total came for a step that is closed, or for one that is still open")
+        width = 1 if self.names is None else len(self.names)
+        at_once = max(1, CELLS_AT_ONCE // width)
+        while first < until:
+            last = min(until, first + at_once)
+            here = (steps >= first) & (steps < last)
+            if np.abs(totals[here].astype(np.float64)).sum() >= 2.0**62:
+                # Where all of them together do not overflow, none of the sums does.
+                raise BadParameter(TOO_LARGE)
+            cells = np.zeros((last - first, width), dtype=np.int64)
+            np.add.at(cells, (steps[here] - first, lanes[here]), totals[here])
+            yield first, _checked(cells)
+            first = last
+
+
 class Shard:
     """The keys of a shard, their counter, and what has been released of them."""
 
     def __init__(self, job: Job, names: Optional[Sequence[str]], counter: Union[Counter, KeyedCounter]) -> None:
         self._job = job
         self._counter = counter
-        self._names = None if names is None else np.array(names, dtype=object)
-        self._lanes = None if names is None else pd.Index(self._names)
+        self._lanes = Lanes(names)
 
     @classmethod
     def new(cls, job: Job, names: Optional[Sequence[str]]) -> "Shard":
@@ -109,32 +156,17 @@ class Shard:
     def next_step(self) -> int:
         return self._counter.steps_taken
 
-    def close(self, until: int, steps: Whole, keys: Optional[npt.NDArray[Any]], totals: Whole) -> Iterator[pd.DataFrame]:
-        """Takes every step before `until` and hands out its releases, some steps at a time.
+    def close(
+        self, until: int, steps: Whole, keys: Optional[npt.NDArray[Any]], totals: Whole, check: Optional[Check] = None
+    ) -> Iterator[pd.DataFrame]:
+        """Takes every step before `until` and hands out its releases, some steps at a time, each of them when `check` has seen its totals.
 
-        Totals are those of (step, key), in units of ``Job.scale``, and add up where a pair comes more than once. A key that the shard does not know was not
-        declared: it is left out.
+        Totals are in units of ``Job.scale``; see ``Lanes.cells``.
         """
-        lanes = np.zeros(len(steps), dtype=np.int64)
-        if self._lanes is not None:
-            lanes = self._lanes.get_indexer(pd.Index(keys, dtype=object)).astype(np.int64)
-            declared = lanes >= 0
-            steps, lanes, totals = steps[declared], lanes[declared], totals[declared]
-        if len(steps) and (steps.min() < self.next_step or steps.max() >= until):
-            # Spark hands over each closed step once and whole. Anything else would count under noise that was released.
-            raise BadState("a total came for a step that is closed, or for one that is still open")
-        width = 1 if self._names is None else len(self._names)
-        at_once = max(1, CELLS_AT_ONCE // width)
-        while self.next_step < until:
-            first = self.next_step
-            last = min(until, first + at_once)
-            here = (steps >= first) & (steps < last)
-            if np.abs(totals[here].astype(np.float64)).sum() >= 2.0**62:
-                # Where all of them together do not overflow, none of the sums does.
-                raise BadParameter(TOO_LARGE)
-            cells = np.zeros((last - first, width), dtype=np.int64)
-            np.add.at(cells, (steps[here] - first, lanes[here]), totals[here])
-            yield self._release(first, _checked(cells) / float(self._job.scale))
+        for first, cells in self._lanes.cells(self.next_step, until, steps, keys, totals):
+            if check is not None:
+                check(first, cells)
+            yield self._release(first, cells / float(self._job.scale))
 
     def _release(self, first: int, inputs: npt.NDArray[np.float64]) -> pd.DataFrame:
         rows, width = inputs.shape
@@ -146,8 +178,8 @@ class Shard:
         lower, upper = (end.ravel() + 0.0 for end in releases.interval(LEVEL))
         steps = np.repeat(np.arange(first, first + rows), width)
         columns = {"step": steps, "start_micros": self._job.start_micros + steps * self._job.every_micros}
-        if self._names is not None:
-            columns["key"] = np.tile(self._names, rows)
+        if self._lanes.names is not None:
+            columns["key"] = np.tile(self._lanes.names, rows)
         columns |= {
             "estimate": releases.values.ravel() + 0.0,
             "standard_error": np.repeat(releases.standard_errors, width),

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from evertally import BadState
 from evertally.spark.events import UNNAMED
+from evertally.spark.record import admit_query
 
 WHY = "its source has changed, or its checkpoint was set back or begun anew. Nothing of it is shown, and the query must not go on under this noise key"
 
@@ -26,6 +27,9 @@ class ReleaseFiles:
     Spark needs its state, and compared. A new one must go on after the last step that was shown: a checkpoint that was set back or begun anew would release a step twice, and
     what is late in one run need not be in another. Either way, what differs stops the query and is not shown.
 
+    The first batch of a query is recorded with the noise key: the same count under another checkpoint is refused before it is written, wherever it would be shown. Another sink does not
+    see this.
+
     The file system must rename directories atomically, as local disks and HDFS do; on an object store use a table format that commits by batch.
     """
 
@@ -34,6 +38,8 @@ class ReleaseFiles:
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         session = batch.sparkSession
+        # Before anything of it is made: a second checkpoint under one noise key has the same noise.
+        admit_query(batch)
         target = f"{self._path}/batch={number}"
         # Names that begin with an underscore are not read.
         beside = f"{self._path}/_writing-{number}-{uuid.uuid4().hex}"

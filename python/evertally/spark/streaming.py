@@ -98,7 +98,7 @@ class KeyShards(StatefulProcessor):
         """The keys of the shard, if it is of this query."""
         declared = self._declared.get()
         if declared is None or bytes(declared[0]) != self._job.identity:
-            raise BadState(ANOTHER)
+            raise BadState(ANOTHER) if declared is None else self._job.refusal(bytes(declared[0]))
         names: Optional[list[str]] = _unpacked(declared[1])
         return names
 
@@ -123,7 +123,7 @@ class PersonShards(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         stored = self._state.get()
         if stored is not None and bytes(stored[0]) != self._job.identity:
-            raise BadState(ANOTHER)
+            raise self._job.refusal(bytes(stored[0]))
         persons = participants(self._job, None if stored is None else bytes(stored[1]))
         counted = admitted(self._job, persons, pd.concat(list(rows), ignore_index=True))
         self._state.update((self._job.identity, persons.save()))

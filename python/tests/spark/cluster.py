@@ -1,4 +1,4 @@
-"""Sessions, events for them to count, and what the program releases of the same events."""
+"""Sessions, events for them to count, and what the program and one counter release of the same events."""
 
 import csv
 import os
@@ -15,6 +15,8 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+import evertally
+from evertally._native import _definition
 from evertally.spark import ReleaseFiles
 
 START = "2024-01-08T00:00:00Z"
@@ -114,3 +116,81 @@ def count_by_program(binary: str, events: pd.DataFrame, folder: Path, options: l
             name = (int(row["step"]), row["key"]) if "key" in row else (int(row["step"]),)
             found[name] = (float(row["estimate"]), float(row["standard_error"]), float(row["lower"]), float(row["upper"]))
     return found
+
+
+def count_by_hand(
+    events: pd.DataFrame,
+    plan: evertally.Plan,
+    noise_key: Any,
+    *,
+    key: Optional[str] = None,
+    keys: Optional[list[str]] = None,
+    is_table: bool = False,
+    person: Optional[str] = None,
+    id: Optional[str] = None,
+    value: Optional[str] = None,
+    closing: Optional[tuple[int, Optional[int]]] = (10_000_000, MINUTE),
+    start: Any = START,
+    steps: Optional[int] = None,
+) -> Releases:
+    """What one counter releases of the true totals of events that differ in their times: of a stream whose events may be 10 seconds late, or of a finished table (`closing=None`)."""
+    start_micros = int(pd.Timestamp(start).tz_localize("UTC").value if pd.Timestamp(start).tzinfo is None else pd.Timestamp(start).value) // 1000
+    rows = events.sort_values("ts", kind="stable")
+    rows = rows.assign(step=(rows["ts"].astype("int64") // _to_micros(rows["ts"]) - start_micros) // MINUTE)
+    rows = rows[(rows["step"] >= 0) & (rows["step"] < plan.horizon)]
+    if person is not None:
+        rows = rows[_counting(rows[person].tolist(), rows["step"].tolist(), plan.max_steps, plan.min_gap)]
+    elif id is not None:
+        rows = rows.drop_duplicates(["step", id])
+    amounts = np.ones(len(rows))
+    if value is not None:
+        low, high = plan.contribution
+        amounts = np.rint(np.clip(rows[value].to_numpy(), low, high) * 2**20) / 2**20
+    names = keys if keys is not None else plan.keys
+    lanes = np.zeros(len(rows), dtype=int)
+    if names is not None:
+        places = {name: place for place, name in enumerate(names)}
+        lanes = np.array([places.get(name, places.get("other", -1)) for name in rows[key]], dtype=int)
+    inputs = np.zeros((plan.horizon if steps is None else steps, 1 if names is None else len(names)))
+    np.add.at(inputs, (rows["step"].to_numpy()[lanes >= 0], lanes[lanes >= 0]), amounts[lanes >= 0])
+    definition = _definition(
+        ("ts", value, key, person, id),
+        (start_micros, MINUTE),
+        closing,
+        plan.contribution if value is not None else None,
+        (plan.max_steps, plan.min_gap) if person is not None else None,
+        True,
+    )
+    if keys is not None:
+        plan = plan.with_keys(keys) if is_table else plan._declaring_keys(keys)
+    plan = plan._with_definition(definition)
+    secret = noise_key if isinstance(noise_key, evertally.NoiseKey) else evertally.NoiseKey.from_file(noise_key)
+    counter: Any = (evertally.Counter if names is None else evertally.KeyedCounter)(plan, secret._without_record())
+    releases = counter.run(inputs[:, 0].copy() if names is None else inputs)
+    lower, upper = releases.interval(0.95)
+    columns = [array.reshape(len(inputs), -1) + 0.0 for array in (releases.values, lower, upper)]
+    return {
+        (step,) if names is None else (step, names[lane]): (
+            float(columns[0][step, lane]), float(releases.standard_errors[step]), float(columns[1][step, lane]), float(columns[2][step, lane])
+        )
+        for step in range(len(inputs))
+        for lane in range(columns[0].shape[1])
+    }
+
+
+def _to_micros(times: Any) -> int:
+    """How many units of a column of times make a microsecond."""
+    return {"ns": 1000, "us": 1}[times.dtype.unit]
+
+
+def _counting(persons: list[str], steps: list[int], max_steps: int, min_gap: int) -> list[bool]:
+    """Which events count, in the order of their times: one of a person in a step, in so many steps, so far apart."""
+    counted: dict[str, list[int]] = {}
+    chosen = []
+    for person, step in zip(persons, steps):
+        before = counted.setdefault(person, [])
+        may = len(before) < max_steps and (not before or step - before[-1] >= min_gap)
+        chosen.append(may)
+        if may:
+            before.append(step)
+    return chosen

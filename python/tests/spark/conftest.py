@@ -22,8 +22,9 @@ def binary() -> str:
     return os.environ["EVERTALLY_BINARY"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def key_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A key for each test: two tests that count different events in the same way would be refused one."""
     path = tmp_path_factory.mktemp("secret") / "noise.key"
     evertally.NoiseKey.generate().to_file(path)
     return str(path)

@@ -1,6 +1,6 @@
 """A streaming query killed at chosen points, started again from its checkpoint, and looked at after every death.
 
-    EVERTALLY_BINARY=… python kills.py FOLDER SEED
+    python kills.py FOLDER SEED
 
 runs the whole trial, says on standard error how it goes, and writes what came of it to standard output as JSON. It fails as soon as anything is wrong.
 
@@ -10,7 +10,7 @@ runs the whole trial, says on standard error how it goes, and writes what came o
 `random`: a moment after its offsets. Points of an executor, where the query must go on by itself: `executor`: while both have a task;
 `executor state`: some of the batch's state is written.
 
-**Guarantee.** Whenever a driver has died, each release that lies anywhere is that of `evertally count`, to the bit, in one batch only, and those that could be
+**Guarantee.** Whenever a driver has died, each release that lies anywhere is that of one counter of the true totals, to the bit, in one batch only, and those that could be
 seen are still there; at the end none is missing. What an executor's death has left is looked at then too.
 """
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import pyspark
-from cluster import Releases, count_by_program, make_events, write_files
+from cluster import Releases, count_by_hand, make_events, write_files
 from kill_checks import Found, Wrong, count_shown, faults, find_key, read_releases
 
 import evertally
@@ -61,7 +61,6 @@ class Trial:
     seed: int
     files: int
     hand_over_key: bool
-    binary: str
     # Whole persons are protected: another stateful operator, in front of the one that releases.
     has_persons: bool = False
     steps: int = 0
@@ -81,13 +80,12 @@ class Trial:
         self._key = evertally.NoiseKey.from_file(key_file).to_bytes()
         events = make_events(200 * self.files, len(KEYS), self.steps, self.seed)
         write_files(events, self.folder / "events", self.files)
-        options = ["--steps", str(self.steps), "--epsilon", "1", "--delta", "1e-6"]
-        options += ["--key", "region", "--keys", ",".join(KEYS), "--key-file", str(key_file)]
-        if self.has_persons:
-            options += ["--person", "person", "--max-steps", "3", "--min-gap", "2"]
-        self.expected = count_by_program(self.binary, events, self.folder, options)
+        bound = {"max_steps": 3, "min_gap": 2} if self.has_persons else {}
+        plan = evertally.plan(self.steps, epsilon=1.0, delta=1e-6, keys=[*KEYS, "other"], **bound)
+        person = "person" if self.has_persons else None
+        self.expected = count_by_hand(events, plan, key_file, key="region", person=person)
         if len(self.expected) != self.steps * (len(KEYS) + 1):
-            raise Wrong("the program does not release every step of every key")
+            raise Wrong("one counter does not release every step of every key")
         for name in ("logs", "event-logs", "local"):
             (self.folder / name).mkdir()
         self._make_home()
@@ -232,16 +230,15 @@ def spread(kinds: list[str], files: int, leave_every: Optional[int] = None) -> l
 def main(folder: Path, seed: int) -> None:
     started = time.monotonic()
     files, choose = 14, random.Random(seed)
-    binary = os.environ["EVERTALLY_BINARY"]
     print(f"seed {seed}", file=sys.stderr)
-    cluster = Trial(folder / "cluster", CLUSTER, seed, files, hand_over_key=True, binary=binary, has_persons=True)
+    cluster = Trial(folder / "cluster", CLUSTER, seed, files, hand_over_key=True, has_persons=True)
     points = spread(choose.sample(KINDS, len(KINDS)), files, leave_every=3)
     for at_once in points[2:]:
         # In the two batches before the one in which the driver dies, executors do.
         batch = at_once[0].batch
         at_once[:0] = [Point("executor", batch - 2), Point("executor state", batch - 1)]
     kill_all(cluster, points, started)
-    local = Trial(folder / "local", "local[2]", seed, files, hand_over_key=False, binary=binary, has_persons=True)
+    local = Trial(folder / "local", "local[2]", seed, files, hand_over_key=False, has_persons=True)
     kill_all(local, spread([*choose.sample(KINDS, len(KINDS)), *choose.sample(KINDS, 2)], files), started)
     trials = [cluster, local]
     report = {

@@ -1,11 +1,12 @@
-"""What Spark releases is what `evertally count` releases, to the bit."""
+"""What Spark releases is what one counter releases of the true totals, and what `evertally count` does where both count alike, to the bit."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from cluster import START, as_releases, count_by_program, make_events, run_stream, stream, write_files
+from cluster import START, as_releases, count_by_hand, count_by_program, make_events, run_stream, stream, write_files
 from pyspark.sql import SparkSession
 
 import evertally
@@ -50,8 +51,37 @@ def cases() -> list[Any]:
     ]
 
 
+def events_of(arguments: dict[str, Any]) -> pd.DataFrame:
+    events = make_events(3000, len(KEYS), STEPS, seed=1)
+    if "id" in arguments:
+        # Copies, some of them far behind: those of one id are one event.
+        copies = events.iloc[:-1].sample(500, random_state=2)
+        events = pd.concat([events.iloc[:-1], copies, events.iloc[-1:]], ignore_index=True).sort_values("ts", kind="stable")
+    return events
+
+
 @pytest.mark.parametrize(("arguments", "choices", "options"), cases())
-def test_streams_and_finished_tables_release_what_the_program_does(
+def test_streams_and_finished_tables_release_what_one_counter_does(
+    spark: SparkSession, key_file: str, tmp_path: Path, arguments: dict[str, Any], choices: dict[str, Any], options: list[str]
+) -> None:
+    events = events_of(arguments)
+    write_files(events, tmp_path / "events", 4)
+    plan = evertally.plan(STEPS, **BUDGET, **choices)
+    by_hand = {name: given for name, given in arguments.items() if name != "shards"}
+    given = {"time": "ts", "every": "1 minute", "start": START, "plan": plan, "noise_key": key_file, **arguments}
+
+    streamed = stream(spark, tmp_path / "events", 2)
+    run_stream(private_counts(streamed, delay="10 seconds", **given), tmp_path)
+    expected = count_by_hand(events, plan, key_file, **by_hand)
+    assert len(expected) == STEPS * (len(KEYS) + 1 if "key" in arguments else 1)
+    assert as_releases(spark.read.parquet(str(tmp_path / "releases"))) == expected
+
+    finished = spark.read.parquet(str(tmp_path / "events"))
+    assert as_releases(private_counts(finished, **given)) == count_by_hand(events, plan, key_file, **by_hand, closing=None)
+
+
+@pytest.mark.parametrize(("arguments", "choices", "options"), [case for case in cases() if not {"id", "person"} & set(case.values[0])])
+def test_finished_tables_release_what_the_program_does(
     spark: SparkSession,
     binary: str,
     key_file: str,
@@ -60,20 +90,14 @@ def test_streams_and_finished_tables_release_what_the_program_does(
     choices: dict[str, Any],
     options: list[str],
 ) -> None:
-    events = make_events(3000, len(KEYS), STEPS, seed=1)
-    if "id" in arguments:
-        # Copies, some of them far behind: those of one id are one event.
-        copies = events.iloc[:-1].sample(500, random_state=2)
-        events = pd.concat([events.iloc[:-1], copies, events.iloc[-1:]], ignore_index=True).sort_values("ts", kind="stable")
+    """Where no persons and no ids are told apart. With them, the program takes the first event to be read, and Spark the first in time."""
+    events = events_of(arguments)
     write_files(events, tmp_path / "events", 4)
     plan = evertally.plan(STEPS, **BUDGET, **choices)
-    expected = count_by_program(binary, events, tmp_path, [*OPTIONS, *options, "--key-file", key_file])
-    arguments = {"time": "ts", "every": "1 minute", "start": START, "plan": plan, "noise_key": key_file, **arguments}
+    # A copy without its record: the program records rows, and Spark totals.
+    copy = shutil.copy(key_file, tmp_path / "copy.key")
+    expected = count_by_program(binary, events, tmp_path, [*OPTIONS, *options, "--key-file", copy])
     assert len(expected) == STEPS * (len(KEYS) + 1 if "key" in arguments else 1)
-
-    streamed = stream(spark, tmp_path / "events", 2)
-    run_stream(private_counts(streamed, delay="10 seconds", **arguments), tmp_path)
-    assert as_releases(spark.read.parquet(str(tmp_path / "releases"))) == expected
-
     finished = spark.read.parquet(str(tmp_path / "events"))
-    assert as_releases(private_counts(finished, **arguments)) == expected
+    given = {"time": "ts", "every": "1 minute", "start": START, "plan": plan, "noise_key": key_file, **arguments}
+    assert as_releases(private_counts(finished, **given)) == expected

@@ -19,8 +19,8 @@ def shown() -> Found:
     return {"batch=1": halves[0], "batch=2": halves[1], "_writing-2-abc": halves[1][:3]}
 
 
-def test_deaths_of_executors_and_drivers_change_no_release(binary: str, tmp_path: Path) -> None:
-    trial = Trial(tmp_path / "trial", CLUSTER, seed=1, files=3, hand_over_key=True, binary=binary)
+def test_deaths_of_executors_and_drivers_change_no_release(tmp_path: Path) -> None:
+    trial = Trial(tmp_path / "trial", CLUSTER, seed=1, files=3, hand_over_key=True)
     assert not trial.run([Point("executor", 1), Point("written", 2)])
     # The query may go on elsewhere: its checkpoint is all that it needs.
     trial.master = "local[2]"

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 import pyspark
-from cluster import as_releases, count_by_program, make_events, write_files
+from cluster import as_releases, count_by_hand, make_events, write_files
 from kill_checks import find_key
 from pyspark.sql import SparkSession
 
 import evertally
 
 
-def test_a_cluster_releases_the_same_and_keeps_the_key(spark: SparkSession, binary: str, tmp_path: Path) -> None:
+def test_a_cluster_releases_the_same_and_keeps_the_key(spark: SparkSession, tmp_path: Path) -> None:
     events = make_events(2000, 3, 6, seed=5)
     write_files(events, tmp_path / "events", 3)
     (tmp_path / "event-log").mkdir()
@@ -26,16 +26,14 @@ def test_a_cluster_releases_the_same_and_keeps_the_key(spark: SparkSession, bina
     (tmp_path / "output.txt").write_bytes(run.stdout + run.stderr)
     assert run.returncode == 0, run.stderr.decode()[-3000:]
 
-    options = ["--steps", "6", "--epsilon", "1", "--delta", "1e-6", "--key", "region", "--keys", "k0,k1,k2"]
-    persons = ["--person", "person", "--max-steps", "2", "--key-file", str(secret / "noise.key")]
-    expected = count_by_program(binary, events, tmp_path, [*options, *persons])
+    plan = evertally.plan(6, epsilon=1.0, delta=1e-6, keys=["k0", "k1", "k2", "other"], max_steps=2)
+    expected = count_by_hand(events, plan, key, key="region", person="person")
     assert as_releases(spark.read.parquet(str(tmp_path / "releases"))) == expected
 
     assert find_key(key.to_bytes(), [secret]) is not None, "the search finds what is there"
     assert (tmp_path / "shown.txt").stat().st_size > 10_000
     assert any((tmp_path / "event-log").rglob("*")) and any((tmp_path / "checkpoint" / "state").rglob("*"))
-    for path in secret.iterdir():
-        path.unlink()
+    (secret / "noise.key").unlink()
     assert find_key(key.to_bytes(), [tmp_path]) is None
     # What the executors of this run wrote; Spark keeps it at home.
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)

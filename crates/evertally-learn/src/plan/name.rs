@@ -29,7 +29,8 @@ impl LearningPlan {
         self.segment.with_definition(fields.into_bytes())
     }
 
-    /// The name of the run's noise.
+    /// The name under which a run's gradients are recorded: that of the noise of its first segment, which holds the
+    /// fingerprint of the whole run.
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
         self.segment(0).noise_name()

@@ -176,3 +176,24 @@ fn version_1_is_frozen() {
         assert_eq!(plan.stream_label(purpose, layout), format!("{whole}{end}").into_bytes());
     }
 }
+
+/// Parts share their noise key by key, and each has inputs of its own: a record must tell them apart.
+#[test]
+fn parts_are_recorded_apart_and_whole_plans_under_the_name_of_their_noise() {
+    let whole = built(&builder().keys(["a", "b", "c"]));
+    assert_eq!(whole.record_name(), whole.noise_name());
+    assert_eq!(built(&builder().keys(["c", "a", "b"])).record_name(), whole.noise_name());
+    let part = |keys: &[&str]| whole.with_keys(keys.iter().copied()).unwrap();
+    assert_eq!(part(&["a"]).noise_name(), whole.noise_name());
+    let names = [part(&["a"]), part(&["b"]), part(&["a", "b"]), whole.clone()].map(|plan| plan.record_name());
+    for (i, name) in names.iter().enumerate() {
+        assert!(names[..i].iter().all(|other| other != name), "part {i}");
+    }
+    assert_eq!(part(&["b", "a"]).record_name(), names[2]);
+    for plain in [built(&builder()), built(&builder().open_keys())] {
+        assert_eq!(plain.record_name(), plain.noise_name());
+    }
+    // Names of 0.1 leave out the keys.
+    let first = |keys: &[&str]| built(&builder().keys(keys.iter().copied())).with_first_noise_name();
+    assert_ne!(first(&["a"]).record_name(), first(&["b"]).record_name());
+}

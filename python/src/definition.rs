@@ -1,0 +1,67 @@
+//! What the faces that count events share with the command line: how the definition of a count is written, and the length of a bucket.
+//!
+//! Private to the package. Whatever counts the same columns over the same time in the same way makes the same noise under one key.
+
+use evertally_stream::{BucketLength, Clamp, Closing, Columns, Definition, Precedence};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::refused;
+
+/// The definition of a count of events, as it stands in the name of the noise.
+///
+/// columns: those of time, value, key, person and id, in this order; None plays no role.
+/// buckets: the start of the first and the length of all, in microseconds; None where a row is a step.
+/// closing: by how much events may be late and how far ahead of the clock they may be, in microseconds, where a watermark closes steps; None
+///     where all rows are read first.
+/// clamp, bound: the range of a value, and the most steps of a person with the least gap between them.
+/// by_time: whether the first event in time wins, or the first to arrive.
+///
+/// >>> from evertally._native import _definition
+/// >>> hourly = _definition(("when", None, "page", None, None), (0, 3_600_000_000))
+/// >>> daily = _definition(("when", None, "page", None, None), (0, 86_400_000_000))
+/// >>> hourly[:4], hourly != daily
+/// (b'EVND', True)
+#[pyfunction]
+#[pyo3(signature = (columns, buckets=None, closing=None, clamp=None, bound=None, by_time=false))]
+#[expect(clippy::type_complexity, reason = "pairs of Python")]
+pub(crate) fn _definition<'py>(
+    py: Python<'py>,
+    columns: (Option<String>, Option<String>, Option<String>, Option<String>, Option<String>),
+    buckets: Option<(i64, i64)>,
+    closing: Option<(i64, Option<i64>)>,
+    clamp: Option<(f64, f64)>,
+    bound: Option<(u64, u64)>,
+    by_time: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (time, value, key, person, id) = &columns;
+    let length = |(start, every)| BucketLength::from_micros(every).map(|every| (start, every));
+    let definition = Definition {
+        columns: Columns {
+            time: time.as_deref(),
+            value: value.as_deref(),
+            key: key.as_deref(),
+            person: person.as_deref(),
+            id: id.as_deref(),
+        },
+        buckets: buckets.map(length).transpose().map_err(refused)?,
+        closing: closing.map_or(Closing::AtTheEnd, |(delay_micros, ahead_micros)| Closing::ByWatermark {
+            delay_micros,
+            ahead_micros,
+        }),
+        clamp: clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose().map_err(refused)?,
+        bound,
+        precedence: if by_time { Precedence::Time } else { Precedence::Arrival },
+    };
+    Ok(PyBytes::new(py, &definition.encode()))
+}
+
+/// The length of a bucket in microseconds, of a text such as "30s", "15m", "1h", "1d" or "1w".
+///
+/// >>> from evertally._native import _bucket_micros
+/// >>> _bucket_micros("1m")
+/// 60000000
+#[pyfunction]
+pub(crate) fn _bucket_micros(text: &str) -> PyResult<i64> {
+    text.parse::<BucketLength>().map(BucketLength::micros).map_err(refused)
+}
