@@ -68,7 +68,7 @@ impl BatchPlan {
                 |chain| {
                     chain.step(data.iter().copied());
                 },
-                |_| Ok(self.0.answer(data, key)?),
+                |_, _| Ok(self.0.answer(data, key)?),
             )
         });
         Ok(Releases::of_queries(py, &answers.map_err(Failure::raise)?))

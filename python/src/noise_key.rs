@@ -169,7 +169,7 @@ impl NoiseKey {
         let digests = |chain: &mut InputChain| {
             chain.step_of_bytes(job);
         };
-        self.guard(py, plan, |guard| guard.admit_whole(digests, |_| Ok(())))
+        self.guard(py, plan, |guard| guard.admit_whole(digests, |_, _| Ok(())))
     }
 
     /// Records the digests of all steps of a job under the name of a plan's noise, 16 bytes per step, or refuses other ones. Private to

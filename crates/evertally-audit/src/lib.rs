@@ -53,8 +53,8 @@ mod subject;
 mod vectors;
 
 pub use admission::{
-    AdmissionRules, Clocking, Following, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP, USUAL_STREAMS, audit_admission,
-    deployed_gates,
+    AdmissionRules, Clocking, Following, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP, USUAL_STREAMS,
+    audit_admission, deployed_gates,
 };
 pub use auditor::{Auditor, Settings};
 pub use keys::{Keys, Purpose};

@@ -115,7 +115,7 @@ fn an_edited_file_is_refused_and_nothing_is_written_or_spent() {
     let before = (place.read("l"), place.read("out.csv"), place.read("out.svg"), records(&place));
     assert_eq!(before.3.len(), 1);
     place.write("v.csv", format!("{VISITS}2026-01-05T02:59:59Z,north,p9,10,1\n"));
-    place.run(&line).refused(&["noise.key was used before", "other data", "new key"]);
+    place.run(&line).refused(&["noise.key was used before", "other data", "a new key"]);
     assert_eq!((place.read("l"), place.read("out.csv"), place.read("out.svg"), records(&place)), before);
     // Another order of rows is the same input, and the same releases cost nothing more.
     let mut rows: Vec<&str> = VISITS.lines().collect();
@@ -291,21 +291,142 @@ fn two_programs_at_once_agree_on_the_input_or_one_of_them_stops() {
     }
 }
 
+/// `--keys north,south` and `--keys south,north` have the same noise, key by key. The input was once digested in the order of
+/// the options, so that two files with the counts of north and south exchanged passed for one, and their difference was exact.
 #[test]
-fn the_record_stands_where_it_is_told_and_errors_are_clear() {
+fn the_order_of_keys_is_no_part_of_the_input() {
     let place = place();
-    let line = format!("count v.csv {TIMED} {BUDGET} {KEY}");
-    place.run(&format!("{line} --key-uses uses")).ok();
-    assert!(place.path("uses").is_dir() && !place.path("noise.key.uses").exists());
-    place.write("v.csv", VISITS.replace("03:30", "02:30"));
-    place.run(&format!("{line} --key-uses uses")).refused(&["noise.key was used before"]);
-    place.run(&format!("count v.csv {TIMED} {BUDGET} --key-uses uses")).refused(&["--key-file"]);
-    place.write("file", "").run(&format!("{line} --key-uses file"));
-    let ran = place.run(&format!("{line} --key-uses file"));
-    assert!(ran.code == Some(1) && ran.stdout.is_empty() && ran.stderr.contains("file"), "{}", ran.stderr);
-    let record = std::fs::read_dir(place.path("uses")).unwrap().next().unwrap().unwrap().path();
-    std::fs::write(record, "no record").unwrap();
+    let swapped = VISITS.replace("north", "n").replace("south", "north").replace(",n,", ",south,");
+    place.write("swapped.csv", &swapped);
+    let count = |file: &str, keys: &str, follow: &str| {
+        place.run(&format!("count {file} {TIMED} --key region --keys {keys} {BUDGET} {KEY} {follow}"))
+    };
+    let first = count("v.csv", "north,south", "").ok().stdout;
+    let again = count("v.csv", "south,north", "").ok().stdout;
+    for key in ["north", "south", "other"] {
+        assert_eq!(estimates(&first, Some(key)), estimates(&again, Some(key)));
+    }
+    count("swapped.csv", "south,north", "").refused(&["other data"]);
+    count("swapped.csv", "north,south", "").refused(&["other data"]);
+    let follow = |events: &str, keys: &str| {
+        let line = format!("count - {TIMED} --key region --keys {keys} {BUDGET} {KEY} --follow");
+        place.run_with_input(&line, events)
+    };
+    assert_eq!(follow(VISITS, "north,south").code, Some(0));
+    assert_eq!(follow(&swapped, "south,north").code, Some(2));
+}
+
+/// A followed run that is refused at its first step once had charged the ledger, and left an output without a release.
+#[test]
+fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
+    let place = place();
+    let line = format!("count - --input-format csv --value n --steps 5 {BUDGET} {KEY} --follow");
+    place.run_with_input(&line, "n\n3\n1\n").ok();
+    place.run("budget new l --epsilon 10 --delta 1e-6").ok();
+    let ledger = place.read("l");
+    let files = place.files();
+    let other = place.run_with_input(&format!("{line} --ledger l --output out.csv"), "n\n4\n1\n");
+    other.refused(&["other data", "they differ at step 0"]);
+    assert_eq!((place.read("l"), place.files()), (ledger, files));
+    // The rightful run goes on, and pays once.
+    place.run_with_input(&format!("{line} --ledger l --output out.csv"), "n\n3\n1\n").ok();
+    assert_eq!(runs_in_ledger(&place), 1);
+}
+
+/// A followed run with a ledger that was killed before its first step once could never be run again: the ledger knew of
+/// it, and there was no record.
+#[test]
+fn a_followed_run_that_was_killed_before_its_first_step_can_be_run() {
+    let place = place();
+    place.run("budget new l --epsilon 10 --delta 1e-6").ok();
+    let line = format!("count - {TIMED} {BUDGET} {KEY} --follow --ledger l");
+    let mut child = place.command(&line).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let input = child.stdin.take().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(input);
+    assert_eq!(runs_in_ledger(&place), 0, "nothing was released");
+    assert_eq!(place.run_with_input(&line, VISITS).code, Some(0));
+    assert_eq!((runs_in_ledger(&place), records(&place).len()), (1, 1));
+}
+
+/// A ledger with two populations once looked for the use of a key in one of them only.
+#[test]
+fn the_ledger_knows_a_key_in_all_of_its_populations() {
+    let place = place();
+    place.run("budget new l --epsilon 10 --delta 1e-6").ok();
+    place.run("budget new l --population others --epsilon 10 --delta 1e-6").ok();
+    let count = |rows: &str, more: &str| {
+        place.write("n.csv", rows);
+        place.run(&format!("count n.csv --value n --steps unbounded {BUDGET} {KEY} --ledger l {more}"))
+    };
+    count("n\n3\n1\n", "").ok();
+    place.forget_uses();
+    count("n\n3\n2\n", "--population others").refused(&["the ledger says", "bring back"]);
+    assert!(records(&place).is_empty());
+}
+
+/// Names and numbers in a record once told whoever could read it what the last step with an event was, whether there
+/// was any, and for a training run whether the rows were those of a table that one had.
+#[test]
+fn a_record_tells_nothing_without_the_key() {
+    let place = place();
+    let keys = ["11", "22"].map(|pair| pair.repeat(32));
+    let record = |key: &str, line: &str| {
+        place.forget_uses().write("noise.key", key);
+        assert_eq!(place.run(line).code, Some(0), "{line}");
+        records(&place).remove(0)
+    };
+    place.run("demo --kind customers --rows 80 --out c.csv").ok();
+    let learn = format!(
+        "learn c.csv --label returns --classes no,yes --loss logistic --radius 10 --quiet {BUDGET} {KEY} --model m"
+    );
+    let [(one, _), (two, _)] = [record(&keys[0], &learn), record(&keys[1], &learn)];
+    assert_ne!(one, two, "the name of a record is derived from the key");
+    let count = format!("count v.csv {TIMED} {BUDGET} {KEY}");
+    let (_, whole) = record(&keys[0], &count);
+    place.write("v.csv", VISITS.lines().take(3).collect::<Vec<_>>().join("\n"));
+    let (_, early) = record(&keys[0], &count);
+    place.write("v.csv", "time\n");
+    let (_, nothing) = record(&keys[0], &count);
+    // They differ in their digests alone, and none of these is plain.
+    assert!(whole[..64] == early[..64] && early[..64] == nothing[..64]);
+    assert!(whole[64..] != early[64..] && early[64..] != nothing[64..] && nothing[64..] != [0; 16]);
     place.write("v.csv", VISITS);
-    place.run(&format!("{line} --key-uses uses")).refused(&["no record of a key's uses"]);
+    // Equal inputs under two names do not show as equal.
+    place.forget_uses();
+    for clamp in ["0,11", "0,12"] {
+        released(place.run(&format!("count v.csv --value n --clamp {clamp} --steps 10 {BUDGET} {KEY}")));
+    }
+    let records = records(&place);
+    assert_ne!(records[0].1[64..], records[1].1[64..]);
+}
+
+#[test]
+fn records_that_cannot_be_kept_are_clear_errors_and_cost_nothing() {
+    let place = place();
+    place.run("budget new l --epsilon 10 --delta 1e-6").ok();
+    let ledger = place.read("l");
+    let line = format!("count v.csv {TIMED} {BUDGET} {KEY} --ledger l");
+    // Something else stands where the record would.
+    place.write("noise.key.uses", "");
+    let ran = place.run(&line);
+    assert!(ran.code == Some(1) && ran.stdout.is_empty(), "{}", ran.stderr);
+    assert!(ran.stderr.contains("noise.key.uses") && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+    assert_eq!(place.read("l"), ledger);
+    std::fs::remove_file(place.path("noise.key.uses")).unwrap();
+    place.run(&line).ok();
+    let (name, _) = records(&place).remove(0);
+    place
+        .run(&format!("{line} --output noise.key.uses/{name}"))
+        .refused(&["the record of the key stands there"]);
+    place.write(&format!("noise.key.uses/{name}"), "no record");
+    place.run(&line).refused(&["no record of a key's uses"]);
+    #[cfg(unix)]
+    {
+        std::fs::hard_link(place.path("noise.key"), place.path("second.key")).unwrap();
+        place.run(&line.replace("noise.key", "second.key")).refused(&["second.key", "hard link"]);
+    }
     only_for_its_owner(&place.path("noise.key"));
 }

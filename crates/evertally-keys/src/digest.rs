@@ -1,11 +1,11 @@
 //! What an input is known by: a chain of keyed hashes, one for every step.
 //!
-//! **Definition.** d_t = SipHash-2-4-128 of d_{t−1}, t and the input of step t, under a secret derived from the noise key. Of
-//! the numbers of a step, those that are not zero are hashed, each with its place.
+//! **Definition.** d_t = SipHash-2-4-128 of d_{t−1}, t and the input of step t, under a secret derived from the noise key and
+//! the name of the noise. Of the numbers of a step, those that are not zero are hashed, each with its place.
 //!
 //! **Guarantee.** Two inputs with the same digest at step t are the same up to step t, but for a chance of 2⁻¹²⁸ per pair
-//! of inputs, over the choice of the key. Without the key a digest tells nothing but whether two of them are equal.
-//! Digests have no `Debug`.
+//! of inputs, over the choice of the key. Without the key a digest tells nothing, not even whether two names had the same
+//! input. Digests have no `Debug`.
 
 use std::hash::Hasher;
 
@@ -46,12 +46,17 @@ pub struct InputChain {
 }
 
 impl InputChain {
-    /// Before the first step.
+    /// Before the first step, for digests that belong to no name.
     #[must_use]
     pub fn new(key: &NoiseKey) -> Self {
-        let mut secret = [0; 16];
-        secret.copy_from_slice(&key.subkey(b"inputs 1")[..16]);
-        Self { secret, last: [0; 16], steps: 0 }
+        Self::with_secret(&key.subkey(b"inputs 1"))
+    }
+
+    /// Before the first step under a secret, of which the first half is enough.
+    pub(crate) fn with_secret(secret: &[u8; 32]) -> Self {
+        let mut half = [0; 16];
+        half.copy_from_slice(&secret[..16]);
+        Self { secret: half, last: [0; 16], steps: 0 }
     }
 
     /// After so many steps, whose digest is known.
@@ -68,8 +73,9 @@ impl InputChain {
         self.after(steps, digest)
     }
 
-    pub(crate) fn last(&self) -> Digest {
-        Digest(self.last)
+    /// What all steps together are known by. It does not tell how many there were, not even whether there was one.
+    pub(crate) fn whole(&self) -> Digest {
+        self.hash(u64::MAX - 2, |hasher| hasher.write_u64(self.steps))
     }
 
     /// The number of steps digested.

@@ -17,8 +17,8 @@ pub enum Error {
     },
     /// The key has served this name with another input.
     #[error(
-        "{key} was used before for the same count with other data{}: the same noise on both would give \
-         their difference away. Take a new key for the new data, or count the data of before",
+        "{key} was used before with the same options and other data{}: the same noise on both would give \
+         their difference away. Use a new key for the new data, or count the earlier data again",
         at.map(|step| format!(" (they differ at step {step})")).unwrap_or_default()
     )]
     OtherInput {
@@ -29,8 +29,8 @@ pub enum Error {
     },
     /// The record begins after the step that was asked for.
     #[error(
-        "{key} was used before for the same count from step {first} on, and what came before is not recorded: \
-         resume a state of that count, or take a new key"
+        "{key} was used before with the same options from step {first} on, and the steps before are not recorded: \
+         resume a saved state, or use a new key"
     )]
     BeginsLater {
         /// What the key is called.

@@ -4,7 +4,7 @@ use evertally::NoiseName;
 
 use crate::digest::{Digest, InputChain};
 use crate::error::{Error, Result};
-use crate::record::Head;
+use crate::record::{ALL_STEPS, Head};
 use crate::store::{Locked, Store};
 use crate::uses::Uses;
 
@@ -40,21 +40,26 @@ pub struct Guard {
 impl Guard {
     pub(crate) fn new(uses: &Uses, name: &NoiseName, state: Option<(u64, &[u8])>) -> Result<Self> {
         let (admitted, state) = state.unwrap_or((0, &[]));
-        let head =
-            Head { key_tag: uses.key_tag(), name: name.digest(), first_step: admitted, steps_per_entry: 1 };
-        let (key, chain, store) = (uses.key_name(), uses.chain(), uses.store(&head.name));
+        let digest = uses.name_digest(name);
+        let head = Head { key_tag: uses.key_tag(), name: digest, first_step: admitted, steps_per_entry: 1 };
+        let (key, chain, store) = (uses.key_name(), uses.chain(&digest), uses.store(&digest));
         let mut guard = Self { key, chain, admitted, head, store };
-        let store = guard.store.clone();
-        let mut record = store.lock()?;
         // Where the record does not tell, the state is all that is known of the steps before.
-        let before = guard.offset(&record)?.and_then(|offset| offset.checked_sub(1));
-        let before = before.map(|entry| record.read(entry, 1)).transpose()?.unwrap_or_default();
-        guard.chain = match before.first() {
-            Some(before) => guard.chain.after(admitted, *before),
+        guard.chain = match guard.digest_before()? {
+            Some(before) => guard.chain.after(admitted, before),
             None if admitted > 0 => guard.chain.after_state(admitted, state),
             None => guard.chain,
         };
         Ok(guard)
+    }
+
+    /// The recorded digest of the step before the next one.
+    fn digest_before(&self) -> Result<Option<Digest>> {
+        let Some(mut record) = self.store.lock()? else { return Ok(None) };
+        let Some(entry) = self.offset(&record)?.and_then(|offset| offset.checked_sub(1)) else {
+            return Ok(None);
+        };
+        Ok(record.read(entry, 1)?.first().copied())
     }
 
     /// The number of steps admitted.
@@ -68,7 +73,7 @@ impl Guard {
     /// # Errors
     /// Errors of files.
     pub fn is_known(&self) -> Result<bool> {
-        Ok(self.store.lock()?.entries() > 0)
+        Ok(self.store.lock()?.is_some_and(|record| record.entries() > 0))
     }
 
     /// Admits the next steps: digests them, compares them with what is recorded, does the work, and records what is new.
@@ -84,6 +89,18 @@ impl Guard {
         digests: impl FnOnce(&mut InputChain) -> Vec<Digest>,
         work: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
+        self.admit_knowing(digests, |_| work())
+    }
+
+    /// Like [`Guard::admit`], with work that is told whether there was no record of the name before.
+    ///
+    /// # Errors
+    /// As [`Guard::admit`].
+    pub fn admit_knowing<T, E: From<Error>>(
+        &mut self,
+        digests: impl FnOnce(&mut InputChain) -> Vec<Digest>,
+        work: impl FnOnce(bool) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
         let mut chain = self.chain.clone();
         let digests = digests(&mut chain);
         let done = self.compare_and_record(&digests, self.head, work)?;
@@ -92,48 +109,44 @@ impl Guard {
         Ok(done)
     }
 
-    /// Refuses the next steps if they differ from what is recorded, and records nothing.
-    ///
-    /// # Errors
-    /// As [`Guard::admit`], but for errors in writing.
-    pub fn check(&self, digests: impl FnOnce(&mut InputChain) -> Vec<Digest>) -> Result<()> {
-        let digests = digests(&mut self.chain.clone());
-        self.compare(&mut self.store.lock()?, &digests, self.head).map(drop)
-    }
-
-    /// Like [`Guard::admit`], for all steps of a run whose releases are written together: one entry stands for all of them.
+    /// Like [`Guard::admit`], for all steps of a run whose releases are written together: one entry stands for all of them. The
+    /// work is told whether there was no record of the name before, and the digest of all steps.
     ///
     /// # Errors
     /// As [`Guard::admit`].
     pub fn admit_whole<T, E: From<Error>>(
         &mut self,
         digests: impl FnOnce(&mut InputChain),
-        work: impl FnOnce(Digest) -> std::result::Result<T, E>,
+        work: impl FnOnce(bool, Digest) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        digests(&mut self.chain);
-        let digest = self.chain.last();
-        // Of a run without steps, that it was made is all that is known.
-        let head = Head { steps_per_entry: self.chain.steps().max(1), ..self.head };
-        self.compare_and_record(&[digest], head, || work(digest))
+        let mut chain = self.chain.clone();
+        digests(&mut chain);
+        let digest = chain.whole();
+        let head = Head { steps_per_entry: ALL_STEPS, ..self.head };
+        self.compare_and_record(&[digest], head, |is_new| work(is_new, digest))
     }
 
     fn compare_and_record<T, E: From<Error>>(
         &self,
         digests: &[Digest],
         head: Head,
-        work: impl FnOnce() -> std::result::Result<T, E>,
+        work: impl FnOnce(bool) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let mut record = self.store.lock()?;
-        let mut known = self.compare(&mut record, digests, head)?;
-        let done = work()?;
-        if known < digests.len() {
-            if let Locked::Absent(_) = record {
-                record = record.make(head)?;
-                known = self.compare(&mut record, digests, head)?;
+        let (mut record, is_new) = self.store.lock_or_make(head)?;
+        let compared = self.compare(&mut record, digests, head).map_err(E::from);
+        match compared.and_then(|known| Ok((known, work(is_new)?))) {
+            Ok((known, done)) => {
+                record.append(head, &digests[known..])?;
+                Ok(done)
             }
-            record.append(head, &digests[known..])?;
+            Err(refusal) => {
+                // A refusal leaves no trace.
+                if is_new {
+                    record.remove();
+                }
+                Err(refusal)
+            }
         }
-        Ok(done)
     }
 
     /// How many of the digests are recorded; an error if one is recorded otherwise.
@@ -159,7 +172,7 @@ impl Guard {
         Ok(known)
     }
 
-    /// How many entries of the record stand before the next step; none where there is no record.
+    /// How many entries of the record stand before the next step; none where nothing is recorded.
     fn offset(&self, record: &Locked<'_>) -> Result<Option<u64>> {
         let Some(head) = record.head() else { return Ok(None) };
         if (head.key_tag, head.name) != (self.head.key_tag, self.head.name) {

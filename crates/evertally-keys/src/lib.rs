@@ -14,8 +14,8 @@
 //! - another name: independent noise, allowed, and a further use of the budget.
 //!
 //! A digest is on the disk before its step is released. After a crash between the two, the same run completes and another
-//! is refused. Two processes at once are safe: a record is compared and extended under a lock. The digests are made with a
-//! secret derived from the key, so a record tells nothing about the input to whoever does not hold the key.
+//! is refused. Two processes at once are safe: a record is made, compared and extended under a lock. Names and inputs are
+//! hashed with secrets derived from the key, so that a record tells nothing about either to somebody without the key.
 //!
 //! **What cannot be guarded.** A key whose bytes are handed in has no file, so that nothing is remembered beyond the
 //! process. A key file that is copied without its record, or whose record was removed, starts anew. Rows that are added

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | 4 + 1 + 3 | `EVKU`, format version 1, zeros |
 //! | 8 | tag of the key |
-//! | 32 | digest of the noise name |
+//! | 32 | keyed digest of the noise's name |
 //! | 8 | the first step that is recorded |
-//! | 8 | how many steps an entry stands for |
+//! | 8 | how many steps an entry stands for: 1, or 2⁶⁴ − 1 for all of a run |
 //! | 16 each | entries: the digest after those steps |
 //!
-//! Numbers are little-endian. The head is written under another name, brought to the disk and renamed, so that a record is
-//! there whole or not at all. Entries are appended and brought to the disk before what they stand for is released. A
+//! Numbers are little-endian. The head is written under another name, brought to the disk, locked and renamed, so that a record
+//! is there whole or not at all. A head without entries refuses nothing: it says that a run was about to begin. Entries are appended and brought to the disk before what they stand for is released. A
 //! piece of an entry at the end is what a crash left of one that was never relied on, and is cut off.
 
 use std::fs::{self, File};
@@ -23,6 +23,9 @@ use crate::error::{Error, Result};
 const MAGIC: &[u8; 8] = b"EVKU\x01\0\0\0";
 const HEAD: u64 = 64;
 const ENTRY: u64 = 16;
+
+/// An entry that stands for all steps of a run. Their number is not told: it could depend on the last event.
+pub(crate) const ALL_STEPS: u64 = u64::MAX;
 
 /// What a record is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,14 +71,24 @@ pub(crate) struct Held {
 impl Held {
     /// Waits for the record and looks at it; none where there is none.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
-        let opened = File::options().read(true).write(true).open(path);
-        let mut file = match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(|error| Error::reading(path, error))?,
+        let failed = |error| Error::reading(path, error);
+        let file = loop {
+            let file = match File::options().read(true).write(true).open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                other => other.map_err(failed)?,
+            };
+            file.lock().map_err(failed)?;
+            // Whoever made it may have taken it back while this waited.
+            if is_still_at(&file, path).map_err(failed)? {
+                break file;
+            }
         };
+        Self::look(path, file).map(Some)
+    }
+
+    fn look(path: &Path, mut file: File) -> Result<Self> {
         let damaged = |reason| Error::Damaged { path: path.to_owned(), reason };
         let failed = |error| Error::reading(path, error);
-        file.lock().map_err(failed)?;
         let mut bytes = [0; HEAD as usize];
         file.read_exact(&mut bytes).map_err(|_| damaged("it is cut short"))?;
         let head = Head::from_bytes(&bytes).ok_or_else(|| damaged("it has another form"))?;
@@ -84,11 +97,23 @@ impl Held {
         if length != HEAD + entries * ENTRY {
             file.set_len(HEAD + entries * ENTRY).map_err(|error| Error::writing(path, error))?;
         }
-        Ok(Some(Self { path: path.to_owned(), file, head, entries }))
+        Ok(Self { path: path.to_owned(), file, head, entries })
     }
 
-    /// Makes a record without entries, or opens the one that somebody else has just made.
-    pub(crate) fn make(path: &Path, head: Head) -> Result<Self> {
+    /// Waits for the record, or makes one without entries; and whether it was made.
+    pub(crate) fn open_or_make(path: &Path, head: Head) -> Result<(Self, bool)> {
+        loop {
+            if let Some(held) = Self::open(path)? {
+                return Ok((held, false));
+            }
+            if let Some(held) = Self::make(path, head)? {
+                return Ok((held, true));
+            }
+        }
+    }
+
+    /// Makes a record without entries, and holds it before anybody else can; none if somebody else was quicker.
+    fn make(path: &Path, head: Head) -> Result<Option<Self>> {
         let directory = path.parent().unwrap_or(Path::new("."));
         let failed = |error| Error::writing(path, error);
         make_directory(directory).map_err(failed)?;
@@ -96,14 +121,24 @@ impl Held {
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory).map_err(failed)?;
         file.write_all(&head.to_bytes()).map_err(failed)?;
         file.as_file().sync_all().map_err(failed)?;
-        match file.persist_noclobber(path) {
-            Ok(_) => {}
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
+        file.as_file().lock().map_err(failed)?;
+        let file = match file.persist_noclobber(path) {
+            Ok(file) => file,
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(failed(error.error)),
-        }
+        };
         sync_directory(directory).map_err(failed)?;
-        let reason = "it was removed while it was in use";
-        Self::open(path)?.ok_or_else(|| Error::Damaged { path: path.to_owned(), reason })
+        Ok(Some(Self { path: path.to_owned(), file, head, entries: 0 }))
+    }
+
+    /// Takes back a record that was made for a run that may not begin.
+    pub(crate) fn remove(self) {
+        // Where it cannot be removed, it is a record without entries, which refuses nothing.
+        let _ = fs::remove_file(&self.path);
+        if let Some(directory) = self.path.parent() {
+            // Only an empty directory goes.
+            let _ = fs::remove_dir(directory);
+        }
     }
 
     /// Some entries from this number on, as many as there are.
@@ -136,6 +171,24 @@ impl Held {
         self.entries += digests.len() as u64;
         Ok(())
     }
+}
+
+/// Whether a file that is open is the one that stands under this name.
+#[cfg(unix)]
+fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let open = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((open.dev(), open.ino()) == (there.dev(), there.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(unix))]
+fn is_still_at(_file: &File, _path: &Path) -> io::Result<bool> {
+    // A file that is open cannot be removed there.
+    Ok(true)
 }
 
 /// A directory for its owner alone, on the disk when this returns.

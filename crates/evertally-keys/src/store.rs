@@ -26,8 +26,8 @@ impl Remembered {
     /// Moves what is remembered to a file, where it goes on.
     pub(crate) fn move_to(&mut self, path: PathBuf) -> Result<()> {
         if let Some(head) = self.head {
-            let mut held = Held::make(&path, head)?;
-            if held.entries > 0 || held.head != head {
+            let (mut held, is_new) = Held::open_or_make(&path, head)?;
+            if !is_new {
                 return Err(Error::Damaged { path, reason: "it was there before its key" });
             }
             held.append(&self.digests)?;
@@ -40,8 +40,6 @@ impl Remembered {
 
 /// A record that nobody else reads or extends until this is dropped.
 pub(crate) enum Locked<'a> {
-    /// There is no record, and so no lock: whoever makes one looks at it again.
-    Absent(PathBuf),
     File(Held),
     Memory(MutexGuard<'a, Remembered>),
 }
@@ -55,29 +53,53 @@ impl Store {
         Error::Damaged { path, reason }
     }
 
-    pub(crate) fn lock(&self) -> Result<Locked<'_>> {
+    /// The record as it stands; none where there is none.
+    pub(crate) fn lock(&self) -> Result<Option<Locked<'_>>> {
+        let open = |path: &Path| Ok(Held::open(path)?.map(Locked::File));
+        match self.place() {
+            Placed::At(path) => open(&path),
+            Placed::Here(remembered) => Ok(Some(Locked::Memory(remembered))),
+        }
+    }
+
+    /// The record, made if there is none; and whether it was made.
+    pub(crate) fn lock_or_make(&self, head: Head) -> Result<(Locked<'_>, bool)> {
+        match self.place() {
+            Placed::At(path) => {
+                let (held, is_new) = Held::open_or_make(&path, head)?;
+                Ok((Locked::File(held), is_new))
+            }
+            Placed::Here(remembered) => {
+                let is_new = remembered.head.is_none();
+                Ok((Locked::Memory(remembered), is_new))
+            }
+        }
+    }
+
+    fn place(&self) -> Placed<'_> {
         match self {
-            Self::File(path) => open(path),
+            Self::File(path) => Placed::At(path.clone()),
             Self::Memory(remembered) => {
                 let remembered = remembered.lock().unwrap_or_else(PoisonError::into_inner);
                 match &remembered.moved_to {
-                    Some(path) => open(path),
-                    None => Ok(Locked::Memory(remembered)),
+                    Some(path) => Placed::At(path.clone()),
+                    None => Placed::Here(remembered),
                 }
             }
         }
     }
 }
 
-fn open<'a>(path: &Path) -> Result<Locked<'a>> {
-    Ok(Held::open(path)?.map_or_else(|| Locked::Absent(path.to_owned()), Locked::File))
+/// Where a record stands now.
+enum Placed<'a> {
+    At(PathBuf),
+    Here(MutexGuard<'a, Remembered>),
 }
 
 impl Locked<'_> {
     /// What the record is about, where it has entries.
     pub(crate) fn head(&self) -> Option<Head> {
         match self {
-            Self::Absent(_) => None,
             Self::File(held) => Some(held.head).filter(|_| held.entries > 0),
             Self::Memory(remembered) => remembered.head,
         }
@@ -85,7 +107,6 @@ impl Locked<'_> {
 
     pub(crate) fn entries(&self) -> u64 {
         match self {
-            Self::Absent(_) => 0,
             Self::File(held) => held.entries,
             Self::Memory(remembered) => remembered.digests.len() as u64,
         }
@@ -94,7 +115,6 @@ impl Locked<'_> {
     /// Some entries from this one on, as many as there are.
     pub(crate) fn read(&mut self, from: u64, most: u64) -> Result<Vec<Digest>> {
         match self {
-            Self::Absent(_) => Ok(Vec::new()),
             Self::File(held) => held.read(from, most),
             Self::Memory(remembered) => {
                 let from = usize::try_from(from).unwrap_or(usize::MAX);
@@ -104,21 +124,9 @@ impl Locked<'_> {
         }
     }
 
-    /// Makes the record where there is none. Somebody else may have been quicker, and have filled it.
-    pub(crate) fn make(self, head: Head) -> Result<Self> {
-        match self {
-            Self::Absent(path) => Held::make(&path, head).map(Self::File),
-            there => Ok(there),
-        }
-    }
-
     /// Adds entries. When this returns, they are kept.
     pub(crate) fn append(&mut self, head: Head, digests: &[Digest]) -> Result<()> {
         match self {
-            Self::Absent(path) => {
-                let reason = "it was removed while it was in use";
-                Err(Error::Damaged { path: path.clone(), reason })
-            }
             // A record without entries may have been made for another beginning.
             Self::File(held) if held.entries == 0 && held.head != head => held.begin_again(head, digests),
             Self::File(held) => held.append(digests),
@@ -127,6 +135,13 @@ impl Locked<'_> {
                 remembered.digests.extend(digests);
                 Ok(())
             }
+        }
+    }
+
+    /// Takes back a record that was made for a run that may not begin.
+    pub(crate) fn remove(self) {
+        if let Self::File(held) = self {
+            held.remove();
         }
     }
 }

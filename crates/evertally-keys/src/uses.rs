@@ -10,13 +10,27 @@ use crate::digest::InputChain;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::store::{Remembered, Store};
+use zeroize::ZeroizeOnDrop;
 
 /// The record of a key: on disk beside its file, or in the memory of this process.
 #[derive(Clone)]
 pub struct Uses {
     key_tag: [u8; 8],
-    chain: InputChain,
+    secrets: Secrets,
     place: Place,
+}
+
+/// What names and inputs are hashed with. Names are hashed as well, because that of a training run hangs on its rows.
+#[derive(Clone, ZeroizeOnDrop)]
+struct Secrets {
+    names: [u8; 32],
+    inputs: [u8; 32],
+}
+
+impl Secrets {
+    fn of(key: &NoiseKey) -> Self {
+        Self { names: *key.subkey(b"names 1"), inputs: *key.subkey(b"inputs 1") }
+    }
 }
 
 #[derive(Clone)]
@@ -36,20 +50,24 @@ struct Names {
 }
 
 impl Uses {
-    /// The record beside a key file: the directory `FILE.uses`. All links to the file lead to one record.
+    /// The record beside a key file: the directory `FILE.uses`. Symbolic links to the file lead to one record.
     ///
     /// # Errors
-    /// [`Error::File`] if the key file cannot be found.
+    /// [`Error::File`] if the key file cannot be found, and [`Error::KeyFile`] if it has another name by a hard link, beside
+    /// which there would be another record.
     pub fn beside(key_file: &Path, key: &NoiseKey) -> Result<Self> {
-        Ok(Self::in_directory(&directory_beside(key_file)?, key_file, key))
+        let place =
+            Place::Directory { path: directory_beside(key_file)?, key_file: key_file.display().to_string() };
+        Ok(Self { key_tag: key.tag(), secrets: Secrets::of(key), place })
     }
 
-    /// The record in a directory of the caller's choice, for key files that stand where nothing can be written.
+    /// The directory of the record, where it stands in one.
     #[must_use]
-    pub fn in_directory(directory: &Path, key_file: &Path, key: &NoiseKey) -> Self {
-        let key_file = key_file.display().to_string();
-        let place = Place::Directory { path: directory.to_owned(), key_file };
-        Self { key_tag: key.tag(), chain: InputChain::new(key), place }
+    pub fn directory(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Directory { path, .. } => Some(path),
+            Place::Memory(_) => None,
+        }
     }
 
     /// What this process remembers of a key that came from no file. It is forgotten when the process ends.
@@ -58,7 +76,7 @@ impl Uses {
         static KEYS: LazyLock<Mutex<HashMap<[u8; 8], Arc<Mutex<Names>>>>> = LazyLock::new(Mutex::default);
         let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
         let names = Arc::clone(keys.entry(key.tag()).or_default());
-        Self { key_tag: key.tag(), chain: InputChain::new(key), place: Place::Memory(names) }
+        Self { key_tag: key.tag(), secrets: Secrets::of(key), place: Place::Memory(names) }
     }
 
     /// Moves what this process remembers to the directory beside a file that the key was written to. What is counted
@@ -102,12 +120,12 @@ impl Uses {
     #[must_use]
     pub fn has_others(&self, name: &NoiseName) -> bool {
         match &self.place {
-            Place::Directory { path, .. } => has_others(path, name),
+            Place::Directory { path, .. } => has_others(path, &self.name_digest(name)),
             Place::Memory(names) => {
                 let names = names.lock().unwrap_or_else(PoisonError::into_inner);
                 match &names.moved_to {
-                    Some(path) => has_others(path, name),
-                    None => names.remembered.keys().any(|other| *other != name.digest()),
+                    Some(path) => has_others(path, &self.name_digest(name)),
+                    None => names.remembered.keys().any(|other| *other != self.name_digest(name)),
                 }
             }
         }
@@ -119,8 +137,15 @@ impl Uses {
         self.key_tag
     }
 
-    pub(crate) fn chain(&self) -> InputChain {
-        self.chain.clone()
+    /// What a name is known by in records: a keyed hash, which tells nothing of the name without the key.
+    #[must_use]
+    pub fn name_digest(&self, name: &NoiseName) -> [u8; 32] {
+        *blake3::keyed_hash(&self.secrets.names, name.as_bytes()).as_bytes()
+    }
+
+    /// Before the first step of a name.
+    pub(crate) fn chain(&self, name: &[u8; 32]) -> InputChain {
+        InputChain::with_secret(blake3::keyed_hash(&self.secrets.inputs, name).as_bytes())
     }
 
     /// What messages call the key.
@@ -149,21 +174,39 @@ impl Uses {
 /// The directory beside a key file, whatever link leads to it.
 fn directory_beside(key_file: &Path) -> Result<PathBuf> {
     let place = std::fs::canonicalize(key_file).map_err(|error| Error::reading(key_file, error))?;
+    refuse_hard_links(key_file)?;
     let mut name = place.into_os_string();
     name.push(".uses");
     Ok(name.into())
 }
 
 /// Whether a directory holds the record of another name.
-fn has_others(directory: &Path, name: &NoiseName) -> bool {
-    let own = file_name(&name.digest());
+fn has_others(directory: &Path, name: &[u8; 32]) -> bool {
+    let own = file_name(name);
     let Ok(files) = std::fs::read_dir(directory) else { return false };
-    // What a crash left half made begins with a dot.
-    let is_other = |file: &str| *file != own && !file.starts_with('.');
+    let is_record = |file: &str| file.len() == own.len() && file.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_other = |file: &str| is_record(file) && *file != own;
     files.flatten().any(|file| file.file_name().to_str().is_some_and(is_other))
 }
 
 /// The file of a name. Half of its digest is enough to tell names apart; the file holds all of it.
 fn file_name(name: &[u8; 32]) -> String {
     name[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(unix)]
+fn refuse_hard_links(key_file: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(key_file).map_err(|error| Error::reading(key_file, error))?;
+    if metadata.nlink() == 1 {
+        return Ok(());
+    }
+    let reason =
+        "it has another name (a hard link), beside which nothing is recorded of its uses; remove one";
+    Err(Error::KeyFile { path: key_file.to_owned(), reason })
+}
+
+#[cfg(not(unix))]
+fn refuse_hard_links(_key_file: &Path) -> Result<()> {
+    Ok(())
 }

@@ -57,7 +57,7 @@ fn take(guard: &mut Guard, inputs: &[f64]) -> Result<(), Error> {
 }
 
 fn take_whole(guard: &mut Guard, inputs: &[f64]) -> Result<(), Error> {
-    guard.admit_whole(|chain| drop(digests(inputs)(chain)), |_| Ok(()))
+    guard.admit_whole(|chain| drop(digests(inputs)(chain)), |_, _| Ok(()))
 }
 
 /// A file with one more row, counted under the same key and options, once gave that row away with exit code 0.

@@ -47,8 +47,17 @@ pub(crate) enum Naming {
 /// assert_ne!(plan(1.0)?.noise_name(), plan(0.5)?.noise_name());
 /// # Ok::<(), evertally::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// A name is public for a count. That of a training run holds a hash of its rows: there is no `Debug` of the bytes, and records
+/// know names by a keyed hash.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct NoiseName(Vec<u8>);
+
+impl std::fmt::Debug for NoiseName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NoiseName(..)")
+    }
+}
 
 impl NoiseName {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
@@ -59,12 +68,6 @@ impl NoiseName {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
-    }
-
-    /// 32 bytes by which a record knows the name. Nothing in a name is secret.
-    #[must_use]
-    pub fn digest(&self) -> [u8; 32] {
-        blake3::derive_key("evertally 2026 digest of a noise name", &self.0)
     }
 }
 

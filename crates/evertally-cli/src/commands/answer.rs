@@ -61,6 +61,7 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     let read =
         [Some(args.workload.as_path()), Some(args.data.as_path()), args.key_file.path(), args.ledger.path()];
     refuse_overwriting(&read, &[args.output.as_deref()])?;
+    key.refuse_outputs(&[args.output.as_deref()])?;
     let Subject::Real(queries) = read_matrix(&args.workload)? else {
         return Err(CliError::bad(format!(
             "{} holds complex numbers: only real queries are answered (ask for real and imaginary parts as rows)",
@@ -97,7 +98,8 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     });
     let mut header = header(&plan);
     // Nobody has seen an answer yet: what is written from here on was admitted and paid for.
-    let entered = watch.admit_whole(charge, plan.spend(), |chain| {
+    let payment = charge.map(|charge| (charge, plan.spend()));
+    let entered = watch.admit_whole(payment, |chain| {
         chain.step(data.iter().copied());
     })?;
     if let Some(entered) = entered {

@@ -68,6 +68,7 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     }
     let read = [Some(args.table.as_path()), args.key_file.path(), args.ledger.path()];
     refuse_overwriting(&read, &[args.output.as_deref()])?;
+    key.refuse_outputs(&[args.output.as_deref()])?;
     let mut table = Table::open(args)?;
     let columns = table.columns.clone();
     check_columns(&table.name, columns.len())?;
@@ -79,7 +80,8 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     let (key, mut watch) = key.watched(&totals.noise_name())?;
     let mut header = header(&plan, &columns);
     // Nobody has seen an answer yet: what is written from here on was admitted and paid for.
-    let entered = watch.admit_whole(charge, plan.spend(), |chain| {
+    let payment = charge.map(|charge| (charge, plan.spend()));
+    let entered = watch.admit_whole(payment, |chain| {
         let bytes: Zeroizing<Vec<u8>> =
             Zeroizing::new(totals.counted().iter().flat_map(|total| total.to_le_bytes()).collect());
         chain.step_of_bytes(&bytes);

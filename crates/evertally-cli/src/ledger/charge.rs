@@ -109,11 +109,11 @@ impl Charge {
         self.entered(&held, entry)
     }
 
-    /// Whether the ledger knows this use of a key, with whatever input.
+    /// Whether the ledger knows this use of a key, with whatever input and for whichever population.
     pub(crate) fn knows(&self, used: &Used) -> Result<bool> {
         let ledger = read(&self.path)?;
-        let account = ledger.account(&self.population).map_err(|error| self.placed(error))?;
-        let mut stamps = account.stamps.iter().filter_map(|stamp| stamp.used.as_ref());
+        let accounts = ledger.accounts().iter();
+        let mut stamps = accounts.flat_map(|account| &account.stamps).filter_map(|stamp| stamp.used.as_ref());
         Ok(stamps.any(|before| !matches!(used.relation(before), Relation::Independent)))
     }
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Used {
     /// The tag of the key.
     key: String,
-    /// The digest of the noise's name.
+    /// A keyed digest of the noise's name.
     noise: String,
-    /// The digest of the input; absent where steps are released as they close.
+    /// A keyed digest of the input; absent where steps are released as they close.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     input: Option<String>,
 }
@@ -49,8 +49,8 @@ impl Used {
 
 pub(super) fn other_input() -> CliError {
     CliError::bad(
-        "the key was used before for the same count with other data: the same noise on both would give their \
-         difference away. Take a new key for the new data, or count the data of before",
+        "the key was used before with the same options and other data: the same noise on both would give their \
+         difference away. Use a new key for the new data, or count the earlier data again",
     )
 }
 

@@ -186,6 +186,17 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     }
 }
 
+/// The same for a file that can be read while it grows.
+pub(crate) fn check_growing(path: Option<&Path>) -> Result<()> {
+    match path.map(std::fs::metadata) {
+        Some(Ok(metadata)) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
+        _ => {
+            Destination::open_growing(path)?.discard();
+            Ok(())
+        }
+    }
+}
+
 /// Refuses an output under the name of an input or of another output: what was there would be lost.
 pub(crate) fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<()> {
     // What is read is there already; a name that is not may be a declared key.

@@ -10,7 +10,9 @@ mod npy_stream;
 mod parquet;
 
 pub(crate) use answers::{AnswerRow, write_answers};
-pub(crate) use destination::{Destination, check_writable, refuse_overwriting, write_whole_file};
+pub(crate) use destination::{
+    Destination, check_growing, check_writable, refuse_overwriting, write_whole_file,
+};
 pub(crate) use header::Header;
 pub(crate) use npy::{npy_complex, npy_list, npy_matrix, npz};
 pub(crate) use npy_stream::{Element, NpyStream};

@@ -55,7 +55,6 @@ pub(super) fn follow_events(
     let mut follow = Follow::new(buckets, task.admission()?);
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
-    releaser.flush()?;
     while rows.read()? {
         match follow.push(&rows.row.event()?) {
             Ok(pushed) => {

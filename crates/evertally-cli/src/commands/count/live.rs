@@ -29,7 +29,6 @@ pub(super) fn follow_by_clock(
 ) -> Result<()> {
     let unit = reader.unit();
     let mut rows = WaitingReader::start(reader, &task.columns())?;
-    releaser.flush()?;
     close_by_clock(
         live,
         EventRow::new(task, unit),

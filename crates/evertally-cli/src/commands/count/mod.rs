@@ -21,7 +21,7 @@ use crate::mechanism::{Horizon, Prepared};
 use crate::plot::PlotFormat;
 use crate::{input, output};
 use output::{Destination, OutputFormat};
-use release::{Input, Releaser};
+use release::{Input, Releaser, Start};
 use std::path::Path;
 use task::{Steps, Task};
 
@@ -53,49 +53,48 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         args.ledger.path(),
     ];
     output::refuse_overwriting(&read, &written)?;
+    key.refuse_outputs(&written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
     // Outputs are opened before anything is released: one that cannot be written must not cost the budget. A file that
-    // can be read while it grows is opened last, because it stays.
-    let whole = if args.follow { None } else { Some(Destination::open(args.output.as_deref())?) };
+    // can be read while it grows is opened when the first step closes, because it stays.
     let plot =
         plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
+    let start = Start { key, charge, format, truth_not_private: args.plot_truth_not_private };
 
-    let start = |prepared: Prepared, input: &Input<'_>| {
-        let destination = whole.map_or_else(|| Destination::open_growing(args.output.as_deref()), Ok)?;
-        let truth = args.plot_truth_not_private;
-        Releaser::start(&task, prepared, input, key, charge, format, destination, truth)
-    };
-    let known = if task.is_unbounded { Input::SoFar } else { Input::Whole };
-    let releaser = match (&task.steps, planned) {
-        (Steps::Buckets(buckets), Some(prepared)) if args.follow => {
-            let live = live::clocked(&task, *buckets)?;
-            let mut releaser = start(prepared, &Input::Coming)?;
-            match live {
-                Some(live) => live::follow_by_clock(&task, live, reader, &mut releaser)?,
-                None => feed::follow_events(&task, *buckets, reader.as_mut(), &mut releaser)?,
+    let releaser = if args.follow {
+        let Some(prepared) = planned else {
+            return Err(CliError::bad("--follow needs --steps N or --steps unbounded"));
+        };
+        output::check_growing(args.output.as_deref())?;
+        let live = task.buckets().map(|buckets| live::clocked(&task, *buckets)).transpose()?.flatten();
+        let mut releaser = Releaser::wait(&task, prepared, start, args.output.clone())?;
+        match (task.buckets(), live) {
+            (Some(_), Some(live)) => live::follow_by_clock(&task, live, reader, &mut releaser)?,
+            (Some(buckets), None) => feed::follow_events(&task, *buckets, reader.as_mut(), &mut releaser)?,
+            (None, _) => feed::follow_rows(&task, reader.as_mut(), &mut releaser)?,
+        }
+        releaser
+    } else {
+        let destination = Destination::open(args.output.as_deref())?;
+        let known = if task.is_unbounded { Input::SoFar } else { Input::Whole };
+        match (&task.steps, planned) {
+            (Steps::Buckets(buckets), Some(prepared)) => {
+                let gathered = feed::gather_events(&task, *buckets, reader.as_mut())?;
+                let steps = |each: &mut dyn FnMut(&[f64])| gathered.totals().for_each(|totals| each(&totals));
+                let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
+                releaser.release_all(gathered)?;
+                releaser
             }
-            releaser
-        }
-        (Steps::Buckets(buckets), Some(prepared)) => {
-            let gathered = feed::gather_events(&task, *buckets, reader.as_mut())?;
-            let steps = |each: &mut dyn FnMut(&[f64])| gathered.totals().for_each(|totals| each(&totals));
-            let mut releaser = start(prepared, &known(&steps))?;
-            releaser.release_all(gathered)?;
-            releaser
-        }
-        (Steps::Rows(_), Some(prepared)) if args.follow => {
-            let mut releaser = start(prepared, &Input::Coming)?;
-            feed::follow_rows(&task, reader.as_mut(), &mut releaser)?;
-            releaser
-        }
-        // Where the number of rows was not declared it is taken as public, and known only once they are read.
-        (_, planned) => {
-            let (steps, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
-            let prepared = planned.map_or_else(|| Prepared::new(&task.request(Horizon::Steps(steps))), Ok)?;
-            let steps = |each: &mut dyn FnMut(&[f64])| closed.iter().for_each(|step| each(&step.totals));
-            let mut releaser = start(prepared, &known(&steps))?;
-            releaser.release_all(closed.into_iter().chain(rest))?;
-            releaser
+            // Where the number of rows was not declared it is taken as public, and known only once they are read.
+            (_, planned) => {
+                let (count, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
+                let prepared =
+                    planned.map_or_else(|| Prepared::new(&task.request(Horizon::Steps(count))), Ok)?;
+                let steps = |each: &mut dyn FnMut(&[f64])| closed.iter().for_each(|step| each(&step.totals));
+                let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
+                releaser.release_all(closed.into_iter().chain(rest))?;
+                releaser
+            }
         }
     };
     let chart = releaser.finish()?;

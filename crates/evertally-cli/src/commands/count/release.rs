@@ -5,21 +5,18 @@ use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::commands::shared::delta_in_words;
 use crate::error::Result;
-use crate::key::{Key, Watch, digest_steps};
+use crate::key::{EachStep, Key, Payment, Watch};
 use crate::ledger::{Charge, Entered};
 use crate::mechanism::{Prepared, Running};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;
-use evertally::{Spend, Workload};
+use evertally::Workload;
 use evertally_stream::{ClosedStep, KeySet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most steps that are held before they are released: a long silence closes very many.
 const ADMITTED_TOGETHER: usize = 1024;
-
-/// Hands every step's totals to a function, in order.
-type EachStep<'a> = &'a dyn Fn(&mut dyn FnMut(&[f64]));
 
 /// What is known of the input when a run starts.
 pub(super) enum Input<'a> {
@@ -27,23 +24,6 @@ pub(super) enum Input<'a> {
     Whole(EachStep<'a>),
     /// All of it so far: the same run may have more steps another time.
     SoFar(EachStep<'a>),
-    /// Nothing: steps are admitted as they close.
-    Coming,
-}
-
-impl Input<'_> {
-    fn admit(&self, watch: &mut Watch, charge: Option<Charge>, spend: Spend) -> Result<Option<Entered>> {
-        match self {
-            Self::Whole(steps) => watch.admit_whole(charge, spend, |chain| digest_steps(chain, steps)),
-            Self::SoFar(steps) => {
-                watch.check(&mut |each| steps(each))?;
-                let entered = watch.begin(charge, spend)?;
-                watch.admit(&mut |each| steps(each))?;
-                Ok(entered)
-            }
-            Self::Coming => watch.begin(charge, spend),
-        }
-    }
 }
 
 pub(super) struct Releaser<'a> {
@@ -51,50 +31,114 @@ pub(super) struct Releaser<'a> {
     running: Running,
     watch: Watch,
     mechanism: String,
-    writer: Box<dyn ReleaseWriter>,
+    output: Output,
     curves: Vec<Thinned<Point>>,
     truth: Option<TruthNotPrivate>,
 }
 
+/// Where releases go.
+enum Output {
+    /// Nothing was admitted yet: there is neither a file nor a charge.
+    Waiting(Box<Waiting>),
+    Writing(Box<dyn ReleaseWriter>),
+    /// It could not be started.
+    Failed,
+}
+
+struct Waiting {
+    header: Header,
+    payment: Payment,
+    format: OutputFormat,
+    shape: Shape,
+    path: Option<PathBuf>,
+}
+
+/// What a run writes to, and how it is paid for.
+pub(super) struct Start {
+    pub(super) key: Key,
+    pub(super) charge: Option<Charge>,
+    pub(super) format: OutputFormat,
+    pub(super) truth_not_private: bool,
+}
+
 impl<'a> Releaser<'a> {
-    /// Admits the input as far as it is known, charges for the run, and starts the counter and the output with its header.
+    /// Starts a run whose input is read: admits it, charges for the run, and starts the output with its header.
     pub(super) fn start(
         task: &'a Task,
         prepared: Prepared,
+        start: Start,
         input: &Input<'_>,
-        key: Key,
-        charge: Option<Charge>,
-        format: OutputFormat,
         destination: Destination,
-        truth_not_private: bool,
+    ) -> Result<Self> {
+        let mut releaser = Self::wait(task, prepared, start, None)?;
+        releaser.begin(destination, |watch, payment| match input {
+            Input::Whole(steps) => watch.admit_all_steps(*steps, payment),
+            Input::SoFar(steps) => watch.admit_steps(*steps, payment),
+        })?;
+        Ok(releaser)
+    }
+
+    /// Starts a run whose input is yet to come. The first steps that close are admitted and paid for before there is an output.
+    pub(super) fn wait(
+        task: &'a Task,
+        prepared: Prepared,
+        start: Start,
+        path: Option<PathBuf>,
     ) -> Result<Self> {
         let mut header = Header::new();
         prepared.describe(&mut header);
         describe(task, prepared.horizon(), &mut header);
-        let shape = Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() };
-        let mechanism = prepared.mechanism_name();
-        let spend = prepared.spend();
-        // The counter is made before the budget is spent, so that one that cannot be made costs nothing; and the budget is spent
-        // before the output is touched, so that whatever is seen was paid for.
-        let started = key.watched(&prepared.noise_name()).and_then(|(key, mut watch)| {
-            let running = prepared.start(key)?;
-            let entered = input.admit(&mut watch, charge, spend)?;
-            Ok((running, watch, entered))
-        });
-        let (running, watch, entered) = match started {
-            Ok(started) => started,
+        let waiting = Waiting {
+            header,
+            payment: start.charge.map(|charge| (charge, prepared.spend())),
+            format: start.format,
+            shape: Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() },
+            path,
+        };
+        let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
+        let (key, watch) = start.key.watched(&prepared.noise_name())?;
+        Ok(Self {
+            task,
+            mechanism: prepared.mechanism_name(),
+            running: prepared.start(key)?,
+            watch: watch.for_keys(task.keys.as_ref()),
+            output: Output::Waiting(Box::new(waiting)),
+            curves: vec![Thinned::default(); width],
+            truth: start.truth_not_private.then(|| TruthNotPrivate::new(task.workload, width)),
+        })
+    }
+
+    /// Admits what is there, charges for the run, and starts the output. The budget is spent before the output is touched, so
+    /// that whatever is seen was paid for; a refusal leaves no output.
+    fn begin(
+        &mut self,
+        destination: Destination,
+        admit: impl FnOnce(&mut Watch, Payment) -> Result<Option<Entered>>,
+    ) -> Result<()> {
+        let Output::Waiting(waiting) = std::mem::replace(&mut self.output, Output::Failed) else {
+            return Ok(());
+        };
+        let Waiting { mut header, payment, format, shape, .. } = *waiting;
+        match admit(&mut self.watch, payment) {
+            Ok(Some(entered)) => entered.describe(&mut header),
+            Ok(None) => {}
             Err(error) => {
                 destination.discard();
                 return Err(error);
             }
-        };
-        if let Some(entered) = &entered {
-            entered.describe(&mut header);
         }
-        let writer = output::start(format, destination, &header, shape)?;
-        let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
-        let truth = truth_not_private.then(|| TruthNotPrivate::new(task.workload, width));
-        Ok(Self { task, running, watch, mechanism, writer, curves: vec![Thinned::default(); width], truth })
+        self.output = Output::Writing(output::start(format, destination, &header, shape)?);
+        Ok(())
+    }
+
+    /// Admits steps that were just closed, and begins with the first of them.
+    fn admit(&mut self, steps: &[ClosedStep]) -> Result<()> {
+        let each: EachStep<'_> = &|each| steps.iter().for_each(|step| each(&step.totals));
+        if let Output::Waiting(waiting) = &self.output {
+            let destination = Destination::open_growing(waiting.path.as_deref())?;
+            return self.begin(destination, |watch, payment| watch.admit_steps(each, payment));
+        }
+        self.watch.admit_steps(each, None).map(drop)
     }
 
     fn release_one(&mut self, closed: &ClosedStep) -> Result<()> {
@@ -102,8 +146,9 @@ impl<'a> Releaser<'a> {
         let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
         let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
         let names = self.task.keys.as_ref().map(KeySet::names);
+        let Output::Writing(writer) = &mut self.output else { return Ok(()) };
         for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
-            self.writer.write(&ReleasedRow {
+            writer.write(&ReleasedRow {
                 step: closed.step,
                 start,
                 key: names.and_then(|names| names.get(index)).map(String::as_str),
@@ -139,19 +184,25 @@ impl<'a> Releaser<'a> {
             if steps.is_empty() {
                 return Ok(());
             }
-            self.watch.admit(&mut |each| steps.iter().for_each(|step| each(&step.totals)))?;
+            self.admit(&steps)?;
             steps.iter().try_for_each(|step| self.release_one(step))?;
             self.flush()?;
         }
     }
 
-    pub(super) fn flush(&mut self) -> Result<()> {
-        self.writer.flush()
+    fn flush(&mut self) -> Result<()> {
+        if let Output::Writing(writer) = &mut self.output { writer.flush() } else { Ok(()) }
     }
 
     /// Completes the output and hands over what there is to draw.
-    pub(super) fn finish(self) -> Result<EstimateChart> {
-        self.writer.finish()?;
+    pub(super) fn finish(mut self) -> Result<EstimateChart> {
+        if let Output::Waiting(_) = self.output {
+            // No step has closed: the output is a header.
+            self.admit(&[])?;
+        }
+        if let Output::Writing(writer) = self.output {
+            writer.finish()?;
+        }
         let task = self.task;
         let names = task.keys.as_ref().map(KeySet::names);
         let panel = |(index, curve): (usize, &Thinned<Point>)| {

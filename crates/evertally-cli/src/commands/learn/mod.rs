@@ -52,6 +52,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
     refuse_overwriting(args)?;
     let task = Task::from_args(args)?;
     let key = args.key_file.read()?;
+    key.refuse_outputs(&[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])?;
     let charge = args.ledger.charge("learn", &args.data, EVENT, args.neighbours)?;
     if let Some(charge) = charge.as_ref().filter(|_| !args.resume) {
         charge.check(task.budget, key.tag())?;

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     if precision == Precision::F32 {
         check_single(&plan)?;
     }
+    key.refuse_outputs(&[Some(&args.out)])?;
     let out = Destination::open_new(&args.out)?;
     let (is_file, name) = (out.is_file(), out.name());
     let noise_name = match precision {
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     let (key, mut watch) = key.watched(&noise_name)?;
     // Noise is made to be added to data: it is paid for before there is any, for all steps of the plan. What it is added to
     // is never seen here, so that all that can be recorded is that it was made.
-    let entered = watch.admit_whole(charge, plan.spend(), |_| ())?;
+    let entered = watch.admit_whole(charge.map(|charge| (charge, plan.spend())), |_| ())?;
     let bytes = match precision {
         Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
         Precision::F64 => write::<f64>(&plan, key, steps.clone(), out)?,
