@@ -64,7 +64,7 @@ def test_a_table_that_grows_goes_on(spark: SparkSession, key_file: str, events: 
 
 
 @pytest.mark.parametrize("bound", [{}, {"max_steps": 2, "min_gap": 2}], ids=["events", "persons"])
-def test_a_process_remembers_keys_without_a_file(spark: SparkSession, events: pd.DataFrame, bound: dict[str, int]) -> None:
+def test_a_process_remembers_keys_without_a_file(spark: SparkSession, events: pd.DataFrame, bound: dict[str, Any]) -> None:
     key = evertally.NoiseKey.generate()
     persons = {"plan": evertally.plan(STEPS, **BUDGET, keys=KEYS, **bound), "person": "person"} if bound else {}
     released = as_releases(count(spark.createDataFrame(events), key, **persons))
@@ -119,7 +119,10 @@ def test_a_second_checkpoint_under_one_key_shows_nothing_and_a_restart_goes_on(
 ) -> None:
     """Two queries over the same events, each with a directory of its own, once released them under the same noise, with what was late in one of them and not in the other."""
     write_files(events.iloc[:100], tmp_path / "events", 2)
-    streamed = lambda: stream(spark, tmp_path / "events", 1)
+
+    def streamed() -> DataFrame:
+        return stream(spark, tmp_path / "events", 1)
+
     run_stream(count(streamed(), key_file, delay="10 seconds"), tmp_path / "one")
     with pytest.raises(StreamingQueryException, match="the noise key serves the same count under another checkpoint"):
         run_stream(count(streamed(), key_file, delay="10 seconds"), tmp_path / "two")
@@ -137,7 +140,10 @@ def test_a_second_checkpoint_under_one_key_shows_nothing_and_a_restart_goes_on(
 
 def test_columns_that_are_changed_still_say_whose_they_are(spark: SparkSession, key_file: str, events: pd.DataFrame, tmp_path: Path) -> None:
     write_files(events, tmp_path / "events", 1)
-    streamed = lambda: stream(spark, tmp_path / "events", 9)
+
+    def streamed() -> DataFrame:
+        return stream(spark, tmp_path / "events", 9)
+
     run_stream(count(streamed(), key_file, delay="10 seconds"), tmp_path / "one")
     changed = count(streamed(), key_file, delay="10 seconds").where("key != 'other'").select("step", (F.col("estimate") + 1).alias("estimate"))
     with pytest.raises(StreamingQueryException, match="under another checkpoint"):
