@@ -24,7 +24,7 @@ enum Place {
     /// A directory with a file for each name.
     Directory { path: PathBuf, key_file: String },
     /// What this process remembers.
-    Memory(Arc<Mutex<Names>>),
+    Memory(SharedNames),
 }
 
 /// What is remembered of each name, by its digest.
@@ -34,6 +34,9 @@ struct Names {
     /// Where the record stands since the key was written to a file.
     moved_to: Option<PathBuf>,
 }
+
+/// Every object of a key in this process shares what is remembered.
+type SharedNames = Arc<Mutex<Names>>;
 
 impl Uses {
     /// The record beside a key file: the directory `FILE.uses`. All links to the file lead to one record.
@@ -55,7 +58,7 @@ impl Uses {
     /// What this process remembers of a key that came from no file. It is forgotten when the process ends.
     #[must_use]
     pub fn in_this_process(key: &NoiseKey) -> Self {
-        static KEYS: LazyLock<Mutex<HashMap<[u8; 8], Arc<Mutex<Names>>>>> = LazyLock::new(Mutex::default);
+        static KEYS: LazyLock<Mutex<HashMap<[u8; 8], SharedNames>>> = LazyLock::new(Mutex::default);
         let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
         let names = Arc::clone(keys.entry(key.tag()).or_default());
         Self { key_tag: key.tag(), chain: InputChain::new(key), place: Place::Memory(names) }
