@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import evertally
-from evertally.spark import ReleaseFiles, private_counts
-from evertally.spark.shards import FIRST_VERSION, Job
+from evertally.spark import ReleaseFiles, counts, private_counts
 
 STEPS = 6
 KEYS = ["k0", "k1", "other"]
@@ -157,10 +156,19 @@ def test_a_table_of_releases_is_shown_by_its_query(spark: SparkSession, key_file
         ReleaseFiles(str(tmp_path))(marked, 0)
 
 
-def test_checkpoints_of_the_first_version_are_refused_with_a_reason() -> None:
-    job = Job(b"", True, None, 0, 1, 1, bytes(32) + b"|2|3|2|digest|True")  # type: ignore[arg-type]
-    assert str(job.refusal(bytes(32) + b"|1|3|2|digest|True")) == FIRST_VERSION
-    assert "another plan" in str(job.refusal(bytes(32) + b"|2|4|2|digest|True"))
+def test_checkpoints_of_the_first_version_are_refused_with_a_reason(
+    spark: SparkSession, key_file: str, events: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What version 0.1 wrote into the state differs from what is written now in the number of the layout."""
+    write_files(events.iloc[:100], tmp_path / "events", 2)
+    with monkeypatch.context() as first_version:
+        first_version.setattr(counts, "LAYOUT", 1)
+        run_stream(count(stream(spark, tmp_path / "events", 1), key_file, delay="10 seconds"), tmp_path)
+    shown = as_releases(spark.read.parquet(str(tmp_path / "releases")))
+    events.iloc[100:].to_parquet(tmp_path / "events" / "9999.parquet", coerce_timestamps="us", index=False)
+    with pytest.raises(StreamingQueryException, match="the checkpoint was made by version 0.1"):
+        run_stream(count(stream(spark, tmp_path / "events", 1), key_file, delay="10 seconds"), tmp_path)
+    assert as_releases(spark.read.parquet(str(tmp_path / "releases"))) == shown
 
 
 def test_lists_of_keys_have_noise_of_their_own(spark: SparkSession, key_file: str, events: pd.DataFrame) -> None:
