@@ -91,7 +91,7 @@ impl<T> Held<T> {
                 Failure::Key(error @ evertally_keys::Error::File { .. }) if was_taken => {
                     Failure::Unrecorded(format!(
                         "nothing is released, because its input cannot be recorded: {error}. \
-                         NoiseKey.from_file(path, uses=DIRECTORY) keeps the record elsewhere"
+                         A key file must stand where its record can be written"
                     ))
                 }
                 other => other,

@@ -61,7 +61,7 @@ impl KeyedCounter {
         };
         let width = self.0.width();
         step_into(py, inputs, out, width, |x, out| {
-            self.0.step_into(py, x, out, |counter, x, out| counter.step_into(x, out))
+            self.0.step_into(py, x, out, evertally::KeyedCounter::step_into)
         })
     }
 

@@ -32,7 +32,7 @@ use crate::plan::Plan;
 /// >>> evertally.Counter(plan, key).step(4)
 /// Traceback (most recent call last):
 ///     ...
-/// evertally.KeyReused: this key was used before for the same count with other data (they differ at step 0): ...
+/// evertally.KeyReused: this key was used before ... (they differ at step 0): ...
 #[pyclass(frozen, module = "evertally", name = "NoiseKey")]
 pub(crate) struct NoiseKey {
     key: evertally::NoiseKey,
@@ -104,18 +104,13 @@ impl NoiseKey {
     }
 
     /// The key in a file of 64 hexadecimal digits that nobody but its owner may read, as the command line takes it. What is counted
-    /// under it is recorded in the directory `FILE.uses`, which all processes and the command line share, or in the directory
-    /// `uses` where the key file stands in a place that cannot be written. A copy of the file without its record starts
-    /// anew: nothing is refused there.
+    /// under it is recorded in the directory `FILE.uses`, which all processes and the command line share. The file must stand where
+    /// that directory can be written. A copy of the file without its record starts anew: nothing is refused there.
     #[staticmethod]
-    #[pyo3(signature = (path, uses=None))]
     #[expect(clippy::needless_pass_by_value, reason = "paths of Python are read into ones of Rust")]
-    fn from_file(path: PathBuf, uses: Option<PathBuf>) -> PyResult<Self> {
+    fn from_file(path: PathBuf) -> PyResult<Self> {
         let key = key_file::read(&path).map_err(key_refused)?;
-        let uses = match uses {
-            Some(directory) => Uses::in_directory(&directory, &path, &key),
-            None => Uses::beside(&path, &key).map_err(key_refused)?,
-        };
+        let uses = Uses::beside(&path, &key).map_err(key_refused)?;
         Ok(Self { key, uses: Some(uses) })
     }
 

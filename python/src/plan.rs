@@ -342,29 +342,24 @@ impl Plan {
         Self { inner: self.inner.with_stream(name.clone()), choices: self.choices.with_stream(name) }
     }
 
-    /// A part of the plan: the same plan for some of its keys, without planning again. The noise of a key is what it is in the whole
-    /// plan, bit for bit, so that counters of several parts release together what one counter of all keys would, and spend the
-    /// budget once.
-    ///
-    /// No key may be in two parts: counted twice it would have the same noise twice. The record of a noise key knows a part by
-    /// all of its keys and cannot see this, so it is yours to keep. A plan of other keys, made with `keys=`, has independent noise.
+    /// The same plan for other declared keys, without planning again. Its noise is independent of that of this plan: what `other`
+    /// means, for one, depends on the keys beside it.
     ///
     /// >>> import evertally
-    /// >>> plan = evertally.plan(24, keys=["north", "south", "west"])
-    /// >>> key = evertally.NoiseKey.generate()
-    /// >>> whole = evertally.KeyedCounter(plan, key).step({"north": 3.0, "west": 8.0})
-    /// >>> part = evertally.KeyedCounter(plan.with_keys(["west"]), key).step({"west": 8.0})
-    /// >>> float(part.values[0]) == float(whole.values[2])
-    /// True
+    /// >>> plan = evertally.plan(24, keys=["north", "other"])
+    /// >>> plan.with_keys(["north", "south", "other"]).keys
+    /// ['north', 'south', 'other']
     fn with_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
-        let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
-        Ok(Self { inner, choices: self.choices.with_part(keys, self.mechanism()) })
-    }
-
-    /// The plan that declares these keys, without planning again: its noise is independent of this plan's. Private to the package.
-    fn _declaring_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.declaring_keys(keys.iter().cloned())).or_raise()?;
         Ok(Self { inner, choices: self.choices.declaring(keys, self.mechanism()) })
+    }
+
+    /// A part of the plan: the same plan for some of its keys, without planning again. The noise of a key is what it is in the whole
+    /// plan, bit for bit, so that counters of several parts release together what one counter of all keys would, and spend the
+    /// budget once. Private to the package: no key may be in two parts, and no record sees whether one is.
+    fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
+        let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
+        Ok(Self { inner, choices: self.choices.with_part(keys, self.mechanism()) })
     }
 
     /// The same plan for a count of this definition, which names its noise. Private to the package.

@@ -55,7 +55,7 @@ impl VectorCounter {
     ) -> PyResult<VectorRelease> {
         let width = self.0.width();
         step_into(py, x, out, width, |x, out| {
-            self.0.step_into(py, x, out, |counter, x, out| counter.step_into(x, out))
+            self.0.step_into(py, x, out, evertally::VectorCounter::step_into)
         })
     }
 

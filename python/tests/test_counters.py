@@ -118,7 +118,7 @@ def test_keys_are_given_by_name_too() -> None:
 
 def test_open_keys_are_released_as_declared_ones() -> None:
     opened = evertally.plan(STEPS, open_keys=True)
-    declared = evertally.KeyedCounter(opened.with_keys(["north", "south", "west"]), KEY)
+    declared = evertally.KeyedCounter(opened._part(["north", "south", "west"]), KEY)
     sparse = evertally.SparseCounter(opened, KEY)
     for step in range(STEPS):
         amounts = np.array([step, 2.0, 0.0])

@@ -22,7 +22,7 @@ COUNTERS: list[Any] = [
     pytest.param(evertally.Counter, evertally.plan(STEPS), ROWS[:, 0].copy(), id="numbers"),
     pytest.param(evertally.VectorCounter, evertally.plan(STEPS, dimension=3, norm=2.0), ROWS, id="vectors"),
     pytest.param(evertally.KeyedCounter, KEYED, ROWS, id="keys"),
-    pytest.param(evertally.KeyedCounter, KEYED.with_keys(["west", "north"]), ROWS[:, :2].copy(), id="some of the keys"),
+    pytest.param(evertally.KeyedCounter, KEYED._part(["west", "north"]), ROWS[:, :2].copy(), id="some of the keys"),
 ]
 
 
@@ -30,13 +30,13 @@ def generated() -> evertally.NoiseKey:
     return evertally.NoiseKey.generate()
 
 
-@pytest.fixture(params=["in this process", "in a file", "in a directory of its own"])
+@pytest.fixture(params=["in this process", "in a file"])
 def key(request: pytest.FixtureRequest, tmp_path: Path) -> evertally.NoiseKey:
     if request.param == "in this process":
         return generated()
     path = tmp_path / "noise.key"
     generated().to_file(path)
-    return evertally.NoiseKey.from_file(path, None if request.param == "in a file" else tmp_path / "kept")
+    return evertally.NoiseKey.from_file(path)
 
 
 def test_plans_that_differ_only_in_their_keys_or_their_grid_have_independent_noise() -> None:
@@ -56,7 +56,7 @@ def test_plans_that_differ_only_in_their_keys_or_their_grid_have_independent_noi
     assert np.max(np.abs(few[:, 1] - more[:, 2] - 4.0 * np.arange(1, 101))) > 1.0
     assert np.max(np.abs(coarse - fine)) > 1.0
     # A part of a plan, by contrast, has the noise of the whole.
-    assert evertally.KeyedCounter(three.with_keys(["a"]), key).step({"a": 5.0}).values[0] == more[0, 0]
+    assert evertally.KeyedCounter(three._part(["a"]), key).step({"a": 5.0}).values[0] == more[0, 0]
 
 
 @pytest.mark.parametrize(("kind", "plan", "inputs"), COUNTERS)
@@ -207,7 +207,7 @@ def test_processes_share_the_record_of_a_key_file(tmp_path: Path) -> None:
     assert first.returncode == 0 and count_elsewhere(path, 1, 2, 3).stdout == first.stdout
     refused = count_elsewhere(path, 1, 2, 4)
     assert refused.returncode != 0 and refused.stdout == ""
-    assert refused.stderr.splitlines()[-1].startswith(f"evertally.KeyReused: {path} was used before for the same count with other data")
+    assert refused.stderr.splitlines()[-1].startswith(f"evertally.KeyReused: {path} was used before")
     with pytest.raises(evertally.KeyReused):
         evertally.Counter(evertally.plan(12), evertally.NoiseKey.from_file(path)).run(np.array([1.0, 9.0]))
     # A link leads to the same record; a copy without it starts anew, as the documentation says.
@@ -232,45 +232,24 @@ def test_a_record_goes_along_when_a_key_is_written_to_a_file(tmp_path: Path) -> 
     assert count_elsewhere(path, 1, 2, 3).returncode == 0
 
 
-def fails_to_record(key: evertally.NoiseKey) -> None:
-    plan = evertally.plan(STEPS, keys=["a", "b"])
-    counter, out = evertally.KeyedCounter(plan, key, remember=True), np.zeros(2)
-    with pytest.raises(evertally.SystemFailure, match="nothing is released, because its input cannot be recorded: .* cannot be written"):
-        counter.run(np.ones((3, 2)))
-    assert counter.steps_taken == 0
-    with pytest.raises(evertally.SystemFailure, match="uses=DIRECTORY"):
-        counter.step(np.ones(2), out=out)
-    # The step was taken: nothing of it is shown, and the counter does not go on.
-    assert not out.any()
-    attempts: list[Callable[[], Any]] = [lambda: counter.step(np.ones(2)), counter.save, lambda: counter.interval("a", 0, 0)]
-    for attempt in attempts:
-        with pytest.raises(evertally.SystemFailure, match="could not be recorded, and its release is withheld"):
-            attempt()
-    assert counter.steps_taken == 1 and "steps_taken=1" in repr(counter)
-
-
 def test_what_cannot_be_recorded_is_not_released(tmp_path: Path) -> None:
-    path = tmp_path / "noise.key"
+    path, record = tmp_path / "noise.key", tmp_path / "noise.key.uses"
     generated().to_file(path)
-    # The directory is made, but not those above it.
-    fails_to_record(evertally.NoiseKey.from_file(path, tmp_path / "missing" / "uses"))
-    (tmp_path / "in-the-way").touch()
-    with pytest.raises(NotADirectoryError):
-        evertally.Counter(evertally.plan(3), evertally.NoiseKey.from_file(path, tmp_path / "in-the-way"))
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write where nobody may")
-def test_a_key_file_in_a_read_only_directory_needs_a_record_elsewhere(tmp_path: Path) -> None:
-    folder = tmp_path / "mounted"
-    folder.mkdir()
-    generated().to_file(folder / "noise.key")
-    folder.chmod(0o500)
-    try:
-        fails_to_record(evertally.NoiseKey.from_file(folder / "noise.key"))
-        elsewhere = evertally.NoiseKey.from_file(folder / "noise.key", tmp_path / "uses")
-        evertally.Counter(evertally.plan(3), elsewhere).step(1.0)
-    finally:
-        folder.chmod(0o700)
+    counter = evertally.KeyedCounter(evertally.plan(STEPS, keys=["a", "b"]), evertally.NoiseKey.from_file(path))
+    # Something else stands where the record would.
+    record.touch()
+    out = np.zeros(2)
+    attempts: list[Callable[[], Any]] = [lambda: counter.step(np.ones(2), out=out), lambda: counter.run(np.ones((3, 2)))]
+    for attempt in attempts:
+        with pytest.raises(OSError):
+            attempt()
+    assert counter.steps_taken == 0 and not out.any()
+    with pytest.raises(OSError):
+        evertally.Counter(evertally.plan(3), evertally.NoiseKey.from_file(path))
+    # No step was taken, so that the counter goes on where its record can be kept.
+    record.unlink()
+    counter.step(np.ones(2), out=out)
+    assert counter.steps_taken == 1 and len(list(record.iterdir())) == 1
 
 
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:

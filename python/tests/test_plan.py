@@ -109,15 +109,15 @@ def test_plans_for_another_stream_or_other_keys_are_pickled_too(horizon: int | N
     choices: dict[str, Any] = {"workload": workload, "arithmetic": arithmetic}
     plan = evertally.plan(horizon, keys=["a", "b", "c"], **choices)
     assert plan.stream == "" and evertally.plan(horizon, stream="s", **choices).stream == "s"
-    named, part = plan.with_stream("s"), plan.with_keys(["c", "a"])
-    both = named.with_keys(("c", "a"))
+    named, part = plan.with_stream("s"), plan._part(["c", "a"])
+    both = named._part(("c", "a"))
     assert named == evertally.plan(horizon, keys=["a", "b", "c"], stream="s", **choices)
     # A part has the noise of the whole plan, and a plan of those keys has noise of its own.
-    declared = plan._declaring_keys(["c", "a"])
+    declared = plan.with_keys(["c", "a"])
     assert declared == evertally.plan(horizon, keys=["c", "a"], **choices)
     assert both == part.with_stream("s")
     defined = part._with_definition(b"daily")
-    assert defined == plan._with_definition(b"daily").with_keys(["c", "a"])
+    assert defined == plan._with_definition(b"daily")._part(["c", "a"])
     assert len({plan, named, part, both, declared, defined}) == 6
     assert (named.stream, part.keys, plan.keys) == ("s", ["c", "a"], ["a", "b", "c"])
     for made in (named, part, both, declared, defined):
@@ -128,7 +128,7 @@ def test_plans_for_another_stream_or_other_keys_are_pickled_too(horizon: int | N
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, "normalized-square-root", "smooth-binary", "group-algebra", "banded-inverse-square-root"])
 def test_the_parts_of_every_mechanism_are_pickled(mechanism: str) -> None:
-    part = evertally.plan(30, keys=["a", "b"], mechanism=mechanism).with_keys(["b"])
+    part = evertally.plan(30, keys=["a", "b"], mechanism=mechanism)._part(["b"])
     assert pickle.loads(pickle.dumps(part)) == part
 
 
@@ -137,7 +137,7 @@ def test_a_part_keeps_the_mechanism_that_memory_left_to_the_whole() -> None:
     names = [f"key {number}" for number in range(10_000)]
     roomy = evertally.plan(40, keys=names)
     tight = evertally.plan(40, keys=names, memory_limit=10_000 * roomy.bytes_per_coordinate - 1)
-    part = tight.with_keys(names[:1])
+    part = tight._part(names[:1])
     assert part.mechanism == tight.mechanism != roomy.mechanism
     assert evertally.plan(40, keys=names[:1], memory_limit=10_000 * roomy.bytes_per_coordinate - 1).mechanism != tight.mechanism
     assert pickle.loads(pickle.dumps(part)) == part
@@ -146,7 +146,7 @@ def test_a_part_keeps_the_mechanism_that_memory_left_to_the_whole() -> None:
 def test_open_keys_can_be_declared() -> None:
     opened = evertally.plan(30, open_keys=True)
     assert opened.has_open_keys and opened.keys is None
-    part = opened.with_keys(["a", "b"])
+    part = opened._part(["a", "b"])
     assert not part.has_open_keys and part.keys == ["a", "b"]
     assert pickle.loads(pickle.dumps(part)) == part
     key = evertally.NoiseKey.generate()
@@ -161,16 +161,16 @@ def test_keys_that_cannot_be_are_refused_of_a_part_too() -> None:
     bad: list[Any] = [[], ["a", "a"]]
     for keys in bad:
         with pytest.raises(evertally.BadParameter, match="keys"):
-            plan.with_keys(keys)
+            plan._part(keys)
     with pytest.raises(evertally.Unsupported, match="limit"):
-        plan.with_keys([str(number) for number in range(1000)])
+        plan._part([str(number) for number in range(1000)])
     for other in (evertally.plan(30), evertally.plan(30, dimension=2)):
         with pytest.raises(evertally.BadParameter, match="plan must be one for keys"):
-            other.with_keys(["a"])
+            other._part(["a"])
     with pytest.raises(TypeError):
-        plan.with_keys("ab")
+        plan._part("ab")
     with pytest.raises(TypeError):
-        plan.with_keys([b"a"])  # type: ignore[list-item]
+        plan._part([b"a"])  # type: ignore[list-item]
 
 
 def test_a_pickled_plan_that_comes_out_otherwise_is_refused() -> None:

@@ -16,5 +16,5 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), scope)
     printed = capsys.readouterr().out
-    assert "with 95 % between" in printed and "with other data (they differ at step 1)" in printed
+    assert "with 95 % between" in printed and "(they differ at step 1)" in printed
     assert scope["learner"].steps_taken == 500

@@ -38,7 +38,7 @@ enum Place {
     /// A directory with a file for each name.
     Directory { path: PathBuf, key_file: String },
     /// What this process remembers.
-    Memory(Arc<Mutex<Names>>),
+    Memory(SharedNames),
 }
 
 /// What is remembered of each name, by its digest.
@@ -48,6 +48,9 @@ struct Names {
     /// Where the record stands since the key was written to a file.
     moved_to: Option<PathBuf>,
 }
+
+/// Every object of a key in this process shares what is remembered.
+type SharedNames = Arc<Mutex<Names>>;
 
 impl Uses {
     /// The record beside a key file: the directory `FILE.uses`. Symbolic links to the file lead to one record.
@@ -73,7 +76,7 @@ impl Uses {
     /// What this process remembers of a key that came from no file. It is forgotten when the process ends.
     #[must_use]
     pub fn in_this_process(key: &NoiseKey) -> Self {
-        static KEYS: LazyLock<Mutex<HashMap<[u8; 8], Arc<Mutex<Names>>>>> = LazyLock::new(Mutex::default);
+        static KEYS: LazyLock<Mutex<HashMap<[u8; 8], SharedNames>>> = LazyLock::new(Mutex::default);
         let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
         let names = Arc::clone(keys.entry(key.tag()).or_default());
         Self { key_tag: key.tag(), secrets: Secrets::of(key), place: Place::Memory(names) }

@@ -35,7 +35,8 @@ except ImportError as error:
     raise ImportError("evertally.spark needs pyspark and what it runs on: pip install 'evertally[spark]'") from error
 
 from evertally.spark.counts import private_counts
+from evertally.spark.record import admit_query
 from evertally.spark.sink import LateRowsNotPrivate, ReleaseFiles, UnnamedRowsNotPrivate
 from evertally.spark.vectors import noise
 
-__all__ = ["LateRowsNotPrivate", "ReleaseFiles", "UnnamedRowsNotPrivate", "noise", "private_counts"]
+__all__ = ["LateRowsNotPrivate", "ReleaseFiles", "UnnamedRowsNotPrivate", "admit_query", "noise", "private_counts"]

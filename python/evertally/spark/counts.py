@@ -60,7 +60,6 @@ def private_counts(
     ahead: Optional[str] = "1 minute",
     until: Optional[Moment] = None,
     shards: Optional[int] = None,
-    uses: Union[None, str, "os.PathLike[str]"] = None,
 ) -> DataFrame:
     """Private running totals of a table of events, streaming or finished, as a table of releases.
 
@@ -90,7 +89,6 @@ def private_counts(
     until: release the steps that end by this time, where the table is finished; all of them where nothing is said. Steps that are not over cannot be released: their
         events are still to come, and their noise serves once.
     shards: into how many parts keys are divided. It belongs to a checkpoint.
-    uses: the directory of the key file's record, where it cannot stand beside the file.
 
     A finished table is counted and compared with the record by this call; its totals are kept by Spark for as long as the result is there. Other choices have independent noise under one
     key, and each spends a budget of its own: a streaming table is another count than a finished one, because what is late is dropped there.
@@ -117,9 +115,9 @@ def private_counts(
         closing = _closing(rows, _interval("delay", delay), _interval("ahead", ahead))
         rows = events.watermarked(rows, _interval("delay", delay), _interval("ahead", ahead))
     definition = _defined(plan, columns, ticks, closing)
-    plan = (plan if keys is None or names is None else plan._declaring_keys(names))._with_definition(definition)
+    plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
     job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
-    recorded = recorded_key(noise_key, uses)
+    recorded = recorded_key(noise_key)
     if not df.isStreaming:
         ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
     rows = events.counted(rows, ticks, clamp)
@@ -200,7 +198,7 @@ def _job(
 ) -> Job:
     if is_keyed:
         # Any key serves as a pattern for the plans of shards.
-        plan = plan.with_keys([_OTHER])
+        plan = plan._part([_OTHER])
     scale = 1 if columns.value is None else GRID
     return Job(
         plan_pickled=pickle.dumps(plan),
@@ -224,7 +222,7 @@ def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[
     if names is None:
         return None, None
     # The checks are those of the keys of a plan.
-    names = plan.with_keys(names).keys or []
+    names = plan._part(names).keys or []
     return session.createDataFrame([(name,) for name in names], "key string"), names
 
 

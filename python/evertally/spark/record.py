@@ -114,11 +114,14 @@ def metadata_of(key: Optional[NoiseKey], plan: Plan) -> dict[str, Any]:
 
 
 def admit_query(batch: DataFrame) -> None:
-    """Records the query that a batch of releases is of, or refuses it where its key has served another one. Nothing has been shown of it then."""
+    """Records the query that a batch of releases is of, or raises `KeyReused` where the noise key has served the same count under another checkpoint.
+
+    :class:`~evertally.spark.ReleaseFiles` does so for every batch. A function of your own for ``foreachBatch`` calls it first, before it shows anything.
+    """
     query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
     for token in _tokens(batch):
         if query is None or token not in _records:
-            raise BadState("releases of a stream are shown by the query that makes them: hand ReleaseFiles to foreachBatch")
+            raise BadState("releases of a stream are shown by the query that makes them: hand ReleaseFiles, or a function that calls admit_query, to foreachBatch")
         record = _records[token]
         try:
             record.key._admit_job(record.plan, query.encode())

@@ -72,13 +72,11 @@ def secret_of(context: SparkContext, noise_key: Union[NoiseKey, str, "os.PathLik
     )
 
 
-def recorded_key(noise_key: Union[NoiseKey, str, "os.PathLike[str]"], uses: Union[None, str, "os.PathLike[str]"]) -> Optional[NoiseKey]:
+def recorded_key(noise_key: Union[NoiseKey, str, "os.PathLike[str]"]) -> Optional[NoiseKey]:
     """The key with its record, on the driver; None where uses of the key are not recorded, or the driver cannot see the file."""
     if isinstance(noise_key, NoiseKey):
-        if uses is not None:
-            raise BadParameter("uses is for the path of a key file: a NoiseKey has its record, see NoiseKey.from_file")
         return noise_key if noise_key._has_record else None
     try:
-        return NoiseKey.from_file(noise_key, uses)
+        return NoiseKey.from_file(noise_key)
     except FileNotFoundError:
         return None

@@ -4,7 +4,7 @@
 next. ``close`` takes every step before a given one, with the totals of those that had any.
 
 **Guarantee.** What a key releases does not depend on which keys share its shard, on how many shards there are, or on how the steps were divided among
-calls: the noise of a key is that of the whole plan (``Plan.with_keys``). A shard never takes a step twice, and ``save`` resumes bit for bit.
+calls: the noise of a key is that of the whole plan (``Plan._part``). A shard never takes a step twice, and ``save`` resumes bit for bit.
 
 **Cost.** ``Plan.bytes_per_coordinate`` a key. Steps are taken some at a time, so that a shard that closes a year of empty steps holds no more than
 ``CELLS_AT_ONCE`` numbers of them.
@@ -138,7 +138,7 @@ class Shard:
         key = job.secret.key()
         if names is None:
             return cls(job, None, Counter(job.plan, key))
-        return cls(job, names, KeyedCounter(job.plan.with_keys(list(names)), key))
+        return cls(job, names, KeyedCounter(job.plan._part(list(names)), key))
 
     @classmethod
     def resume(cls, job: Job, names: Optional[Sequence[str]], state: bytes) -> "Shard":
@@ -146,7 +146,7 @@ class Shard:
         key = job.secret.key()
         if names is None:
             return cls(job, None, Counter.resume(job.plan, key, state))
-        return cls(job, names, KeyedCounter.resume(job.plan.with_keys(list(names)), key, state))
+        return cls(job, names, KeyedCounter.resume(job.plan._part(list(names)), key, state))
 
     def save(self) -> bytes:
         """It holds true totals and noise: a checkpoint is to be guarded like the data."""

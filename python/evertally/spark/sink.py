@@ -27,8 +27,8 @@ class ReleaseFiles:
     Spark needs its state, and compared. A new one must go on after the last step that was shown: a checkpoint that was set back or begun anew would release a step twice, and
     what is late in one run need not be in another. Either way, what differs stops the query and is not shown.
 
-    The first batch of a query is recorded with the noise key: the same count under another checkpoint is refused before it is written, wherever it would be shown. Another sink does not
-    see this.
+    The first batch of a query is recorded with the noise key: the same count under another checkpoint is refused before it is written, wherever it would be shown. A function of your own
+    calls `admit_query` for this; other sinks of Spark do not see it.
 
     The file system must rename directories atomically, as local disks and HDFS do; on an object store use a table format that commits by batch.
     """

@@ -30,7 +30,8 @@ def noise(
     dtype: Literal["float64", "float32"] = "float64",
     **choices: Any,
 ) -> DataFrame:
-    """The noise of a plan for vectors, as a table of ``step, first, values``: in each row, the noise of the coordinates from ``first`` on.
+    """The noise of a plan for vectors, as a table of ``step, first, values``: in each row, the noise of the coordinates from ``first`` on. Nothing guards what it is added to:
+    one noise key for one set of data is yours to keep.
 
     dim: a plan, or a dimension with the choices of a plan as keyword arguments (``horizon``, ``epsilon``, ``delta``, ...).
     steps: a range of consecutive steps; all of them where nothing is said.

@@ -162,7 +162,7 @@ def count_by_hand(
         True,
     )
     if keys is not None:
-        plan = plan.with_keys(keys) if is_table else plan._declaring_keys(keys)
+        plan = plan._part(keys) if is_table else plan.with_keys(keys)
     plan = plan._with_definition(definition)
     secret = noise_key if isinstance(noise_key, evertally.NoiseKey) else evertally.NoiseKey.from_file(noise_key)
     counter: Any = (evertally.Counter if names is None else evertally.KeyedCounter)(plan, secret._without_record())

@@ -80,7 +80,7 @@ class Trial:
         self._key = evertally.NoiseKey.from_file(key_file).to_bytes()
         events = make_events(200 * self.files, len(KEYS), self.steps, self.seed)
         write_files(events, self.folder / "events", self.files)
-        bound = {"max_steps": 3, "min_gap": 2} if self.has_persons else {}
+        bound: dict[str, Any] = {"max_steps": 3, "min_gap": 2} if self.has_persons else {}
         plan = evertally.plan(self.steps, epsilon=1.0, delta=1e-6, keys=[*KEYS, "other"], **bound)
         person = "person" if self.has_persons else None
         self.expected = count_by_hand(events, plan, key_file, key="region", person=person)

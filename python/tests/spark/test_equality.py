@@ -95,7 +95,7 @@ def test_finished_tables_release_what_the_program_does(
     write_files(events, tmp_path / "events", 4)
     plan = evertally.plan(STEPS, **BUDGET, **choices)
     # A copy without its record: the program records rows, and Spark totals.
-    copy = shutil.copy(key_file, tmp_path / "copy.key")
+    copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
     expected = count_by_program(binary, events, tmp_path, [*OPTIONS, *options, "--key-file", copy])
     assert len(expected) == STEPS * (len(KEYS) + 1 if "key" in arguments else 1)
     finished = spark.read.parquet(str(tmp_path / "events"))

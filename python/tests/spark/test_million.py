@@ -23,7 +23,7 @@ def test_a_million_events_of_ten_thousand_keys(spark: SparkSession, binary: str,
     plan = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, keys=names)
     arguments = {"time": "ts", "every": "1 minute", "start": START, "key": "region", "plan": plan, "noise_key": key_file}
     options = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--key", "region", "--keys", str(tmp_path / "keys")]
-    released = run_program(binary, events, tmp_path, [*options, "--key-file", shutil.copy(key_file, tmp_path / "copy.key")])
+    released = run_program(binary, events, tmp_path, [*options, "--key-file", str(shutil.copy(key_file, tmp_path / "copy.key"))])
     expected = sorted_by_step_and_key(pd.read_csv(released, comment="#", float_precision="round_trip"))
     assert len(expected) == STEPS * len(names)
 

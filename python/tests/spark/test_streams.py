@@ -69,7 +69,7 @@ def test_undeclared_keys_do_not_count_wherever_they_fall(spark: SparkSession, ke
     # More shards than keys: some of them have no declared key.
     counted = private_counts(spark.read.parquet(str(tmp_path / "events")), plan=opened, keys=["k0", "k1"], shards=7, **finished)
     assert as_releases(counted) == expected
-    by_hand = {"key": "region", "keys": ["k0", "k1"], "is_table": True}
+    by_hand: dict[str, Any] = {"key": "region", "keys": ["k0", "k1"], "is_table": True}
     counted = private_counts(spark.read.parquet(str(tmp_path / "events")), plan=opened, keys=table, shards=7, **finished)
     assert as_releases(counted) == count_by_hand(events, opened, key_file, **by_hand, closing=None) != expected
     expected = count_by_hand(events, opened, key_file, **by_hand)
