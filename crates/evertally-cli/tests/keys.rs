@@ -186,7 +186,7 @@ fn the_ledger_knows_what_a_key_was_used_for() {
     let ledger = place.read("l");
     place.write("v.csv", VISITS.replace("north", "south").replacen("02:10", "03:10", 1));
     place.run(&count).refused(&["l: the key was used before", "other data"]);
-    place.run_with_input(&follow, VISITS).refused(&["the ledger says", "bring back the record"]);
+    place.run_with_input(&follow, VISITS).refused(&["the ledger says", "bring back noise.key.uses"]);
     assert_eq!((place.read("l"), records(&place).len()), (ledger, 0));
     // The data of before are counted again, and recorded again.
     place.write("v.csv", VISITS);
@@ -355,8 +355,8 @@ fn a_followed_run_that_was_killed_before_its_first_step_can_be_run() {
 #[test]
 fn the_ledger_knows_a_key_in_all_of_its_populations() {
     let place = place();
-    place.run("budget new l --epsilon 10 --delta 1e-6").ok();
-    place.run("budget new l --population others --epsilon 10 --delta 1e-6").ok();
+    place.run("budget new l --rho 1").ok();
+    place.run("budget new l --population others --rho 1").ok();
     let count = |rows: &str, more: &str| {
         place.write("n.csv", rows);
         place.run(&format!("count n.csv --value n --steps unbounded {BUDGET} {KEY} --ledger l {more}"))

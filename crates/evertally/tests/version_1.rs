@@ -5,6 +5,8 @@
 //! for a stream that is already half released. `data/version-1/states.txt` was written by 0.1. Each line
 //! holds the name of a case, a state, and the bits of everything that 0.1 released after it.
 
+#![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
+
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey, NoiseStream,
     Objective, Participation, Plan, PlanBuilder, SparseCounter, VectorCounter, Workload,
