@@ -293,3 +293,18 @@ def test_records_show_nothing(tmp_path: Path) -> None:
     with pytest.raises(evertally.KeyReused) as caught:
         evertally.Counter(evertally.plan(3), evertally.NoiseKey.from_file(path)).step(654321.0)
     assert "123456" not in str(caught.value) and "654321" not in str(caught.value)
+
+
+def test_states_of_the_first_version_go_on_under_their_own_name() -> None:
+    """Version 0.1 gave plans that differ in their grid the same noise. Its states go on under it, and the record knows them by that name."""
+    lines = (Path(__file__).parents[2] / "crates/evertally/tests/data/version-1/states.txt").read_text().splitlines()
+    _, state, bits = next(line.split("\t") for line in lines if line.startswith("grid\t"))
+    expected = np.array([int(word, 16) for word in bits.split()], dtype=np.uint64).view(np.float64)
+    # A seed has no record, and its bytes have one.
+    key = evertally.NoiseKey.from_bytes(evertally.NoiseKey.insecure_from_seed(2026).to_bytes())
+    plan, inputs = evertally.plan(12, grid=0.25), np.array([step * 7.0 % 5 for step in range(12)])
+    assert np.array_equal(evertally.Counter.resume(plan, key, bytes.fromhex(state)).run(inputs[5:]).values, expected)
+    with pytest.raises(evertally.KeyReused, match="step 5"):
+        evertally.Counter.resume(plan, key, bytes.fromhex(state)).run(inputs[5:] + 1.0)
+    # A new counter has a new name and independent noise.
+    assert not np.array_equal(evertally.Counter(plan, key).run(inputs).values[5:], expected)

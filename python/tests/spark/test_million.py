@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Optional
 
 import pandas as pd
 from cluster import START, count_by_hand, make_events, run_program, run_stream, stream, write_files
@@ -22,13 +23,9 @@ def test_a_million_events_of_ten_thousand_keys(spark: SparkSession, binary: str,
     write_files(events, tmp_path / "events", 9)
     plan = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, keys=names)
     arguments = {"time": "ts", "every": "1 minute", "start": START, "key": "region", "plan": plan, "noise_key": key_file}
-    options = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--key", "region", "--keys", str(tmp_path / "keys")]
-    released = run_program(binary, events, tmp_path, [*options, "--key-file", str(shutil.copy(key_file, tmp_path / "copy.key"))])
-    expected = sorted_by_step_and_key(pd.read_csv(released, comment="#", float_precision="round_trip"))
-    assert len(expected) == STEPS * len(names)
-
     finished = private_counts(spark.read.parquet(str(tmp_path / "events")), **arguments)  # type: ignore[arg-type]
-    assert sorted_by_step_and_key(finished.toPandas()).equals(expected)
+    released = sorted_by_step_and_key(finished.toPandas())
+    assert len(released) == STEPS * len(names) and released.equals(by_hand(events, plan, key_file, None))
 
     spark.conf.set("spark.sql.shuffle.partitions", 3)
     try:
@@ -37,9 +34,18 @@ def test_a_million_events_of_ten_thousand_keys(spark: SparkSession, binary: str,
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", 2)
     rows = spark.read.parquet(str(tmp_path / "releases"))
-    by_hand = count_by_hand(events, plan, key_file, key="region", closing=(5_000_000, 60_000_000))
-    expected = pd.DataFrame([(*name, *numbers) for name, numbers in by_hand.items()], columns=["step", "key", *NUMBERS])
-    assert sorted_by_step_and_key(rows.toPandas()).equals(sorted_by_step_and_key(expected))
+    assert sorted_by_step_and_key(rows.toPandas()).equals(by_hand(events, plan, key_file, (5_000_000, 60_000_000)))
+
+    options = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--key", "region", "--keys", str(tmp_path / "keys")]
+    copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
+    by_program = run_program(binary, events, tmp_path, [*options, "--key-file", copy])
+    assert sorted_by_step_and_key(pd.read_csv(by_program, comment="#", float_precision="round_trip")).equals(released)
+
+
+def by_hand(events: pd.DataFrame, plan: evertally.Plan, key_file: str, closing: Optional[tuple[int, int]]) -> pd.DataFrame:
+    found = count_by_hand(events, plan, key_file, key="region", closing=closing)
+    rows = [(*name, *numbers) for name, numbers in found.items()]
+    return sorted_by_step_and_key(pd.DataFrame(rows, columns=["step", "key", *NUMBERS]))
 
 
 def sorted_by_step_and_key(rows: pd.DataFrame) -> pd.DataFrame:
