@@ -104,15 +104,6 @@ def test_totals_are_forgotten_with_the_table(spark: SparkSession, key_file: str,
     assert len(kept()) == before
 
 
-def test_a_record_has_a_place_of_its_own_where_it_is_given_one(spark: SparkSession, key_file: str, events: pd.DataFrame, tmp_path: Path) -> None:
-    count(spark.createDataFrame(events), key_file, uses=tmp_path / "uses")
-    assert list((tmp_path / "uses").iterdir()) and not Path(f"{key_file}.uses").exists()
-    with pytest.raises(evertally.KeyReused):
-        count(spark.createDataFrame(one_more(events)), key_file, uses=tmp_path / "uses")
-    with pytest.raises(evertally.BadParameter, match="uses is for the path of a key file"):
-        count(spark.createDataFrame(events), evertally.NoiseKey.generate(), uses=tmp_path / "uses")
-
-
 def test_a_second_checkpoint_under_one_key_shows_nothing_and_a_restart_goes_on(
     spark: SparkSession, key_file: str, events: pd.DataFrame, tmp_path: Path
 ) -> None:
