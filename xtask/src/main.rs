@@ -28,7 +28,8 @@ Usage: cargo xtask <TASK>
 Tasks:
   test             formatting, lints, all tests, documentation, cross-checks, the Python package and licences, stopping at the first failure
   statistics       10⁸ draws of every kind of noise against its law: moments, tails, fits and correlations
-  audit            each planted fault and each true mechanism audited 1,000 times; writes bench/audit.json and bench/audit.md
+  audit [TABLE]    each planted fault and each true mechanism audited 1,000 times; writes bench/audit.json and bench/audit.md.
+                   TABLE is what the example power_table of evertally-audit printed elsewhere
   bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
   bench noise      square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
   bench stream     streamed noise timed beside scipy, jax_privacy and tree aggregation; writes bench/stream.json and bench/stream.md
@@ -68,7 +69,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["test"] => test::run(),
-        ["audit"] => audit::run(),
+        ["audit"] => audit::run(None),
+        ["audit", table] => audit::run(Some(table)),
         ["statistics"] => statistics::run(),
         ["crosscheck", "sdp"] => crosscheck::sdp(),
         ["bench", "exact"] => bench::exact::run(),

@@ -4,7 +4,7 @@ use super::options::Unnamed;
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::commands::shared::delta_in_words;
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::key::{EachStep, Key, Payment, Watch};
 use crate::ledger::{Charge, Entered};
 use crate::mechanism::{Prepared, Running};
@@ -146,7 +146,9 @@ impl<'a> Releaser<'a> {
         let truths = self.truth.as_mut().map(|truth| truth.step(&closed.totals));
         let start = self.task.buckets().map(|buckets| buckets.start_of(closed.step));
         let names = self.task.keys.as_ref().map(KeySet::names);
-        let Output::Writing(writer) = &mut self.output else { return Ok(()) };
+        let Output::Writing(writer) = &mut self.output else {
+            return Err(CliError::Failure("a step was released before its output was started".to_owned()));
+        };
         for (index, (estimate, curve)) in estimates.iter().zip(&mut self.curves).enumerate() {
             writer.write(&ReleasedRow {
                 step: closed.step,
