@@ -30,7 +30,7 @@ fn deployed_gates_keep_their_promises() {
     .enumerate()
     {
         let gates = deployed_gates(&promise, 20, keys);
-        assert_eq!(gates.len(), if promise.participation.max_steps() == 1 { 8 } else { 4 });
+        assert_eq!(gates.len(), if promise.participation.max_steps() == 1 { 12 } else { 6 });
         let found = audit_admission(&gates, 300, Keys::SeededNotPrivate(case as u64)).unwrap();
         assert_eq!(found.verdict, Verdict::Passed, "case {case}: {found:?}");
     }
