@@ -10,7 +10,7 @@
 //! fixed width, texts carry their length, and fields stand in ascending order. It uses no `Display` and no
 //! `Debug` text, so a reworded message never changes noise.
 //!
-//! **Versions.** Version 2 is written by this module. Version 1 was a line of text; [`first`] keeps it, word
+//! **Versions.** Version 2 is written by this module. Version 1 was a line of text; the module `first` keeps it, word
 //! for word, because states and ledgers of 0.1 go on under it.
 //!
 //! **What a name does not hold** is the input itself. The same name with two inputs shares noise, and the
