@@ -15,7 +15,7 @@ use evertally::privacy::NoiseKind;
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Plan, PlanBuilder, Result};
 
 use crate::keys::Coins;
-use crate::subject::{CounterSubject, Promise, Session, Subject, rounded};
+use crate::subject::{CounterSubject, Promise, Session, Subject};
 
 /// What is left of noise that is 15 % short.
 const SHORT: f64 = 0.85;
@@ -168,7 +168,12 @@ impl Session for Shortened<'_> {
         self.whole.step(inputs, out)?;
         self.total += inputs.iter().sum::<f64>();
         for out in out {
-            *out = rounded(self.total + self.left * (*out - self.total), self.grid);
+            // The noise lies on a grid already, so that many shortened values lie halfway between two points of it. Rounded away from
+            // zero they would make up for a part of the shortage.
+            let noise = self.left * (*out - self.total);
+            let is_rounded = self.grid > 0.0;
+            *out = self.total
+                + if is_rounded { self.grid * (noise / self.grid).round_ties_even() } else { noise };
         }
         Ok(())
     }
