@@ -119,7 +119,7 @@ impl Plan {
         if self.naming() == Naming::Second && self.declared_keys() == Some(part) {
             return self.noise_name();
         }
-        let mut fields = Fields::new(*b"EVNP", 2);
+        let mut fields = Fields::new(*b"EVNQ", 2);
         fields.put(1, Value::new().raw(self.noise_name().as_bytes()));
         fields.put(2, Value::new().raw(&part));
         NoiseName(fields.into_bytes())

@@ -11,7 +11,7 @@ mod used;
 pub(crate) use charge::{Charge, EVENT, Entered, LedgerArgs, PERSON};
 pub(crate) use record::{Grant, Head, Total, sealed};
 pub(crate) use store::{Held, read};
-pub(crate) use used::Used;
+pub(crate) use used::{Used, hexadecimal};
 
 use crate::error::{CliError, Result, shown};
 use evertally::{Odometer, Spend};

@@ -54,6 +54,7 @@ pub(super) fn other_input() -> CliError {
     )
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Bytes as they stand in ledgers and states.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -24,7 +24,7 @@ pub(crate) use options::LearnArgs;
 
 use crate::error::Result;
 use crate::key::{Key, Watch};
-use crate::ledger::{Charge, EVENT, Entered};
+use crate::ledger::{Charge, EVENT, Entered, hexadecimal};
 use crate::output;
 use crate::plot::{self, PlotFormat};
 use checkpoint::{Description, KeptKey};
@@ -242,10 +242,6 @@ fn first_stream(described: &Description) -> String {
 /// What a run is called in ledgers: a name that no other run has.
 fn own_name() -> Result<String> {
     Ok(hexadecimal(&NoiseKey::from_os()?.tag()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn copy_of(key: &NoiseKey) -> NoiseKey {
