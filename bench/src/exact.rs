@@ -1,7 +1,7 @@
 //! Times exact noise and the counters on request, for `cargo xtask bench exact`.
 //!
-//! Each line of input is a task and its numbers; each line of output is the seconds it took. The Python worker beside it,
-//! `exact.py`, answers for OpenDP.
+//! Each line of input is a task and its numbers; each line of output is the seconds it took. The
+//! Python worker beside it, `exact.py`, answers for OpenDP.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};

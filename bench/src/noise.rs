@@ -1,7 +1,8 @@
 //! Times square-root noise on request, for `cargo xtask bench noise`.
 //!
-//! Each line of input is a task and a length; each line of output is the seconds it took. The Python worker beside it,
-//! `noise.py`, speaks the same protocol, so that the two can be timed in turns.
+//! Each line of input is a task and a length; each line of output is the seconds it took. The
+//! Python worker beside it, `noise.py`, speaks the same protocol, so that the two can be timed in
+//! turns.
 
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
@@ -19,7 +20,8 @@ fn main() -> io::Result<()> {
         };
         first += n as u64;
         let seconds = match task {
-            // Everything from nothing: coefficients, plan, transforms of the kernel, memory, normals, convolution.
+            // Everything from nothing: coefficients, plan, transforms of the kernel, memory,
+            // normals, convolution.
             "first" => {
                 drop(kept.take());
                 let start = Instant::now();

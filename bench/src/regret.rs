@@ -1,7 +1,9 @@
-//! `bench-regret`: the learner against adversaries that see its parameters, and against planted distributions; a line of JSON for each.
+//! `bench-regret`: the learner against adversaries that see its parameters, and against planted
+//! distributions; a line of JSON for each.
 //!
-//! Linear losses are compared with the best point of the unit ball while the learner may go anywhere; planted data with the best parameters of the
-//! ball in which the learner is held. λ is the one that the bound recommends, or the paper's.
+//! Linear losses are compared with the best point of the unit ball while the learner may go
+//! anywhere; planted data with the best parameters of the ball in which the learner is held. λ is
+//! the one that the bound recommends, or the paper's.
 
 mod statistics;
 

@@ -1,10 +1,12 @@
 //! Arrays in and out, without copies.
 //!
-//! **Guarantee.** What is accepted is an array of exactly the type, shape and layout that is asked for: it is used in place. Everything else is
-//! refused with a message that says what was given, never with its contents.
+//! **Guarantee.** What is accepted is an array of exactly the type, shape and layout that is asked
+//! for: it is used in place. Everything else is refused with a message that says what was given,
+//! never with its contents.
 //!
-//! **What the caller sees to.** Work goes on without the interpreter's lock. While it does, rust-numpy keeps other calls of this kind from the same
-//! array, but not Python code that writes into it from another thread, as with numpy's own functions.
+//! **What the caller sees to.** Work goes on without the interpreter's lock. While it does,
+//! rust-numpy keeps other calls of this kind from the same array, but not Python code that writes
+//! into it from another thread, as with numpy's own functions.
 
 use evertally::Matrix;
 use numpy::{

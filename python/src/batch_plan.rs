@@ -50,8 +50,9 @@ impl BatchPlan {
 
     /// Private answers to all queries about a histogram, an array of float64 with one number a cell.
     ///
-    /// key: the secret of the noise, which serves one histogram: the same histogram has the same answers again, and another one
-    ///     raises `KeyReused`. None draws one that nobody keeps, and each call spends the budget again.
+    /// key: the secret of the noise, which serves one histogram: the same histogram has the same
+    ///     answers again, and another one raises `KeyReused`. None draws one that nobody keeps, and
+    ///     each call spends the budget again.
     #[pyo3(signature = (data, key=None))]
     fn answer(
         &self,

@@ -36,9 +36,11 @@ impl Bound {
     }
 }
 
-/// Every bound on the mean squared error of a private running total of `horizon` steps at (ε, δ), one event counting as one.
+/// Every bound on the mean squared error of a private running total of `horizon` steps at (ε, δ),
+/// one event counting as one.
 ///
-/// certificate: what `gamma("prefix-sum", horizon)` found, for the sharpest of them; it is proved again first.
+/// certificate: what `gamma("prefix-sum", horizon)` found, for the sharpest of them; it is proved
+///     again first.
 ///
 /// >>> import evertally
 /// >>> certificate = evertally.gamma("prefix-sum", 1024)

@@ -1,4 +1,5 @@
-//! Digests of what some keys count in some steps, which add up over the machines that keys are divided among. Private to the package.
+//! Digests of what some keys count in some steps, which add up over the machines that keys are
+//! divided among. Private to the package.
 
 use evertally_keys::InputChain;
 use numpy::{Ix2, PyArray1, PyUntypedArrayMethods};
@@ -8,8 +9,9 @@ use crate::arrays::readable;
 use crate::errors::bad;
 use crate::noise_key::NoiseKey;
 
-/// Digests tables of whole totals with a row for each step and a column for each name: a pair of words per step, made with a secret derived
-/// from the key. The pairs of several shards add up, modulo 2^64 each, to that of all of them together; a step without totals has zeros.
+/// Digests tables of whole totals with a row for each step and a column for each name: a pair of
+/// words per step, made with a secret derived from the key. The pairs of several shards add up,
+/// modulo 2^64 each, to that of all of them together; a step without totals has zeros.
 ///
 /// >>> import evertally, numpy
 /// >>> from evertally._native import _CellDigests

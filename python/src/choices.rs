@@ -1,6 +1,7 @@
 //! The choices of a plan, read from keyword arguments and written back for pickling.
 //!
-//! One reader serves `plan`, `compare` and the shorthands of other classes, so that a choice means the same everywhere.
+//! One reader serves `plan`, `compare` and the shorthands of other classes, so that a choice means
+//! the same everywhere.
 
 use evertally::{Budget, Calibration, Contribution, Participation, Plan, PlanBuilder, Workload};
 use pyo3::exceptions::PyTypeError;
@@ -183,8 +184,9 @@ impl Choices {
         Self { declared: Some(keys), part: None, ..self.keeping(mechanism) }
     }
 
-    /// The same choices, of a plan that took this mechanism: which one fits in memory depends on how many keys there are, and must not be
-    /// chosen again. A stream without an end always takes the same one, and its cap comes with it only where none is named.
+    /// The same choices, of a plan that took this mechanism: which one fits in memory depends on
+    /// how many keys there are, and must not be chosen again. A stream without an end always takes
+    /// the same one, and its cap comes with it only where none is named.
     fn keeping(&self, mechanism: String) -> Self {
         let chosen = self.horizon.is_some().then_some(mechanism);
         Self { mechanism: self.mechanism.clone().or(chosen), ..self.clone() }
@@ -248,7 +250,8 @@ impl Choices {
         Ok(builder)
     }
 
-    /// Vectors are bounded in norm, by one unless said otherwise; numbers lie between zero and one unless said otherwise.
+    /// Vectors are bounded in norm, by one unless said otherwise; numbers lie between zero and one
+    /// unless said otherwise.
     fn contribution(&self) -> PyResult<Option<Contribution>> {
         match (self.contribution, self.norm) {
             (Some(_), Some(_)) => {
@@ -327,7 +330,8 @@ pub(crate) fn read_workload(value: &Bound<'_, PyAny>) -> PyResult<Workload> {
     workload.ok_or_else(refusal)
 }
 
-/// Numbers and names are shown as they are; of anything else only the type, because it may be a secret in the wrong place.
+/// Numbers and names are shown as they are; of anything else only the type, because it may be a
+/// secret in the wrong place.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let may_be_shown = value.is_instance_of::<PyFloat>()
         || value.is_instance_of::<PyInt>()

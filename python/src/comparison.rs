@@ -14,7 +14,8 @@ pub(crate) struct Comparison {
     choices: Choices,
 }
 
-/// Plans for every mechanism, or for the named one alone, and bounds on what any mechanism could do beside them. The choices are those of `plan`.
+/// Plans for every mechanism, or for the named one alone, and bounds on what any mechanism could do
+/// beside them. The choices are those of `plan`.
 ///
 /// >>> import evertally
 /// >>> comparison = evertally.compare(256, epsilon=1.0, delta=1e-6)
@@ -84,7 +85,8 @@ impl Comparison {
         self.inner.best().map(|plan| self.plan(plan))
     }
 
-    /// Proven bounds on the least mean error factor, a variance at σ = 1; None where the horizon is too long to find them in seconds.
+    /// Proven bounds on the least mean error factor, a variance at σ = 1; None where the horizon is
+    /// too long to find them in seconds.
     #[getter]
     fn optimal(&self) -> Option<(f64, f64)> {
         self.inner.optimal.map(|optimum| (optimum.lower, optimum.upper))

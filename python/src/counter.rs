@@ -16,7 +16,8 @@ count!(evertally::Counter);
 /// A private running total, or another workload, of one stream of numbers.
 ///
 /// plan: a plan for one number a step.
-/// key: the secret of the noise, which remembers what was counted under it; None draws one that nobody keeps, so that the counter can be saved but not resumed.
+/// key: the secret of the noise, which remembers what was counted under it; None draws one that
+///     nobody keeps, so that the counter can be saved but not resumed.
 /// remember: keep every release, so that `interval` can be asked; memory then grows with the steps.
 ///
 /// >>> import evertally
@@ -32,8 +33,9 @@ count!(evertally::Counter);
 ///     ...
 /// evertally.HorizonSpent: the horizon of 100 steps is spent: a further release would not be private
 ///
-/// A counter saves and resumes bit for bit. The record of the key sees to it that a state that is resumed twice counts the same
-/// data both times (see `NoiseKey`): the same data give the same releases, and other data raise `KeyReused` and take no step.
+/// A counter saves and resumes bit for bit. The record of the key sees to it that a state that is
+/// resumed twice counts the same data both times (see `NoiseKey`): the same data give the same
+/// releases, and other data raise `KeyReused` and take no step.
 ///
 /// >>> key = evertally.NoiseKey.generate()
 /// >>> counter = evertally.Counter(plan, key)
@@ -56,7 +58,8 @@ impl Counter {
         Running::new(plan, key, remember).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other
+    /// data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
@@ -87,7 +90,8 @@ impl Counter {
         Ok(Releases::of_steps(spreads, values.into_any()))
     }
 
-    /// The total over the steps first to last, both included, from the remembered releases, with its exact standard error.
+    /// The total over the steps first to last, both included, from the remembered releases, with
+    /// its exact standard error.
     fn interval(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<Release> {
         self.0.with(py, |counter| counter.interval(first, last)).map(Release)
     }

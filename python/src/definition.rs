@@ -1,6 +1,8 @@
-//! What the faces that count events share with the command line: how the definition of a count is written, and the length of a bucket.
+//! What the faces that count events share with the command line: how the definition of a count is
+//! written, and the length of a bucket.
 //!
-//! Private to the package. Whatever counts the same columns over the same time in the same way makes the same noise under one key.
+//! Private to the package. Whatever counts the same columns over the same time in the same way
+//! makes the same noise under one key.
 
 use evertally_stream::{BucketLength, Clamp, Closing, Columns, Definition, Precedence};
 use pyo3::prelude::*;
@@ -12,8 +14,8 @@ use crate::errors::refused;
 ///
 /// columns: those of time, value, key, person and id, in this order; None plays no role.
 /// buckets: the start of the first and the length of all, in microseconds; None where a row is a step.
-/// closing: by how much events may be late and how far ahead of the clock they may be, in microseconds, where a watermark closes steps; None
-///     where all rows are read first.
+/// closing: by how much events may be late and how far ahead of the clock they may be, in
+///     microseconds, where a watermark closes steps; None where all rows are read first.
 /// clamp, bound: the range of a value, and the most steps of a person with the least gap between them.
 /// by_time: whether the first event in time wins, or the first to arrive.
 ///

@@ -1,7 +1,8 @@
 //! Errors keep their class: each [`ErrorClass`] is a Python class, all of them below `evertally.Error`.
 //!
-//! The classes are written in Python (`evertally/_errors.py`), because an extension module cannot make one that is a `ValueError` besides.
-//! Files that cannot be read or written raise `OSError`, as Python's own functions do.
+//! The classes are written in Python (`evertally/_errors.py`), because an extension module cannot
+//! make one that is a `ValueError` besides. Files that cannot be read or written raise `OSError`,
+//! as Python's own functions do.
 
 use evertally::ErrorClass;
 use pyo3::PyErr;
@@ -96,7 +97,8 @@ pub(crate) fn key_refused(error: evertally_keys::Error) -> PyErr {
     }
 }
 
-/// The exception of an error in events; a function, because a second `OrRaise` would leave parsed values without a type.
+/// The exception of an error in events; a function, because a second `OrRaise` would leave parsed
+/// values without a type.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 pub(crate) fn refused(error: evertally_stream::Error) -> PyErr {
     exception(error.class(), error.to_string())

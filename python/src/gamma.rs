@@ -12,9 +12,10 @@ use crate::errors::{OrRaise, bad};
 
 /// Bounds the least error of any factorization of a matrix, or of a workload over a horizon, and proves them.
 ///
-/// matrix: a real or complex matrix; or a workload as in `plan`, "prefix-sum", ("window", width) or ("decay", factor), with its horizon, which need
-///     not be written out and may be long.
-/// objective: "mean" bounds γ_F, the least ‖L‖_F·‖R‖₁→₂; "worst" bounds γ_2, the least product of the largest row norm of L and ‖R‖₁→₂.
+/// matrix: a real or complex matrix; or a workload as in `plan`, "prefix-sum", ("window", width) or
+///     ("decay", factor), with its horizon, which need not be written out and may be long.
+/// objective: "mean" bounds γ_F, the least ‖L‖_F·‖R‖₁→₂; "worst" bounds γ_2, the least product of
+///     the largest row norm of L and ‖R‖₁→₂.
 /// relative_gap: how close the two bounds are to be brought. They hold whatever gap is reached.
 ///
 /// >>> import evertally, numpy
@@ -45,7 +46,8 @@ pub(crate) fn gamma(
     found.or_raise().map(Certificate)
 }
 
-/// Two bounds on the least error of any factorization, and all that is needed to prove them again. Made by `gamma`.
+/// Two bounds on the least error of any factorization, and all that is needed to prove them again.
+/// Made by `gamma`.
 #[pyclass(frozen, module = "evertally", name = "Certificate")]
 pub(crate) struct Certificate(pub(crate) evertally::gamma::Certificate);
 
@@ -90,7 +92,8 @@ impl Certificate {
         self.0.iterations
     }
 
-    /// Bounds on the least error factor, a variance at σ = 1: the mean γ_F²/n, or that of the worst query γ_2².
+    /// Bounds on the least error factor, a variance at σ = 1: the mean γ_F²/n, or that of the worst
+    /// query γ_2².
     #[getter]
     fn error_factor(&self) -> (f64, f64) {
         self.0.error_factor()
@@ -118,7 +121,8 @@ impl Certificate {
         }
     }
 
-    /// Proves the bounds from the weights alone, and returns those that were proved: a lower and an upper one.
+    /// Proves the bounds from the weights alone, and returns those that were proved: a lower and an
+    /// upper one.
     fn verify(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
         let proof = py.detach(|| verify(&self.0)).or_raise()?;
         Ok((proof.lower, proof.upper))

@@ -1,11 +1,13 @@
 //! State whose inputs are compared with the record of its key before anything is released.
 //!
-//! **Guarantee.** A step whose input is recorded gives the recorded release again; a step with another input is refused, takes
-//! no step and leaves the state as it was. What is new is recorded before it is handed out, and where the step itself is refused
-//! nothing is recorded. If a step was taken and could not be recorded, its release is withheld and the state is not used any
-//! more: it stands one step ahead of what is known.
+//! **Guarantee.** A step whose input is recorded gives the recorded release again; a step with
+//! another input is refused, takes no step and leaves the state as it was. What is new is recorded
+//! before it is handed out, and where the step itself is refused nothing is recorded. If a step was
+//! taken and could not be recorded, its release is withheld and the state is not used any more: it
+//! stands one step ahead of what is known.
 //!
-//! **Cost.** A keyed hash of the numbers that are not zero; for a key that has a file, one synchronised write per call.
+//! **Cost.** A keyed hash of the numbers that are not zero; for a key that has a file, one
+//! synchronised write per call.
 
 use evertally::NoiseName;
 use evertally_keys::{Digest, Guard, InputChain, Uses};
@@ -69,7 +71,8 @@ impl<T: Send> Guarded<T> {
 }
 
 impl<T> Held<T> {
-    /// Takes steps if the record of the key allows them. What `work` makes may be handed out when this returns it.
+    /// Takes steps if the record of the key allows them. What `work` makes may be handed out when
+    /// this returns it.
     pub(crate) fn admit<R, D: FnOnce(&mut InputChain) -> Vec<Digest>>(
         &mut self,
         digests: impl FnOnce(&T) -> D,

@@ -13,7 +13,8 @@ use crate::vector_counter::{rows, run, step_into};
 
 count!(evertally::KeyedCounter);
 
-/// Private running totals for a public set of keys. An event counts for one key, so that all keys together spend the budget once.
+/// Private running totals for a public set of keys. An event counts for one key, so that all keys
+/// together spend the budget once.
 ///
 /// >>> import evertally, numpy
 /// >>> plan = evertally.plan(24, epsilon=1.0, delta=1e-6, keys=["north", "south"])
@@ -36,14 +37,16 @@ impl KeyedCounter {
         Running::new(plan, key, remember).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other
+    /// data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
     }
 
-    /// Takes the inputs of the next step and releases the private answers of all keys in their order, in a new array or in `out`. Inputs are an
-    /// array of float64 in the order of the keys, or a dictionary in which a key that is left out counts nothing. A refusal takes no step.
+    /// Takes the inputs of the next step and releases the private answers of all keys in their
+    /// order, in a new array or in `out`. Inputs are an array of float64 in the order of the keys,
+    /// or a dictionary in which a key that is left out counts nothing. A refusal takes no step.
     #[pyo3(signature = (inputs, out=None))]
     fn step(
         &self,
@@ -65,7 +68,8 @@ impl KeyedCounter {
         })
     }
 
-    /// Takes one step for each row of an array of float64, with a column for each key. A refusal takes none of them.
+    /// Takes one step for each row of an array of float64, with a column for each key. A refusal
+    /// takes none of them.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
         run(py, inputs, self.0.width(), |inputs, out, width| {
             self.0.all_or_nothing(py, inputs, |counter| {
@@ -74,7 +78,8 @@ impl KeyedCounter {
         })
     }
 
-    /// The total of a key over the steps first to last, both included, from the remembered releases, with its exact standard error.
+    /// The total of a key over the steps first to last, both included, from the remembered
+    /// releases, with its exact standard error.
     fn interval(&self, py: Python<'_>, key: &str, first: u64, last: u64) -> PyResult<Release> {
         self.0.with(py, |counter| counter.interval(key, first, last)).map(Release)
     }

@@ -20,14 +20,16 @@ use crate::spend::Spend;
 ///
 /// dimension, steps: the number of parameters, and of steps.
 /// epsilon, delta, rho, sigma, calibration: the budget of the whole run, as in `plan`.
-/// clip, batch_size: the norm at which the gradient of each example is clipped, and the public number of examples a step.
-/// max_steps, min_gap: one example takes part in at most so many steps, at least so far apart: E passes over data of B batches in one order are
-///     max_steps=E, min_gap=B.
-/// regularization, radius, rate: the rule, one of three: λ of the leader, or the λ that the bound on regret recommends for best parameters
-///     at this distance from the start; or the learning rate of descent, a number, or a schedule:
-///     "linear:0.5", "cosine:0.5" or "inverse-root:0.5".
+/// clip, batch_size: the norm at which the gradient of each example is clipped, and the public
+///     number of examples a step.
+/// max_steps, min_gap: one example takes part in at most so many steps, at least so far apart: E
+///     passes over data of B batches in one order are max_steps=E, min_gap=B.
+/// regularization, radius, rate: the rule, one of three: λ of the leader, or the λ that the bound
+///     on regret recommends for best parameters at this distance from the start; or the learning
+///     rate of descent, a number, or a schedule: "linear:0.5", "cosine:0.5" or "inverse-root:0.5".
 /// domain: where parameters may lie: None for everywhere, ("ball", radius) or ("box", lo, hi).
-/// momentum, restart_every, start: heavy-ball momentum; noise that starts afresh after so many steps; parameters to begin with.
+/// momentum, restart_every, start: heavy-ball momentum; noise that starts afresh after so many
+///     steps; parameters to begin with.
 ///
 /// >>> import evertally, numpy
 /// >>> plan = evertally.LearningPlan(3, 500, epsilon=2.0, delta=1e-6, clip=1.0, radius=1.0, domain=("ball", 1.0))
@@ -158,7 +160,8 @@ impl LearningPlan {
         PyBytes::new(py, &self.0.fingerprint())
     }
 
-    /// The standard deviation of the noise in each coordinate of the sum after a step, counted from zero, divided by the batch size.
+    /// The standard deviation of the noise in each coordinate of the sum after a step, counted from
+    /// zero, divided by the batch size.
     fn standard_error(&self, step: u64) -> PyResult<f64> {
         self.0.standard_error(step).or_raise()
     }
@@ -169,7 +172,8 @@ impl LearningPlan {
         self.0.spend_after(steps.unwrap_or(self.0.steps())).or_raise().map(Spend)
     }
 
-    /// The bound on expected average regret against the best parameters at this distance from the start; None for descent or with momentum.
+    /// The bound on expected average regret against the best parameters at this distance from the
+    /// start; None for descent or with momentum.
     fn regret_bound(&self, distance: f64) -> PyResult<Option<f64>> {
         let (Some(bound), Some(regularization)) = (RegretBound::of_plan(&self.0).ok(), self.regularization())
         else {
@@ -192,8 +196,9 @@ impl LearningPlan {
 /// Learns privately, one step at a time. Parameters may be published as they come.
 ///
 /// plan: a LearningPlan.
-/// key: the secret of the noise, which remembers the gradients of every step by keyed hashes; None draws one that nobody keeps, so that the
-///     learner can be saved but not resumed. Other gradients under the same plan and key raise `KeyReused`.
+/// key: the secret of the noise, which remembers the gradients of every step by keyed hashes; None
+///     draws one that nobody keeps, so that the learner can be saved but not resumed. Other
+///     gradients under the same plan and key raise `KeyReused`.
 #[pyclass(frozen, module = "evertally", name = "Learner")]
 pub(crate) struct Learner {
     inner: Guarded<evertally_learn::Learner>,
@@ -212,16 +217,16 @@ impl Learner {
         })
     }
 
-    /// Continues from a saved state, bit for bit; the state of another plan or key is refused, and so are other gradients than were
-    /// taken after it.
+    /// Continues from a saved state, bit for bit; the state of another plan or key is refused, and
+    /// so are other gradients than were taken after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, LearningPlan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         let (uses, key) = (key.get().uses(), key.get().copied());
         Self::made(plan, uses, Some(state), |plan| evertally_learn::Learner::resume(plan, key, state))
     }
 
-    /// Takes the gradients of one step at `theta`, an array of float64 with one row for each example, and gives the next parameters. Each row is
-    /// clipped. A refusal takes no step.
+    /// Takes the gradients of one step at `theta`, an array of float64 with one row for each
+    /// example, and gives the next parameters. Each row is clipped. A refusal takes no step.
     fn step<'py>(
         &self,
         py: Python<'py>,

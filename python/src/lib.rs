@@ -1,10 +1,12 @@
 //! The Python package `evertally`: the library on numpy arrays, behind `evertally._native`.
 //!
 //! One file a class. Three rules hold in all of them:
-//! - **Arrays are not copied.** Inputs are read where numpy keeps them and outputs are written where numpy will keep them. What is not
-//!   contiguous, or has another type, is refused by name rather than copied in silence.
-//! - **The interpreter is free while work is done.** Every call that could take longer than a few microseconds detaches from it, and takes the
-//!   lock of its object after that, so that no thread waits for a lock while it keeps the others from running (`shared`).
+//! - **Arrays are not copied.** Inputs are read where numpy keeps them and outputs are written
+//!   where numpy will keep them. What is not contiguous, or has another type, is refused by name
+//!   rather than copied in silence.
+//! - **The interpreter is free while work is done.** Every call that could take longer than a few
+//!   microseconds detaches from it, and takes the lock of its object after that, so that no thread
+//!   waits for a lock while it keeps the others from running (`shared`).
 //! - **Errors keep their class** (`errors`).
 
 mod arrays;

@@ -15,18 +15,22 @@ use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::plan::Plan;
 use crate::shared::Shared;
 
-/// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate. Nothing guards what it is added to: the record of
-/// a key never sees your data, so one key for one set of data is yours to keep. A counter does it for you.
+/// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate. Nothing
+/// guards what it is added to: the record of a key never sees your data, so one key for one set of
+/// data is yours to keep. A counter does it for you.
 ///
-/// Adding it to the true answers of step t makes the release of the plan. Private learning adds it to sums of clipped gradients. Raw noise is
-/// as sensitive as the data: whoever holds it can take it off the release.
+/// Adding it to the true answers of step t makes the release of the plan. Private learning adds it
+/// to sums of clipped gradients. Raw noise is as sensitive as the data: whoever holds it can take
+/// it off the release.
 ///
 /// plan: a Plan; or a dimension, with the choices of a plan as keyword arguments.
-/// key: the secret; None draws one that nobody keeps, so that the stream can be saved but not resumed. Two streams of equal plans and
-///     precision under one key are the same noise: added to different data, it would give their exact difference away.
+/// key: the secret; None draws one that nobody keeps, so that the stream can be saved but not
+///     resumed. Two streams of equal plans and precision under one key are the same noise: added to
+///     different data, it would give their exact difference away.
 /// dtype: "float64" or "float32".
-/// coordinates: a pair (first, last): rows have the coordinates from first up to but without last alone, with the same bits as in the whole stream. Several
-///     machines can so make the noise of one vector, in memory for their slice of it.
+/// coordinates: a pair (first, last): rows have the coordinates from first up to but without last
+///     alone, with the same bits as in the whole stream. Several machines can so make the noise of
+///     one vector, in memory for their slice of it.
 ///
 /// >>> import evertally, numpy
 /// >>> noise = evertally.NoiseStream(3, horizon=1000, epsilon=2.0, delta=1e-6, norm=1.0, dtype="float32")
@@ -99,7 +103,8 @@ impl NoiseStream {
         Ok(Self { width, plan: plan.unbind(), rows })
     }
 
-    /// Continues from a saved state, bit for bit. The state of another plan, key, precision or slice of coordinates is refused.
+    /// Continues from a saved state, bit for bit. The state of another plan, key, precision or
+    /// slice of coordinates is refused.
     #[staticmethod]
     #[pyo3(signature = (plan, key, state, dtype=None, coordinates=None))]
     fn resume(
@@ -121,13 +126,15 @@ impl NoiseStream {
         Ok(Self { width, plan: plan.clone().unbind(), rows })
     }
 
-    /// The noise of the next step, in a new array or in `out`, which must be contiguous and of the stream's type.
+    /// The noise of the next step, in a new array or in `out`, which must be contiguous and of the
+    /// stream's type.
     #[pyo3(signature = (out=None))]
     fn next<'py>(&self, py: Python<'py>, out: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         in_precision!(&self.rows, stream => next_row(py, stream, self.width, out))
     }
 
-    /// The noise of as many steps as `out` has rows, in place; for a single coordinate, `out` may have one dimension. Quicker than row by row.
+    /// The noise of as many steps as `out` has rows, in place; for a single coordinate, `out` may
+    /// have one dimension. Quicker than row by row.
     fn fill(&self, py: Python<'_>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         in_precision!(&self.rows, stream => fill(py, stream, self.width, out))
     }
@@ -138,8 +145,9 @@ impl NoiseStream {
         in_precision!(&self.rows, stream => new_rows(py, stream, self.width, steps))
     }
 
-    /// Goes to before any step; the noise of the steps before it is made again. Rows that come again are the same: added to other answers
-    /// than before, they cancel in the difference of the two releases.
+    /// Goes to before any step; the noise of the steps before it is made again. Rows that come
+    /// again are the same: added to other answers than before, they cancel in the difference of the
+    /// two releases.
     fn seek(&self, py: Python<'_>, step: u64) -> PyResult<()> {
         in_precision!(&self.rows, stream => stream.with(py, |stream| stream.seek(step)))
     }

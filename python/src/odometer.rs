@@ -13,7 +13,8 @@ use crate::spend::Spend;
 
 /// The account of one population: a total that is stated first, and what mechanisms have spent of it.
 ///
-/// It may be asked after every release, and later mechanisms may depend on earlier releases: the total holds all the same.
+/// It may be asked after every release, and later mechanisms may depend on earlier releases: the
+/// total holds all the same.
 ///
 /// >>> import evertally
 /// >>> odometer = evertally.Odometer("visitors", epsilon=2.0, delta=1e-6)
@@ -56,8 +57,9 @@ impl Odometer {
         Ok(Self(Shared::new(odometer)))
     }
 
-    /// Enters a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan is taken to protect what its parameters tell, an event or a
-    /// person; `unit` says it where its maker knows better. What the total does not allow is refused, and changes nothing.
+    /// Enters a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan is taken to
+    /// protect what its parameters tell, an event or a person; `unit` says it where its maker knows
+    /// better. What the total does not allow is refused, and changes nothing.
     #[pyo3(signature = (name, mechanism, *, unit=None))]
     fn spend(
         &self,
@@ -84,7 +86,8 @@ impl Odometer {
         self.0.with(py, |odometer| Ok(odometer.can_afford(&spend)))
     }
 
-    /// The ε of the largest further mechanism that would be admitted at δ, rounded down; zero where there is none.
+    /// The ε of the largest further mechanism that would be admitted at δ, rounded down; zero where
+    /// there is none.
     fn room(&self, py: Python<'_>, delta: f64) -> PyResult<f64> {
         self.0.with(py, |odometer| odometer.room(delta))
     }

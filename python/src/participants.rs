@@ -10,9 +10,11 @@ use crate::errors::{bad, refused};
 use crate::noise_key::NoiseKey;
 use crate::shared::Shared;
 
-/// Lets each person count in at most max_steps steps, at least min_gap apart, with one event a step; the first events to arrive win.
+/// Lets each person count in at most max_steps steps, at least min_gap apart, with one event a
+/// step; the first events to arrive win.
 ///
-/// A person is held as a keyed tag of 88 bits, so that a state names nobody; it still says in which steps a tag counted. Guard it like the data.
+/// A person is held as a keyed tag of 88 bits, so that a state names nobody; it still says in which
+/// steps a tag counted. Guard it like the data.
 ///
 /// >>> import evertally, numpy
 /// >>> from evertally._native import _Participants
@@ -46,8 +48,9 @@ impl PyParticipants {
         Ok(Self { persons: Shared::new(persons.map_err(refused)?), max_steps, min_gap })
     }
 
-    /// Which events count, in the order given, one person and one step each; steps are an array of int64. None, or a blank name, is nobody:
-    /// such an event never counts. A refusal admits nothing.
+    /// Which events count, in the order given, one person and one step each; steps are an array of
+    /// int64. None, or a blank name, is nobody: such an event never counts. A refusal admits
+    /// nothing.
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn admit<'py>(
         &self,

@@ -16,10 +16,12 @@ const LONGEST_PROFILE: u64 = 1 << 26;
 /// A matrix that is new to Python.
 type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
 
-/// A finished plan: horizon, workload, budget, who is protected, the mechanism, and the error that follows. Made by `evertally.plan`.
+/// A finished plan: horizon, workload, budget, who is protected, the mechanism, and the error that
+/// follows. Made by `evertally.plan`.
 ///
-/// Plans are immutable, may be shared by threads, compare by what they plan, and can be pickled: what travels is the choices, from which
-/// the plan is made again and compared with the one that was left.
+/// Plans are immutable, may be shared by threads, compare by what they plan, and can be pickled:
+/// what travels is the choices, from which the plan is made again and compared with the one that
+/// was left.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(1000, epsilon=1.0, delta=1e-6)
@@ -51,25 +53,30 @@ impl Plan {
 /// Makes a plan: all choices first, then one call that may take seconds, after which every step is cheap.
 ///
 /// horizon: the number of steps; None for a stream without an end.
-/// epsilon, delta: the budget, 1 and 1e-6 where nothing is said; delta=0 asks for pure differential privacy by Laplace noise.
+/// epsilon, delta: the budget, 1 and 1e-6 where nothing is said; delta=0 asks for pure differential
+///     privacy by Laplace noise.
 /// rho, sigma: other ways to say it: zCDP, or the noise multiplier. There is never less noise than asked for.
-/// mechanism: a name such as "square-root" or "banded-square-root:64"; None chooses the most accurate one that fits in memory.
+/// mechanism: a name such as "square-root" or "banded-square-root:64"; None chooses the most
+///     accurate one that fits in memory.
 /// workload: "prefix-sum", ("window", width) or ("decay", factor).
 /// neighbours: "add-remove" or "replace": which change of the input is hidden.
 /// max_steps, min_gap: one person takes part in at most so many steps, at least so far apart.
 /// objective: "mean" or "worst": the error to keep small.
-/// contribution, norm: the range (lo, hi) of one contribution to a step, (0, 1) where nothing is said; for vectors, the bound on its norm, 1.
-/// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for any key that comes.
-/// stream: a name for what is counted. Plans that differ in it, or in any other choice, have independent noise under one key, and each
-///     spends a budget of its own.
+/// contribution, norm: the range (lo, hi) of one contribution to a step, (0, 1) where nothing is
+///     said; for vectors, the bound on its norm, 1.
+/// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for any
+///     key that comes.
+/// stream: a name for what is counted. Plans that differ in it, or in any other choice, have
+///     independent noise under one key, and each spends a budget of its own.
 /// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
 /// calibration: "exact", "zcdp" or "paper".
-/// memory_limit: the most bytes that a counter may hold, two gibibytes where nothing is said. Where the most accurate mechanism does not fit, one that
-///     fits is chosen.
+/// memory_limit: the most bytes that a counter may hold, two gibibytes where nothing is said. Where
+///     the most accurate mechanism does not fit, one that fits is chosen.
 ///
 /// >>> import evertally
-/// >>> evertally.plan(365, epsilon=1, delta=1e-6, mechanism="square-root", max_steps=12, min_gap=28)
-/// Plan(horizon=365, workload='prefix-sum', mechanism='square-root', budget='(ε = 1, δ = 1e-6)-DP, exact Gaussian calibration', rmse=75.0107)
+/// >>> plan = evertally.plan(365, mechanism="square-root", max_steps=12, min_gap=28)
+/// >>> plan.mechanism, round(plan.rmse, 4)
+/// ('square-root', 75.0107)
 /// >>> evertally.plan(365, sigma=2.0).noise_multiplier >= 2.0
 /// True
 #[pyfunction]
@@ -227,7 +234,8 @@ impl Plan {
         self.inner.budget().delta()
     }
 
-    /// ρ of the budget where it is zCDP or was calibrated by way of it; None otherwise. `spend().rho` is known of every plan.
+    /// ρ of the budget where it is zCDP or was calibrated by way of it; None otherwise.
+    /// `spend().rho` is known of every plan.
     #[getter]
     fn rho(&self) -> Option<f64> {
         self.inner.budget().rho()
@@ -245,7 +253,8 @@ impl Plan {
         self.inner.sensitivity()
     }
 
-    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest contribution and the factor for replacement.
+    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest
+    /// contribution and the factor for replacement.
     #[getter]
     fn noise_scale(&self) -> f64 {
         self.inner.noise_scale()
@@ -263,7 +272,8 @@ impl Plan {
         self.inner.accuracy().worst_rmse
     }
 
-    /// By how much the mean squared error exceeds what is proven to be the least of any mechanism, at most; None where no bound is known.
+    /// By how much the mean squared error exceeds what is proven to be the least of any mechanism,
+    /// at most; None where no bound is known.
     #[getter]
     fn ratio_to_lower_bound(&self) -> Option<f64> {
         self.inner.accuracy().ratio_to_lower_bound()
@@ -337,13 +347,14 @@ impl Plan {
         Ok((matrix(py, &dense.decoder)?, matrix(py, &dense.encoder)?))
     }
 
-    /// The same plan for a stream of this name, without planning again: its noise under the same key is independent.
+    /// The same plan for a stream of this name, without planning again: its noise under the same
+    /// key is independent.
     fn with_stream(&self, name: String) -> Self {
         Self { inner: self.inner.with_stream(name.clone()), choices: self.choices.with_stream(name) }
     }
 
-    /// The same plan for other declared keys, without planning again. Its noise is independent of that of this plan: what `other`
-    /// means, for one, depends on the keys beside it.
+    /// The same plan for other declared keys, without planning again. Its noise is independent of
+    /// that of this plan: what `other` means, for one, depends on the keys beside it.
     ///
     /// >>> import evertally
     /// >>> plan = evertally.plan(24, keys=["north", "other"])
@@ -354,9 +365,10 @@ impl Plan {
         Ok(Self { inner, choices: self.choices.declaring(keys, self.mechanism()) })
     }
 
-    /// A part of the plan: the same plan for some of its keys, without planning again. The noise of a key is what it is in the whole
-    /// plan, bit for bit, so that counters of several parts release together what one counter of all keys would, and spend the
-    /// budget once. Private to the package: no key may be in two parts, and no record sees whether one is.
+    /// A part of the plan: the same plan for some of its keys, without planning again. The noise of
+    /// a key is what it is in the whole plan, bit for bit, so that counters of several parts
+    /// release together what one counter of all keys would, and spend the budget once. Private to
+    /// the package: no key may be in two parts, and no record sees whether one is.
     fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
         Ok(Self { inner, choices: self.choices.with_part(keys, self.mechanism()) })

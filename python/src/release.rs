@@ -173,8 +173,8 @@ impl Releases {
         }
     }
 
-    /// Margins at a level. The factor by which errors are multiplied takes longer to find than all else, so that it is found once for
-    /// consecutive answers of one kind of noise.
+    /// Margins at a level. The factor by which errors are multiplied takes longer to find than all
+    /// else, so that it is found once for consecutive answers of one kind of noise.
     fn margins(&self, level: f64) -> Vec<f64> {
         let mut known: Option<(Tail, f64)> = None;
         let margin = |spread: &Spread| {
@@ -212,7 +212,8 @@ impl Releases {
         errors.into_pyarray(py)
     }
 
-    /// Half the widths of the intervals around the values that hold the true ones with probability `level` each.
+    /// Half the widths of the intervals around the values that hold the true ones with probability
+    /// `level` each.
     #[pyo3(signature = (level=0.95))]
     fn margin<'py>(&self, py: Python<'py>, level: f64) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let level = checked(level)?;

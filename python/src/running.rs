@@ -1,8 +1,9 @@
-//! What the four counters have in common: a lock, a plan, a guard of what is counted, and steps that are taken together or not at
-//! all.
+//! What the four counters have in common: a lock, a plan, a guard of what is counted, and steps
+//! that are taken together or not at all.
 //!
-//! The digest of a row of keys is made in the order of their names: plans that declare the same keys in another order have the
-//! same noise, and a row in one order must not pass for one in the other.
+//! The digest of a row of keys is made in the order of their names: plans that declare the same
+//! keys in another order have the same noise, and a row in one order must not pass for one in the
+//! other.
 
 use evertally::plan::Lanes;
 use evertally_keys::{Digest, InputChain, Uses};
@@ -163,8 +164,9 @@ impl<C: Count> Running<C> {
         })
     }
 
-    /// Takes several steps, or none of them: where one is refused or they cannot be recorded, the counter goes back to where it
-    /// was. Nothing of the steps before has been handed out then, so that they may be taken again with other inputs.
+    /// Takes several steps, or none of them: where one is refused or they cannot be recorded, the
+    /// counter goes back to where it was. Nothing of the steps before has been handed out then, so
+    /// that they may be taken again with other inputs.
     pub(crate) fn all_or_nothing<R: Send>(
         &self,
         py: Python<'_>,

@@ -1,11 +1,13 @@
 //! State that several Python threads may reach, and that only one may use at a time.
 //!
-//! **Guarantee.** Calls on one object take turns, whatever threads they come from: no two of them are handed the same step. Nobody waits for the
-//! lock while attached to the interpreter, so that waiting stops nobody else.
+//! **Guarantee.** Calls on one object take turns, whatever threads they come from: no two of them
+//! are handed the same step. Nobody waits for the lock while attached to the interpreter, so that
+//! waiting stops nobody else.
 //!
-//! A process that was forked holds a copy of every object, and a copy would add the same noise to other data: the difference of the two releases
-//! would be bare. State that was made in another process is therefore refused; a saved state can be resumed there instead. (Threads that share the
-//! work of wide vectors do not survive a fork either.)
+//! A process that was forked holds a copy of every object, and a copy would add the same noise to
+//! other data: the difference of the two releases would be bare. State that was made in another
+//! process is therefore refused; a saved state can be resumed there instead. (Threads that share
+//! the work of wide vectors do not survive a fork either.)
 
 use std::sync::Mutex;
 

@@ -34,9 +34,10 @@ impl Count for evertally::SparseCounter {
     }
 }
 
-/// Private running totals for keys that come as they come. A step takes what is added to any key until it is closed; then any key may be
-/// released, once. A key that was never added to has a total of zero, and is released like any other: which keys are asked for must not
-/// be taken from the data.
+/// Private running totals for keys that come as they come. A step takes what is added to any key
+/// until it is closed; then any key may be released, once. A key that was never added to has a
+/// total of zero, and is released like any other: which keys are asked for must not be taken from
+/// the data.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(365, epsilon=1.0, delta=1e-6, open_keys=True)
@@ -57,7 +58,8 @@ impl SparseCounter {
         Running::new(plan, key, false).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other
+    /// data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
@@ -68,7 +70,8 @@ impl SparseCounter {
         self.0.with(py, |counter| counter.add(key, amount))
     }
 
-    /// Adds to several keys, amounts being an array of float64. Where one is refused, those before it have been added.
+    /// Adds to several keys, amounts being an array of float64. Where one is refused, those before
+    /// it have been added.
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn add_each(&self, py: Python<'_>, keys: Vec<String>, amounts: &Bound<'_, PyAny>) -> PyResult<()> {
         let amounts = readable::<f64, Ix1>("amounts", amounts)?;
@@ -81,9 +84,10 @@ impl SparseCounter {
         })
     }
 
-    /// Ends the open step, and returns its number. Its totals can be released from now on, until the next step is closed. Where the
-    /// key was used for this step with other amounts, `KeyReused` is raised and the step stays open: amounts can still be added,
-    /// negative ones too.
+    /// Ends the open step, and returns its number. Its totals can be released from now on, until
+    /// the next step is closed. Where the key was used for this step with other amounts,
+    /// `KeyReused` is raised and the step stays open: amounts can still be added, negative ones
+    /// too.
     fn close_step(&self, py: Python<'_>) -> PyResult<u64> {
         let digests = |counter: &evertally::SparseCounter| {
             let amounts: Vec<_> = counter.open_inputs().collect();
@@ -116,7 +120,8 @@ impl SparseCounter {
         self.0.steps(py)
     }
 
-    /// The number of keys that hold memory. It tells how many keys the data has, so that it is not for publication.
+    /// The number of keys that hold memory. It tells how many keys the data has, so that it is not
+    /// for publication.
     fn keys_held(&self, py: Python<'_>) -> PyResult<usize> {
         self.0.with(py, |counter| Ok(counter.keys_held()))
     }

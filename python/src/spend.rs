@@ -6,7 +6,8 @@ use crate::errors::OrRaise;
 
 /// What one or more mechanisms cost a protected unit: μ² of Gaussian noise, ε of pure noise.
 ///
-/// Costs that were fixed in advance add up with `+`; for those that were chosen after seeing releases, use an `Odometer`.
+/// Costs that were fixed in advance add up with `+`; for those that were chosen after seeing
+/// releases, use an `Odometer`.
 ///
 /// >>> import evertally
 /// >>> day = evertally.plan(24, rho=0.01).spend()
@@ -21,7 +22,8 @@ pub(crate) struct Spend(pub(crate) evertally::Spend);
 
 #[pymethods]
 impl Spend {
-    /// A spend of its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total variation between the noise that is run and Gaussian noise.
+    /// A spend of its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
+    /// variation between the noise that is run and Gaussian noise.
     #[new]
     #[pyo3(signature = (mu_squared=0.0, pure_epsilon=0.0, variation=0.0))]
     fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> PyResult<Self> {

@@ -38,14 +38,15 @@ impl VectorCounter {
         Running::new(plan, key, remember).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused, and so are other data than were counted after it.
+    /// Continues from a saved state; the state of another plan or key is refused, and so are other
+    /// data than were counted after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         Running::resume(plan, key, state).map(Self)
     }
 
-    /// Takes the vector of the next step, an array of float64, and releases its private answer in a new array or in `out`. A refusal
-    /// takes no step.
+    /// Takes the vector of the next step, an array of float64, and releases its private answer in a
+    /// new array or in `out`. A refusal takes no step.
     #[pyo3(signature = (x, out=None))]
     fn step(
         &self,
@@ -68,7 +69,8 @@ impl VectorCounter {
         })
     }
 
-    /// The total over the steps first to last, both included, from the remembered releases, with the exact standard error of each coordinate.
+    /// The total over the steps first to last, both included, from the remembered releases, with
+    /// the exact standard error of each coordinate.
     fn interval(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<VectorRelease> {
         let found = self.0.with(py, |counter| counter.interval(first, last))?;
         let evertally::VectorRelease { step, values, standard_error, tail, .. } = found;
@@ -112,7 +114,8 @@ pub(crate) fn step_into(
     }
     let values = match out {
         Some(out) => {
-            // Checked here for its layout; an array that is being read as the input is refused when it is borrowed below.
+            // Checked here for its layout; an array that is being read as the input is refused when
+            // it is borrowed below.
             drop(writable::<f64, Ix1>("out", out)?);
             out.cast::<PyArray1<f64>>()?.clone()
         }

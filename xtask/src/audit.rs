@@ -1,4 +1,5 @@
-//! `cargo xtask audit`: how often the audit finds each planted fault, and how often it passes each true mechanism.
+//! `cargo xtask audit`: how often the audit finds each planted fault, and how often it passes each
+//! true mechanism.
 
 use serde_json::json;
 use std::fmt::Write as _;
@@ -84,8 +85,8 @@ impl Power {
     }
 }
 
-/// Audits every subject, or takes the table that `power_table` printed on another machine: a thousand audits of each take
-/// three quarters of an hour of one core.
+/// Audits every subject, or takes the table that `power_table` printed on another machine: a
+/// thousand audits of each take three quarters of an hour of one core.
 pub(crate) fn run(table: Option<&str>) -> Outcome {
     let table = match table {
         Some(path) => {

@@ -1,5 +1,5 @@
-//! `cargo xtask crash`: the service killed under load a thousand times, the command line killed between record and release, and ten million
-//! events with copies.
+//! `cargo xtask crash`: the service killed under load a thousand times, the command line killed
+//! between record and release, and ten million events with copies.
 
 use std::fmt::Write as _;
 use std::thread;

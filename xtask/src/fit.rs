@@ -1,4 +1,5 @@
-//! `cargo xtask fit …`: makes again the numbers in the source that were fitted, so that none lacks the command behind it.
+//! `cargo xtask fit …`: makes again the numbers in the source that were fitted, so that none lacks
+//! the command behind it.
 
 use std::fs;
 

@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz [SECONDS]`: lets libFuzzer look for inputs that break a promise.
 //!
-//! What the targets promise is in `crates/evertally-fuzz`, whose tests try each for a moment. Here each runs for longer, guided by the code that
-//! inputs reach and with addresses checked. What is found stands in `fuzz/artifacts`; made a seed, it is tried again by every test.
+//! What the targets promise is in `crates/evertally-fuzz`, whose tests try each for a moment. Here
+//! each runs for longer, guided by the code that inputs reach and with addresses checked. What is
+//! found stands in `fuzz/artifacts`; made a seed, it is tried again by every test.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -12,8 +13,9 @@ use crate::process::{command, root, run as run_to_end};
 /// Seconds for each target where none are named.
 const SECONDS: u64 = 60;
 
-/// Seconds after which one input is taken to hang, and the memory in megabytes beyond which it is taken to grow for ever. Long inputs are tried from the
-/// beginning: a few bytes choose a plan, and then nothing is done with it.
+/// Seconds after which one input is taken to hang, and the memory in megabytes beyond which it is
+/// taken to grow for ever. Long inputs are tried from the beginning: a few bytes choose a plan, and
+/// then nothing is done with it.
 const LIMITS: [&str; 3] = ["-timeout=20", "-rss_limit_mb=4096", "-len_control=0"];
 
 /// Runs every target in turn, and stops at the first that fails.

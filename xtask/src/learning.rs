@@ -113,7 +113,8 @@ fn text(cells: &[Value]) -> Result<String, String> {
     Ok(text)
 }
 
-/// The share of the distance between the tree and no privacy that each mechanism closes, over all data sets together.
+/// The share of the distance between the tree and no privacy that each mechanism closes, over all
+/// data sets together.
 fn gap_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
     let here: Vec<&Value> = cells.iter().filter(|cell| words(cell, "regime") == regime).collect();
     let open = |error: std::fmt::Error| error.to_string();

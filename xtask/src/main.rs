@@ -16,6 +16,7 @@ mod spark;
 mod spark_crash;
 mod statistics;
 mod test;
+mod tidy;
 mod venv;
 
 use std::process::ExitCode;
@@ -56,12 +57,14 @@ Tasks:
   schemathesis     whatever the service's own document allows and forbids, posted to it; part of test
   page             the tests of the page in a headless browser, and whether it is built from its sources; part of test
   python           the Python package installed into a clean environment, and its tests, types and stubs; part of test
+  tidy             whether comments keep to the width of the code; part of test
   fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
   fit graded       fits graded-square-root again; rewrites its table of shapes
   help             this text
 ";
 
-/// What a task returns: a failure is one line for the contributor, who has seen the output of the command itself.
+/// What a task returns: a failure is one line for the contributor, who has seen the output of the
+/// command itself.
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["test"] => test::run(),
+        ["tidy"] => tidy::run(),
         ["audit"] => audit::run(None),
         ["audit", table] => audit::run(Some(table)),
         ["statistics"] => statistics::run(),

@@ -50,12 +50,14 @@ pub(crate) fn output_with_progress(command: &mut Command) -> Result<String, Stri
     }
 }
 
-/// Builds the programs as `cargo test --workspace` does: asked for in another way they would have other features, and be compiled once more.
+/// Builds the programs as `cargo test --workspace` does: asked for in another way they would have
+/// other features, and be compiled once more.
 pub(crate) fn build_as_tested() -> Outcome {
     run(cargo().args(["test", "--quiet", "--workspace", "--no-run"]))
 }
 
-/// Builds the program and whatever tries or times it, as released. Always all of them: another set would have other features, and be compiled once more.
+/// Builds the program and whatever tries or times it, as released. Always all of them: another set
+/// would have other features, and be compiled once more.
 pub(crate) fn build_service() -> Outcome {
     eprintln!("building the program, its trials and the release workers");
     let packages = ["evertally-cli", "evertally-trial", "evertally-bench"];

@@ -1,9 +1,11 @@
 //! The Python package, installed as anybody would install it, and tested there.
 //!
 //! One environment, and packages beside it, because PyTorch takes gigabytes and Spark half of one:
-//! - `target/venv/package` is made afresh every time, so that `pip install ./python` is shown to be enough, and holds the tools of the tests;
-//! - PyTorch and what its tests need are kept outside the clone, in a directory that is named by their versions and never changed once it is
-//!   whole; so is Spark, in another. A path file lets the environment see one of them at a time, after the tests that must pass without it.
+//! - `target/venv/package` is made afresh every time, so that `pip install ./python` is shown to be
+//!   enough, and holds the tools of the tests;
+//! - PyTorch and what its tests need are kept outside the clone, in a directory that is named by
+//!   their versions and never changed once it is whole; so is Spark, in another. A path file lets
+//!   the environment see one of them at a time, after the tests that must pass without it.
 
 use std::env;
 use std::fs;
@@ -41,7 +43,8 @@ pub(crate) fn test() -> Outcome {
     spark::test(&python)
 }
 
-/// The interpreter of an environment for a benchmark: the package as it is released, beside pinned packages of the cache.
+/// The interpreter of an environment for a benchmark: the package as it is released, beside pinned
+/// packages of the cache.
 pub(crate) fn released_with(name: &str, pins: &[&str]) -> Result<PathBuf, String> {
     let home = root().join("target/venv").join(name);
     let python = home.join("bin").join("python");
@@ -59,7 +62,8 @@ pub(crate) fn let_see(python: &Path, pins: &[&str]) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// `pip install ./python`, with the artifacts and the profile that the other tests have built, so that the library is not compiled once more for release.
+/// `pip install ./python`, with the artifacts and the profile that the other tests have built, so
+/// that the library is not compiled once more for release.
 fn install_package(python: &Path) -> Outcome {
     run(pip(python)
         .arg("./python")
@@ -93,8 +97,8 @@ pub(crate) fn mypy(python: &Path) -> Command {
 
 /// The directory of pinned packages and what they bring, made if it is not there.
 ///
-/// Nothing that is tested is installed into it, so that clones can share it; it takes its name when it is whole, so that an interrupted
-/// installation is done again.
+/// Nothing that is tested is installed into it, so that clones can share it; it takes its name when
+/// it is whole, so that an interrupted installation is done again.
 pub(crate) fn cached(python: &Path, pins: &[&str]) -> Result<PathBuf, String> {
     let version = output(command(python).args(["-c", "import sys; print(*sys.version_info[:2], sep='.')"]))?;
     let name = format!("{}+python-{version}", pins.join("+").replace("==", "-"));

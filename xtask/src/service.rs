@@ -1,4 +1,5 @@
-//! The service tested from outside: its document against its answers by schemathesis, and its page in a browser.
+//! The service tested from outside: its document against its answers by schemathesis, and its page
+//! in a browser.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use crate::venv;
 
 const PACKAGES: [&str; 1] = ["schemathesis==4.32.5"];
 
-/// Requests for each route in each phase: enough for a check on every change, and not for finding what is rare.
+/// Requests for each route in each phase: enough for a check on every change, and not for finding
+/// what is rare.
 const EXAMPLES: &str = "40";
 
 /// Both, as far as what they need is there.
@@ -24,8 +26,9 @@ pub(crate) fn test() -> Outcome {
     page()
 }
 
-/// Posts whatever the document of the service allows, and what it forbids, and compares answers with what it says: once about any counters, most of which are not
-/// there, and once about one that is.
+/// Posts whatever the document of the service allows, and what it forbids, and compares answers
+/// with what it says: once about any counters, most of which are not there, and once about one that
+/// is.
 pub(crate) fn schemathesis() -> Outcome {
     let python = venv::python("schemathesis", &PACKAGES)?;
     process::build_as_tested()?;
@@ -44,7 +47,8 @@ pub(crate) fn schemathesis() -> Outcome {
                 .args(["run", "{url}/openapi.json", "--header", "Authorization: Bearer {token}"])
                 .args(["--max-examples", EXAMPLES, "--seed", "1", "--generation-database", "none"])
                 .args(["--request-timeout", "10", "--no-color", "--warnings", "off"])
-                // A stream of events has no end, so that nothing can be said of its body; the tests of the server follow it.
+                // A stream of events has no end, so that nothing can be said of its body; the tests
+                // of the server follow it.
                 .args(["--exclude-path-regex", "/live$"])
                 // Whether a start is too long ago, or a budget spent, is not for a schema to say.
                 .args(["--checks", "all", "--exclude-checks", "positive_data_acceptance"])
@@ -54,7 +58,8 @@ pub(crate) fn schemathesis() -> Outcome {
     Ok(())
 }
 
-/// The tests of the page, in a headless browser against the program, and whether what is served is what its sources make.
+/// The tests of the page, in a headless browser against the program, and whether what is served is
+/// what its sources make.
 pub(crate) fn page() -> Outcome {
     let web = root().join("web");
     if !web.join("package.json").is_file() {

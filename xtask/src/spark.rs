@@ -1,7 +1,8 @@
 //! The tests of `evertally.spark`, and an environment for its benchmarks and crash trials.
 //!
-//! Spark runs on Java, which a package cannot bring: where there is none the tests are skipped, and say so. An older Java than Spark needs is a failure,
-//! because installing another is all that it takes.
+//! Spark runs on Java, which a package cannot bring: where there is none the tests are skipped, and
+//! say so. An older Java than Spark needs is a failure, because installing another is all that it
+//! takes.
 
 use std::env;
 use std::fs;
@@ -52,7 +53,8 @@ pub(crate) fn program(python: &Path) -> Result<Command, String> {
     Ok(program)
 }
 
-/// Executors run the same interpreter; the directory in which a local cluster logs is in the clone, and not in the cache.
+/// Executors run the same interpreter; the directory in which a local cluster logs is in the clone,
+/// and not in the cache.
 fn with_spark<'a>(command: &'a mut Command, python: &Path) -> Result<&'a mut Command, String> {
     Ok(command
         .env("SPARK_HOME", home(python)?)
@@ -80,7 +82,8 @@ fn home(python: &Path) -> Result<PathBuf, String> {
     Ok(home)
 }
 
-/// The version of Java that Spark would run on, or nothing where there is none; one that is too old is an error.
+/// The version of Java that Spark would run on, or nothing where there is none; one that is too old
+/// is an error.
 pub(crate) fn java() -> Result<Option<u32>, String> {
     let home = env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
     let program = home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"));

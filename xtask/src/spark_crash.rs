@@ -1,4 +1,5 @@
-//! `cargo xtask crash spark`: a streaming query on Spark, its driver and its executors killed at chosen points.
+//! `cargo xtask crash spark`: a streaming query on Spark, its driver and its executors killed at
+//! chosen points.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

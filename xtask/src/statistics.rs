@@ -3,8 +3,8 @@
 use crate::Outcome;
 use crate::process::{self, cargo};
 
-/// Takes 10⁸ draws of every kind of noise and prints what each check saw. Optimised, because that is the code people run; one
-/// kind after another, so that the tables do not mix.
+/// Takes 10⁸ draws of every kind of noise and prints what each check saw. Optimised, because that
+/// is the code people run; one kind after another, so that the tables do not mix.
 pub(crate) fn run() -> Outcome {
     process::run(
         cargo()

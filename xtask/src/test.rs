@@ -7,6 +7,7 @@ use crate::crosscheck;
 use crate::process::{self, cargo, name};
 use crate::python;
 use crate::service;
+use crate::tidy;
 
 /// The checks in order, cheapest first, so that a slip in formatting does not wait for the tests.
 const CHECKS: [(&str, &[&str]); 4] = [
@@ -18,6 +19,8 @@ const CHECKS: [(&str, &[&str]); 4] = [
 
 /// Runs every check and stops at the first that fails.
 pub(crate) fn run() -> Outcome {
+    heading("Width of comments (cargo xtask tidy)");
+    tidy::run()?;
     for (title, arguments) in CHECKS {
         let mut command = cargo();
         command.args(arguments);

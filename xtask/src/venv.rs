@@ -7,8 +7,8 @@ use crate::process::{command, output, root, run};
 
 /// Returns the interpreter of `target/venv/<name>`, with exactly these packages asked for (`name==version`).
 ///
-/// What was installed is noted in a file written last, so that an interrupted installation is done again and a changed
-/// pin is noticed.
+/// What was installed is noted in a file written last, so that an interrupted installation is done
+/// again and a changed pin is noticed.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let home = root().join("target/venv").join(name);
     let python = home.join("bin").join("python");

@@ -42,7 +42,8 @@ impl Table {
         Ok(Self { name, loss, data })
     }
 
-    /// A fifth of the rows to choose, a fifth to test, and so many of the others to train, in an order that the seed gives.
+    /// A fifth of the rows to choose, a fifth to test, and so many of the others to train, in an
+    /// order that the seed gives.
     pub(crate) fn split(&self, seed: u64, training_rows: usize) -> Result<Split, evertally::Error> {
         let mut order: Vec<usize> = (0..self.data.len()).collect();
         let mut random = SplitMix(seed);

@@ -1,8 +1,10 @@
-//! `bench-learning FOLDER [quick]`: trains on every table in a folder, with every mechanism and budget, and prints a line of JSON for each.
+//! `bench-learning FOLDER [quick]`: trains on every table in a folder, with every mechanism and
+//! budget, and prints a line of JSON for each.
 //!
-//! The regularised leader on a linear model, gradients clipped at one. The rate is chosen from a ladder, for every cell by itself, on rows that neither train
-//! nor test and on seeds of their own; choosing costs a budget that is not counted here. Every seed has its own order of rows, split and noise, the
-//! same for all mechanisms.
+//! The regularised leader on a linear model, gradients clipped at one. The rate is chosen from a
+//! ladder, for every cell by itself, on rows that neither train nor test and on seeds of their own;
+//! choosing costs a budget that is not counted here. Every seed has its own order of rows, split
+//! and noise, the same for all mechanisms.
 
 mod data;
 mod run;

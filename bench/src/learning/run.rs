@@ -83,7 +83,8 @@ pub(crate) struct Cell<'a> {
     noise: (f64, f64),
     accuracy: (f64, Vec<f64>),
     regret: (f64, Vec<f64>),
-    /// Regret and its bound at the λ that the bound recommends; the bound is for gradients that are not shortened.
+    /// Regret and its bound at the λ that the bound recommends; the bound is for gradients that are
+    /// not shortened.
     recommended: (Vec<f64>, f64),
 }
 

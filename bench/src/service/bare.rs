@@ -1,4 +1,5 @@
-//! What the service stands beside: an axum endpoint that parses the same bodies into the same structs, and does nothing with them.
+//! What the service stands beside: an axum endpoint that parses the same bodies into the same
+//! structs, and does nothing with them.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,9 @@
-//! The worker of `cargo xtask bench service`: `bench-service BINARY DIRECTORY (quick|full)`. The report is one line of JSON.
+//! The worker of `cargo xtask bench service`: `bench-service BINARY DIRECTORY (quick|full)`. The
+//! report is one line of JSON.
 //!
-//! The service runs as a process of its own, and so does the bare endpoint that it stands beside; this process is the client of both, on one thread. All
-//! three share the machine, so that what the client takes is taken from both sides alike.
+//! The service runs as a process of its own, and so does the bare endpoint that it stands beside;
+//! this process is the client of both, on one thread. All three share the machine, so that what the
+//! client takes is taken from both sides alike.
 
 mod bare;
 mod latency;

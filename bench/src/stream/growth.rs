@@ -14,7 +14,8 @@ const LONGEST_SPAN: u64 = 1 << 14;
 /// Blocks of grades that one figure is an average of.
 const BLOCKS: u32 = 256;
 
-/// Seconds a step, row by row, from this step on: the best of several. The noise before it is made again first.
+/// Seconds a step, row by row, from this step on: the best of several. The noise before it is made
+/// again first.
 pub(crate) fn step(n: u64, at: u64) -> Result<f64> {
     let plan = plan(DEFAULT, n).build()?;
     let mut noise = NoiseStream::<f64>::new(&plan, key())?;
@@ -34,7 +35,8 @@ pub(crate) fn step(n: u64, at: u64) -> Result<f64> {
     Ok(best)
 }
 
-/// Seconds a step for its grades alone: the only part of a step that depends on where it is, and one that can be timed anywhere.
+/// Seconds a step for its grades alone: the only part of a step that depends on where it is, and
+/// one that can be timed anywhere.
 pub(crate) fn grades(n: u64, at: u64) -> Result<f64> {
     let plan = plan(DEFAULT, n).build()?;
     let Some(grading) = plan.factorization().recipe().and_then(|recipe| recipe.grading) else {

@@ -8,7 +8,8 @@ use evertally::{Arithmetic, KeyedCounter, Plan, Result};
 use crate::memory::Memory;
 use crate::{key, plan as one_plan};
 
-/// A plan for this many keys, in floats: the engine of streamed noise is what is timed here, and `bench exact` has the exact path.
+/// A plan for this many keys, in floats: the engine of streamed noise is what is timed here, and
+/// `bench exact` has the exact path.
 pub(crate) fn plan(mechanism: &str, keys: usize, steps: u64) -> Result<Plan> {
     let keys = (0..keys).map(|key| format!("key {key}"));
     one_plan(mechanism, steps).keys(keys).arithmetic(Arithmetic::Float).build()

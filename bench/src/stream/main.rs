@@ -1,7 +1,7 @@
 //! Times correlated noise on request, for `cargo xtask bench stream`.
 //!
-//! Each line of input is a task and its arguments, each line of output one answer: seconds unless the task says otherwise. The
-//! Python worker beside it, `stream.py`, speaks the same protocol.
+//! Each line of input is a task and its arguments, each line of output one answer: seconds unless
+//! the task says otherwise. The Python worker beside it, `stream.py`, speaks the same protocol.
 
 mod growth;
 mod keyed;
@@ -72,7 +72,8 @@ fn answer(words: &[&str], memory: &mut Memory) -> Result<Option<String>> {
 
 const DEFAULT: &str = "graded-square-root";
 
-/// A plan for running totals with this mechanism, or with the default one where this version does not know the name.
+/// A plan for running totals with this mechanism, or with the default one where this version does
+/// not know the name.
 fn plan(mechanism: &str, horizon: u64) -> PlanBuilder {
     let plan = Plan::prefix_sum(horizon);
     let plan = match mechanism.parse().or_else(|_| DEFAULT.parse::<Mechanism>()) {

@@ -1,10 +1,11 @@
 //! How often the audit finds each planted fault, and how often it passes each true mechanism.
 //!
-//! Prints one line a row, its fields between tabs, for `cargo xtask audit`: kind, name, mechanism, steps, audits, failures, failures of each
-//! attack in the order of [`ATTACKS`], the median lower bound on ε by separation, and seconds. The number of audits a row is the
-//! first argument. Admission has rows of its own, in which the mechanism is the way that events
-//! come in. The first line says what the runs find: the shortage of noise in percent, and the
-//! probability. Timing is left out: it would measure how busy this very table keeps the machine.
+//! Prints one line a row, its fields between tabs, for `cargo xtask audit`: kind, name, mechanism,
+//! steps, audits, failures, failures of each attack in the order of [`ATTACKS`], the median lower
+//! bound on ε by separation, and seconds. The number of audits a row is the first argument.
+//! Admission has rows of its own, in which the mechanism is the way that events come in. The first
+//! line says what the runs find: the shortage of noise in percent, and the probability. Timing is
+//! left out: it would measure how busy this very table keeps the machine.
 
 use std::time::Instant;
 

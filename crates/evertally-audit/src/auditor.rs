@@ -1,4 +1,5 @@
-//! The audit from beginning to end: what is prepared once, what is run, and how the rate of false alarms is shared out.
+//! The audit from beginning to end: what is prepared once, what is run, and how the rate of false
+//! alarms is shared out.
 
 use evertally::{Error, Progress, Result};
 
@@ -15,10 +16,12 @@ use crate::sampling::{Sample, Tally, kept_lanes};
 use crate::stream::Stream;
 use crate::subject::{Promise, Subject};
 
-/// The part of the false alarms that the attack with canaries has: half, because δ puts a floor under its chances.
+/// The part of the false alarms that the attack with canaries has: half, because δ puts a floor
+/// under its chances.
 const PART_OF_CANARIES: f64 = 0.5;
 
-/// The part of each other attack that decides by chance: error rates, separation, covariance, low bits and timing.
+/// The part of each other attack that decides by chance: error rates, separation, covariance, low
+/// bits and timing.
 const PART_OF_EACH: f64 = 0.1;
 
 /// Releases that are held of the runs on one stream: half a gibibyte.
@@ -35,7 +38,8 @@ pub struct Settings {
     /// Runs on a stream, and as many on its neighbour: 2,000 by default. [`Auditor::power`] says
     /// what they find, and [`Auditor::with_power`] picks as many as find a given shortage.
     pub runs: usize,
-    /// The most steps that a run takes: 256 unless said otherwise. Of longer horizons the beginning is audited.
+    /// The most steps that a run takes: 256 unless said otherwise. Of longer horizons the beginning
+    /// is audited.
     pub length: u64,
     /// The most changes that are tried between neighbouring streams: 20,000 unless said otherwise.
     pub changes: usize,
@@ -97,7 +101,8 @@ impl<'a> Auditor<'a> {
     /// Prepares the audit: the declared covariance, the neighbours and the test between them.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for settings out of range, or for releases so coarsely rounded that nothing could be measured in them.
+    /// [`Error::BadParameter`] for settings out of range, or for releases so coarsely rounded that
+    /// nothing could be measured in them.
     pub fn new(subject: &'a dyn Subject, settings: Settings) -> Result<Self> {
         Self::against(subject, settings, Target::of(&subject.promise()))
     }
@@ -175,7 +180,8 @@ impl<'a> Auditor<'a> {
         self.settings.runs
     }
 
-    /// Runs every attack. Without a clock, timing is left out. Runs use all threads; what is found does not depend on how many there are.
+    /// Runs every attack. Without a clock, timing is left out. Runs use all threads; what is found
+    /// does not depend on how many there are.
     ///
     /// # Errors
     /// Those of the subject, and [`Error::NoEntropy`] where the system gives no randomness.

@@ -16,7 +16,8 @@ use evertally::{NoiseKey, Result};
 pub enum Keys {
     /// A fresh key of the operating system for every run: what is deployed.
     Os,
-    /// Keys that follow from a number, so that an audit can be repeated to the last bit. Nothing released under them is private.
+    /// Keys that follow from a number, so that an audit can be repeated to the last bit. Nothing
+    /// released under them is private.
     SeededNotPrivate(u64),
 }
 

@@ -1,14 +1,18 @@
-//! How an auditor looks at releases: which steps are watched, and the covariance that the plan declares of them.
+//! How an auditor looks at releases: which steps are watched, and the covariance that the plan
+//! declares of them.
 //!
-//! **Definition.** Noise of scale s, correlated by L and rounded to a grid g, has covariance Σ = s² L Lᵀ + g²/12 on the watched steps.
-//! With Σ = C Cᵀ, C lower triangular, the whitened residual C⁻¹(y − A x) has uncorrelated entries of variance one if the
-//! declaration is true; a change d of the input shifts it by C⁻¹A d. The best test between x and x + d is then the sum of the whitened
+//! **Definition.** Noise of scale s, correlated by L and rounded to a grid g, has covariance Σ = s²
+//! L Lᵀ + g²/12 on the watched steps. With Σ = C Cᵀ, C lower triangular, the whitened residual
+//! C⁻¹(y − A x) has uncorrelated entries of variance one if the declaration is true; a change d of
+//! the input shifts it by C⁻¹A d. The best test between x and x + d is then the sum of the whitened
 //! residual weighted by that shift: the matched filter.
 //!
-//! **Where Σ comes from.** From the plan's dense L where it has one, which is written from its definition. At longer horizons, from the
-//! norms of rows of L and of their differences: ⟨L_s, L_t⟩ = (‖L_s‖² + ‖L_t‖² − ‖L_t − L_s‖²)/2.
+//! **Where Σ comes from.** From the plan's dense L where it has one, which is written from its
+//! definition. At longer horizons, from the norms of rows of L and of their differences: ⟨L_s,
+//! L_t⟩ = (‖L_s‖² + ‖L_t‖² − ‖L_t − L_s‖²)/2.
 //!
-//! **Cost.** Cubic in the watched steps once, quadratic a run; all steps are watched up to [`MOST_WATCHED`], and that many beyond.
+//! **Cost.** Cubic in the watched steps once, quadratic a run; all steps are watched up to
+//! [`MOST_WATCHED`], and that many beyond.
 
 use evertally::factorization::{Dense, LARGEST_DENSE};
 use evertally::{Matrix, Plan, Result, Workload};
@@ -67,7 +71,8 @@ impl Lens {
         self.factor.row_norm_squared(index).sqrt()
     }
 
-    /// The smallest standard deviation that is left of the noise of a step when that of all watched steps before it is known.
+    /// The smallest standard deviation that is left of the noise of a step when that of all watched
+    /// steps before it is known.
     pub(crate) fn least_innovation(&self) -> f64 {
         self.least_innovation
     }
@@ -103,7 +108,8 @@ impl Lens {
         self.steps.iter().map(answer).collect()
     }
 
-    /// The matrix of inner products of C⁻¹A e_i, over the watched steps i: what the watched releases give away.
+    /// The matrix of inner products of C⁻¹A e_i, over the watched steps i: what the watched
+    /// releases give away.
     pub(crate) fn gram(&self) -> Matrix {
         let columns: Vec<Vec<f64>> = self
             .steps
@@ -118,7 +124,8 @@ impl Lens {
         Matrix::from_fn(columns.len(), columns.len(), product)
     }
 
-    /// The lens for a signal of covariance B Bᵀ beside the noise, B given by its columns: to one canary, the others are noise.
+    /// The lens for a signal of covariance B Bᵀ beside the noise, B given by its columns: to one
+    /// canary, the others are noise.
     pub(crate) fn with_signal(&self, columns: &[Vec<f64>]) -> Self {
         let mut covariance = self.factor.times(&self.factor.transpose());
         for column in columns {

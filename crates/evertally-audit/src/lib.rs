@@ -1,8 +1,9 @@
 //! Attacks on the mechanism as it runs: does it keep the promise that its plan makes?
 //!
-//! A proof is about the mechanism on paper. An audit runs the real one, end to end, as an attacker would: it knows the plan, chooses the
-//! streams and holds the keys where that helps it, and says what it could tell about one person. Each attack gives what was measured,
-//! what the promise allows, a lower bound on ε where one follows, and a verdict.
+//! A proof is about the mechanism on paper. An audit runs the real one, end to end, as an attacker
+//! would: it knows the plan, chooses the streams and holds the keys where that helps it, and says
+//! what it could tell about one person. Each attack gives what was measured, what the promise
+//! allows, a lower bound on ε where one follows, and a verdict.
 //!
 //! ```
 //! use evertally::{Budget, Plan};
@@ -28,9 +29,10 @@
 //! | `power` | which noise is found to be short, and how many runs that takes |
 //! | `auditor` | the order of it all, and how the rate of false alarms is shared out |
 //!
-//! **Guarantee.** A subject that keeps its promise and releases what its plan declares fails with probability at most
-//! [`Settings::false_alarm`], all attacks together; the share of each is split again over its comparisons (Bonferroni). An audit that passes
-//! proves nothing: it found no fault of the kinds that it looks for.
+//! **Guarantee.** A subject that keeps its promise and releases what its plan declares fails with
+//! probability at most [`Settings::false_alarm`], all attacks together; the share of each is split
+//! again over its comparisons (Bonferroni). An audit that passes proves nothing: it found no fault
+//! of the kinds that it looks for.
 //!
 //! This crate does no input or output. Time is read from the clock that the caller hands in.
 

@@ -1,8 +1,9 @@
 //! Neighbouring streams: every change that the promise hides, or a choice of them where they are too many.
 //!
-//! **Definition.** A contribution is a value at each of at most k steps, at least b apart. What it moves is a convex function of the
-//! values, so that the largest move has them at the ends of the range, or absent. Neighbours differ by one contribution, or,
-//! where contributions are replaced, by one less another.
+//! **Definition.** A contribution is a value at each of at most k steps, at least b apart. What it
+//! moves is a convex function of the values, so that the largest move has them at the ends of the
+//! range, or absent. Neighbours differ by one contribution, or, where contributions are replaced,
+//! by one less another.
 //!
 //! **Across lanes.** With keys, each step of a contribution counts for one key, and another step
 //! may count for another. What is replaced may leave one key and appear in another: two orthogonal

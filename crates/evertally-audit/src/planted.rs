@@ -1,8 +1,8 @@
 //! Mechanisms with one deliberate fault each, so that the audits can be shown to find them.
 //!
-//! Every fault is a wrapper around the public interface of the library, which holds none of this. It is compiled for tests and under the
-//! feature `planted-faults` only. Faults of keys and vectors are in `lanes`, those of admission in
-//! `gates`.
+//! Every fault is a wrapper around the public interface of the library, which holds none of this.
+//! It is compiled for tests and under the feature `planted-faults` only. Faults of keys and vectors
+//! are in `lanes`, those of admission in `gates`.
 
 mod gates;
 mod lanes;
@@ -83,7 +83,8 @@ impl Fault {
         }
     }
 
-    /// A mechanism over so many steps with this fault, releases rounded to the grid where the fault is not that they are not.
+    /// A mechanism over so many steps with this fault, releases rounded to the grid where the fault
+    /// is not that they are not.
     ///
     /// # Errors
     /// Those of the plan, among them [`Error::Unsupported`] for float noise, open keys and vectors
@@ -168,8 +169,9 @@ impl Session for Shortened<'_> {
         self.whole.step(inputs, out)?;
         self.total += inputs.iter().sum::<f64>();
         for out in out {
-            // The noise lies on a grid already, so that many shortened values lie halfway between two points of it. Rounded away from
-            // zero they would make up for a part of the shortage.
+            // The noise lies on a grid already, so that many shortened values lie halfway between
+            // two points of it. Rounded away from zero they would make up for a part of the
+            // shortage.
             let noise = self.left * (*out - self.total);
             let is_rounded = self.grid > 0.0;
             *out = self.total

@@ -24,7 +24,8 @@ impl Stream {
         Self { lanes, values: vec![0.0; steps * lanes] }
     }
 
-    /// A public stream of small whole numbers, so that what is audited is a mechanism at work and not one at rest.
+    /// A public stream of small whole numbers, so that what is audited is a mechanism at work and
+    /// not one at rest.
     #[must_use]
     pub fn busy(steps: usize, lanes: usize) -> Self {
         Self { lanes, values: (0..steps * lanes).map(|index| (index * 7 % 10) as f64).collect() }

@@ -11,7 +11,8 @@ use evertally::{
 use crate::keys::same;
 use crate::stream::Stream;
 
-/// What the subject says that it protects. An audit holds the subject to this, whatever its plan was made for.
+/// What the subject says that it protects. An audit holds the subject to this, whatever its plan
+/// was made for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Promise {
     /// How much may be learnt.
@@ -39,8 +40,8 @@ impl Promise {
 
 /// A mechanism under audit.
 ///
-/// The auditor may run it as often as it likes, on streams and under keys of its own choice. It trusts the plan's figures for nothing
-/// but what it then measures.
+/// The auditor may run it as often as it likes, on streams and under keys of its own choice. It
+/// trusts the plan's figures for nothing but what it then measures.
 pub trait Subject: Sync {
     /// The plan whose L, R and noise scale the subject claims to run.
     fn plan(&self) -> &Plan;
@@ -55,8 +56,8 @@ pub trait Subject: Sync {
         self.plan().lanes().width()
     }
 
-    /// The grid that all releases lie on, or 0 where none is claimed: it may depend on the plan, never on data. Rounding to it adds
-    /// grid²/12 to the variance that the plan declares.
+    /// The grid that all releases lie on, or 0 where none is claimed: it may depend on the plan,
+    /// never on data. Rounding to it adds grid²/12 to the variance that the plan declares.
     fn grid(&self) -> f64 {
         0.0
     }
@@ -85,10 +86,11 @@ pub trait Subject: Sync {
         Ok(releases)
     }
 
-    /// How far apart two streams lie in the space that the noise is drawn in, by the mechanism's own arithmetic: the noise z under
-    /// `key` gives a certain output on `stream`; z' is the noise that gives the same output on `neighbour`; the answer is the length of
-    /// (z' − z)/s, each coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of magnitudes for Laplace
-    /// noise. It may not exceed the μ that the budget allows.
+    /// How far apart two streams lie in the space that the noise is drawn in, by the mechanism's
+    /// own arithmetic: the noise z under `key` gives a certain output on `stream`; z' is the noise
+    /// that gives the same output on `neighbour`; the answer is the length of (z' − z)/s, each
+    /// coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of
+    /// magnitudes for Laplace noise. It may not exceed the μ that the budget allows.
     ///
     /// Infinite where those draws are not the ones that were released. `None` where the mechanism
     /// cannot tell: then the dense L and R of the plan stand in.
@@ -141,10 +143,12 @@ impl CounterSubject {
         }
     }
 
-    /// Releases are rounded to multiples of this, a power of two, as whoever publishes float releases should; 0 leaves them alone.
+    /// Releases are rounded to multiples of this, a power of two, as whoever publishes float
+    /// releases should; 0 leaves them alone.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for any other number: multiples of a power of two are floats, so that rounding to them is exact.
+    /// [`Error::BadParameter`] for any other number: multiples of a power of two are floats, so
+    /// that rounding to them is exact.
     pub fn rounded_to(self, grid: f64) -> Result<Self> {
         // A grid that releases lie on already is not made finer.
         Ok(Self { grid: self.grid.max(checked_grid(grid)?), ..self })

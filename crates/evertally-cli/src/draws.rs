@@ -1,5 +1,5 @@
-//! Pseudo-random draws from a public seed, for example data and public orders of rows. The noise of releases comes from the library's keyed
-//! source, and never from here.
+//! Pseudo-random draws from a public seed, for example data and public orders of rows. The noise of
+//! releases comes from the library's keyed source, and never from here.
 
 /// SplitMix64: a small, well-known generator.
 pub(crate) struct Draws {

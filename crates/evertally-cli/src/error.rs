@@ -38,7 +38,8 @@ impl CliError {
         }
     }
 
-    /// An input that cannot be opened or read. What is missing was named by the user, so it is bad input; the rest is not.
+    /// An input that cannot be opened or read. What is missing was named by the user, so it is bad
+    /// input; the rest is not.
     pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
         let message = format!("{} cannot be read: {}", name_of(path), plain(error));
         match error.kind() {
@@ -142,8 +143,8 @@ pub(crate) fn one_line(error: &clap::Error) -> String {
     line.replace(char::is_control, "\u{fffd}")
 }
 
-/// A cell as an error may show it: quoted, without control characters, and never long. What could be a key, read in place of the data by
-/// mistake, is not shown at all.
+/// A cell as an error may show it: quoted, without control characters, and never long. What could
+/// be a key, read in place of the data by mistake, is not shown at all.
 pub(crate) fn shown(cell: &str) -> String {
     const LONGEST: usize = 60;
     const COULD_BE_A_KEY: usize = 48;

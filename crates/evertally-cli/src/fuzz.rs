@@ -1,4 +1,5 @@
-//! Every reader of the program, on what stands in memory: the crate `evertally-fuzz` tries them on whatever there may be.
+//! Every reader of the program, on what stands in memory: the crate `evertally-fuzz` tries them on
+//! whatever there may be.
 //!
 //! Each answers with what it made of the input, or with the line that the operator would see.
 

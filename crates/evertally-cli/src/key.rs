@@ -1,8 +1,9 @@
 //! The noise key of a run, and the watch over what it is used for.
 //!
-//! Every command that takes a key goes through here, in one order. Under a lock on the record beside the key file, the name
-//! of the run's noise and its input are compared with what is recorded, the budget is charged, and the record is extended.
-//! Only then is something released. A refusal leaves neither a record nor a charge.
+//! Every command that takes a key goes through here, in one order. Under a lock on the record
+//! beside the key file, the name of the run's noise and its input are compared with what is
+//! recorded, the budget is charged, and the record is extended. Only then is something released. A
+//! refusal leaves neither a record nor a charge.
 
 use crate::error::{CliError, Result, tell};
 use crate::ledger::{Charge, Entered, Used};
@@ -15,9 +16,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Privacy")]
 pub(crate) struct KeyArgs {
-    /// A file with a secret noise key of 64 hexadecimal digits, so that the run can be repeated. By default, noise
-    /// comes fresh from the operating system. A key remembers its input in FILE.uses: the same options with other data
-    /// are refused
+    /// A file with a secret noise key of 64 hexadecimal digits, so that the run can be repeated. By
+    /// default, noise comes fresh from the operating system. A key remembers its input in
+    /// FILE.uses: the same options with other data are refused
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
@@ -70,7 +71,8 @@ impl Key {
         Ok(())
     }
 
-    /// The key for noise of this name, and the watch over it. A fresh key needs none: it serves this run alone.
+    /// The key for noise of this name, and the watch over it. A fresh key needs none: it serves
+    /// this run alone.
     pub(crate) fn watched(self, name: &NoiseName) -> Result<(NoiseKey, Watch)> {
         let Some((path, uses)) = self.file else { return Ok((self.noise, Watch::of_fresh_key())) };
         let guard = uses.guard(name)?;
@@ -110,8 +112,9 @@ impl Watch {
         Self(None)
     }
 
-    /// The same for totals of these keys. The order in which keys are declared is not part of the noise's name, so that it must
-    /// not be part of the input either: totals are digested in the order of their keys' names.
+    /// The same for totals of these keys. The order in which keys are declared is not part of the
+    /// noise's name, so that it must not be part of the input either: totals are digested in the
+    /// order of their keys' names.
     pub(crate) fn for_keys(mut self, keys: Option<&KeySet>) -> Self {
         if let (Some(watched), Some(keys)) = (&mut self.0, keys) {
             let names = keys.names();
@@ -153,7 +156,8 @@ impl Watch {
         self.admit_whole(payment, |chain| digest_all(chain, steps, &order))
     }
 
-    /// Admits the next steps of a run that may have more another time. When this returns, they are paid for and may be released.
+    /// Admits the next steps of a run that may have more another time. When this returns, they are
+    /// paid for and may be released.
     pub(crate) fn admit_steps(&mut self, steps: EachStep<'_>, payment: Payment) -> Result<Option<Entered>> {
         let Some(watched) = &mut self.0 else { return pay(payment, None) };
         let Watched { guard, key_tag, name, path, order } = watched;

@@ -1,7 +1,7 @@
 //! The `evertally` program: private running totals on the command line. It holds no mathematics.
 //!
-//! All of it is here and not in `main`, so that what reads files can be fuzzed. It is a program, not a library: nothing in it is
-//! promised to stay. The library is the crate `evertally`.
+//! All of it is here and not in `main`, so that what reads files can be fuzzed. It is a program,
+//! not a library: nothing in it is promised to stay. The library is the crate `evertally`.
 
 mod commands;
 mod draws;

@@ -1,5 +1,5 @@
-//! The one place where the program touches the mathematics: from the user's choices to a plan, and from closed steps to
-//! estimates.
+//! The one place where the program touches the mathematics: from the user's choices to a plan, and
+//! from closed steps to estimates.
 
 mod horizon;
 mod noise;
@@ -230,9 +230,11 @@ impl Running {
         for (index, release) in releases.iter().enumerate() {
             let margin = self.margin(release);
             let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
-            // The interval is that of the release before post-processing, widened where the estimate was pushed out.
+            // The interval is that of the release before post-processing, widened where the
+            // estimate was pushed out.
             let (lower, upper) = (release.value - margin, release.value + margin);
-            // The margin is public: an end that kept its low bits would give back those that rounding took away.
+            // The margin is public: an end that kept its low bits would give back those that
+            // rounding took away.
             let (lower, upper) = if self.rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
             estimates.push(Estimate {
                 value,
@@ -244,7 +246,8 @@ impl Running {
         Ok(estimates)
     }
 
-    /// Half the width of the interval. A quantile takes thousands of operations and only depends on the noise's shape.
+    /// Half the width of the interval. A quantile takes thousands of operations and only depends on
+    /// the noise's shape.
     fn margin(&mut self, release: &Release) -> f64 {
         if let Some(&(_, quantile)) = self.quantiles.iter().find(|(tail, _)| *tail == release.tail) {
             return quantile * release.standard_error;
@@ -322,8 +325,8 @@ pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparis
     })
 }
 
-/// What `count` would take. It is asked rather than guessed, because it weighs preparation more strictly than a
-/// comparison does.
+/// What `count` would take. It is asked rather than guessed, because it weighs preparation more
+/// strictly than a comparison does.
 fn choice(builder: &PlanBuilder) -> Result<(String, String)> {
     let plan = with_progress("choosing", |progress| builder.build_with_progress(progress))?;
     let error = match plan.objective() {

@@ -1,6 +1,7 @@
 //! A progress bar for anything that takes more than two seconds, on a terminal only.
 //!
-//! It shows how much of the work is done as a share, never how many rows there are: that number may be private.
+//! It shows how much of the work is done as a share, never how many rows there are: that number may
+//! be private.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -68,8 +69,8 @@ fn new_bar(label: &'static str, measured: bool) -> ProgressBar {
     bar
 }
 
-/// Runs something long with a hook that the library may call from any thread. Work that never calls it still shows that
-/// it is alive.
+/// Runs something long with a hook that the library may call from any thread. Work that never calls
+/// it still shows that it is alive.
 pub(crate) fn with_progress<T>(label: &'static str, work: impl FnOnce(&dyn evertally::Progress) -> T) -> T {
     let mut progress = Progress::new(label);
     if !progress.shown {

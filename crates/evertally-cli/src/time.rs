@@ -24,7 +24,8 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return micros_of(time);
     }
-    // A zone's name in brackets would be skipped over, and the time taken as UTC although it says that it is not.
+    // A zone's name in brackets would be skipped over, and the time taken as UTC although it says
+    // that it is not.
     if text.contains('[') {
         return None;
     }

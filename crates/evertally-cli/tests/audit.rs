@@ -1,6 +1,7 @@
 //! `evertally audit`: true mechanisms pass, the report has its shape, and what cannot be audited is refused.
 //!
-//! Seeds are fixed, so that green stays green; a fresh seed would fail once in 10⁴ times. Timing is left out: tests assert no times.
+//! Seeds are fixed, so that green stays green; a fresh seed would fail once in 10⁴ times. Timing is
+//! left out: tests assert no times.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 

@@ -1,4 +1,5 @@
-//! Everything that a user can get wrong ends with exit code 2, one line that says what was expected, and no file.
+//! Everything that a user can get wrong ends with exit code 2, one line that says what was
+//! expected, and no file.
 
 mod common;
 

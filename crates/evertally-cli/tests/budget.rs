@@ -1,4 +1,5 @@
-//! `budget` and `--ledger`: what is spent is entered before anything is released, once, and never beyond the total.
+//! `budget` and `--ledger`: what is spent is entered before anything is released, once, and never
+//! beyond the total.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -226,7 +227,8 @@ fn a_run_that_was_killed_has_spent() {
     place.run(COUNT).over_budget(&["nothing is left"]);
 }
 
-/// Between the check and the entry another run may come first. The one that waits finds out when it has the lock.
+/// Between the check and the entry another run may come first. The one that waits finds out when it
+/// has the lock.
 #[test]
 fn what_was_spent_in_the_meantime_counts() {
     let place = place("--epsilon 1 --delta 1e-6");

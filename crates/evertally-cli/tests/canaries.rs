@@ -1,7 +1,9 @@
-//! No true count and no key reaches a file, standard output or a message, whatever is run and however it fails.
+//! No true count and no key reaches a file, standard output or a message, whatever is run and
+//! however it fails.
 //!
-//! A distinctive count and a distinctive key are planted, every command is run on them, well and badly, and all bytes that come out are searched for them in
-//! many forms. That the search finds what is there is shown on messages that repeat a cell.
+//! A distinctive count and a distinctive key are planted, every command is run on them, well and
+//! badly, and all bytes that come out are searched for them in many forms. That the search finds
+//! what is there is shown on messages that repeat a cell.
 
 mod common;
 
@@ -150,7 +152,8 @@ fn a_summary_of_noise_holds_none() {
     }
 }
 
-/// A model holds no cell of a row, whatever is told beside it; nor does a message that says what is wrong with another row.
+/// A model holds no cell of a row, whatever is told beside it; nor does a message that says what is
+/// wrong with another row.
 #[test]
 fn models_show_no_row_and_no_key() {
     let planted = Planted::new();

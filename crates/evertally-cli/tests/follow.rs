@@ -51,7 +51,8 @@ fn standard_input_is_released_while_it_is_open() {
     );
 }
 
-/// The two have noise of their own, because what is late differs on other input. What they count here is the same.
+/// The two have noise of their own, because what is late differs on other input. What they count
+/// here is the same.
 #[test]
 fn following_sorted_events_counts_what_gathering_counts() {
     let place = Place::new();
@@ -119,8 +120,9 @@ fn the_end_of_the_input_ends_what_has_no_other_end() {
     assert!(!csv.contains("# rmse"), "{csv}");
 }
 
-/// `--steps unbounded` with `--time` once ended with the bucket of the last event: three lines, or nine if one more event
-/// had come eight hours in. Help and threat model call the last event private. Now the end is declared.
+/// `--steps unbounded` with `--time` once ended with the bucket of the last event: three lines, or
+/// nine if one more event had come eight hours in. Help and threat model call the last event
+/// private. Now the end is declared.
 #[test]
 fn the_number_of_lines_does_not_depend_on_the_last_event() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! `evertally gamma`: known norms, certificates that are proved again from their file, and files that are refused.
+//! `evertally gamma`: known norms, certificates that are proved again from their file, and files
+//! that are refused.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 

@@ -1,8 +1,9 @@
 //! The program killed between its record and its releases.
 //!
-//! A run compares its input with the record beside its key, charges the ledger, extends the record, and releases. Whatever
-//! is killed after the record, the same run must complete with the releases that nobody saw, be charged once, and
-//! leave no room for another input. The tests kill a few times, and `cargo xtask crash keys` a thousand times.
+//! A run compares its input with the record beside its key, charges the ledger, extends the record,
+//! and releases. Whatever is killed after the record, the same run must complete with the releases
+//! that nobody saw, be charged once, and leave no room for another input. The tests kill a few
+//! times, and `cargo xtask crash keys` a thousand times.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 

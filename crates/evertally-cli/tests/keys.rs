@@ -48,8 +48,9 @@ fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// `--keys north,south` and `--keys north` under one key file once shared the noise of `other`, and the two columns
-/// differed by exactly the running count of the south, at every step. The budget ledger admitted both.
+/// `--keys north,south` and `--keys north` under one key file once shared the noise of `other`, and
+/// the two columns differed by exactly the running count of the south, at every step. The budget
+/// ledger admitted both.
 #[test]
 fn other_keys_have_other_noise() {
     let place = place();
@@ -64,8 +65,9 @@ fn other_keys_have_other_noise() {
     assert_ne!(estimates(&north, Some("north")), estimates(&both, Some("north")));
 }
 
-/// `--clamp=-1,3` and `--clamp=-3,1` ask for the same noise scale on rows as steps, and no clamp for that of `--clamp=0,1`. Each
-/// pair once shared its noise, so that the difference was what the clamp had cut off.
+/// `--clamp=-1,3` and `--clamp=-3,1` ask for the same noise scale on rows as steps, and no clamp
+/// for that of `--clamp=0,1`. Each pair once shared its noise, so that the difference was what the
+/// clamp had cut off.
 #[test]
 fn other_clamps_have_other_noise() {
     let place = place();
@@ -91,8 +93,8 @@ fn other_clamps_have_other_noise() {
     }
 }
 
-/// `--follow` drops events that come after their step was released, and a finished count does not. Both once had the same
-/// noise: their difference was the late events.
+/// `--follow` drops events that come after their step was released, and a finished count does not.
+/// Both once had the same noise: their difference was the late events.
 #[test]
 fn following_has_other_noise() {
     let place = place();
@@ -105,7 +107,8 @@ fn following_has_other_noise() {
     assert_ne!(differences(&count(""), &count("--follow")), late);
 }
 
-/// One key on a file and on the same file with one more row once gave the row away, with exit code 0 and no word.
+/// One key on a file and on the same file with one more row once gave the row away, with exit code
+/// 0 and no word.
 #[test]
 fn an_edited_file_is_refused_and_nothing_is_written_or_spent() {
     let place = place();
@@ -291,8 +294,9 @@ fn two_programs_at_once_agree_on_the_input_or_one_of_them_stops() {
     }
 }
 
-/// `--keys north,south` and `--keys south,north` have the same noise, key by key. The input was once digested in the order of
-/// the options, so that two files with the counts of north and south exchanged passed for one, and their difference was exact.
+/// `--keys north,south` and `--keys south,north` have the same noise, key by key. The input was
+/// once digested in the order of the options, so that two files with the counts of north and south
+/// exchanged passed for one, and their difference was exact.
 #[test]
 fn the_order_of_keys_is_no_part_of_the_input() {
     let place = place();
@@ -316,7 +320,8 @@ fn the_order_of_keys_is_no_part_of_the_input() {
     assert_eq!(follow(&swapped, "south,north").code, Some(2));
 }
 
-/// A followed run that is refused at its first step once had charged the ledger, and left an output without a release.
+/// A followed run that is refused at its first step once had charged the ledger, and left an output
+/// without a release.
 #[test]
 fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
     let place = place();
@@ -333,8 +338,8 @@ fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
     assert_eq!(runs_in_ledger(&place), 1);
 }
 
-/// A followed run with a ledger that was killed before its first step once could never be run again: the ledger knew of
-/// it, and there was no record.
+/// A followed run with a ledger that was killed before its first step once could never be run
+/// again: the ledger knew of it, and there was no record.
 #[test]
 fn a_followed_run_that_was_killed_before_its_first_step_can_be_run() {
     let place = place();
@@ -367,8 +372,9 @@ fn the_ledger_knows_a_key_in_all_of_its_populations() {
     assert!(records(&place).is_empty());
 }
 
-/// Names and numbers in a record once told whoever could read it what the last step with an event was, whether there
-/// was any, and for a training run whether the rows were those of a table that one had.
+/// Names and numbers in a record once told whoever could read it what the last step with an event
+/// was, whether there was any, and for a training run whether the rows were those of a table that
+/// one had.
 #[test]
 fn a_record_tells_nothing_without_the_key() {
     let place = place();

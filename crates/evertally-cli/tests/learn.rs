@@ -100,7 +100,8 @@ fn a_key_gives_the_same_model_and_other_data_or_options_other_noise() {
     let first = run("", "a.json");
     assert_eq!(run("", "b.json"), first);
     assert_eq!(place.read("a.json"), place.read("b.json"));
-    // Neither the clipping norm, which decides nothing here, nor a row that changes by nothing that is seen, leaves the noise as it was.
+    // Neither the clipping norm, which decides nothing here, nor a row that changes by nothing that
+    // is seen, leaves the noise as it was.
     assert_ne!(run("--clip 1.0000001", "c.json"), first);
     let text = String::from_utf8(place.read("c.csv")).unwrap();
     let (start, last) = text.trim_end().rsplit_once('\n').unwrap();
@@ -332,7 +333,8 @@ fn a_ledger_is_charged_before_anything_is_learned() {
     );
 }
 
-/// What is not private is asked for by a name that says so, goes nowhere but to the report, and leaves the model as it was.
+/// What is not private is asked for by a name that says so, goes nowhere but to the report, and
+/// leaves the model as it was.
 #[test]
 fn regret_is_measured_beside_its_bounds_and_labelled() {
     let place = customers(1000);

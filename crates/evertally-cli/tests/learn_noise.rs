@@ -11,15 +11,17 @@ const FEATURES: usize = 64;
 const CLASSES: usize = 64;
 const ROWS: usize = 8;
 
-/// How far the measured standard deviation may be from the one that is due, as a share. With d = 4096 independent coordinates its own is
-/// 1/√(2d) = 1.1 %, so that a sound program fails with probability 6·10⁻⁸ a run, and one whose noise is 15 % short passes with less.
+/// How far the measured standard deviation may be from the one that is due, as a share. With d =
+/// 4096 independent coordinates its own is 1/√(2d) = 1.1 %, so that a sound program fails with
+/// probability 6·10⁻⁸ a run, and one whose noise is 15 % short passes with less.
 const TOLERANCE: f64 = 0.06;
 
 fn is_due(measured: f64, due: f64) -> bool {
     (measured / due - 1.0).abs() <= TOLERANCE
 }
 
-/// The root of the mean square of the last parameters of a run with λ = 1, which are minus the noise in the last sum, divided by the batch size.
+/// The root of the mean square of the last parameters of a run with λ = 1, which are minus the
+/// noise in the last sum, divided by the batch size.
 fn measured(options: &str) -> (f64, f64) {
     let place = Place::new();
     let names: String = (0..FEATURES).map(|feature| format!("f{feature},")).collect();
@@ -39,8 +41,9 @@ fn measured(options: &str) -> (f64, f64) {
     (square.sqrt(), model["privacy"]["last_standard_error"].as_f64().unwrap())
 }
 
-/// Independent noise at every step has a scale that is known without a plan: with ρ = 1/(2σ²) for what a row does in E steps, each of norm κ (or
-/// 2κ, where it is replaced), a step has σκ√E, and n steps √n times that, divided by the batch size.
+/// Independent noise at every step has a scale that is known without a plan: with ρ = 1/(2σ²) for
+/// what a row does in E steps, each of norm κ (or 2κ, where it is replaced), a step has σκ√E, and n
+/// steps √n times that, divided by the batch size.
 #[test]
 fn independent_noise_has_the_scale_of_all_epochs() {
     for (extra, epochs, batch, rho, shift) in [

@@ -1,4 +1,5 @@
-//! `learn --state` and `--resume`: a run that is killed goes on to the same model, bit for bit, and is charged once.
+//! `learn --state` and `--resume`: a run that is killed goes on to the same model, bit for bit, and
+//! is charged once.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -33,8 +34,9 @@ fn runs_in_ledger(place: &Place) -> usize {
     shown["populations"][0]["runs"].as_array().unwrap().len()
 }
 
-/// Kills runs at moments that are spread over all that they do: reading, planning, charging, training and saving. Whatever was reached, the
-/// model is that of a run that nobody disturbed, and the ledger has one entry.
+/// Kills runs at moments that are spread over all that they do: reading, planning, charging,
+/// training and saving. Whatever was reached, the model is that of a run that nobody disturbed, and
+/// the ledger has one entry.
 #[test]
 fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
     let place = customers(400);
@@ -53,7 +55,8 @@ fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
         let mut kills = 0;
         loop {
             let resume = if place.path(&state).exists() { " --resume" } else { "" };
-            // Longer and longer, so that the end is reached; in parts of what a whole run takes, however quick the machine is.
+            // Longer and longer, so that the end is reached; in parts of what a whole run takes,
+            // however quick the machine is.
             let pause = whole * (attempt + 3 * kills) / 30;
             if killed_after(&place, &format!("{line}{resume}"), pause) {
                 break;

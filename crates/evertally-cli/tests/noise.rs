@@ -141,9 +141,10 @@ fn any_piece_is_that_of_the_whole() {
 
 /// Every covariance of two rows, as L and R from their definition say, in either precision.
 ///
-/// With D coordinates the mean of z_s·z_t has a standard deviation of √((C_ss C_tt + C_st²)/D). There are 78 pairs of rows in four files,
-/// and a normal deviate exceeds 5.5 with probability 4·10⁻⁸: a right program fails with probability below 2·10⁻⁵ for a random key. Noise that
-/// is 15 % short is 12 standard deviations away in every variance.
+/// With D coordinates the mean of z_s·z_t has a standard deviation of √((C_ss C_tt + C_st²)/D).
+/// There are 78 pairs of rows in four files, and a normal deviate exceeds 5.5 with probability
+/// 4·10⁻⁸: a right program fails with probability below 2·10⁻⁵ for a random key. Noise that is 15 %
+/// short is 12 standard deviations away in every variance.
 #[test]
 fn rows_have_the_covariance_of_the_mechanism_in_both_precisions() {
     const STEPS: usize = 12;
@@ -185,7 +186,8 @@ fn covariance(mechanism: &str, steps: usize) -> Vec<Vec<f64>> {
     (0..steps).map(|s| (0..steps).map(|t| product(s, t)).collect()).collect()
 }
 
-/// How many standard deviations the farthest covariance of two rows is from what is expected, for the values times a factor.
+/// How many standard deviations the farthest covariance of two rows is from what is expected, for
+/// the values times a factor.
 fn farthest_covariance(values: &[f64], factor: f64, expected: &[Vec<f64>]) -> f64 {
     let width = values.len() / expected.len();
     let rows: Vec<&[f64]> = values.chunks(width).collect();

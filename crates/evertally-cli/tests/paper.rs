@@ -19,7 +19,8 @@ fn claims(report: &Value) -> Vec<&Value> {
 fn every_numbered_statement_is_there_once() {
     let report = report();
     let ids: Vec<&str> = claims(&report).iter().map(|claim| claim["id"].as_str().unwrap()).collect();
-    // The paper numbers lemmas, theorems, definitions and the rest in one sequence from 1 to 48, except the algorithms and figures.
+    // The paper numbers lemmas, theorems, definitions and the rest in one sequence from 1 to 48,
+    // except the algorithms and figures.
     for number in 1..=48 {
         let ending = format!(" {number}");
         let kinds = ["Lemma", "Theorem", "Corollary", "Definition", "Proposition", "Fact", "Remark"];
@@ -45,7 +46,8 @@ fn verdicts_are_those_that_the_figures_give() {
     assert_eq!(find("Equation colR")["verdict"], "fails");
     assert_eq!(find("Theorem 6")["verdict"], "unproven");
     assert_eq!(find("Theorem 41")["verdict"], "fails");
-    // Where there are steps enough for the push, the algorithm has more regret than is printed, and less than is proved.
+    // Where there are steps enough for the push, the algorithm has more regret than is printed, and
+    // less than is proved.
     for row in find("Theorem 6")["table"]["rows"].as_array().unwrap() {
         let cell = |at: usize| row[at].as_str().unwrap().parse::<f64>().unwrap();
         let is_long_enough = row[0] == "2^20" || row[1] != "10000";

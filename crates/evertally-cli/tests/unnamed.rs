@@ -20,8 +20,9 @@ const JSON: &str = r#"{"time":"2026-01-05T00:10:00Z","id":"1"}
 {"time":"2026-01-05T02:10:00Z","who":" \t\u00a0","id":"3"}
 "#;
 
-/// Events without a person once shared one slot: the first of them counted, and without it the second did, in another
-/// step. They do not count now, the operator is told how many there were, and the header says the rule.
+/// Events without a person once shared one slot: the first of them counted, and without it the
+/// second did, in another step. They do not count now, the operator is told how many there were,
+/// and the header says the rule.
 #[test]
 fn events_of_nobody_are_left_out_and_their_number_is_told() {
     let place = Place::new();

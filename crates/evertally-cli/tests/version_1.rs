@@ -1,7 +1,8 @@
 //! Training runs that version 0.1 began go on to the model that it would have made, bit for bit.
 //!
-//! The files in `data/version-1` were written by 0.1: rows, the states of two runs that were killed on the way, with the
-//! key in a file of its own and with the key in the state, and the models that 0.1 made when it went on.
+//! The files in `data/version-1` were written by 0.1: rows, the states of two runs that were killed
+//! on the way, with the key in a file of its own and with the key in the state, and the models that
+//! 0.1 made when it went on.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 

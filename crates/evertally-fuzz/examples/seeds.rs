@@ -89,7 +89,8 @@ fn choices() -> Outcome {
             if workload != 0 && ![0, 4, 15].contains(&mechanism) {
                 continue;
             }
-            // Nine steps, this workload, this mechanism, nothing unusual, an ordinary budget, one number a step.
+            // Nine steps, this workload, this mechanism, nothing unusual, an ordinary budget, one
+            // number a step.
             let plan: &[u8] =
                 &[7, workload, 0, mechanism, 0, if mechanism == 22 { 7 } else { 0 }, 0, 0, 0, 0];
             // Running totals have no parameter.

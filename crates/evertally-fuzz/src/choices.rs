@@ -1,4 +1,5 @@
-//! Choices made by bytes: what a target does is told by its input, so that libFuzzer can change it piece by piece.
+//! Choices made by bytes: what a target does is told by its input, so that libFuzzer can change it
+//! piece by piece.
 
 /// Reals at which something changes: signs, limits of whole numbers and of doubles, what is not a number.
 pub const EDGES: [f64; 28] = [

@@ -50,7 +50,8 @@ pub fn matrix(bytes: &[u8]) {
     check(fuzz::csv_matrix(bytes));
 }
 
-/// Reads a ledger: one as it stands, or one of these records whose hashes fit. What is taken is written as it was read.
+/// Reads a ledger: one as it stands, or one of these records whose hashes fit. What is taken is
+/// written as it was read.
 pub fn ledger(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     check_ledger(&text);
@@ -68,7 +69,8 @@ fn check_ledger(text: &str) {
     }
 }
 
-/// Reads the state of a training run: one as it stands, and one whose hash fits. What is taken is written as something that is read as the same.
+/// Reads the state of a training run: one as it stands, and one whose hash fits. What is taken is
+/// written as something that is read as the same.
 pub fn training(bytes: &[u8]) {
     for state in [bytes.to_vec(), fuzz::sealed_training_state(bytes)] {
         match fuzz::training_state(&state) {
@@ -78,7 +80,8 @@ pub fn training(bytes: &[u8]) {
     }
 }
 
-/// Reads a certificate: an archive as it stands, or one whose entries are as the bytes say and whose checksums fit.
+/// Reads a certificate: an archive as it stands, or one whose entries are as the bytes say and
+/// whose checksums fit.
 pub fn certificate(bytes: &[u8]) {
     if bytes.starts_with(b"PK") {
         return check(fuzz::certificate(bytes));

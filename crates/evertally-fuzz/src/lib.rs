@@ -1,14 +1,17 @@
 //! What must hold of Evertally whatever bytes it is given.
 //!
-//! **Definition.** A target takes any bytes, and panics where a promise is broken. Bytes are either an input as it stands, a file say, or choices
-//! ([`choices`]): which plan, which steps, what is done between them.
+//! **Definition.** A target takes any bytes, and panics where a promise is broken. Bytes are either
+//! an input as it stands, a file say, or choices ([`choices`]): which plan, which steps, what is
+//! done between them.
 //!
-//! **Promises.** Nothing panics. A refusal is an error with a message of one line, and changes nothing. What is saved and resumed goes on bit for bit.
-//! Releases are finite, and exact ones lie on the public grid. A saved state that was tampered with is refused, or is one that can be gone
+//! **Promises.** Nothing panics. A refusal is an error with a message of one line, and changes
+//! nothing. What is saved and resumed goes on bit for bit. Releases are finite, and exact ones lie
+//! on the public grid. A saved state that was tampered with is refused, or is one that can be gone
 //! on from.
 //!
-//! **Two ways to run.** `tests/short.rs` tries every target for a second, on its seeds, on what mutation makes of them, and on random bytes, always
-//! the same ones. `cargo xtask fuzz` lets libFuzzer look for longer, guided by what code is reached.
+//! **Two ways to run.** `tests/short.rs` tries every target for a second, on its seeds, on what
+//! mutation makes of them, and on random bytes, always the same ones. `cargo xtask fuzz` lets
+//! libFuzzer look for longer, guided by what code is reached.
 //!
 //! | file | its targets |
 //! |---|---|

@@ -9,7 +9,8 @@ use evertally_stream::BucketLength;
 
 use crate::check_line;
 
-/// Reads a text as the name of everything that has one. What is taken is written as what it was read from, or as what reads the same.
+/// Reads a text as the name of everything that has one. What is taken is written as what it was
+/// read from, or as what reads the same.
 pub fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     check::<Mechanism>(&text);

@@ -52,7 +52,8 @@ const GRIDS: [f64; 12] = [
     1e18,
 ];
 
-/// Plans that were made, by the bytes that chose them: libFuzzer tries many inputs on one plan, and some take a tenth of a second to make.
+/// Plans that were made, by the bytes that chose them: libFuzzer tries many inputs on one plan, and
+/// some take a tenth of a second to make.
 static MADE: Mutex<Option<HashMap<Vec<u8>, Option<Plan>>>> = Mutex::new(None);
 
 /// The most plans that are kept.
@@ -89,7 +90,8 @@ fn builder(kind: Kind, choices: &mut Choices<'_>) -> Result<PlanBuilder> {
     if let Some(mechanism) = mechanism(choices) {
         builder = builder.mechanism(mechanism);
     }
-    // One byte for several rare choices: most plans are ordinary, as most bytes are zero in what libFuzzer keeps.
+    // One byte for several rare choices: most plans are ordinary, as most bytes are zero in what
+    // libFuzzer keeps.
     let unusual = choices.byte();
     builder = builder.budget(budget(choices)?);
     builder = match kind {

@@ -87,7 +87,8 @@ impl Declared {
     }
 }
 
-/// Takes steps with any inputs, with one counter that goes on and another that is saved and resumed on the way.
+/// Takes steps with any inputs, with one counter that goes on and another that is saved and resumed
+/// on the way.
 pub fn steps(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     let Some(plan) = plan(Kind::Declared, choices) else { return };
@@ -164,7 +165,8 @@ pub(crate) fn check_release(plan: &Plan, released: &[f64]) {
     for value in released {
         assert!(value.is_finite(), "a release is a number: {plan:?}");
         if let Some(grid) = plan.grid() {
-            // Far from zero, a product with the grid is rounded to doubles that its quotient cannot be told from.
+            // Far from zero, a product with the grid is rounded to doubles that its quotient cannot
+            // be told from.
             let steps = value / grid;
             assert!(
                 steps.abs() > 1e15 || steps.round() * grid == *value,

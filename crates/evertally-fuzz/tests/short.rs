@@ -1,4 +1,5 @@
-//! Every target for a second or two: on its seeds, on what mutation makes of them, and on random bytes. The same ones every time.
+//! Every target for a second or two: on its seeds, on what mutation makes of them, and on random
+//! bytes. The same ones every time.
 //!
 //! **It can fail.** `a_broken_promise_is_found` tries a target that breaks one.
 
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 
 use evertally_fuzz::TARGETS;
 
-/// The seed of all random numbers here. Another finds other inputs; this one is fixed so that a failure comes again.
+/// The seed of all random numbers here. Another finds other inputs; this one is fixed so that a
+/// failure comes again.
 const SEED: u64 = 20_260_105;
 
 /// Inputs tried beside the seeds: fewer where one takes longer.

@@ -1,11 +1,12 @@
 //! What an input is known by: a chain of keyed hashes, one for every step.
 //!
-//! **Definition.** d_t = SipHash-2-4-128 of d_{t−1}, t and the input of step t, under a secret derived from the noise key and
-//! the name of the noise. Of the numbers of a step, those that are not zero are hashed, each with its place.
+//! **Definition.** d_t = SipHash-2-4-128 of d_{t−1}, t and the input of step t, under a secret
+//! derived from the noise key and the name of the noise. Of the numbers of a step, those that are
+//! not zero are hashed, each with its place.
 //!
-//! **Guarantee.** Two inputs with the same digest at step t are the same up to step t, but for a chance of 2⁻¹²⁸ per pair
-//! of inputs, over the choice of the key. Without the key a digest tells nothing, not even whether two names had the same
-//! input. Digests have no `Debug`.
+//! **Guarantee.** Two inputs with the same digest at step t are the same up to step t, but for a
+//! chance of 2⁻¹²⁸ per pair of inputs, over the choice of the key. Without the key a digest tells
+//! nothing, not even whether two names had the same input. Digests have no `Debug`.
 
 use std::hash::Hasher;
 
@@ -73,7 +74,8 @@ impl InputChain {
         self.after(steps, digest)
     }
 
-    /// What all steps together are known by. It does not tell how many there were, not even whether there was one.
+    /// What all steps together are known by. It does not tell how many there were, not even whether
+    /// there was one.
     pub(crate) fn whole(&self) -> Digest {
         self.hash(u64::MAX - 2, |hasher| hasher.write_u64(self.steps))
     }
@@ -106,8 +108,8 @@ impl InputChain {
         self.extend(|hasher| hasher.write_u128(sum))
     }
 
-    /// A keyed hash of what one named lane has in the next step. Sums of them digest a step whose lanes are divided among
-    /// several machines.
+    /// A keyed hash of what one named lane has in the next step. Sums of them digest a step whose
+    /// lanes are divided among several machines.
     #[must_use]
     pub fn lane(&self, name: &[u8], units: i128) -> u128 {
         let digest = self.hash(u64::MAX - 1, |hasher| {

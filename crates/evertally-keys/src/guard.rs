@@ -76,14 +76,16 @@ impl Guard {
         Ok(self.store.lock()?.is_some_and(|record| record.entries() > 0))
     }
 
-    /// Admits the next steps: digests them, compares them with what is recorded, does the work, and records what is new.
-    /// What the work makes may be released when this returns. Nobody else reads or extends the record meanwhile.
+    /// Admits the next steps: digests them, compares them with what is recorded, does the work, and
+    /// records what is new. What the work makes may be released when this returns. Nobody else
+    /// reads or extends the record meanwhile.
     ///
-    /// Where the steps or the work are refused, nothing is recorded, and other steps may be admitted in their place.
+    /// Where the steps or the work are refused, nothing is recorded, and other steps may be
+    /// admitted in their place.
     ///
     /// # Errors
-    /// [`Error::OtherInput`] if a recorded step differs, the work's own errors, and errors of files. After an error in
-    /// writing, the work is done and must not be released.
+    /// [`Error::OtherInput`] if a recorded step differs, the work's own errors, and errors of
+    /// files. After an error in writing, the work is done and must not be released.
     pub fn admit<T, E: From<Error>>(
         &mut self,
         digests: impl FnOnce(&mut InputChain) -> Vec<Digest>,
@@ -109,8 +111,9 @@ impl Guard {
         Ok(done)
     }
 
-    /// Like [`Guard::admit`], for all steps of a run whose releases are written together: one entry stands for all of them. The
-    /// work is told whether there was no record of the name before, and the digest of all steps.
+    /// Like [`Guard::admit`], for all steps of a run whose releases are written together: one entry
+    /// stands for all of them. The work is told whether there was no record of the name before, and
+    /// the digest of all steps.
     ///
     /// # Errors
     /// As [`Guard::admit`].

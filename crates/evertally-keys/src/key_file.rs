@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 /// Reads a key file. Whoever knows the digits can remove the noise, so what was read is wiped from memory.
 ///
 /// # Errors
-/// [`Error::KeyFile`] if others may read the file or it holds anything but 64 hexadecimal digits, and [`Error::File`] if it
-/// cannot be read. No message repeats the file: it may be a key with one digit too many.
+/// [`Error::KeyFile`] if others may read the file or it holds anything but 64 hexadecimal digits,
+/// and [`Error::File`] if it cannot be read. No message repeats the file: it may be a key with one
+/// digit too many.
 pub fn read(path: &Path) -> Result<NoiseKey> {
     refuse_readable_by_others(path)?;
     let text = Zeroizing::new(std::fs::read(path).map_err(|error| Error::reading(path, error))?);

@@ -9,9 +9,11 @@
 //! | 8 | how many steps an entry stands for: 1, or 2⁶⁴ − 1 for all of a run |
 //! | 16 each | entries: the digest after those steps |
 //!
-//! Numbers are little-endian. The head is written under another name, brought to the disk, locked and renamed, so that a record
-//! is there whole or not at all. A head without entries refuses nothing: it says that a run was about to begin. Entries are appended and brought to the disk before what they stand for is released. A
-//! piece of an entry at the end is what a crash left of one that was never relied on, and is cut off.
+//! Numbers are little-endian. The head is written under another name, brought to the disk, locked
+//! and renamed, so that a record is there whole or not at all. A head without entries refuses
+//! nothing: it says that a run was about to begin. Entries are appended and brought to the disk
+//! before what they stand for is released. A piece of an entry at the end is what a crash left of
+//! one that was never relied on, and is cut off.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -112,7 +114,8 @@ impl Held {
         }
     }
 
-    /// Makes a record without entries, and holds it before anybody else can; none if somebody else was quicker.
+    /// Makes a record without entries, and holds it before anybody else can; none if somebody else
+    /// was quicker.
     fn make(path: &Path, head: Head) -> Result<Option<Self>> {
         let directory = path.parent().unwrap_or(Path::new("."));
         let failed = |error| Error::writing(path, error);

@@ -20,7 +20,8 @@ pub struct Uses {
     place: Place,
 }
 
-/// What names and inputs are hashed with. Names are hashed as well, because that of a training run hangs on its rows.
+/// What names and inputs are hashed with. Names are hashed as well, because that of a training run
+/// hangs on its rows.
 #[derive(Clone, ZeroizeOnDrop)]
 struct Secrets {
     names: [u8; 32],
@@ -53,11 +54,12 @@ struct Names {
 type SharedNames = Arc<Mutex<Names>>;
 
 impl Uses {
-    /// The record beside a key file: the directory `FILE.uses`. Symbolic links to the file lead to one record.
+    /// The record beside a key file: the directory `FILE.uses`. Symbolic links to the file lead to
+    /// one record.
     ///
     /// # Errors
-    /// [`Error::File`] if the key file cannot be found, and [`Error::KeyFile`] if it has another name by a hard link, beside
-    /// which there would be another record.
+    /// [`Error::File`] if the key file cannot be found, and [`Error::KeyFile`] if it has another
+    /// name by a hard link, beside which there would be another record.
     pub fn beside(key_file: &Path, key: &NoiseKey) -> Result<Self> {
         let place =
             Place::Directory { path: directory_beside(key_file)?, key_file: key_file.display().to_string() };
@@ -82,9 +84,9 @@ impl Uses {
         Self { key_tag: key.tag(), secrets: Secrets::of(key), place: Place::Memory(names) }
     }
 
-    /// Moves what this process remembers to the directory beside a file that the key was written to. What is counted
-    /// from now on is recorded there, by guards that were made before as well. A record that has a directory stays
-    /// in it.
+    /// Moves what this process remembers to the directory beside a file that the key was written
+    /// to. What is counted from now on is recorded there, by guards that were made before as well.
+    /// A record that has a directory stays in it.
     ///
     /// # Errors
     /// Errors of files, after which what was not moved is still remembered.
@@ -114,7 +116,8 @@ impl Uses {
     /// The guard of one name, for a run that goes on from a saved state after so many steps.
     ///
     /// # Errors
-    /// [`Error::BeginsLater`] or [`Error::EndsEarlier`] if the record does not reach the state, and errors of files.
+    /// [`Error::BeginsLater`] or [`Error::EndsEarlier`] if the record does not reach the state, and
+    /// errors of files.
     pub fn guard_resumed(&self, name: &NoiseName, steps: u64, state: &[u8]) -> Result<Guard> {
         Guard::new(self, name, Some((steps, state)))
     }

@@ -60,7 +60,8 @@ fn take_whole(guard: &mut Guard, inputs: &[f64]) -> Result<(), Error> {
     guard.admit_whole(|chain| drop(digests(inputs)(chain)), |_, _| Ok(()))
 }
 
-/// A file with one more row, counted under the same key and options, once gave that row away with exit code 0.
+/// A file with one more row, counted under the same key and options, once gave that row away with
+/// exit code 0.
 #[test]
 fn the_same_name_with_other_data_is_refused_and_leaves_no_trace() {
     let place = Place::new();
@@ -125,7 +126,8 @@ fn a_resumed_run_is_compared_from_its_state_on() {
     }
 }
 
-/// The state came from elsewhere: what was counted before it is not known here, and must not be counted again.
+/// The state came from elsewhere: what was counted before it is not known here, and must not be
+/// counted again.
 #[test]
 fn a_record_that_begins_with_a_state_knows_nothing_before_it() {
     for uses in [Place::new().uses(), Uses::in_this_process(&NoiseKey::from_os().unwrap())] {
@@ -138,8 +140,8 @@ fn a_record_that_begins_with_a_state_knows_nothing_before_it() {
     }
 }
 
-/// A key that was drawn, used and then written to a file once left the file without a record: whoever read it could count
-/// other data under the same noise.
+/// A key that was drawn, used and then written to a file once left the file without a record:
+/// whoever read it could count other data under the same noise.
 #[test]
 fn what_is_remembered_goes_along_when_the_key_is_written_to_a_file() {
     let (key, name) = (NoiseKey::from_os().unwrap(), name("visits"));

@@ -1,13 +1,16 @@
 //! Gradients of one step: clipped one by one, and added up exactly.
 //!
-//! **Definition.** clip(g; κ) = g · min(1, κ/‖g‖). (The paper prints the square of the norm, by which long gradients would vanish and short
-//! ones would not be bounded.) A batch is the sum of clipped gradients.
+//! **Definition.** clip(g; κ) = g · min(1, κ/‖g‖). (The paper prints the square of the norm, by
+//! which long gradients would vanish and short ones would not be bounded.) A batch is the sum of
+//! clipped gradients.
 //!
-//! **Guarantee.** Every example adds one fixed vector of norm at most κ, whatever the others are, and this holds of the numbers that are
-//! added, not of the reals that they stand for:
+//! **Guarantee.** Every example adds one fixed vector of norm at most κ, whatever the others are,
+//! and this holds of the numbers that are added, not of the reals that they stand for:
 //!
-//! - a computed norm of d numbers is within a relative (d + 4)·2⁻⁵³ of the norm, so that gradients are clipped at κ(1 − (d + 16)·2⁻⁵²);
-//! - clipped coordinates are cut toward zero, which lengthens nothing, to whole multiples of a unit of 2⁻³⁷κ to 2⁻³⁶κ;
+//! - a computed norm of d numbers is within a relative (d + 4)·2⁻⁵³ of the norm, so that gradients
+//!   are clipped at κ(1 − (d + 16)·2⁻⁵²);
+//! - clipped coordinates are cut toward zero, which lengthens nothing, to whole multiples of a unit
+//!   of 2⁻³⁷κ to 2⁻³⁶κ;
 //! - whole numbers add up exactly, in any order, for as many examples as [`LARGEST_BATCH`].
 //!
 //! Sums of floats have no such property: how they round depends on every other example in the batch.
@@ -26,7 +29,8 @@ const UNIT_BITS: i32 = 36;
 /// Clipping norms outside this range have no unit that is a normal number.
 const CLIP_RANGE: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
 
-/// The clipped gradients of one step, added up. There is no `Debug` of what is in it: it is what must not be shown.
+/// The clipped gradients of one step, added up. There is no `Debug` of what is in it: it is what
+/// must not be shown.
 ///
 /// ```
 /// use evertally_learn::Batch;
@@ -81,7 +85,8 @@ impl Batch {
     /// Clips the gradient of one example and adds it.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a gradient of another dimension, one that is not finite, or one too many; the batch is then as it was.
+    /// [`Error::BadParameter`] for a gradient of another dimension, one that is not finite, or one
+    /// too many; the batch is then as it was.
     pub fn add(&mut self, gradient: &[f64]) -> Result<()> {
         if gradient.len() != self.sums.len() {
             let expected = format!("{} numbers, one a parameter", self.sums.len());
@@ -163,8 +168,8 @@ mod tests {
         out
     }
 
-    /// ‖v‖² ≤ κ² in whole numbers of units, without any rounding: the oracle of the guarantee. κ has few bits here, so that its
-    /// square is whole as well.
+    /// ‖v‖² ≤ κ² in whole numbers of units, without any rounding: the oracle of the guarantee. κ
+    /// has few bits here, so that its square is whole as well.
     fn is_within(batch: &Batch) -> bool {
         let clip = (batch.clip / batch.unit) as i128;
         assert_eq!(clip as f64 * batch.unit, batch.clip);

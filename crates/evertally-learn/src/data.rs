@@ -1,14 +1,17 @@
 //! Examples in memory: rows of features, each with a label.
 //!
-//! **Definition.** A [`Dataset`] holds n rows of the same width, all finite, with one label a row. What prepares it for learning maps every
-//! row by itself, with public numbers only: [`Dataset::standardised`], [`Dataset::within_ball`], [`Dataset::with_intercept`],
+//! **Definition.** A [`Dataset`] holds n rows of the same width, all finite, with one label a row.
+//! What prepares it for learning maps every row by itself, with public numbers only:
+//! [`Dataset::standardised`], [`Dataset::within_ball`], [`Dataset::with_intercept`],
 //! [`Dataset::with_labels`].
 //!
-//! **Guarantee.** A map of single rows takes neighbours to neighbours: the row that differs is still the only one. Means and scales that were
-//! computed from the rows would move all of them when one changes, and spend privacy that nobody accounts for; so they must be given, from a
-//! public source. [`Dataset::split`] goes by the position of a row. Where neighbours differ by *replacing* a row, positions are public and
-//! the split is as well; where a row may be *absent*, keep its place with a row that counts for nothing (a gradient of zero), because
-//! removing it would move every later row to the other side.
+//! **Guarantee.** A map of single rows takes neighbours to neighbours: the row that differs is
+//! still the only one. Means and scales that were computed from the rows would move all of them
+//! when one changes, and spend privacy that nobody accounts for; so they must be given, from a
+//! public source. [`Dataset::split`] goes by the position of a row. Where neighbours differ by
+//! *replacing* a row, positions are public and the split is as well; where a row may be *absent*,
+//! keep its place with a row that counts for nothing (a gradient of zero), because removing it
+//! would move every later row to the other side.
 //!
 //! `Debug` shows sizes, never a value.
 
@@ -57,8 +60,9 @@ impl Dataset {
     /// A dataset from features, row after row, and labels.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a width of zero, or where there are not `width` features for every label; [`Error::BadInput`], with the
-    /// number of the row, for a value that is not finite.
+    /// [`Error::BadParameter`] for a width of zero, or where there are not `width` features for
+    /// every label; [`Error::BadInput`], with the number of the row, for a value that is not
+    /// finite.
     pub fn new(width: usize, features: Vec<f64>, labels: Vec<f64>) -> Result<Self> {
         if width == 0 {
             return Err(Error::bad("width", "at least one feature", width));
@@ -135,11 +139,12 @@ impl Dataset {
             .map(|(features, &label)| Example { features, label })
     }
 
-    /// Every feature less its mean, divided by its scale. Both must be public: see the module's documentation.
+    /// Every feature less its mean, divided by its scale. Both must be public: see the module's
+    /// documentation.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless there is one finite mean and one positive finite scale a feature; [`Error::BadInput`] where a result
-    /// overflows.
+    /// [`Error::BadParameter`] unless there is one finite mean and one positive finite scale a
+    /// feature; [`Error::BadInput`] where a result overflows.
     pub fn standardised(mut self, means: &[f64], scales: &[f64]) -> Result<Self> {
         let expected = format!("{} finite numbers, one a feature", self.width);
         if means.len() != self.width || means.iter().any(|mean| !mean.is_finite()) {
@@ -185,7 +190,8 @@ impl Dataset {
         Ok(Self { width: self.width + 1, features, labels: self.labels })
     }
 
-    /// Every label mapped by itself: classes 0 and 1 to −1 and +1, or an amount to its share of a public range.
+    /// Every label mapped by itself: classes 0 and 1 to −1 and +1, or an amount to its share of a
+    /// public range.
     ///
     /// # Errors
     /// [`Error::BadInput`] where a label becomes something that is not finite.
@@ -221,8 +227,8 @@ impl Dataset {
         Ok((part(false), part(true)))
     }
 
-    /// The largest norm of a row. It is computed from the data, so not private: a bound for planning is declared, and enforced by
-    /// [`Dataset::within_ball`].
+    /// The largest norm of a row. It is computed from the data, so not private: a bound for
+    /// planning is declared, and enforced by [`Dataset::within_ball`].
     #[must_use]
     pub fn largest_norm(&self) -> f64 {
         self.iter().map(|example| crate::norm(example.features)).fold(0.0, f64::max)

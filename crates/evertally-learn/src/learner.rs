@@ -1,18 +1,22 @@
 //! The learner: gradients in, parameters out, one step at a time.
 //!
-//! **Definition.** With s_t the private sum of the clipped gradients of steps 1 to t, divided by the batch size, and v_t = βv_{t−1} + s_t:
+//! **Definition.** With s_t the private sum of the clipped gradients of steps 1 to t, divided by
+//! the batch size, and v_t = βv_{t−1} + s_t:
 //!
-//! - *leader*: θ_{t+1} = Π_K(θ_1 − v_t/λ). Without momentum v_t = s_t, and this is the minimiser over K of ⟨s_t, θ⟩ + (λ/2)‖θ − θ_1‖²: the paper's
-//!   Algorithm 3, with clipping by the norm and noise at the scale of all n steps. With momentum it is heavy-ball descent at rate 1/λ, summed up:
-//!   if u_t = βu_{t−1} + g_t, then Σu_i = v_t.
+//! - *leader*: θ_{t+1} = Π_K(θ_1 − v_t/λ). Without momentum v_t = s_t, and this is the minimiser
+//!   over K of ⟨s_t, θ⟩ + (λ/2)‖θ − θ_1‖²: the paper's Algorithm 3, with clipping by the norm and
+//!   noise at the scale of all n steps. With momentum it is heavy-ball descent at rate 1/λ, summed
+//!   up: if u_t = βu_{t−1} + g_t, then Σu_i = v_t.
 //! - *descent*: u_t = βu_{t−1} + (s_t − s_{t−1}), θ_{t+1} = Π_K(θ_t − η_t u_t).
 //!
-//! Both are the same, up to rounding, on all of ℝᵈ at a constant rate. Everything after s_t is post-processing: parameters, their
-//! average, and whatever is computed from them are as private as the sums.
+//! Both are the same, up to rounding, on all of ℝᵈ at a constant rate. Everything after s_t is
+//! post-processing: parameters, their average, and whatever is computed from them are as private as
+//! the sums.
 //!
 //! **Cost.** Some vectors of d numbers beside the noise, and a few passes over them a step.
 //!
-//! **Source.** Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep) Learning without Sampling or Shuffling" (2021).
+//! **Source.** Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep)
+//! Learning without Sampling or Shuffling" (2021).
 
 use evertally::{Error, NoiseKey, Result, Spend, VectorCounter};
 use zeroize::{Zeroize, Zeroizing};
@@ -103,19 +107,22 @@ impl Learner {
         &self.vectors.theta
     }
 
-    /// The mean of the parameters at which gradients were taken: what online-to-batch conversion takes as its model. θ_1 before the first step.
+    /// The mean of the parameters at which gradients were taken: what online-to-batch conversion
+    /// takes as its model. θ_1 before the first step.
     #[must_use]
     pub fn average(&self) -> &[f64] {
         if self.step == 0 { &self.vectors.theta } else { &self.vectors.average }
     }
 
-    /// The private sum of all clipped gradients so far, not divided by the batch size: all that was learned from the data.
+    /// The private sum of all clipped gradients so far, not divided by the batch size: all that was
+    /// learned from the data.
     #[must_use]
     pub fn released(&self) -> &[f64] {
         &self.vectors.released
     }
 
-    /// What the steps taken so far cost one example, if it was not the parameters that decided to end here: see [`LearningPlan::spend_after`].
+    /// What the steps taken so far cost one example, if it was not the parameters that decided to
+    /// end here: see [`LearningPlan::spend_after`].
     ///
     /// # Errors
     /// None in a learner that was made.
@@ -131,14 +138,16 @@ impl Learner {
         Batch::new(self.plan.dimension(), self.plan.clip())
     }
 
-    /// Takes the gradients of one step, one for each example, at [`Learner::theta`]; each is clipped. Gives the next parameters.
+    /// Takes the gradients of one step, one for each example, at [`Learner::theta`]; each is
+    /// clipped. Gives the next parameters.
     ///
-    /// A refusal depends on the data, and no noise hides it: whoever sees that a run stopped learns that a gradient was not finite, or a batch too large. Where others see
-    /// it, leave such an example out before it comes here, which its place in the step allows.
+    /// A refusal depends on the data, and no noise hides it: whoever sees that a run stopped learns
+    /// that a gradient was not finite, or a batch too large. Where others see it, leave such an
+    /// example out before it comes here, which its place in the step allows.
     ///
     /// # Errors
-    /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for gradients of another dimension or not finite, and for more than
-    /// the batch size; none changes anything.
+    /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for gradients of
+    /// another dimension or not finite, and for more than the batch size; none changes anything.
     pub fn step<G: AsRef<[f64]>>(&mut self, gradients: impl IntoIterator<Item = G>) -> Result<&[f64]> {
         self.step_of(gradients, |batch, _, gradient| batch.add(gradient.as_ref()))
     }
@@ -157,8 +166,8 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// As [`Learner::step`], and [`Error::BadParameter`] for features that do not make as many parameters as are learned, or a label that the loss
-    /// is not made for.
+    /// As [`Learner::step`], and [`Error::BadParameter`] for features that do not make as many
+    /// parameters as are learned, or a label that the loss is not made for.
     pub fn step_on<'a>(
         &mut self,
         loss: &dyn Loss,
@@ -202,7 +211,8 @@ impl Learner {
     /// Takes a step with gradients that were collected in a batch, and empties it.
     ///
     /// # Errors
-    /// As [`Learner::step`], and [`Error::BadParameter`] for a batch of another dimension or clipping norm. The batch is then as it was.
+    /// As [`Learner::step`], and [`Error::BadParameter`] for a batch of another dimension or
+    /// clipping norm. The batch is then as it was.
     pub fn step_batch(&mut self, batch: &mut Batch) -> Result<&[f64]> {
         self.check(batch)?;
         batch.write_sum(&mut self.sum);

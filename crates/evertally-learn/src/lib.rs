@@ -1,7 +1,8 @@
 //! Private online learning: follow the regularised leader on noisy prefix sums of clipped gradients.
 //!
-//! A [`LearningPlan`] is made once; a [`Learner`] then takes the gradients of one step and gives the parameters of the next. What the sums of
-//! gradients are to a [`evertally::VectorCounter`], the parameters are to the learner: everything after the private sum is post-processing.
+//! A [`LearningPlan`] is made once; a [`Learner`] then takes the gradients of one step and gives
+//! the parameters of the next. What the sums of gradients are to a [`evertally::VectorCounter`],
+//! the parameters are to the learner: everything after the private sum is post-processing.
 //!
 //! ```
 //! use evertally::{Budget, NoiseKey};

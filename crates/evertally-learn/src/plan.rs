@@ -1,13 +1,17 @@
 //! A training run, planned: all choices, checked, and what follows from them.
 //!
-//! **Adaptivity.** Gradients depend on earlier releases, and the proof for counters is about streams that do not. It carries over because the noise is
-//! Gaussian. Its covariance L Lᵀ is that of a lower triangular L̃, and with R̃ = L̃⁻¹A, also lower triangular, ‖R̃u‖ ≤ ‖Ru‖ for every u: what
-//! is released is L̃ applied to R̃G + noise, one row after the other, and row t of R̃G depends on gradients up to t only. Given what was released, the
-//! gradients of all other examples are the same on both sides, so that row t is shifted by what one example does; the squared shifts of all
-//! rows add up to at most Δ²κ², whatever was chosen when (Denisov, McMahan, Rush, Smith and Thakurta, 2022; Choquette-Choo, McMahan, Rush
-//! and Thakurta, 2023, for several steps a person). The paper's Algorithm 3 scales its noise by the first t rows; here, as it must be, by all n.
+//! **Adaptivity.** Gradients depend on earlier releases, and the proof for counters is about
+//! streams that do not. It carries over because the noise is Gaussian. Its covariance L Lᵀ is that
+//! of a lower triangular L̃, and with R̃ = L̃⁻¹A, also lower triangular, ‖R̃u‖ ≤ ‖Ru‖ for every u:
+//! what is released is L̃ applied to R̃G + noise, one row after the other, and row t of R̃G depends
+//! on gradients up to t only. Given what was released, the gradients of all other examples are the
+//! same on both sides, so that row t is shifted by what one example does; the squared shifts of all
+//! rows add up to at most Δ²κ², whatever was chosen when (Denisov, McMahan, Rush, Smith and
+//! Thakurta, 2022; Choquette-Choo, McMahan, Rush and Thakurta, 2023, for several steps a person).
+//! The paper's Algorithm 3 scales its noise by the first t rows; here, as it must be, by all n.
 //!
-//! **Neighbours.** In which steps an example takes part must not depend on the data: one that is removed leaves its place empty.
+//! **Neighbours.** In which steps an example takes part must not depend on the data: one that is
+//! removed leaves its place empty.
 
 mod builder;
 mod name;
@@ -55,7 +59,8 @@ impl Update {
 /// use evertally::{Budget, NoiseKey};
 /// use evertally_learn::{Learner, LearningPlan, Set};
 ///
-/// let plan = LearningPlan::new(2, 1000).budget(Budget::new(1.0, 1e-6)?).set(Set::ball(1.0)?).recommended(1.0).build()?;
+/// let budget = Budget::new(1.0, 1e-6)?;
+/// let plan = LearningPlan::new(2, 1000).budget(budget).set(Set::ball(1.0)?).recommended(1.0).build()?;
 /// let mut learner = Learner::new(&plan, NoiseKey::from_os()?)?;
 /// for _ in 0..10 {
 ///     let gradient = [learner.theta()[0] - 0.5, 0.1]; // of the loss at the present parameters
@@ -164,10 +169,12 @@ impl LearningPlan {
         self.spend_after(self.steps())
     }
 
-    /// What the first `steps` steps cost one example: less than all of them, where a person has taken part in fewer.
+    /// What the first `steps` steps cost one example: less than all of them, where a person has
+    /// taken part in fewer.
     ///
-    /// This is the cost of a run that was to end there, whatever it would learn. Where the end is chosen after seeing parameters, as by stopping when they are good
-    /// enough, what holds of the run is what was fixed in advance: [`LearningPlan::spend`].
+    /// This is the cost of a run that was to end there, whatever it would learn. Where the end is
+    /// chosen after seeing parameters, as by stopping when they are good enough, what holds of the
+    /// run is what was fixed in advance: [`LearningPlan::spend`].
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] beyond the last step.
@@ -176,7 +183,8 @@ impl LearningPlan {
         self.segments.spend(&self.segment, steps)
     }
 
-    /// The standard deviation of the noise in each coordinate of s_t, the sum after a step counted from zero, divided by the batch size.
+    /// The standard deviation of the noise in each coordinate of s_t, the sum after a step counted
+    /// from zero, divided by the batch size.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] beyond the last step.
@@ -189,7 +197,8 @@ impl LearningPlan {
         Ok(self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64)
     }
 
-    /// The mean, over the steps, of the standard error of the sum behind their parameters; the first parameters have none.
+    /// The mean, over the steps, of the standard error of the sum behind their parameters; the
+    /// first parameters have none.
     ///
     /// Beyond 2^16 steps it is bounded by the root of the mean square.
     #[must_use]
@@ -217,7 +226,8 @@ impl LearningPlan {
         self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64
     }
 
-    /// The same run with another rule for the parameters. The noise is that of another run: under one key, both are independent.
+    /// The same run with another rule for the parameters. The noise is that of another run: under
+    /// one key, both are independent.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for a regularization or rate that is not positive and finite.

@@ -1,6 +1,7 @@
 //! Learning rates that are known before the first step.
 //!
-//! A rate may depend on the step and on nothing else: a rate that looks at gradients would have to be paid for.
+//! A rate may depend on the step and on nothing else: a rate that looks at gradients would have to
+//! be paid for.
 
 use std::f64::consts::PI;
 use std::fmt;

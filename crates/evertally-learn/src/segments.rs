@@ -1,18 +1,21 @@
 //! Noise that is restarted: what a person can do in all segments together.
 //!
-//! **Definition.** With restarts after every m steps, each segment has a mechanism of its own, with fresh noise, and the sum of all gradients is the
-//! last release of every finished segment plus the release of the current one. A person takes part in at most k steps, at least b
-//! apart, hence in at most k_m = min(k, ⌈m/b⌉) steps of one segment.
+//! **Definition.** With restarts after every m steps, each segment has a mechanism of its own, with
+//! fresh noise, and the sum of all gradients is the last release of every finished segment plus the
+//! release of the current one. A person takes part in at most k steps, at least b apart, hence in
+//! at most k_m = min(k, ⌈m/b⌉) steps of one segment.
 //!
-//! **Guarantee.** Let Δ(j) be the sensitivity of one segment to j steps. With k_1 + … + k_S ≤ k steps in S segments, the encoded streams of all
-//! segments move together by at most
+//! **Guarantee.** Let Δ(j) be the sensitivity of one segment to j steps. With k_1 + … + k_S ≤ k
+//! steps in S segments, the encoded streams of all segments move together by at most
 //!
 //! > Σ Δ(k_i)² ≤ min(k · max_j Δ(j)²/j, S · Δ(k_m)²),
 //!
-//! because each term is at most k_i times the largest Δ(j)²/j, and at most Δ(k_m)². Both are attained in the cases that matter: one segment, and
-//! segments no longer than b. Gaussian mechanisms whose shifts have a sum of squares within a bound fixed in advance compose as one, though each shift
-//! may be chosen after seeing the others' releases (Smith and Thakurta, 2022). The noise of a segment is set so that the bound meets the budget.
-//! Replacement doubles the shift of every segment, hence the bound's root, as it does for one segment.
+//! because each term is at most k_i times the largest Δ(j)²/j, and at most Δ(k_m)². Both are
+//! attained in the cases that matter: one segment, and segments no longer than b. Gaussian
+//! mechanisms whose shifts have a sum of squares within a bound fixed in advance compose as one,
+//! though each shift may be chosen after seeing the others' releases (Smith and Thakurta, 2022).
+//! The noise of a segment is set so that the bound meets the budget. Replacement doubles the shift
+//! of every segment, hence the bound's root, as it does for one segment.
 
 use evertally::{Budget, Participation, Plan, PlanBuilder, Result, Spend};
 
@@ -60,7 +63,8 @@ impl Segments {
             let participation = Participation::at_most(steps, self.participation.min_gap())?;
             Ok(plan.factorization().sensitivity(participation).powi(2))
         };
-        // Between two numbers that are looked at, Δ is at most that of the larger, in at least one step more than the smaller.
+        // Between two numbers that are looked at, Δ is at most that of the larger, in at least one
+        // step more than the smaller.
         let (mut steepest, mut last) = (0.0_f64, 0);
         for steps in few_numbers(most) {
             steepest = steepest.max(squared(steps)? / (last + 1) as f64);
@@ -106,7 +110,8 @@ mod tests {
         Segments { length, steps, participation: Participation::at_most(k, b).unwrap() }
     }
 
-    /// For every number of steps taken, the largest Σ Δ(k_i)² over all ways to place steps at least b apart in them, by looking at every one.
+    /// For every number of steps taken, the largest Σ Δ(k_i)² over all ways to place steps at least
+    /// b apart in them, by looking at every one.
     fn brute_force(plan: &Plan, segments: &Segments) -> Vec<f64> {
         let dense = plan.dense().unwrap().encoder;
         let mut worst = vec![0.0_f64; segments.steps as usize + 1];

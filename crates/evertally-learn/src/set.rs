@@ -1,10 +1,12 @@
 //! The sets in which parameters are kept.
 //!
-//! **Definition.** A closed convex set K: all of ℝᵈ, the Euclidean ball around the origin, or a box. [`Set::project`] takes the nearest point
-//! of K, which is what follows the leader on linear losses with a quadratic regulariser: argmin over K of ⟨s, θ⟩ + (λ/2)‖θ − c‖² is the
-//! projection of c − s/λ.
+//! **Definition.** A closed convex set K: all of ℝᵈ, the Euclidean ball around the origin, or a
+//! box. [`Set::project`] takes the nearest point of K, which is what follows the leader on linear
+//! losses with a quadratic regulariser: argmin over K of ⟨s, θ⟩ + (λ/2)‖θ − c‖² is the projection
+//! of c − s/λ.
 //!
-//! **Guarantee.** A projected point lies in K, roundings included, and no two points are farther apart after projection than before.
+//! **Guarantee.** A projected point lies in K, roundings included, and no two points are farther
+//! apart after projection than before.
 
 use std::fmt;
 
@@ -55,7 +57,8 @@ impl Set {
         Self::Box { lo, hi }.checked()
     }
 
-    /// Refuses what is written down as a set and is none: its parts are public, and need not come from [`Set::ball`] or [`Set::cube`].
+    /// Refuses what is written down as a set and is none: its parts are public, and need not come
+    /// from [`Set::ball`] or [`Set::cube`].
     pub(crate) fn checked(self) -> Result<Self> {
         match self {
             Self::Ball { radius } if !(radius > 0.0 && radius.is_finite()) => {
@@ -115,7 +118,8 @@ impl fmt::Display for Set {
     }
 }
 
-/// The Euclidean norm, without overflow or underflow on the way; not a number where a finite vector has a coordinate that is none.
+/// The Euclidean norm, without overflow or underflow on the way; not a number where a finite vector
+/// has a coordinate that is none.
 #[must_use]
 pub fn norm(vector: &[f64]) -> f64 {
     let largest = largest_magnitude(vector);
@@ -136,7 +140,8 @@ fn largest_magnitude(vector: &[f64]) -> f64 {
     vector.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()))
 }
 
-/// Divides a vector by its norm over `longest` where it is longer. The result is no longer than `longest`, as [`norm`] computes it.
+/// Divides a vector by its norm over `longest` where it is longer. The result is no longer than
+/// `longest`, as [`norm`] computes it.
 pub(crate) fn shorten(vector: &mut [f64], longest: f64) {
     let mut length = norm(vector);
     if length > longest && length > 1e140 {
@@ -148,8 +153,8 @@ pub(crate) fn shorten(vector: &mut [f64], longest: f64) {
         length = norm(vector);
     }
     while length > longest {
-        // One division leaves the norm within a few roundings of the bound; the step down takes it to below. No step leads below zero, where
-        // directions are turned around.
+        // One division leaves the norm within a few roundings of the bound; the step down takes it
+        // to below. No step leads below zero, where directions are turned around.
         let factor = (longest / length).next_down().max(0.0);
         vector.iter_mut().for_each(|value| *value *= factor);
         length = norm(vector);
@@ -162,7 +167,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The nearest point: in the set, and the way from it makes no sharp angle with the way to any other point of the set.
+        /// The nearest point: in the set, and the way from it makes no sharp angle with the way to
+        /// any other point of the set.
         #[test]
         fn projections_are_nearest_points(
             theta in prop::collection::vec(-5.0..5.0, 4),

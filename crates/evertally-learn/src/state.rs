@@ -13,9 +13,10 @@
 //!
 //! All numbers are little-endian. The counter's part holds true sums: a state is as secret as the data.
 //!
-//! **Once only.** A state that is resumed twice with different gradients releases them under the same noise, which then cancels: the budget would
-//! be spent twice, and more. With the same gradients it gives the same parameters, bit for bit, and nothing is spent. Whoever resumes sees to it
-//! that the data are the same; `evertally learn` does, by a hash.
+//! **Once only.** A state that is resumed twice with different gradients releases them under the
+//! same noise, which then cancels: the budget would be spent twice, and more. With the same
+//! gradients it gives the same parameters, bit for bit, and nothing is spent. Whoever resumes sees
+//! to it that the data are the same; `evertally learn` does, by a hash.
 
 use evertally::{Error, NoiseKey, Result, VectorCounter};
 use zeroize::Zeroizing;
@@ -47,7 +48,8 @@ impl Learner {
         bytes
     }
 
-    /// Continues from a saved state; on the same machine, bit for bit. See [`Learner::save`], and resume with the gradients that would have followed.
+    /// Continues from a saved state; on the same machine, bit for bit. See [`Learner::save`], and
+    /// resume with the gradients that would have followed.
     ///
     /// # Errors
     /// [`Error::BadState`] if the state is damaged or cut short, or belongs to another plan or key.

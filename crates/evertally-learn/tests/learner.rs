@@ -151,8 +151,9 @@ fn the_average_is_the_mean_of_what_was_played() {
     }
 }
 
-/// The noise is what the budget asks of gradients of norm κ: σκ times the longest column of the encoder that is run, and twice that where an example may be replaced. Noise
-/// that is 15 % short, or planned for another norm or other neighbours, is found out.
+/// The noise is what the budget asks of gradients of norm κ: σκ times the longest column of the
+/// encoder that is run, and twice that where an example may be replaced. Noise that is 15 % short,
+/// or planned for another norm or other neighbours, is found out.
 #[test]
 fn noise_is_as_large_as_the_budget_asks() {
     let sigma = gaussian_sigma(1.0, 1e-6).unwrap();
@@ -179,8 +180,9 @@ fn noise_is_as_large_as_the_budget_asks() {
 
 /// The noise in s_t has the covariance σ²κ²Δ²·L Lᵀ, segment by segment.
 ///
-/// Over 6,000 runs of three coordinates each, the worst of the 36 pairs of steps is within 6 standard errors (each below √2/√18,000 of the
-/// variances' geometric mean): a false alarm in fewer than one run of ten million. Noise that is 15 % short has a variance 28 % short, 26 of them.
+/// Over 6,000 runs of three coordinates each, the worst of the 36 pairs of steps is within 6
+/// standard errors (each below √2/√18,000 of the variances' geometric mean): a false alarm in fewer
+/// than one run of ten million. Noise that is 15 % short has a variance 28 % short, 26 of them.
 #[test]
 fn noise_has_the_stated_covariance() {
     const RUNS: u64 = 6000;
@@ -237,7 +239,8 @@ fn noise_has_the_stated_covariance() {
     }
 }
 
-/// Beyond 2^16 steps the mean is bounded from squares: above the mean itself, and not by much, wherever the last segment ends.
+/// Beyond 2^16 steps the mean is bounded from squares: above the mean itself, and not by much,
+/// wherever the last segment ends.
 #[test]
 fn mean_errors_of_long_runs_are_bounded_closely() {
     for restart in [70_000, 69_999, 66_000, 40_000, 7] {

@@ -1,9 +1,11 @@
-//! The real learner against adversaries and distributions: mean regret stays below the exact bound, for several mechanisms and sets.
+//! The real learner against adversaries and distributions: mean regret stays below the exact bound,
+//! for several mechanisms and sets.
 //!
-//! The bound is on expected regret, so a mean over eight keys is compared, with four of its standard errors taken off: were the expectation at
-//! the bound, a case would be a false alarm with probability below 0.3 % (Student's t with seven degrees of freedom). Keys and seeds are fixed,
-//! so that a test that passes once passes always. Over everything the exploiter must come to 60 % of the bound, and exceed a bound that was told
-//! half of the noise.
+//! The bound is on expected regret, so a mean over eight keys is compared, with four of its
+//! standard errors taken off: were the expectation at the bound, a case would be a false alarm with
+//! probability below 0.3 % (Student's t with seven degrees of freedom). Keys and seeds are fixed,
+//! so that a test that passes once passes always. Over everything the exploiter must come to 60 %
+//! of the bound, and exceed a bound that was told half of the noise.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -95,7 +97,8 @@ fn adversaries_stay_below_the_exact_bound() {
             for (name, adversary) in adversaries {
                 let (mean, error) = linear_regret(&plan, &*adversary);
                 assert!(mean - 4.0 * error <= limit, "{mechanism} {set} {name}: {mean} ± {error} of {limit}");
-                // Over everything the exploiter comes close, so that a bound that was half as large would be found out.
+                // Over everything the exploiter comes close, so that a bound that was half as large
+                // would be found out.
                 let close = name == "exploiter" && set == Set::Everything;
                 assert!(!close || mean > 0.6 * limit, "{mechanism}: {mean} ± {error} of {limit}");
             }
@@ -103,7 +106,8 @@ fn adversaries_stay_below_the_exact_bound() {
     }
 }
 
-/// Independent examples of planted models: regret measured against hindsight, with the corrected and the printed bound beside the exact one.
+/// Independent examples of planted models: regret measured against hindsight, with the corrected
+/// and the printed bound beside the exact one.
 #[test]
 fn distributions_stay_below_the_exact_bound() {
     let cases: [(Losses, f64, Source); 2] = [

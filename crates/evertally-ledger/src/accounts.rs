@@ -1,7 +1,8 @@
 //! The budgets of populations: who may spend what, and what was spent.
 //!
-//! An account is the library's [`Odometer`]: a total that is stated once, entries that are admitted before anything is released under
-//! them, and a refusal where the total would be passed. A counter is entered when it is made, and once more for every new epoch.
+//! An account is the library's [`Odometer`]: a total that is stated once, entries that are admitted
+//! before anything is released under them, and a refusal where the total would be passed. A counter
+//! is entered when it is made, and once more for every new epoch.
 
 use crate::error::{Error, Result};
 use crate::fence::Spent;
@@ -20,8 +21,9 @@ pub struct NewPopulation {
     pub unit: String,
     /// Which change is hidden.
     pub neighbours: Neighbours,
-    /// What everything together may cost: (ε, δ), pure ε or ρ. Whole-number noise is charged a little more than Gaussian noise, e^ε times as
-    /// much at a total ε; totals beyond ε = 10 or so, and those of very many counters, are better stated as ρ.
+    /// What everything together may cost: (ε, δ), pure ε or ρ. Whole-number noise is charged a
+    /// little more than Gaussian noise, e^ε times as much at a total ε; totals beyond ε = 10 or so,
+    /// and those of very many counters, are better stated as ρ.
     pub total: Budget,
     /// The part of ε that is set aside for pure noise.
     pub pure_part: f64,
@@ -34,7 +36,8 @@ pub struct Population {
     pub odometer: Odometer,
     /// What was entered.
     pub entries: Vec<Entry>,
-    /// Whether more was entered than the total allows: histories of two copies of a ledger can come to that. Nothing is admitted any more.
+    /// Whether more was entered than the total allows: histories of two copies of a ledger can come
+    /// to that. Nothing is admitted any more.
     pub is_overdrawn: bool,
 }
 
@@ -131,7 +134,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// The unit that a counter is entered under. Where persons are bounded, they may have another name in the account.
+    /// The unit that a counter is entered under. Where persons are bounded, they may have another
+    /// name in the account.
     pub(crate) fn unit_for(&self, planned: &Planned) -> Result<Unit> {
         let name = &planned.spec().population;
         let (grant, _) = self.find(name)?;

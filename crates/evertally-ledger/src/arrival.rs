@@ -1,8 +1,9 @@
 //! Events on their way in: checked, clamped and hashed, before the ledger sees them.
 //!
-//! **Guarantee.** What leaves here holds no name: the id of an event and its person are 96 and 128 bits of a hash keyed with a secret of
-//! this ledger, so that the files tell nobody who has them, but not the secret, whose event it was. Two ids are mistaken for one
-//! another with probability below 10⁻¹¹ for a billion of them.
+//! **Guarantee.** What leaves here holds no name: the id of an event and its person are 96 and 128
+//! bits of a hash keyed with a secret of this ledger, so that the files tell nobody who has them,
+//! but not the secret, whose event it was. Two ids are mistaken for one another with probability
+//! below 10⁻¹¹ for a billion of them.
 //!
 //! This is the part of the work that can be done by any thread.
 
@@ -69,7 +70,8 @@ pub struct Receipt {
     pub late: u64,
     /// Their steps have not begun.
     pub early: u64,
-    /// Their persons have taken part in as many steps as they may, or too near. (And what no total can hold: beyond eight billion events in a step.)
+    /// Their persons have taken part in as many steps as they may, or too near. (And what no total
+    /// can hold: beyond eight billion events in a step.)
     pub over_bound: u64,
     /// The counter has no step left, or was retired.
     pub ended: u64,
@@ -85,7 +87,8 @@ impl Receipt {
     }
 }
 
-/// The secret under which names are hashed: by SipHash, a keyed function made for short texts, on which BLAKE3 is slower.
+/// The secret under which names are hashed: by SipHash, a keyed function made for short texts, on
+/// which BLAKE3 is slower.
 pub(crate) struct Names(Zeroizing<[u8; 16]>);
 
 impl Names {
@@ -129,8 +132,9 @@ impl Intake {
         Self { counter, planned, names }
     }
 
-    /// Checks an event and makes it ready. One that names no person ([`given_name`]) is made ready too, where persons are bounded, and the ledger leaves it
-    /// out: to refuse it would let one person's event keep out those of others in the same request.
+    /// Checks an event and makes it ready. One that names no person ([`given_name`]) is made ready
+    /// too, where persons are bounded, and the ledger leaves it out: to refuse it would let one
+    /// person's event keep out those of others in the same request.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for an event that this counter cannot take, whenever it comes.

@@ -1,8 +1,9 @@
 //! Rows beside the journal, so that it can be cut and recovery is short.
 //!
-//! A counter's row is its state *as of a frame*; the journal is needed from the first frame on that some row does not have. Rows are written a few at a time,
-//! those that are farthest behind first, so that ten thousand counters do not make the service pause. What was released moves to chunks of
-//! its own, each naming the hash of the one before.
+//! A counter's row is its state *as of a frame*; the journal is needed from the first frame on that
+//! some row does not have. Rows are written a few at a time, those that are farthest behind first,
+//! so that ten thousand counters do not make the service pause. What was released moves to chunks
+//! of its own, each naming the hash of the one before.
 //!
 //! Events stay longer than their frames: until their ids are forgotten.
 
@@ -136,7 +137,8 @@ impl Ledger {
         numbers.chunks(ROWS_AT_ONCE_WHEN_BEHIND).try_for_each(|some| self.checkpoint(some, true))
     }
 
-    /// Writes the rows of these counters as of the last frame, and cuts what no row needs any more. Nothing may be tentative.
+    /// Writes the rows of these counters as of the last frame, and cuts what no row needs any more.
+    /// Nothing may be tentative.
     fn checkpoint(&mut self, numbers: &[u32], looks_at_all: bool) -> Result<()> {
         let sequence = self.journal.sequence;
         let mut rows = Vec::with_capacity(numbers.len());
@@ -194,7 +196,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes the frames before `needed` out of the list of those that are there: the first that stays, and the head before it.
+    /// Takes the frames before `needed` out of the list of those that are there: the first that
+    /// stays, and the head before it.
     fn cut(&mut self, needed: u64) -> (u64, Head) {
         while let Some(&(sequence, bytes, head)) = self.journal.bytes.front() {
             if sequence >= needed {
@@ -210,7 +213,8 @@ impl Ledger {
         (needed, self.journal.cut_at)
     }
 
-    /// Events whose ids are all forgotten, among some of those whose frames are cut. All of them have their turn.
+    /// Events whose ids are all forgotten, among some of those whose frames are cut. All of them
+    /// have their turn.
     fn forgotten_arrivals(&mut self, needed: u64, most: usize) -> Vec<u64> {
         let journal = &mut self.journal;
         if journal.looked_at >= needed || most == usize::MAX {
@@ -312,7 +316,8 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     })
 }
 
-/// Begins a new chunk where the present one is full and on the disk. The row still says the old one, which is found full when it is read.
+/// Begins a new chunk where the present one is full and on the disk. The row still says the old
+/// one, which is found full when it is read.
 fn drop_full_tail(state: &mut CounterState) -> Result<()> {
     let mut standing = state.published.standing_mut();
     if standing.tail.len() * size_of::<f64>() < CHUNK_BYTES {

@@ -9,12 +9,13 @@ use crate::shown::{Mode, Published};
 use std::sync::Arc;
 
 impl Ledger {
-    /// Makes everything durable that was changed, then makes the releases of frozen steps, makes them durable, and shows them. The counters with
-    /// something new are returned.
+    /// Makes everything durable that was changed, then makes the releases of frozen steps, makes
+    /// them durable, and shows them. The counters with something new are returned.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]: storage failed, now or before. Nothing that was changed since the last commit may be given away; the ledger shows
-    /// what it showed, and changes nothing until it is opened again.
+    /// [`Error::ReadOnly`]: storage failed, now or before. Nothing that was changed since the last
+    /// commit may be given away; the ledger shows what it showed, and changes nothing until it is
+    /// opened again.
     pub fn commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
         self.check_writable()?;
         match self.try_commit(now) {

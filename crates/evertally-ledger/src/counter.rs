@@ -1,7 +1,7 @@
 //! One counter inside the ledger: which events count, what a step's input is, and what is released of it.
 //!
-//! A pure state machine. It is changed by the same calls whether something happens now or is read from the journal, so that recovery can only come
-//! to where the ledger was.
+//! A pure state machine. It is changed by the same calls whether something happens now or is read
+//! from the journal, so that recovery can only come to where the ledger was.
 
 use crate::arrival::{Arrival, Id, Receipt};
 use crate::error::{Error, Result};
@@ -167,7 +167,8 @@ impl CounterState {
         }
     }
 
-    /// The step that an event belongs to. It is never one that has not begun, so that nobody can spend the future.
+    /// The step that an event belongs to. It is never one that has not begun, so that nobody can
+    /// spend the future.
     fn step_of(&self, time: Option<i64>, now: &Present) -> std::result::Result<u64, Fate> {
         let Some(buckets) = self.planned.buckets() else {
             return if self.open < self.planned.steps() { Ok(self.open) } else { Err(Fate::Ended) };

@@ -1,9 +1,11 @@
 //! A new epoch: what a restored ledger costs.
 //!
-//! A ledger that is a copy, or older than what was released, knows neither what was released after it nor with which noise. To go on under the same noise would
-//! give two releases of different totals whose difference has none. So each counter goes on from where it is with *fresh noise*, and
-//! pays for it: what was released before and what follows are two runs of its plan on the same people, and compose. What the lost part of the ledger had spent
-//! besides, on counters that are not known here any more, the fence remembers, and it is entered too.
+//! A ledger that is a copy, or older than what was released, knows neither what was released after
+//! it nor with which noise. To go on under the same noise would give two releases of different
+//! totals whose difference has none. So each counter goes on from where it is with *fresh noise*,
+//! and pays for it: what was released before and what follows are two runs of its plan on the same
+//! people, and compose. What the lost part of the ledger had spent besides, on counters that are
+//! not known here any more, the fence remembers, and it is entered too.
 //!
 //! A population that cannot pay leaves its counters where they are; they can be retired.
 
@@ -34,7 +36,8 @@ impl Ledger {
         price.collect()
     }
 
-    /// Starts a new epoch: every counter whose population can pay goes on with fresh noise. What only the fence remembers is entered first.
+    /// Starts a new epoch: every counter whose population can pay goes on with fresh noise. What
+    /// only the fence remembers is entered first.
     ///
     /// # Errors
     /// [`Error::Conflict`] unless the ledger is fenced or counters were left out of the last epoch.
@@ -116,7 +119,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// The counters that a new epoch is about: all that run where the ledger is fenced, and else those that were left out before.
+    /// The counters that a new epoch is about: all that run where the ledger is fenced, and else
+    /// those that were left out before.
     fn concerned(&self) -> impl Iterator<Item = &CounterState> {
         let is_fenced = self.halt.fenced.is_some();
         let has_steps = |state: &CounterState| state.released() < state.planned.steps();
@@ -166,8 +170,9 @@ impl Ledger {
         is_copy.then(|| "its file is a copy of the one that was released from".to_owned())
     }
 
-    /// A crash may have come between a release and its mark. The release is about to be shown, so that the fence is told first: a backup from before it would
-    /// otherwise be taken for the present, and release the same step with the same noise and other events.
+    /// A crash may have come between a release and its mark. The release is about to be shown, so
+    /// that the fence is told first: a backup from before it would otherwise be taken for the
+    /// present, and release the same step with the same noise and other events.
     pub(crate) fn catch_up_fence(&mut self) -> Result<()> {
         let is_behind = self.mark.as_ref().is_some_and(|mark| {
             mark.ledger == self.global.ledger

@@ -36,7 +36,8 @@ pub enum Error {
         /// Why not, and what would help.
         reason: String,
     },
-    /// The ledger is a copy, or older than what was released: nothing is released until an operator starts a new epoch.
+    /// The ledger is a copy, or older than what was released: nothing is released until an operator
+    /// starts a new epoch.
     #[error("nothing is taken or released until a new epoch is started: {reason}")]
     Fenced {
         /// How it was recognised.

@@ -1,15 +1,19 @@
 //! The fence: what was released last, kept outside the ledger.
 //!
-//! A ledger cannot tell from its own bytes that it is yesterday's, or a copy. So after every release, and before it is shown, a *mark* is
-//! written to a place that is not copied or restored with the ledger: the ledger's own number, its epoch, and the frame and head of the
-//! release; and what was entered in the accounts of populations, which a restored ledger would not know. When a ledger is opened, the mark must not be ahead of it.
+//! A ledger cannot tell from its own bytes that it is yesterday's, or a copy. So after every
+//! release, and before it is shown, a *mark* is written to a place that is not copied or restored
+//! with the ledger: the ledger's own number, its epoch, and the frame and head of the release; and
+//! what was entered in the accounts of populations, which a restored ledger would not know. When a
+//! ledger is opened, the mark must not be ahead of it.
 //!
-//! **What it recognises.** An older state put in place of a newer one; a copy of the directory (its fence is missing, or the ledger's file is
-//! another one than the ledger remembers). **What it cannot recognise:** a whole machine, fence included, set back to an earlier moment. Where that may
-//! happen, keep the fence on other storage.
+//! **What it recognises.** An older state put in place of a newer one; a copy of the directory (its
+//! fence is missing, or the ledger's file is another one than the ledger remembers). **What it
+//! cannot recognise:** a whole machine, fence included, set back to an earlier moment. Where that
+//! may happen, keep the fence on other storage.
 //!
-//! On disk the file has two slots, written in turn and brought to the disk; of the slots that hash to what they say, the one
-//! with the higher number counts. A crash can spoil the slot that is being written, never the other.
+//! On disk the file has two slots, written in turn and brought to the disk; of the slots that hash
+//! to what they say, the one with the higher number counts. A crash can spoil the slot that is
+//! being written, never the other.
 
 use crate::error::{Error, Result};
 use crate::record::{Cost, Entered, EpochName, Grant, Head, decode, encode, seal, unseal};
@@ -27,7 +31,8 @@ pub trait Fence: Send {
     /// The system's.
     fn read(&mut self) -> io::Result<Option<Vec<u8>>>;
 
-    /// Replaces the content. When this returns, the new one is on the disk; where it fails, the old or the new one is.
+    /// Replaces the content. When this returns, the new one is on the disk; where it fails, the old
+    /// or the new one is.
     ///
     /// # Errors
     /// The system's.
@@ -116,7 +121,8 @@ impl Mark {
     }
 }
 
-/// Slots are far apart, so that the entries of millions of counters fit; what is not written takes no place on most disks.
+/// Slots are far apart, so that the entries of millions of counters fit; what is not written takes
+/// no place on most disks.
 const SLOT: u64 = 1 << 26;
 
 /// Bytes of a slot around its content.
@@ -204,7 +210,8 @@ impl Fence for FileFence {
     fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let slots = [self.slot(0)?, self.slot(1)?];
         let newest = slots.into_iter().flatten().max_by_key(|(number, _)| *number);
-        // The first write goes to the second slot. A crash that spoils it leaves the first one empty: nothing was written yet.
+        // The first write goes to the second slot. A crash that spoils it leaves the first one
+        // empty: nothing was written yet.
         if newest.is_none() && self.was_written(0)? {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "neither of its two slots is whole"));
         }

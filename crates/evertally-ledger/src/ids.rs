@@ -1,11 +1,14 @@
 //! The ids of events that counted, remembered for a while.
 //!
-//! **Definition.** An id is remembered from the step it counted in until `window` further steps are closed, and up to an eighth of the window, or of the steps that are open at once, longer.
+//! **Definition.** An id is remembered from the step it counted in until `window` further steps are
+//! closed, and up to an eighth of the window, or of the steps that are open at once, longer.
 //!
-//! **Guarantee.** A copy of an event that comes while its id is remembered does not count. After that, a copy that says when it happened is
-//! late; only one that says nothing would count again, as another event.
+//! **Guarantee.** A copy of an event that comes while its id is remembered does not count. After
+//! that, a copy that says when it happened is late; only one that says nothing would count again,
+//! as another event.
 //!
-//! **Cost.** 13 to 26 bytes an id. Ids stand in sets by generations of steps, some twenty of them at the most, so that forgetting is dropping a set.
+//! **Cost.** 13 to 26 bytes an id. Ids stand in sets by generations of steps, some twenty of them
+//! at the most, so that forgetting is dropping a set.
 
 use crate::arrival::Id;
 use std::collections::{BTreeMap, HashSet};

@@ -1,4 +1,5 @@
-//! The journal: what was changed and is not committed, frames as they are written, and what is known of those that are there.
+//! The journal: what was changed and is not committed, frames as they are written, and what is
+//! known of those that are there.
 
 use crate::counter::CounterState;
 use crate::error::Result;

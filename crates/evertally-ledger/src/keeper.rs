@@ -1,7 +1,8 @@
 //! The thread that owns a ledger: group commit, and ticks by a clock.
 //!
-//! Requests queue up while a commit is under way; the next commit takes all of them. So the cost of a sync is shared by whoever came meanwhile, and
-//! nobody waits for a timer. A reply is given when what it says is durable, and an error when nothing of the request is known to be.
+//! Requests queue up while a commit is under way; the next commit takes all of them. So the cost of
+//! a sync is shared by whoever came meanwhile, and nobody waits for a timer. A reply is given when
+//! what it says is durable, and an error when nothing of the request is known to be.
 
 use crate::arrival::{Arrival, Receipt};
 use crate::error::{Error, Result};
@@ -75,7 +76,8 @@ impl std::fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// Starts the thread. The clock gives microseconds since 1970; `on_change` is told of counters with something new, after it is shown.
+    /// Starts the thread. The clock gives microseconds since 1970; `on_change` is told of counters
+    /// with something new, after it is shown.
     pub fn start(
         ledger: Ledger,
         clock: impl Fn() -> i64 + Send + 'static,
@@ -106,7 +108,8 @@ impl Keeper {
         }
     }
 
-    /// Hands events in. The reply comes when they are durable, from the ledger's thread: it should not take long.
+    /// Hands events in. The reply comes when they are durable, from the ledger's thread: it should
+    /// not take long.
     ///
     /// # Errors
     /// [`Busy`] where too many requests wait, or the thread has stopped.
@@ -180,7 +183,8 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
                 let (replies, stops) = self.apply(first);
                 (self.commit(replies), stops)
             }));
-            // Whoever waited finds the answer dropped; whoever comes later is told that nothing is taken any more.
+            // Whoever waited finds the answer dropped; whoever comes later is told that nothing is
+            // taken any more.
             let Ok((more, stops)) = round else {
                 self.ledger.give_up();
                 if self.stops {

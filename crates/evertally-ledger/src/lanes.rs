@@ -10,7 +10,8 @@ pub(crate) enum Lanes {
     Keyed(Box<KeyedCounter>),
 }
 
-/// A copy, as the library takes keys by value to make copies deliberate. It is wiped when the library drops it.
+/// A copy, as the library takes keys by value to make copies deliberate. It is wiped when the
+/// library drops it.
 fn copy(key: &NoiseKey) -> NoiseKey {
     NoiseKey::from_bytes(*key.expose_bytes())
 }

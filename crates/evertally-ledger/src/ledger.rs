@@ -1,7 +1,8 @@
 //! The ledger: everything that happened, in order, and what follows from it.
 //!
-//! See the crate's documentation for the order of a step's life and why nothing is lost or changed. This is a synchronous state machine without
-//! a clock: changes are tentative until [`Ledger::commit`] returns, and a commit that fails ends them all.
+//! See the crate's documentation for the order of a step's life and why nothing is lost or changed.
+//! This is a synchronous state machine without a clock: changes are tentative until
+//! [`Ledger::commit`] returns, and a commit that fails ends them all.
 
 use crate::accounts::{Accounts, NewPopulation};
 use crate::arrival::{Arrival, Intake, Names, Receipt};
@@ -100,7 +101,8 @@ impl Ledger {
     /// Takes events in. The receipt may be given away when `commit` has returned.
     ///
     /// # Errors
-    /// [`Error::Fenced`] and [`Error::ReadOnly`] where nothing is taken at present, [`Error::NotFound`] for a counter that was deleted.
+    /// [`Error::Fenced`] and [`Error::ReadOnly`] where nothing is taken at present,
+    /// [`Error::NotFound`] for a counter that was deleted.
     pub fn submit(&mut self, counter: &Published, arrivals: &[Arrival], now: i64) -> Result<Receipt> {
         self.check_running()?;
         let state = self.counters.get_mut(&counter.number).filter(|state| state.life != Life::Deleted);
@@ -129,7 +131,8 @@ impl Ledger {
         Ok(receipt)
     }
 
-    /// Freezes steps whose time is over, at most so many that one frame holds their releases; whether more are due.
+    /// Freezes steps whose time is over, at most so many that one frame holds their releases;
+    /// whether more are due.
     ///
     /// # Errors
     /// [`Error::Fenced`] and [`Error::ReadOnly`] where nothing is closed at present.
@@ -171,7 +174,8 @@ impl Ledger {
     /// Closes steps of a counter that is advanced by hand, and says which.
     ///
     /// # Errors
-    /// [`Error::Conflict`] for a counter that a clock closes or that does not run, and [`evertally::Error::HorizonSpent`] where fewer steps are left.
+    /// [`Error::Conflict`] for a counter that a clock closes or that does not run, and
+    /// [`evertally::Error::HorizonSpent`] where fewer steps are left.
     pub fn advance(&mut self, name: &str, steps: u64) -> Result<Range<u64>> {
         self.check_running()?;
         let number = self.number(name)?;
@@ -199,8 +203,9 @@ impl Ledger {
     /// Makes a counter, and enters its cost.
     ///
     /// # Errors
-    /// [`Error::Conflict`] for a name that is or was taken, [`Error::NotFound`] for a population that is not there, and
-    /// [`evertally::Error::BudgetSpent`] where its account does not allow it.
+    /// [`Error::Conflict`] for a name that is or was taken, [`Error::NotFound`] for a population
+    /// that is not there, and [`evertally::Error::BudgetSpent`] where its account does not allow
+    /// it.
     pub fn create(&mut self, planned: &Planned, now: i64) -> Result<Arc<Published>> {
         self.check_running()?;
         let spec = planned.spec();
@@ -244,7 +249,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes a counter that is retired or has ended, with its releases. What it spent stays spent, and its name is not used again.
+    /// Removes a counter that is retired or has ended, with its releases. What it spent stays
+    /// spent, and its name is not used again.
     ///
     /// # Errors
     /// [`Error::NotFound`], and [`Error::Conflict`] where it still runs.
@@ -275,7 +281,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Makes a token. The bearer may be given away when `commit` has returned, and is not known here afterwards.
+    /// Makes a token. The bearer may be given away when `commit` has returned, and is not known
+    /// here afterwards.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for a name that is no line and an expiry that is over.
@@ -413,7 +420,8 @@ impl Ledger {
         }
     }
 
-    /// What the noise of a counter in an epoch is called: no two of any ledgers share theirs, even under one key.
+    /// What the noise of a counter in an epoch is called: no two of any ledgers share theirs, even
+    /// under one key.
     pub(crate) fn stream(&self, number: u32, epoch: EpochName) -> String {
         let (ledger, nonce) = (hexadecimal(&self.global.ledger), hexadecimal(&epoch.nonce));
         format!("ledger {ledger} counter {number} epoch {} {nonce}", epoch.number)

@@ -1,7 +1,8 @@
 //! In which steps each person counted, for as long as the counter lives.
 //!
-//! Persons stand one by one in a table on disk and all of them in memory. So that a lost, added or changed row is noticed, the sum of a hash of every
-//! row is kept with the counter: it follows each change in constant time, and is compared when the rows are read.
+//! Persons stand one by one in a table on disk and all of them in memory. So that a lost, added or
+//! changed row is noticed, the sum of a hash of every row is kept with the counter: it follows each
+//! change in constant time, and is compared when the rows are read.
 
 use crate::error::{Error, Result};
 use crate::record::{decode, encode};

@@ -26,7 +26,8 @@ const KEY: &str = "key";
 pub struct Place {
     pub(crate) backend: Box<dyn StorageBackend>,
     pub(crate) fence: Box<dyn Fence>,
-    /// What a copy of the storage would not have: on Unix, the number of the file on its disk and when it was made.
+    /// What a copy of the storage would not have: on Unix, the number of the file on its disk and
+    /// when it was made.
     pub(crate) identity: u64,
 }
 
@@ -40,8 +41,8 @@ impl Place {
     /// A directory, made where there is none. The fence stands beside it, unless another place is said.
     ///
     /// # Errors
-    /// [`Error::System`] where the directory cannot be made, [`Error::Conflict`] where another process has it open, and
-    /// [`Error::BadParameter`] where others may read it.
+    /// [`Error::System`] where the directory cannot be made, [`Error::Conflict`] where another
+    /// process has it open, and [`Error::BadParameter`] where others may read it.
     pub fn directory(directory: &Path, fence: Option<&Path>) -> Result<Self> {
         make_directory(directory)?;
         let file = owned(File::options().read(true).write(true).create(true).truncate(false))
@@ -98,7 +99,8 @@ fn make_directory(directory: &Path) -> Result<()> {
 /// The key of a directory, drawn from the operating system where there is none.
 ///
 /// # Errors
-/// [`Error::Damaged`] for a file that is no key, [`Error::BadParameter`] for one that others may read, and the system's errors.
+/// [`Error::Damaged`] for a file that is no key, [`Error::BadParameter`] for one that others may
+/// read, and the system's errors.
 pub fn read_or_make_key(directory: &Path) -> Result<NoiseKey> {
     make_directory(directory)?;
     let path = directory.join(KEY);

@@ -1,12 +1,15 @@
 //! What the journal says, and the chain that its frames hang on.
 //!
-//! A *frame* is one commit: a sequence number, the time, and records. Its bytes are postcard, whose form is fixed by a published
-//! specification. The head after a frame is BLAKE3 of the head before it and the bytes of the frame; it is kept with the frame, so
-//! that a frame that was changed, lost, added or moved is noticed, and every head names the whole past.
+//! A *frame* is one commit: a sequence number, the time, and records. Its bytes are postcard, whose
+//! form is fixed by a published specification. The head after a frame is BLAKE3 of the head before
+//! it and the bytes of the frame; it is kept with the frame, so that a frame that was changed,
+//! lost, added or moved is noticed, and every head names the whole past.
 //!
-//! What came in stands apart (*arrivals*), because it is kept for as long as ids are remembered and the frame is not. The frame has its hash.
+//! What came in stands apart (*arrivals*), because it is kept for as long as ids are remembered and
+//! the frame is not. The frame has its hash.
 //!
-//! New kinds of records go to the end of the enumeration, and fields are never changed: a ledger of an earlier version is read by every later one.
+//! New kinds of records go to the end of the enumeration, and fields are never changed: a ledger of
+//! an earlier version is read by every later one.
 
 use crate::arrival::Id;
 use crate::error::{Error, Result};
@@ -76,7 +79,8 @@ impl Record {
         matches!(self, Self::Released { .. } | Self::Epoch(_))
     }
 
-    /// Whether rows are written at once after it: what is private shall not stay in the journal, and what took long shall not be done again.
+    /// Whether rows are written at once after it: what is private shall not stay in the journal,
+    /// and what took long shall not be done again.
     pub(crate) fn asks_for_rows(&self) -> bool {
         matches!(self, Self::Retired { .. } | Self::Deleted { .. } | Self::Epoch(_))
     }
@@ -98,7 +102,8 @@ pub(crate) struct NewEpoch {
     pub(crate) lost: Vec<Entered>,
 }
 
-/// The name of an epoch. Its nonce is drawn when it begins, because two copies of one ledger would number theirs alike; that of the first one is zero.
+/// The name of an epoch. Its nonce is drawn when it begins, because two copies of one ledger would
+/// number theirs alike; that of the first one is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct EpochName {
     pub(crate) number: u32,
@@ -131,7 +136,8 @@ pub(crate) struct Grant {
     pub(crate) pure_part: f64,
 }
 
-/// A token as it is kept. No `Debug`: of the secret there is only a hash, but that is nobody's business either.
+/// A token as it is kept. No `Debug`: of the secret there is only a hash, but that is nobody's
+/// business either.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TokenRow {
     pub(crate) id: String,

@@ -1,12 +1,14 @@
 //! Opening a ledger: believing nothing, and coming to where it was.
 //!
-//! Rows are read first, each as of some frame; then the journal, every frame of which must hang on the one before. A frame is applied to every
-//! counter whose row does not have it. Events that counted are counted again and must still count; frozen input must be what its events add up to; and
-//! every release since a counter's row is *made again from the key and must be the recorded one, bit for bit*. Steps that were frozen
-//! and not released are released with the next commit: their input and their noise are fixed, so it is the release that would have been.
+//! Rows are read first, each as of some frame; then the journal, every frame of which must hang on
+//! the one before. A frame is applied to every counter whose row does not have it. Events that
+//! counted are counted again and must still count; frozen input must be what its events add up to;
+//! and every release since a counter's row is *made again from the key and must be the recorded
+//! one, bit for bit*. Steps that were frozen and not released are released with the next commit:
+//! their input and their noise are fixed, so it is the release that would have been.
 //!
-//! Nothing is written before all of it fits, so that a crash during recovery changes nothing. The fence is told of releases that it does not know before
-//! anything is shown.
+//! Nothing is written before all of it fits, so that a crash during recovery changes nothing. The
+//! fence is told of releases that it does not know before anything is shown.
 
 use crate::accounts::Accounts;
 use crate::arrival::Names;
@@ -31,8 +33,9 @@ impl Ledger {
     /// Opens a ledger, or makes one where there is none.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the files do not say what they must, or belong to another key; [`Error::Conflict`] where a fence stands
-    /// and no ledger; [`Error::System`] where storage fails.
+    /// [`Error::Damaged`] where the files do not say what they must, or belong to another key;
+    /// [`Error::Conflict`] where a fence stands and no ledger; [`Error::System`] where storage
+    /// fails.
     pub fn open(place: Place, key: NoiseKey, now: i64) -> Result<Self> {
         let Place { backend, mut fence, identity } = place;
         let store = Store::open(backend)?;
@@ -90,7 +93,8 @@ impl Ledger {
         self.global.key_tag = self.key.tag();
         self.record(Record::Opened { ledger: number, identity: self.identity, key_tag: self.key.tag() });
         self.write_frame(now)?;
-        // The mark stands before the format does: a ledger without a format is begun again, and one with a format has a fence.
+        // The mark stands before the format does: a ledger without a format is begun again, and one
+        // with a format has a fence.
         self.write_mark()?;
         self.write_format()
     }
@@ -111,7 +115,8 @@ impl Ledger {
         self.catch_up_fence()
     }
 
-    /// Applies every frame of the journal to whatever does not have it; the global state is as of frame `as_of`.
+    /// Applies every frame of the journal to whatever does not have it; the global state is as of
+    /// frame `as_of`.
     fn replay(&mut self, as_of: u64) -> Result<()> {
         let mut rows = Vec::new();
         self.shown.store.scan(JOURNAL, self.journal.first..=u64::MAX, |sequence, row| {

@@ -99,7 +99,8 @@ impl Ledger {
         })
     }
 
-    /// The releases that are not in a full chunk: their first step, their values, and the hash of the chunk before.
+    /// The releases that are not in a full chunk: their first step, their values, and the hash of
+    /// the chunk before.
     fn read_tail(
         &self,
         number: u32,

@@ -1,7 +1,8 @@
 //! What anybody may read at any time: only what is durable.
 //!
-//! The ledger has one owner, who changes it; readers are many. They share this, which the owner updates after each commit and never before, so that
-//! nothing is seen that a crash could take back.
+//! The ledger has one owner, who changes it; readers are many. They share this, which the owner
+//! updates after each commit and never before, so that nothing is seen that a crash could take
+//! back.
 
 use crate::accounts::{Accounts, Population};
 use crate::arrival::Intake;
@@ -286,7 +287,8 @@ impl Shown {
     /// What was released of these steps, as far as they are released.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where a chunk does not hash to what it says, and [`Error::System`] where it cannot be read.
+    /// [`Error::Damaged`] where a chunk does not hash to what it says, and [`Error::System`] where
+    /// it cannot be read.
     pub fn releases(&self, counter: &Published, steps: Range<u64>) -> Result<Vec<StepRelease>> {
         // First the tail, then the chunks: what leaves the tail is in a chunk by then.
         let (tail, earlier, epochs) = {
@@ -309,7 +311,8 @@ impl Shown {
     /// The total over the steps `first..=last` of one lane, with its exact error.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for steps that are not released, and the library's errors for workloads that have no sums between steps.
+    /// [`Error::BadParameter`] for steps that are not released, and the library's errors for
+    /// workloads that have no sums between steps.
     pub fn sum(&self, counter: &Published, first: u64, last: u64, lane: usize) -> Result<StepRelease> {
         let released = counter.next_step();
         if first > last || last >= released {
@@ -403,7 +406,8 @@ impl Shown {
     }
 }
 
-/// Released values on disk. Each chunk names the hash of the one before it, so that none can be lost unnoticed.
+/// Released values on disk. Each chunk names the hash of the one before it, so that none can be
+/// lost unnoticed.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct Chunk {
     pub(crate) before: [u8; 32],

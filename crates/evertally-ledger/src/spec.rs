@@ -1,8 +1,9 @@
 //! What a counter is made from.
 //!
-//! A [`Spec`] is the request of an operator; [`Spec::plan`] checks all of it, fills in what was left open and makes the plan, which may
-//! take seconds. The filled-in spec is what the ledger keeps, with the mechanism by its full name: a later version that would choose
-//! another one goes on with this.
+//! A [`Spec`] is the request of an operator; [`Spec::plan`] checks all of it, fills in what was
+//! left open and makes the plan, which may take seconds. The filled-in spec is what the ledger
+//! keeps, with the mechanism by its full name: a later version that would choose another one goes
+//! on with this.
 
 use crate::error::{Error, Result};
 use evertally::{
@@ -60,7 +61,8 @@ pub struct Spec {
     pub workload: Workload,
     /// Declared keys; none for a single total. `other` is added.
     pub keys: Vec<String>,
-    /// In how many steps a person may take part, and how far apart: events that name nobody do not count then.
+    /// In how many steps a person may take part, and how far apart: events that name nobody do not
+    /// count then.
     pub participation: Option<(u64, u64)>,
     /// The range that values are clamped to; where absent, an event counts as one.
     pub clamp: Option<(f64, f64)>,
@@ -137,7 +139,8 @@ impl Spec {
         spec.build()
     }
 
-    /// Refuses what nobody should ask for. What a ledger has taken is not asked again, so that it can be read by versions that are stricter.
+    /// Refuses what nobody should ask for. What a ledger has taken is not asked again, so that it
+    /// can be read by versions that are stricter.
     fn check(&self, now: i64) -> Result<()> {
         check_name("name", &self.name)?;
         check_name("population", &self.population)?;
@@ -227,8 +230,8 @@ impl Spec {
         Ok(builder)
     }
 
-    /// The plan, and what the binary tree would have had. Counters that differ in no more than names and times share one, which lets ten thousand of
-    /// them start in a second.
+    /// The plan, and what the binary tree would have had. Counters that differ in no more than
+    /// names and times share one, which lets ten thousand of them start in a second.
     fn known_plan(&self, keys: Option<&KeySet>) -> Result<(Plan, Option<f64>)> {
         static KNOWN: Mutex<BTreeMap<String, (Plan, Option<f64>)>> = Mutex::new(BTreeMap::new());
         const MOST_KNOWN: usize = 256;
@@ -313,7 +316,8 @@ impl Planned {
         self.keys.as_ref().map(KeySet::names)
     }
 
-    /// The root mean squared error that the binary tree would have had under the same budget, where it can serve.
+    /// The root mean squared error that the binary tree would have had under the same budget, where
+    /// it can serve.
     #[must_use]
     pub fn tree_rmse(&self) -> Option<f64> {
         self.tree_rmse
@@ -337,8 +341,9 @@ impl Planned {
         self.clamp
     }
 
-    /// The grid that amounts are cut to, in steps of the finest: a millionth of the largest one. A step's total then stays exact for eight billion
-    /// events, so that it never depends on other people's events whether one counts.
+    /// The grid that amounts are cut to, in steps of the finest: a millionth of the largest one. A
+    /// step's total then stays exact for eight billion events, so that it never depends on other
+    /// people's events whether one counts.
     pub(crate) fn grid_steps(&self) -> i128 {
         let magnitude = self.spec.clamp.map_or(1.0, |(lo, hi)| lo.abs().max(hi.abs()));
         (magnitude.ceil() as u64).max(1).next_power_of_two().into()

@@ -1,8 +1,9 @@
 //! The tables on disk: a thin layer over redb.
 //!
-//! **Why redb.** Its storage is behind a trait of six calls, so that the tests of this crate run the whole stack, redb included, on disks that
-//! fail at any write or lose what was not synced; it is fuzzed the same way by its authors; a commit is one sync; and it is safe Rust without a
-//! C library. SQLite has been tested for longer, but a failing disk could only be put under it in C.
+//! **Why redb.** Its storage is behind a trait of six calls, so that the tests of this crate run
+//! the whole stack, redb included, on disks that fail at any write or lose what was not synced; it
+//! is fuzzed the same way by its authors; a commit is one sync; and it is safe Rust without a C
+//! library. SQLite has been tested for longer, but a failing disk could only be put under it in C.
 //!
 //! | table | key | row |
 //! |---|---|---|
@@ -13,8 +14,9 @@
 //! | `people` | counter, person | the steps in which a person counted |
 //! | `chunks` | counter, first step | released values, sealed |
 //!
-//! **After a failure** redb answers nothing any more, not even reads. The store then opens the file once more through an [`Overlay`], which
-//! keeps what redb would write in memory, so that what was recorded can still be read and nothing is changed.
+//! **After a failure** redb answers nothing any more, not even reads. The store then opens the file
+//! once more through an [`Overlay`], which keeps what redb would write in memory, so that what was
+//! recorded can still be read and nothing is changed.
 
 use crate::error::{Error, Result};
 use redb::{Database, ReadableDatabase, StorageBackend, TableDefinition, WriteTransaction};
@@ -75,7 +77,8 @@ impl Store {
         Ok(store)
     }
 
-    /// One transaction. When this returns, it is on the disk, all of it; where it fails, all of it or nothing is.
+    /// One transaction. When this returns, it is on the disk, all of it; where it fails, all of it
+    /// or nothing is.
     pub(crate) fn write(&self, work: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
         self.with(|database| {
             let transaction = database.begin_write().map_err(failed)?;
@@ -135,7 +138,8 @@ impl Store {
         })
     }
 
-    /// Opens the file again for reading alone, after a failure. What is read from now on is what the disk has.
+    /// Opens the file again for reading alone, after a failure. What is read from now on is what
+    /// the disk has.
     pub(crate) fn fall_back_to_reading(&self) -> Result<()> {
         let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *database = None;
@@ -152,8 +156,8 @@ impl Store {
     }
 }
 
-/// Opens a database and follows every page of it from the root. redb believes what a clean shutdown left behind, and panics where that was
-/// changed since; a ledger believes nothing.
+/// Opens a database and follows every page of it from the root. redb believes what a clean shutdown
+/// left behind, and panics where that was changed since; a ledger believes nothing.
 fn open_checked(backend: Shared) -> Result<Database> {
     let open = || {
         let mut database = open_database(backend)?;

@@ -1,7 +1,8 @@
 //! Tokens: who may do what.
 //!
-//! A bearer is `evt_ID_SECRET`, with 64 bits of a public number and 256 secret ones from the operating system. The ledger keeps a hash of the
-//! secret. Secrets are long and random, so that a fast hash serves; hashes are compared in constant time, and an unknown id is compared too.
+//! A bearer is `evt_ID_SECRET`, with 64 bits of a public number and 256 secret ones from the
+//! operating system. The ledger keeps a hash of the secret. Secrets are long and random, so that a
+//! fast hash serves; hashes are compared in constant time, and an unknown id is compared too.
 
 use crate::error::{Error, Result};
 use crate::record::TokenRow;

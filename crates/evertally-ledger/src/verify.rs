@@ -18,7 +18,8 @@ pub struct Verified {
 }
 
 impl Ledger {
-    /// Reads every release of every counter, and follows the chain of their chunks from the first to the last. Opening has done the rest.
+    /// Reads every release of every counter, and follows the chain of their chunks from the first
+    /// to the last. Opening has done the rest.
     ///
     /// # Errors
     /// [`Error::Damaged`] where something is missing or was changed.

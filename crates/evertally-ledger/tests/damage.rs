@@ -1,4 +1,5 @@
-//! Flipped bytes: a ledger that was changed by anybody but the service is refused, or what was changed means nothing.
+//! Flipped bytes: a ledger that was changed by anybody but the service is refused, or what was
+//! changed means nothing.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -11,7 +12,8 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A ledger with frames, rows, persons, ids and a full chunk; half of it is cut from the journal and half is not.
+/// A ledger with frames, rows, persons, ids and a full chunk; half of it is cut from the journal
+/// and half is not.
 fn filled(home: &Home) {
     let mut ledger = home.open();
     ledger.grant(&everyone(plenty())).unwrap();

@@ -68,7 +68,8 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
     let after = released(&ledger.shown(), "a");
     assert_eq!(after[..3], shown_before[..3]);
     assert_eq!(after[3..].iter().map(|(_, epoch, _)| *epoch).collect::<Vec<_>>(), [2, 2]);
-    // Fresh noise: two independent releases of one total agree with a chance of some percent each; both hardly.
+    // Fresh noise: two independent releases of one total agree with a chance of some percent each;
+    // both hardly.
     assert!(after[3..].iter().zip(&shown_before[3..]).any(|(new, old)| new.2 != old.2));
     let entries = ledger.shown().populations()[0].entries.clone();
     let entries: Vec<_> = entries.iter().map(|entry| (entry.counter.as_str(), entry.epoch)).collect();

@@ -1,7 +1,7 @@
 //! A file of every format that was ever written can be read by every later version.
 //!
-//! To keep a file of a new format: `cargo test -p evertally-ledger --test formats -- --ignored` writes one beside the others, for a person to look at and
-//! add.
+//! To keep a file of a new format: `cargo test -p evertally-ledger --test formats -- --ignored`
+//! writes one beside the others, for a person to look at and add.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 

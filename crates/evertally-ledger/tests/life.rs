@@ -172,9 +172,9 @@ fn bad_events_are_refused() {
     assert!(bounded.intake().prepare(&Event { person: Some(&long), ..event }).is_err());
 }
 
-/// An event without a person was an error, for which a whole request was refused: one person's event kept out everybody
-/// else's. A blank name was somebody's, and all who had it shared what one person may contribute. Neither counts now,
-/// and neither takes anything.
+/// An event without a person was an error, for which a whole request was refused: one person's
+/// event kept out everybody else's. A blank name was somebody's, and all who had it shared what one
+/// person may contribute. Neither counts now, and neither takes anything.
 #[test]
 fn events_that_name_nobody_take_nothing() {
     let home = Home::new();
@@ -298,7 +298,8 @@ fn tokens_outlive_the_process() {
     assert_eq!(ledger.shown().authenticate(&bearer), Some(token));
 }
 
-/// A million events of a million each, with fractions: whether one counts must not depend on how much the others were.
+/// A million events of a million each, with fractions: whether one counts must not depend on how
+/// much the others were.
 #[test]
 fn large_totals_stay_exact() {
     let home = Home::new();

@@ -1,4 +1,5 @@
-//! What did not hold once: copies that shared noise, costs that nobody paid, ledgers that could not be read again.
+//! What did not hold once: copies that shared noise, costs that nobody paid, ledgers that could not
+//! be read again.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -374,7 +375,8 @@ fn a_fenced_copy_does_not_overwrite_the_fence() {
         ledger.commit(START).unwrap();
     }
     drop(ledger);
-    // The other machine's directory comes here. It is fenced; the service is started twice before somebody acts.
+    // The other machine's directory comes here. It is fenced; the service is started twice before
+    // somebody acts.
     copy(&elsewhere, &home.directory);
     for _ in 0..2 {
         assert!(matches!(home.open().shown().mode(), Mode::Fenced { .. }));
@@ -386,7 +388,8 @@ fn a_fenced_copy_does_not_overwrite_the_fence() {
     assert!(entries.iter().any(|entry| entry.counter == "lost"), "b, c and d are charged to nobody");
 }
 
-/// A copy that began a new epoch elsewhere is put in place of the original: the original's fence knows of a counter that the copy does not.
+/// A copy that began a new epoch elsewhere is put in place of the original: the original's fence
+/// knows of a counter that the copy does not.
 #[test]
 fn a_copy_with_a_later_epoch_does_not_forget_what_the_fence_knows() {
     let home = Home::new();

@@ -1,7 +1,9 @@
 //! Who may do what: bearer tokens and their roles.
 //!
-//! **Guarantee.** A handler that takes a [`Bearer`] runs only for a token that is known, has not expired and has one of the roles. It is the first thing that handlers take, so that
-//! neither the path nor the query nor the body was looked at before. That every route has one is tested against the OpenAPI document.
+//! **Guarantee.** A handler that takes a [`Bearer`] runs only for a token that is known, has not
+//! expired and has one of the roles. It is the first thing that handlers take, so that neither the
+//! path nor the query nor the body was looked at before. That every route has one is tested against
+//! the OpenAPI document.
 
 use crate::error::{Problem, Result};
 use crate::state::App;

@@ -1,8 +1,10 @@
 //! Waking those who follow a counter.
 //!
-//! **Definition.** A follower waits on the bell of one counter; the ledger's thread rings the bells of all counters that have new releases.
-//! **Guarantee.** A follower that looks after it began to wait misses nothing: what is rung is a version, not an event.
-//! **Cost.** One entry a followed counter, gone when nobody follows it any more. Ringing looks up each changed counter, and nothing when nobody follows.
+//! **Definition.** A follower waits on the bell of one counter; the ledger's thread rings the bells
+//! of all counters that have new releases. **Guarantee.** A follower that looks after it began to
+//! wait misses nothing: what is rung is a version, not an event. **Cost.** One entry a followed
+//! counter, gone when nobody follows it any more. Ringing looks up each changed counter, and
+//! nothing when nobody follows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,10 @@
 //! Reading bodies, with limits of size and of patience.
 //!
-//! **Guarantee.** Nothing is read before the token was checked, because handlers ask for it first. A JSON body is refused as soon as it is known to be too large, before it is read
-//! where it says so itself. A client that stops sending is refused after [`Options::body_timeout`], and one that sends a byte now and then when it falls behind
-//! [`Options::slowest_body`]. An NDJSON stream may be slow, but not silent.
+//! **Guarantee.** Nothing is read before the token was checked, because handlers ask for it first.
+//! A JSON body is refused as soon as it is known to be too large, before it is read where it says
+//! so itself. A client that stops sending is refused after [`Options::body_timeout`], and one that
+//! sends a byte now and then when it falls behind [`Options::slowest_body`]. An NDJSON stream may
+//! be slow, but not silent.
 
 use crate::error::{Problem, Result};
 use crate::options::Options;
@@ -74,7 +76,8 @@ impl Pieces {
         Self { body, patience: options.body_timeout, progress: started, pace: Some(pace) }
     }
 
-    /// The next piece; none at the end. A caller may stop waiting and ask again, which gives the client no more time.
+    /// The next piece; none at the end. A caller may stop waiting and ask again, which gives the
+    /// client no more time.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             let patience = self.progress + self.patience;

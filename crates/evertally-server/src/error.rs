@@ -1,8 +1,10 @@
 //! How a request is refused: a class, one sentence, and the status that follows from the class.
 //!
-//! **Definition.** A [`Problem`] is what every refusal becomes, whoever refuses: the ledger, the library, the reading of a body.
-//! **Guarantee.** The body is always `{"error":{"class","message"}}`. Messages are one line of at most [`LONGEST`] characters. What a client sent as
-//! JSON is never repeated in them: [`Problem::from_json`] keeps the place and what was expected, and drops what was found.
+//! **Definition.** A [`Problem`] is what every refusal becomes, whoever refuses: the ledger, the
+//! library, the reading of a body. **Guarantee.** The body is always
+//! `{"error":{"class","message"}}`. Messages are one line of at most [`LONGEST`] characters. What a
+//! client sent as JSON is never repeated in them: [`Problem::from_json`] keeps the place and what
+//! was expected, and drops what was found.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -202,7 +204,8 @@ struct ErrorDetail {
     message: String,
 }
 
-/// The words of the JSON reader without what it read: it repeats strings, numbers and the names of unknown fields.
+/// The words of the JSON reader without what it read: it repeats strings, numbers and the names of
+/// unknown fields.
 fn json_fault(error: &serde_json::Error, place: &str) -> String {
     use serde_json::error::Category;
     match error.classify() {

@@ -1,6 +1,8 @@
 //! The service: private counters over HTTP.
 //!
-//! Events come in, releases go out, and a page shows them. Everything that must last is the ledger's (`evertally-ledger`); this crate reads requests, checks who asks, hands on what is ready and writes answers.
+//! Events come in, releases go out, and a page shows them. Everything that must last is the
+//! ledger's (`evertally-ledger`); this crate reads requests, checks who asks, hands on what is
+//! ready and writes answers.
 //!
 //! | room | its one decision |
 //! |---|---|
@@ -100,7 +102,8 @@ impl Service {
             .with_state(self.app.clone())
     }
 
-    /// Serves connections until `stop` is ready, and then ends in good order: what was begun is finished, live streams end, and the ledger is closed.
+    /// Serves connections until `stop` is ready, and then ends in good order: what was begun is
+    /// finished, live streams end, and the ledger is closed.
     pub async fn serve(self, listener: TcpListener, tls: Option<Tls>, stop: impl Future<Output = ()>) {
         let router = self.router();
         listen::serve(self.app.clone(), router, listener, tls, stop).await;

@@ -1,8 +1,10 @@
 //! Logs: what happened to the service, and nothing of what it counts.
 //!
-//! **Guarantee.** A line holds a level, a message that is part of the program, and of a request its method, the template of its path, status and time. Names of counters, queries, bodies, ids, persons,
-//! tokens and counts are in none. Posts of events that succeed are not logged at all, since the number of lines would tell how many there were ([`metrics`](crate::metrics)).
-//! Only this project's crates are heard: libraries below log what they read.
+//! **Guarantee.** A line holds a level, a message that is part of the program, and of a request its
+//! method, the template of its path, status and time. Names of counters, queries, bodies, ids,
+//! persons, tokens and counts are in none. Posts of events that succeed are not logged at all,
+//! since the number of lines would tell how many there were ([`metrics`](crate::metrics)). Only
+//! this project's crates are heard: libraries below log what they read.
 
 use std::io::Write;
 use tracing::Level;

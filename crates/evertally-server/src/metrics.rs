@@ -1,19 +1,25 @@
 //! Metrics for Prometheus, and what they must not tell.
 //!
-//! **Definition.** Requests by route, method and status with their times, bytes taken in, connections, live streams, the mode, counters by status, how late the latest tick is, and how long it takes
-//! until events are durable.
+//! **Definition.** Requests by route, method and status with their times, bytes taken in,
+//! connections, live streams, the mode, counters by status, how late the latest tick is, and how
+//! long it takes until events are durable.
 //!
-//! **Guarantee.** Metrics are read by whoever may read releases, and often by a monitoring system that keeps them for years. How many events there were is exactly what releases hide: a client
-//! that posts one event a request would make the number of requests, and of bytes, a running total without noise. So, unless [`Options::event_metrics`](crate::Options::event_metrics)
-//! says otherwise:
+//! **Guarantee.** Metrics are read by whoever may read releases, and often by a monitoring system
+//! that keeps them for years. How many events there were is exactly what releases hide: a client
+//! that posts one event a request would make the number of requests, and of bytes, a running total
+//! without noise. So, unless [`Options::event_metrics`](crate::Options::event_metrics) says
+//! otherwise:
 //!
-//! - posts of events are in no count, no sum of bytes and no histogram, since a histogram holds a count; only those that are refused for who sends them, or to what, are counted like
-//!   any other request, because nothing of them was recorded;
+//! - posts of events are in no count, no sum of bytes and no histogram, since a histogram holds a
+//!   count; only those that are refused for who sends them, or to what, are counted like any other
+//!   request, because nothing of them was recorded;
 //! - how long they take is not shown: quantiles change with every post;
 //! - the mean time of a commit has two digits, so that the number of commits cannot be read off it;
-//! - nothing is ever labelled by a counter, a key, a person, an event or a token. Routes are the templates of paths.
+//! - nothing is ever labelled by a counter, a key, a person, an event or a token. Routes are the
+//!   templates of paths.
 //!
-//! With the option, counts of posts and of events by outcome are shown. They are exact, and not private: whoever may read them must be trusted with the data.
+//! With the option, counts of posts and of events by outcome are shown. They are exact, and not
+//! private: whoever may read them must be trusted with the data.
 //!
 //! **Cost.** A hash and an atomic addition a request.
 
@@ -104,7 +110,8 @@ pub(crate) struct Answered<'a> {
 impl Answered<'_> {
     /// Whether it tells how many events there are.
     pub(crate) fn is_telling(&self) -> bool {
-        // A post that is refused for who sends it, or to what, has recorded nothing; of another, parts may have been.
+        // A post that is refused for who sends it, or to what, has recorded nothing; of another,
+        // parts may have been.
         let is_refused = matches!(self.status, 401 | 403 | 404 | 405 | 415);
         !is_refused && self.route.is_some_and(|route| route.ends_with("/events"))
     }

@@ -1,7 +1,8 @@
 //! The OpenAPI document: what the routes say of themselves, and what all of them have in common.
 //!
-//! Handlers document what they answer when they succeed. Refusals follow from what a route takes, and are added here, in one place: whatever needs a token may answer 401, 403 and 429, whatever has
-//! a body 408, 413 and 415, and so on.
+//! Handlers document what they answer when they succeed. Refusals follow from what a route takes,
+//! and are added here, in one place: whatever needs a token may answer 401, 403 and 429, whatever
+//! has a body 408, 413 and 415, and so on.
 
 use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};

@@ -3,12 +3,14 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// The limits of the service, and what it tells. [`Options::default`] suits a machine on which nothing else is known.
+/// The limits of the service, and what it tells. [`Options::default`] suits a machine on which
+/// nothing else is known.
 ///
 /// ```
 /// use evertally_server::Options;
 /// use std::time::Duration;
-/// let options = Options { max_connections: 10_000, idle_timeout: Duration::from_secs(30), ..Options::default() };
+/// let idle_timeout = Duration::from_secs(30);
+/// let options = Options { max_connections: 10_000, idle_timeout, ..Options::default() };
 /// assert_eq!(options.largest_body, 8 << 20);
 /// ```
 #[derive(Debug, Clone)]
@@ -19,7 +21,8 @@ pub struct Options {
     pub longest_line: usize,
     /// How long a new connection may take until its first request is there, the TLS handshake included.
     pub header_timeout: Duration,
-    /// How long a body may pause, and, for JSON, how long it may take beyond what [`slowest_body`](Self::slowest_body) allows.
+    /// How long a body may pause, and, for JSON, how long it may take beyond what
+    /// [`slowest_body`](Self::slowest_body) allows.
     pub body_timeout: Duration,
     /// The bytes a second that a JSON body must come at, on average.
     pub slowest_body: u32,
@@ -37,7 +40,8 @@ pub struct Options {
     pub shutdown_timeout: Duration,
     /// Whether `/metrics` can be read without a token.
     pub open_metrics: bool,
-    /// Whether metrics tell how many events and how many posts of events there were. See [`metrics`](crate::metrics) for why they do not.
+    /// Whether metrics tell how many events and how many posts of events there were. See
+    /// [`metrics`](crate::metrics) for why they do not.
     pub event_metrics: bool,
 }
 

@@ -1,6 +1,7 @@
 //! The page: files that are part of the program.
 //!
-//! **Guarantee.** Nothing is read from disk or from another host. The headers that every answer of the service has allow a browser to load from this service alone, and to be framed by nobody.
+//! **Guarantee.** Nothing is read from disk or from another host. The headers that every answer of
+//! the service has allow a browser to load from this service alone, and to be framed by nobody.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};

@@ -1,4 +1,5 @@
-//! What happens around every request: it is counted, logged, given the headers that all answers have and, should a handler panic, answered all the same.
+//! What happens around every request: it is counted, logged, given the headers that all answers
+//! have and, should a handler panic, answered all the same.
 
 use crate::error::Problem;
 use crate::metrics::Answered;

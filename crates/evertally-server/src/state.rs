@@ -21,7 +21,8 @@ const PLANNING_PATIENCE: Duration = Duration::from_secs(20);
 type Limiter = RateLimiter<String, HashMapStateStore<String>, MonotonicClock>;
 type Now = dyn Fn() -> i64 + Send + Sync;
 
-/// Kibibytes of bodies with events that may be held at once. What is made of a body takes up to eight times as much.
+/// Kibibytes of bodies with events that may be held at once. What is made of a body takes up to
+/// eight times as much.
 const BODIES_KIB: usize = 64 << 10;
 
 /// The service behind the routes. Cloning it is cheap.

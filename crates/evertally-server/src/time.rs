@@ -1,9 +1,10 @@
 //! Times as they stand in requests and answers.
 //!
 //! **Definition.** A time is RFC 3339; inside, it is whole microseconds since 1970, rounded down.
-//! **Guarantee.** [`parse`] takes what `jiff` takes as a timestamp, with the same result, and nothing with a zone's name in brackets.
-//! **Cost.** The usual form, `2026-01-05T08:30:00.123Z`, is read in some ten nanoseconds: every event may carry one. Others are left to `jiff`.
-//! **Source.** Days of a date by H. Hinnant, "chrono-compatible low-level date algorithms" (2013).
+//! **Guarantee.** [`parse`] takes what `jiff` takes as a timestamp, with the same result, and
+//! nothing with a zone's name in brackets. **Cost.** The usual form, `2026-01-05T08:30:00.123Z`, is
+//! read in some ten nanoseconds: every event may carry one. Others are left to `jiff`. **Source.**
+//! Days of a date by H. Hinnant, "chrono-compatible low-level date algorithms" (2013).
 
 use jiff::Timestamp;
 

@@ -42,8 +42,8 @@ pub enum Refusal {
 
 /// The rules under which an event counts. Without any, every event counts as one under a single total.
 ///
-/// Memory: nothing an event, with two exceptions. A contribution bound remembers persons × k steps, and dropping
-/// duplicates remembers 16 bytes for each distinct id.
+/// Memory: nothing an event, with two exceptions. A contribution bound remembers persons × k steps,
+/// and dropping duplicates remembers 16 bytes for each distinct id.
 #[derive(Clone, Default)]
 pub struct Admission {
     keys: Option<KeySet>,
@@ -111,7 +111,8 @@ impl Admission {
         event: &Event<'_>,
         step: u64,
     ) -> Result<std::result::Result<(usize, Amount), Refusal>> {
-        // Only a person who is bounded owns anything, and an event that is nobody's or in error spends nothing.
+        // Only a person who is bounded owns anything, and an event that is nobody's or in error
+        // spends nothing.
         let owner = match &self.bound {
             None => None,
             Some(_) => match given_name(event.person) {
@@ -124,8 +125,8 @@ impl Admission {
             (None, Some(value)) => Amount::nearest(value)?,
             (None, None) => Amount::ONE,
         };
-        // Events without an id are copies of nothing. Ids are told apart within a person, so that nobody's id can
-        // suppress another person's event.
+        // Events without an id are copies of nothing. Ids are told apart within a person, so that
+        // nobody's id can suppress another person's event.
         if let (Some(seen), Some(id)) = (&mut self.seen, given_name(event.id))
             && !seen.is_new(owner, id)
         {
@@ -141,8 +142,8 @@ impl Admission {
     }
 }
 
-/// Ids seen so far, as 128 bits under two secret hashers: 16 bytes an id whatever its length, and a chance of mistaking
-/// one id for another below 2⁻⁶⁰ for a billion of them.
+/// Ids seen so far, as 128 bits under two secret hashers: 16 bytes an id whatever its length, and a
+/// chance of mistaking one id for another below 2⁻⁶⁰ for a billion of them.
 #[derive(Clone, Default)]
 struct SeenIds {
     hashers: (RandomState, RandomState),

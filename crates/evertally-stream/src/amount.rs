@@ -1,10 +1,11 @@
 //! Values on a fixed grid, and their clamping.
 //!
-//! Sums of doubles depend on the order of their terms, and that order is private: a total that moves by more than one
-//! event's share because of rounding breaks the sensitivity that the noise is scaled to. So a value is first rounded to
-//! a multiple of 2⁻²⁰ (about one millionth) and totals are integers on that grid. They are handed on as doubles, which hold whole numbers
-//! up to 2⁵³ and fractional totals up to 2³³; a total that no double holds is refused, because rounding it could move it by more than an
-//! event.
+//! Sums of doubles depend on the order of their terms, and that order is private: a total that
+//! moves by more than one event's share because of rounding breaks the sensitivity that the noise
+//! is scaled to. So a value is first rounded to a multiple of 2⁻²⁰ (about one millionth) and totals
+//! are integers on that grid. They are handed on as doubles, which hold whole numbers up to 2⁵³ and
+//! fractional totals up to 2³³; a total that no double holds is refused, because rounding it could
+//! move it by more than an event.
 
 use crate::error::{Error, Result};
 
@@ -96,8 +97,8 @@ impl Clamp {
         self.hi
     }
 
-    /// The amount that a value counts for. The result lies inside the range even where its ends are not on the grid.
-    /// Infinities clamp like any large value; what is not a number is refused.
+    /// The amount that a value counts for. The result lies inside the range even where its ends are
+    /// not on the grid. Infinities clamp like any large value; what is not a number is refused.
     pub fn apply(&self, value: f64) -> Result<Amount> {
         if value.is_nan() {
             return Err(Error::NotFinite);

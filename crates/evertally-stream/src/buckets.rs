@@ -1,7 +1,8 @@
 //! Buckets of time: which step a moment belongs to.
 //!
-//! Times are microseconds since 1970-01-01T00:00:00Z. A bucket has a fixed length, so a day is 24 hours and a week
-//! seven of them: no time zone and no leap second enters, and the step of an event is plain integer division.
+//! Times are microseconds since 1970-01-01T00:00:00Z. A bucket has a fixed length, so a day is 24
+//! hours and a week seven of them: no time zone and no leap second enters, and the step of an event
+//! is plain integer division.
 
 use crate::error::{Error, Result, Side};
 use std::fmt;
@@ -31,7 +32,8 @@ impl BucketLength {
     }
 }
 
-/// Seconds in the units that a length may be written in, longest first so that printing picks the longest that fits.
+/// Seconds in the units that a length may be written in, longest first so that printing picks the
+/// longest that fits.
 const UNITS: [(char, i64); 5] = [('w', 604_800), ('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
 
 impl FromStr for BucketLength {

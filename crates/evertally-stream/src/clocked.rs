@@ -1,11 +1,13 @@
 //! Events as they arrive, in buckets that a clock closes.
 //!
-//! **Definition.** The bucket that ends at e is closed when the clock reaches e + lag, whether or not an event has come.
-//! Until then events may come in any order. An event of a closed bucket is late. An event whose bucket begins after the
-//! clock's time + lag is early, so that nobody can spend the future.
+//! **Definition.** The bucket that ends at e is closed when the clock reaches e + lag, whether or
+//! not an event has come. Until then events may come in any order. An event of a closed bucket is
+//! late. An event whose bucket begins after the clock's time + lag is early, so that nobody can
+//! spend the future.
 //!
-//! **Guarantee.** Which steps are closed, and when, is a function of the clock alone. Whether an event counts depends on
-//! the clock, and, where persons are bounded, on the same person's earlier events. No event makes another one late.
+//! **Guarantee.** Which steps are closed, and when, is a function of the clock alone. Whether an
+//! event counts depends on the clock, and, where persons are bounded, on the same person's earlier
+//! events. No event makes another one late.
 //!
 //! **Cost.** One total per key for each open bucket that holds an event: at most 2·lag/length + 2 buckets.
 
@@ -28,8 +30,8 @@ pub struct Clocked {
 }
 
 impl Clocked {
-    /// Starts before all time: every event is early until the clock is told. Refused where the buckets that may be open
-    /// at once would take more than `memory_limit` bytes.
+    /// Starts before all time: every event is early until the clock is told. Refused where the
+    /// buckets that may be open at once would take more than `memory_limit` bytes.
     pub fn new(buckets: Buckets, rules: Admission, lag: BucketLength, memory_limit: u64) -> Result<Self> {
         let (lag_micros, every) = (lag.micros(), buckets.every().micros());
         let steps =
@@ -55,7 +57,8 @@ impl Clocked {
         is_open.then(|| self.buckets.start_of(self.open + 1).saturating_add(self.lag_micros))
     }
 
-    /// The clock says `now`: closes every bucket that ended at least the lag ago. A clock that is set back changes nothing.
+    /// The clock says `now`: closes every bucket that ended at least the lag ago. A clock that is
+    /// set back changes nothing.
     pub fn advance_to(&mut self, now: i64) -> ClosedSteps {
         self.now = self.now.max(now);
         let ended = self.buckets.ended_by(self.now.saturating_sub(self.lag_micros));
@@ -148,7 +151,8 @@ mod tests {
     }
 
     proptest! {
-        /// What was admitted is what `Gather` makes of the same events; and the steps come by the clock, each once.
+        /// What was admitted is what `Gather` makes of the same events; and the steps come by the
+        /// clock, each once.
         #[test]
         fn agrees_with_gathering_what_was_admitted(
             arrivals in prop::collection::vec((0_i64..4 * SECOND, -4 * SECOND..6 * SECOND, 0_u8..4, 0_u8..7), 0..120),

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 /// Lets each person count in at most `k` steps, at least `b` apart, with one event a step.
 ///
-/// The first events to arrive win. Whether an event counts depends on nothing but the same person's earlier events, so
-/// adding or removing everything that one person ever did leaves every other person's events counted as before.
-/// The unit of protection is then the person, not the event: one *event* more can displace later ones of the same person.
+/// The first events to arrive win. Whether an event counts depends on nothing but the same person's
+/// earlier events, so adding or removing everything that one person ever did leaves every other
+/// person's events counted as before. The unit of protection is then the person, not the event: one
+/// *event* more can displace later ones of the same person.
 ///
 /// Memory: 8 bytes a counted step, at most persons × k of them, and one table entry with its name a person.
 #[derive(Clone)]
@@ -17,7 +18,8 @@ pub struct ContributionBound {
 }
 
 impl ContributionBound {
-    /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two different steps).
+    /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two
+    /// different steps).
     pub fn new(max_steps: u64, min_gap: u64) -> Result<Self> {
         Ok(Self { limits: ParticipationLimits::new(max_steps, min_gap)?, counted: HashMap::new() })
     }
@@ -54,9 +56,11 @@ impl ParticipationLimits {
         Ok(Self { max_steps, min_gap })
     }
 
-    /// Whether an event in this step counts, for a person who has counted in these steps, in order; if so, the step is put among them.
+    /// Whether an event in this step counts, for a person who has counted in these steps, in order;
+    /// if so, the step is put among them.
     pub fn admit(&self, steps: &mut Vec<u64>, step: u64) -> bool {
-        // Only the two beside the new one can be too near. A gap of at least one also refuses a second event in the same step.
+        // Only the two beside the new one can be too near. A gap of at least one also refuses a
+        // second event in the same step.
         let place = steps.partition_point(|&at| at < step);
         let beside = &steps[place.saturating_sub(1)..steps.len().min(place + 1)];
         let allowed =

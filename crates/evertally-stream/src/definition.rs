@@ -1,16 +1,19 @@
 //! What is counted, as a part of the noise's name.
 //!
-//! **Definition.** Everything outside the plan that decides which events count, in which step and for how much: the
-//! columns and their roles, the buckets of time, the clamp, the bound on persons, how ids are told apart, and how
-//! steps are closed. [`Definition::encode`] writes it as fields ([`evertally::noise_name::Fields`]), and
-//! [`evertally::PlanBuilder::definition`] puts it into the name of the noise.
+//! **Definition.** Everything outside the plan that decides which events count, in which step and
+//! for how much: the columns and their roles, the buckets of time, the clamp, the bound on persons,
+//! how ids are told apart, and how steps are closed. [`Definition::encode`] writes it as fields
+//! ([`evertally::noise_name::Fields`]), and [`evertally::PlanBuilder::definition`] puts it into the
+//! name of the noise.
 //!
-//! **Guarantee.** Two definitions under which the same rows could count differently have different encodings, so
-//! that their noise under one key is independent. Faces that count the same thing in the same way make the same noise.
-//! The encoding is frozen: another one would be other noise. `docs/noise-name.md` has its table.
+//! **Guarantee.** Two definitions under which the same rows could count differently have different
+//! encodings, so that their noise under one key is independent. Faces that count the same thing in
+//! the same way make the same noise. The encoding is frozen: another one would be other noise.
+//! `docs/noise-name.md` has its table.
 //!
-//! What happens to a row that is refused or left out with an error is not in it: `--outside drop` and
-//! `--outside error` count the same events whenever both count at all. Declared keys stand in the name of the plan.
+//! What happens to a row that is refused or left out with an error is not in it: `--outside drop`
+//! and `--outside error` count the same events whenever both count at all. Declared keys stand in
+//! the name of the plan.
 
 use evertally::noise_name::{Fields, Value};
 
@@ -84,7 +87,8 @@ pub enum Precedence {
 pub struct Definition<'a> {
     /// The columns.
     pub columns: Columns<'a>,
-    /// The start of the first bucket, in microseconds since 1970, and the length of all; none where a row is a step.
+    /// The start of the first bucket, in microseconds since 1970, and the length of all; none where
+    /// a row is a step.
     pub buckets: Option<(i64, BucketLength)>,
     /// How steps are closed.
     pub closing: Closing,

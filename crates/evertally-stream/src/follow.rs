@@ -8,17 +8,18 @@ use crate::error::{Error, Result};
 
 /// Closes buckets while events arrive.
 ///
-/// One bucket is open at a time. It is closed when an event of a later bucket counts, or when [`Follow::advance_to`]
-/// says that time has passed; from then on it never changes, and an event that belongs to it is refused as
-/// [`Refusal::Late`]. Events that do not count move nothing.
+/// One bucket is open at a time. It is closed when an event of a later bucket counts, or when
+/// [`Follow::advance_to`] says that time has passed; from then on it never changes, and an event
+/// that belongs to it is refused as [`Refusal::Late`]. Events that do not count move nothing.
 ///
 /// Memory: one total a key.
 ///
 /// # What must hold
-/// Which event arrives first decides which one is late. Where one person can send an event of a much later bucket, that
-/// event closes the open one and makes the stragglers late, so a total can move by more than that event's own share.
-/// The stated guarantee is for events that arrive in the order of their times, or whose arrival is public; a caller who
-/// cannot promise either lets a clock close the buckets: [`Clocked`](crate::Clocked).
+/// Which event arrives first decides which one is late. Where one person can send an event of a
+/// much later bucket, that event closes the open one and makes the stragglers late, so a total can
+/// move by more than that event's own share. The stated guarantee is for events that arrive in the
+/// order of their times, or whose arrival is public; a caller who cannot promise either lets a
+/// clock close the buckets: [`Clocked`](crate::Clocked).
 #[derive(Clone)]
 pub struct Follow {
     buckets: Buckets,

@@ -1,11 +1,13 @@
 //! What a name is.
 //!
-//! **Definition.** A person or an id has a name if the text is there and holds at least one character that is not
-//! whitespace, in Unicode's sense. Every face asks this function, so that all of them draw the line in one place.
+//! **Definition.** A person or an id has a name if the text is there and holds at least one
+//! character that is not whitespace, in Unicode's sense. Every face asks this function, so that all
+//! of them draw the line in one place.
 //!
-//! **Guarantee.** Nothing without a name is somebody. Two events without a person may be two people's; if they shared the
-//! contribution bound of one empty name, removing one would let the other in, and one person's change would be a
-//! replacement at another step. That costs more than the plan accounts for.
+//! **Guarantee.** Nothing without a name is somebody. Two events without a person may be two
+//! people's; if they shared the contribution bound of one empty name, removing one would let the
+//! other in, and one person's change would be a replacement at another step. That costs more than
+//! the plan accounts for.
 
 /// The name, unchanged, if the text is one.
 ///

@@ -1,15 +1,20 @@
 //! How much one person may contribute, for those who save what they have counted.
 //!
-//! **Definition.** [`Participants`] admits as [`ContributionBound`](crate::ContributionBound) does, and holds a person as a tag: 88 bits that a
-//! secret key makes of the name ([`evertally::noise::LaneTag`]), under a label of its own, so that no noise is made of the same bits.
+//! **Definition.** [`Participants`] admits as [`ContributionBound`](crate::ContributionBound) does,
+//! and holds a person as a tag: 88 bits that a secret key makes of the name
+//! ([`evertally::noise::LaneTag`]), under a label of its own, so that no noise is made of the same
+//! bits.
 //!
-//! **Guarantee.** The same answers as `ContributionBound`'s, in any split of the arrivals into batches with states saved and resumed between them, as long
-//! as no two persons have one tag. Two that have are bounded together as one person: nobody counts in more steps than allowed, but one's
-//! events may displace the other's. The privacy of a person is lost to that only where *their own* tag is another's, which for
-//! K persons has a probability of at most K/2⁸⁸: below 2⁻⁵⁸ for a billion, to be added to δ.
-//! A state names nobody. It tells whoever holds the key whether a name is in it, and in which steps the person counted: guard it like the data.
+//! **Guarantee.** The same answers as `ContributionBound`'s, in any split of the arrivals into
+//! batches with states saved and resumed between them, as long as no two persons have one tag. Two
+//! that have are bounded together as one person: nobody counts in more steps than allowed, but
+//! one's events may displace the other's. The privacy of a person is lost to that only where *their
+//! own* tag is another's, which for K persons has a probability of at most K/2⁸⁸: below 2⁻⁵⁸ for a
+//! billion, to be added to δ. A state names nobody. It tells whoever holds the key whether a name
+//! is in it, and in which steps the person counted: guard it like the data.
 //!
-//! **Cost.** A state has 11 bytes a person, one for their number of steps, and one to three a step for most; it is written and read in one pass.
+//! **Cost.** A state has 11 bytes a person, one for their number of steps, and one to three a step
+//! for most; it is written and read in one pass.
 //!
 //! # The form of a state
 //! | bytes | content |
@@ -22,9 +27,11 @@
 //! | 11 + … | each person in the order of their tags: the tag, the number of steps, the first step, and the distance of each further one from the one before |
 //! | 32 | BLAKE3 hash of all before |
 //!
-//! Whole numbers of a person are written in groups of seven bits, the low ones first, with the eighth bit set in all groups but the last; no number is
-//! written longer than it needs. All others are little-endian. Every set of persons has one form only. Older states may hold the tag of the
-//! empty name, which events without a person once shared. It is read like any other, and nobody asks for it.
+//! Whole numbers of a person are written in groups of seven bits, the low ones first, with the
+//! eighth bit set in all groups but the last; no number is written longer than it needs. All others
+//! are little-endian. Every set of persons has one form only. Older states may hold the tag of the
+//! empty name, which events without a person once shared. It is read like any other, and nobody
+//! asks for it.
 
 use std::collections::HashMap;
 
@@ -47,8 +54,9 @@ const LEAST_RECORD: usize = 11 + 1 + 1;
 /// What the tags of persons are derived under.
 const LABEL: &[u8] = b"evertally participants 1";
 
-/// Lets each person count in at most `k` steps, at least `b` apart, as [`ContributionBound`](crate::ContributionBound) does, with a state that can be
-/// saved and names nobody.
+/// Lets each person count in at most `k` steps, at least `b` apart, as
+/// [`ContributionBound`](crate::ContributionBound) does, with a state that can be saved and names
+/// nobody.
 ///
 /// ```
 /// use evertally::NoiseKey;
@@ -70,7 +78,8 @@ pub struct Participants {
 }
 
 impl Participants {
-    /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two different steps).
+    /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two
+    /// different steps).
     ///
     /// # Errors
     /// [`Error::BadParameter`] if either is zero.
@@ -123,7 +132,8 @@ impl Participants {
     /// Continues from a saved state.
     ///
     /// # Errors
-    /// [`Error::BadState`] if the state is damaged or belongs to other limits or another key; [`Error::BadParameter`] as [`Participants::new`].
+    /// [`Error::BadState`] if the state is damaged or belongs to other limits or another key;
+    /// [`Error::BadParameter`] as [`Participants::new`].
     pub fn resume(max_steps: u64, min_gap: u64, key: &NoiseKey, state: &[u8]) -> Result<Self> {
         let mut persons = Self::new(max_steps, min_gap, key)?;
         let refuse = |reason| Err(Error::BadState { reason });

@@ -38,8 +38,9 @@ fn totals(arrivals: &[Arrival], rule: Rule, k: u64, b: u64) -> Vec<f64> {
     gather.finish().map(|closed| closed.totals[0]).collect()
 }
 
-/// The stream without one protected unit: all events of the person of event `i`, or event `i` alone where it names nobody.
-/// Who an unnamed event belongs to is unknown, so it must be taken as a person of its own.
+/// The stream without one protected unit: all events of the person of event `i`, or event `i` alone
+/// where it names nobody. Who an unnamed event belongs to is unknown, so it must be taken as a
+/// person of its own.
 fn without(arrivals: &[Arrival], i: usize) -> Vec<Arrival> {
     let unit = given_name(arrivals[i].0);
     let stays = |(j, (person, _)): &(usize, &Arrival)| match unit {
@@ -49,8 +50,9 @@ fn without(arrivals: &[Arrival], i: usize) -> Vec<Arrival> {
     arrivals.iter().enumerate().filter(stays).map(|(_, arrival)| *arrival).collect()
 }
 
-/// The largest ε at δ that one unit of any small stream spends: the distance ‖R(x − x')‖ of two neighbours in standard
-/// deviations of the white noise is the μ of a Gaussian mechanism, whose ε at δ is known exactly.
+/// The largest ε at δ that one unit of any small stream spends: the distance ‖R(x − x')‖ of two
+/// neighbours in standard deviations of the white noise is the μ of a Gaussian mechanism, whose ε
+/// at δ is known exactly.
 fn spent(plan: &Plan, rule: Rule, k: u64, b: u64) -> f64 {
     let encoder = plan.dense().unwrap().encoder;
     let symbols: Vec<Arrival> =
@@ -86,10 +88,11 @@ fn plan(mechanism: Mechanism, k: u64, b: u64) -> Plan {
         .unwrap()
 }
 
-/// Events without a person once shared the slot of the empty name. Two such events are two people's as far as anybody
-/// knows. With k = 1 the first of them counted and the second did not; without the first, the second counted, in another
-/// step. One person's absence was then a replacement. With noise on every input, R = I, it moved the encoded stream by √2
-/// where Δ = 1 was promised, and spent ε = 1.4547 instead of 1 at δ = 10⁻⁶.
+/// Events without a person once shared the slot of the empty name. Two such events are two people's
+/// as far as anybody knows. With k = 1 the first of them counted and the second did not; without
+/// the first, the second counted, in another step. One person's absence was then a replacement.
+/// With noise on every input, R = I, it moved the encoded stream by √2 where Δ = 1 was promised,
+/// and spent ε = 1.4547 instead of 1 at δ = 10⁻⁶.
 #[test]
 fn one_person_spends_no_more_than_was_promised() {
     for (k, b) in [(1, 1), (2, 1), (2, 2)] {
@@ -97,7 +100,8 @@ fn one_person_spends_no_more_than_was_promised() {
             let plan = plan(mechanism, k, b);
             let (now, before) = (spent(&plan, Rule::Current, k, b), spent(&plan, Rule::SharedName, k, b));
             println!("k = {k}, b = {b}, {mechanism:?}: ε = {now:.6}, and with a shared name {before:.4}");
-            // The worst person of a small stream spends nearly all of it, so that the measurement misses nothing.
+            // The worst person of a small stream spends nearly all of it, so that the measurement
+            // misses nothing.
             assert!(now <= EPSILON && now > 0.999 * EPSILON, "{mechanism:?}, k = {k}, b = {b}: {now}");
             if (k, mechanism) == (1, Mechanism::InputPerturbation) {
                 assert!((before - 1.4547).abs() < 5e-5, "{before}");

@@ -1,11 +1,14 @@
 //! Very many events, many of them sent more than once: the count is that of the unique ids.
 //!
-//! **Definition.** Clients post batches over HTTP. Every batch holds new ids and some that other batches hold as well; batches are sent out of order, and
-//! events within a batch are. Some replies are thrown away unread, and the batch is sent again on a new connection, while the first may still be
-//! on its way. Steps are closed meanwhile, so that a duplicate often belongs to a step before. At the end one more step is closed.
+//! **Definition.** Clients post batches over HTTP. Every batch holds new ids and some that other
+//! batches hold as well; batches are sent out of order, and events within a batch are. Some replies
+//! are thrown away unread, and the batch is sent again on a new connection, while the first may
+//! still be on its way. Steps are closed meanwhile, so that a duplicate often belongs to a step
+//! before. At the end one more step is closed.
 //!
-//! **Promise.** The total of that step is the number of unique ids. It is compared exactly: the release states its standard error s, and s ≤ 0.0818 is demanded, so
-//! that noise reaches 1/2 with probability below 10⁻⁹.
+//! **Promise.** The total of that step is the number of unique ids. It is compared exactly: the
+//! release states its standard error s, and s ≤ 0.0818 is demanded, so that noise reaches 1/2 with
+//! probability below 10⁻⁹.
 //!
 //! **Cost.** Clients hold nothing but one batch each: which ids a batch holds follows from its number.
 
@@ -60,7 +63,8 @@ struct Tally {
     is_over: AtomicBool,
 }
 
-/// Posts `events` unique events, rounded up to whole batches, to the program in a fresh directory; tells how many were acknowledged.
+/// Posts `events` unique events, rounded up to whole batches, to the program in a fresh directory;
+/// tells how many were acknowledged.
 ///
 /// # Errors
 /// Where the total is not the number of unique ids, or something could not be done.

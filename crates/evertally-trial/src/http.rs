@@ -1,7 +1,8 @@
 //! A client of a few lines: one connection that is kept, one request at a time.
 //!
-//! Trials need to know exactly what happened to a request: whether it was sent whole, whether the answer came, whether the connection was new.
-//! A library that retries by itself would hide what is to be tested.
+//! Trials need to know exactly what happened to a request: whether it was sent whole, whether the
+//! answer came, whether the connection was new. A library that retries by itself would hide what is
+//! to be tested.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

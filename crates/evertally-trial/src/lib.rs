@@ -1,13 +1,15 @@
 //! What must hold of the service whatever fails.
 //!
-//! **Definition.** A trial runs the ledger or the program under faults and compares what it acknowledges and shows with a model that is too simple to be
-//! wrong: a set of ids, and a list of the releases that anybody has seen.
+//! **Definition.** A trial runs the ledger or the program under faults and compares what it
+//! acknowledges and shows with a model that is too simple to be wrong: a set of ids, and a list of
+//! the releases that anybody has seen.
 //!
-//! **Promises.** No acknowledged event is lost, none counts twice. A release that was seen is never changed, nor seen again with other noise. After a
-//! failure nothing is acknowledged; a directory that was put back to an earlier state releases nothing before a new epoch.
+//! **Promises.** No acknowledged event is lost, none counts twice. A release that was seen is never
+//! changed, nor seen again with other noise. After a failure nothing is acknowledged; a directory
+//! that was put back to an earlier state releases nothing before a new epoch.
 //!
-//! **Two ways to run.** Tests run each trial for a moment, always the same one where it is simulated. `cargo xtask simulate` and `cargo xtask crash` run
-//! them for longer.
+//! **Two ways to run.** Tests run each trial for a moment, always the same one where it is
+//! simulated. `cargo xtask simulate` and `cargo xtask crash` run them for longer.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -25,14 +27,16 @@ pub mod simulation;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-/// The largest standard error at which a value is compared with a total: Gaussian noise reaches 1/2, which is 6.11 of them, with probability below 10⁻⁹.
+/// The largest standard error at which a value is compared with a total: Gaussian noise reaches
+/// 1/2, which is 6.11 of them, with probability below 10⁻⁹.
 pub const LARGEST_ERROR: f64 = 0.0818;
 
 /// The steps of a counter whose noise can be told from one event.
 pub const STEPS: u64 = 1000;
 
-/// The document of a counter in the population `trial` whose budget hides nothing: its standard error is below [`LARGEST_ERROR`]. Its grid is fine, so that
-/// the error is that of the noise, and not of rounding.
+/// The document of a counter in the population `trial` whose budget hides nothing: its standard
+/// error is below [`LARGEST_ERROR`]. Its grid is fine, so that the error is that of the noise, and
+/// not of rounding.
 pub fn exact_counter(name: &str, every: Option<&str>) -> Value {
     json!({
         "name": name, "population": "trial", "every": every, "steps": STEPS, "epsilon": 1000.0, "delta": 0.4, "grid": 1.0 / 1024.0,

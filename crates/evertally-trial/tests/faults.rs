@@ -1,8 +1,9 @@
 //! Every single operation of a workload fails once, in every way there is.
 //!
-//! The workload is always the same: events with copies, late ones and persons; steps by the clock and by hand; a counter made and one retired. The first failure must
-//! make the ledger read-only with everything that was shown still readable, and whatever the machine kept must be gone on from without a loss: that is compared by
-//! the world of the simulation.
+//! The workload is always the same: events with copies, late ones and persons; steps by the clock
+//! and by hand; a counter made and one retired. The first failure must make the ledger read-only
+//! with everything that was shown still readable, and whatever the machine kept must be gone on
+//! from without a loss: that is compared by the world of the simulation.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +24,8 @@ fn world() -> World {
     world
 }
 
-/// Runs until a commit fails; whether none did. Each run posts events of its own, and copies of the one before.
+/// Runs until a commit fails; whether none did. Each run posts events of its own, and copies of the
+/// one before.
 fn workload(world: &mut World, run: u64) -> Result<bool, Broken> {
     let event = |id: u64, time| Event { id, time, lane: (id % 3) as usize, person: id % 4 };
     world.create(&extra(run))?;
@@ -153,8 +155,9 @@ fn a_disk_that_lies_about_syncs_is_noticed() {
     assert!((5..20).contains(&noticed), "{noticed} of 20 were noticed");
 }
 
-/// A release that was recorded, and whose mark the fence did not take, is shown after a crash. The fence must know of it by then: a backup from before it is
-/// recognised, which the world demands of every backup that knows less than was shown.
+/// A release that was recorded, and whose mark the fence did not take, is shown after a crash. The
+/// fence must know of it by then: a backup from before it is recognised, which the world demands of
+/// every backup that knows less than was shown.
 #[test]
 fn the_fence_knows_what_is_shown_after_a_crash() {
     for seed in 0..8 {

@@ -1,8 +1,9 @@
 //! Fits the shapes of the graded square root and prints the table that `graded_square_root/table.rs` holds.
 //!
-//! Run by `cargo xtask fit graded`. For every knot n, a quasi-Newton search minimises the logarithm of the error over eight
-//! numbers, beginning with those of the neighbouring knot and held near them by a ridge, because the valley is flat and
-//! the numbers in between are interpolated. The worst step is approached by power means of growing power.
+//! Run by `cargo xtask fit graded`. For every knot n, a quasi-Newton search minimises the logarithm
+//! of the error over eight numbers, beginning with those of the neighbouring knot and held near
+//! them by a ridge, because the valley is flat and the numbers in between are interpolated. The
+//! worst step is approached by power means of growing power.
 
 use std::fmt::Write as _;
 

@@ -1,19 +1,20 @@
 //! Nodes that make the inverse square root a short sum of resolvents.
 //!
-//! **Definition.** x^{-1/2} = (2/π)∫₀^∞ dt/(x + t²). With t = √a·sc(u|m), m = 1 − a/b, the midpoint rule with J nodes in
-//! u over (0, K(m)) gives x^{-1/2} ≈ r(x) = Σ_j w_j/(x + s_j).
+//! **Definition.** x^{-1/2} = (2/π)∫₀^∞ dt/(x + t²). With t = √a·sc(u|m), m = 1 − a/b, the midpoint
+//! rule with J nodes in u over (0, K(m)) gives x^{-1/2} ≈ r(x) = Σ_j w_j/(x + s_j).
 //!
-//! **Guarantee.** For x in [a, b] write x = a/dn²(z). The addition theorem turns √x·(integrand at u) into
-//! ½(dn(u+z) + dn(u−z)), so √x·r(x) is a mean of dn over 2J evenly spaced points, and of its Fourier series only every
-//! (2J)-th term survives: √x·r(x) = 1 + 4 Σ_{l≥1} (−1)^l Q^l/(1+Q^{2l}) cos(2Jlπz/K) with Q = q^{2J} and the nome
-//! q = exp(−πK′/K). Hence |√x·r(x) − 1| ≤ 4Q/(1−Q) on all of [a, b].
+//! **Guarantee.** For x in [a, b] write x = a/dn²(z). The addition theorem turns √x·(integrand at
+//! u) into ½(dn(u+z) + dn(u−z)), so √x·r(x) is a mean of dn over 2J evenly spaced points, and of
+//! its Fourier series only every (2J)-th term survives: √x·r(x) = 1 + 4 Σ_{l≥1} (−1)^l
+//! Q^l/(1+Q^{2l}) cos(2Jlπz/K) with Q = q^{2J} and the nome q = exp(−πK′/K). Hence |√x·r(x) − 1| ≤
+//! 4Q/(1−Q) on all of [a, b].
 //!
 //! Arithmetic is the same on every machine, because the noise of the graded square root depends on it.
 //!
 //! **Cost.** J ≈ ln(4/ε)·ln(16 b/a)/(2π²): 44 nodes for 10⁻¹¹ at b/a = 10¹³.
 //!
-//! **Source.** Hale, Higham and Trefethen, *Computing A^α, log(A) and related matrix functions by contour integrals*
-//! (2008); the nodes are those of Zolotarev's best rational approximation.
+//! **Source.** Hale, Higham and Trefethen, *Computing A^α, log(A) and related matrix functions by
+//! contour integrals* (2008); the nodes are those of Zolotarev's best rational approximation.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -36,7 +37,8 @@ fn mean_of_means(mut a: f64, mut b: f64) -> f64 {
     a
 }
 
-/// The complete elliptic integral K(m), given the complement 1 − m: near m = 1 only the complement is accurate.
+/// The complete elliptic integral K(m), given the complement 1 − m: near m = 1 only the complement
+/// is accurate.
 pub(crate) fn complete_integral(complement: f64) -> f64 {
     FRAC_PI_2 / mean_of_means(1.0, complement.sqrt())
 }
@@ -78,8 +80,9 @@ pub(crate) fn inverse_square_root(low: f64, high: f64, terms: usize) -> Vec<Frac
         .collect()
 }
 
-/// The J − 1 shifts s at which Σ_j w_j/(x + s_j) is zero at x = −s, ascending: the nodes half-way between those of
-/// [`inverse_square_root`] in u, as Zolotarev's functions have their poles and zeros.
+/// The J − 1 shifts s at which Σ_j w_j/(x + s_j) is zero at x = −s, ascending: the nodes half-way
+/// between those of [`inverse_square_root`] in u, as Zolotarev's functions have their poles and
+/// zeros.
 pub(crate) fn inverse_square_root_zeros(low: f64, high: f64, terms: usize) -> Vec<f64> {
     let complement = complement(low, high);
     let spacing = complete_integral(complement) / terms as f64;
@@ -133,7 +136,8 @@ mod tests {
                 let slope = (sc(u + h, m1) - sc(u - h, m1)) / (2.0 * h);
                 let square = sc(u, m1).powi(2);
                 let expected = ((1.0 + m1 * square) * (1.0 + square)).sqrt();
-                // The quotient magnifies rounding in sc, some 10⁻¹² here, by 1/h, and is curved close to the pole at K.
+                // The quotient magnifies rounding in sc, some 10⁻¹² here, by 1/h, and is curved
+                // close to the pole at K.
                 assert!((slope / expected - 1.0).abs() < 1e-6, "{m1} {u}: {slope} {expected}");
             }
         }

@@ -1,8 +1,9 @@
-//! Running totals of a sensitive stream under differential privacy, at the least error that is provably possible.
+//! Running totals of a sensitive stream under differential privacy, at the least error that is
+//! provably possible.
 //!
-//! The matrix mechanism: a workload A (the prefix sum, a sliding window, a decayed sum) is factored as A = L R, and
-//! A x + σ‖R‖ L g is released, with Gaussian g. Everything expensive happens once, in a [`Plan`]; a [`Counter`] then takes
-//! one input and gives one [`Release`] a step.
+//! The matrix mechanism: a workload A (the prefix sum, a sliding window, a decayed sum) is factored
+//! as A = L R, and A x + σ‖R‖ L g is released, with Gaussian g. Everything expensive happens once,
+//! in a [`Plan`]; a [`Counter`] then takes one input and gives one [`Release`] a step.
 //!
 //! ```
 //! use evertally::{Budget, Counter, NoiseKey, Plan};

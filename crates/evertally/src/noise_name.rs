@@ -1,17 +1,19 @@
 //! The name of a plan's noise: everything that decides what is counted and how, as bytes.
 //!
-//! **Definition.** A [`NoiseName`] is a sequence of fields, each with a number, a length and a value
-//! (`docs/noise-name.md` has the table). It is made from a plan's choices, from the stream's name, and from the
-//! definition of what is counted that a caller hands in ([`crate::PlanBuilder::definition`]). The key of
-//! a noise stream is derived from the noise key and this name.
+//! **Definition.** A [`NoiseName`] is a sequence of fields, each with a number, a length and a
+//! value (`docs/noise-name.md` has the table). It is made from a plan's choices, from the stream's
+//! name, and from the definition of what is counted that a caller hands in
+//! ([`crate::PlanBuilder::definition`]). The key of a noise stream is derived from the noise key
+//! and this name.
 //!
-//! **Guarantee.** Two plans whose counters could be fed different inputs, or whose noise has another law, have
-//! different names, so that their noise under one key is independent. The encoding is injective: numbers have a
-//! fixed width, texts carry their length, and fields stand in ascending order. It uses no `Display` and no
-//! `Debug` text, so a reworded message never changes noise.
+//! **Guarantee.** Two plans whose counters could be fed different inputs, or whose noise has
+//! another law, have different names, so that their noise under one key is independent. The
+//! encoding is injective: numbers have a fixed width, texts carry their length, and fields stand in
+//! ascending order. It uses no `Display` and no `Debug` text, so a reworded message never changes
+//! noise.
 //!
-//! **Versions.** Version 2 is written by this module. Version 1 was a line of text; the module `first` keeps it, word
-//! for word, because states and ledgers of 0.1 go on under it.
+//! **Versions.** Version 2 is written by this module. Version 1 was a line of text; the module
+//! `first` keeps it, word for word, because states and ledgers of 0.1 go on under it.
 //!
 //! **What a name does not hold** is the input itself. The same name with two inputs shares noise, and the
 //! difference of the two releases is exact: whoever holds a key must see to it that this never happens. The
@@ -48,8 +50,8 @@ pub(crate) enum Naming {
 /// # Ok::<(), evertally::Error>(())
 /// ```
 ///
-/// A name is public for a count. That of a training run holds a hash of its rows: there is no `Debug` of the bytes, and records
-/// know names by a keyed hash.
+/// A name is public for a count. That of a training run holds a hash of its rows: there is no
+/// `Debug` of the bytes, and records know names by a keyed hash.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct NoiseName(Vec<u8>);
 
@@ -90,14 +92,16 @@ pub(crate) enum Purpose {
 pub(crate) enum Layout {
     /// One draw per index.
     Scalar,
-    /// Vectors of this dimension. Draws are laid out by it, so another dimension must not read the same stream.
+    /// Vectors of this dimension. Draws are laid out by it, so another dimension must not read the
+    /// same stream.
     Vector(usize),
     /// One lane per key, known by its name.
     Keys,
 }
 
 impl Plan {
-    /// The name of this plan's noise. Counters of plans with other names have independent noise under one key.
+    /// The name of this plan's noise. Counters of plans with other names have independent noise
+    /// under one key.
     ///
     /// A part of a plan ([`Plan::with_keys`]) has the name of the whole.
     #[must_use]
@@ -108,8 +112,9 @@ impl Plan {
         })
     }
 
-    /// The name under which the inputs of this plan's counters are recorded: that of the noise, and for a part of a plan
-    /// ([`Plan::with_keys`]) the keys of the part besides, because each part has inputs of its own.
+    /// The name under which the inputs of this plan's counters are recorded: that of the noise, and
+    /// for a part of a plan ([`Plan::with_keys`]) the keys of the part besides, because each part
+    /// has inputs of its own.
     ///
     /// A record knows a part by all of its keys. It does not see that one key is in two parts.
     #[must_use]

@@ -1,7 +1,8 @@
 //! Correlated noise for those who add it themselves: rows of σΔ·L g, one call a step.
 //!
-//! A counter adds this noise to totals; private learning adds it to sums of gradients that it keeps elsewhere, in the precision of the
-//! model. Raw noise is as sensitive as the data: whoever holds it can take it off the release.
+//! A counter adds this noise to totals; private learning adds it to sums of gradients that it keeps
+//! elsewhere, in the precision of the model. Raw noise is as sensitive as the data: whoever holds
+//! it can take it off the release.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +17,12 @@ use crate::{Error, Result};
 
 /// The noise of a plan, row by row, in single or double precision.
 ///
-/// Row t is σΔ·(L g)\[t\] for every coordinate, so that adding it to the true answers of step t makes the release of the plan.
-/// In single precision the noise of vectors is larger by a few millionths (up to 3·10⁻⁴ with grades), or by 2⁻²⁴ over the smallest loss of a decayed sum: that covers
-/// what rounding L to singles does to the sensitivity. (Steps are rounded too; see the threat model on the last bits of noise.)
-/// It is not the noise that a counter of the same plan and key adds; that one is never handed out.
+/// Row t is σΔ·(L g)\[t\] for every coordinate, so that adding it to the true answers of step t
+/// makes the release of the plan. In single precision the noise of vectors is larger by a few
+/// millionths (up to 3·10⁻⁴ with grades), or by 2⁻²⁴ over the smallest loss of a decayed sum: that
+/// covers what rounding L to singles does to the sensitivity. (Steps are rounded too; see the
+/// threat model on the last bits of noise.) It is not the noise that a counter of the same plan and
+/// key adds; that one is never handed out.
 ///
 /// ```
 /// use evertally::{Budget, Contribution, NoiseKey, NoiseStream, Plan};
@@ -62,8 +65,9 @@ impl<F: Real> NoiseStream<F> {
     /// The key must be fresh: two streams of equal plans and precision under one key are the same noise.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a plan with open keys, whose lanes are not known, and where two declared keys would share their noise;
-    /// [`Error::Unsupported`] for singles that would have to be larger or smaller than singles are.
+    /// [`Error::BadParameter`] for a plan with open keys, whose lanes are not known, and where two
+    /// declared keys would share their noise; [`Error::Unsupported`] for singles that would have to
+    /// be larger or smaller than singles are.
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_progress(plan, key, &())
     }
@@ -76,16 +80,18 @@ impl<F: Real> NoiseStream<F> {
         Self::of(plan, key, 0..plan.lanes().width(), progress)
     }
 
-    /// The noise of some coordinates of a plan for vectors: rows have those columns of the whole stream's rows, bit for bit, so that several machines
-    /// can make the noise of one vector, each its own slice.
+    /// The noise of some coordinates of a plan for vectors: rows have those columns of the whole
+    /// stream's rows, bit for bit, so that several machines can make the noise of one vector, each
+    /// its own slice.
     ///
-    /// Memory and time are those of a vector as wide as the slice. All coordinates together are the whole stream, and share its states;
-    /// the state of another slice is refused.
+    /// Memory and time are those of a vector as wide as the slice. All coordinates together are the
+    /// whole stream, and share its states; the state of another slice is refused.
     ///
     /// ```
     /// use evertally::{Budget, Contribution, NoiseKey, NoiseStream, Plan};
     /// let norm = Contribution::norm(1.0)?;
-    /// let plan = Plan::prefix_sum(100).budget(Budget::new(1.0, 1e-6)?).dimension(9).contribution(norm).build()?;
+    /// let budget = Budget::new(1.0, 1e-6)?;
+    /// let plan = Plan::prefix_sum(100).budget(budget).dimension(9).contribution(norm).build()?;
     /// let key = || NoiseKey::insecure_from_seed(1);
     /// let mut whole = NoiseStream::<f32>::new(&plan, key())?;
     /// let mut slice = NoiseStream::<f32>::slice(&plan, key(), 4..6)?;
@@ -94,7 +100,8 @@ impl<F: Real> NoiseStream<F> {
     /// ```
     ///
     /// # Errors
-    /// As [`NoiseStream::new`], and [`Error::BadParameter`] unless the plan is one for vectors that have these coordinates, at least one.
+    /// As [`NoiseStream::new`], and [`Error::BadParameter`] unless the plan is one for vectors that
+    /// have these coordinates, at least one.
     pub fn slice(plan: &Plan, key: NoiseKey, coordinates: Range<usize>) -> Result<Self> {
         check_slice(plan, &coordinates)?;
         Self::of(plan, key, coordinates, &())
@@ -146,10 +153,12 @@ impl<F: Real> NoiseStream<F> {
         Ok(self.source.next(self.plan.noise_scale()))
     }
 
-    /// The rows of as many steps as `out` has room for, one after the other: quicker than row by row for a single coordinate.
+    /// The rows of as many steps as `out` has room for, one after the other: quicker than row by
+    /// row for a single coordinate.
     ///
     /// # Errors
-    /// [`Error::HorizonSpent`] if fewer steps are left, and [`Error::BadParameter`] unless `out` holds whole rows; neither takes a step.
+    /// [`Error::HorizonSpent`] if fewer steps are left, and [`Error::BadParameter`] unless `out`
+    /// holds whole rows; neither takes a step.
     pub fn fill(&mut self, out: &mut [F]) -> Result<()> {
         let width = self.coordinates.len();
         if !out.len().is_multiple_of(width) {
@@ -169,9 +178,11 @@ impl<F: Real> NoiseStream<F> {
         Ok(())
     }
 
-    /// Goes to before any step, from the key alone: the noise of the steps before it is made again, in O(step).
+    /// Goes to before any step, from the key alone: the noise of the steps before it is made again,
+    /// in O(step).
     ///
-    /// Rows that come again are the same: added to other answers than before, they cancel in the difference of the two releases.
+    /// Rows that come again are the same: added to other answers than before, they cancel in the
+    /// difference of the two releases.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] for a step beyond the horizon.
@@ -195,8 +206,8 @@ impl<F: Real> NoiseStream<F> {
         Ok(())
     }
 
-    /// The state as bytes: what [`NoiseStream::resume`] goes on from without making earlier steps again. Raw noise can be computed from
-    /// them.
+    /// The state as bytes: what [`NoiseStream::resume`] goes on from without making earlier steps
+    /// again. Raw noise can be computed from them.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let noise = match &self.source {
@@ -227,7 +238,8 @@ impl<F: Real> NoiseStream<F> {
     /// Continues a [`NoiseStream::slice`] from its saved state, bit for bit.
     ///
     /// # Errors
-    /// As [`NoiseStream::slice`], and [`Error::BadState`] if the state is damaged or belongs to another plan, precision, key or slice.
+    /// As [`NoiseStream::slice`], and [`Error::BadState`] if the state is damaged or belongs to
+    /// another plan, precision, key or slice.
     pub fn resume_slice(plan: &Plan, key: NoiseKey, coordinates: Range<usize>, state: &[u8]) -> Result<Self> {
         check_slice(plan, &coordinates)?;
         Self::resume_of(plan, key, coordinates, state)
@@ -365,7 +377,8 @@ mod tests {
         NoiseKey::insecure_from_seed(5)
     }
 
-    /// Mechanisms that the engine streams and one with a correlator of its own, of one coordinate and of several.
+    /// Mechanisms that the engine streams and one with a correlator of its own, of one coordinate
+    /// and of several.
     fn plans() -> Vec<Plan> {
         let plan = || Plan::prefix_sum(HORIZON).budget(Budget::new(1.0, 1e-6).unwrap());
         let mechanisms =

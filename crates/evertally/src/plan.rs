@@ -1,15 +1,17 @@
 //! The plan: everything that is decided before the first event.
 //!
-//! A plan fixes the horizon, the workload, the budget, who is protected and the mechanism; from these follow the noise
-//! scale and the error of every step. Making one may take seconds; stepping a counter made from it does not.
+//! A plan fixes the horizon, the workload, the budget, who is protected and the mechanism; from
+//! these follow the noise scale and the error of every step. Making one may take seconds; stepping
+//! a counter made from it does not.
 //!
 //! # The privacy argument
-//! Let x and x' be neighbouring inputs in the sense of the plan's [`Neighbours`], [`Participation`] and
-//! [`Contribution`]. Then ‖R(x − x')‖ ≤ Δ·m·r, with Δ the factorization's sensitivity, m the largest magnitude of a
-//! contribution and r the factor for replacement; all three are rounded up. Releasing R x + (σ·Δ·m·r)·g with white noise g
-//! meets the budget by the definition of σ. The released A x + (σ·Δ·m·r)·L g = L (R x + …) is computed from that alone.
-//! Gaussian noise keeps the guarantee when inputs are chosen adaptively, because A is lower triangular and the noise
-//! depends on L Lᵀ only (Denisov et al., 2022); for Laplace noise see the module of that mechanism.
+//! Let x and x' be neighbouring inputs in the sense of the plan's [`Neighbours`], [`Participation`]
+//! and [`Contribution`]. Then ‖R(x − x')‖ ≤ Δ·m·r, with Δ the factorization's sensitivity, m the
+//! largest magnitude of a contribution and r the factor for replacement; all three are rounded up.
+//! Releasing R x + (σ·Δ·m·r)·g with white noise g meets the budget by the definition of σ. The
+//! released A x + (σ·Δ·m·r)·L g = L (R x + …) is computed from that alone. Gaussian noise keeps the
+//! guarantee when inputs are chosen adaptively, because A is lower triangular and the noise depends
+//! on L Lᵀ only (Denisov et al., 2022); for Laplace noise see the module of that mechanism.
 
 mod accuracy;
 mod arithmetic;
@@ -75,7 +77,8 @@ impl Lanes {
         }
     }
 
-    /// In how many numbers of a step one contribution may show. It counts for one key, and a replaced one may have counted for another.
+    /// In how many numbers of a step one contribution may show. It counts for one key, and a
+    /// replaced one may have counted for another.
     pub(crate) fn moved(&self) -> usize {
         match self {
             Self::Scalar => 1,
@@ -239,8 +242,8 @@ impl Plan {
         &self.inner.lanes
     }
 
-    /// σ: the standard deviation of the noise for sensitivity one, rounded up. On the exact path it is the budget's, enlarged by what
-    /// whole draws cost: a part in millions.
+    /// σ: the standard deviation of the noise for sensitivity one, rounded up. On the exact path it
+    /// is the budget's, enlarged by what whole draws cost: a part in millions.
     #[must_use]
     pub fn noise_multiplier(&self) -> f64 {
         let exact = self.inner.exact.map(|exact| exact.noise_multiplier);
@@ -259,8 +262,9 @@ impl Plan {
         self.inner.exact.map(|exact| exact.grid)
     }
 
-    /// How far all draws of the plan are together, in total variation, from Gaussian ones that are rounded to whole numbers. The exact calibration has been
-    /// charged for it; zero where noise is not discrete Gaussian.
+    /// How far all draws of the plan are together, in total variation, from Gaussian ones that are
+    /// rounded to whole numbers. The exact calibration has been charged for it; zero where noise is
+    /// not discrete Gaussian.
     #[must_use]
     pub fn total_variation(&self) -> f64 {
         self.inner.exact.map_or(0.0, |exact| exact.total_variation)
@@ -270,7 +274,8 @@ impl Plan {
         self.inner.exact.as_ref()
     }
 
-    /// The unit in which true totals are counted. Decayed ones are finer than the noise, and rounded when they are released.
+    /// The unit in which true totals are counted. Decayed ones are finer than the noise, and
+    /// rounded when they are released.
     pub(crate) fn total_unit(&self) -> Unit {
         match (&self.inner.exact, self.workload()) {
             (Some(exact), Workload::PrefixSum | Workload::SlidingWindow { .. }) => exact.unit,
@@ -284,8 +289,8 @@ impl Plan {
         self.inner.sensitivity
     }
 
-    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest contribution and the
-    /// factor for replacement.
+    /// The standard deviation of each white draw before L is applied: σ·Δ times the largest
+    /// contribution and the factor for replacement.
     #[must_use]
     pub fn noise_scale(&self) -> f64 {
         self.inner.scale
@@ -306,7 +311,8 @@ impl Plan {
         Ok(self.error_of(self.inner.factorization.row_norm_squared(step), 1.0))
     }
 
-    /// The standard deviation of what has this squared norm of L behind it and so many roundings to the grid in it.
+    /// The standard deviation of what has this squared norm of L behind it and so many roundings to
+    /// the grid in it.
     fn error_of(&self, norm_squared: f64, roundings: f64) -> f64 {
         accuracy::deviation(self.inner.scale, norm_squared, self.grid(), roundings)
     }
@@ -319,12 +325,13 @@ impl Plan {
         self.inner.factorization.dense()
     }
 
-    /// The total over the steps after `earlier` up to and including `later`, from their releases: an unbiased estimate
-    /// with its exact standard error. `None` stands for the time before the first step.
+    /// The total over the steps after `earlier` up to and including `later`, from their releases:
+    /// an unbiased estimate with its exact standard error. `None` stands for the time before the
+    /// first step.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless the workload is the prefix sum, and [`Error::BadParameter`] if the steps do not
-    /// follow each other.
+    /// [`Error::Unsupported`] unless the workload is the prefix sum, and [`Error::BadParameter`] if
+    /// the steps do not follow each other.
     pub fn interval(&self, earlier: Option<&Release>, later: &Release) -> Result<Release> {
         if self.workload() != Workload::PrefixSum {
             let reason = format!("sums between steps follow from prefix sums, not from {}", self.workload());
@@ -357,8 +364,8 @@ impl Plan {
         Ok(Spread { step, standard_error, tail: self.inner.factorization.tail(None, step) })
     }
 
-    /// The same plan for a stream of this name ([`PlanBuilder::stream`]), without planning again. Its noise under
-    /// the same key is independent.
+    /// The same plan for a stream of this name ([`PlanBuilder::stream`]), without planning again.
+    /// Its noise under the same key is independent.
     #[must_use]
     pub fn with_stream(&self, name: impl Into<String>) -> Self {
         let inner = Inner { stream: name.into(), ..Inner::clone(&self.inner) };
@@ -380,7 +387,8 @@ impl Plan {
         if step < self.horizon() { Ok(()) } else { Err(Error::HorizonSpent { horizon: self.horizon() }) }
     }
 
-    /// The same plan for something else that is counted ([`PlanBuilder::definition`]), without planning again.
+    /// The same plan for something else that is counted ([`PlanBuilder::definition`]), without
+    /// planning again.
     #[must_use]
     pub fn with_definition(&self, definition: impl Into<Vec<u8>>) -> Self {
         let inner = Inner { definition: definition.into().into(), ..Inner::clone(&self.inner) };
@@ -402,8 +410,9 @@ impl Plan {
         self.inner.naming
     }
 
-    /// The same plan with the noise that version 0.1 gave it: for ledgers and states that began under it, and for
-    /// nothing else. Such names leave out the grid, the declared keys and the definition of what is counted.
+    /// The same plan with the noise that version 0.1 gave it: for ledgers and states that began
+    /// under it, and for nothing else. Such names leave out the grid, the declared keys and the
+    /// definition of what is counted.
     #[must_use]
     pub fn with_first_noise_name(&self) -> Self {
         let inner = Inner { naming: Naming::First, ..Inner::clone(&self.inner) };

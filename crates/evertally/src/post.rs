@@ -1,8 +1,8 @@
 //! Post-processing: what can be done to releases without spending privacy.
 //!
-//! Everything here looks at released values only, so it costs no budget. It does change the error: a value that is
-//! pushed towards what is plausible is no longer unbiased, and the released standard error describes the value
-//! before the push.
+//! Everything here looks at released values only, so it costs no budget. It does change the error:
+//! a value that is pushed towards what is plausible is no longer unbiased, and the released
+//! standard error describes the value before the push.
 //!
 //! | step | what it does | bias |
 //! |---|---|---|
@@ -15,8 +15,8 @@
 
 use crate::release::Release;
 
-/// Steps applied to each release as it comes, in the order monotone, non-negative, round. Safe for streams: an
-/// earlier value is never revised.
+/// Steps applied to each release as it comes, in the order monotone, non-negative, round. Safe for
+/// streams: an earlier value is never revised.
 ///
 /// ```
 /// use evertally::post::PostProcess;
@@ -93,7 +93,8 @@ impl PostProcess {
     }
 }
 
-/// The non-decreasing sequence closest to `values` in weighted least squares, by pooling adjacent violators. O(n).
+/// The non-decreasing sequence closest to `values` in weighted least squares, by pooling adjacent
+/// violators. O(n).
 ///
 /// Weigh by 1/standard_error². For finished streams: earlier values are revised.
 ///
@@ -140,7 +141,8 @@ mod tests {
             let weights: Vec<f64> = (0..values.len() as u64).map(|i| 0.5 + ((i * 7 + seed) % 5) as f64).collect();
             let fit = isotonic_regression(&values, &weights);
             prop_assert!(fit.windows(2).all(|w| w[0] <= w[1] + 1e-12));
-            // Stationarity towards every monotone direction: a step at position k, up or down as a whole tail.
+            // Stationarity towards every monotone direction: a step at position k, up or down as a
+            // whole tail.
             for k in 0..values.len() {
                 let pull: f64 = (k..values.len()).map(|i| weights[i] * (values[i] - fit[i])).sum();
                 prop_assert!(pull <= 1e-9, "raising the tail from {k} would help");

@@ -130,8 +130,8 @@ impl FromStr for Workload {
 
 /// Multiplication by A one step at a time, for several lanes at once.
 ///
-/// Correlators carry noise through it; the true totals of counters have exact arithmetic of their own. It holds raw noise, so
-/// there is no `Debug`.
+/// Correlators carry noise through it; the true totals of counters have exact arithmetic of their
+/// own. It holds raw noise, so there is no `Debug`.
 #[derive(Clone)]
 pub(crate) struct Filter {
     workload: Workload,

@@ -1,15 +1,18 @@
 //! The matrix mechanism for any linear queries, on real draws.
 //!
-//! **The test.** Answers of one plan to one histogram under many keys, less the true answers, are noise of mean zero and
-//! covariance (noise scale)² L Lᵀ by declaration. For fixed vectors c, cᵀ(answers − A x) over its declared deviation is standard normal:
-//! its mean over S keys has deviation 1/√S and its mean square has deviation √(2/S). Coordinates and pairwise sums (which carry
-//! the covariances) are tested; every deviation must stay below 6 of its own standard errors.
+//! **The test.** Answers of one plan to one histogram under many keys, less the true answers, are
+//! noise of mean zero and covariance (noise scale)² L Lᵀ by declaration. For fixed vectors c,
+//! cᵀ(answers − A x) over its declared deviation is standard normal: its mean over S keys has
+//! deviation 1/√S and its mean square has deviation √(2/S). Coordinates and pairwise sums (which
+//! carry the covariances) are tested; every deviation must stay below 6 of its own standard errors.
 //!
-//! **False alarms.** Each deviation exceeds 6 with probability below 1e-8 (the mean square of 4,000 normals is close to
-//! normal; its upper tail a little heavier); at most 90 are looked at a plan, so a plan is rejected wrongly with probability below
-//! 1e-6. (Seeds are fixed, so a green run stays green.)
+//! **False alarms.** Each deviation exceeds 6 with probability below 1e-8 (the mean square of 4,000
+//! normals is close to normal; its upper tail a little heavier); at most 90 are looked at a plan,
+//! so a plan is rejected wrongly with probability below 1e-6. (Seeds are fixed, so a green run
+//! stays green.)
 //!
-//! **Power.** The same draws must be rejected when the noise is 15 % short: the mean square is then 0.7225, 12 standard errors away.
+//! **Power.** The same draws must be rejected when the noise is 15 % short: the mean square is then
+//! 0.7225, 12 standard errors away.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -118,8 +121,8 @@ fn a_key_used_twice_does_not_lay_open_the_difference() {
     assert!((answer(2.0)[4].value - answer(1.0)[4].value - 1.0).abs() > 1e-3);
 }
 
-/// Queries that differ in the sign of a cell have the same L. With the same noise, the difference of their answers would be twice
-/// that cell.
+/// Queries that differ in the sign of a cell have the same L. With the same noise, the difference
+/// of their answers would be twice that cell.
 #[test]
 fn other_queries_have_other_noise_even_where_the_decoder_is_the_same() {
     let plan = |sign: f64| {
@@ -134,7 +137,8 @@ fn other_queries_have_other_noise_even_where_the_decoder_is_the_same() {
     assert!((twice_the_cell - 680.0).abs() > 1e-3, "{twice_the_cell}");
 }
 
-/// One key serves one table, of which several choices of columns may be asked for. Equal totals must not show as equal answers.
+/// One key serves one table, of which several choices of columns may be asked for. Equal totals
+/// must not show as equal answers.
 #[test]
 fn other_columns_have_other_noise_even_where_their_parities_are_equal() {
     let plan = ParityPlan::new(1, 1, budget(), Neighbours::AddRemove).unwrap();

@@ -115,8 +115,8 @@ fn close_to(one: f64, other: f64) {
     assert!((one / other - 1.0).abs() < 1e-13, "{one} {other}");
 }
 
-/// The paper's algorithm, played step by step without noise at the paper's λ, against the closed form of what it attains: more than is printed
-/// as soon as there are steps enough for the push.
+/// The paper's algorithm, played step by step without noise at the paper's λ, against the closed
+/// form of what it attains: more than is printed as soon as there are steps enough for the push.
 #[test]
 fn what_the_papers_algorithm_attains_is_played() {
     for (n, kappa, d, norm, sigma) in [

@@ -1,4 +1,5 @@
-//! The calibrated noise against references of 35 digits (`data/calibration.csv`, made by `data/calibration.py`).
+//! The calibrated noise against references of 35 digits (`data/calibration.csv`, made by
+//! `data/calibration.py`).
 
 use evertally::Result;
 use evertally::privacy::{Budget, Calibration, gaussian_delta, gaussian_epsilon, zcdp_epsilon};
@@ -21,7 +22,8 @@ fn references() -> Vec<Reference> {
         .collect()
 }
 
-/// σ is never below the truth, and above it by a relative 10⁻¹² at most. Returns the smallest and the largest excess.
+/// σ is never below the truth, and above it by a relative 10⁻¹² at most. Returns the smallest and
+/// the largest excess.
 fn excess(calibration: Calibration, truth: impl Fn(&Reference) -> f64) -> Result<(f64, f64)> {
     let references = references();
     assert_eq!(references.len(), 105, "the whole table is there");
@@ -58,7 +60,8 @@ fn spent_privacy_is_the_reference_rounded_up() -> Result<()> {
         // The reference, rounded to a float either way, is within 2⁻⁵³ of the truth; the margins cover that.
         let spent = gaussian_epsilon(exact, delta)?;
         assert!(spent >= epsilon * (1.0 - 1e-15), "ε = {epsilon}, δ = {delta}: {spent}");
-        // A relative change of σ by 1.1e-13 moves ε by that times μ/M(b) ≤ μ(b + 1), M the Mills ratio, μ = 1/σ.
+        // A relative change of σ by 1.1e-13 moves ε by that times μ/M(b) ≤ μ(b + 1), M the Mills
+        // ratio, μ = 1/σ.
         let mu = 1.0 / exact;
         let slack = 1.3e-13 * (mu * mu / 2.0 + mu + epsilon);
         assert!(spent <= epsilon + slack, "ε = {epsilon}, δ = {delta}: {spent}");

@@ -1,7 +1,8 @@
 //! No true count, key or raw noise reaches an error, `Debug`, a message or a panic.
 //!
-//! Distinctive secrets are planted wherever the library takes any, everything that can print is made to, and all of it is searched for them in many
-//! forms. That the search finds what is there is shown too.
+//! Distinctive secrets are planted wherever the library takes any, everything that can print is
+//! made to, and all of it is searched for them in many forms. That the search finds what is there
+//! is shown too.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -243,7 +244,8 @@ fn panics_say_nothing() {
     Canary::key(KEY).must_not_be_in(&said, "a panic");
 }
 
-/// The search finds every form of every secret, in the middle of other text; and it is not fooled by what is similar.
+/// The search finds every form of every secret, in the middle of other text; and it is not fooled
+/// by what is similar.
 #[test]
 fn a_planted_leak_is_found() {
     for canary in [Canary::number(COUNT), Canary::key(KEY), Canary::real(-5.141_592_653_589_793)] {
@@ -274,8 +276,8 @@ fn a_planted_leak_is_found() {
     assert!(released.contains("9182736"), "a release is near the truth, and shown: {released}");
 }
 
-/// Where secrets are at home, every type that has `Debug` is one that holds none, or shows none of what it holds. Whoever adds one thinks of that, and adds it
-/// here.
+/// Where secrets are at home, every type that has `Debug` is one that holds none, or shows none of
+/// what it holds. Whoever adds one thinks of that, and adds it here.
 #[test]
 fn debug_is_rare_where_secrets_are() {
     let mut found = BTreeSet::new();
@@ -286,7 +288,8 @@ fn debug_is_rare_where_secrets_are() {
     assert_eq!(found, shown);
 }
 
-/// Types with `Debug`: releases, which are public; numbers that follow from the plan; names of laws; and those that hold secrets and leave them out.
+/// Types with `Debug`: releases, which are public; numbers that follow from the plan; names of
+/// laws; and those that hold secrets and leave them out.
 const SHOWN: [&str; 36] = [
     "$counter",
     "Answer",

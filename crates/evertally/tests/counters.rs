@@ -183,9 +183,9 @@ fn intervals_of_windows_are_refused() {
     assert!(counter.remember_releases().is_ok(), "asking twice is harmless");
 }
 
-/// Counting `north,other` and `north,south,other` under one key once gave `other` the same noise in both, and the
-/// difference of the two releases was the exact count of `south`. Plans that declare other keys share no noise;
-/// parts of one plan do, key by key, because they count the same thing.
+/// Counting `north,other` and `north,south,other` under one key once gave `other` the same noise in
+/// both, and the difference of the two releases was the exact count of `south`. Plans that declare
+/// other keys share no noise; parts of one plan do, key by key, because they count the same thing.
 #[test]
 fn a_keys_noise_depends_on_the_declared_keys_and_not_on_its_part() {
     let plan = |keys: &[&str]| {
@@ -399,7 +399,8 @@ fn vectors_of_different_dimension_do_not_share_noise() {
     assert!(two.iter().all(|draw| !four.contains(draw)));
 }
 
-/// Replacement costs √2 or 2, depending on the mechanism, so the error factors alone do not tell which is best.
+/// Replacement costs √2 or 2, depending on the mechanism, so the error factors alone do not tell
+/// which is best.
 #[test]
 fn the_default_is_the_most_accurate_for_replaced_contributions_too() {
     for (horizon, width) in [(40, 5), (60, 3)] {
@@ -434,8 +435,9 @@ fn noise_without_a_finite_scale_is_refused() {
     }
 }
 
-/// A counter whose later releases may be known to others goes on with other noise: its totals are those that it had, and its noise is that of a counter that ran
-/// under the new name from the first step on.
+/// A counter whose later releases may be known to others goes on with other noise: its totals are
+/// those that it had, and its noise is that of a counter that ran under the new name from the first
+/// step on.
 #[test]
 fn fresh_noise_changes_noise_and_nothing_else() {
     let inputs: Vec<f64> = (0..40).map(|t| f64::from((t * 7) % 5)).collect();

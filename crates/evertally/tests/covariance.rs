@@ -1,15 +1,18 @@
-//! Released noise has covariance (σΔ)² L Lᵀ, and what rounding to the grid adds, on real draws, for every mechanism.
+//! Released noise has covariance (σΔ)² L Lᵀ, and what rounding to the grid adds, on real draws, for
+//! every mechanism.
 //!
-//! **The test.** Feed zeros, so that releases are noise. Whiten each noise vector with the Cholesky factor of the
-//! covariance declared by the plan's dense L and noise scale. If the declaration is true, the entries u_i of the whitened
-//! vectors have mean 0, E u_i² = 1 and E u_i u_j = 0. Each of these n + n(n+1)/2 moments is compared with its sample mean, in
-//! units of its own sample standard error, and the largest deviation must stay below 6.
+//! **The test.** Feed zeros, so that releases are noise. Whiten each noise vector with the Cholesky
+//! factor of the covariance declared by the plan's dense L and noise scale. If the declaration is
+//! true, the entries u_i of the whitened vectors have mean 0, E u_i² = 1 and E u_i u_j = 0. Each of
+//! these n + n(n+1)/2 moments is compared with its sample mean, in units of its own sample standard
+//! error, and the largest deviation must stay below 6.
 //!
-//! **False alarms.** By the central limit theorem each deviation exceeds 6 with probability 2e-9; with 90 moments a
-//! mechanism is rejected wrongly with probability below 2e-7. (Seeds are fixed, so a green run stays green.)
+//! **False alarms.** By the central limit theorem each deviation exceeds 6 with probability 2e-9;
+//! with 90 moments a mechanism is rejected wrongly with probability below 2e-7. (Seeds are fixed,
+//! so a green run stays green.)
 //!
-//! **Power.** The same samples must be rejected when the noise is 15 % short, and when every step draws a fresh vector
-//! instead of sharing one; both are shown below.
+//! **Power.** The same samples must be rejected when the noise is 15 % short, and when every step
+//! draws a fresh vector instead of sharing one; both are shown below.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -205,7 +208,8 @@ fn open_keys_release_the_declared_noise_at_any_steps() {
 
 /// The noise of two keys under many noise keys: all moments of a step of one and a step of the other vanish.
 ///
-/// 144 moments, each beyond 6 standard errors with probability 2e-9: a false alarm in less than one of 3e6 runs.
+/// 144 moments, each beyond 6 standard errors with probability 2e-9: a false alarm in less than one
+/// of 3e6 runs.
 #[test]
 fn two_keys_are_uncorrelated() {
     let plan = builder(Workload::PrefixSum, STEPS as u64)

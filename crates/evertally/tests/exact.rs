@@ -98,7 +98,8 @@ fn every_budget_has_an_exact_path() {
             .keys(["a", "b"]);
         let plan = builder.clone().arithmetic(Arithmetic::Exact).build().unwrap();
         assert!(plan.noise_multiplier() >= budget.noise_multiplier(), "{budget}");
-        // Where δ is too small to be charged for draws that are not quite Gaussian, zCDP is the way, at up to a fifth more.
+        // Where δ is too small to be charged for draws that are not quite Gaussian, zCDP is the
+        // way, at up to a fifth more.
         let by_zcdp =
             budget.epsilon() == Some(1000.0) || budget.delta().is_some_and(|d| d > 0.0 && d < 1e-18);
         let most = if by_zcdp { 0.2 } else { 1e-4 };

@@ -1,7 +1,8 @@
 //! Extremes: the edges of numbers, budgets, grids, horizons, participation and names.
 //!
-//! The oracle of a release is a second run under the same key: its noise is the same, so that the difference of two releases is that of the true totals,
-//! which are added up here as whole numbers. Where nothing can be right, there must be an error, and the counter as it was.
+//! The oracle of a release is a second run under the same key: its noise is the same, so that the
+//! difference of two releases is that of the true totals, which are added up here as whole numbers.
+//! Where nothing can be right, there must be an error, and the counter as it was.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -358,7 +359,8 @@ fn every_counter_refuses_at_the_limit() {
     assert_eq!(truth, truth.round(), "as many as were taken, less one");
 }
 
-/// Found by fuzzing: noise for the least and the largest contributions was infinite in singles, or zero, and handed out.
+/// Found by fuzzing: noise for the least and the largest contributions was infinite in singles, or
+/// zero, and handed out.
 #[test]
 fn singles_hold_the_noise_or_it_is_refused() {
     for (magnitude, fits) in [
@@ -421,7 +423,8 @@ fn odd_names_are_names() {
         .collect();
     let shared =
         (0..names.len()).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|(i, j)| noise[*i] == noise[*j]);
-    // Whole noise of a standard deviation around ten: two of 78 pairs agree by chance. All of them would if names were cut or normalised.
+    // Whole noise of a standard deviation around ten: two of 78 pairs agree by chance. All of them
+    // would if names were cut or normalised.
     assert!(shared.count() < 20);
     let twice = builder().keys(["north", "\0", "ward seven", "\0"]).build().unwrap_err().to_string();
     assert_eq!(twice, "keys must be distinct, got number 3 of the keys again");

@@ -36,7 +36,8 @@ fn the_prefix_sum_matches_the_reference_table() {
 
 #[test]
 fn long_horizons_reach_the_gap() {
-    // As once certified here: no outside value is known, so this guards against drift alone. The checker guards the truth.
+    // As once certified here: no outside value is known, so this guards against drift alone. The
+    // checker guards the truth.
     for (n, known) in [(4096, 11.490_553_43), (16_384, 14.637_943_85)] {
         let certificate = checked(gamma_f(prefix_sum(n), 1e-9, &()).unwrap(), 1e-9);
         let (lower, upper) = certificate.error_factor();

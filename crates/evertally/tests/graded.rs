@@ -7,7 +7,8 @@ mod common;
 use common::{applied_matrix, budget_for, plan};
 use evertally::{Mechanism, Objective, Plan, Workload};
 
-/// (n, least mean error factor, least worst error factor where it was computed); `data/optimum.c` makes the file.
+/// (n, least mean error factor, least worst error factor where it was computed); `data/optimum.c`
+/// makes the file.
 fn optima() -> Vec<(u64, f64, Option<f64>)> {
     let rows = include_str!("data/optimum.csv").lines().skip(1);
     let parsed = rows.map(|row| {
@@ -57,8 +58,9 @@ fn the_worst_step_is_within_four_fifths_of_a_percent_of_the_optimum() {
     }
 }
 
-/// Horizons in between have no certified optimum at hand, but the optimum is convex in ln n and close to linear, so that the chord
-/// between its neighbours is above it by less than 0.04 %: what is aimed at is tightened by as much.
+/// Horizons in between have no certified optimum at hand, but the optimum is convex in ln n and
+/// close to linear, so that the chord between its neighbours is above it by less than 0.04 %: what
+/// is aimed at is tightened by as much.
 #[test]
 fn horizons_between_the_certified_ones_are_as_close() {
     let optima = optima();
@@ -77,8 +79,8 @@ fn horizons_between_the_certified_ones_are_as_close() {
     }
 }
 
-/// R̂ = L̂⁻¹A from the matrix that the machine applies, by forward substitution: its columns are no longer than Δ, and none
-/// is protected more than needed.
+/// R̂ = L̂⁻¹A from the matrix that the machine applies, by forward substitution: its columns are no
+/// longer than Δ, and none is protected more than needed.
 #[test]
 fn the_applied_matrix_has_the_reported_sensitivity() {
     for objective in [Objective::Mean, Objective::Worst] {
@@ -124,7 +126,8 @@ fn long_horizons_are_cheap() {
     assert!(beyond.is_err());
 }
 
-/// What lets the choice of a mechanism skip all others, beyond the shortest horizons. (At n = 2 honaker-full has the least worst error.)
+/// What lets the choice of a mechanism skip all others, beyond the shortest horizons. (At n = 2
+/// honaker-full has the least worst error.)
 #[test]
 fn only_the_optimum_is_more_accurate() {
     for objective in [Objective::Mean, Objective::Worst] {

@@ -14,7 +14,8 @@ fn odometer(total: Budget) -> Odometer {
     Odometer::new("everyone", unit(), total).unwrap()
 }
 
-/// Quadrature nodes a Gaussian: a step of 0.2 standard deviations on ±8 leaves nothing to see of a smooth integrand.
+/// Quadrature nodes a Gaussian: a step of 0.2 standard deviations on ±8 leaves nothing to see of a
+/// smooth integrand.
 const NODES: i32 = 40;
 const STEP: f64 = 0.2;
 
@@ -45,7 +46,8 @@ fn curve(mu_squared: f64, epsilon: f64) -> f64 {
     normal(mu / 2.0 - epsilon / mu) - epsilon.exp() * normal(-mu / 2.0 - epsilon / mu)
 }
 
-/// δ at ε of mechanisms that run one after the other, the last one a Gaussian, by integrating over every outcome in turn.
+/// δ at ε of mechanisms that run one after the other, the last one a Gaussian, by integrating over
+/// every outcome in turn.
 fn composed_delta(mechanisms: &[Spend], epsilon: f64) -> f64 {
     let (first, rest) = mechanisms.split_first().unwrap();
     if rest.is_empty() {
@@ -93,8 +95,8 @@ impl Choices {
         Self(admitted.map(|(choice, run)| (choice, Self::after(&run, choices, admits))).collect())
     }
 
-    /// What an adversary makes of them who sees the privacy loss after every mechanism before picking the next: the largest
-    /// E(1 − e^{ε−ℓ})₊, which is δ at ε.
+    /// What an adversary makes of them who sees the privacy loss after every mechanism before
+    /// picking the next: the largest E(1 − e^{ε−ℓ})₊, which is δ at ε.
     fn delta(&self, epsilon: f64) -> f64 {
         let stopped = (1.0 - epsilon.exp()).max(0.0);
         let value = |(choice, rest): &(Spend, Self)| match choice.mu_squared() {
@@ -172,7 +174,8 @@ fn shares_that_add_up_to_the_total_fit_and_one_more_does_not() {
     }
 }
 
-/// Whole-number noise is charged for not being quite Gaussian, and still fits the total that it was planned for, once.
+/// Whole-number noise is charged for not being quite Gaussian, and still fits the total that it was
+/// planned for, once.
 #[test]
 fn an_exact_plan_fits_the_total_that_it_was_planned_for() {
     for (epsilon, delta) in [(0.1, 1e-9), (1.0, 1e-6), (3.0, 1e-5)] {
@@ -210,7 +213,8 @@ fn assert_refused_without_a_trace(odometer: &mut Odometer, spend: Spend) {
 }
 
 proptest! {
-    /// Random spends against random totals: the sums of what was admitted, by plain formulas, never exceed the total.
+    /// Random spends against random totals: the sums of what was admitted, by plain formulas, never
+    /// exceed the total.
     #[test]
     fn no_total_is_exceeded(
         epsilon in 0.05..5.0_f64,

@@ -1,7 +1,8 @@
-//! Counters of very many keys: declared and released at every step, or not declared and released when asked for.
+//! Counters of very many keys: declared and released at every step, or not declared and released
+//! when asked for.
 //!
-//! The one is the oracle of the other: a key's releases must be the same bits whichever counter it is in, whenever it is asked for and
-//! whatever keys there are beside it.
+//! The one is the oracle of the other: a key's releases must be the same bits whichever counter it
+//! is in, whenever it is asked for and whatever keys there are beside it.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -110,7 +111,8 @@ proptest! {
     }
 }
 
-/// A key first seen late has the noise of one that was always there, also where it comes in one step with keys at many others.
+/// A key first seen late has the noise of one that was always there, also where it comes in one
+/// step with keys at many others.
 #[test]
 fn a_key_that_comes_late_was_always_there() {
     let decayed = Plan::decay(3000, 0.99).budget(budget()).mechanism(Mechanism::SquareRoot);
@@ -214,7 +216,8 @@ fn plan_of_open_keys(horizon: u64) -> Plan {
     builder(horizon, graded(6)).open_keys().build().unwrap()
 }
 
-/// Beyond 2^14 keys rows are made straight into the caller's memory: the releases of a key stay what they were.
+/// Beyond 2^14 keys rows are made straight into the caller's memory: the releases of a key stay
+/// what they were.
 #[test]
 fn a_large_family_releases_what_a_small_one_does() {
     let plan = builder(20, graded(6));
@@ -308,7 +311,8 @@ fn a_refusal_of_open_keys_changes_nothing() {
     assert_eq!(dirty.steps_closed(), 4);
 }
 
-/// Totals near the largest that can be counted: an addition that the step could not close with is refused at once.
+/// Totals near the largest that can be counted: an addition that the step could not close with is
+/// refused at once.
 #[test]
 fn totals_too_large_are_refused_when_they_are_added() {
     let mut counter = SparseCounter::new(&plan_of_open_keys(10), key()).unwrap();

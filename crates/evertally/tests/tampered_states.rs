@@ -1,7 +1,7 @@
 //! Saved states whose numbers were changed by somebody who can make the hash fit.
 //!
-//! Each of these was once resumed: what is not finite spread through a lane and made every later release of it void, and what is too large
-//! overflowed some steps later.
+//! Each of these was once resumed: what is not finite spread through a lane and made every later
+//! release of it void, and what is too large overflowed some steps later.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 

@@ -159,7 +159,8 @@ fn every_state_goes_on_as_it_would_have() {
     assert_eq!(lines.next(), None);
 }
 
-/// A state goes on under the old name, and is saved under it again: the next program must find the same noise.
+/// A state goes on under the old name, and is saved under it again: the next program must find the
+/// same noise.
 #[test]
 fn a_state_that_went_on_keeps_its_name() {
     let line = include_str!("data/version-1/states.txt").lines().find(|line| line.starts_with("stream\t"));

@@ -1,7 +1,8 @@
 //! Keys and true totals are gone from the heap once their owners are dropped.
 //!
-//! The process reads its own memory, as a debugger would, and looks for what it planted. It is a test of its own because other tests would hold their
-//! secrets at the same time. The stack is left out: values that are moved leave copies there, which later calls write over.
+//! The process reads its own memory, as a debugger would, and looks for what it planted. It is a
+//! test of its own because other tests would hold their secrets at the same time. The stack is left
+//! out: values that are moved leave copies there, which later calls write over.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
@@ -24,7 +25,8 @@ const LANES: usize = 41;
 /// What patterns are hidden behind, so that the search does not find itself.
 const MASK: u8 = 0x5A;
 
-/// Patterns to look for, masked: the total in whole units (which are powers of two), as a double, and the halves of the key.
+/// Patterns to look for, masked: the total in whole units (which are powers of two), as a double,
+/// and the halves of the key.
 fn patterns() -> Vec<Vec<u8>> {
     let masked = |bytes: &[u8]| bytes.iter().map(|byte| byte ^ MASK).collect::<Vec<u8>>();
     let mut patterns: Vec<Vec<u8>> = (0..8).map(|bits| masked(&(TOTAL << bits).to_le_bytes())).collect();
@@ -100,7 +102,8 @@ fn check(what: impl std::fmt::Debug, use_it: impl FnOnce()) {
     assert_eq!(found(), 0, "{what:?}");
 }
 
-/// Plans of both arithmetics and every workload, for contributions so large that decayed totals may reach the one that is planted.
+/// Plans of both arithmetics and every workload, for contributions so large that decayed totals may
+/// reach the one that is planted.
 fn builders() -> Vec<PlanBuilder> {
     let workloads =
         [Workload::PrefixSum, Workload::SlidingWindow { width: 7 }, Workload::Decay { factor: 0.5 }];

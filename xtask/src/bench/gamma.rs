@@ -1,4 +1,5 @@
-//! `cargo xtask bench gamma`: the certified optimum beside jax_privacy's dense optimiser and the fixed point in numpy.
+//! `cargo xtask bench gamma`: the certified optimum beside jax_privacy's dense optimiser and the
+//! fixed point in numpy.
 
 use std::fmt::Write as _;
 use std::thread;

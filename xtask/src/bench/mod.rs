@@ -1,7 +1,7 @@
 //! `cargo xtask bench …`: side-by-side runs against peers, in one run on one machine.
 //!
-//! Each side is a worker process that answers a line `task length` with the seconds the task took. Requests alternate
-//! between the sides, so that a busy or throttled machine slows both.
+//! Each side is a worker process that answers a line `task length` with the seconds the task took.
+//! Requests alternate between the sides, so that a busy or throttled machine slows both.
 
 pub(crate) mod exact;
 pub(crate) mod gamma;

@@ -1,4 +1,5 @@
-//! `cargo xtask bench service`: the service under load beside a bare endpoint, very many counters that tick, and slow connections.
+//! `cargo xtask bench service`: the service under load beside a bare endpoint, very many counters
+//! that tick, and slow connections.
 
 use std::fmt::Write as _;
 use std::thread;

@@ -11,7 +11,8 @@ use evertally::Result;
 /// Something that takes time.
 type Work<'a> = Box<dyn FnMut() -> Result<()> + 'a>;
 
-/// Seconds a step and value of a part, among this many steps, coordinates or keys. Nothing where it is unknown.
+/// Seconds a step and value of a part, among this many steps, coordinates or keys. Nothing where it
+/// is unknown.
 pub(crate) fn seconds(room: &str, stage: &str, count: u64) -> Result<Option<f64>> {
     match room {
         "one" => one::seconds(stage, count),

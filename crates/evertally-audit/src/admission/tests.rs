@@ -95,8 +95,8 @@ fn streams_have_everything_that_is_awkward() {
     assert!(events.iter().all(|event| step(event.time) < 8 && step(event.arrival) < 8));
 }
 
-/// Events without a person once shared the bound of one nameless person, so that one stranger's event could displace
-/// another's. They are left out, and the audit demands it.
+/// Events without a person once shared the bound of one nameless person, so that one stranger's
+/// event could displace another's. They are left out, and the audit demands it.
 #[test]
 fn events_without_a_person_move_nothing() {
     let gates = deployed_gates(&promise(2, 3, Contribution::unit()), 10, 3);

@@ -1,15 +1,18 @@
 //! The noise against its declaration: variances, correlations in time, between runs and between lanes.
 //!
-//! **Definition.** Residuals of all runs are whitened by the covariance that the plan declares. If the declaration is true, the entries
-//! have mean zero, variance one, and no correlation: with entries some steps apart in the same run, with the same step of the next
-//! run, or with the same step of another lane. Sums of squares are held against the chi-square law (with fewer degrees of freedom for
-//! Laplace noise, by its kurtosis); means and products against the normal one, in units of their own spread. Gaussian noise must be
-//! normal in its third and fourth moments too: u³ − 3u and u⁴ − 6u² + 3 have mean zero.
+//! **Definition.** Residuals of all runs are whitened by the covariance that the plan declares. If
+//! the declaration is true, the entries have mean zero, variance one, and no correlation: with
+//! entries some steps apart in the same run, with the same step of the next run, or with the same
+//! step of another lane. Sums of squares are held against the chi-square law (with fewer degrees of
+//! freedom for Laplace noise, by its kurtosis); means and products against the normal one, in units
+//! of their own spread. Gaussian noise must be normal in its third and fourth moments too: u³ − 3u
+//! and u⁴ − 6u² + 3 have mean zero.
 //!
-//! **Guarantee.** Each comparison has an equal part of the share of false alarms; the smallest of all chances decides.
+//! **Guarantee.** Each comparison has an equal part of the share of false alarms; the smallest of
+//! all chances decides.
 //!
-//! **What it finds.** Noise that is too small or too large, at any step; noise drawn afresh at every step; a key used twice; lanes that share
-//! their noise; noise of the wrong shape.
+//! **What it finds.** Noise that is too small or too large, at any step; noise drawn afresh at
+//! every step; a key used twice; lanes that share their noise; noise of the wrong shape.
 
 use evertally::privacy::NoiseKind;
 

@@ -1,20 +1,26 @@
-//! The distinguishing game: many runs on a stream, as many on its neighbour, and the best linear test between them.
+//! The distinguishing game: many runs on a stream, as many on its neighbour, and the best linear
+//! test between them.
 //!
-//! **Definition.** The statistic is the matched filter for the neighbour that the watched releases give away most: the whitened residual,
-//! weighted by the whitened shift, in units of its own declared standard deviation.
+//! **Definition.** The statistic is the matched filter for the neighbour that the watched releases
+//! give away most: the whitened residual, weighted by the whitened shift, in units of its own
+//! declared standard deviation.
 //!
-//! **Error rates.** At each of several thresholds, fixed in advance, both ways, exact intervals for the two probabilities of an event give
-//! ε ≥ ln((p − δ)/q). Nothing is assumed of the noise. The bound is far below the truth for Gaussian noise at a small δ, whose worst
-//! events are too rare to be counted.
+//! **Error rates.** At each of several thresholds, fixed in advance, both ways, exact intervals for
+//! the two probabilities of an event give ε ≥ ln((p − δ)/q). Nothing is assumed of the noise. The
+//! bound is far below the truth for Gaussian noise at a small δ, whose worst events are too rare to
+//! be counted.
 //!
-//! **Separation.** The shift between the streams is that of A(x − x'), which replay under one key holds the subject to without noise, and
-//! the means of the runs within theirs; the standard deviation is that of all runs. Their ratio μ̂ has an exact interval by the chi-square law. For Gaussian noise μ may not exceed 1/σ, and the lower end of the
-//! interval gives an ε at the promised δ. For Laplace noise the ratio is held against the declared one. Twice as many runs as are
-//! asked for enter; with 700 of each kind, noise that is 15 % short is found with probability
+//! **Separation.** The shift between the streams is that of A(x − x'), which replay under one key
+//! holds the subject to without noise, and the means of the runs within theirs; the standard
+//! deviation is that of all runs. Their ratio μ̂ has an exact interval by the chi-square law. For
+//! Gaussian noise μ may not exceed 1/σ, and the lower end of the interval gives an ε at the
+//! promised δ. For Laplace noise the ratio is held against the declared one. Twice as many runs as
+//! are asked for enter; with 700 of each kind, noise that is 15 % short is found with probability
 //! 0.9999. What any number of runs finds is computed from this rule in `power`.
 //!
-//! **Source.** Clopper and Pearson (1934); for Gaussian noise audited by its separation: Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski,
-//! Carlini and Terzis, *Tight Auditing of Differentially Private Machine Learning* (2023).
+//! **Source.** Clopper and Pearson (1934); for Gaussian noise audited by its separation: Nasr,
+//! Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini and Terzis, *Tight Auditing of Differentially
+//! Private Machine Learning* (2023).
 
 use evertally::privacy::NoiseKind;
 
@@ -26,7 +32,8 @@ use crate::sampling::{Sample, Watched};
 use crate::statistics::{binomial, chi_square, mean_and_variance, normal};
 use crate::stream::Change;
 
-/// Thresholds of the error rates, and how far they reach to either side of the middle, in standard deviations.
+/// Thresholds of the error rates, and how far they reach to either side of the middle, in standard
+/// deviations.
 const THRESHOLDS: usize = 21;
 const REACH: f64 = 3.0;
 
@@ -74,7 +81,8 @@ impl Filter {
     }
 }
 
-/// The values of the statistic on both streams. The residual is that of the first stream throughout: the attacker does not know which it is.
+/// The values of the statistic on both streams. The residual is that of the first stream
+/// throughout: the attacker does not know which it is.
 pub(crate) fn play(filter: &Filter, without: &Sample, with: &Sample) -> Game {
     let values =
         |sample: &Sample| sample.runs.iter().map(|run| filter.apply(&run.less(&without.answers))).collect();

@@ -1,21 +1,25 @@
 //! The last digits of releases: outputs that are possible on one stream and impossible on its neighbour.
 //!
-//! **The attack.** Floats are denser near zero. Noise that is drawn as a float has as many digits as its own magnitude leaves it; added
-//! to a total, the digits stay. A release near zero of a stream whose total is zero then has digits that the same release of a stream
-//! with another total cannot have, because there the noise was larger and its digits coarser. A single such release gives the
-//! stream away, whatever ε.
+//! **The attack.** Floats are denser near zero. Noise that is drawn as a float has as many digits
+//! as its own magnitude leaves it; added to a total, the digits stay. A release near zero of a
+//! stream whose total is zero then has digits that the same release of a stream with another total
+//! cannot have, because there the noise was larger and its digits coarser. A single such release
+//! gives the stream away, whatever ε.
 //!
-//! **What is checked.** That all releases lie on the grid that is claimed. That on this grid the noise leaves no trace of its own: its
-//! remainders modulo a power of two, well below its standard deviation, are uniform. And that releases near zero end in digits of the same
-//! fineness whether the total is zero or about a standard deviation away: shares of them that are finer than 2^-j, for every j, by
-//! exact intervals that must meet.
+//! **What is checked.** That all releases lie on the grid that is claimed. That on this grid the
+//! noise leaves no trace of its own: its remainders modulo a power of two, well below its standard
+//! deviation, are uniform. And that releases near zero end in digits of the same fineness whether
+//! the total is zero or about a standard deviation away: shares of them that are finer than 2^-j,
+//! for every j, by exact intervals that must meet.
 //!
-//! **What it cannot find.** Missing outputs that are not a matter of fineness, such as those of a particular sampler; noise of which an
-//! integer inverse exists has none ([`Subject::noise_distance`](crate::Subject::noise_distance)).
+//! **What it cannot find.** Missing outputs that are not a matter of fineness, such as those of a
+//! particular sampler; noise of which an integer inverse exists has none
+//! ([`Subject::noise_distance`](crate::Subject::noise_distance)).
 //!
-//! **Source.** Mironov, *On Significance of the Least Significant Bits for Differential Privacy* (2012); Haney, Desfontaines, Hartman,
-//! Shrestha and Hay, *Precision-based attacks and interval refining* (2022); Jin, McMurtry, Rubinstein and Ohrimenko, *Are We There
-//! Yet? Timing and Floating-Point Attacks on Differential Privacy Systems* (2022).
+//! **Source.** Mironov, *On Significance of the Least Significant Bits for Differential Privacy*
+//! (2012); Haney, Desfontaines, Hartman, Shrestha and Hay, *Precision-based attacks and interval
+//! refining* (2022); Jin, McMurtry, Rubinstein and Ohrimenko, *Are We There Yet? Timing and
+//! Floating-Point Attacks on Differential Privacy Systems* (2022).
 
 use crate::lens::Lens;
 use crate::report::{Attack, Finding, verdict};
@@ -115,8 +119,9 @@ fn off_grid<'a>(samples: impl Iterator<Item = &'a Sample>, grid: f64) -> Option<
     (off > 0).then(|| Trace::OffGrid { share: off as f64 / f64::from(all) })
 }
 
-/// Remainders of noise on the grid modulo a power of two, at most the standard deviation that is left when all other
-/// releases are known: they are uniform to within 10⁻⁸, and independent of each other.
+/// Remainders of noise on the grid modulo a power of two, at most the standard deviation that is
+/// left when all other releases are known: they are uniform to within 10⁻⁸, and independent of each
+/// other.
 fn remainders(lens: &Lens, quiet: &Sample, grid: f64, share: f64) -> Option<Trace> {
     let most = (lens.least_innovation() / grid).min(MOST_REMAINDERS);
     // Written so that no grid, or one as wide as the noise, passes by here.
@@ -193,7 +198,8 @@ mod tests {
         Lens::new(&plan.build().unwrap(), None, 0.0, STEPS)
     }
 
-    /// Releases of streams whose total is `total` throughout, with noise made by `noise` from two uniform numbers.
+    /// Releases of streams whose total is `total` throughout, with noise made by `noise` from two
+    /// uniform numbers.
     fn sample(lens: &Lens, seed: u64, total: f64, noise: impl Fn(f64, f64) -> f64) -> Sample {
         let mut coins = Coins::seeded(seed);
         let mut uniform = || ((coins.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;

@@ -36,8 +36,9 @@ impl Target {
         Self { epsilon, delta, mu, noise: budget.noise() }
     }
 
-    /// The share of degrees of freedom that sums of squares have, against those of normal noise. The excess kurtosis of Laplace noise is 3,
-    /// and that of any weighted sum of it is smaller, so that a square has at most (2 + 3)/2 times the normal one's variance.
+    /// The share of degrees of freedom that sums of squares have, against those of normal noise.
+    /// The excess kurtosis of Laplace noise is 3, and that of any weighted sum of it is smaller, so
+    /// that a square has at most (2 + 3)/2 times the normal one's variance.
     pub(crate) fn freedom(&self) -> f64 {
         match self.noise {
             NoiseKind::Gaussian => 1.0,
@@ -55,8 +56,8 @@ impl Target {
     }
 }
 
-/// ln((p − δ)/q) of an event that has probability p at least on one stream and q at most on its neighbour; zero where that proves
-/// nothing.
+/// ln((p − δ)/q) of an event that has probability p at least on one stream and q at most on its
+/// neighbour; zero where that proves nothing.
 pub(crate) fn epsilon_of_event(at_least: f64, at_most: f64, delta: f64) -> f64 {
     let excess = at_least - delta;
     if excess > at_most { (excess / at_most).ln() } else { 0.0 }

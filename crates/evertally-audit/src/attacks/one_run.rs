@@ -1,18 +1,22 @@
-//! One run with canaries: many people, each in or out by a fair coin, and a guess about each from the releases of a single run.
+//! One run with canaries: many people, each in or out by a fair coin, and a guess about each from
+//! the releases of a single run.
 //!
-//! **Definition.** m canaries contribute to disjoint steps of a counter, or one to each key. Each is scored by the matched filter, to
-//! which the other canaries are noise; the r canaries with the clearest scores are guessed, the others left alone.
+//! **Definition.** m canaries contribute to disjoint steps of a counter, or one to each key. Each
+//! is scored by the matched filter, to which the other canaries are noise; the r canaries with the
+//! clearest scores are guessed, the others left alone.
 //!
 //! **Guarantee.** Let v guesses be right. If the mechanism is (ε, δ)-private, then with q = 1/(1 + e^{−ε})
 //!
 //! > P(v or more are right) ≤ P(B ≥ v) + 2mδ · max_i P(v > B ≥ v − i)/i, with B ~ Binomial(r, q).
 //!
-//! ε is refuted where this is below the share of false alarms. Nothing is assumed of the noise, and one run is enough. But at ε = 1 even
-//! the best guesser is right about three times in four, and Gaussian noise at a small δ allows far less: only gross faults are found. And
-//! where there are few canaries, or δ is not well below the share, even a guesser who is always right refutes nothing; the
-//! attack is then said to be skipped.
+//! ε is refuted where this is below the share of false alarms. Nothing is assumed of the noise, and
+//! one run is enough. But at ε = 1 even the best guesser is right about three times in four, and
+//! Gaussian noise at a small δ allows far less: only gross faults are found. And where there are
+//! few canaries, or δ is not well below the share, even a guesser who is always right refutes
+//! nothing; the attack is then said to be skipped.
 //!
-//! **Source.** Steinke, Nasr and Jagielski, *Privacy Auditing with One (1) Training Run* (2023): its main theorem.
+//! **Source.** Steinke, Nasr and Jagielski, *Privacy Auditing with One (1) Training Run* (2023):
+//! its main theorem.
 
 use evertally::Result;
 
@@ -143,8 +147,8 @@ impl Canaries {
     }
 }
 
-/// Guesses the canaries with the largest scores in magnitude: half of them, or sixty-four where that is more. How many guesses there
-/// are, and how many right ones.
+/// Guesses the canaries with the largest scores in magnitude: half of them, or sixty-four where
+/// that is more. How many guesses there are, and how many right ones.
 fn guess(scores: &[f64], is_in: &[bool]) -> (usize, usize) {
     const FEWEST: usize = 64;
     let guesses = (scores.len() / 2).max(FEWEST.min(scores.len()));

@@ -1,14 +1,15 @@
 //! Replay under one key: with the noise held still, all that moves is the data.
 //!
-//! **Definition.** An attacker with the key runs neighbouring streams under it. Three things must hold. The same stream gives the same
-//! releases: noise is a function of the key. Neighbours give releases that differ by A(x − x') and nothing else: noise does not depend on
-//! data. And ‖R(x − x')‖, the distance of the two in the space that the noise is drawn in, is at
-//! most the distance μ·s that noise of scale s covers at the promised budget, μ by the audit's own
-//! calibration: for every pattern of steps that the promise allows, with either sign where both
-//! are.
+//! **Definition.** An attacker with the key runs neighbouring streams under it. Three things must
+//! hold. The same stream gives the same releases: noise is a function of the key. Neighbours give
+//! releases that differ by A(x − x') and nothing else: noise does not depend on data. And ‖R(x −
+//! x')‖, the distance of the two in the space that the noise is drawn in, is at most the distance
+//! μ·s that noise of scale s covers at the promised budget, μ by the audit's own calibration: for
+//! every pattern of steps that the promise allows, with either sign where both are.
 //!
-//! **Guarantee.** No statistics: there are no false alarms, and what is checked is checked for certain. Distances have an allowance of 10⁻⁹
-//! for the arithmetic of the dense matrices. A mechanism that can invert its own arithmetic says the distance itself
+//! **Guarantee.** No statistics: there are no false alarms, and what is checked is checked for
+//! certain. Distances have an allowance of 10⁻⁹ for the arithmetic of the dense matrices. A
+//! mechanism that can invert its own arithmetic says the distance itself
 //! ([`Subject::noise_distance`]), roundings included.
 //!
 //! **Cost.** A few products a pattern; two runs for each change that is replayed.
@@ -40,8 +41,8 @@ pub(crate) enum Encoder {
 }
 
 impl Encoder {
-    /// From the dense R where there is one, else from what the watched releases give away, which is less. `None` for Laplace noise
-    /// without a dense R.
+    /// From the dense R where there is one, else from what the watched releases give away, which is
+    /// less. `None` for Laplace noise without a dense R.
     pub(crate) fn new(plan: &Plan, dense: Option<&Dense>, lens: &Lens, noise: NoiseKind) -> Option<Self> {
         let steps = lens.steps().to_vec();
         let Some(dense) = dense else {
@@ -108,7 +109,8 @@ pub(crate) fn farthest(encoder: &Encoder, changes: &[Change]) -> (usize, f64) {
 
 /// What does not depend on the keys, prepared once.
 pub(crate) struct Distances {
-    /// The longest distance of all changes, and the one that the noise covers; `None` where distances cannot be told.
+    /// The longest distance of all changes, and the one that the noise covers; `None` where
+    /// distances cannot be told.
     farthest: Option<f64>,
     covered: f64,
     patterns: String,
@@ -215,8 +217,9 @@ fn replay(
     Ok(Replayed::Still)
 }
 
-/// How far a difference of releases may lie from the difference of answers: nowhere on a grid that both lie on, one cell where the
-/// answers lie between its points, and the rounding of floats where there is no grid.
+/// How far a difference of releases may lie from the difference of answers: nowhere on a grid that
+/// both lie on, one cell where the answers lie between its points, and the rounding of floats where
+/// there is no grid.
 fn allowance(grid: f64, difference: f64, magnitude: f64) -> f64 {
     let float = 4.0 * f64::EPSILON * magnitude.max(difference.abs());
     if grid == 0.0 || (difference / grid).fract() == 0.0 { float } else { grid + float }

@@ -1,17 +1,22 @@
 //! How long a step takes: the same for every value?
 //!
-//! **Definition.** Steps are timed on values that are very different from each other, dealt at random, so that whatever else happens on
-//! the machine happens to all of them alike. For each value, the advantage of telling it from the others by time alone is taken by ranks,
-//! among steps of the same number, and bounded from below. This is done in several rounds, of which the middle one counts.
+//! **Definition.** Steps are timed on values that are very different from each other, dealt at
+//! random, so that whatever else happens on the machine happens to all of them alike. For each
+//! value, the advantage of telling it from the others by time alone is taken by ranks, among steps
+//! of the same number, and bounded from below. This is done in several rounds, of which the middle
+//! one counts.
 //!
-//! **Guarantee.** The advantage is 0 for nothing and 1 for certainty. The attack succeeds only where the lower bound of the middle round
-//! exceeds [`MOST_ADVANTAGE`] even after [`FORGIVEN_NANOSECONDS`] are taken off the difference, which is what a mispredicted branch or two
-//! cost and far less than anybody outside the process can tell: neither a disturbed round nor a slight tendency makes it.
+//! **Guarantee.** The advantage is 0 for nothing and 1 for certainty. The attack succeeds only
+//! where the lower bound of the middle round exceeds [`MOST_ADVANTAGE`] even after
+//! [`FORGIVEN_NANOSECONDS`] are taken off the difference, which is what a mispredicted branch or
+//! two cost and far less than anybody outside the process can tell: neither a disturbed round nor a
+//! slight tendency makes it.
 //!
-//! **What it cannot find.** Leaks through caches, power or memory, of values that are not tried, or of whole streams.
+//! **What it cannot find.** Leaks through caches, power or memory, of values that are not tried, or
+//! of whole streams.
 //!
-//! **Source.** Mann and Whitney (1947), in strata after van Elteren (1960); on timing attacks against private mechanisms, Jin,
-//! McMurtry, Rubinstein and Ohrimenko (2022).
+//! **Source.** Mann and Whitney (1947), in strata after van Elteren (1960); on timing attacks
+//! against private mechanisms, Jin, McMurtry, Rubinstein and Ohrimenko (2022).
 
 use evertally::Result;
 
@@ -28,7 +33,8 @@ const MOST_ADVANTAGE: f64 = 0.25;
 /// Differences up to this are not held against a subject.
 const FORGIVEN_NANOSECONDS: u64 = 50;
 
-/// Values whose times are compared, in units of the largest contribution; the last is as large as the subject takes, up to 2^40.
+/// Values whose times are compared, in units of the largest contribution; the last is as large as
+/// the subject takes, up to 2^40.
 const VALUES: [f64; 6] = [0.0, 1.0, -7.5, 0.1, 1_024.0, 1_099_511_627_776.0];
 
 const ROUNDS: usize = 7;
@@ -116,7 +122,8 @@ fn most_advantage(rounds: &[Round], z: f64, forgiven: u64) -> (f64, f64) {
     bounds.fold((0.0, VALUES[0]), |most, next| if next.0 > most.0 { next } else { most })
 }
 
-/// A lower bound on the advantage of telling one value from the others, as slower or as faster than they by more than is forgiven.
+/// A lower bound on the advantage of telling one value from the others, as slower or as faster than
+/// they by more than is forgiven.
 fn lower_bound(round: &Round, value: usize, z: f64, forgiven: u64) -> f64 {
     let bound = |is_slower: bool| {
         let shifted = |time: u64| {

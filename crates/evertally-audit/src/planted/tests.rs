@@ -1,7 +1,7 @@
 //! A short version of the power table: every fault is found, every true mechanism passes.
 //!
-//! **False alarms.** A true mechanism fails with probability 10⁻⁴ at most, whatever the seed; seeds are fixed, so that green stays green.
-//! `cargo xtask audit` runs a thousand audits of each.
+//! **False alarms.** A true mechanism fails with probability 10⁻⁴ at most, whatever the seed; seeds
+//! are fixed, so that green stays green. `cargo xtask audit` runs a thousand audits of each.
 
 use evertally::{Budget, Contribution, Mechanism, Neighbours, Participation, Plan, PlanBuilder};
 

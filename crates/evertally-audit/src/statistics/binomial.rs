@@ -1,6 +1,7 @@
 //! The binomial law: its tails, and exact intervals for a share.
 //!
-//! **Source.** Clopper and Pearson, *The use of confidence or fiducial limits illustrated in the case of the binomial* (1934).
+//! **Source.** Clopper and Pearson, *The use of confidence or fiducial limits illustrated in the
+//! case of the binomial* (1934).
 
 use super::crossing;
 
@@ -21,8 +22,8 @@ fn weighted_ln(n: f64, p: f64) -> f64 {
     if n == 0.0 { 0.0 } else { n * p.ln() }
 }
 
-/// The largest share p for which so many successes or more have probability at most `error`: with probability 1 − error, the true share
-/// is not below it.
+/// The largest share p for which so many successes or more have probability at most `error`: with
+/// probability 1 − error, the true share is not below it.
 pub(crate) fn share_at_least(successes: usize, trials: usize, error: f64) -> f64 {
     if successes == 0 {
         return 0.0;
@@ -37,7 +38,8 @@ pub(crate) fn share_at_most(successes: usize, trials: usize, error: f64) -> f64 
     1.0 - share_at_least(trials - successes, trials, error)
 }
 
-/// I_x(a, b), the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun, 26.5.8).
+/// I_x(a, b), the regularised incomplete beta function, by its continued fraction (Abramowitz and
+/// Stegun, 26.5.8).
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

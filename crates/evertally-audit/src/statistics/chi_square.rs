@@ -1,4 +1,5 @@
-//! The chi-square law, by the incomplete gamma function: its series where that converges fast, else Lentz's continued fraction.
+//! The chi-square law, by the incomplete gamma function: its series where that converges fast, else
+//! Lentz's continued fraction.
 //!
 //! **Source.** Abramowitz and Stegun, 6.5.29 and 6.5.31.
 

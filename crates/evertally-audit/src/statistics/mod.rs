@@ -1,6 +1,7 @@
 //! The statistics of the audits: tails, intervals, and sums that are compared with their own spread.
 //!
-//! Every function here has a closed form or a short definition, and is tested against values computed with 30 digits.
+//! Every function here has a closed form or a short definition, and is tested against values
+//! computed with 30 digits.
 
 pub(crate) mod binomial;
 pub(crate) mod chi_square;
@@ -19,8 +20,9 @@ pub(crate) fn crossing(falling: impl Fn(f64) -> f64, level: f64, mut low: f64, m
     0.5 * (low + high)
 }
 
-/// Σx / √Σx² for independent x of mean zero: close to a standard normal whatever their law, with tails that are not heavier than the
-/// normal one even where those of x are (de la Peña, Lai and Shao, 2009). Zero where every x is.
+/// Σx / √Σx² for independent x of mean zero: close to a standard normal whatever their law, with
+/// tails that are not heavier than the normal one even where those of x are (de la Peña, Lai and
+/// Shao, 2009). Zero where every x is.
 pub(crate) fn self_normalised(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut squares) = (0.0, 0.0);
     for value in values {

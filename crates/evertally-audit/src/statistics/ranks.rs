@@ -1,11 +1,13 @@
 //! How well one number tells two groups apart, by ranks alone, within strata that are each like with like.
 //!
-//! **Definition.** Within a stratum, a pair of one value from each group counts one where the first is larger and half where they tie.
-//! The advantage is twice the share of such pairs, less one: 0 where the groups look alike, ±1 where any threshold separates
-//! them. Strata are pooled with equal weight a pair (van Elteren, 1960).
+//! **Definition.** Within a stratum, a pair of one value from each group counts one where the first
+//! is larger and half where they tie. The advantage is twice the share of such pairs, less one: 0
+//! where the groups look alike, ±1 where any threshold separates them. Strata are pooled with equal
+//! weight a pair (van Elteren, 1960).
 //!
-//! **Guarantee.** Where the labels were dealt at random, the share has mean ½ and the standard deviation given here, whatever the law of
-//! the values, because it depends on ranks only. Ties make it smaller.
+//! **Guarantee.** Where the labels were dealt at random, the share has mean ½ and the standard
+//! deviation given here, whatever the law of the values, because it depends on ranks only. Ties
+//! make it smaller.
 
 /// The advantage of telling two groups apart, with its standard deviation where there is nothing to tell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,7 +59,8 @@ mod tests {
         assert!(advantage(&[vec![(1, true)], vec![(2, false)]]).is_none());
     }
 
-    /// 400 shuffles: the mean square of 400 standardised values lies within 0.7 and 1.4 but for once in 10⁵ times.
+    /// 400 shuffles: the mean square of 400 standardised values lies within 0.7 and 1.4 but for
+    /// once in 10⁵ times.
     #[test]
     fn the_deviation_is_that_of_shuffled_labels() {
         let mut coins = Coins::seeded(5);

@@ -8,7 +8,8 @@
 //! | `matrix.npy` | the matrix, unless the workload's name says it all |
 //! | `L.npy`, `R.npy` | the factorization, where it is small enough to be written out |
 //!
-//! Nothing in a file is believed: bounds are proved again from the matrix and the weights, and L and R are multiplied.
+//! Nothing in a file is believed: bounds are proved again from the matrix and the weights, and L
+//! and R are multiplied.
 
 use super::gamma::named;
 use crate::error::{CliError, Result};

@@ -69,7 +69,8 @@ const HABITS: [(&str, f64); 6] = [
 /// Monday, 5 January 2026, in Unix seconds.
 const FIRST_DAY: i64 = 1_767_571_200;
 
-/// Regions of very different size, with their share of all visits and the hour of day around which they are busiest.
+/// Regions of very different size, with their share of all visits and the hour of day around which
+/// they are busiest.
 const REGIONS: [(&str, f64, f64); 5] = [
     ("north", 0.42, 17.0),
     ("south", 0.27, 12.5),
@@ -137,7 +138,8 @@ struct Visit {
     cents: u64,
 }
 
-/// The visits of one day: more at the weekend, slowly growing over the weeks, each region around its own hour.
+/// The visits of one day: more at the weekend, slowly growing over the weeks, each region around
+/// its own hour.
 fn visits_of(day: u32, draws: &mut Draws) -> Vec<Visit> {
     let weekday = day % 7;
     let weekly = if weekday >= 5 { WEEKEND_SHARE } else { 1.0 + 0.05 * f64::from(weekday) };

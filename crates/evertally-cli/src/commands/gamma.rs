@@ -1,4 +1,5 @@
-//! `evertally gamma`: the least error that any factorization of a matrix has, with a certificate that can be checked.
+//! `evertally gamma`: the least error that any factorization of a matrix has, with a certificate
+//! that can be checked.
 
 use super::certificate_file;
 use crate::error::{CliError, Result};

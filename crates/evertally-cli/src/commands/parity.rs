@@ -208,7 +208,8 @@ impl Table {
 
 /// The row as bits, set where a column is −1; or the column that is neither 1, 0 nor −1.
 ///
-/// Each cell is read by itself. Were the meaning of 1 told from the other rows, one person's row could change everybody's.
+/// Each cell is read by itself. Were the meaning of 1 told from the other rows, one person's row
+/// could change everybody's.
 fn mask(cells: impl Iterator<Item = Option<f64>>) -> std::result::Result<u32, usize> {
     let mut mask = 0;
     for (column, cell) in cells.enumerate() {

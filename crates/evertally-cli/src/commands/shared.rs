@@ -53,10 +53,12 @@ pub(crate) struct WorkloadArgs {
     /// Let each step count λ times what it counted a step ago, 0 < λ < 1
     #[arg(long, value_name = "LAMBDA")]
     decay: Option<f64>,
-    /// The mechanism, such as square-root, binary or banded-square-root:64; the most accurate one that fits where absent
+    /// The mechanism, such as square-root, binary or banded-square-root:64; the most accurate one
+    /// that fits where absent
     #[arg(long, value_name = "NAME")]
     pub(crate) mechanism: Option<String>,
-    /// What to keep small: the mean squared error over all steps, or the largest error of a step (mean, worst)
+    /// What to keep small: the mean squared error over all steps, or the largest error of a step
+    /// (mean, worst)
     #[arg(long, value_name = "ERROR", default_value = "mean")]
     pub(crate) objective: Objective,
     /// The most memory that may be taken, such as 512M or 4G
@@ -68,11 +70,12 @@ pub(crate) struct WorkloadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is released")]
 pub(crate) struct NumberArgs {
-    /// exact draws noise in whole numbers, proved and safe from attacks on rounding; float draws it in double precision [default: exact
-    /// where the mechanism can]
+    /// exact draws noise in whole numbers, proved and safe from attacks on rounding; float draws it
+    /// in double precision [default: exact where the mechanism can]
     #[arg(long, value_name = "NUMBERS", value_parser = named::<Arithmetic>(["exact", "float"]))]
     arithmetic: Option<Arithmetic>,
-    /// The public grid that exact releases are rounded to [default: 1, or a power of ten below the largest contribution]
+    /// The public grid that exact releases are rounded to [default: 1, or a power of ten below the
+    /// largest contribution]
     #[arg(long, value_name = "STEP")]
     grid: Option<f64>,
 }

@@ -1,7 +1,8 @@
 //! Readers that panic.
 //!
-//! The reader of Parquet, which is not ours, panics on some files that are damaged. Here that is one more way of saying so: nothing is printed, because
-//! a panic may repeat data, and the program goes on to its own message.
+//! The reader of Parquet, which is not ours, panics on some files that are damaged. Here that is
+//! one more way of saying so: nothing is printed, because a panic may repeat data, and the program
+//! goes on to its own message.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

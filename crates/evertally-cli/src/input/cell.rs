@@ -83,7 +83,8 @@ pub(crate) fn parse_value(text: &str) -> Option<f64> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().ok().map(whole);
     }
-    // Words such as "inf" and "nan" parse as floating-point numbers, and are refused here with everything infinite.
+    // Words such as "inf" and "nan" parse as floating-point numbers, and are refused here with
+    // everything infinite.
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 

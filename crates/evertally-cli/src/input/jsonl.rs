@@ -17,8 +17,8 @@ pub(crate) struct JsonLinesReader {
 }
 
 impl JsonLinesReader {
-    /// An input without a row is a mistake, unless it may be empty. One that is followed may: that nothing has come is
-    /// private, and must look like everything else.
+    /// An input without a row is a mistake, unless it may be empty. One that is followed may: that
+    /// nothing has come is private, and must look like everything else.
     pub(crate) fn new(source: Source, columns: &[String], may_be_empty: bool) -> Self {
         let source = BufReader::with_capacity(1 << 16, source);
         Self { source, columns: columns.to_vec(), line: 0, text: String::new(), may_end: may_be_empty }
@@ -116,7 +116,8 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 }
 
-/// A member's cell, from its text: numbers keep every digit, so that one outside 64 bits is still seen to be one.
+/// A member's cell, from its text: numbers keep every digit, so that one outside 64 bits is still
+/// seen to be one.
 fn cell_of(raw: &str) -> Cell {
     match raw.as_bytes().first() {
         Some(b'n') => Cell::Missing,

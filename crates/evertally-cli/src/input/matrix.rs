@@ -88,7 +88,8 @@ pub(crate) fn read(path: &Path) -> Result<Array> {
     }
 }
 
-/// Numbers between commas, one row a line. The first line may be a header: then none of its cells is a number.
+/// Numbers between commas, one row a line. The first line may be a header: then none of its cells
+/// is a number.
 pub(crate) fn csv_array(name: &str, source: impl Read) -> Result<Array> {
     let mut reader = ReaderBuilder::new().has_headers(false).from_reader(source);
     let mut array = Array { rows: 0, columns: 0, dimensions: 2, real: Vec::new(), imaginary: None };

@@ -1,7 +1,8 @@
-//! Readers: rows of named columns from CSV, JSON lines or Parquet, from a file or standard input; and arrays of numbers.
+//! Readers: rows of named columns from CSV, JSON lines or Parquet, from a file or standard input;
+//! and arrays of numbers.
 //!
-//! A reader yields only the columns it was asked for, one row at a time, into a buffer that is used again. It knows
-//! nothing of what the columns mean.
+//! A reader yields only the columns it was asked for, one row at a time, into a buffer that is used
+//! again. It knows nothing of what the columns mean.
 
 mod caught;
 mod cell;
@@ -107,8 +108,8 @@ pub(crate) fn open(
     })
 }
 
-/// The names of all columns of a file, in their order, without looking at a row. Nothing where a format has no header, and for standard
-/// input, of which no line can be read twice.
+/// The names of all columns of a file, in their order, without looking at a row. Nothing where a
+/// format has no header, and for standard input, of which no line can be read twice.
 pub(crate) fn column_names(path: &Path, format: Option<InputFormat>) -> Result<Option<Vec<String>>> {
     let format = format.map_or_else(|| InputFormat::of(path), Ok)?;
     match format {
@@ -201,7 +202,8 @@ fn shown_name(name: &str) -> String {
     if name.parse::<f64>().is_ok() { "(a number)".to_owned() } else { shown(name) }
 }
 
-/// Where each requested column stands among the names that the input has. The hint says where names come from.
+/// Where each requested column stands among the names that the input has. The hint says where names
+/// come from.
 fn positions(source: &str, present: &[String], requested: &[String], hint: &str) -> Result<Vec<usize>> {
     let find = |wanted: &String| {
         let mut matching = present.iter().enumerate().filter(|(_, name)| *name == wanted).map(|(at, _)| at);

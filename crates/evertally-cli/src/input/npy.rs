@@ -1,8 +1,9 @@
 //! NumPy's `.npy` files: one array of numbers.
 //!
-//! The format is a magic string, a version, the length of a header, the header (a Python dictionary with the type, the order
-//! and the shape) and then the plain numbers. All three versions are read; numbers of every width, real, whole, boolean or complex,
-//! in either byte order, rows or columns first. What would need Python to be read (objects, records) is refused.
+//! The format is a magic string, a version, the length of a header, the header (a Python dictionary
+//! with the type, the order and the shape) and then the plain numbers. All three versions are read;
+//! numbers of every width, real, whole, boolean or complex, in either byte order, rows or columns
+//! first. What would need Python to be read (objects, records) is refused.
 
 use crate::error::{CliError, Result, shown};
 

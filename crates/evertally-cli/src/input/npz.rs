@@ -1,7 +1,8 @@
 //! NumPy's `.npz` files: a zip archive with a file for each array.
 //!
-//! Entries are stored or deflated, as `numpy.savez` and `numpy.savez_compressed` write them. The directory at the end of the
-//! archive is believed about places and sizes, and every entry must have the checksum that it states.
+//! Entries are stored or deflated, as `numpy.savez` and `numpy.savez_compressed` write them. The
+//! directory at the end of the archive is believed about places and sizes, and every entry must
+//! have the checksum that it states.
 
 use crate::error::{CliError, Result};
 use flate2::read::DeflateDecoder;

@@ -1,4 +1,5 @@
-//! Parquet, read by columns in batches. Only flat columns are read: a list or a group has no single value a row.
+//! Parquet, read by columns in batches. Only flat columns are read: a list or a group has no single
+//! value a row.
 
 use super::caught::caught;
 use super::{Cell, Row, RowReader, open_file, positions};
@@ -198,7 +199,8 @@ impl Column {
     }
 }
 
-/// Reads exactly `count` rows into cells. `false` where a value does not convert; an error where rows are missing.
+/// Reads exactly `count` rows into cells. `false` where a value does not convert; an error where
+/// rows are missing.
 fn read_batch<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     defined_level: i16,

@@ -121,7 +121,8 @@ fn bytes_that_are_not_text_are_refused() {
     assert!(refusal.contains("\"raw\"") && refusal.contains("UTF-8"), "{refusal}");
 }
 
-/// Found by fuzzing: the reader panics on some damaged files, where a page has lost the dictionary that it refers to for example.
+/// Found by fuzzing: the reader panics on some damaged files, where a page has lost the dictionary
+/// that it refers to for example.
 #[test]
 fn a_reader_that_panics_says_that_the_file_is_damaged() {
     let (bytes, mut refused) = (bytes(), 0);

@@ -1,7 +1,8 @@
 //! Rows that are waited for no longer than one likes.
 //!
-//! **Definition.** A thread reads rows, and hands them over in their order. **Guarantee.** Nothing is lost or read twice; a
-//! reader that blocks keeps nobody else. **Cost.** One thread, and at most [`ROWS_AHEAD`] rows in memory.
+//! **Definition.** A thread reads rows, and hands them over in their order. **Guarantee.** Nothing
+//! is lost or read twice; a reader that blocks keeps nobody else. **Cost.** One thread, and at most
+//! [`ROWS_AHEAD`] rows in memory.
 
 use super::{Row, RowReader};
 use crate::error::{CliError, Result};

@@ -20,14 +20,15 @@ pub(crate) const PERSON: &str = "person";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Ledger")]
 pub(crate) struct LedgerArgs {
-    /// Enter what this run spends into a ledger before anything is released, and refuse to exceed its total (see evertally
-    /// budget --help)
+    /// Enter what this run spends into a ledger before anything is released, and refuse to exceed
+    /// its total (see evertally budget --help)
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// Whose budget it is [default: everyone]
     #[arg(long, value_name = "NAME", requires = "ledger")]
     population: Option<String>,
-    /// What one protected unit of this run is, as the ledger calls it [default: event or person, by what is protected]
+    /// What one protected unit of this run is, as the ledger calls it [default: event or person, by
+    /// what is protected]
     #[arg(long, value_name = "NAME", requires = "ledger")]
     unit: Option<String>,
 }
@@ -37,7 +38,8 @@ impl LedgerArgs {
         self.ledger.as_deref()
     }
 
-    /// Refuses to call the unit of a run an event that bounds what somebody contributes: taking one event out may let another in.
+    /// Refuses to call the unit of a run an event that bounds what somebody contributes: taking one
+    /// event out may let another in.
     pub(crate) fn refuse_events(&self) -> Result<()> {
         if self.unit.as_deref() == Some(EVENT) {
             return Err(CliError::bad(
@@ -78,9 +80,9 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Refuses a run that could not be entered, before it reads any data. Nothing is entered yet, because a run that
-    /// finds its data unusable releases nothing. A run under a key that the ledger knows may be one that was paid for:
-    /// what it costs is known when its data are.
+    /// Refuses a run that could not be entered, before it reads any data. Nothing is entered yet,
+    /// because a run that finds its data unusable releases nothing. A run under a key that the
+    /// ledger knows may be one that was paid for: what it costs is known when its data are.
     pub(crate) fn check(&self, budget: Budget, key_tag: Option<[u8; 8]>) -> Result<()> {
         let ledger = read(&self.path)?;
         let account = ledger.account(&self.population).map_err(|error| self.placed(error))?;
@@ -97,8 +99,9 @@ impl Charge {
         format!("{}, {}", self.population, self.unit)
     }
 
-    /// Enters what the run spends. When this returns, it is on the disk, and something may be released. A run that makes the
-    /// releases of an earlier one again, under its key and with its input, spends nothing more.
+    /// Enters what the run spends. When this returns, it is on the disk, and something may be
+    /// released. A run that makes the releases of an earlier one again, under its key and with its
+    /// input, spends nothing more.
     pub(crate) fn enter(self, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         let mut held = Held::open(&self.path)?;
         let found = used.map(|used| self.find(&held, used)).transpose()?.flatten();
@@ -117,8 +120,8 @@ impl Charge {
         Ok(stamps.any(|before| !matches!(used.relation(before), Relation::Independent)))
     }
 
-    /// The entry that makes the same releases, counted from one. The same noise on another input is refused, whichever population
-    /// it was entered for.
+    /// The entry that makes the same releases, counted from one. The same noise on another input is
+    /// refused, whichever population it was entered for.
     fn find(&self, held: &Held, used: &Used) -> Result<Option<usize>> {
         let mut found = None;
         for account in held.ledger.accounts() {
@@ -134,8 +137,9 @@ impl Charge {
         Ok(found)
     }
 
-    /// Enters what a run spends that may have been entered before it was interrupted. It is known by a name of its own, which is
-    /// added to that of the run: where it stands in the ledger already, nothing is entered again.
+    /// Enters what a run spends that may have been entered before it was interrupted. It is known
+    /// by a name of its own, which is added to that of the run: where it stands in the ledger
+    /// already, nothing is entered again.
     pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         self.run = format!("{} {own_name}", self.run);
         let mut held = Held::open(&self.path)?;

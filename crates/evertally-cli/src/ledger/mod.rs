@@ -1,7 +1,9 @@
-//! The ledger of privacy budgets: a file that says what was granted to each population and what was spent of it.
+//! The ledger of privacy budgets: a file that says what was granted to each population and what was
+//! spent of it.
 //!
-//! [`record`] is what a line says, [`Ledger`] is what all lines together mean, [`store`] keeps them on disk, and [`charge`] is
-//! the part of a run that spends. `docs/budget.md` describes the file and what it guarantees.
+//! [`record`] is what a line says, [`Ledger`] is what all lines together mean, [`store`] keeps them
+//! on disk, and [`charge`] is the part of a run that spends. `docs/budget.md` describes the file
+//! and what it guarantees.
 
 mod charge;
 mod record;

@@ -1,8 +1,9 @@
 //! The lines of a ledger.
 //!
-//! The first line names the format, and says how many records follow and what they hash to. Each record is one line of JSON. The
-//! head after a record is BLAKE3 of the head before it and the record's bytes, so that a line that was changed, added, lost or
-//! moved is noticed, and every head names the whole past.
+//! The first line names the format, and says how many records follow and what they hash to. Each
+//! record is one line of JSON. The head after a record is BLAKE3 of the head before it and the
+//! record's bytes, so that a line that was changed, added, lost or moved is noticed, and every head
+//! names the whole past.
 
 use super::{Ledger, Used};
 use crate::error::{CliError, Result};
@@ -139,7 +140,8 @@ impl Ledger {
         sealed(&self.lines)
     }
 
-    /// Reads a file and believes nothing in it: the records must hash to the head, and are entered again one by one.
+    /// Reads a file and believes nothing in it: the records must hash to the head, and are entered
+    /// again one by one.
     pub(crate) fn from_text(text: &str) -> std::result::Result<Self, String> {
         if text.is_empty() {
             return Err("it is empty".to_owned());

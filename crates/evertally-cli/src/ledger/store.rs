@@ -1,9 +1,10 @@
 //! A ledger on disk: whole or not at all, and in one pair of hands at a time.
 //!
-//! Whoever writes holds an exclusive lock on an empty file beside the ledger, `FILE.lock`, from before reading it until it is
-//! replaced; so two runs cannot both take the last of a budget. The ledger itself cannot be locked, because it is replaced by
-//! another file. It is written under another name, brought to the disk, renamed, and the directory is brought to the disk:
-//! after a crash there is the old ledger or the new one. Readers need no lock.
+//! Whoever writes holds an exclusive lock on an empty file beside the ledger, `FILE.lock`, from
+//! before reading it until it is replaced; so two runs cannot both take the last of a budget. The
+//! ledger itself cannot be locked, because it is replaced by another file. It is written under
+//! another name, brought to the disk, renamed, and the directory is brought to the disk: after a
+//! crash there is the old ledger or the new one. Readers need no lock.
 
 use super::Ledger;
 use crate::error::{CliError, Result, name_of};
@@ -112,7 +113,8 @@ fn lock(path: &Path) -> Result<File> {
     locked.map_err(|error| CliError::writing(&name.display().to_string(), &error))
 }
 
-/// Refuses what cannot be replaced under its name, and a file with other names, which would keep the old ledger.
+/// Refuses what cannot be replaced under its name, and a file with other names, which would keep
+/// the old ledger.
 fn refuse_unusual(path: &Path, metadata: &Metadata) -> Result<()> {
     if !metadata.is_file() {
         return Err(CliError::bad(format!("{} is no file: a ledger must be one", name_of(path))));

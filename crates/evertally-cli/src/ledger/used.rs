@@ -4,7 +4,8 @@ use crate::error::CliError;
 use evertally_keys::Digest;
 use serde::{Deserialize, Serialize};
 
-/// A key file and what it was used for, as far as a ledger may know: tags and digests that tell nothing of the key or the input.
+/// A key file and what it was used for, as far as a ledger may know: tags and digests that tell
+/// nothing of the key or the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Used {

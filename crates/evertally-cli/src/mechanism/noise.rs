@@ -58,8 +58,8 @@ impl NoiseRequest {
     }
 }
 
-/// Vectors are long, and the default limit on memory could take the accuracy away without a word: what gives up more than a
-/// twentieth of it must be asked for.
+/// Vectors are long, and the default limit on memory could take the accuracy away without a word:
+/// what gives up more than a twentieth of it must be asked for.
 fn refuse_silent_loss(planned: &evertally::Result<Plan>, without_limit: &PlanBuilder) -> Result<()> {
     const WORTH_ASKING: f64 = 1.05;
     // Where nothing fits at any size, the plan has its own reason.
@@ -76,7 +76,8 @@ fn refuse_silent_loss(planned: &evertally::Result<Plan>, without_limit: &PlanBui
     )))
 }
 
-/// The budget that a bare noise multiplier σ spends: Gaussian noise of σ at sensitivity one is 1/(2σ²)-zCDP, neither more nor less.
+/// The budget that a bare noise multiplier σ spends: Gaussian noise of σ at sensitivity one is
+/// 1/(2σ²)-zCDP, neither more nor less.
 pub(crate) fn budget_of_multiplier(sigma: f64) -> Result<Budget> {
     if !(LEAST_MULTIPLIER..=LARGEST_MULTIPLIER).contains(&sigma) {
         return Err(CliError::bad(format!(

@@ -42,7 +42,8 @@ pub(crate) struct Moment {
     pub(crate) ratio: Option<f64>,
 }
 
-/// Plans for a stream without an end. The picture asks for many more plans of known horizons, which takes a while.
+/// Plans for a stream without an end. The picture asks for many more plans of known horizons, which
+/// takes a while.
 pub(crate) fn plan_without_end(request: &Request, with_profile: bool) -> Result<Endless> {
     let builder = request.builder()?;
     let plan = with_progress("planning", |progress| builder.build_with_progress(progress))?;

@@ -1,4 +1,5 @@
-//! Private answers to a set of queries, as CSV with a header in lines that start with `#`, or as one JSON object.
+//! Private answers to a set of queries, as CSV with a header in lines that start with `#`, or as
+//! one JSON object.
 
 use super::{Destination, Header};
 use crate::error::{CliError, Result};

@@ -12,8 +12,8 @@ pub(crate) enum Destination {
     Stdout(io::Stdout),
     /// A device or a pipe that is there already: it takes what is written and cannot be replaced by a file.
     Device { file: File, path: PathBuf },
-    /// A file that is written under another name in the same directory and renamed when it is whole. Dropped before
-    /// that, it disappears.
+    /// A file that is written under another name in the same directory and renamed when it is
+    /// whole. Dropped before that, it disappears.
     Whole { file: NamedTempFile, path: PathBuf },
     /// The same for a file that only its owner may read, and that never takes the place of another.
     New { file: NamedTempFile, path: PathBuf },
@@ -43,7 +43,8 @@ impl Destination {
         Ok(Self::Whole { file, path: path.to_owned() })
     }
 
-    /// Standard output, or a file that appears when it is whole, where there is none yet. On Unix nobody but its owner may read it.
+    /// Standard output, or a file that appears when it is whole, where there is none yet. On Unix
+    /// nobody but its owner may read it.
     pub(crate) fn open_new(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Self::Stdout(io::stdout()));
@@ -177,7 +178,8 @@ pub(crate) fn write_whole_file(path: &Path, bytes: &[u8]) -> Result<()> {
     Destination::open(Some(path))?.write_whole(bytes)
 }
 
-/// Whether a file could be written there: what is found out before a budget is spent, without leaving anything behind.
+/// Whether a file could be written there: what is found out before a budget is spent, without
+/// leaving anything behind.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         // Whoever reads from a pipe would take a trial for the end of it.

@@ -31,7 +31,8 @@ fn file(descr: &str, shape: &str, values: impl Iterator<Item = f64>) -> Vec<u8> 
     bytes
 }
 
-/// What stands before the numbers. Version 1: padded with spaces, so that the numbers start at a multiple of 64 bytes.
+/// What stands before the numbers. Version 1: padded with spaces, so that the numbers start at a
+/// multiple of 64 bytes.
 pub(super) fn npy_header(descr: &str, shape: &str) -> Vec<u8> {
     const BEFORE_HEADER: usize = 10;
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");

@@ -31,8 +31,8 @@ impl Axis {
         Self { lo, hi, logarithmic: false, ticks }
     }
 
-    /// Powers of ten, with more numbers between them where there are few, and every third in short where there are many. The range
-    /// must be positive.
+    /// Powers of ten, with more numbers between them where there are few, and every third in short
+    /// where there are many. The range must be positive.
     pub(crate) fn logarithmic(lo: f64, hi: f64) -> Self {
         let lo = lo.max(f64::MIN_POSITIVE);
         let hi = hi.max(lo * 1.1);

@@ -6,12 +6,13 @@ use plotters_backend::{
     FontTransform,
 };
 
-/// How far the glyph renderer sets text above its place, as a share of the font size: it puts the baseline half a size
-/// below the top of a box that it reports as only 0.8 sizes high.
+/// How far the glyph renderer sets text above its place, as a share of the font size: it puts the
+/// baseline half a size below the top of a box that it reports as only 0.8 sizes high.
 const TEXT_IS_TOO_HIGH_BY: f64 = 0.15;
 
-/// Hands everything to [`BitMapBackend`], except that text moves down to the middle of its line and that a path is drawn
-/// piece by piece: as one outline, a jagged curve thins to nothing at its sharp turns.
+/// Hands everything to [`BitMapBackend`], except that text moves down to the middle of its line and
+/// that a path is drawn piece by piece: as one outline, a jagged curve thins to nothing at its
+/// sharp turns.
 pub(crate) struct TidyBitmap<'a>(pub(crate) BitMapBackend<'a>);
 
 type Outcome<'a> = Result<(), DrawingErrorKind<<BitMapBackend<'a> as DrawingBackend>::ErrorType>>;

@@ -1,4 +1,5 @@
-//! The game between two neighbouring streams: how the statistic is spread on both, and the errors that every threshold makes.
+//! The game between two neighbouring streams: how the statistic is spread on both, and the errors
+//! that every threshold makes.
 
 use super::axis::Axis;
 use super::parts::{LEFT, head, mesh};

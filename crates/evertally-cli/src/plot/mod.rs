@@ -25,7 +25,8 @@ use std::path::Path;
 /// The family under which the embedded fonts are known, and which SVG viewers fill with their own.
 const FAMILY: &str = "sans-serif";
 
-/// Drawings have whole coordinates; at four times the size and shown at one, curves are smooth to a quarter of a pixel.
+/// Drawings have whole coordinates; at four times the size and shown at one, curves are smooth to a
+/// quarter of a pixel.
 const VECTOR_SCALE: f64 = 4.0;
 
 /// Bitmaps are drawn at twice the size, so that they stay sharp on dense screens and in print.
@@ -65,7 +66,8 @@ pub(crate) enum PlotFormat {
 }
 
 impl PlotFormat {
-    /// The format that a picture's name asks for. Called before any work is done, so that a wrong name costs nothing.
+    /// The format that a picture's name asks for. Called before any work is done, so that a wrong
+    /// name costs nothing.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_ascii_lowercase().as_str() {

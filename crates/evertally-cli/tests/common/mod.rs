@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Options of a small timed count: four one-hour steps on 5 January 2026. The budget hides nothing, so that a total that is
-/// wrong by one is seen through the noise.
+/// Options of a small timed count: four one-hour steps on 5 January 2026. The budget hides nothing,
+/// so that a total that is wrong by one is seen through the noise.
 pub const TIMED: &str = "--time time --every 1h --from 2026-01-05 --steps 4 --epsilon 1000 --delta 0.4";
 
 /// Options of a count by rows, with the same budget.
@@ -110,7 +110,8 @@ impl Place {
         self
     }
 
-    /// Forgets what the key was used for: for tests that compare runs under one key which the record would refuse, or remark on.
+    /// Forgets what the key was used for: for tests that compare runs under one key which the
+    /// record would refuse, or remark on.
     pub fn forget_uses(&self) -> &Self {
         let _ = std::fs::remove_dir_all(self.path("noise.key.uses"));
         self

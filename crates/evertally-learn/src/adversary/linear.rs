@@ -50,8 +50,9 @@ impl Adversary for Greedy {
     }
 }
 
-/// Gradients ±κ along one coordinate after the other, the signs of a coin that nobody can foresee: whatever is played loses nothing on average,
-/// and the best fixed point gains from the length of the sum, about κ√n.
+/// Gradients ±κ along one coordinate after the other, the signs of a coin that nobody can foresee:
+/// whatever is played loses nothing on average, and the best fixed point gains from the length of
+/// the sum, about κ√n.
 #[derive(Clone)]
 pub struct RandomWalk {
     clip: f64,
@@ -84,8 +85,9 @@ impl Adversary for RandomWalk {
     }
 }
 
-/// Knows λ, and so what the regularised leader would play without noise: the rest is noise, and it puts its gradients along that. In the last
-/// steps it pushes the sum of gradients to the length λB at which the fixed point of norm B is hardest to compete with.
+/// Knows λ, and so what the regularised leader would play without noise: the rest is noise, and it
+/// puts its gradients along that. In the last steps it pushes the sum of gradients to the length λB
+/// at which the fixed point of norm B is hardest to compete with.
 #[derive(Debug, Clone)]
 pub struct Exploiter {
     clip: f64,
@@ -98,7 +100,8 @@ pub struct Exploiter {
 }
 
 impl Exploiter {
-    /// Against the regularised leader from the origin with this λ and set, over so many steps, for a fixed point of norm `distance`.
+    /// Against the regularised leader from the origin with this λ and set, over so many steps, for
+    /// a fixed point of norm `distance`.
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless all numbers are positive and finite.

@@ -1,7 +1,7 @@
 //! Who chooses the data: adversaries that have seen the parameters, and distributions that do not care.
 //!
-//! **Definition.** In step t an [`Adversary`] sees θ_t and answers with an example or a linear loss; a [`Player`] then moves on with the
-//! gradient. [`play`] lets them play and measures regret.
+//! **Definition.** In step t an [`Adversary`] sees θ_t and answers with an example or a linear
+//! loss; a [`Player`] then moves on with the gradient. [`play`] lets them play and measures regret.
 //!
 //! | adversary | what it does |
 //! |---|---|
@@ -10,9 +10,11 @@
 //! | [`Exploiter`] | knows λ, so sees the noise in θ_t: gradients along it, then a push by which the sum ends at length λB |
 //! | [`Planted`] | examples of a linear or logistic model, drawn independently |
 //!
-//! The exploiter makes every inequality in the proof of [`crate::bound`] nearly tight, and is what the bound is tested with.
+//! The exploiter makes every inequality in the proof of [`crate::bound`] nearly tight, and is what
+//! the bound is tested with.
 //!
-//! **Randomness.** Adversaries are for experiments: theirs comes from seeds that anybody can guess, and is named so.
+//! **Randomness.** Adversaries are for experiments: theirs comes from seeds that anybody can guess,
+//! and is named so.
 
 mod linear;
 mod planted;

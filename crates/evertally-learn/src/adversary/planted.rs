@@ -17,8 +17,8 @@ enum Label {
     Sign,
 }
 
-/// A distribution of examples with a planted θ: features Gaussian in direction and of norm at most one, labels by a linear or logistic model. It
-/// does not look at the parameters.
+/// A distribution of examples with a planted θ: features Gaussian in direction and of norm at most
+/// one, labels by a linear or logistic model. It does not look at the parameters.
 ///
 /// ```
 /// use evertally_learn::adversary::{Adversary, Move, Planted};
@@ -38,7 +38,8 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// Labels ⟨θ, x⟩ with Gaussian noise of this standard deviation, cut to [−1, 1]. The seed can be guessed by anybody.
+    /// Labels ⟨θ, x⟩ with Gaussian noise of this standard deviation, cut to [−1, 1]. The seed can
+    /// be guessed by anybody.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for no parameters, or numbers that are not finite.
@@ -87,7 +88,8 @@ impl Adversary for Planted {
         let label = match self.label {
             Label::Number { noise } => (score + noise * self.white.draw(first + width)).clamp(-1.0, 1.0),
             Label::Sign => {
-                // The magnitude of a Laplace draw of variance one is exponential of mean 1/√2: this is uniform.
+                // The magnitude of a Laplace draw of variance one is exponential of mean 1/√2: this
+                // is uniform.
                 let uniform = (-std::f64::consts::SQRT_2 * self.coin.draw(self.step).abs()).exp();
                 if uniform * (1.0 + (-score).exp()) < 1.0 { 1.0 } else { -1.0 }
             }

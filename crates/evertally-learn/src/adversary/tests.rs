@@ -74,9 +74,10 @@ fn over_seeds(seeds: u64, run: impl Fn(u64) -> f64) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// At the paper's own λ and with the paper's own noise, the algorithm of the paper has 1.5 times the regret that is printed and more, in one
-/// dimension and in several. It stays below the exact bound. The difference to the printed bound is at least twenty standard errors, so that a
-/// false alarm has no chance.
+/// At the paper's own λ and with the paper's own noise, the algorithm of the paper has 1.5 times
+/// the regret that is printed and more, in one dimension and in several. It stays below the exact
+/// bound. The difference to the printed bound is at least twenty standard errors, so that a false
+/// alarm has no chance.
 #[test]
 fn the_exploiter_exceeds_what_is_printed_and_not_the_exact_bound() {
     let (n, c) = (4096_u64, paper_sigma(0.5, 1e-6).unwrap());
@@ -127,7 +128,8 @@ fn the_random_walk_is_what_the_lower_bound_says() {
         let length = norm(&game.meter.gradient_sum());
         let regret = game.meter.linear_regret(Set::Ball { radius: 1.0 }).unwrap();
         assert!((regret - (game.meter.total_loss() + length) / n as f64).abs() < 1e-12);
-        // ‖S‖ has mean square n/4; beyond four times its root with probability below 10⁻⁶ in each of two coordinates.
+        // ‖S‖ has mean square n/4; beyond four times its root with probability below 10⁻⁶ in each
+        // of two coordinates.
         assert!(length > 0.0 && length < 2.0 * (n as f64).sqrt());
     }
 }
@@ -143,8 +145,8 @@ fn the_greedy_adversary_loses_the_most_in_a_step() {
     assert!(Exploiter::new(1.0, 0.0, 1.0, 3, Set::Everything).is_err());
 }
 
-/// The planted parameters are found again by the solver: the estimate of 20,000 examples in two dimensions is within 0.25 of them, where a
-/// coordinate has a standard error below 0.04.
+/// The planted parameters are found again by the solver: the estimate of 20,000 examples in two
+/// dimensions is within 0.25 of them, where a coordinate has a standard error below 0.04.
 #[test]
 fn planted_models_are_found_again() {
     struct Still([f64; 2]);

@@ -1,43 +1,57 @@
-//! Bounds on the regret of private follow-the-regularised-leader: of what is run, in closed form, and as the paper prints it.
+//! Bounds on the regret of private follow-the-regularised-leader: of what is run, in closed form,
+//! and as the paper prints it.
 //!
-//! **Definition.** A learner starts at a centre c and plays θ_{t+1} = argmin over K of ⟨s_t, θ⟩ + (λ/2)‖θ − c‖², where s_t = S_t + z_t is the sum
-//! S_t = g_1 + … + g_t of gradients with noise z_t = L\[t;\] Z; θ_1 is the point of K nearest to c. The average regret against u in K is
-//! (1/n) Σ_t (ℓ_t(θ_t) − ℓ_t(u)).
+//! **Definition.** A learner starts at a centre c and plays θ_{t+1} = argmin over K of ⟨s_t, θ⟩ +
+//! (λ/2)‖θ − c‖², where s_t = S_t + z_t is the sum S_t = g_1 + … + g_t of gradients with noise
+//! z_t = L\[t;\] Z; θ_1 is the point of K nearest to c. The average regret against u in K is (1/n)
+//! Σ_t (ℓ_t(θ_t) − ℓ_t(u)).
 //!
-//! **Guarantee.** Let the ℓ_t be convex with gradients g_t at θ_t of norm at most κ, chosen by anyone who has seen θ_1, …, θ_t, and let u be fixed in
-//! advance or afterwards, as long as ‖u − c‖ ≤ B. Then the expected average regret is at most a/λ + λB²/(2n) with
+//! **Guarantee.** Let the ℓ_t be convex with gradients g_t at θ_t of norm at most κ, chosen by
+//! anyone who has seen θ_1, …, θ_t, and let u be fixed in advance or afterwards, as long as ‖u −
+//! c‖ ≤ B. Then the expected average regret is at most a/λ + λB²/(2n) with
 //!
 //! > a = κ²/2 + (κ/n) Σ_{t=1}^{n−1} E‖z_t‖,
 //!
-//! least at λ = √(2na)/B, where it is B√(2a/n). *Proof*, with c = 0. Let θ(S) be the point of K that minimises ⟨S, θ⟩ + (λ/2)‖θ‖², and Φ(S) minus that
-//! minimum. Φ is convex with gradient −θ(S), and θ is 1/λ-Lipschitz, being the projection of −S/λ; so
-//! Φ(S_t) ≤ Φ(S_{t−1}) − ⟨g_t, θ(S_{t−1})⟩ + ‖g_t‖²/(2λ). Summed over t, Σ⟨g_t, θ(S_{t−1})⟩ ≤ Φ(0) − Φ(S_n) + nκ²/(2λ), where Φ(0) ≤ 0 and
-//! −Φ(S_n) ≤ ⟨S_n, u⟩ + (λ/2)‖u‖². Hence Σ⟨g_t, θ(S_{t−1}) − u⟩ ≤ nκ²/(2λ) + λB²/2, whatever K is. The point played is θ(S_{t−1} + z_{t−1}),
-//! at most ‖z_{t−1}‖/λ away, with z_0 = 0: that adds κ‖z_{t−1}‖/λ to step t. Both hold on every path, so the adversary may
-//! see all and u may be chosen last. Convexity, ℓ_t(θ_t) − ℓ_t(u) ≤ ⟨g_t, θ_t − u⟩, and expectation finish it. ∎
+//! least at λ = √(2na)/B, where it is B√(2a/n). *Proof*, with c = 0. Let θ(S) be the point of K
+//! that minimises ⟨S, θ⟩ + (λ/2)‖θ‖², and Φ(S) minus that minimum. Φ is convex with gradient −θ(S),
+//! and θ is 1/λ-Lipschitz, being the projection of −S/λ; so Φ(S_t) ≤ Φ(S_{t−1}) − ⟨g_t,
+//! θ(S_{t−1})⟩ + ‖g_t‖²/(2λ). Summed over t, Σ⟨g_t, θ(S_{t−1})⟩ ≤ Φ(0) − Φ(S_n) + nκ²/(2λ), where
+//! Φ(0) ≤ 0 and −Φ(S_n) ≤ ⟨S_n, u⟩ + (λ/2)‖u‖². Hence Σ⟨g_t, θ(S_{t−1}) − u⟩ ≤ nκ²/(2λ) + λB²/2,
+//! whatever K is. The point played is θ(S_{t−1} + z_{t−1}), at most ‖z_{t−1}‖/λ away, with z_0 = 0:
+//! that adds κ‖z_{t−1}‖/λ to step t. Both hold on every path, so the adversary may see all and u
+//! may be chosen last. Convexity, ℓ_t(θ_t) − ℓ_t(u) ≤ ⟨g_t, θ_t − u⟩, and expectation finish it. ∎
 //!
-//! Gaussian z_t has d independent coordinates of standard deviation s‖L\[t;\]‖, with s = σΔκ; then E‖z_t‖ ≤ s‖L\[t;\]‖·d/√(d + 1/2). (From
-//! Γ(x + 1)/Γ(x + 1/2) ≥ √(x + 1/4), Watson 1959; it is 2.4 % over at d = 1 and 0.06 % at d = 10.) For other noise it is at most s‖L\[t;\]‖√d.
+//! Gaussian z_t has d independent coordinates of standard deviation s‖L\[t;\]‖, with s = σΔκ; then
+//! E‖z_t‖ ≤ s‖L\[t;\]‖·d/√(d + 1/2). (From Γ(x + 1)/Γ(x + 1/2) ≥ √(x + 1/4), Watson 1959; it is 2.4
+//! % over at d = 1 and 0.06 % at d = 10.) For other noise it is at most s‖L\[t;\]‖√d.
 //!
-//! **What it does not cover.** Clipping that shortens gradients: the bound is then on the regret of the shortened, linear losses. Momentum, and
-//! a λ that changes on the way. (Restarted noise is covered: nothing is used of z_t but its mean length.)
+//! **What it does not cover.** Clipping that shortens gradients: the bound is then on the regret of
+//! the shortened, linear losses. Momentum, and a λ that changes on the way. (Restarted noise is
+//! covered: nothing is used of z_t but its mean length.)
 //!
-//! **The paper's.** It prints ‖u‖√((1 + ln(4n/5)/π)(κ² + κC√d)/(2n)), [`printed`]. Its proof's last display is a/λ + λ‖u‖²/(2n) with
-//! a = κ² + κC√d(1 + ln(4n/5)/π). Four corrections make [`RegretBound::corrected`] of it:
-//! 1. the least value of that display over λ is ‖u‖√(2a/n), twice ‖u‖√(a/(2n)); at the λ that is printed it is twice what is printed, too;
+//! **The paper's.** It prints ‖u‖√((1 + ln(4n/5)/π)(κ² + κC√d)/(2n)), [`printed`]. Its proof's last
+//! display is a/λ + λ‖u‖²/(2n) with a = κ² + κC√d(1 + ln(4n/5)/π). Four corrections make
+//! [`RegretBound::corrected`] of it:
+//! 1. the least value of that display over λ is ‖u‖√(2a/n), twice ‖u‖√(a/(2n)); at the λ that is
+//!    printed it is twice what is printed, too;
 //! 2. the logarithm multiplies the noise alone, and not κ²;
 //! 3. noise is drawn at scale Cκ‖R‖, and the proof goes on with C‖R‖: it is κ²C√d, not κC√d;
-//! 4. ‖R‖‖L\[t;\]‖ ≤ 1 + ln(4t/5)/π is false at every t. Its mean over t is at most 1 + ln(4n/5)/π all the same from n = 7 on (the root of the mean
-//!    error factor bounds it), and below that 1 + ln(4n − 3)/π is used, which is true.
+//! 4. ‖R‖‖L\[t;\]‖ ≤ 1 + ln(4t/5)/π is false at every t. Its mean over t is at most 1 + ln(4n/5)/π
+//!    all the same from n = 7 on (the root of the mean error factor bounds it), and below that 1 +
+//!    ln(4n − 3)/π is used, which is true.
 //!
-//! What is printed is exceeded by the algorithm itself: at the λ that the paper recommends, gradients that alternate and then push one
-//! way have expected regret ‖u‖√(a'/(2n))·(1 + κ²/(2a')), with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute, and an
-//! adversary that sees the noise takes it to more than 1.5 times what is printed ([`crate::adversary::Exploiter`], in its tests).
+//! What is printed is exceeded by the algorithm itself: at the λ that the paper recommends,
+//! gradients that alternate and then push one way have expected regret ‖u‖√(a'/(2n))·(1 +
+//! κ²/(2a')), with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute, and an
+//! adversary that sees the noise takes it to more than 1.5 times what is printed
+//! ([`crate::adversary::Exploiter`], in its tests).
 //!
-//! **Cost.** O(n) row norms up to 2¹⁶ steps, O(1) beyond, where the mean of the norms is bounded by the root of their mean square.
+//! **Cost.** O(n) row norms up to 2¹⁶ steps, O(1) beyond, where the mean of the norms is bounded by
+//! the root of their mean square.
 //!
-//! **Source.** M. Henzinger, J. Upadhyay, S. Upadhyay, "Almost Tight Error Bounds on Differentially Private Continual Counting" (2023), theorem on
-//! learning; P. Kairouz and others, "Practical and Private (Deep) Learning without Sampling or Shuffling" (2021).
+//! **Source.** M. Henzinger, J. Upadhyay, S. Upadhyay, "Almost Tight Error Bounds on Differentially
+//! Private Continual Counting" (2023), theorem on learning; P. Kairouz and others, "Practical and
+//! Private (Deep) Learning without Sampling or Shuffling" (2021).
 
 #[cfg(test)]
 mod tests;
@@ -53,7 +67,8 @@ use crate::plan::{LearningPlan, Update};
 /// Up to so many steps the norms of all rows are added up.
 const SUMMED: u64 = 1 << 16;
 
-/// A bound on expected average regret, as a function of λ and of the distance of the best point from the centre.
+/// A bound on expected average regret, as a function of λ and of the distance of the best point
+/// from the centre.
 ///
 /// ```
 /// use evertally::{Budget, Contribution, Mechanism, Plan};
@@ -83,9 +98,10 @@ pub struct RegretBound {
 }
 
 impl RegretBound {
-    /// The bound of what is run: a prefix sum by this factorization, in `dimension` coordinates, of step gradients of norm at most
-    /// `largest_gradient`, with white draws of standard deviation `noise_scale` before L is applied (a plan's
-    /// [`evertally::Plan::noise_scale`]; zero for none).
+    /// The bound of what is run: a prefix sum by this factorization, in `dimension` coordinates, of
+    /// step gradients of norm at most `largest_gradient`, with white draws of standard deviation
+    /// `noise_scale` before L is applied (a plan's [`evertally::Plan::noise_scale`]; zero for
+    /// none).
     ///
     /// # Errors
     /// [`Error::BadParameter`] for a dimension of zero, or numbers that are negative or not finite.
@@ -103,8 +119,8 @@ impl RegretBound {
         Ok(Self { horizon, gradients: 0.5 * largest_gradient * largest_gradient, noise })
     }
 
-    /// The bound of a learning plan, restarts and batches included: a step's loss is the mean over its batch, as long as no gradient is
-    /// shortened.
+    /// The bound of a learning plan, restarts and batches included: a step's loss is the mean over
+    /// its batch, as long as no gradient is shortened.
     ///
     /// ```
     /// use evertally::Budget;
@@ -131,8 +147,9 @@ impl RegretBound {
         Ok(Self { horizon, gradients: 0.5 * clip * clip, noise: clip * length * plan.mean_standard_error() })
     }
 
-    /// The paper's closed form with its slips corrected: the square root at noise multiplier σ (the paper's is C(ε, δ)), gradients clipped
-    /// to `clip`. Where [`RegretBound::exact`] can be computed it is smaller.
+    /// The paper's closed form with its slips corrected: the square root at noise multiplier σ (the
+    /// paper's is C(ε, δ)), gradients clipped to `clip`. Where [`RegretBound::exact`] can be
+    /// computed it is smaller.
     ///
     /// # Errors
     /// As [`RegretBound::exact`].
@@ -202,7 +219,8 @@ impl RegretBound {
     }
 }
 
-/// The bound as the paper prints it, which its proof does not support and its own algorithm exceeds: see the module's documentation.
+/// The bound as the paper prints it, which its proof does not support and its own algorithm
+/// exceeds: see the module's documentation.
 ///
 /// # Errors
 /// [`Error::BadParameter`] for a horizon or a dimension of zero, or numbers that are negative or not finite.

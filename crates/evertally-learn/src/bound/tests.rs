@@ -39,7 +39,8 @@ fn the_recommended_lambda_is_the_best_one() {
     for factor in [0.5, 0.99, 1.01, 2.0] {
         assert!(bound.at(factor * best, 2.0).unwrap() > bound.least(2.0).unwrap());
     }
-    // What the paper recommends is the best λ for its own a, at which the display that it minimises is twice what it prints.
+    // What the paper recommends is the best λ for its own a, at which the display that it minimises
+    // is twice what it prints.
     let lambda = printed_lambda(500, 7, 1.5, 4.0, 2.0).unwrap();
     let a = printed_numerator(500, 7, 1.5, 4.0).unwrap();
     close(a / lambda + lambda * 4.0 / 1000.0, 2.0 * printed(500, 7, 1.5, 4.0, 2.0).unwrap());
@@ -96,7 +97,8 @@ fn exact_is_below_corrected_and_holds_at_any_horizon() {
     }
 }
 
-/// A learning plan has the bound of its factorization; batches divide its noise, and momentum makes the recommended λ count for as much as it did.
+/// A learning plan has the bound of its factorization; batches divide its noise, and momentum makes
+/// the recommended λ count for as much as it did.
 #[test]
 fn the_bound_of_a_plan_is_that_of_its_factorization() {
     let builder =
@@ -120,7 +122,8 @@ fn the_bound_of_a_plan_is_that_of_its_factorization() {
     }
 }
 
-/// The closed form bounds the root of the mean error factor from seven steps on, and not before, where another takes its place.
+/// The closed form bounds the root of the mean error factor from seven steps on, and not before,
+/// where another takes its place.
 #[test]
 fn the_closed_form_is_used_where_it_is_true() {
     for n in (1..=400).chain([5000, 100_000]) {
@@ -145,7 +148,8 @@ fn numbers_without_meaning_are_refused() {
     assert_eq!(bound.least(1.0).unwrap(), 0.0);
 }
 
-/// Σ g_tθ_t + B|S_n| in one dimension, without noise: regret against the best point of [−B, B]. Projection to that set or none.
+/// Σ g_tθ_t + B|S_n| in one dimension, without noise: regret against the best point of [−B, B].
+/// Projection to that set or none.
 fn noiseless_regret(
     gradients: impl IntoIterator<Item = f64>,
     lambda: f64,
@@ -161,7 +165,8 @@ fn noiseless_regret(
     loss + distance * sum.abs()
 }
 
-/// All sequences of ±1, with and without a constraint: none exceeds the bound without noise, and one reaches it.
+/// All sequences of ±1, with and without a constraint: none exceeds the bound without noise, and
+/// one reaches it.
 #[test]
 fn without_noise_no_sequence_exceeds_the_bound_and_one_reaches_it() {
     let (n, distance) = (12_u64, 0.75);
@@ -202,9 +207,10 @@ fn below(x: f64) -> f64 {
     0.5 + width / 3.0 * (density(0.0) + inner + density(x))
 }
 
-/// The best that an adversary can do who sees θ_t and knows all but the future, in one dimension with signs for gradients, where every
-/// output has fresh noise of deviation `noise`: by the recursion from the last step back over the true sum S,
-/// V_t(S) = E max over g = ±1 of g·θ_t + V_{t+1}(S + g), θ_t = −(S + z)/λ, V_{n+1}(S) = B|S|.
+/// The best that an adversary can do who sees θ_t and knows all but the future, in one dimension
+/// with signs for gradients, where every output has fresh noise of deviation `noise`: by the
+/// recursion from the last step back over the true sum S, V_t(S) = E max over g = ±1 of g·θ_t +
+/// V_{t+1}(S + g), θ_t = −(S + z)/λ, V_{n+1}(S) = B|S|.
 fn worst_adaptive_regret(n: usize, lambda: f64, distance: f64, noise: f64) -> f64 {
     let value = |sums: &[f64], s: i64| sums[(s + n as i64 + 1) as usize];
     let places = || -(n as i64) - 1..=n as i64 + 1;
@@ -224,8 +230,8 @@ fn worst_adaptive_regret(n: usize, lambda: f64, distance: f64, noise: f64) -> f6
     value(&next, 0) / n as f64
 }
 
-/// Fresh noise on every output makes the worst adversary computable. The bound holds against him, and he comes close: to 90 % of it over 64
-/// steps at the recommended λ.
+/// Fresh noise on every output makes the worst adversary computable. The bound holds against him,
+/// and he comes close: to 90 % of it over 64 steps at the recommended λ.
 #[test]
 fn the_worst_adversary_stays_below_the_exact_bound_and_comes_close() {
     let distance = 1.0;
@@ -260,8 +266,9 @@ fn alternate_then_push(n: u64, target: f64) -> impl Iterator<Item = f64> {
     (0..n).map(move |t| if t >= quiet || t % 2 == 0 { 1.0 } else { -1.0 })
 }
 
-/// The paper's algorithm at the paper's λ has more regret than is printed. The losses are linear and chosen in advance, so that noise of mean
-/// zero does not change expected regret, and what is computed is exact; `noise C` enters through λ alone.
+/// The paper's algorithm at the paper's λ has more regret than is printed. The losses are linear
+/// and chosen in advance, so that noise of mean zero does not change expected regret, and what is
+/// computed is exact; `noise C` enters through λ alone.
 #[test]
 fn what_is_printed_is_exceeded_by_the_algorithm_it_is_printed_for() {
     for (epsilon, delta) in [(0.5, 1e-6), (0.99, 1e-3)] {

@@ -1,8 +1,9 @@
 //! Accelerated projected gradients, for more parameters than second derivatives can be made for.
 //!
-//! Nesterov's method with step sizes found by trial and a restart whenever it turns uphill. The mean, with the method's own weights, of the
-//! lines below the loss at the points where slopes were taken is again a line below it, and its gap is what the method's proof bounds; the last
-//! line alone is better near the end. Both are tried.
+//! Nesterov's method with step sizes found by trial and a restart whenever it turns uphill. The
+//! mean, with the method's own weights, of the lines below the loss at the points where slopes were
+//! taken is again a line below it, and its gap is what the method's proof bounds; the last line
+//! alone is better near the end. Both are tried.
 
 use super::problem::{Line, Problem};
 use super::{Hindsight, TOLERANCE};

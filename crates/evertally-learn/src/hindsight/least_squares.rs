@@ -11,13 +11,16 @@ use crate::set::{Set, norm};
 /// Singular values below this share of the largest are taken for zero.
 const RANK: f64 = 1e-13;
 
-/// Where every singular value is above this share of the largest, their directions are known to 10⁻¹⁰ and the bound below holds over all of ℝᵈ.
+/// Where every singular value is above this share of the largest, their directions are known to
+/// 10⁻¹⁰ and the bound below holds over all of ℝᵈ.
 const CERTAIN: f64 = 1e-6;
 
 /// The solution of least norm; absent where the singular values are not found.
 ///
-/// With residuals r and g = Xᵀr, no θ has less total loss than this one by more than gᵀ(XᵀX)⁺g/2, which is rounding alone. Directions whose singular values are
-/// nearly zero cannot be told from rounding: far enough along them may lie a better θ, so that what is then bounded is the loss within a ball.
+/// With residuals r and g = Xᵀr, no θ has less total loss than this one by more than gᵀ(XᵀX)⁺g/2,
+/// which is rounding alone. Directions whose singular values are nearly zero cannot be told from
+/// rounding: far enough along them may lie a better θ, so that what is then bounded is the loss
+/// within a ball.
 pub(super) fn solve(loss: &dyn Loss, data: &Dataset) -> Option<Hindsight> {
     let features = MatRef::from_row_major_slice(data.features(), data.len(), data.width());
     let svd = features.thin_svd().ok()?;
@@ -45,7 +48,8 @@ pub(super) fn solve(loss: &dyn Loss, data: &Dataset) -> Option<Hindsight> {
     let smallest = singular[singular.nrows() - 1];
     if smallest > CERTAIN * singular[0] {
         let problem = Problem::new(loss, data, Set::Everything);
-        // Less what rounding does to residuals, which are differences of larger numbers, and so to their squares.
+        // Less what rounding does to residuals, which are differences of larger numbers, and so to
+        // their squares.
         let reach = norm(&theta);
         let size = |(example, left): (Example<'_>, &f64)| {
             left.abs() * (example.label.abs() + reach * norm(example.features))

@@ -1,21 +1,29 @@
 //! The best fixed parameters in hindsight, with a proof of how good they are.
 //!
-//! **Definition.** [`best_fixed`] looks for the θ of a set K at which Σ_i ℓ(θ; x_i, y_i) is least, the comparator of regret. It knows all data
-//! and adds no noise: **nothing here is private**, and nothing of it may be published on the strength of a learner's budget.
+//! **Definition.** [`best_fixed`] looks for the θ of a set K at which Σ_i ℓ(θ; x_i, y_i) is least,
+//! the comparator of regret. It knows all data and adds no noise: **nothing here is private**, and
+//! nothing of it may be published on the strength of a learner's budget.
 //!
-//! **Guarantee.** What is returned is a point of K, its total loss, and a number that the total loss of no point of K is below. With ℓ convex in scores, lines below it
-//! at every example add up to c + ⟨g, θ⟩ below the total, whose least value over a ball is c − R‖g‖ and over a box a sum of its corners: a bound however the
-//! slopes were found. At the optimum they are the loss's own slopes there, and the bound is tight. For the hinge, slopes of a smoothed hinge lie between zero
-//! and one, where the lines a(1 − ys) are below it. What rounding may have added to the bound is taken off it.
+//! **Guarantee.** What is returned is a point of K, its total loss, and a number that the total
+//! loss of no point of K is below. With ℓ convex in scores, lines below it at every example add up
+//! to c + ⟨g, θ⟩ below the total, whose least value over a ball is c − R‖g‖ and over a box a sum of
+//! its corners: a bound however the slopes were found. At the optimum they are the loss's own
+//! slopes there, and the bound is tight. For the hinge, slopes of a smoothed hinge lie between zero
+//! and one, where the lines a(1 − ys) are below it. What rounding may have added to the bound is
+//! taken off it.
 //!
-//! Over all of ℝᵈ there may be no best point (separable data under the logistic loss), and a line has no least value. Then K is a ball so large that scores could
-//! reach ±1000, which [`Hindsight::within`] says; least squares needs such a ball only where columns nearly depend on each other.
+//! Over all of ℝᵈ there may be no best point (separable data under the logistic loss), and a line
+//! has no least value. Then K is a ball so large that scores could reach ±1000, which
+//! [`Hindsight::within`] says; least squares needs such a ball only where columns nearly depend on
+//! each other.
 //!
-//! **How.** Least squares over ℝᵈ: singular values. Up to [`LARGEST_NEWTON`] parameters: Newton's method with a logarithmic barrier for K (and
-//! for the corner of the hinge), whose weight falls until the gap is 10⁻⁸ of n; then the gap is about the number of barriers times their weight.
+//! **How.** Least squares over ℝᵈ: singular values. Up to [`LARGEST_NEWTON`] parameters: Newton's
+//! method with a logarithmic barrier for K (and for the corner of the hinge), whose weight falls
+//! until the gap is 10⁻⁸ of n; then the gap is about the number of barriers times their weight.
 //! Beyond: accelerated projected gradients with restarts, whose gap is reported as it is.
 //!
-//! **Cost.** Newton: O(n p²) a step for p parameters, some fifty steps. Gradients: O(n p) a step, a few thousand.
+//! **Cost.** Newton: O(n p²) a step for p parameters, some fifty steps. Gradients: O(n p) a step, a
+//! few thousand.
 
 mod accelerated;
 mod least_squares;
@@ -42,7 +50,8 @@ const TOLERANCE: f64 = 1e-8;
 /// Over all of ℝᵈ a search goes as far as scores of this size.
 const LARGEST_SCORE: f64 = 1e3;
 
-/// The best fixed parameters that were found, and how much better any could be. Computed from the data: not private.
+/// The best fixed parameters that were found, and how much better any could be. Computed from the
+/// data: not private.
 #[derive(Clone, PartialEq)]
 pub struct Hindsight {
     /// The parameters.
@@ -84,8 +93,8 @@ impl fmt::Debug for Hindsight {
 /// ```
 ///
 /// # Errors
-/// [`Error::BadParameter`] without any data, for a set that is none, and for data too large to square or to add up their losses; [`Error::BadInput`]
-/// for a label that the loss is not made for.
+/// [`Error::BadParameter`] without any data, for a set that is none, and for data too large to
+/// square or to add up their losses; [`Error::BadInput`] for a label that the loss is not made for.
 pub fn best_fixed(loss: &Losses, data: &Dataset, set: Set) -> Result<Hindsight> {
     if data.is_empty() {
         return Err(Error::bad("data", "at least one row", "none"));
@@ -128,7 +137,8 @@ fn far(data: &Dataset) -> f64 {
     if mean_norm > 0.0 { (LARGEST_SCORE / mean_norm).min(1e100) } else { 1.0 }
 }
 
-/// The least value of ⟨g, θ⟩ over a set and where it is; none where there is none. This is the best fixed point for linear losses with sum g.
+/// The least value of ⟨g, θ⟩ over a set and where it is; none where there is none. This is the best
+/// fixed point for linear losses with sum g.
 ///
 /// ```
 /// use evertally_learn::{Set, hindsight::best_for_linear};

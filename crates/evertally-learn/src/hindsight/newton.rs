@@ -1,7 +1,9 @@
-//! Newton's method on a central path: the mean loss, and a barrier of falling weight that keeps θ inside the set.
+//! Newton's method on a central path: the mean loss, and a barrier of falling weight that keeps θ
+//! inside the set.
 //!
-//! The ball has −ln(R² − ‖θ‖²), the box −Σ ln(hi − θ_j) − Σ ln(θ_j − lo). At the minimum with weight w the slope of the loss is −w times that of
-//! the barrier; for the ball it points from θ to the centre, so that the line below the loss misses it by w·2‖θ‖/(R + ‖θ‖) ≤ w, and for the box
+//! The ball has −ln(R² − ‖θ‖²), the box −Σ ln(hi − θ_j) − Σ ln(θ_j − lo). At the minimum with
+//! weight w the slope of the loss is −w times that of the barrier; for the ball it points from θ to
+//! the centre, so that the line below the loss misses it by w·2‖θ‖/(R + ‖θ‖) ≤ w, and for the box
 //! by at most 2w for each coordinate. A smoothed hinge of width nw adds 2nw.
 
 use faer::linalg::solvers::Solve;
@@ -22,7 +24,8 @@ pub(super) fn solve(problem: &Problem<'_>) -> Hindsight {
     let mut theta = vec![centre(problem.set); problem.parameters()];
     let (mut best, mut bound) = (theta.clone(), f64::NEG_INFINITY);
     let mut least = f64::INFINITY;
-    // As much as there is to lose: a barrier that is light beside the loss holds the first steps back only at the wall, where they stick.
+    // As much as there is to lose: a barrier that is light beside the loss holds the first steps
+    // back only at the wall, where they stick.
     let mut weight = (problem.total(problem.loss, &theta) / problem.rows()).clamp(1.0, 1e100);
     for _ in 0..STAGES {
         let smoothed = problem.loss.smoothed(problem.rows() * weight);
@@ -61,8 +64,8 @@ fn descend(problem: &Problem<'_>, model: &dyn Loss, weight: f64, theta: &mut Vec
         let Some(step) = newton_step(&mut curvature, &slope) else { return };
         let fall = -dot(&slope, &step);
         if fall <= 1e-4 * weight {
-            // Here full steps square the distance, and differences of values are below their rounding: what tells the end is that the fall no
-            // longer falls.
+            // Here full steps square the distance, and differences of values are below their
+            // rounding: what tells the end is that the fall no longer falls.
             if fall == 0.0 || fall > 0.25 * before {
                 return;
             }
@@ -91,7 +94,8 @@ fn descend(problem: &Problem<'_>, model: &dyn Loss, weight: f64, theta: &mut Vec
     }
 }
 
-/// −H⁻¹g. Where H is singular to rounding, as much of the identity is added as it takes: the step is still downhill.
+/// −H⁻¹g. Where H is singular to rounding, as much of the identity is added as it takes: the step
+/// is still downhill.
 fn newton_step(curvature: &mut Mat<f64>, slope: &[f64]) -> Option<Vec<f64>> {
     let size = slope.len();
     let largest = (0..size).map(|i| curvature[(i, i)]).fold(0.0, f64::max);

@@ -55,7 +55,8 @@ impl<'a> Problem<'a> {
         total.value()
     }
 
-    /// The line below the total loss with the slopes that `model` has at θ; its own, or those of its smoothed form.
+    /// The line below the total loss with the slopes that `model` has at θ; its own, or those of
+    /// its smoothed form.
     pub(super) fn line(&self, model: &dyn Loss, theta: &[f64]) -> Line {
         let (width, scores) = (self.data.width(), self.loss.scores());
         let (mut at, mut slopes) = (vec![0.0; scores], vec![0.0; scores]);
@@ -108,7 +109,8 @@ impl<'a> Problem<'a> {
         total
     }
 
-    /// The least value of a line over the set, less what rounding may have added to it: a bound for every point of the set.
+    /// The least value of a line over the set, less what rounding may have added to it: a bound for
+    /// every point of the set.
     pub(super) fn least(&self, line: &Line) -> f64 {
         let rounding = line.roundings * f64::EPSILON * line.size;
         best_for_linear(&line.slope, self.set)

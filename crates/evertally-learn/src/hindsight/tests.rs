@@ -97,7 +97,8 @@ fn least_squares_is_that_of_the_normal_equations() {
     assert!(matches!(found.within, Set::Ball { .. }) && found.gap() < 1e-8, "{}", found.gap());
 }
 
-/// A column so short that its singular value is lost explains all labels, far away: what is said holds within the ball that is named.
+/// A column so short that its singular value is lost explains all labels, far away: what is said
+/// holds within the ball that is named.
 #[test]
 fn least_squares_claims_nothing_of_directions_that_it_cannot_see() {
     let loss = Losses::Squared(Squared::default());
@@ -120,8 +121,8 @@ fn large_losses_are_searched_as_well() {
     }
 }
 
-/// Labels far from zero, whose least squares are known from the labels' distances alone: the bound is below, by no more than
-/// their squares round.
+/// Labels far from zero, whose least squares are known from the labels' distances alone: the bound
+/// is below, by no more than their squares round.
 #[test]
 fn bounds_hold_where_numbers_are_large_beside_their_differences() {
     let loss = Losses::Squared(Squared::default());

@@ -59,10 +59,11 @@ impl Loss for Hinge {
 
 /// The hinge with its corner rounded by a logarithmic barrier.
 ///
-/// The hinge is the least ξ with ξ ≥ 0 and ξ ≥ 1 − ys; this is the least ξ − w ln ξ − w ln(ξ − 1 + ys), up to a constant, which is as smooth
-/// for Newton's method as barriers are (self-concordant, as the least value over ξ of a function that is). With u = (1 − ys)/w and
-/// r = √(u² + 4) it is w((u + r)/2 − ln(r + 2)), of slope 1/2 + u/(2(r + 2)) between zero and one in u, and its tangents miss the
-/// hinge by at most 2w.
+/// The hinge is the least ξ with ξ ≥ 0 and ξ ≥ 1 − ys; this is the least ξ − w ln ξ − w ln(ξ − 1 +
+/// ys), up to a constant, which is as smooth for Newton's method as barriers are (self-concordant,
+/// as the least value over ξ of a function that is). With u = (1 − ys)/w and r = √(u² + 4) it is
+/// w((u + r)/2 − ln(r + 2)), of slope 1/2 + u/(2(r + 2)) between zero and one in u, and its
+/// tangents miss the hinge by at most 2w.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SmoothedHinge {
     /// How wide the corner is.

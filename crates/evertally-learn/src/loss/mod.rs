@@ -1,7 +1,8 @@
 //! Losses that are convex in linear scores of the features.
 //!
-//! **Definition.** A loss has k scores, ⟨θ_j, x⟩ for j < k with θ = (θ_0, …, θ_{k−1}) laid out one after the other, and is a convex function of
-//! them that the label chooses. [`Squared`], [`Logistic`] and [`Hinge`] have one score, [`Softmax`] one a class.
+//! **Definition.** A loss has k scores, ⟨θ_j, x⟩ for j < k with θ = (θ_0, …, θ_{k−1}) laid out one
+//! after the other, and is a convex function of them that the label chooses. [`Squared`],
+//! [`Logistic`] and [`Hinge`] have one score, [`Softmax`] one a class.
 //!
 //! | loss | of the score s and label y | labels |
 //! |---|---|---|
@@ -10,9 +11,10 @@
 //! | [`Hinge`] | max(0, 1 − ys) | −1, +1 |
 //! | [`Softmax`] | ln Σ_j e^{s_j} − s_y | 0, …, k − 1 |
 //!
-//! **Guarantee.** Slopes are finite for finite scores, and values for scores and labels up to 10¹⁵⁰; neither cancels, and no exponential of a positive number is
-//! taken. Gradients are subgradients where the loss has a corner. Every loss states its Lipschitz constant where it has one, so that a clipping norm can be
-//! chosen that clips nothing.
+//! **Guarantee.** Slopes are finite for finite scores, and values for scores and labels up to
+//! 10¹⁵⁰; neither cancels, and no exponential of a positive number is taken. Gradients are
+//! subgradients where the loss has a corner. Every loss states its Lipschitz constant where it has
+//! one, so that a clipping norm can be chosen that clips nothing.
 //!
 //! **Cost.** O(k · width) an example, no allocation beyond k numbers.
 
@@ -36,8 +38,9 @@ use crate::data::{Dataset, Example};
 
 /// A loss that is convex in linear scores.
 ///
-/// Lengths and labels are the caller's to check, by [`Loss::parameters`] and [`Loss::check`], once and not at every example: with others the
-/// methods may panic, as indexing does, or compute something without meaning.
+/// Lengths and labels are the caller's to check, by [`Loss::parameters`] and [`Loss::check`], once
+/// and not at every example: with others the methods may panic, as indexing does, or compute
+/// something without meaning.
 ///
 /// ```
 /// use evertally_learn::{Example, loss::{Logistic, Loss}};
@@ -72,25 +75,29 @@ pub trait Loss {
     /// [`Error::BadParameter`], without the label.
     fn check_label(&self, label: f64) -> Result<()>;
 
-    /// A bound on the norm of the gradient, over all θ of norm at most `radius` (over all θ for none), for features of norm at most
-    /// `feature_norm`; none where there is no bound.
+    /// A bound on the norm of the gradient, over all θ of norm at most `radius` (over all θ for
+    /// none), for features of norm at most `feature_norm`; none where there is no bound.
     fn lipschitz(&self, feature_norm: f64, radius: Option<f64>) -> Option<f64>;
 
-    /// A bound on the largest eigenvalue of the second derivatives in the scores; none where there are corners.
+    /// A bound on the largest eigenvalue of the second derivatives in the scores; none where there
+    /// are corners.
     fn smoothness(&self) -> Option<f64>;
 
     /// Whether predictions are classes, of which one can say that they are right or wrong.
     fn is_classification(&self) -> bool;
 
-    /// A loss without corners that is close to this one, the closer the smaller `width`; none where this one has none.
+    /// A loss without corners that is close to this one, the closer the smaller `width`; none where
+    /// this one has none.
     ///
-    /// Slopes of the smoothed loss must be slopes that this loss has somewhere, so that [`Loss::offset`] is finite for them.
+    /// Slopes of the smoothed loss must be slopes that this loss has somewhere, so that
+    /// [`Loss::offset`] is finite for them.
     fn smoothed(&self, _width: f64) -> Option<Box<dyn Loss>> {
         None
     }
 
-    /// The largest c for which ⟨slopes, s⟩ + c is below this loss at all scores s, where `slopes` are those of the loss itself, or of its
-    /// smoothed form, at `scores`. (It is minus the convex conjugate.)
+    /// The largest c for which ⟨slopes, s⟩ + c is below this loss at all scores s, where `slopes`
+    /// are those of the loss itself, or of its smoothed form, at `scores`. (It is minus the convex
+    /// conjugate.)
     fn offset(&self, scores: &[f64], slopes: &[f64], label: f64) -> f64 {
         self.at(scores, label) - dot(slopes, scores)
     }

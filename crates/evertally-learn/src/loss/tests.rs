@@ -117,7 +117,8 @@ proptest! {
     }
 }
 
-/// To sixteen digits, from a computation in more of them: ln(1 + e^{−40}) and the like are not lost beside one.
+/// To sixteen digits, from a computation in more of them: ln(1 + e^{−40}) and the like are not lost
+/// beside one.
 #[test]
 fn extremes_are_finite_and_small_losses_are_not_lost() {
     for (loss, labels) in all() {

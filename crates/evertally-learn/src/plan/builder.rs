@@ -77,8 +77,9 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// In how many steps one example takes part, and how far apart: by default in one. E passes in the same order are at most E steps, as far apart as a
-    /// pass has steps. A learner does not know which example a gradient is of: that none comes more often is on the caller.
+    /// In how many steps one example takes part, and how far apart: by default in one. E passes in
+    /// the same order are at most E steps, as far apart as a pass has steps. A learner does not
+    /// know which example a gradient is of: that none comes more often is on the caller.
     pub fn participation(mut self, participation: Participation) -> Self {
         self.participation = participation;
         self
@@ -90,7 +91,8 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// The public number of examples a step, by which sums are divided: one unless said otherwise. A step may have fewer, or none.
+    /// The public number of examples a step, by which sums are divided: one unless said otherwise.
+    /// A step may have fewer, or none.
     pub fn batch_size(mut self, examples: usize) -> Self {
         self.batch_size = examples;
         self
@@ -108,7 +110,8 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// The regularised leader with the λ that the bound on regret recommends, for best parameters at this distance from the start.
+    /// The regularised leader with the λ that the bound on regret recommends, for best parameters
+    /// at this distance from the start.
     pub fn recommended(mut self, radius: f64) -> Self {
         self.rule = Some(Rule::Recommended { radius });
         self
@@ -138,8 +141,8 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// What decides the gradients besides the plan, encoded: the examples, their order and the loss. Runs that
-    /// differ in it have independent noise under one key.
+    /// What decides the gradients besides the plan, encoded: the examples, their order and the
+    /// loss. Runs that differ in it have independent noise under one key.
     pub fn definition(mut self, definition: impl Into<Vec<u8>>) -> Self {
         self.definition = definition.into();
         self
@@ -154,7 +157,8 @@ impl LearningPlanBuilder {
     /// Checks everything and makes the plan.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a value outside its range, and all that [`evertally::PlanBuilder::build`] refuses.
+    /// [`Error::BadParameter`] for a value outside its range, and all that
+    /// [`evertally::PlanBuilder::build`] refuses.
     pub fn build(&self) -> Result<LearningPlan> {
         self.check()?;
         let budget = self.budget.ok_or_else(|| Error::bad("budget", "given", "nothing"))?;

@@ -1,10 +1,11 @@
 //! What a run is known by: the name of its noise, and what its states have in common with it.
 //!
-//! **Guarantee.** Runs that differ in any choice have independent noise under one key, be it in λ alone: they take
-//! gradients at other parameters, and common noise would cancel between them. So do the segments of a run.
+//! **Guarantee.** Runs that differ in any choice have independent noise under one key, be it in λ
+//! alone: they take gradients at other parameters, and common noise would cancel between them. So
+//! do the segments of a run.
 //!
-//! Version 2 encodes every choice as fields ([`evertally::noise_name`]). Version 1 is the text that 0.1 wrote, kept word for
-//! word for states that began under it.
+//! Version 2 encodes every choice as fields ([`evertally::noise_name`]). Version 1 is the text that
+//! 0.1 wrote, kept word for word for states that began under it.
 
 use evertally::noise_name::{Fields, Value, version_1};
 use evertally::{NoiseName, Plan};
@@ -29,8 +30,8 @@ impl LearningPlan {
         self.segment.with_definition(fields.into_bytes())
     }
 
-    /// The name under which a run's gradients are recorded: that of the noise of its first segment, which holds the
-    /// fingerprint of the whole run.
+    /// The name under which a run's gradients are recorded: that of the noise of its first segment,
+    /// which holds the fingerprint of the whole run.
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
         self.segment(0).noise_name()
@@ -55,7 +56,8 @@ impl LearningPlan {
         blake3::derive_key("evertally learning plan fingerprint 2", &fields.into_bytes())
     }
 
-    /// The same run with the noise that version 0.1 gave it: for states that began under it, and for nothing else.
+    /// The same run with the noise that version 0.1 gave it: for states that began under it, and
+    /// for nothing else.
     #[must_use]
     pub fn with_first_noise_name(&self) -> Self {
         Self { segment: self.segment.with_first_noise_name(), ..self.clone() }

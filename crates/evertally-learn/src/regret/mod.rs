@@ -1,17 +1,20 @@
 //! Regret measured: what a learner lost on the way, beside the best fixed parameters and the bounds.
 //!
-//! **Definition.** The average regret of a run is (1/n) Σ_t (ℓ_t(θ_t) − ℓ_t(θ*)), with ℓ_t the loss of the data that came at step t, θ_t the
-//! parameters *before* they came, and θ* the best fixed point of the set for all data together. Linearised, ⟨g_t, θ_t − u⟩ stands in place of
-//! the loss, with the u that is best for it: by convexity that is at least as much.
+//! **Definition.** The average regret of a run is (1/n) Σ_t (ℓ_t(θ_t) − ℓ_t(θ*)), with ℓ_t the loss
+//! of the data that came at step t, θ_t the parameters *before* they came, and θ* the best fixed
+//! point of the set for all data together. Linearised, ⟨g_t, θ_t − u⟩ stands in place of the loss,
+//! with the u that is best for it: by convexity that is at least as much.
 //!
-//! The mean of the θ_t is the model that online-to-batch conversion takes: on data that come independently from one distribution, its expected
-//! risk exceeds that of any fixed point by no more than the expected average regret.
+//! The mean of the θ_t is the model that online-to-batch conversion takes: on data that come
+//! independently from one distribution, its expected risk exceeds that of any fixed point by no
+//! more than the expected average regret.
 //!
-//! **Not private.** Everything here is computed from the data as they are, without noise. It is for experiments on public data and for those who
-//! may see the data anyway; to publish it spends privacy that no budget of the learner covers.
+//! **Not private.** Everything here is computed from the data as they are, without noise. It is for
+//! experiments on public data and for those who may see the data anyway; to publish it spends
+//! privacy that no budget of the learner covers.
 //!
-//! **Guarantee.** Totals are compensated sums. The gap of the comparator is carried along: the true regret lies between [`RegretReport::regret`] and
-//! [`RegretReport::regret_at_most`].
+//! **Guarantee.** Totals are compensated sums. The gap of the comparator is carried along: the true
+//! regret lies between [`RegretReport::regret`] and [`RegretReport::regret_at_most`].
 //!
 //! **Cost.** Three passes over d numbers an example.
 
@@ -67,10 +70,12 @@ impl RegretMeter {
         Ok(Self { examples: 0, loss, linear, gradients: zero.clone(), points: zero })
     }
 
-    /// Takes down an example that came while the parameters were `theta`: its loss and the gradient of the loss there.
+    /// Takes down an example that came while the parameters were `theta`: its loss and the gradient
+    /// of the loss there.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for vectors of another dimension, [`Error::BadInput`] for a number that is not finite. Nothing is taken down then.
+    /// [`Error::BadParameter`] for vectors of another dimension, [`Error::BadInput`] for a number
+    /// that is not finite. Nothing is taken down then.
     pub fn record(&mut self, theta: &[f64], loss: f64, gradient: &[f64]) -> Result<()> {
         let dimension = self.points.len();
         for (name, length) in [("theta", theta.len()), ("gradient", gradient.len())] {
@@ -108,15 +113,18 @@ impl RegretMeter {
         self.gradients.iter().map(Sum::value).collect()
     }
 
-    /// The mean of the parameters, over examples: the model of online-to-batch conversion. Where every step has as many examples it follows from releases alone and is as
-    /// private as they are; otherwise it is weighted by how many came, and what may be published is [`Learner::average`](crate::Learner::average).
+    /// The mean of the parameters, over examples: the model of online-to-batch conversion. Where
+    /// every step has as many examples it follows from releases alone and is as private as they
+    /// are; otherwise it is weighted by how many came, and what may be published is
+    /// [`Learner::average`](crate::Learner::average).
     #[must_use]
     pub fn average(&self) -> Vec<f64> {
         let n = self.examples.max(1) as f64;
         self.points.iter().map(|sum| sum.value() / n).collect()
     }
 
-    /// Linearised average regret against the best point of a set; none before the first example, or where the set has no best point.
+    /// Linearised average regret against the best point of a set; none before the first example, or
+    /// where the set has no best point.
     #[must_use]
     pub fn linear_regret(&self, set: Set) -> Option<f64> {
         let (_, best) = best_for_linear(&self.gradient_sum(), set)?;

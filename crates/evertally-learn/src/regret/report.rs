@@ -52,7 +52,8 @@ pub struct OnlineToBatch {
     pub risk: Risk,
     /// Its loss on the data that was held out.
     pub held_out_risk: Option<Risk>,
-    /// On the data that was held out, its loss less that of the best fixed parameters for the data that was learned from, row by row.
+    /// On the data that was held out, its loss less that of the best fixed parameters for the data
+    /// that was learned from, row by row.
     pub held_out_excess: Option<Risk>,
 }
 
@@ -84,22 +85,26 @@ pub struct RegretReport {
     pub exact_bound: Option<f64>,
     /// The least that the bound could be, at the λ that is best for this distance.
     pub exact_bound_at_best: Option<f64>,
-    /// The paper's bound, corrected, at its best λ and the noise of the plan, several passes and replaced neighbours included; none where noise is
-    /// restarted, of which it does not speak.
+    /// The paper's bound, corrected, at its best λ and the noise of the plan, several passes and
+    /// replaced neighbours included; none where noise is restarted, of which it does not speak.
     pub corrected_bound: Option<f64>,
-    /// The paper's bound as printed, with its own C(ε, δ), for one pass; none where that is not defined (ε ≥ 1).
+    /// The paper's bound as printed, with its own C(ε, δ), for one pass; none where that is not
+    /// defined (ε ≥ 1).
     pub printed_bound: Option<f64>,
     /// The average of the iterates as a model.
     pub online_to_batch: OnlineToBatch,
 }
 
 impl RegretReport {
-    /// Measures a run of a plan over a dataset, every row of which came equally often, and perhaps on rows that were held out.
+    /// Measures a run of a plan over a dataset, every row of which came equally often, and perhaps
+    /// on rows that were held out.
     ///
-    /// The bounds are on expected regret, over the noise, and hold where no gradient was shortened and every batch was full.
+    /// The bounds are on expected regret, over the noise, and hold where no gradient was shortened
+    /// and every batch was full.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where dimensions do not fit or the meter has not seen the rows equally often; all that [`best_fixed`] refuses.
+    /// [`Error::BadParameter`] where dimensions do not fit or the meter has not seen the rows
+    /// equally often; all that [`best_fixed`] refuses.
     pub fn new(
         meter: &RegretMeter,
         plan: &LearningPlan,

@@ -107,7 +107,8 @@ fn bounds_are_those_of_the_plan_and_absent_where_they_do_not_apply() {
     assert_eq!((report.exact_bound, report.exact_bound_at_best), (None, None));
 }
 
-/// Where noise is larger, for several passes or replaced neighbours, the corrected bound is as well: it stays above that of what is run.
+/// Where noise is larger, for several passes or replaced neighbours, the corrected bound is as
+/// well: it stays above that of what is run.
 #[test]
 fn the_corrected_bound_speaks_of_the_noise_that_is_run() {
     let (data, loss, set) = (data(), Losses::Logistic(Logistic), Set::Ball { radius: 1.0 });

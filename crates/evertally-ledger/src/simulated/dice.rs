@@ -1,6 +1,7 @@
 //! Choices that a seed makes.
 
-/// Numbers that follow from a seed and look random: SplitMix64. They decide what a test tries, and are no source of noise.
+/// Numbers that follow from a seed and look random: SplitMix64. They decide what a test tries, and
+/// are no source of noise.
 ///
 /// ```
 /// use evertally_ledger::simulated::Dice;
@@ -28,7 +29,8 @@ impl Dice {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `bound`, all of them as likely but for what 64 bits cannot tell apart; zero where there is none.
+    /// A number below `bound`, all of them as likely but for what 64 bits cannot tell apart; zero
+    /// where there is none.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }

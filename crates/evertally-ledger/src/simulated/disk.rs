@@ -55,7 +55,8 @@ impl Disk {
         }
     }
 
-    /// Of every write that was to be synced, one of three things becomes: it has reached the platter, may still reach it, or is lost.
+    /// Of every write that was to be synced, one of three things becomes: it has reached the
+    /// platter, may still reach it, or is lost.
     fn fail_to_sync(&mut self, dice: &mut Dice) {
         let mut pending = Vec::new();
         for change in self.pending.drain(..) {

@@ -1,19 +1,24 @@
 //! A machine whose disk fails when it is told to: what tests of the ledger run on.
 //!
-//! **Definition.** A [`SimulatedMachine`] holds a disk ([`SimulatedDisk`], a storage backend in memory) and a fence beside it ([`SimulatedFence`]).
-//! What is written stands in a cache, where reads see it, and reaches the *platter* when it is synced. A power cut keeps the platter and a part of
-//! the cache that a seed chooses: nothing, all of it, a prefix, or any subset, with writes torn at sectors of 512 bytes. Faults are planned ahead
-//! ([`Faults`]): which write, change of length, sync or write of the fence fails, from where on the disk is full, when the power goes.
+//! **Definition.** A [`SimulatedMachine`] holds a disk ([`SimulatedDisk`], a storage backend in
+//! memory) and a fence beside it ([`SimulatedFence`]). What is written stands in a cache, where
+//! reads see it, and reaches the *platter* when it is synced. A power cut keeps the platter and a
+//! part of the cache that a seed chooses: nothing, all of it, a prefix, or any subset, with writes
+//! torn at sectors of 512 bytes. Faults are planned ahead ([`Faults`]): which write, change of
+//! length, sync or write of the fence fails, from where on the disk is full, when the power goes.
 //!
-//! **Guarantee.** The same calls with the same seeds do the same. A handle that was made before a power cut answers nothing but errors afterwards,
-//! as a process that has died writes no more; what it left behind is seen by handles made afterwards alone.
+//! **Guarantee.** The same calls with the same seeds do the same. A handle that was made before a
+//! power cut answers nothing but errors afterwards, as a process that has died writes no more; what
+//! it left behind is seen by handles made afterwards alone.
 //!
-//! **After a sync that failed**, some of what was to be synced has reached the platter, some may still reach it, and some is lost although reads show
-//! it: that is what Linux does with dirty pages that it could not write.
+//! **After a sync that failed**, some of what was to be synced has reached the platter, some may
+//! still reach it, and some is lost although reads show it: that is what Linux does with dirty
+//! pages that it could not write.
 //!
 //! **Cost.** Two copies of the file in memory, and the writes since the last sync.
 //!
-//! **Source.** A. Rebello et al., *Can applications recover from fsync failures?* (2020), for what remains after a failed sync.
+//! **Source.** A. Rebello et al., *Can applications recover from fsync failures?* (2020), for what
+//! remains after a failed sync.
 //!
 //! ```
 //! use evertally_ledger::simulated::{Faults, SimulatedMachine};
@@ -48,7 +53,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::Disk;
 
-/// A disk and a fence, the plan of their faults, and what both have done so far. Clones are handles to one machine.
+/// A disk and a fence, the plan of their faults, and what both have done so far. Clones are handles
+/// to one machine.
 #[derive(Clone, Debug)]
 pub struct SimulatedMachine {
     state: Arc<Mutex<State>>,
@@ -100,15 +106,16 @@ impl SimulatedMachine {
         self.lock().counts
     }
 
-    /// Ends every process and cuts the power. What was synced is kept; of what was not, the seed chooses what is. No faults are planned any more.
+    /// Ends every process and cuts the power. What was synced is kept; of what was not, the seed
+    /// chooses what is. No faults are planned any more.
     pub fn cut_power(&self, seed: u64) {
         let mut state = self.lock();
         state.disk.lose_cache(&mut Dice::new(seed));
         state.end_life();
     }
 
-    /// Ends every process, as `kill -9` does: what was written stands in the cache, synced or not, and a later power cut may still take it. No faults are
-    /// planned any more.
+    /// Ends every process, as `kill -9` does: what was written stands in the cache, synced or not,
+    /// and a later power cut may still take it. No faults are planned any more.
     pub fn kill(&self) {
         self.lock().end_life();
     }
@@ -119,8 +126,8 @@ impl SimulatedMachine {
         !state.faults.is_without_power(&state.counts)
     }
 
-    /// Whether reads show what a failed sync has lost. A process that is started again cannot tell, so that nothing is promised on such a machine before its
-    /// power is cut.
+    /// Whether reads show what a failed sync has lost. A process that is started again cannot tell,
+    /// so that nothing is promised on such a machine before its power is cut.
     pub fn shows_what_is_lost(&self) -> bool {
         self.lock().disk.shows_what_is_lost()
     }
@@ -130,7 +137,8 @@ impl SimulatedMachine {
         self.lock().disk.platter().to_vec()
     }
 
-    /// Puts an image in place of the file, and leaves the fence as it is: what an operator does who restores a backup. Every process is ended.
+    /// Puts an image in place of the file, and leaves the fence as it is: what an operator does who
+    /// restores a backup. Every process is ended.
     pub fn restore(&self, image: Vec<u8>) {
         let mut state = self.lock();
         state.disk = Disk::holding(image);

@@ -181,7 +181,8 @@ fn numbers(machine: &SimulatedMachine) -> Result<Vec<u64>, redb::Error> {
     table.iter()?.map(|row| Ok(row?.1.value())).collect()
 }
 
-/// The database that the ledger stands on keeps what it has committed, wherever the power goes once it is made.
+/// The database that the ledger stands on keeps what it has committed, wherever the power goes once
+/// it is made.
 #[test]
 fn the_database_survives_a_power_cut_at_every_operation() {
     const COMMITS: u64 = 5;

@@ -63,7 +63,8 @@ pub(crate) fn population(name: &str, unit: &str, total: Budget) -> NewPopulation
     }
 }
 
-/// So large a budget that noise rounds to zero: a release is off by one with probability below 10⁻⁹ for up to a thousand steps.
+/// So large a budget that noise rounds to zero: a release is off by one with probability below 10⁻⁹
+/// for up to a thousand steps.
 pub(crate) fn loud(name: &str) -> Spec {
     Spec { steps: Some(1_000), ..Spec::new(name, "everyone", 900.0, 1e-6) }
 }

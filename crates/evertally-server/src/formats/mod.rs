@@ -1,7 +1,9 @@
 //! Releases as JSON, CSV or Arrow, made piece by piece.
 //!
-//! **Definition.** An [`Encoder`] turns the releases of some steps into bytes; what it gives one after the other, from [`Encoder::rows`] to [`Encoder::end`], is one document.
-//! **Cost.** A piece holds some thousand rows, whatever the range: a range of years is never in memory at once, and the next piece is made when the client has taken the last one.
+//! **Definition.** An [`Encoder`] turns the releases of some steps into bytes; what it gives one
+//! after the other, from [`Encoder::rows`] to [`Encoder::end`], is one document. **Cost.** A piece
+//! holds some thousand rows, whatever the range: a range of years is never in memory at once, and
+//! the next piece is made when the client has taken the last one.
 
 mod arrow;
 mod csv;
@@ -103,7 +105,8 @@ trait Encoder: Send {
     fn end(&mut self) -> Result<Vec<u8>>;
 }
 
-/// An answer with these releases. The first piece is made before the answer begins, so that a refusal has its status.
+/// An answer with these releases. The first piece is made before the answer begins, so that a
+/// refusal has its status.
 pub(crate) async fn answer(app: &App, selection: Selection, format: Format) -> Result<Response> {
     let encoder: Box<dyn Encoder> = match format {
         Format::Json => Box::new(json::Json::new(crate::state::name_of(&selection.counter), selection.next)),

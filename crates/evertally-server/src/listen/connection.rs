@@ -1,7 +1,9 @@
 //! One connection: HTTP/1.1 or HTTP/2, watched.
 //!
-//! **Guarantee.** A connection that has no request is closed: after [`Options::header_timeout`] while it never had one, which takes in whoever connects and sends nothing, a part of a header or half a handshake;
-//! after [`Options::idle_timeout`] later on. A request is over when its answer is sent, so that live streams and long answers keep their connection.
+//! **Guarantee.** A connection that has no request is closed: after [`Options::header_timeout`]
+//! while it never had one, which takes in whoever connects and sends nothing, a part of a header or
+//! half a handshake; after [`Options::idle_timeout`] later on. A request is over when its answer is
+//! sent, so that live streams and long answers keep their connection.
 
 use super::Shared;
 use super::stalling::Stalling;

@@ -1,7 +1,9 @@
 //! Connections: accepted, limited, and ended in good order.
 //!
-//! **Guarantee.** There are never more than [`Options::max_connections`]; others wait to be accepted. When the service stops, nothing new is accepted, requests that were begun are finished, live streams end,
-//! and only then does the ledger stop: what was answered is durable before that anyway.
+//! **Guarantee.** There are never more than [`Options::max_connections`]; others wait to be
+//! accepted. When the service stops, nothing new is accepted, requests that were begun are
+//! finished, live streams end, and only then does the ledger stop: what was answered is durable
+//! before that anyway.
 
 mod connection;
 mod stalling;

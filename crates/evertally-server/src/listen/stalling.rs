@@ -1,7 +1,9 @@
 //! A stream that gives up on a reader who does not read.
 //!
-//! **Definition.** Reads pass through. When a write cannot go on, a clock starts; when it has run for as long as is allowed without a byte taken, the write fails, and with it the connection.
-//! **Why.** Without it, a client that asks for much and reads nothing would keep its connection, and what was made for it, for ever.
+//! **Definition.** Reads pass through. When a write cannot go on, a clock starts; when it has run
+//! for as long as is allowed without a byte taken, the write fails, and with it the connection.
+//! **Why.** Without it, a client that asks for much and reads nothing would keep its connection,
+//! and what was made for it, for ever.
 
 use std::io;
 use std::pin::Pin;

@@ -24,7 +24,8 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// A chain of certificates and the private key of the first, both PEM. They are checked now, and not when somebody connects.
+    /// A chain of certificates and the private key of the first, both PEM. They are checked now,
+    /// and not when somebody connects.
     ///
     /// # Errors
     /// In words for the operator, where a file cannot be read or the two do not belong together.

@@ -1,10 +1,10 @@
 //! Events on their way in.
 //!
 //! **Definition.** A JSON body is one event or an array of them; of NDJSON, every line is one.
-//! **Guarantee.** All events of a JSON body are ready for the ledger, or none is taken and the index of the first bad one is said. What an event holds is not
-//! repeated in any message.
-//! **Cost.** Strings are borrowed from the body unless they have escapes, and every event is made ready as soon as it is read: besides the body, only what the
-//! ledger takes is held.
+//! **Guarantee.** All events of a JSON body are ready for the ledger, or none is taken and the
+//! index of the first bad one is said. What an event holds is not repeated in any message.
+//! **Cost.** Strings are borrowed from the body unless they have escapes, and every event is made
+//! ready as soon as it is read: besides the body, only what the ledger takes is held.
 
 use crate::error::{Problem, Result};
 use crate::time;
@@ -32,7 +32,8 @@ pub(crate) struct Event<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>)]
     key: Option<Text<'a>>,
-    /// Whose it is, at most 256 bytes, where the counter bounds persons. An event without a person, or with blanks for one, does not count there.
+    /// Whose it is, at most 256 bytes, where the counter bounds persons. An event without a person,
+    /// or with blanks for one, does not count there.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>, max_length = 256)]
     person: Option<Text<'a>>,

@@ -1,6 +1,8 @@
-//! What requests and answers look like: one file a kind of thing, with the limits that the OpenAPI document states.
+//! What requests and answers look like: one file a kind of thing, with the limits that the OpenAPI
+//! document states.
 //!
-//! Nothing here decides anything. Requests become the ledger's own types, which check them; answers are made from what the ledger shows.
+//! Nothing here decides anything. Requests become the ledger's own types, which check them; answers
+//! are made from what the ledger shows.
 
 pub(crate) mod accuracy;
 pub(crate) mod counter;

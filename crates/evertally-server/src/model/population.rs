@@ -111,7 +111,8 @@ pub(crate) struct PopulationDraft {
     /// δ of the same; zero for pure ε.
     #[schema(minimum = 0.0, exclusive_maximum = 1.0)]
     delta: Option<f64>,
-    /// Instead of both, ρ of zero-concentrated differential privacy: better for totals beyond ε = 10, and for very many counters.
+    /// Instead of both, ρ of zero-concentrated differential privacy: better for totals beyond ε =
+    /// 10, and for very many counters.
     #[schema(exclusive_minimum = 0.0)]
     rho: Option<f64>,
     /// What is set aside of ε for pure noise.

@@ -131,7 +131,8 @@ pub(crate) async fn retire(
     Ok(reply::ok(&Counter::of(&*app.counter(name_of(&counter))?)))
 }
 
-/// Deletes a counter that was retired or has ended, with its releases. What it spent stays spent, and its name is not used again.
+/// Deletes a counter that was retired or has ended, with its releases. What it spent stays spent,
+/// and its name is not used again.
 #[utoipa::path(delete, path = "/v1/counters/{name}", tag = "counters", security(("bearer" = ["admin"])),
     params(("name" = String, Path, description = "Its name.", min_length = 1, max_length = 100)), responses(
     (status = 204, description = "It is gone."),

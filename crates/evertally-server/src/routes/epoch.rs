@@ -1,4 +1,5 @@
-//! New epochs: how a service that is fenced goes on, and counters whose population could not pay for the last one.
+//! New epochs: how a service that is fenced goes on, and counters whose population could not pay
+//! for the last one.
 
 use crate::auth::Administrator;
 use crate::body::Json;
@@ -16,7 +17,8 @@ use axum::response::Response;
 ))]
 pub(crate) async fn preview(_: Administrator, State(app): State<App>) -> Result<Response> {
     let (mode, reason) = ModeName::of(app.shown().mode());
-    // A ledger that cannot be changed can still be looked at, but only its owner knows what would be paid for.
+    // A ledger that cannot be changed can still be looked at, but only its owner knows what would
+    // be paid for.
     let costs = app.ask(|ledger, _| Ok(ledger.epoch_preview())).await;
     let costs = if mode == ModeName::ReadOnly { costs.unwrap_or_default() } else { costs? };
     let preview = costs

@@ -1,8 +1,10 @@
 //! Events in.
 //!
-//! **Guarantee.** 200 means durable. A JSON body is taken whole or not at all. Of NDJSON, what stood before a bad line is recorded, and the refusal says how many lines that were; ids make it harmless to
-//! send all of them again.
-//! **Cost.** Bodies are parsed and events made ready where the request is handled; the ledger's one thread only receives what is ready, a whole batch at a time, and commits many requests at once.
+//! **Guarantee.** 200 means durable. A JSON body is taken whole or not at all. Of NDJSON, what
+//! stood before a bad line is recorded, and the refusal says how many lines that were; ids make it
+//! harmless to send all of them again. **Cost.** Bodies are parsed and events made ready where the
+//! request is handled; the ledger's one thread only receives what is ready, a whole batch at a
+//! time, and commits many requests at once.
 
 use super::ndjson;
 use crate::auth::Ingester;

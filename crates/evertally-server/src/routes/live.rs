@@ -1,8 +1,10 @@
 //! Releases as they appear: server-sent events.
 //!
-//! **Guarantee.** Every step from the first one asked for is sent once, in order. Whoever reconnects with `Last-Event-ID` misses nothing: releases are read from the ledger by their steps, not from a queue.
-//! A stream ends within seconds when its token expires or is revoked.
-//! **Cost.** A reader that does not read holds one piece of some steps, and a place among the live streams; it is cut off when it leaves what was sent unread for too long.
+//! **Guarantee.** Every step from the first one asked for is sent once, in order. Whoever
+//! reconnects with `Last-Event-ID` misses nothing: releases are read from the ledger by their
+//! steps, not from a queue. A stream ends within seconds when its token expires or is revoked.
+//! **Cost.** A reader that does not read holds one piece of some steps, and a place among the live
+//! streams; it is cut off when it leaves what was sent unread for too long.
 
 use crate::auth::{Bearer, Reader};
 use crate::error::{Problem, Result};
@@ -25,7 +27,8 @@ use utoipa::IntoParams;
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// After how long without a release a comment is sent, so that nobody in between takes the connection for dead.
+/// After how long without a release a comment is sent, so that nobody in between takes the
+/// connection for dead.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// About how many releases are sent at once to a reader that is behind.
@@ -36,12 +39,14 @@ const PIECE: u64 = 1_024;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LiveQuery {
-    /// The first step to send; the next one to be released where absent. The header `Last-Event-ID` goes before it.
+    /// The first step to send; the next one to be released where absent. The header `Last-Event-ID`
+    /// goes before it.
     #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     from: Option<u64>,
 }
 
-/// Follows a counter: `event: release` with the step as its id and a `LiveStep` as its data, and `event: end` when there will be no more.
+/// Follows a counter: `event: release` with the step as its id and a `LiveStep` as its data, and
+/// `event: end` when there will be no more.
 #[utoipa::path(get, path = "/v1/counters/{name}/live", tag = "releases", security(("bearer" = ["read", "admin"])),
     params(("name" = String, Path, description = "The counter.", min_length = 1, max_length = 100), LiveQuery), responses(
     (status = 200, description = "Server-sent events, until the counter ends or the service stops.", body = String, content_type = "text/event-stream"),

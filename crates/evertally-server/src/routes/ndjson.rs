@@ -1,8 +1,10 @@
 //! A stream of events, one a line.
 //!
-//! **Definition.** Lines are taken in parts of some thousand; while one part becomes durable the next is read. What has come is handed over after a second without more, so that a slow feed is not held back.
-//! **Guarantee.** Parts are recorded in order, and none after one that failed.
-//! **Cost.** Two parts and one line are in memory, however long the stream is. When the ledger's queue is full the stream waits, and so does its sender.
+//! **Definition.** Lines are taken in parts of some thousand; while one part becomes durable the
+//! next is read. What has come is handed over after a second without more, so that a slow feed is
+//! not held back. **Guarantee.** Parts are recorded in order, and none after one that failed.
+//! **Cost.** Two parts and one line are in memory, however long the stream is. When the ledger's
+//! queue is full the stream waits, and so does its sender.
 
 use super::events::submit;
 use crate::body::Pieces;

@@ -170,8 +170,9 @@ impl Server {
         self.send(&self.bearers.admin, "POST", path, &[("Content-Type", media_type)], body)
     }
 
-    /// The population `everyone`, and a counter that is advanced by hand. Its ε is so large that noise rounds to nothing: at ε = 1000 over 50 steps its
-    /// standard deviation before rounding is below 0.07, so that a release is not the truth with probability below 10⁻¹¹.
+    /// The population `everyone`, and a counter that is advanced by hand. Its ε is so large that
+    /// noise rounds to nothing: at ε = 1000 over 50 steps its standard deviation before rounding is
+    /// below 0.07, so that a release is not the truth with probability below 10⁻¹¹.
     pub(crate) fn with_counter(self, name: &str) -> Self {
         self.with_population();
         self.post("/v1/counters", &json!({"name": name, "epsilon": 1000, "delta": 1e-6, "steps": 50}))

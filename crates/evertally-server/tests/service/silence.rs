@@ -23,7 +23,8 @@ impl io::Write for Logged {
 /// Ids, persons, keys and values that would stand out, and a number of events that would.
 const CANARIES: [&str; 6] = ["canary", "4711", "918273", "evt_", "kanarienvogel", "0.123456789"];
 
-/// Whether a text holds a canary: numbers as whole words, because times and latencies have all kinds of digits.
+/// Whether a text holds a canary: numbers as whole words, because times and latencies have all
+/// kinds of digits.
 fn holds(text: &str, canary: &str) -> bool {
     if canary.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.split(|c: char| !c.is_alphanumeric() && c != '.').any(|word| word == canary);

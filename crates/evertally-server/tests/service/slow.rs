@@ -25,7 +25,8 @@ fn half_open_connections_are_closed_while_others_are_served() {
     let server = Server::with(impatient());
     let mut wires: Vec<Wire> = (0..100).map(|_| Wire::open(server.address)).collect();
     for (i, wire) in wires.iter_mut().enumerate() {
-        // Nothing at all, part of a method, part of the headers, part of the preface of HTTP/2, and all of it.
+        // Nothing at all, part of a method, part of the headers, part of the preface of HTTP/2, and
+        // all of it.
         let part: &[u8] = match i % 5 {
             0 => b"",
             1 => b"GE",

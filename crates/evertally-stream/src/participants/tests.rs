@@ -40,8 +40,8 @@ fn nobody_is_somebody_without_a_name() {
     assert!(persons.admit(Some("p"), 4));
 }
 
-/// Events without a person once shared the empty name, whose tag stands in states of that time. Such a state is read, and
-/// saved again as it was.
+/// Events without a person once shared the empty name, whose tag stands in states of that time.
+/// Such a state is read, and saved again as it was.
 #[test]
 fn the_empty_name_of_older_states_is_kept_and_never_asked_for() {
     let mut persons = filled();
@@ -173,7 +173,8 @@ proptest! {
         }
     }
 
-    /// A few bytes of a state are others, and the hash is the right one again: it is refused, or is the only form of what it says.
+    /// A few bytes of a state are others, and the hash is the right one again: it is refused, or is
+    /// the only form of what it says.
     #[test]
     fn what_is_taken_has_one_form(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         let mut content = filled().save();

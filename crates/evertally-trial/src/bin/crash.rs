@@ -1,4 +1,5 @@
-//! The worker of `cargo xtask crash`: `crash BINARY DIRECTORY kills LOAD RECOVERY SEED` or `crash BINARY DIRECTORY events N SEED`. The report is one line of JSON.
+//! The worker of `cargo xtask crash`: `crash BINARY DIRECTORY kills LOAD RECOVERY SEED` or `crash
+//! BINARY DIRECTORY events N SEED`. The report is one line of JSON.
 
 use std::path::Path;
 use std::process::ExitCode;

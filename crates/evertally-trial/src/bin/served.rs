@@ -1,5 +1,7 @@
-//! `trial-served BINARY DIRECTORY COMMAND…`: runs a command while the service runs in a fresh directory. `{url}` and `{token}` in its arguments stand for
-//! where the service is and for its first token, which may do everything. There are a population `everyone` and two counters, `clock` and `hand`.
+//! `trial-served BINARY DIRECTORY COMMAND…`: runs a command while the service runs in a fresh
+//! directory. `{url}` and `{token}` in its arguments stand for where the service is and for its
+//! first token, which may do everything. There are a population `everyone` and two counters,
+//! `clock` and `hand`.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

@@ -1,4 +1,5 @@
-//! The worker of `cargo xtask simulate`: `trial-simulate SEEDS FIRST`. All cores run seeds; the first that fails ends it, and is named.
+//! The worker of `cargo xtask simulate`: `trial-simulate SEEDS FIRST`. All cores run seeds; the
+//! first that fails ends it, and is named.
 
 use std::process::ExitCode;
 use std::sync::Mutex;

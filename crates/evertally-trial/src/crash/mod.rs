@@ -1,16 +1,22 @@
 //! The program, killed at random moments.
 //!
-//! **Definition.** `evertally serve` runs as a child process on a directory. Writers post batches of events with ids of their own and retry until each is
-//! acknowledged; some replies are thrown away unread. One advances a counter by hand, one creates and retires counters, readers and followers note every release
-//! that they see. Meanwhile the process is killed with `kill -9` and started again: first at random moments under load, then while it recovers as well.
+//! **Definition.** `evertally serve` runs as a child process on a directory. Writers post batches
+//! of events with ids of their own and retry until each is acknowledged; some replies are thrown
+//! away unread. One advances a counter by hand, one creates and retires counters, readers and
+//! followers note every release that they see. Meanwhile the process is killed with `kill -9` and
+//! started again: first at random moments under load, then while it recovers as well.
 //!
-//! **Promises.** Whatever was seen of a release is what is seen of it ever after, to the byte. When all is acknowledged, the counters whose noise
-//! rounds to zero show as many events as there are ids: none was lost, none counted twice. Counters that were acknowledged as created or retired are. At the end `evertally serve --verify` finds every hash in place.
+//! **Promises.** Whatever was seen of a release is what is seen of it ever after, to the byte. When
+//! all is acknowledged, the counters whose noise rounds to zero show as many events as there are
+//! ids: none was lost, none counted twice. Counters that were acknowledged as created or retired
+//! are. At the end `evertally serve --verify` finds every hash in place.
 //!
-//! **False alarms.** Totals are compared exactly. The release that is compared states its standard error s, and the trial demands s ≤ 0.0818, so that noise
-//! reaches 1/2 with probability below 10⁻⁹ for each of the two comparisons.
+//! **False alarms.** Totals are compared exactly. The release that is compared states its standard
+//! error s, and the trial demands s ≤ 0.0818, so that noise reaches 1/2 with probability below 10⁻⁹
+//! for each of the two comparisons.
 //!
-//! **Limits.** A killed process loses nothing that it has written, synced or not: what a power cut does is for the simulated machine to show.
+//! **Limits.** A killed process loses nothing that it has written, synced or not: what a power cut
+//! does is for the simulated machine to show.
 
 mod scene;
 mod witness;
@@ -37,7 +43,8 @@ pub struct Extent {
     pub kills_in_recovery: u64,
     /// The longest time under load between two kills.
     pub longest_life: Duration,
-    /// Decides the moments and the events. How they meet is for the operating system to decide, so that a run cannot be repeated exactly.
+    /// Decides the moments and the events. How they meet is for the operating system to decide, so
+    /// that a run cannot be repeated exactly.
     pub seed: u64,
 }
 

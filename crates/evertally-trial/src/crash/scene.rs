@@ -98,7 +98,8 @@ impl Scene {
         self.stops.load(Ordering::Relaxed) || self.has_failed()
     }
 
-    /// Asks again and again until there is an answer that is not "try later". `None` when the trial has failed elsewhere.
+    /// Asks again and again until there is an answer that is not "try later". `None` when the trial
+    /// has failed elsewhere.
     pub(super) fn insist(
         &self,
         client: &mut Client,

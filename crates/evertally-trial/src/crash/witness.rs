@@ -36,7 +36,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Asks for every step of every counter once more: all that was seen is still there. Returns how many releases that were.
+    /// Asks for every step of every counter once more: all that was seen is still there. Returns
+    /// how many releases that were.
     pub(super) fn verify(&self, client: &mut Client) -> Result<u64, String> {
         let mut missing = lock(&self.releases).clone();
         let seen = missing.len() as u64;
@@ -61,7 +62,8 @@ impl Seen {
     }
 }
 
-/// Starts those who ask, and those who follow. The latter are not waited for: they hang on a line that may say nothing for a while.
+/// Starts those who ask, and those who follow. The latter are not waited for: they hang on a line
+/// that may say nothing for a while.
 pub(super) fn start(scene: &Arc<Scene>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     for counter in COUNTERS {

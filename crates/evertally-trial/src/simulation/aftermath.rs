@@ -8,7 +8,8 @@ use super::shapes::PROBE;
 use super::world::{Backup, Broken, World, expect, probe};
 
 impl World {
-    /// Ends the process, with all it has not committed. The power is cut where there is a seed, or where nothing else helps.
+    /// Ends the process, with all it has not committed. The power is cut where there is a seed, or
+    /// where nothing else helps.
     pub fn crash(&mut self, power: Option<u64>) {
         let must_be_cut = !self.machine.has_power() || self.machine.shows_what_is_lost();
         match power {
@@ -111,8 +112,9 @@ impl World {
         }
     }
 
-    /// Puts an earlier file in place of the present one. Where anything was released since, nothing may be until a new epoch is started, whose cost is
-    /// entered; it is started at once. Whether the ledger then runs.
+    /// Puts an earlier file in place of the present one. Where anything was released since, nothing
+    /// may be until a new epoch is started, whose cost is entered; it is started at once. Whether
+    /// the ledger then runs.
     ///
     /// # Errors
     /// Where it is not recognised, or goes on otherwise than it must.
@@ -138,7 +140,8 @@ impl World {
         }
     }
 
-    /// Opens the ledger as a copy elsewhere, which must be recognised, and starts a new epoch there. Whether the ledger then runs.
+    /// Opens the ledger as a copy elsewhere, which must be recognised, and starts a new epoch
+    /// there. Whether the ledger then runs.
     ///
     /// # Errors
     /// As [`World::restore`].

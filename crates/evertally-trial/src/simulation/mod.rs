@@ -1,17 +1,24 @@
 //! The ledger on a simulated machine, where a seed decides everything.
 //!
-//! **Definition.** A seed decides what clients post and post again, how the clock runs (on, not at all, back, far ahead), when operators create, retire, back
-//! up and restore, which write, sync or length fails, when the disk is full, when the process or the power ends, and what of that happens during recovery.
-//! After every step the ledger is compared with a [`Model`](model::Model) of a few lists.
+//! **Definition.** A seed decides what clients post and post again, how the clock runs (on, not at
+//! all, back, far ahead), when operators create, retire, back up and restore, which write, sync or
+//! length fails, when the disk is full, when the process or the power ends, and what of that
+//! happens during recovery. After every step the ledger is compared with a [`Model`](model::Model)
+//! of a few lists.
 //!
-//! **Promises.** Receipts are those of the model. What was acknowledged is counted in its step, once, and no release that was ever shown is changed. A failed
-//! write makes the ledger read-only, and what was shown can still be read. A commit is kept whole or not at all. A file from before the last release, or a
-//! copy, is recognised and releases nothing before a new epoch, whose cost is entered. When the faults are over, it goes on.
+//! **Promises.** Receipts are those of the model. What was acknowledged is counted in its step,
+//! once, and no release that was ever shown is changed. A failed write makes the ledger read-only,
+//! and what was shown can still be read. A commit is kept whole or not at all. A file from before
+//! the last release, or a copy, is recognised and releases nothing before a new epoch, whose cost
+//! is entered. When the faults are over, it goes on.
 //!
-//! **False alarms.** Totals are compared through counters at ε = 1,000 and δ = 0.4, whose standard errors are demanded to be at most 0.0818: a value rounds to
-//! another number with probability below 10⁻⁹. A thousand seeds compare some 10⁶ values: a false alarm once in a thousand such runs at the very most.
+//! **False alarms.** Totals are compared through counters at ε = 1,000 and δ = 0.4, whose standard
+//! errors are demanded to be at most 0.0818: a value rounds to another number with probability
+//! below 10⁻⁹. A thousand seeds compare some 10⁶ values: a false alarm once in a thousand such runs
+//! at the very most.
 //!
-//! **What a seed does not decide** is the noise: a ledger draws its own name from the operating system. No comparison depends on it otherwise.
+//! **What a seed does not decide** is the noise: a ledger draws its own name from the operating
+//! system. No comparison depends on it otherwise.
 
 mod aftermath;
 pub mod model;
@@ -61,7 +68,8 @@ pub fn run(seed: u64, steps: u64) -> Result<Report, Broken> {
     run_on(seed, steps, |faults| faults)
 }
 
-/// The same on a machine that has faults of its own, which the simulation does not know of: a broken promise must come of it.
+/// The same on a machine that has faults of its own, which the simulation does not know of: a
+/// broken promise must come of it.
 ///
 /// # Errors
 /// With the promise that was broken.
@@ -230,7 +238,8 @@ impl Driver {
         Ok(())
     }
 
-    /// The faults are over: everything is posted again that nobody has acknowledged, and all totals are compared.
+    /// The faults are over: everything is posted again that nobody has acknowledged, and all totals
+    /// are compared.
     fn finish(mut self) -> Result<Report, Broken> {
         let healthy = |_| Faults::default();
         self.world.machine.plan(Faults::default());

@@ -1,7 +1,8 @@
 //! The ledger as plain lists: what each event becomes, and what each step's total is.
 //!
-//! Written from the description of the service and not from the ledger: an event counts in the step of its time, once; at its arrival where it says no
-//! time; not after the step was closed, not before it began, and for a person not in more steps than allowed.
+//! Written from the description of the service and not from the ledger: an event counts in the step
+//! of its time, once; at its arrival where it says no time; not after the step was closed, not
+//! before it began, and for a person not in more steps than allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -15,7 +15,8 @@ const LATEST: u64 = 3;
 #[derive(Default)]
 pub(super) struct Seen {
     releases: BTreeMap<(String, u64), StepRelease>,
-    /// What was shown of steps that a restored file does not know, with their epochs: it may be shown again, in a later one.
+    /// What was shown of steps that a restored file does not know, with their epochs: it may be
+    /// shown again, in a later one.
     superseded: BTreeMap<(String, u64), u32>,
     /// Releases shown, those included that were superseded.
     count: u64,
@@ -41,8 +42,9 @@ impl Seen {
         }
     }
 
-    /// Compares everything that is shown with what was shown before and with the model; where a commit is in doubt, a counter may stand in either.
-    /// Unless it is to be thorough, the latest steps are enough.
+    /// Compares everything that is shown with what was shown before and with the model; where a
+    /// commit is in doubt, a counter may stand in either. Unless it is to be thorough, the latest
+    /// steps are enough.
     pub(super) fn compare(
         &mut self,
         shown: &Shown,

@@ -77,7 +77,8 @@ impl Shape {
             start: self.every.map(|_| self.start),
             grace: Some(self.grace).filter(|grace| *grace > 0).map(length).transpose()?,
             steps: Some(self.steps),
-            // A budget that hides nothing: standard errors are at most 0.0818, and so noise reaches 1/2 with probability below 10⁻⁹.
+            // A budget that hides nothing: standard errors are at most 0.0818, and so noise reaches
+            // 1/2 with probability below 10⁻⁹.
             epsilon: if self.is_exact { 1e3 } else { 1.0 },
             delta: if self.is_exact { 0.4 } else { 1e-9 },
             mechanism: None,

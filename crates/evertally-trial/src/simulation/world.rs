@@ -1,7 +1,9 @@
 //! A ledger on a simulated machine, beside the model that it is compared with.
 //!
-//! Everything that is done to the ledger is done to the model, and what both say is compared. A commit carries a *probe*, an event with an id of its own:
-//! after a crash in the middle of a commit, whether the probe is a duplicate tells whether the commit was kept. All of it must have been, or nothing.
+//! Everything that is done to the ledger is done to the model, and what both say is compared. A
+//! commit carries a *probe*, an event with an id of its own: after a crash in the middle of a
+//! commit, whether the probe is a duplicate tells whether the commit was kept. All of it must have
+//! been, or nothing.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +41,8 @@ pub struct World {
     pub(super) in_doubt: Option<Model>,
     pub(super) probes: u64,
     pub(super) seen: Seen,
-    /// What each population was seen to have spent, and what it was when anything was last released: that much no restored file may forget.
+    /// What each population was seen to have spent, and what it was when anything was last
+    /// released: that much no restored file may forget.
     pub(super) spent: BTreeMap<String, f64>,
     pub(super) spent_at_release: BTreeMap<String, f64>,
     pub(super) identity: u64,
@@ -219,7 +222,8 @@ impl World {
         Ok(())
     }
 
-    /// Commits, and compares what is shown. Whether it succeeded; where it did not, it is in doubt what was kept.
+    /// Commits, and compares what is shown. Whether it succeeded; where it did not, it is in doubt
+    /// what was kept.
     ///
     /// # Errors
     /// Where what is shown is not what it must be.

@@ -1,12 +1,14 @@
 //! The encoder R in whole units.
 //!
-//! **Why not floats.** Sums of floats round, and how they round depends on the data: two histograms that differ by one person
-//! can have encodings further apart than R allows. Here the entries of R are whole multiples of a power of two, cells are
-//! rounded once to whole multiples of 2⁻²⁴, and R x and its noise are added as integers. Only the noisy sum becomes a float
-//! again; what follows is post-processing.
+//! **Why not floats.** Sums of floats round, and how they round depends on the data: two histograms
+//! that differ by one person can have encodings further apart than R allows. Here the entries of R
+//! are whole multiples of a power of two, cells are rounded once to whole multiples of 2⁻²⁴, and R
+//! x and its noise are added as integers. Only the noisy sum becomes a float again; what follows is
+//! post-processing.
 //!
-//! **What it costs.** R is off by a relative 2⁻⁵³ of its largest entry, about as much as its computation leaves. Sensitivity is that of
-//! the whole units. Cells that differ by v differ by at most v plus one unit after rounding, which [`ROUNDING_CHARGE`] covers.
+//! **What it costs.** R is off by a relative 2⁻⁵³ of its largest entry, about as much as its
+//! computation leaves. Sensitivity is that of the whole units. Cells that differ by v differ by at
+//! most v plus one unit after rounding, which [`ROUNDING_CHARGE`] covers.
 
 use zeroize::Zeroizing;
 
@@ -20,13 +22,15 @@ const ENTRY_BITS: i32 = 52;
 /// Units in one person, as a power of two.
 const CELL_BITS: i32 = 24;
 
-/// The largest sum of the cells' magnitudes: with entries below 2⁵³ units, every encoded sum stays below 2¹²⁵.
+/// The largest sum of the cells' magnitudes: with entries below 2⁵³ units, every encoded sum stays
+/// below 2¹²⁵.
 pub(super) const LARGEST_TOTAL: f64 = (1_u64 << 48) as f64;
 
 /// Noise in units stays below this, so that adding it cannot overflow.
 const MOST_UNITS: f64 = (1_u128 << 125) as f64;
 
-/// The factor by which rounding cells can enlarge what one person moves: twice what is needed, for the rounding of the product.
+/// The factor by which rounding cells can enlarge what one person moves: twice what is needed, for
+/// the rounding of the product.
 pub(super) const ROUNDING_CHARGE: f64 = 1.0 + 2.0 / (1_u32 << CELL_BITS) as f64;
 
 /// Entries of the table of column distances up to which the exact sensitivity to replacement is worked out.
@@ -94,8 +98,9 @@ impl Encoder {
 
     /// The largest ‖v r_i − v' r_j‖² over columns r and 0 ≤ v, v' ≤ 1, in units, or a bound on it.
     ///
-    /// The function is convex in (v, v'), so its maximum is at corners: a column's own norm, or the distance of two. Where
-    /// the inner products are not negative that is at most √2 Δ, and always at most 2 Δ.
+    /// The function is convex in (v, v'), so its maximum is at corners: a column's own norm, or the
+    /// distance of two. Where the inner products are not negative that is at most √2 Δ, and always
+    /// at most 2 Δ.
     fn replaced(&self, squares: &[f64], largest: f64) -> f64 {
         if self.columns.saturating_mul(self.columns) > MOST_DISTANCES {
             let nonnegative = self.entries.iter().all(|entry| *entry >= 0);
@@ -109,7 +114,8 @@ impl Encoder {
                 farthest = farthest.max(squares[i] + squares[j] - 2.0 * gram[(i, j)]);
             }
         }
-        // An inner product of p terms is off by at most p·2⁻⁵³ times both norms, in whatever order it is added up.
+        // An inner product of p terms is off by at most p·2⁻⁵³ times both norms, in whatever order
+        // it is added up.
         let lost = 4.0 * (self.rows + 4) as f64 * f64::EPSILON * largest;
         (farthest + lost).min(4.0 * largest)
     }
@@ -158,7 +164,8 @@ mod tests {
     #[test]
     fn encoding_is_exact() {
         let encoder = Encoder::new(&matrix(&[&[1.0, -0.75, 1e-9], &[0.3, 0.1, 0.7]])).unwrap();
-        // Sums of floats of this size would lose what one person moves; here it is one column, to the last unit.
+        // Sums of floats of this size would lose what one person moves; here it is one column, to
+        // the last unit.
         let before = cells(&[1.4e14, 1.0e14, 3.0]).unwrap();
         let after = cells(&[1.4e14, 1.0e14, 4.0]).unwrap();
         for i in 0..2 {
@@ -175,7 +182,8 @@ mod tests {
         let of = |rows: &[&[f64]], neighbours| Encoder::new(&matrix(rows)).unwrap().sensitivity(neighbours);
         let near = |x: f64, y: f64| x >= y && x < y * (1.0 + 1e-11);
         assert!(near(of(&[&[3.0, 0.0], &[4.0, 1.0]], Neighbours::AddRemove), 5.0));
-        // Opposite columns: twice as far. Orthogonal ones: √2. Equal ones: a unit that comes or goes counts still.
+        // Opposite columns: twice as far. Orthogonal ones: √2. Equal ones: a unit that comes or
+        // goes counts still.
         assert!(near(of(&[&[1.0, -1.0]], Neighbours::Replace), 2.0));
         assert!(near(of(&[&[1.0, 0.0], &[0.0, 1.0]], Neighbours::Replace), 2.0_f64.sqrt()));
         assert!(near(of(&[&[1.0, 1.0]], Neighbours::Replace), 1.0));

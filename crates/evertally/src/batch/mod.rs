@@ -1,12 +1,13 @@
 //! Any linear queries at once: the matrix mechanism for data that does not change.
 //!
-//! **Definition.** x is a histogram: how many persons there are of each of m kinds. A is a matrix of n queries. A x is
-//! released as L (R x + z), where A = L R is the factorization that certifies γ_F(A) and z is white Gaussian noise.
+//! **Definition.** x is a histogram: how many persons there are of each of m kinds. A is a matrix
+//! of n queries. A x is released as L (R x + z), where A = L R is the factorization that certifies
+//! γ_F(A) and z is white Gaussian noise.
 //!
-//! **Guarantee.** One person is one unit of one cell of x. With Δ the largest column norm of R, white noise of deviation σΔ
-//! hides whether that unit is there; [`BatchPlan`] works out Δ from the R that is run, and [`Neighbours::Replace`] from the
-//! distances between its columns. The mean squared error is within the certificate's gap of σ²γ_F²/n, below which no
-//! factorization gets.
+//! **Guarantee.** One person is one unit of one cell of x. With Δ the largest column norm of R,
+//! white noise of deviation σΔ hides whether that unit is there; [`BatchPlan`] works out Δ from the
+//! R that is run, and [`Neighbours::Replace`] from the distances between its columns. The mean
+//! squared error is within the certificate's gap of σ²γ_F²/n, below which no factorization gets.
 //!
 //! | file | what it does |
 //! |---|---|

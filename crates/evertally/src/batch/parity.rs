@@ -1,22 +1,24 @@
 //! All parities of w among d columns, without the 2^d kinds of person there may be.
 //!
-//! **Definition.** Each person is a row of d signs. The parity of a set P of w columns is Σ over the rows of Π_{i ∈ P} x_i, a
-//! number from −(rows) to (rows); there are N = C(d, w) of them. As linear queries they are rows of the 2^d × 2^d Hadamard
-//! matrix, applied to the histogram of rows.
+//! **Definition.** Each person is a row of d signs. The parity of a set P of w columns is Σ over
+//! the rows of Π_{i ∈ P} x_i, a number from −(rows) to (rows); there are N = C(d, w) of them. As
+//! linear queries they are rows of the 2^d × 2^d Hadamard matrix, applied to the histogram of rows.
 //!
-//! **Guarantee.** γ_F of these queries is N: their singular values are 2^{d/2}, N times, and the nuclear norm over √(2^d) is N, which
-//! L = I, R = A attains, as every column of A is N signs. So each parity gets independent noise of the same deviation, and where a row is
-//! added or removed nothing is better: the mean squared error σ²N is the least of any factorization.
+//! **Guarantee.** γ_F of these queries is N: their singular values are 2^{d/2}, N times, and the
+//! nuclear norm over √(2^d) is N, which L = I, R = A attains, as every column of A is N signs. So
+//! each parity gets independent noise of the same deviation, and where a row is added or removed
+//! nothing is better: the mean squared error σ²N is the least of any factorization.
 //!
 //! - *Add or remove* a row: every parity moves by one, so Δ = √N.
-//! - *Replace* a row: a parity that changes moves by two. Flipping k columns changes the sets that hold an odd number of them,
-//!   Σ_{j odd} C(k, j) C(d−k, w−j); Δ is twice the root of the largest of these numbers over k, at most 2√N, and attained.
-//!   Here no factorization has mean squared error below 2σ²N: A times the vector of ones is 0, so the mean column of R may be
-//!   subtracted from all; then the squared distances of columns average to twice their squared norms, so Δ² ≥ 2‖R‖_F²/2^d, and
-//!   ‖L‖_F ‖R‖_F is at least the nuclear norm 2^{d/2} N.
+//! - *Replace* a row: a parity that changes moves by two. Flipping k columns changes the sets that
+//!   hold an odd number of them, Σ_{j odd} C(k, j) C(d−k, w−j); Δ is twice the root of the largest
+//!   of these numbers over k, at most 2√N, and attained. Here no factorization has mean squared
+//!   error below 2σ²N: A times the vector of ones is 0, so the mean column of R may be subtracted
+//!   from all; then the squared distances of columns average to twice their squared norms, so Δ² ≥
+//!   2‖R‖_F²/2^d, and ‖L‖_F ‖R‖_F is at least the nuclear norm 2^{d/2} N.
 //!
-//! **Cost.** Rows are held as bits, a block at a time; a block of 64·B rows takes N·B words to be combined and counted.
-//! Memory is 8 N bytes.
+//! **Cost.** Rows are held as bits, a block at a time; a block of 64·B rows takes N·B words to be
+//! combined and counted. Memory is 8 N bytes.
 
 use std::fmt;
 
@@ -38,7 +40,8 @@ pub const MOST_PARITIES: u64 = 1 << 24;
 /// The most entries of the matrix of parities that are written out.
 const MOST_ENTRIES: u64 = 1 << 24;
 
-/// Words a column in a block: all columns of a block, and the products under way, stay in the second-level cache.
+/// Words a column in a block: all columns of a block, and the products under way, stay in the
+/// second-level cache.
 const BLOCK_WORDS: usize = 1 << 10;
 
 /// Released sums are whole multiples of 2⁻⁴⁰ until they become floats.
@@ -70,8 +73,8 @@ impl ParityPlan {
     /// All parities of `degree` among `columns` columns.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30 and there are at most 2²⁴ parities; [`Error::Unsupported`]
-    /// for a budget of pure ε.
+    /// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30 and there are at most 2²⁴ parities;
+    /// [`Error::Unsupported`] for a budget of pure ε.
     pub fn new(columns: usize, degree: usize, budget: Budget, neighbours: Neighbours) -> Result<Self> {
         check_gaussian(budget)?;
         check_degree(columns, degree)?;
@@ -148,8 +151,8 @@ impl ParityPlan {
         factor * self.queries as f64 * self.budget.noise_multiplier().powi(2)
     }
 
-    /// The paper's lower bound for any mechanism whose noise does not depend on the data: C(d, w)/(e^{2ε} − 1)². It is stated
-    /// where a row is added or removed, for budgets of (ε, δ).
+    /// The paper's lower bound for any mechanism whose noise does not depend on the data: C(d,
+    /// w)/(e^{2ε} − 1)². It is stated where a row is added or removed, for budgets of (ε, δ).
     #[must_use]
     pub fn paper_lower_bound(&self) -> Option<f64> {
         let epsilon = self.budget.epsilon().filter(|_| self.neighbours == Neighbours::AddRemove)?;
@@ -170,8 +173,8 @@ impl ParityPlan {
     }
 }
 
-/// The matrix of all parities, C(d, w) × 2^d: row by row in the order of [`ParityPlan::sets`], with a column for each kind of
-/// person, whose bits say which columns of the table are −1.
+/// The matrix of all parities, C(d, w) × 2^d: row by row in the order of [`ParityPlan::sets`], with
+/// a column for each kind of person, whose bits say which columns of the table are −1.
 ///
 /// ```
 /// let queries = evertally::batch::parity_queries(2, 1)?;
@@ -180,8 +183,8 @@ impl ParityPlan {
 /// ```
 ///
 /// # Errors
-/// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30; [`Error::TooCostly`] above 2²⁴ entries, where γ_F is known to be
-/// C(d, w) without them.
+/// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30; [`Error::TooCostly`] above 2²⁴
+/// entries, where γ_F is known to be C(d, w) without them.
 pub fn parity_queries(columns: usize, degree: usize) -> Result<Matrix> {
     check_degree(columns, degree)?;
     let rows = choose(columns, degree);
@@ -268,8 +271,9 @@ impl ParityTotals {
         }
     }
 
-    /// Says which columns of a table these are. Under one key, other columns then have other noise; without names, two choices of
-    /// columns whose parities happen to be equal get equal answers, which gives that away.
+    /// Says which columns of a table these are. Under one key, other columns then have other noise;
+    /// without names, two choices of columns whose parities happen to be equal get equal answers,
+    /// which gives that away.
     #[must_use]
     pub fn named<S: AsRef<str>>(mut self, columns: impl IntoIterator<Item = S>) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("evertally parity columns 1");
@@ -305,7 +309,8 @@ impl ParityTotals {
         self.rows = 0;
     }
 
-    /// The true totals of all rows so far: what a digest of the input is made of. They are as private as the rows.
+    /// The true totals of all rows so far: what a digest of the input is made of. They are as
+    /// private as the rows.
     #[doc(hidden)]
     pub fn counted(&mut self) -> &[i64] {
         if self.rows > 0 {
@@ -314,11 +319,13 @@ impl ParityTotals {
         &self.totals
     }
 
-    /// Private answers to all parities, in the order of [`ParityPlan::sets`], each with the plan's standard error.
+    /// Private answers to all parities, in the order of [`ParityPlan::sets`], each with the plan's
+    /// standard error.
     ///
-    /// A key must be used for one table only. Noise depends on the data as well as on the key, so that a key that is used
-    /// twice by mistake does not lay open the difference; but whether two tables have equal parities would show. For several
-    /// choices of columns of one table, see [`named`](Self::named).
+    /// A key must be used for one table only. Noise depends on the data as well as on the key, so
+    /// that a key that is used twice by mistake does not lay open the difference; but whether two
+    /// tables have equal parities would show. For several choices of columns of one table, see
+    /// [`named`](Self::named).
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn release(mut self, key: NoiseKey) -> Vec<f64> {

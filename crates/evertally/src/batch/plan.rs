@@ -1,14 +1,16 @@
 //! The mechanism for a matrix of queries that is written out.
 //!
-//! **The privacy argument.** Let x and x' be neighbours: one cell differs by at most one (add or remove), or a unit of one cell is
-//! replaced by a unit of another. Then ‖R(x − x')‖ ≤ Δ, computed from R in whole units and rounded up. Releasing R x + σΔ g
-//! meets the budget by the definition of σ; the answers L (R x + σΔ g) are computed from that alone.
+//! **The privacy argument.** Let x and x' be neighbours: one cell differs by at most one (add or
+//! remove), or a unit of one cell is replaced by a unit of another. Then ‖R(x − x')‖ ≤ Δ, computed
+//! from R in whole units and rounded up. Releasing R x + σΔ g meets the budget by the definition of
+//! σ; the answers L (R x + σΔ g) are computed from that alone.
 //!
-//! **The least error.** Any factorization has ‖L‖_F Δ ≥ γ_F(A), and a person who may be replaced may also be replaced by
-//! nobody's weight, so Δ is never below the largest column norm: σ²γ_F²/n is a lower bound under both relations.
+//! **The least error.** Any factorization has ‖L‖_F Δ ≥ γ_F(A), and a person who may be replaced
+//! may also be replaced by nobody's weight, so Δ is never below the largest column norm: σ²γ_F²/n
+//! is a lower bound under both relations.
 //!
-//! **Cost.** The solver's for the plan: some dozens of eigendecompositions of the shorter side. An answer takes one product with R
-//! and one with L.
+//! **Cost.** The solver's for the plan: some dozens of eigendecompositions of the shorter side. An
+//! answer takes one product with R and one with L.
 
 use zeroize::Zeroize;
 
@@ -51,8 +53,8 @@ impl BatchPlan {
     /// Finds the best factorization of a matrix of queries, one a row.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a matrix that is empty, zero, not finite or too large, and [`Error::Unsupported`] for a
-    /// budget of pure ε.
+    /// [`Error::BadParameter`] for a matrix that is empty, zero, not finite or too large, and
+    /// [`Error::Unsupported`] for a budget of pure ε.
     pub fn new(queries: Matrix, budget: Budget, neighbours: Neighbours) -> Result<Self> {
         Self::with_progress(queries, budget, neighbours, &())
     }
@@ -71,7 +73,8 @@ impl BatchPlan {
         Self::assemble(gamma_f(queries, RELATIVE_GAP, progress)?, budget, neighbours)
     }
 
-    /// Takes the factorization of a certificate for γ_F that was found before. Its bounds are proved again first.
+    /// Takes the factorization of a certificate for γ_F that was found before. Its bounds are
+    /// proved again first.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for a certificate that does not prove its bounds, that is about γ_2 or about a
@@ -187,16 +190,19 @@ impl BatchPlan {
         (0..n).map(|query| self.standard_error(query).powi(2)).sum::<f64>() / n as f64
     }
 
-    /// What the mean squared error of any factorization at this budget is at least: σ²γ_F²/n, from the certificate.
+    /// What the mean squared error of any factorization at this budget is at least: σ²γ_F²/n, from
+    /// the certificate.
     #[must_use]
     pub fn least_mean_squared_error(&self) -> f64 {
         self.budget.noise_multiplier().powi(2) * self.certificate.error_factor().0
     }
 
-    /// Private answers to all queries about a histogram: one number a cell, of which one person is one unit of one.
+    /// Private answers to all queries about a histogram: one number a cell, of which one person is
+    /// one unit of one.
     ///
-    /// A key must be used for one histogram only. Noise depends on the data as well as on the key, so that a key that is used
-    /// twice by mistake does not lay open the difference; but whether two histograms are equal would show.
+    /// A key must be used for one histogram only. Noise depends on the data as well as on the key,
+    /// so that a key that is used twice by mistake does not lay open the difference; but whether
+    /// two histograms are equal would show.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for data of another length, that are not finite, or above 2⁴⁸ in total.
@@ -246,8 +252,8 @@ impl BatchPlan {
 
 /// Names a plan among all plans: other queries get noise from another stream.
 ///
-/// Both factors count. [1 1] and [1 −1] have the same L; were they given the same noise, the difference of their answers would
-/// be that of the true ones.
+/// Both factors count. [1 1] and [1 −1] have the same L; were they given the same noise, the
+/// difference of their answers would be that of the true ones.
 fn digest_of(decoder: &Matrix, encoder: &Encoder) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("evertally batch factors 1");
     hasher.update(&(decoder.rows() as u64).to_le_bytes());

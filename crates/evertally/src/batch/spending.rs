@@ -20,7 +20,8 @@ impl BatchPlan {
         self.budget().spend()
     }
 
-    /// One person, who is one unit of one cell. Where cells count something else, say so to an odometer by [`Unit::named`].
+    /// One person, who is one unit of one cell. Where cells count something else, say so to an
+    /// odometer by [`Unit::named`].
     #[must_use]
     pub fn unit(&self) -> Unit {
         Unit::person(self.neighbours())

@@ -1,7 +1,8 @@
 //! The paper's closed forms, as printed, and the corrected row norm beside them.
 //!
-//! None of these is used for privacy. They are shown beside the exact figures, with whether they hold: the closed
-//! upper bound holds from n = 7 on, the printed row norm for no t, the printed lower bound for every n.
+//! None of these is used for privacy. They are shown beside the exact figures, with whether they
+//! hold: the closed upper bound holds from n = 7 on, the printed row norm for no t, the printed
+//! lower bound for every n.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -34,7 +35,8 @@ pub fn paper_upper_mean(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(upper_root(checked(horizon)?)).squared())
 }
 
-/// ((2 + ln((2n+1)/5) + ln(2n+1)/2n)/π)², the paper's lower bound on the mean error factor of any matrix mechanism.
+/// ((2 + ln((2n+1)/5) + ln(2n+1)/2n)/π)², the paper's lower bound on the mean error factor of any
+/// matrix mechanism.
 ///
 /// # Errors
 /// As [`paper_upper_mean`].
@@ -120,8 +122,8 @@ pub fn paper_tree_ratio(horizon: u64) -> Result<Interval> {
     Ok(paper_tree_mean(horizon)? / paper_upper_mean(horizon)?)
 }
 
-/// The paper's figure for the error of the binary tree over the least possible. It divides by a lower bound, so it is
-/// not the ratio itself.
+/// The paper's figure for the error of the binary tree over the least possible. It divides by a
+/// lower bound, so it is not the ratio itself.
 ///
 /// # Errors
 /// As [`paper_upper_mean`].

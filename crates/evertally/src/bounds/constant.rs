@@ -1,29 +1,32 @@
 //! What privacy itself costs: the least mean squared error of any noise, as a multiple of γ_F²/n.
 //!
-//! **Definition.** c(ε, δ) is a number with mean squared error ≥ c·γ_F(A)²/n for every (ε, δ)-private mechanism for
-//! the linear queries A whose noise is oblivious of its input. The paper takes c = 1/(e^{2ε}−1)²; the constant here
-//! is larger and comes with its dependence on δ.
+//! **Definition.** c(ε, δ) is a number with mean squared error ≥ c·γ_F(A)²/n for every (ε,
+//! δ)-private mechanism for the linear queries A whose noise is oblivious of its input. The paper
+//! takes c = 1/(e^{2ε}−1)²; the constant here is larger and comes with its dependence on δ.
 //!
-//! **Proof.** Let the release be Ax + z, and a a column of A. Privacy makes z and z + a indistinguishable at (ε, δ),
-//! hence z and z + k·a at (kε, δ_k), δ_k = δ(e^{kε}−1)/(e^ε−1), whatever the domain of x, since z does not depend on
-//! x. Let u be a vector with ⟨u,a⟩ ≠ 0, X = ⟨u,z⟩/⟨u,a⟩, p₊ = P[X ≥ k/2] and p₋ = P[X ≤ −k/2]. Comparing X + k with X
-//! on [k/2, ∞) gives 1 − p₋ ≤ e^{kε}p₊ + δ_k; comparing X − k with X on the other side gives the mirror image; added
-//! up, P[|X| ≥ k/2] ≥ q_k = 2(1−δ_k)/(1+e^{kε}). So E X² = ∫2r P[|X| ≥ r]dr ≥ Σ_k q_k·(k² − (k−1)²)/4 = c, over the k
-//! with q_k > 0. Thus uᵀΣu ≥ c⟨u,a⟩² for Σ = E zzᵀ and every u and a: the columns of R = Σ^{−1/2}A (pseudo-inverse)
-//! have norms of at most 1/√c, and with L = Σ^{1/2}, A = LR, γ_F² ≤ ‖L‖_F²/c = n·mse/c. ∎
+//! **Proof.** Let the release be Ax + z, and a a column of A. Privacy makes z and z + a
+//! indistinguishable at (ε, δ), hence z and z + k·a at (kε, δ_k), δ_k = δ(e^{kε}−1)/(e^ε−1),
+//! whatever the domain of x, since z does not depend on x. Let u be a vector with ⟨u,a⟩ ≠ 0, X =
+//! ⟨u,z⟩/⟨u,a⟩, p₊ = P[X ≥ k/2] and p₋ = P[X ≤ −k/2]. Comparing X + k with X on [k/2, ∞) gives 1 −
+//! p₋ ≤ e^{kε}p₊ + δ_k; comparing X − k with X on the other side gives the mirror image; added up,
+//! P[|X| ≥ k/2] ≥ q_k = 2(1−δ_k)/(1+e^{kε}). So E X² = ∫2r P[|X| ≥ r]dr ≥ Σ_k q_k·(k² − (k−1)²)/4 =
+//! c, over the k with q_k > 0. Thus uᵀΣu ≥ c⟨u,a⟩² for Σ = E zzᵀ and every u and a: the columns of
+//! R = Σ^{−1/2}A (pseudo-inverse) have norms of at most 1/√c, and with L = Σ^{1/2}, A = LR, γ_F² ≤
+//! ‖L‖_F²/c = n·mse/c. ∎
 //!
-//! **Any mechanism.** If the error is the largest over all integer inputs, a mechanism M that looks at its input does
-//! no better: draw X uniformly from {0,…,N−1}^n and use z = M(X) − AX as noise. Moving X by one in a coordinate
-//! leaves the box with probability 1/N, so z is private at (ε, δ + e^ε/N) and its error is at most that of M; let N
-//! grow. Over 0/1 streams this fails, and so does the paper's bound: always releasing t/2 is perfectly private with
-//! error (n+1)(2n+1)/24.
+//! **Any mechanism.** If the error is the largest over all integer inputs, a mechanism M that looks
+//! at its input does no better: draw X uniformly from {0,…,N−1}^n and use z = M(X) − AX as noise.
+//! Moving X by one in a coordinate leaves the box with probability 1/N, so z is private at (ε, δ +
+//! e^ε/N) and its error is at most that of M; let N grow. Over 0/1 streams this fails, and so does
+//! the paper's bound: always releasing t/2 is perfectly private with error (n+1)(2n+1)/24.
 //!
-//! **The paper's constants.** 1/(e^{2ε}−1)² (oblivious) and 1/(e^{4ε}−1)² (any) are below c as long as δ is small
-//! enough, and proven there; [`largest_paper_delta`] is that limit. They cannot hold for every δ ≤ 1/4e^ε as printed:
-//! as ε → 0 they grow without bound, while Gaussian noise at a fixed δ does not.
+//! **The paper's constants.** 1/(e^{2ε}−1)² (oblivious) and 1/(e^{4ε}−1)² (any) are below c as long
+//! as δ is small enough, and proven there; [`largest_paper_delta`] is that limit. They cannot hold
+//! for every δ ≤ 1/4e^ε as printed: as ε → 0 they grow without bound, while Gaussian noise at a
+//! fixed δ does not.
 //!
-//! **Guarantee.** c is rounded down. Where ε and δ are small only every 1/(4096·max(ε,δ))-th k is used, which costs
-//! less than a relative 10⁻³.
+//! **Guarantee.** c is rounded down. Where ε and δ are small only every 1/(4096·max(ε,δ))-th k is
+//! used, which costs less than a relative 10⁻³.
 
 use crate::privacy::CompensatedSum;
 use crate::{Error, Result};
@@ -42,8 +45,8 @@ const FARTHEST: f64 = 45.0;
 /// How finely kε and kδ are sampled where both are small.
 const FINENESS: f64 = 4096.0;
 
-/// c(ε, δ): mean squared error ≥ c·γ_F²/n for every (ε, δ)-private mechanism, oblivious of its input or, over all
-/// integer inputs, not. Zero where δ leaves nothing to prove.
+/// c(ε, δ): mean squared error ≥ c·γ_F²/n for every (ε, δ)-private mechanism, oblivious of its
+/// input or, over all integer inputs, not. Zero where δ leaves nothing to prove.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000 and 0 ≤ δ < 1.
@@ -76,8 +79,9 @@ fn constant(epsilon: f64, delta: f64) -> f64 {
         sum.add(tail * (k - previous) * (k + previous) / 4.0);
         previous = k;
     }
-    // Only the last term can lose digits, where δ_k comes near one; what it loses is 10⁻¹⁵ of its weight, and the first
-    // term alone is larger than that by far. The rest are sums and products of positive numbers.
+    // Only the last term can lose digits, where δ_k comes near one; what it loses is 10⁻¹⁵ of its
+    // weight, and the first term alone is larger than that by far. The rest are sums and products
+    // of positive numbers.
     (sum.value() * (1.0 - 1e-12)).max(0.0)
 }
 
@@ -100,8 +104,8 @@ pub fn paper_constant(epsilon: f64, reach: Reach) -> Result<f64> {
     Ok((times * epsilon).exp_m1().powi(-2) * (1.0 - 1e-12))
 }
 
-/// The largest δ up to which the paper's constant is proven at this ε: c(ε, δ) is at least the constant, and δ is at
-/// most the 1/4e^ε that the paper asks for.
+/// The largest δ up to which the paper's constant is proven at this ε: c(ε, δ) is at least the
+/// constant, and δ is at most the 1/4e^ε that the paper asks for.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000.

@@ -5,8 +5,8 @@ use std::ops::{Add, Div, Mul};
 
 /// Two floats with the true value between them.
 ///
-/// Products, quotients and sums of positive intervals are rounded outwards, so what is computed from proven figures
-/// is proven too.
+/// Products, quotients and sums of positive intervals are rounded outwards, so what is computed
+/// from proven figures is proven too.
 ///
 /// ```
 /// use evertally::bounds::Interval;
@@ -22,8 +22,8 @@ pub struct Interval {
     pub upper: f64,
 }
 
-/// The relative rounding that an expression of a few dozen operations and elementary functions may have: 2⁻⁴⁵, that
-/// is 128 units in the last place.
+/// The relative rounding that an expression of a few dozen operations and elementary functions may
+/// have: 2⁻⁴⁵, that is 128 units in the last place.
 pub(super) const ROUNDING: f64 = 1.0 / (1_u64 << 45) as f64;
 
 impl Interval {

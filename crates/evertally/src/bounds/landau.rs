@@ -1,17 +1,20 @@
 //! The exact error of the square-root factorization at any horizon.
 //!
-//! **Definition.** Row t of L = R = T(f) has the squared norm G(t) = Σ_{k<t} f(k)², f(k) = C(2k,k)/4^k. The largest
-//! column norm of R is √G(n), so the mean error factor is G(n)·(1/n)Σ_{t≤n} G(t) and the largest G(n)².
+//! **Definition.** Row t of L = R = T(f) has the squared norm G(t) = Σ_{k<t} f(k)², f(k) =
+//! C(2k,k)/4^k. The largest column norm of R is √G(n), so the mean error factor is
+//! G(n)·(1/n)Σ_{t≤n} G(t) and the largest G(n)².
 //!
-//! **The mean in closed form.** (k+1)² f(k+1)² = (k+½)² f(k)², so (k+1)² f(k+1)² − k² f(k)² = (k+¼) f(k)². Adding up,
-//! Σ_{k<n} k f(k)² = n² f(n)² − G(n)/4, and (1/n)Σ_t G(t) = Σ_{k<n} (1−k/n) f(k)² = G(n)(1 + 1/4n) − n f(n)².
+//! **The mean in closed form.** (k+1)² f(k+1)² = (k+½)² f(k)², so (k+1)² f(k+1)² − k² f(k)² = (k+¼)
+//! f(k)². Adding up, Σ_{k<n} k f(k)² = n² f(n)² − G(n)/4, and (1/n)Σ_t G(t) = Σ_{k<n} (1−k/n)
+//! f(k)² = G(n)(1 + 1/4n) − n f(n)².
 //!
-//! **How G is computed.** G(n) is Landau's constant of index n − 1. With N = n − ¼,
-//! π G(n) ~ ln N + γ + 4 ln 2 + 11/192N² − 1541/122880N⁴ + 63433/8257536N⁶ − 9199901/1006632960N⁸ + …
-//! Its rearrangement in powers of 1/n is proven to lie below the true value after 10 terms and above it after 11
-//! ("Asymptotic expansion of the Landau constants", arXiv:1505.00304, which proves a conjecture of Granath). From n = 64
-//! on the terms above are within 2·10⁻²⁰ of both, so the error is far below rounding; below, the sum is taken term by
-//! term. n f(n)² comes from its expansion in n + ¼, with a relative error below 10⁻¹⁶ there.
+//! **How G is computed.** G(n) is Landau's constant of index n − 1. With N = n − ¼, π G(n) ~ ln N +
+//! γ + 4 ln 2 + 11/192N² − 1541/122880N⁴ + 63433/8257536N⁶ − 9199901/1006632960N⁸ + … Its
+//! rearrangement in powers of 1/n is proven to lie below the true value after 10 terms and above it
+//! after 11 ("Asymptotic expansion of the Landau constants", arXiv:1505.00304, which proves a
+//! conjecture of Granath). From n = 64 on the terms above are within 2·10⁻²⁰ of both, so the error
+//! is far below rounding; below, the sum is taken term by term. n f(n)² comes from its expansion in
+//! n + ¼, with a relative error below 10⁻¹⁶ there.
 //!
 //! **Cost.** Constant.
 

@@ -1,15 +1,18 @@
-//! What no mechanism can do better than, what the known ones do, and the closed forms of the paper beside both.
+//! What no mechanism can do better than, what the known ones do, and the closed forms of the paper
+//! beside both.
 //!
-//! **Definition.** All figures are mean squared errors of the prefix sum over a horizon n, or the factors that become
-//! such errors when multiplied by a squared noise multiplier. γ_F²/n is the least factor of any matrix mechanism;
-//! (‖A‖_*/n)² lies below it and (1 + ln(4n/5)/π)² is the paper's bound from above.
+//! **Definition.** All figures are mean squared errors of the prefix sum over a horizon n, or the
+//! factors that become such errors when multiplied by a squared noise multiplier. γ_F²/n is the
+//! least factor of any matrix mechanism; (‖A‖_*/n)² lies below it and (1 + ln(4n/5)/π)² is the
+//! paper's bound from above.
 //!
-//! **Guarantee.** Every figure is an [`Interval`] that holds the true value: closed forms are evaluated with a margin
-//! for rounding, sums over up to 2⁶⁰ terms by expansions whose error is below that margin. A lower bound is the
-//! interval's lower end, an upper bound its upper end. What holds only for some ε and δ is refused elsewhere, with
-//! the limit named.
+//! **Guarantee.** Every figure is an [`Interval`] that holds the true value: closed forms are
+//! evaluated with a margin for rounding, sums over up to 2⁶⁰ terms by expansions whose error is
+//! below that margin. A lower bound is the interval's lower end, an upper bound its upper end. What
+//! holds only for some ε and δ is refused elsewhere, with the limit named.
 //!
-//! **Cost.** Microseconds at any horizon. The constant of [`oblivious_constant`] adds up at most 200,000 terms.
+//! **Cost.** Microseconds at any horizon. The constant of [`oblivious_constant`] adds up at most
+//! 200,000 terms.
 //!
 //! | what | where |
 //! |---|---|
@@ -19,8 +22,9 @@
 //! | everything at once for n, ε and δ | [`bounds`] |
 //! | parity queries | [`parity_gamma`], [`parity_bounds`] |
 //!
-//! **Source.** M. Henzinger, J. Upadhyay, S. Upadhyay, "Almost Tight Error Bounds on Differentially Private Continual
-//! Counting" (2023), called the paper here; the expansions are named where they are used.
+//! **Source.** M. Henzinger, J. Upadhyay, S. Upadhyay, "Almost Tight Error Bounds on Differentially
+//! Private Continual Counting" (2023), called the paper here; the expansions are named where they
+//! are used.
 
 mod closed_form;
 mod constant;

@@ -1,11 +1,12 @@
 //! Parity queries: the error of answering all C(d,w) parities of w out of d signs.
 //!
-//! **Definition.** The query matrix S has C(d,w) rows of the 2^d × 2^d Hadamard matrix. S Sᵀ = 2^d·I, so its singular
-//! values are all 2^{d/2}, ‖S‖_* = 2^{d/2}C(d,w) and the paper's lemma gives γ_F(S) ≥ C(d,w); L = I attains it, as
-//! every column of S has norm √C(d,w). So γ_F(S) = C(d,w) exactly, and Gaussian noise on the answers is the best
-//! matrix mechanism.
+//! **Definition.** The query matrix S has C(d,w) rows of the 2^d × 2^d Hadamard matrix. S Sᵀ =
+//! 2^d·I, so its singular values are all 2^{d/2}, ‖S‖_* = 2^{d/2}C(d,w) and the paper's lemma gives
+//! γ_F(S) ≥ C(d,w); L = I attains it, as every column of S has norm √C(d,w). So γ_F(S) = C(d,w)
+//! exactly, and Gaussian noise on the answers is the best matrix mechanism.
 //!
-//! **Guarantee.** The binomial coefficient is rounded outwards; the constants are those of the continual case.
+//! **Guarantee.** The binomial coefficient is rounded outwards; the constants are those of the
+//! continual case.
 
 use super::constant::{Reach, oblivious_constant, proven_paper_constant};
 use super::{Interval, interval::ROUNDING};

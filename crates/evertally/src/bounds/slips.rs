@@ -1,7 +1,8 @@
 //! What a mechanism would cost that followed the paper's text to the letter where the text slips.
 //!
-//! Each figure here is the factor by which the noise falls short of what the budget needs: noise made for σ then
-//! protects like noise for σ/factor. They are shown in the report on the paper and used nowhere else.
+//! Each figure here is the factor by which the noise falls short of what the budget needs: noise
+//! made for σ then protects like noise for σ/factor. They are shown in the report on the paper and
+//! used nowhere else.
 
 use super::landau::{row_norm_squared, square_root_row_norm_squared};
 use crate::noise::{CausalConvolver, inverse_square_root_coefficients};
@@ -34,8 +35,9 @@ pub fn fresh_noise_shortfall(horizon: u64) -> Result<f64> {
     Ok((sum / row_norm_squared(n as f64)).sqrt())
 }
 
-/// One noise vector whose scale in round t is that of R(t), as Algorithm 3 has it, instead of R: the releases are
-/// those of L⁻¹D⁻¹A x + σ g with D = diag(√G(t)). The shortfall is the norm of the first column of L⁻¹D⁻¹A.
+/// One noise vector whose scale in round t is that of R(t), as Algorithm 3 has it, instead of R:
+/// the releases are those of L⁻¹D⁻¹A x + σ g with D = diag(√G(t)). The shortfall is the norm of the
+/// first column of L⁻¹D⁻¹A.
 ///
 /// # Errors
 /// As [`fresh_noise_shortfall`].
@@ -51,7 +53,8 @@ pub fn growing_scale_shortfall(horizon: u64) -> Result<f64> {
     Ok(column.iter().map(|x| x * x).sum::<f64>().sqrt())
 }
 
-/// Noise scaled by C but not by ‖R‖₁→₂, as the corollary's second step has it: the shortfall is ‖R‖₁→₂ = √G(n).
+/// Noise scaled by C but not by ‖R‖₁→₂, as the corollary's second step has it: the shortfall is
+/// ‖R‖₁→₂ = √G(n).
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰.
@@ -64,7 +67,8 @@ pub fn unscaled_noise_shortfall(horizon: u64) -> Result<f64> {
     Ok(square_root_row_norm_squared(horizon)?.lower.sqrt())
 }
 
-/// The regret of private follow-the-regularised-leader: the paper's figure and the one that its proof supports.
+/// The regret of private follow-the-regularised-leader: the paper's figure and the one that its
+/// proof supports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Regret {
@@ -72,20 +76,23 @@ pub struct Regret {
     pub paper: f64,
     /// ‖θ‖√(2(κ² + κ²σ√d·E)/n), with E² the exact mean error factor of the square root at the full horizon.
     pub corrected: f64,
-    /// What the paper's algorithm comes to at the paper's λ, in expectation, on linear losses that are fixed in advance: gradients that
-    /// alternate and then push one way.
+    /// What the paper's algorithm comes to at the paper's λ, in expectation, on linear losses that
+    /// are fixed in advance: gradients that alternate and then push one way.
     pub attained: f64,
 }
 
-/// Both regret bounds for a Lipschitz constant κ, dimension d, ‖θ_opt‖ and noise multiplier σ (the paper's is C).
+/// Both regret bounds for a Lipschitz constant κ, dimension d, ‖θ_opt‖ and noise multiplier σ (the
+/// paper's is C).
 ///
-/// The proof bounds the regret by a/λ + λ‖θ‖²/2n with a = κ² + κ²σ√d·(1/n)Σ_t √(G(n)G(t)), whose least value over λ is
-/// ‖θ‖√(2a/n). The mean of the roots is at most the root of the mean error factor. (The algorithm draws its noise at scale σκ‖R‖; the proof loses
-/// that κ, and prints κσ√d.)
+/// The proof bounds the regret by a/λ + λ‖θ‖²/2n with a = κ² + κ²σ√d·(1/n)Σ_t √(G(n)G(t)), whose
+/// least value over λ is ‖θ‖√(2a/n). The mean of the roots is at most the root of the mean error
+/// factor. (The algorithm draws its noise at scale σκ‖R‖; the proof loses that κ, and prints κσ√d.)
 ///
-/// On linear losses that do not depend on what is played, noise of mean zero does not change expected regret. Gradients κ, −κ, κ, … and then p
-/// times κ have nκ²/2λ + pκ‖θ‖ − p²κ²/2λ in all, which is largest, nκ²/2λ + λ‖θ‖²/2, where the sum of gradients ends at λ‖θ‖; at the paper's λ
-/// the second term alone is what is printed. `attained` takes the nearest p that the horizon and its parity allow.
+/// On linear losses that do not depend on what is played, noise of mean zero does not change
+/// expected regret. Gradients κ, −κ, κ, … and then p times κ have nκ²/2λ + pκ‖θ‖ − p²κ²/2λ in all,
+/// which is largest, nκ²/2λ + λ‖θ‖²/2, where the sum of gradients ends at λ‖θ‖; at the paper's λ
+/// the second term alone is what is printed. `attained` takes the nearest p that the horizon and
+/// its parity allow.
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰ and the others are positive and finite.

@@ -55,14 +55,15 @@ fn paper_variance(epsilon: f64, delta: f64) -> Result<Interval> {
     paper_sigma(epsilon, delta).map(|c| Interval { lower: c * (1.0 - 1e-13), upper: c }.squared())
 }
 
-/// Every bound on the mean squared error of a private prefix sum of `horizon` steps at (ε, δ), one event counting as
-/// one.
+/// Every bound on the mean squared error of a private prefix sum of `horizon` steps at (ε, δ), one
+/// event counting as one.
 ///
-/// `certified` are proven bounds on γ_F²/n, where the caller has them; they sharpen what the nuclear norm gives.
+/// `certified` are proven bounds on γ_F²/n, where the caller has them; they sharpen what the
+/// nuclear norm gives.
 ///
 /// # Errors
-/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰, 10⁻⁶ ≤ ε ≤ 1000, 0 ≤ δ < 1, and `certified` contradicts no bound. A bound whose
-/// own conditions are not met carries the reason in place of its figure.
+/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰, 10⁻⁶ ≤ ε ≤ 1000, 0 ≤ δ < 1, and `certified` contradicts no
+/// bound. A bound whose own conditions are not met carries the reason in place of its figure.
 ///
 /// ```
 /// use evertally::bounds::{Group, bounds};

@@ -1,9 +1,11 @@
 //! The exact error of the binary tree at any horizon.
 //!
-//! **Definition.** R has a row for every node of the tree over 2^⌈log₂ n⌉ leaves, so every column has ⌈log₂ n⌉ + 1
-//! ones; row t of L has a one for every one-bit of t. The mean error factor is (ones of L)·(⌈log₂ n⌉ + 1)/n.
+//! **Definition.** R has a row for every node of the tree over 2^⌈log₂ n⌉ leaves, so every column
+//! has ⌈log₂ n⌉ + 1 ones; row t of L has a one for every one-bit of t. The mean error factor is
+//! (ones of L)·(⌈log₂ n⌉ + 1)/n.
 //!
-//! **Guarantee.** Both counts are exact integers. At n = 2^m, L has n·m/2 + 1 ones: the paper leaves the 1 out.
+//! **Guarantee.** Both counts are exact integers. At n = 2^m, L has n·m/2 + 1 ones: the paper
+//! leaves the 1 out.
 //!
 //! **Cost.** One step a bit.
 
@@ -61,8 +63,8 @@ pub fn binary_tree_mean_error(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(ones as f64 / horizon as f64 * f64::from(levels)))
 }
 
-/// The exact error of the binary tree over that of the square root at n = 2^m, for m up to 1000: the ratio comes near
-/// its limit far beyond every horizon that will ever be run.
+/// The exact error of the binary tree over that of the square root at n = 2^m, for m up to 1000:
+/// the ratio comes near its limit far beyond every horizon that will ever be run.
 ///
 /// # Errors
 /// `BadParameter` if m exceeds 1000.

@@ -67,8 +67,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the inputs of the next step and writes its private answers. A refusal changes nothing, so that the caller may mend the input and
-    /// try the same step again.
+    /// Takes the inputs of the next step and writes its private answers. A refusal changes nothing,
+    /// so that the caller may mend the input and try the same step again.
     pub(super) fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<Spread> {
         let horizon = self.plan.horizon();
         if self.step == horizon {
@@ -148,7 +148,8 @@ impl Engine {
             return Err(Error::bad("counter", "one that does not remember its releases", got));
         }
         let mut fresh = Self::new(plan, key, progress)?;
-        // What was released stands under the old noise; the new one is taken to where the counter is, and passed over.
+        // What was released stands under the old noise; the new one is taken to where the counter
+        // is, and passed over.
         fresh.pass_over(self.step);
         let totals = Zeroizing::new(self.totals.save(self.step));
         if fresh.totals.restore(self.step, &totals).is_none() {

@@ -1,4 +1,5 @@
-//! What the three counters have in common, written once. Keys are taken by value, so that using one twice needs a copy.
+//! What the three counters have in common, written once. Keys are taken by value, so that using one
+//! twice needs a copy.
 
 /// Implements, for a counter around an [`Engine`](super::engine::Engine), everything but the shape of a step.
 macro_rules! counter_face {
@@ -9,8 +10,8 @@ macro_rules! counter_face {
         impl $counter {
             /// A counter before its first step.
             ///
-            /// The key must be fresh: two counters of equal plans under one key share their noise, and the difference of their
-            /// releases is exact.
+            /// The key must be fresh: two counters of equal plans under one key share their noise,
+            /// and the difference of their releases is exact.
             ///
             /// # Errors
             #[doc = concat!("[`Error::BadParameter`](crate::Error::BadParameter) unless the plan is for ", $shape, $refusal, ".")]
@@ -27,7 +28,8 @@ macro_rules! counter_face {
                 Ok(Self { engine: Engine::new(plan, &key, progress)? })
             }
 
-            /// Keeps every released value, so that `interval` can be asked. Memory then grows with the steps taken.
+            /// Keeps every released value, so that `interval` can be asked. Memory then grows with
+            /// the steps taken.
             ///
             /// # Errors
             /// [`Error::BadParameter`](crate::Error::BadParameter) after the first step.
@@ -54,13 +56,15 @@ macro_rules! counter_face {
                 self.engine.save()
             }
 
-            /// Continues from a saved state; on the same machine, the releases that follow are those that would have followed,
-            /// bit for bit.
+            /// Continues from a saved state; on the same machine, the releases that follow are
+            /// those that would have followed, bit for bit.
             ///
-            /// A state must be resumed once only: two runs from one state release different totals under the same noise.
+            /// A state must be resumed once only: two runs from one state release different totals
+            /// under the same noise.
             ///
             /// # Errors
-            /// [`Error::BadState`](crate::Error::BadState) if the state is damaged or belongs to another plan or key.
+            /// [`Error::BadState`](crate::Error::BadState) if the state is damaged or belongs to
+            /// another plan or key.
             pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
                 Self::resume_with_progress(plan, key, state, &())
             }
@@ -79,15 +83,19 @@ macro_rules! counter_face {
                 Ok(Self { engine: Engine::resume(plan, &key, state, progress)? })
             }
 
-            /// The same totals after the same number of steps, with fresh noise from here on: for a counter whose releases after this
-            /// step may be known although its state is not, as after a backup was restored.
+            /// The same totals after the same number of steps, with fresh noise from here on: for a
+            /// counter whose releases after this step may be known although its state is not, as
+            /// after a backup was restored.
             ///
-            /// The plan must be the counter's own under another name of its stream ([`Plan::with_stream`]), or the key another one. **It costs
-            /// the plan's whole budget once more**: what was released before and what follows compose ([`Plan::spend`] twice). Noise is made from
-            /// the first step on, in time proportional to the steps taken.
+            /// The plan must be the counter's own under another name of its stream
+            /// ([`Plan::with_stream`]), or the key another one. **It costs the plan's whole budget
+            /// once more**: what was released before and what follows compose ([`Plan::spend`]
+            /// twice). Noise is made from the first step on, in time proportional to the steps
+            /// taken.
             ///
             /// # Errors
-            /// [`Error::BadParameter`](crate::Error::BadParameter) for another plan, and where the noise would be the same.
+            /// [`Error::BadParameter`](crate::Error::BadParameter) for another plan, and where the
+            /// noise would be the same.
             pub fn with_fresh_noise(&self, plan: &Plan, key: NoiseKey) -> Result<Self> {
                 Ok(Self { engine: self.engine.with_fresh_noise(plan, &key, &())? })
             }

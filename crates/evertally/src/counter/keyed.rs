@@ -6,15 +6,16 @@ use crate::plan::{Lanes, Plan};
 use crate::release::{Release, Spread};
 use crate::{Error, Result};
 
-/// Private running totals for a public set of keys. An event counts for one key, so all keys together spend the budget
-/// once.
+/// Private running totals for a public set of keys. An event counts for one key, so all keys
+/// together spend the budget once.
 ///
-/// Every key is released at every step. For keys that are not known in advance, or too many to release them all, see
-/// [`SparseCounter`](crate::SparseCounter). Its releases are those of a `KeyedCounter` for the same keys of its plan
-/// ([`Plan::with_keys`]), bit for bit.
+/// Every key is released at every step. For keys that are not known in advance, or too many to
+/// release them all, see [`SparseCounter`](crate::SparseCounter). Its releases are those of a
+/// `KeyedCounter` for the same keys of its plan ([`Plan::with_keys`]), bit for bit.
 ///
-/// A counter holds 16 bytes for each number of the mechanism's state and for the step ahead, 16 for the total and 12 for the name's tag: 156 with
-/// `graded-square-root:6`, and 85 in floating point. [`Plan::cost`] says it for every plan. The plan itself holds the names.
+/// A counter holds 16 bytes for each number of the mechanism's state and for the step ahead, 16 for
+/// the total and 12 for the name's tag: 156 with `graded-square-root:6`, and 85 in floating point.
+/// [`Plan::cost`] says it for every plan. The plan itself holds the names.
 ///
 /// ```
 /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
@@ -49,7 +50,8 @@ impl KeyedCounter {
         }
     }
 
-    /// Takes the inputs of the next step, one for each key, and releases the private answers in the same order.
+    /// Takes the inputs of the next step, one for each key, and releases the private answers in the
+    /// same order.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for another number of inputs,
@@ -60,9 +62,10 @@ impl KeyedCounter {
         Ok(values.into_iter().map(|value| spread.around(value)).collect())
     }
 
-    /// Like [`KeyedCounter::step`], and writes the private answers to `out`: for many keys, where a [`Release`] for each would take more memory
-    /// than the counter. What they have in common is returned. Work is shared between all threads; the answers do not depend on
-    /// how many there are.
+    /// Like [`KeyedCounter::step`], and writes the private answers to `out`: for many keys, where a
+    /// [`Release`] for each would take more memory than the counter. What they have in common is
+    /// returned. Work is shared between all threads; the answers do not depend on how many there
+    /// are.
     ///
     /// ```
     /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
@@ -76,12 +79,14 @@ impl KeyedCounter {
     /// ```
     ///
     /// # Errors
-    /// As [`KeyedCounter::step`], and [`Error::BadParameter`] unless `out` has a place for each key. Where it errs, `out` is left alone.
+    /// As [`KeyedCounter::step`], and [`Error::BadParameter`] unless `out` has a place for each
+    /// key. Where it errs, `out` is left alone.
     pub fn step_into(&mut self, x: &[f64], out: &mut [f64]) -> Result<Spread> {
         self.engine.step(x, out)
     }
 
-    /// The total of one key over the steps `first..=last`, from the remembered releases, with its exact standard error.
+    /// The total of one key over the steps `first..=last`, from the remembered releases, with its
+    /// exact standard error.
     ///
     /// # Errors
     /// As [`crate::Counter::interval`], and [`Error::BadParameter`] for a key that was not declared.

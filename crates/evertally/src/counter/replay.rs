@@ -1,10 +1,13 @@
 //! What the exact path hides, measured: the same releases from another stream.
 //!
-//! **Definition.** Run a stream x under a key: draws z, releases a. For a neighbour x′ to have released the same a, other draws z′ would have been
-//! needed. Draws of step t have the standard deviation s_t, and the distance of x and x′ under this key is ‖(z′ − z)/s‖, or Σ|z′ − z|/s for Laplace noise.
+//! **Definition.** Run a stream x under a key: draws z, releases a. For a neighbour x′ to have
+//! released the same a, other draws z′ would have been needed. Draws of step t have the standard
+//! deviation s_t, and the distance of x and x′ under this key is ‖(z′ − z)/s‖, or Σ|z′ − z|/s for
+//! Laplace noise.
 //!
-//! **Guarantee.** The distance is that of the numbers which are really added, every rounding included. A plan promises that it is at most 1/σ for
-//! neighbours, or ε for Laplace noise, under every key.
+//! **Guarantee.** The distance is that of the numbers which are really added, every rounding
+//! included. A plan promises that it is at most 1/σ for neighbours, or ε for Laplace noise, under
+//! every key.
 
 use super::totals::Totals;
 use super::whole::WholeRelease;
@@ -16,8 +19,8 @@ use crate::{Error, Result};
 /// The distance of two streams of numbers under a key. For auditors: it needs both streams and the key.
 ///
 /// # Errors
-/// [`Error::BadParameter`] unless the plan is exact, for one number a step, and the streams are of equal length and within the horizon;
-/// [`Error::BadInput`] for numbers that cannot be counted.
+/// [`Error::BadParameter`] unless the plan is exact, for one number a step, and the streams are of
+/// equal length and within the horizon; [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
     if *plan.lanes() != Lanes::Scalar {

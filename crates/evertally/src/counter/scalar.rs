@@ -31,7 +31,8 @@ impl Counter {
     ///
     /// # Errors
     /// [`Error::HorizonSpent`](crate::Error::HorizonSpent) after the last step,
-    /// [`Error::BadInput`](crate::Error::BadInput) for a number that cannot be counted; neither changes the counter.
+    /// [`Error::BadInput`](crate::Error::BadInput) for a number that cannot be counted; neither
+    /// changes the counter.
     pub fn step(&mut self, x: f64) -> Result<Release> {
         let mut value = [0.0];
         let spread = self.engine.step(&[x], &mut value)?;
@@ -41,8 +42,9 @@ impl Counter {
     /// The total over the steps `first..=last`, from the remembered releases, with its exact standard error.
     ///
     /// # Errors
-    /// [`Error::BadParameter`](crate::Error::BadParameter) for steps not taken yet, or if releases are not remembered;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) unless the workload is the prefix sum.
+    /// [`Error::BadParameter`](crate::Error::BadParameter) for steps not taken yet, or if releases
+    /// are not remembered; [`Error::Unsupported`](crate::Error::Unsupported) unless the workload is
+    /// the prefix sum.
     pub fn interval(&self, first: u64, last: u64) -> Result<Release> {
         self.engine.interval(0, first, last)
     }

@@ -1,14 +1,16 @@
 //! A counter for keys that nobody declares.
 //!
-//! **Definition.** As [`KeyedCounter`](crate::KeyedCounter), with every name there is as a key: one that was never added to has a total of
-//! zero. A step takes what is added to any key until it is closed; then any key may be released, once.
+//! **Definition.** As [`KeyedCounter`](crate::KeyedCounter), with every name there is as a key: one
+//! that was never added to has a total of zero. A step takes what is added to any key until it is
+//! closed; then any key may be released, once.
 //!
-//! **Guarantee.** The releases of a key are those of a counter that declares the key of the same plan
-//! ([`Plan::with_keys`]) under the same noise key, bit for bit, whichever
-//! steps it is released at and whichever keys beside: see [`crate::noise`] for why a lane may be taken up at any step.
+//! **Guarantee.** The releases of a key are those of a counter that declares the key of the same
+//! plan ([`Plan::with_keys`]) under the same noise key, bit for bit, whichever steps it is released
+//! at and whichever keys beside: see [`crate::noise`] for why a lane may be taken up at any step.
 //!
-//! **Cost.** A key costs nothing until it is first added to or released, and then what [`Plan::cost`] says. A step that closes costs the keys that
-//! it added to. A release costs O(J) operations and a draw for every step since the last release of that key.
+//! **Cost.** A key costs nothing until it is first added to or released, and then what
+//! [`Plan::cost`] says. A step that closes costs the keys that it added to. A release costs O(J)
+//! operations and a draw for every step since the last release of that key.
 //!
 //! | file | |
 //! |---|---|
@@ -40,7 +42,8 @@ const KEYS_FOR_THREADS: usize = 256;
 /// Keys that a thread looks for side by side.
 const FOUND_TOGETHER: usize = 16;
 
-/// Tiles of keys that are released together: their lanes stay in the nearer caches between being read and written.
+/// Tiles of keys that are released together: their lanes stay in the nearer caches between being
+/// read and written.
 const TILES_TOGETHER: usize = 64;
 
 /// The number of the record of a key that has none yet.
@@ -76,7 +79,8 @@ pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
     Layout::new(workload, rows).bytes_per_key()
 }
 
-/// Private totals for a universe of keys that is not declared: every name may be added to, and every name may be released.
+/// Private totals for a universe of keys that is not declared: every name may be added to, and
+/// every name may be released.
 ///
 /// ```
 /// use evertally::{Budget, NoiseKey, Plan, SparseCounter};
@@ -96,19 +100,25 @@ pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
 /// ```
 ///
 /// # Privacy
-/// - **Which keys are released at which steps must not depend on the data**: fix a list, or let whoever asks not know the data. To release
-///   the keys that were seen, or those with the most events, tells who is in it before any noise is added. A key that was never added
-///   to can be released like any other.
-/// - An event counts for one key, so all keys together spend the budget once, however many are released. What may happen at most is said
-///   to the plan as for every counter ([`PlanBuilder::contribution`](crate::PlanBuilder::contribution),
-///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and it is the caller who sees to it.
-/// - Two names share their noise if 88 bits of a keyed hash agree: with K names that are ever used, with probability at most K²/2⁸⁹, below
-///   2⁻⁴⁹ for a million. Nobody can look for such names without the noise key. Whoever states δ exactly adds that much.
-/// - A release is drawn once. Remember it: asking again for the same step is an error, and the next step's is another draw.
+/// - **Which keys are released at which steps must not depend on the data**: fix a list, or let
+///   whoever asks not know the data. To release the keys that were seen, or those with the most
+///   events, tells who is in it before any noise is added. A key that was never added to can be
+///   released like any other.
+/// - An event counts for one key, so all keys together spend the budget once, however many are
+///   released. What may happen at most is said to the plan as for every counter
+///   ([`PlanBuilder::contribution`](crate::PlanBuilder::contribution),
+///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and it is the caller who
+///   sees to it.
+/// - Two names share their noise if 88 bits of a keyed hash agree: with K names that are ever used,
+///   with probability at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Nobody can look for such names
+///   without the noise key. Whoever states δ exactly adds that much.
+/// - A release is drawn once. Remember it: asking again for the same step is an error, and the next
+///   step's is another draw.
 ///
 /// # Memory
-/// Names are not stored. With `graded-square-root:6` a key holds 155 bytes, or 99 in floating point, pages and index included, and 16 more at most while the open
-/// step has something for it; [`Plan::cost`] says it for every plan. When all keys together hold as much as
+/// Names are not stored. With `graded-square-root:6` a key holds 155 bytes, or 99 in floating
+/// point, pages and index included, and 16 more at most while the open step has something for it;
+/// [`Plan::cost`] says it for every plan. When all keys together hold as much as
 /// [`PlanBuilder::memory_limit`](crate::PlanBuilder::memory_limit) allows, new ones are refused.
 pub struct SparseCounter {
     plan: Plan,
@@ -125,8 +135,9 @@ pub struct SparseCounter {
 impl SparseCounter {
     /// A counter before its first step.
     ///
-    /// The noise key must be fresh: two counters of equal plans under one key share their noise, and the difference of their releases is
-    /// exact. That holds for a [`KeyedCounter`](crate::KeyedCounter) beside this one too.
+    /// The noise key must be fresh: two counters of equal plans under one key share their noise,
+    /// and the difference of their releases is exact. That holds for a
+    /// [`KeyedCounter`](crate::KeyedCounter) beside this one too.
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for open keys.
@@ -185,8 +196,8 @@ impl SparseCounter {
         self.closed
     }
 
-    /// The number of keys that hold memory: those that were ever added to or released. It tells how many keys the data has, so it is not
-    /// for publication.
+    /// The number of keys that hold memory: those that were ever added to or released. It tells how
+    /// many keys the data has, so it is not for publication.
     #[must_use]
     pub fn keys_held(&self) -> usize {
         self.store.len()
@@ -195,8 +206,9 @@ impl SparseCounter {
     /// Adds to what the open step has for a key.
     ///
     /// # Errors
-    /// [`Error::HorizonSpent`] after the last step, [`Error::BadInput`] for a number that cannot be counted, [`Error::TooCostly`] for a new
-    /// key when the memory limit is reached; none changes the counter.
+    /// [`Error::HorizonSpent`] after the last step, [`Error::BadInput`] for a number that cannot be
+    /// counted, [`Error::TooCostly`] for a new key when the memory limit is reached; none changes
+    /// the counter.
     pub fn add(&mut self, key: &str, amount: f64) -> Result<()> {
         self.check_open()?;
         let units = self.unit.input(self.closed, amount)?;
@@ -222,14 +234,15 @@ impl SparseCounter {
         Ok(())
     }
 
-    /// What the open step has for each key that it has anything for: the key's tag and the amount in units, in no
-    /// particular order. For digests of the input; it is as private as the data.
+    /// What the open step has for each key that it has anything for: the key's tag and the amount
+    /// in units, in no particular order. For digests of the input; it is as private as the data.
     #[doc(hidden)]
     pub fn open_inputs(&self) -> impl Iterator<Item = ([u8; 11], i128)> {
         self.store.inputs().map(|(record, units)| (self.store.get(record).tag().to_bytes(), units))
     }
 
-    /// Ends the open step, and returns its number. Its totals can be released from now on, until the next step is closed.
+    /// Ends the open step, and returns its number. Its totals can be released from now on, until
+    /// the next step is closed.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step.
@@ -261,8 +274,9 @@ impl SparseCounter {
         Ok(values.into_iter().map(|value| spread.around(value)).collect())
     }
 
-    /// Like [`SparseCounter::release_each`], and writes the private totals to `out`: for many keys. What they have in common is returned.
-    /// Work is shared between all threads; the releases do not depend on how many there are.
+    /// Like [`SparseCounter::release_each`], and writes the private totals to `out`: for many keys.
+    /// What they have in common is returned. Work is shared between all threads; the releases do
+    /// not depend on how many there are.
     ///
     /// ```
     /// use evertally::{Budget, NoiseKey, Plan, SparseCounter};
@@ -276,8 +290,9 @@ impl SparseCounter {
     /// ```
     ///
     /// # Errors
-    /// [`Error::BadParameter`] before the first step is closed, for a key that was released for this step or is named twice, and unless
-    /// `out` has a place for each key; [`Error::TooCostly`] for new keys when the memory limit is reached. Nothing is released then.
+    /// [`Error::BadParameter`] before the first step is closed, for a key that was released for
+    /// this step or is named twice, and unless `out` has a place for each key; [`Error::TooCostly`]
+    /// for new keys when the memory limit is reached. Nothing is released then.
     pub fn release_into<K: AsRef<str> + Sync>(&mut self, keys: &[K], out: &mut [f64]) -> Result<Spread> {
         let Some(step) = self.closed.checked_sub(1) else {
             return Err(Error::bad(
@@ -298,8 +313,8 @@ impl SparseCounter {
         Ok(spread)
     }
 
-    /// Finds or makes the records of keys that are to be released, in the order in which their lanes are taken on. Refuses all of them before
-    /// anything is changed.
+    /// Finds or makes the records of keys that are to be released, in the order in which their
+    /// lanes are taken on. Refuses all of them before anything is changed.
     fn take_up<K: AsRef<str> + Sync>(&mut self, keys: &[K]) -> Result<Vec<Lag>> {
         if keys.len() >= NEW as usize {
             return Err(Error::bad("keys", "fewer than 2^32 at a time", keys.len()));

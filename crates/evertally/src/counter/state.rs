@@ -12,8 +12,8 @@
 //! | 1 (+ 8 + 8·k) | whether releases are remembered, and if so their number and values |
 //! | 32 | BLAKE3 hash of all before |
 //!
-//! All numbers are little-endian; reals are stored bit for bit. What is read or about to be written is wiped afterwards; the bytes that a
-//! caller is given are the caller's to wipe.
+//! All numbers are little-endian; reals are stored bit for bit. What is read or about to be written
+//! is wiped afterwards; the bytes that a caller is given are the caller's to wipe.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -43,8 +43,8 @@ impl Head {
         bytes.extend(self.step.to_le_bytes());
     }
 
-    /// The plan under which the state goes on: this one, with the noise that the state began with. Refuses what
-    /// does not belong to this plan and key.
+    /// The plan under which the state goes on: this one, with the noise that the state began with.
+    /// Refuses what does not belong to this plan and key.
     pub(crate) fn plan(&self, plan: &Plan, key: &NoiseKey) -> Result<Plan> {
         let refuse = |reason| Err(Error::BadState { reason });
         let named = |plan: &Plan| plan.fingerprint() == self.fingerprint;
@@ -59,8 +59,8 @@ impl Head {
     }
 }
 
-/// The plan with the noise name by which a state knows it: its own, or the one that version 0.1 gave. Version 0.1
-/// had no definitions, so that a plan with one cannot have made such a state.
+/// The plan with the noise name by which a state knows it: its own, or the one that version 0.1
+/// gave. Version 0.1 had no definitions, so that a plan with one cannot have made such a state.
 pub(crate) fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
     if is_it(plan) {
         return Some(plan.clone());
@@ -142,7 +142,8 @@ impl Drop for Saved {
     }
 }
 
-/// The reals that words stand for. No state holds any that is not finite, and one in a lane would make every later release of it void.
+/// The reals that words stand for. No state holds any that is not finite, and one in a lane would
+/// make every later release of it void.
 pub(crate) fn reals(words: &[u64]) -> Result<Zeroizing<Vec<f64>>> {
     let reals: Zeroizing<Vec<f64>> = Zeroizing::new(words.iter().map(|bits| f64::from_bits(*bits)).collect());
     if reals.iter().all(|real| real.is_finite()) { Ok(reals) } else { Err(not_finite()) }

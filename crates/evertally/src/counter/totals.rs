@@ -1,17 +1,22 @@
 //! True totals, in exact fixed point.
 //!
-//! **Why not floats.** Sums of floats round, and how they round depends on the data: two streams that differ by one in one
-//! step can end up hundreds apart, far beyond the sensitivity that the noise covers (Casacuberta, Shoemate, Vadhan and Wagaman,
-//! 2022). Here an input is rounded once, to a multiple of a unit that depends on the plan alone; totals are integers, and noise
-//! is added to them as integers too. Only the finished release becomes a float again, which is post-processing.
+//! **Why not floats.** Sums of floats round, and how they round depends on the data: two streams
+//! that differ by one in one step can end up hundreds apart, far beyond the sensitivity that the
+//! noise covers (Casacuberta, Shoemate, Vadhan and Wagaman, 2022). Here an input is rounded once,
+//! to a multiple of a unit that depends on the plan alone; totals are integers, and noise is added
+//! to them as integers too. Only the finished release becomes a float again, which is
+//! post-processing.
 //!
-//! **What it costs.** With M the largest magnitude of a contribution, the unit is at most 2⁻⁶⁰·M (2⁻⁸⁰·M for decays). Inputs that differ by v differ
-//! by at most v plus one unit after rounding, so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut
-//! to whole units at every step; two totals can be cut differently in each step after they first differ, by one unit, as if
-//! that step's input had changed by a unit. [`rounding_charge`] covers both, for vectors coordinate by coordinate.
+//! **What it costs.** With M the largest magnitude of a contribution, the unit is at most 2⁻⁶⁰·M
+//! (2⁻⁸⁰·M for decays). Inputs that differ by v differ by at most v plus one unit after rounding,
+//! so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut to whole
+//! units at every step; two totals can be cut differently in each step after they first differ, by
+//! one unit, as if that step's input had changed by a unit. [`rounding_charge`] covers both, for
+//! vectors coordinate by coordinate.
 //!
-//! **Memory and threads.** 16 bytes a lane, and as much for every input inside a window; a step allocates nothing beside. Many lanes are shared
-//! out between threads; integers do not care who adds them. Totals and inputs are wiped when they are dropped or move.
+//! **Memory and threads.** 16 bytes a lane, and as much for every input inside a window; a step
+//! allocates nothing beside. Many lanes are shared out between threads; integers do not care who
+//! adds them. Totals and inputs are wiped when they are dropped or move.
 
 use rayon::prelude::*;
 use zeroize::Zeroize;
@@ -19,8 +24,9 @@ use zeroize::Zeroize;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Units in the largest contribution, as a power of two, at least. A decayed total is cut at every step, of which there may be 2^60, so
-/// that its unit is finer; totals may then be 2^40 times the largest contribution instead of 2^60 times.
+/// Units in the largest contribution, as a power of two, at least. A decayed total is cut at every
+/// step, of which there may be 2^60, so that its unit is finer; totals may then be 2^40 times the
+/// largest contribution instead of 2^60 times.
 fn unit_bits(workload: Workload) -> i32 {
     match workload {
         Workload::Decay { .. } => 80,
@@ -87,14 +93,16 @@ impl Unit {
         units.unsigned_abs() <= self.most().unsigned_abs()
     }
 
-    /// The nearest whole number of units, a half away from zero; `None` beyond [`Unit::most`] or where x is not a number.
+    /// The nearest whole number of units, a half away from zero; `None` beyond [`Unit::most`] or
+    /// where x is not a number.
     ///
-    /// By the bits of the double, with the same few shifts for every number: inputs are private, and so is how long they take.
+    /// By the bits of the double, with the same few shifts for every number: inputs are private,
+    /// and so is how long they take.
     pub(crate) fn count(self, x: f64) -> Option<i128> {
         const LONGEST: i32 = MOST_BITS - 52;
         let bits = x.to_bits();
         let (field, fraction) = ((bits >> 52) as i32 & 0x7ff, bits & ((1 << 52) - 1));
-        // |x| is significand·2^(exponent of its last bit); numbers below the normal ones lack the leading bit.
+        // |x| is significand·2^(exponent of its last bit). Subnormal numbers lack the leading bit.
         let significand = i128::from(fraction | u64::from(field > 0) << 52);
         let shift = field.max(1) - 1075 - self.exponent;
         let (left, right) = (shift.clamp(0, LONGEST + 1), (-shift).clamp(0, 60));
@@ -108,8 +116,8 @@ impl Unit {
         libm::scalbn(units as f64, self.exponent)
     }
 
-    /// The release of a total: noise is added as an integer. The plan has seen to it that noise is never too large to be counted in
-    /// units.
+    /// The release of a total: noise is added as an integer. The plan has seen to it that noise is
+    /// never too large to be counted in units.
     pub(crate) fn release(self, total: i128, noise: f64) -> f64 {
         self.value(total + self.count(noise).unwrap_or(self.most()))
     }
@@ -141,7 +149,8 @@ pub(super) struct Totals {
     workload: Workload,
     unit: Unit,
     sums: Vec<i128>,
-    /// The inputs still inside the window: that of step s in row s mod width. Rows are added until there are so many.
+    /// The inputs still inside the window: that of step s in row s mod width. Rows are added until
+    /// there are so many.
     recent: Vec<i128>,
 }
 
@@ -174,7 +183,8 @@ impl Totals {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Takes the inputs of a step, which `check` has passed, and writes `release(lane, total, number)` of each new total over the number in `out`.
+    /// Takes the inputs of a step, which `check` has passed, and writes `release(lane, total,
+    /// number)` of each new total over the number in `out`.
     pub(super) fn step(
         &mut self,
         step: u64,
@@ -251,7 +261,8 @@ impl Totals {
         self.recent.resize(needed.max(self.recent.len()), 0);
     }
 
-    /// The totals, then the inputs inside the window, the oldest first, after this many steps. Whoever takes them wipes them.
+    /// The totals, then the inputs inside the window, the oldest first, after this many steps.
+    /// Whoever takes them wipes them.
     pub(super) fn save(&self, step: u64) -> Vec<i128> {
         let (newer, older) = self.recent.split_at(self.leaving(step).unwrap_or(0));
         [&self.sums[..], older, newer].concat()
@@ -390,8 +401,8 @@ mod tests {
         }
     }
 
-    /// Rounding in floats once moved two totals apart by 220 where one contribution of magnitude one had changed: totals
-    /// near 2^52, and inputs of a half that round to even.
+    /// Rounding in floats once moved two totals apart by 220 where one contribution of magnitude
+    /// one had changed: totals near 2^52, and inputs of a half that round to even.
     #[test]
     fn neighbouring_streams_stay_within_one_contribution() {
         let stream = |extra: f64| {
@@ -414,8 +425,8 @@ mod tests {
             prop_assert!((product as f64 - expected).abs() <= expected.abs() * 1e-15 + 1.0);
         }
 
-        /// The charge for decay: two streams that differ by one contribution differ, at every later step, by at most the
-        /// decayed contribution and one unit for each step.
+        /// The charge for decay: two streams that differ by one contribution differ, at every later
+        /// step, by at most the decayed contribution and one unit for each step.
         #[test]
         fn decayed_neighbours_stay_within_the_charge(
             inputs in prop::collection::vec(-3.0..3.0_f64, 1..60),

@@ -52,14 +52,16 @@ impl VectorCounter {
     /// # Errors
     /// [`Error::HorizonSpent`](crate::Error::HorizonSpent) after the last step,
     /// [`Error::BadParameter`](crate::Error::BadParameter) for a vector of another dimension,
-    /// [`Error::BadInput`](crate::Error::BadInput) for numbers that cannot be counted; none changes the counter.
+    /// [`Error::BadInput`](crate::Error::BadInput) for numbers that cannot be counted; none changes
+    /// the counter.
     pub fn step(&mut self, x: &[f64]) -> Result<VectorRelease> {
         let mut values = vec![0.0; x.len()];
         let spread = self.engine.step(x, &mut values)?;
         Ok(VectorRelease::new(spread, values))
     }
 
-    /// Like [`VectorCounter::step`], and writes the private answer to `out`. What its coordinates have in common is returned.
+    /// Like [`VectorCounter::step`], and writes the private answer to `out`. What its coordinates
+    /// have in common is returned.
     ///
     /// ```
     /// use evertally::{Budget, Contribution, NoiseKey, Plan, VectorCounter};
@@ -76,14 +78,14 @@ impl VectorCounter {
     /// ```
     ///
     /// # Errors
-    /// As [`VectorCounter::step`], and [`Error::BadParameter`](crate::Error::BadParameter) unless `out` has a place for each coordinate. Where it
-    /// errs, `out` is left alone.
+    /// As [`VectorCounter::step`], and [`Error::BadParameter`](crate::Error::BadParameter) unless
+    /// `out` has a place for each coordinate. Where it errs, `out` is left alone.
     pub fn step_into(&mut self, x: &[f64], out: &mut [f64]) -> Result<Spread> {
         self.engine.step(x, out)
     }
 
-    /// The total over the steps `first..=last`, from the remembered releases, with the exact standard error of each
-    /// coordinate.
+    /// The total over the steps `first..=last`, from the remembered releases, with the exact
+    /// standard error of each coordinate.
     ///
     /// # Errors
     /// As [`crate::Counter::interval`].

@@ -32,7 +32,8 @@ pub(crate) struct CodeStack<C> {
 }
 
 impl<C: Codes> CodeStack<C> {
-    /// Starts before the first step. No one-bit of code 0 may stand above the highest bit that code 1 changes.
+    /// Starts before the first step. No one-bit of code 0 may stand above the highest bit that code
+    /// 1 changes.
     pub(crate) fn new(codes: C, field: Arc<dyn WhiteField>) -> Self {
         let lanes = field.width();
         let partial = vec![0.0; (codes.most_ones() as usize + 1) * lanes];

@@ -1,9 +1,10 @@
 //! The group algebra factorization (Henzinger and Upadhyay, 2024): the root of a circulant of twice the size.
 //!
-//! M is the 2n × 2n circulant whose first column has n ones and n zeros; its upper left quarter is A. With S its
-//! square root (real, because the spectrum of M is conjugate-symmetric), L is the first n rows of S and R its
-//! first n columns. Every row and column norm² is (1/2n) Σ |λ_j| = ½ + (1/2n) Σ csc((2j−1)π/2n), so all steps have
-//! the same error. Its noise is stationary: 2n draws and one cyclic convolution for the whole horizon.
+//! M is the 2n × 2n circulant whose first column has n ones and n zeros; its upper left quarter is
+//! A. With S its square root (real, because the spectrum of M is conjugate-symmetric), L is the
+//! first n rows of S and R its first n columns. Every row and column norm² is (1/2n) Σ |λ_j| = ½ +
+//! (1/2n) Σ csc((2j−1)π/2n), so all steps have the same error. Its noise is stationary: 2n draws
+//! and one cyclic convolution for the whole horizon.
 
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -34,8 +35,9 @@ impl GroupAlgebra {
         Ok(Self { horizon, norm_squared: 0.5 + sum.value() / (2 * horizon) as f64 })
     }
 
-    /// The eigenvalue of S at frequency j ≤ n: the principal root of that of M, which is n at zero, 0 at other even
-    /// frequencies and 2/(1 − e^{−πij/n}) = csc(πj/2n)·e^{−i(π/2 − πj/2n)} at odd ones.
+    /// The eigenvalue of S at frequency j ≤ n: the principal root of that of M, which is n at zero,
+    /// 0 at other even frequencies and 2/(1 − e^{−πij/n}) = csc(πj/2n)·e^{−i(π/2 − πj/2n)} at odd
+    /// ones.
     fn root(&self, j: u64) -> Complex<f64> {
         let n = self.horizon;
         if j == 0 {

@@ -1,18 +1,20 @@
 //! The binary tree with every node re-estimated from all the others: L = A R⁺ (Honaker, 2015).
 //!
-//! R is the binary tree's, cut to n columns, so Δ² is the number of levels. L is the least-squares decoder; it
-//! looks at nodes of the future, which only means that the noise must be drawn as one vector.
+//! R is the binary tree's, cut to n columns, so Δ² is the number of levels. L is the least-squares
+//! decoder; it looks at nodes of the future, which only means that the noise must be drawn as one
+//! vector.
 //!
-//! **How it is run in O(log n) state.** Only the law of z = L g matters: N(0, L Lᵀ). Least squares on a tree is
-//! Gaussian elimination from the leaves. Let V_v be the variance of the estimate of node v from its own subtree,
-//! V_v = 1/(1 + 1/(V_l + V_r)), V = 1 at a leaf and 0 for a node beyond the horizon, whose sum is known.
-//! Given the error of v, the errors of its children are
+//! **How it is run in O(log n) state.** Only the law of z = L g matters: N(0, L Lᵀ). Least squares
+//! on a tree is Gaussian elimination from the leaves. Let V_v be the variance of the estimate of
+//! node v from its own subtree, V_v = 1/(1 + 1/(V_l + V_r)), V = 1 at a leaf and 0 for a node
+//! beyond the horizon, whose sum is known. Given the error of v, the errors of its children are
 //!
 //! > err(l) = κ·err(v) + √W·g,  err(r) = err(v) − err(l),  κ = V_l/(V_l + V_r),  W = V_l·V_r/(V_l + V_r),
 //!
-//! with a fresh g for every split, and the root's error is √V·g. Walking down the tree along the leaves in order
-//! gives err(leaf t), and z_t = z_{t−1} + err(leaf t): one draw a step, indexed by the first leaf right of the
-//! split. Tests compare the covariance of this walk with the dense A R⁺.
+//! with a fresh g for every split, and the root's error is √V·g. Walking down the tree along the
+//! leaves in order gives err(leaf t), and z_t = z_{t−1} + err(leaf t): one draw a step, indexed by
+//! the first leaf right of the split. Tests compare the covariance of this walk with the dense A
+//! R⁺.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! The binary tree with each node re-estimated from its own subtree (Honaker, 2015, as used in DP-FTRL).
 //!
-//! R is the binary tree's. A node of height k has its own noisy value and, independently, the sum of its
-//! children's estimates; weighing both by their precision gives variance V_k = 2^k/(2^{k+1} − 1), and prefixes
-//! are read from the better values. Causal: a node needs nothing that came after its last leaf. State O(log n),
-//! two draws a step on average, any horizon.
+//! R is the binary tree's. A node of height k has its own noisy value and, independently, the sum
+//! of its children's estimates; weighing both by their precision gives variance V_k = 2^k/(2^{k+1}
+//! − 1), and prefixes are read from the better values. Causal: a node needs nothing that came after
+//! its last leaf. State O(log n), two draws a step on average, any horizon.
 
 use std::sync::Arc;
 
@@ -57,9 +57,9 @@ impl Factorization for HonakerStreaming {
         sum_of_variances(step + 1)
     }
 
-    /// Nodes above the highest differing bit are shared and cancel. Below it, the later prefix has a node v of
-    /// height h that contains all the earlier one's remaining nodes u; the estimate of v passes on each of
-    /// theirs with weight V_h/(2^{h−k} V_k), so that Cov(v, u) = V_h/2^{h−k}.
+    /// Nodes above the highest differing bit are shared and cancel. Below it, the later prefix has
+    /// a node v of height h that contains all the earlier one's remaining nodes u; the estimate of
+    /// v passes on each of theirs with weight V_h/(2^{h−k} V_k), so that Cov(v, u) = V_h/2^{h−k}.
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
         let (earlier, later) = tree::low_parts(earlier + 1, later + 1);
         let height = 63 - later.leading_zeros();

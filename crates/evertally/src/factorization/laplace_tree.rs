@@ -1,13 +1,15 @@
 //! A balanced k-ary tree with Laplace nodes, for pure ε (Andersson, Pagh, Steiner and Torkamani, 2024).
 //!
-//! Write the number of items c in balanced base k, k odd: digits between −(k−1)/2 and (k−1)/2. A positive digit
-//! adds that many nodes of its level, a negative one subtracts nodes that lie just after the prefix. With h levels
-//! and n ≤ (k^h − 1)/2, every item lies in h nodes, so noise of scale h/ε a node gives ε-DP, and the mean squared
-//! error is about h³k(1 − 1/k²)/(2ε²). k and h are those of least exact mean error at this horizon.
+//! Write the number of items c in balanced base k, k odd: digits between −(k−1)/2 and (k−1)/2. A
+//! positive digit adds that many nodes of its level, a negative one subtracts nodes that lie just
+//! after the prefix. With h levels and n ≤ (k^h − 1)/2, every item lies in h nodes, so noise of
+//! scale h/ε a node gives ε-DP, and the mean squared error is about h³k(1 − 1/k²)/(2ε²). k and h
+//! are those of least exact mean error at this horizon.
 //!
-//! Subtracted nodes hold items of the future, but node and subtracted part shift together when such an item
-//! changes, so what was published before does not depend on it: the proof holds for inputs chosen adaptively too.
-//! Here Δ is the sum of magnitudes in a column of R. State O(log n), a few draws a step, any horizon.
+//! Subtracted nodes hold items of the future, but node and subtracted part shift together when such
+//! an item changes, so what was published before does not depend on it: the proof holds for inputs
+//! chosen adaptively too. Here Δ is the sum of magnitudes in a column of R. State O(log n), a few
+//! draws a step, any horizon.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -135,8 +137,8 @@ impl Shape {
         best as f64
     }
 
-    /// The index of the first draw of each level. A level has room for its nodes and for those subtracted beyond the
-    /// horizon.
+    /// The index of the first draw of each level. A level has room for its nodes and for those
+    /// subtracted beyond the horizon.
     fn first_indices(&self, horizon: u64) -> Vec<u64> {
         let mut first = 0;
         let mut size = 1_u128;
@@ -168,8 +170,9 @@ impl Shape {
     }
 }
 
-/// The number of nodes in which two prefixes differ. A node is only ever added (it is one of the first half of its group) or
-/// only ever subtracted (one of the last), so that nodes of both prefixes cancel and no node counts twice.
+/// The number of nodes in which two prefixes differ. A node is only ever added (it is one of the
+/// first half of its group) or only ever subtracted (one of the last), so that nodes of both
+/// prefixes cancel and no node counts twice.
 fn differing_nodes(shape: &Shape, earlier: u64, later: u64) -> u64 {
     let levels = shape.nodes(earlier).zip(shape.nodes(later));
     levels

@@ -61,8 +61,8 @@ pub trait Factorization: Send + Sync {
     /// The number of steps n.
     fn horizon(&self) -> u64;
 
-    /// Δ: the largest ‖Σ ±R\[;i\]‖ over the steps i in which one person may take part, rounded up. The norm is
-    /// Euclidean, or the sum of magnitudes where the noise is Laplace's.
+    /// Δ: the largest ‖Σ ±R\[;i\]‖ over the steps i in which one person may take part, rounded up.
+    /// The norm is Euclidean, or the sum of magnitudes where the noise is Laplace's.
     fn sensitivity(&self, participation: Participation) -> f64;
 
     /// Whether every entry of RᵀR is known to be non-negative, so that contributions of one sign never
@@ -98,7 +98,8 @@ pub trait Factorization: Send + Sync {
     /// The machine that turns a field of white noise into rows of L g. `progress` hears of long preparation.
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator>;
 
-    /// The numbers of L, where the streaming engine can run it: then lanes of either precision, in any number, cost a few numbers each.
+    /// The numbers of L, where the streaming engine can run it: then lanes of either precision, in
+    /// any number, cost a few numbers each.
     fn recipe(&self) -> Option<Recipe> {
         None
     }
@@ -109,8 +110,9 @@ pub trait Factorization: Send + Sync {
         None
     }
 
-    /// A hash of numbers that L depends on and that the plan's choices do not fix: those that another machine might compute
-    /// differently in the last place, or that a later version might fit anew. Noise under other numbers is other noise.
+    /// A hash of numbers that L depends on and that the plan's choices do not fix: those that
+    /// another machine might compute differently in the last place, or that a later version might
+    /// fit anew. Noise under other numbers is other noise.
     fn digest(&self) -> Option<[u8; 32]> {
         None
     }
@@ -250,7 +252,8 @@ pub enum Mechanism {
     NormalizedSquareRoot,
     /// The square root with graded rows and normalised columns, streamed: the default.
     GradedSquareRoot {
-        /// The number of decays J, for whoever must hold fewer numbers a lane; enough for 0.02 % where absent.
+        /// The number of decays J, for whoever must hold fewer numbers a lane; enough for 0.02 %
+        /// where absent.
         decays: Option<u64>,
     },
     /// The best pair of a few decays, fitted to the plan.
@@ -368,8 +371,8 @@ impl Mechanism {
         }
     }
 
-    /// Operations to prepare the factorization, in units of which some 10⁹ take a second: so that a plan can leave out
-    /// what would keep its caller waiting.
+    /// Operations to prepare the factorization, in units of which some 10⁹ take a second: so that a
+    /// plan can leave out what would keep its caller waiting.
     pub(crate) fn preparation(&self, horizon: u64, workload: Workload) -> f64 {
         let n = horizon as f64;
         match self {

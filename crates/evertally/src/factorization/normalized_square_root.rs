@@ -1,10 +1,10 @@
 //! The square root with normalised columns: R = T(s) diag(1/d), L = A diag(d) T(c).
 //!
-//! s is the root of the workload, c its inverse, and d_j the norm of column j of T(s), so that every column of R
-//! has norm one: later steps, whose columns are cut short by the horizon, are not protected more than needed.
-//! For the prefix sum the mean error is 2.1–2.6 % over the optimum where the plain root has 9–12 %.
-//! z = A (d ∘ T(c) g): one fast Fourier transform for the horizon. Its error profile is added up entry by entry,
-//! O(n²), which bounds the horizon.
+//! s is the root of the workload, c its inverse, and d_j the norm of column j of T(s), so that
+//! every column of R has norm one: later steps, whose columns are cut short by the horizon, are not
+//! protected more than needed. For the prefix sum the mean error is 2.1–2.6 % over the optimum
+//! where the plain root has 9–12 %. z = A (d ∘ T(c) g): one fast Fourier transform for the horizon.
+//! Its error profile is added up entry by entry, O(n²), which bounds the horizon.
 
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ impl NormalizedSquareRoot {
     }
 }
 
-/// ‖L\[t;\]‖² for every t. Entry (t, j) is Σ_s a_{t−s} d_s c_{s−j}: multiplication by A down a column, so each
-/// block of columns runs the recursion of A on its own and the blocks add up.
+/// ‖L\[t;\]‖² for every t. Entry (t, j) is Σ_s a_{t−s} d_s c_{s−j}: multiplication by A down a
+/// column, so each block of columns runs the recursion of A on its own and the blocks add up.
 fn row_norms(workload: Workload, norms: &[f64], inverse: &[f64]) -> Vec<f64> {
     let n = norms.len();
     let block = n.div_ceil(rayon::current_num_threads() * 4).max(64);

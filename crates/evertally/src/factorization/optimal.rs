@@ -38,8 +38,8 @@ impl Optimal {
         };
         let encoder = encoder.to_faer();
         let gram = Matrix::from_faer((encoder.transpose() * &encoder).as_ref());
-        // X = U Uᵀ with U upper triangular comes from the Cholesky factor of X with rows and columns reversed;
-        // then R = Uᵀ is lower triangular and RᵀR = X.
+        // X = U Uᵀ with U upper triangular comes from the Cholesky factor of X with rows and
+        // columns reversed; then R = Uᵀ is lower triangular and RᵀR = X.
         let reversed = faer::Mat::from_fn(n, n, |i, j| gram[(n - 1 - i, n - 1 - j)]);
         let cholesky = reversed
             .llt(faer::Side::Lower)
@@ -119,7 +119,8 @@ impl Factorization for Optimal {
         Ok(Dense { decoder: (*self.decoder).clone(), encoder: self.encoder.clone() })
     }
 
-    /// The decoder comes from an iteration that stops at a tolerance, so its last digits depend on the machine.
+    /// The decoder comes from an iteration that stops at a tolerance, so its last digits depend on
+    /// the machine.
     fn digest(&self) -> Option<[u8; 32]> {
         let mut hasher = blake3::Hasher::new();
         for t in 0..self.decoder.rows() {

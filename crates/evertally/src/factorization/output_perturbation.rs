@@ -1,7 +1,8 @@
 //! Fresh noise on every output: L = I, R = A.
 //!
-//! ‖L\[t;\]‖ = 1 and Δ² = Σ_{k < n} a_k², which for the prefix sum is n: the baseline that continual counting
-//! improves upon, but a fair choice for narrow windows and fast decay. No state, one draw a step, any horizon.
+//! ‖L\[t;\]‖ = 1 and Δ² = Σ_{k < n} a_k², which for the prefix sum is n: the baseline that
+//! continual counting improves upon, but a fair choice for narrow windows and fast decay. No state,
+//! one draw a step, any horizon.
 
 use std::sync::Arc;
 
@@ -42,8 +43,8 @@ impl Factorization for OutputPerturbation {
             return round_up(alone, MARGIN);
         }
         match self.workload {
-            // After j of the k participations, b steps are moved by j each, and all that remain by k: the first
-            // ones as early as possible and as close as allowed.
+            // After j of the k participations, b steps are moved by j each, and all that remain by
+            // k: the first ones as early as possible and as close as allowed.
             Workload::PrefixSum => {
                 let (k, b) = (times as f64, participation.min_gap() as f64);
                 let climbing = b * (k - 1.0) * k * (2.0 * k - 1.0) / 6.0;

@@ -85,8 +85,8 @@ fn powers(n: usize, width: u64) -> usize {
     n.div_ceil(usize::try_from(width).unwrap_or(usize::MAX).max(1)).max(1)
 }
 
-/// Multiplications up to which the root of a window is added up. A transform would be faster, but leaves an absolute error in
-/// every coefficient that the margin of a sensitivity does not cover.
+/// Multiplications up to which the root of a window is added up. A transform would be faster, but
+/// leaves an absolute error in every coefficient that the margin of a sensitivity does not cover.
 const LARGEST_WORK: f64 = 2e10;
 
 /// Whether the roots of a workload can be made at this horizon.

@@ -1,9 +1,11 @@
 //! What the factorizations by a pair of mixtures share: L = T(l) is streamed, R = T(r) is accounted.
 //!
-//! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]), whatever the horizon; Δ is exact for a person in several
-//! steps, because r is non-negative and does not increase.
+//! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]), whatever
+//! the horizon; Δ is exact for a person in several steps, because r is non-negative and does not
+//! increase.
 //!
-//! **Cost.** A number a decay of l and coordinate; O(J²) for every question, and less for rows asked one after another.
+//! **Cost.** A number a decay of l and coordinate; O(J²) for every question, and less for rows
+//! asked one after another.
 
 use std::sync::Arc;
 

@@ -162,7 +162,8 @@ pub(crate) fn choose_band(
         candidates.push(request.horizon);
     }
     candidates.retain(|p| *p <= request.horizon);
-    // Wide bands are the accurate ones at long horizons; where trying all would take long, the narrow ones go untried.
+    // Wide bands are the accurate ones at long horizons; where trying all would take long, the
+    // narrow ones go untried.
     candidates.sort_unstable_by(|a, b| b.cmp(a));
     let mut work = 0.0;
     candidates.retain(|p| {

@@ -24,18 +24,20 @@ pub enum WholeDecoder {
     },
 }
 
-/// The amplification of L = T(l) where R = T(r), r begins with one, is positive and does not increase, and the workload is 1/(1−λx).
+/// The amplification of L = T(l) where R = T(r), r begins with one, is positive and does not
+/// increase, and the workload is 1/(1−λx).
 ///
-/// L⁻¹ = A⁻¹R has the coefficients r_k − λr_{k−1}, of which |r_k − λr_{k−1}| ≤ (r_{k−1} − r_k) + (1−λ)r_{k−1}. Their sum is at most
-/// 2 + (1−λ)Σr_k, and bounds the norm of L⁻¹.
+/// L⁻¹ = A⁻¹R has the coefficients r_k − λr_{k−1}, of which |r_k − λr_{k−1}| ≤ (r_{k−1} − r_k) +
+/// (1−λ)r_{k−1}. Their sum is at most 2 + (1−λ)Σr_k, and bounds the norm of L⁻¹.
 pub(super) fn toeplitz_amplification(encoder: &Mixture, factor: f64, horizon: u64) -> f64 {
     (2.0 + (1.0 - factor) * encoder.sum(horizon)) * (horizon as f64).sqrt()
 }
 
 /// The amplification of L where R = diag(e) T(f̂) diag(1/d).
 ///
-/// L⁻¹ = R A⁻¹, and R A⁻¹ε = diag(e)·(T(f̂)A⁻¹·diag(1/d)ε + Σ_i (1/d_i − 1/d_{i+1})ε_i·column i+1 of T(f̂)). f̂ does not increase from one, so that
-/// T(f̂)A⁻¹ has a norm of at most two; a column of diag(e)T(f̂) is d long.
+/// L⁻¹ = R A⁻¹, and R A⁻¹ε = diag(e)·(T(f̂)A⁻¹·diag(1/d)ε + Σ_i (1/d_i − 1/d_{i+1})ε_i·column i+1
+/// of T(f̂)). f̂ does not increase from one, so that T(f̂)A⁻¹ has a norm of at most two; a column
+/// of diag(e)T(f̂) is d long.
 pub(super) fn graded_amplification(bounds: &GradeBounds, horizon: u64) -> f64 {
     2.0 * bounds.largest_grade / bounds.least * (horizon as f64).sqrt()
         + bounds.largest_norm * bounds.inverse_variation()

@@ -1,19 +1,24 @@
 //! The square root of a sliding window, streamed: √((1−X)/(1−x)) with X = x^w.
 //!
-//! **Definition.** Two pairs of mixtures, f·s = 1/(1−x) in x and φ·ς = 1/(1−X) in X, each factor close to its root:
+//! **Definition.** Two pairs of mixtures, f·s = 1/(1−x) in x and φ·ς = 1/(1−X) in X, each factor
+//! close to its root:
 //!
 //! > l(x) = s(x)·(1−X)·φ(X),  r(x) = f(x)·(1−X)·ς(X),  l·r = (1−X)/(1−x).
 //!
-//! **Guarantee.** L R = A exactly, whatever the pairs approximate; Δ and errors are those of l and r, in closed form ([`crate::mixture::Comb`]). s has a
-//! pole at one and so has ς, but (1−X) takes off both: all norms converge, and the mechanism runs for ever at a finite sensitivity.
-//! Where a person takes part several times the triangle inequality is used. Δ is enlarged by [`ROUNDING`], far above what rounding does to it.
+//! **Guarantee.** L R = A exactly, whatever the pairs approximate; Δ and errors are those of l and
+//! r, in closed form ([`crate::mixture::Comb`]). s has a pole at one and so has ς, but (1−X) takes
+//! off both: all norms converge, and the mechanism runs for ever at a finite sensitivity. Where a
+//! person takes part several times the triangle inequality is used. Δ is enlarged by [`ROUNDING`],
+//! far above what rounding does to it.
 //!
-//! **Cost.** y = s(x)g takes a number a decay; (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y) takes, a decay of φ, the last w values of one sum.
-//! p_j and 1 − p_j are both doubles, so that every term vanishes at X = 1 exactly: were φ₀ − Σ_j w_j left over there, by a rounding, R would grow with the
-//! number of windows. So
-//! a lane holds some ten numbers and some J′w more, where its true total holds w inputs as well. O(J + J′) operations a step.
+//! **Cost.** y = s(x)g takes a number a decay; (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y)
+//! takes, a decay of φ, the last w values of one sum. p_j and 1 − p_j are both doubles, so that
+//! every term vanishes at X = 1 exactly: were φ₀ − Σ_j w_j left over there, by a rounding, R would
+//! grow with the number of windows. So a lane holds some ten numbers and some J′w more, where its
+//! true total holds w inputs as well. O(J + J′) operations a step.
 //!
-//! **Source.** The root of a window is MATHS' generating function; splitting it over two time scales is this library's.
+//! **Source.** The root of a window is MATHS' generating function; splitting it over two time
+//! scales is this library's.
 
 use std::sync::Arc;
 
@@ -176,7 +181,8 @@ impl Factorization for WindowRoot {
         Some(*hasher.finalize().as_bytes())
     }
 
-    /// L⁻¹ has the series (1−x)f(x)·ς(X). f does not increase from one, so that the coefficients of the first add up to at most two.
+    /// L⁻¹ has the series (1−x)f(x)·ς(X). f does not increase from one, so that the coefficients of
+    /// the first add up to at most two.
     fn whole(&self) -> Option<WholeDecoder> {
         Some(WholeDecoder::Comb {
             recipe: self.fine.recipe(),

@@ -1,8 +1,9 @@
 //! Anderson acceleration of a fixed-point iteration x ← x + f(x).
 //!
-//! The weights of the last steps solve a least-squares problem of at most [`DEPTH`] unknowns. Its normal equations are
-//! kept between steps and one row of them is new each time, so that a step costs O(n·DEPTH) however long the vectors are. Their squared
-//! condition is harmless: directions that drown in rounding are dropped, and the iteration corrects itself.
+//! The weights of the last steps solve a least-squares problem of at most [`DEPTH`] unknowns. Its
+//! normal equations are kept between steps and one row of them is new each time, so that a step
+//! costs O(n·DEPTH) however long the vectors are. Their squared condition is harmless: directions
+//! that drown in rounding are dropped, and the iteration corrects itself.
 
 use std::collections::VecDeque;
 

@@ -213,7 +213,8 @@ impl Weights {
 
 /// Two bounds and everything needed to prove them again: see [`verify`](super::verify()).
 ///
-/// The fields are open, so that a certificate can be read from a file; nothing in them is believed before it is verified.
+/// The fields are open, so that a certificate can be read from a file; nothing in them is believed
+/// before it is verified.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
     /// The matrix.
@@ -235,14 +236,15 @@ impl Certificate {
         self.upper / self.lower - 1.0
     }
 
-    /// The factorization A = L R that the weights give, written out: ‖L‖_F ‖R‖₁→₂ (or the worst step's product) is the upper bound.
+    /// The factorization A = L R that the weights give, written out: ‖L‖_F ‖R‖₁→₂ (or the worst
+    /// step's product) is the upper bound.
     ///
-    /// A real matrix has real factors; their inner dimension is the shorter side of A. R is not triangular in general; for any
-    /// unitary Q, (L Qᴴ, Q R) is as good.
+    /// A real matrix has real factors; their inner dimension is the shorter side of A. R is not
+    /// triangular in general; for any unitary Q, (L Qᴴ, Q R) is as good.
     ///
     /// # Errors
-    /// [`Error::TooCostly`] for a workload whose horizon is too long to be written out; [`Error::BadParameter`] for weights
-    /// that do not fit.
+    /// [`Error::TooCostly`] for a workload whose horizon is too long to be written out;
+    /// [`Error::BadParameter`] for weights that do not fit.
     pub fn factors(&self) -> Result<Factors> {
         self.subject.validate()?;
         let (rows, columns) = (self.subject.rows(), self.subject.columns());
@@ -257,14 +259,16 @@ impl Certificate {
         super::dense::factors(&self.subject, &self.weights)
     }
 
-    /// Bounds on the least error factor of any factorization: mean error γ_F²/n, or error at the worst step γ_2².
+    /// Bounds on the least error factor of any factorization: mean error γ_F²/n, or error at the
+    /// worst step γ_2².
     #[must_use]
     pub fn error_factor(&self) -> (f64, f64) {
         let steps = match self.weights {
             Weights::GammaF { .. } => self.subject.rows() as f64,
             Weights::Gamma2 { .. } => 1.0,
         };
-        // Three roundings at most, unless the square overflows or underflows: then the nearest float that is safe.
+        // Three roundings at most, unless the square overflows or underflows: then the nearest
+        // float that is safe.
         let margin = 4.0 * f64::EPSILON;
         let lower = (self.lower * self.lower / steps * (1.0 - margin)).next_down().clamp(0.0, f64::MAX);
         let upper = self.upper * self.upper / steps * (1.0 + margin);

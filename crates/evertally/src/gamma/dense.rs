@@ -1,10 +1,12 @@
 //! The fixed point for any real or complex matrix, of any shape and rank.
 //!
-//! For γ_F, B = A diag(√v) = U diag(s) Vᴴ and d = diag(V diag(s) Vᴴ); for γ_2, B = diag(√u) A diag(√v), d_v the same and
-//! d_u = diag(U diag(s) Uᴴ). Rows and columns of zeros take no part and weigh nothing.
+//! For γ_F, B = A diag(√v) = U diag(s) Vᴴ and d = diag(V diag(s) Vᴴ); for γ_2, B = diag(√u) A
+//! diag(√v), d_v the same and d_u = diag(U diag(s) Uᴴ). Rows and columns of zeros take no part and
+//! weigh nothing.
 //!
-//! **Cost.** One Hermitian eigendecomposition of the shorter side an iteration for γ_F; a singular value decomposition
-//! instead where the square roots of small eigenvalues would be mostly rounding, and for γ_2.
+//! **Cost.** One Hermitian eigendecomposition of the shorter side an iteration for γ_F; a singular
+//! value decomposition instead where the square roots of small eigenvalues would be mostly
+//! rounding, and for γ_2.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -135,7 +137,8 @@ impl Support {
         };
         let largest =
             (0..m).flat_map(|j| (0..n).map(move |i| (i, j))).map(|(i, j)| size(i, j)).fold(0.0, f64::max);
-        // Entries below rounding of the largest do not make a row or column part of the problem; the checker charges them.
+        // Entries below rounding of the largest do not make a row or column part of the problem;
+        // the checker charges them.
         let counts = |i: usize, j: usize| size(i, j) > 1e-150 * largest;
         Self {
             rows: (0..n).filter(|i| (0..m).any(|j| counts(*i, j))).collect(),

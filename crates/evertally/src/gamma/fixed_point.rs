@@ -1,7 +1,7 @@
 //! The iteration that all solvers share: log w ← log w + ρ·log(d/w), accelerated.
 //!
-//! The bounds here steer and stop the iteration; those that are stated come from the checker. Where the checker's
-//! are wider than what was asked for, the iteration goes on for a while.
+//! The bounds here steer and stop the iteration; those that are stated come from the checker. Where
+//! the checker's are wider than what was asked for, the iteration goes on for a while.
 
 use rayon::prelude::*;
 
@@ -136,8 +136,9 @@ pub(super) fn iterate<P: Problem>(
     Ok(found)
 }
 
-/// Weights that are zero at the optimum fall geometrically, which takes long and confuses the extrapolation. They are
-/// dropped to the floor at once; one that was dropped wrongly has d/w > 1 there and rises again.
+/// Weights that are zero at the optimum fall geometrically, which takes long and confuses the
+/// extrapolation. They are dropped to the floor at once; one that was dropped wrongly has d/w > 1
+/// there and rises again.
 struct Vanishing {
     /// How often each weight was dropped.
     drops: Vec<u8>,

@@ -1,16 +1,19 @@
 //! γ_F and γ_2: the least error that any factorization has, with certificates.
 //!
-//! γ_F(A) is the least ‖L‖_F ‖R‖₁→₂ over all A = L R, so that γ_F²/n is the least mean error factor; γ_2(A) is the least product
-//! of the largest row norm of L and ‖R‖₁→₂, so that γ_2² is the least error factor of the worst step. Both are maxima of nuclear norms over weights:
+//! γ_F(A) is the least ‖L‖_F ‖R‖₁→₂ over all A = L R, so that γ_F²/n is the least mean error
+//! factor; γ_2(A) is the least product of the largest row norm of L and ‖R‖₁→₂, so that γ_2² is the
+//! least error factor of the worst step. Both are maxima of nuclear norms over weights:
 //!
 //! > γ_F = max ‖A diag(√v)‖_*/√Σv,   γ_2 = max ‖diag(√u) A diag(√v)‖_*/√(Σu Σv).
 //!
-//! With B the weighted matrix, d_v = diag((BᴴB)^{1/2}), d_u = diag((BBᴴ)^{1/2}) and S = ‖B‖_*, any weights prove both sides:
+//! With B the weighted matrix, d_v = diag((BᴴB)^{1/2}), d_u = diag((BBᴴ)^{1/2}) and S = ‖B‖_*, any
+//! weights prove both sides:
 //!
 //! > S/√Σv ≤ γ_F ≤ √(S·max(d_v/v)),   S/√(Σu Σv) ≤ γ_2 ≤ √(max(d_u/u)·max(d_v/v)),
 //!
-//! the right as the factorization RᴴR = diag(v)^{-1/2}(BᴴB)^{1/2} diag(v)^{-1/2}, L = A R⁻¹. They meet where d = v (and
-//! d = u), which the iteration log v ← log v + ρ·log(d/v), accelerated after Anderson, reaches in a few dozen steps.
+//! the right as the factorization RᴴR = diag(v)^{-1/2}(BᴴB)^{1/2} diag(v)^{-1/2}, L = A R⁻¹. They
+//! meet where d = v (and d = u), which the iteration log v ← log v + ρ·log(d/v), accelerated after
+//! Anderson, reaches in a few dozen steps.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -50,12 +53,14 @@ use crate::noise::Progress;
 
 /// Bounds γ_F, the least ‖L‖_F ‖R‖₁→₂, to a relative gap.
 ///
-/// Prefix sums and decayed prefix sums are solved in O(nJ) an iteration, everything else as a dense matrix. The bounds
-/// hold whatever gap was reached; it is wider than asked for where the iteration stalls or the checker's margin is larger
-/// (about 10⁻¹⁰ at n = 2^20, 10⁻⁹ for dense matrices of side 2048).
+/// Prefix sums and decayed prefix sums are solved in O(nJ) an iteration, everything else as a dense
+/// matrix. The bounds hold whatever gap was reached; it is wider than asked for where the iteration
+/// stalls or the checker's margin is larger (about 10⁻¹⁰ at n = 2^20, 10⁻⁹ for dense matrices of
+/// side 2048).
 ///
 /// # Errors
-/// [`Error::BadParameter`](crate::Error::BadParameter) for an empty, infinite or too large matrix, or a gap that is not above zero.
+/// [`Error::BadParameter`](crate::Error::BadParameter) for an empty, infinite or too large matrix,
+/// or a gap that is not above zero.
 pub fn gamma_f(
     subject: impl Into<Subject>,
     relative_gap: f64,
@@ -74,7 +79,8 @@ pub fn gamma_f(
     }
 }
 
-/// Bounds γ_2, the least product of the largest row norm of L and the largest column norm of R, to a relative gap.
+/// Bounds γ_2, the least product of the largest row norm of L and the largest column norm of R, to
+/// a relative gap.
 ///
 /// As [`gamma_f`] otherwise.
 ///

@@ -1,13 +1,15 @@
 //! Newton's method along the central path, for small dense matrices whose optimal weights are partly zero.
 //!
-//! **Definition.** γ_F = max tr|B| over weights is a concave problem. With a logarithmic barrier of size τ its optimality
-//! condition is w = e(w) + τ, where e = d for γ_F and e = d/√S, w = (u, v), for γ_2 (which removes the freedom of scale). At such a point every
-//! e_i/w_i is below one, and the bounds are within about mτ/(2S) of each other; τ is lowered until that is small enough.
+//! **Definition.** γ_F = max tr|B| over weights is a concave problem. With a logarithmic barrier of
+//! size τ its optimality condition is w = e(w) + τ, where e = d for γ_F and e = d/√S, w = (u, v),
+//! for γ_2 (which removes the freedom of scale). At such a point every e_i/w_i is below one, and
+//! the bounds are within about mτ/(2S) of each other; τ is lowered until that is small enough.
 //!
-//! **Derivative.** In the eigenbasis Q, μ of H = diag(√w) 𝒜 diag(√w), with 𝒜 = AᴴA for γ_F and [[0, A], [Aᴴ, 0]] for γ_2, the
-//! diagonal d of g(H), g = √ or |·|, changes with log w as
-//! J_ij = ½ Σ_kl c_kl Re(q_ik q̄_jk q̄_il q_jl), c_kl = (μ_k + μ_l)(g(μ_k) − g(μ_l))/(μ_k − μ_l).
-//! A step solves (diag(e + τ) − J)y = e + τ − w, symmetric and positive definite, and moves w by the factor 1 + y.
+//! **Derivative.** In the eigenbasis Q, μ of H = diag(√w) 𝒜 diag(√w), with 𝒜 = AᴴA for γ_F and [[0,
+//! A], [Aᴴ, 0]] for γ_2, the diagonal d of g(H), g = √ or |·|, changes with log w as J_ij = ½ Σ_kl
+//! c_kl Re(q_ik q̄_jk q̄_il q_jl), c_kl = (μ_k + μ_l)(g(μ_k) − g(μ_l))/(μ_k − μ_l). A step solves
+//! (diag(e + τ) − J)y = e + τ − w, symmetric and positive definite, and moves w by the factor 1 +
+//! y.
 //!
 //! **Cost.** O(N⁴) a step for N weights, so N is limited; some thirty to sixty steps.
 

@@ -1,8 +1,9 @@
 //! The fixed point for prefix sums and decayed prefix sums: O(nJ) an iteration.
 //!
-//! (AᵀA)⁻¹ is tridiagonal, so diag(M^{1/2}) is a sum over J ≈ 40 nodes of diagonals of inverses of tridiagonal matrices
-//! ([`crate::elliptic`], [`super::verify::sweep`]). For γ_2 the same holds with row weights; A read backwards is its own transpose, so the best row weights are
-//! the column weights read backwards and one set of weights is sought.
+//! (AᵀA)⁻¹ is tridiagonal, so diag(M^{1/2}) is a sum over J ≈ 40 nodes of diagonals of inverses of
+//! tridiagonal matrices ([`crate::elliptic`], [`super::verify::sweep`]). For γ_2 the same holds
+//! with row weights; A read backwards is its own transpose, so the best row weights are the column
+//! weights read backwards and one set of weights is sought.
 //!
 //! Long horizons start from the solution of a shorter one: the weights are nearly a function of t/n.
 

@@ -1,18 +1,22 @@
-//! The checker: proves the bounds of a certificate again from its weights, trusting nothing that the solver did.
+//! The checker: proves the bounds of a certificate again from its weights, trusting nothing that
+//! the solver did.
 //!
-//! **What is proved.** For weights v ≥ 0 (and u ≥ 0), B = A diag(√v) (or diag(√u) A diag(√v)) and any factorization A = L R,
+//! **What is proved.** For weights v ≥ 0 (and u ≥ 0), B = A diag(√v) (or diag(√u) A diag(√v)) and
+//! any factorization A = L R,
 //!
 //! > ‖B‖_*/√Σv ≤ γ_F(A) ≤ ‖L‖_F ‖R‖₁→₂,   ‖B‖_*/√(Σu Σv) ≤ γ_2(A) ≤ ‖L‖₂→∞ ‖R‖₁→₂,
 //!
-//! the left by the Cauchy–Schwarz inequality: ‖L R diag(√v)‖_* ≤ ‖L‖_F ‖R diag(√v)‖_F ≤ ‖L‖_F ‖R‖₁→₂ √Σv, the right by definition.
-//! Both ends are computed with every rounding charged: in [`structured`] for prefix sums and decays, in [`dense`] for any matrix.
+//! the left by the Cauchy–Schwarz inequality: ‖L R diag(√v)‖_* ≤ ‖L‖_F ‖R diag(√v)‖_F ≤ ‖L‖_F
+//! ‖R‖₁→₂ √Σv, the right by definition. Both ends are computed with every rounding charged: in
+//! [`structured`] for prefix sums and decays, in [`dense`] for any matrix.
 //!
-//! **What is trusted.** That additions, products, quotients and square roots of floats are rounded to nearest (IEEE 754, no
-//! extended precision); for dense matrices also that faer's product of real matrices adds up the products of
-//! entries, in any order. Eigenvalues, singular vectors and elliptic functions are not trusted: they are either absent or checked.
+//! **What is trusted.** That additions, products, quotients and square roots of floats are rounded
+//! to nearest (IEEE 754, no extended precision); for dense matrices also that faer's product of
+//! real matrices adds up the products of entries, in any order. Eigenvalues, singular vectors and
+//! elliptic functions are not trusted: they are either absent or checked.
 //!
-//! **Cost.** O(nJ) with J ≈ 60 + log₂(b/a) for prefix sums and decays; one singular value decomposition and four
-//! products for a dense matrix.
+//! **Cost.** O(nJ) with J ≈ 60 + log₂(b/a) for prefix sums and decays; one singular value
+//! decomposition and four products for a dense matrix.
 
 mod dense;
 mod structured;
@@ -26,8 +30,8 @@ pub(super) use structured::SMALLEST_DECAY;
 /// The unit roundoff of a double, 2⁻⁵³.
 const UNIT: f64 = 0.5 * f64::EPSILON;
 
-/// Dense proofs depend on the order in which a machine adds; stated bounds are this much wider than proven ones, so
-/// that they are proven elsewhere too.
+/// Dense proofs depend on the order in which a machine adds; stated bounds are this much wider than
+/// proven ones, so that they are proven elsewhere too.
 const ELSEWHERE: f64 = 1e-12;
 
 /// Bounds that hold.
@@ -44,8 +48,8 @@ pub struct Proof {
 /// The bounds that are returned are the checker's own, at least as sharp as the stated ones.
 ///
 /// # Errors
-/// [`Error::BadParameter`] if the stated bounds do not follow from the weights, or if anything in the certificate
-/// does not fit together.
+/// [`Error::BadParameter`] if the stated bounds do not follow from the weights, or if anything in
+/// the certificate does not fit together.
 ///
 /// ```
 /// use evertally::gamma::{Subject, gamma_f, verify};
@@ -124,7 +128,8 @@ mod tests {
                 {
                     let structured = prove(&subject, &weights).unwrap();
                     let dense = dense::prove(&subject, &weights).unwrap();
-                    // Each pair holds the same two numbers, the exact nuclear norm and the exact product of norms.
+                    // Each pair holds the same two numbers, the exact nuclear norm and the exact
+                    // product of norms.
                     let apart = |a: f64, b: f64| (a / b - 1.0).abs();
                     assert!(
                         apart(structured.lower, dense.lower) < 2e-11,
@@ -142,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_known_value_is_enclosed() {
-        // γ_F² of the prefix sum at n = 2 is (3 + √5)/2, reached at v = ((5 + √5)/10, (5 − √5)/10); γ_2² is 4/3.
+        // γ_F² of the prefix sum at n = 2 is (3 + √5)/2, reached at v = ((5 + √5)/10, (5 − √5)/10);
+        // γ_2² is 4/3.
         let root = 5.0_f64.sqrt();
         let weights = Weights::GammaF { columns: vec![(5.0 + root) / 10.0, (5.0 - root) / 10.0] };
         let proof = prove(&Subject::workload(Workload::PrefixSum, 2), &weights).unwrap();

@@ -1,14 +1,17 @@
 //! A mixture in x times a mixture in x^w: the roots of a sliding window.
 //!
-//! **Definition.** With X = x^w, c(x)·(1−X)·b(X) for mixtures c and b. The comb (1−X)b(X) has the coefficients β₀ = b₀ and
-//! β_m = −κ_b·\[m = 1\] − Σ_j w_j p_j(1−p_j)^{m−1}; so the product has, at k = mw + i with 0 ≤ i < w,
+//! **Definition.** With X = x^w, c(x)·(1−X)·b(X) for mixtures c and b. The comb (1−X)b(X) has the
+//! coefficients β₀ = b₀ and β_m = −κ_b·\[m = 1\] − Σ_j w_j p_j(1−p_j)^{m−1}; so the product has, at
+//! k = mw + i with 0 ≤ i < w,
 //!
 //! > Σ_a η_a M_a(m) θ_a^i + κβ_m·\[i = 0\],  M_a(m) = θ_a^w M_a(m−1) + β_m,
 //!
-//! and M_a is b itself where θ_a = 1. Within a window the norm is the sum over pairs of decays that [`super::span`] has; from
-//! window to window M_a and (1−p_j)^m follow a linear recursion, and sums over windows are added up by doubling.
+//! and M_a is b itself where θ_a = 1. Within a window the norm is the sum over pairs of decays that
+//! [`super::span`] has; from window to window M_a and (1−p_j)^m follow a linear recursion, and sums
+//! over windows are added up by doubling.
 //!
-//! **Guarantee.** Norms are right to some 10⁻¹³ of themselves: the terms of M cancel, but only after the first window, whose part is the largest.
+//! **Guarantee.** Norms are right to some 10⁻¹³ of themselves: the terms of M cancel, but only
+//! after the first window, whose part is the largest.
 //!
 //! **Cost.** With D decays in all, O(D²) for a row and O(D³ log n) for a norm at any horizon.
 
@@ -81,7 +84,8 @@ impl Comb {
         coefficients
     }
 
-    /// The sum of squares of the first n coefficients; beyond the windows that are kept, of whole windows and one more.
+    /// The sum of squares of the first n coefficients; beyond the windows that are kept, of whole
+    /// windows and one more.
     pub(crate) fn energy(&self, n: u64) -> f64 {
         let (windows, rest) = (n / self.width, n % self.width);
         match self.windows.get(windows as usize) {
@@ -171,7 +175,8 @@ impl Comb {
             self.advance(&mut window);
         }
         let Some(count) = windows.checked_sub(2) else { return total };
-        // From the third window on: M_a, then (1−p_j)^{m−1}, and how they follow from those of the window before.
+        // From the third window on: M_a, then (1−p_j)^{m−1}, and how they follow from those of the
+        // window before.
         let (inner, outer) = (self.inner.len(), self.outer.len());
         let mut numbers = window.sums.clone();
         numbers.extend(self.outer.rates.iter().map(|rate| power(*rate, 1.0)));

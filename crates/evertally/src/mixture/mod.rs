@@ -1,12 +1,14 @@
 //! Mixtures of geometric decays: coefficients that a few numbers stream, and whose norms have closed forms.
 //!
-//! **Definition.** c_k = κ·\[k = 0\] + Σ_j w_j(1−p_j)^k with κ ≥ 0, weights w_j > 0 and losses 0 ≤ p_j ≤ 1; T(c) is the lower-triangular
-//! Toeplitz matrix with these coefficients. They are non-negative and do not increase.
+//! **Definition.** c_k = κ·\[k = 0\] + Σ_j w_j(1−p_j)^k with κ ≥ 0, weights w_j > 0 and losses 0 ≤
+//! p_j ≤ 1; T(c) is the lower-triangular Toeplitz matrix with these coefficients. They are
+//! non-negative and do not increase.
 //!
-//! **Guarantee.** Losses may be as small as 10⁻¹⁹: everything is computed from p and from the rate λ = −ln(1−p), nothing from 1−p. All
-//! terms of all sums are positive, so nothing cancels: a sum over pairs of decays is right to the errors of its terms, some ten units in
-//! the last place, and those of adding J² of them. A power (1−p)^k is off by a relative λk units; where λk is large it is the power that
-//! is small.
+//! **Guarantee.** Losses may be as small as 10⁻¹⁹: everything is computed from p and from the rate
+//! λ = −ln(1−p), nothing from 1−p. All terms of all sums are positive, so nothing cancels: a sum
+//! over pairs of decays is right to the errors of its terms, some ten units in the last place, and
+//! those of adding J² of them. A power (1−p)^k is off by a relative λk units; where λk is large it
+//! is the power that is small.
 //!
 //! | file | its one decision |
 //! |---|---|

@@ -31,7 +31,8 @@ impl Node {
         Self::from_loss((1.0 - factor) + factor * (shift / (1.0 + shift)))
     }
 
-    /// The same decay moved by less than a rounding, so that 1 − p is a double and p its exact complement: what is accounted is what is run.
+    /// The same decay moved by less than a rounding, so that 1 − p is a double and p its exact
+    /// complement: what is accounted is what is run.
     pub(crate) fn as_double(self) -> Self {
         Self::from_decay(self.decay)
     }

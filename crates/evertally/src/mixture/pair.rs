@@ -4,14 +4,18 @@
 //!
 //! > r(x) = Π_{i≥1}(1 − (1−τ_i)x) / Π_j(1 − (1−p_j)x),  l(x) = 1/((1−λx) r(x)),
 //!
-//! λ = 1 for the prefix sum, less for a decayed one. The row of losses ends with a pole p, and then l has an impulse κ beside its decays; or with a zero
-//! τ, and then r has. Partial fractions give r_k = κ′·\[k = 0\] + Σ_j ω_j(1−p_j)^k and l_k = κ·\[k = 0\] + Σ_i η_i(1−τ_i)^k. Because poles and zeros
-//! interlace, every weight is positive, so that no sum here cancels. r and l are both one at k = 0.
+//! λ = 1 for the prefix sum, less for a decayed one. The row of losses ends with a pole p, and then
+//! l has an impulse κ beside its decays; or with a zero τ, and then r has. Partial fractions give
+//! r_k = κ′·\[k = 0\] + Σ_j ω_j(1−p_j)^k and l_k = κ·\[k = 0\] + Σ_i η_i(1−τ_i)^k. Because poles
+//! and zeros interlace, every weight is positive, so that no sum here cancels. r and l are both one
+//! at k = 0.
 //!
-//! **Guarantee.** L R = A exactly: R is accounted, L is run, and neither approximates the other. Decays of losses from [`SLOW`] on are run as
-//! doubles 1−τ, and τ is computed back from them; smaller losses are run as they are. So what is accounted is what is run, but for the rounding of
-//! the weights η, products of J ratios right to a relative ε of some 4J units in the last place. That rounding moves Δ by at most a relative 2ε:
-//! on the unit circle all 1/(1−θx) with 0 ≤ θ ≤ 1 lie in one quadrant, so that Σ_i η_i|1−θ_i x|⁻¹ + κ ≤ √2·|l(x)|; hence l̂ = l·(1+e) with
+//! **Guarantee.** L R = A exactly: R is accounted, L is run, and neither approximates the other.
+//! Decays of losses from [`SLOW`] on are run as doubles 1−τ, and τ is computed back from them;
+//! smaller losses are run as they are. So what is accounted is what is run, but for the rounding of
+//! the weights η, products of J ratios right to a relative ε of some 4J units in the last place.
+//! That rounding moves Δ by at most a relative 2ε: on the unit circle all 1/(1−θx) with 0 ≤ θ ≤ 1
+//! lie in one quadrant, so that Σ_i η_i|1−θ_i x|⁻¹ + κ ≤ √2·|l(x)|; hence l̂ = l·(1+e) with
 //! |e(x)| ≤ √2ε, ‖T(e)‖ is at most that, and R̂ = L̂⁻¹A = (I + T(e))⁻¹R.
 //!
 //! **Cost.** O(J²) to make.
@@ -30,8 +34,9 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// From the poles p of the encoder and those of the decoder, τ, the workload's first. Nothing where they do not ascend in turn: positive weights
-    /// rest on it, and with them the sensitivity.
+    /// From the poles p of the encoder and those of the decoder, τ, the workload's first. Nothing
+    /// where they do not ascend in turn: positive weights rest on it, and with them the
+    /// sensitivity.
     pub(crate) fn new(poles: &[Node], zeros: Vec<Node>) -> Option<Self> {
         let is_interlaced = poles.iter().zip(&zeros).all(|(pole, zero)| pole.minus(*zero) > 0.0)
             && zeros[1..].iter().zip(poles).all(|(zero, pole)| zero.minus(*pole) > 0.0);
@@ -78,9 +83,9 @@ impl Pair {
         })
     }
 
-    /// The square root of 1/(1−λx), for λ the `factor`, by `terms` decays on each side: 1/√y is approached for y = 1 − λx in \[low, high\] by
-    /// Zolotarev's best rational function.
-    /// Nothing where `low` is so much smaller than 1 − λ that decays cannot be told apart.
+    /// The square root of 1/(1−λx), for λ the `factor`, by `terms` decays on each side: 1/√y is
+    /// approached for y = 1 − λx in \[low, high\] by Zolotarev's best rational function. Nothing
+    /// where `low` is so much smaller than 1 − λ that decays cannot be told apart.
     pub(crate) fn square_root(factor: f64, low: f64, high: f64, terms: usize) -> Option<Self> {
         let fractions = elliptic::inverse_square_root(low, high, terms);
         let mut poles: Vec<f64> = fractions.iter().map(|fraction| fraction.shift).collect();
@@ -92,7 +97,8 @@ impl Pair {
             moved.push(factor * run.minus(exact) / (exact.decay * run.decay));
             zeros.push(run);
         }
-        // Evenly spaced in the logarithm, a little wider than where 1/√y is approached: narrower, and the poles below would be moved far.
+        // Evenly spaced in the logarithm, a little wider than where 1/√y is approached: narrower,
+        // and the poles below would be moved far.
         let (first, ratio) = (0.25 * low, 12.0 * high / low);
         let point = |m: usize| first * libm::pow(ratio, (m as f64 + 0.5) / terms as f64);
         let points: Vec<f64> = (0..terms).map(point).collect();
@@ -101,8 +107,9 @@ impl Pair {
         Self::new(&poles, zeros)
     }
 
-    /// (1−x)^{-1/2} as [`Pair::square_root`] has it, with every coefficient k multiplied by about exp(−lost·k)·(1+k)^tilt. All decays
-    /// are run as doubles. Nothing where that makes a decay grow.
+    /// (1−x)^{-1/2} as [`Pair::square_root`] has it, with every coefficient k multiplied by about
+    /// exp(−lost·k)·(1+k)^tilt. All decays are run as doubles. Nothing where that makes a decay
+    /// grow.
     pub(crate) fn tilted(low: f64, high: f64, terms: usize, lost: f64, tilt: f64) -> Option<Self> {
         let (mut poles, mut weights) = (Vec::new(), Vec::new());
         for fraction in elliptic::inverse_square_root(low, high, terms) {
@@ -162,8 +169,10 @@ pub(crate) fn as_run(node: Node) -> Node {
 
 /// Moves the poles after the zeros, which rounding moved, so that their quotient stays what it was.
 ///
-/// ln r = Σ_i ln(y + τ_i) − Σ_j ln(y + p_j) does not change as long as Σ_j ṗ_j/(y + p_j) = Σ_i τ̇_i/(y + τ_i): a differential equation, of which one step of
-/// Runge and Kutta's is taken. Where the workload itself decays, rounding may move a zero by 10⁻³ of its distance to the workload's own pole.
+/// ln r = Σ_i ln(y + τ_i) − Σ_j ln(y + p_j) does not change as long as Σ_j ṗ_j/(y + p_j) = Σ_i
+/// τ̇_i/(y + τ_i): a differential equation, of which one step of Runge and Kutta's is taken. Where
+/// the workload itself decays, rounding may move a zero by 10⁻³ of its distance to the workload's
+/// own pole.
 fn follow(poles: &mut [f64], zeros: &[f64], moved: &[f64], points: &[f64]) {
     let at = |slope: &[f64], part: f64| {
         let poles: Vec<f64> = poles.iter().zip(slope).map(|(p, d)| p + part * d).collect();
@@ -179,8 +188,9 @@ fn follow(poles: &mut [f64], zeros: &[f64], moved: &[f64], points: &[f64]) {
     }
 }
 
-/// ṗ for given τ̇: each 1/(y + τ) is interpolated at points y_m by fractions with the poles −p_j. The error is φ(y)/φ(−τ)/(y + τ) with
-/// φ(y) = Π_m (y − y_m)/(y + p_m), a small number over a large one.
+/// ṗ for given τ̇: each 1/(y + τ) is interpolated at points y_m by fractions with the poles −p_j.
+/// The error is φ(y)/φ(−τ)/(y + τ) with φ(y) = Π_m (y − y_m)/(y + p_m), a small number over a large
+/// one.
 fn velocity(poles: &[f64], zeros: &[f64], moved: &[f64], points: &[f64]) -> Vec<f64> {
     let value = |zero: f64| poles.iter().zip(points).map(|(p, y)| (p - zero) / (y + zero)).product::<f64>();
     let values: Vec<f64> = zeros.iter().map(|zero| value(*zero)).collect();

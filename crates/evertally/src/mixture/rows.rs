@@ -1,10 +1,11 @@
 //! The norms of all rows of T(c), for those who ask one after another.
 //!
-//! **Definition.** ‖row t‖² = Σ_{k≤t} c_k². The first rows are added up. From there on each octave of t has its own sum of [`TERMS`] Chebyshev polynomials, made when
-//! it is first asked for: the norm is a smooth function of a real t, with the pairs of decays as closed forms.
+//! **Definition.** ‖row t‖² = Σ_{k≤t} c_k². The first rows are added up. From there on each octave
+//! of t has its own sum of [`TERMS`] Chebyshev polynomials, made when it is first asked for: the
+//! norm is a smooth function of a real t, with the pairs of decays as closed forms.
 //!
-//! **Guarantee.** Within a relative 10⁻¹² of [`Mixture::energy`]. On an octave, logarithms and powers are approached at the rate 5.8 a term, and
-//! what decays within it faster.
+//! **Guarantee.** Within a relative 10⁻¹² of [`Mixture::energy`]. On an octave, logarithms and
+//! powers are approached at the rate 5.8 a term, and what decays within it faster.
 //!
 //! **Cost.** O(1) a row; O(J²) an octave.
 

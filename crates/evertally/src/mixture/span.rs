@@ -1,18 +1,23 @@
 //! Sums of squares over the coefficients of a mixture, decay by decay and pair by pair.
 //!
-//! **Definition.** Every norm here is a quadratic form of the weights: κ²·I + 2κ Σ_j w_j B(λ_j) + Σ_ij w_i w_j Γ(λ_i, λ_j). A [`Span`] says which norm;
-//! a [`Trace`] is what it needs to know of one decay. With x = (1−p_i)(1−p_j), a = 1 − x = p_i + (1−p_i)p_j and m = 1 − (1−p)^n,
+//! **Definition.** Every norm here is a quadratic form of the weights: κ²·I + 2κ Σ_j w_j B(λ_j) +
+//! Σ_ij w_i w_j Γ(λ_i, λ_j). A [`Span`] says which norm; a [`Trace`] is what it needs to know of
+//! one decay. With x = (1−p_i)(1−p_j), a = 1 − x = p_i + (1−p_i)p_j and m = 1 − (1−p)^n,
 //!
 //! > Σ_{k<n} x^k = (1 − x^n)/a,  1 − x^n = m_i + (1−m_i)m_j,
 //!
-//! a sum of positive terms above and below; n where a = 0. The mean over all rows has Σ_{k<n}(n−k)x^k = ((1−a)^{n+1} − 1 + (n+1)a)/a²; where
-//! an < 1 its binomial series is used, because the closed form would cancel.
+//! a sum of positive terms above and below; n where a = 0. The mean over all rows has
+//! Σ_{k<n}(n−k)x^k = ((1−a)^{n+1} − 1 + (n+1)a)/a²; where an < 1 its binomial series is used,
+//! because the closed form would cancel.
 //!
-//! **Several participations.** For Σ_{l<k} shift_{lb} c cut the horizon into stretches of b steps that begin with a participation. In stretch l the sum
-//! of shifts is again a mixture: weights w_j S_j(l) with S_j(l) = Σ_{m≤l} q_j^m, q_j = (1−p_j)^b, and the same impulse. All stretches but the last are
-//! b long and need Σ_l S_i(l)S_j(l) and Σ_l S_j(l). Both follow by doubling, S(m+l) = S(m−1) + q^m S(l), in positive terms only.
+//! **Several participations.** For Σ_{l<k} shift_{lb} c cut the horizon into stretches of b steps
+//! that begin with a participation. In stretch l the sum of shifts is again a mixture: weights w_j
+//! S_j(l) with S_j(l) = Σ_{m≤l} q_j^m, q_j = (1−p_j)^b, and the same impulse. All stretches but the
+//! last are b long and need Σ_l S_i(l)S_j(l) and Σ_l S_j(l). Both follow by doubling, S(m+l) =
+//! S(m−1) + q^m S(l), in positive terms only.
 //!
-//! **Guarantee.** Γ is right to some ten units in the last place, and ten more for every doubling: a relative 10⁻¹³ for 2^60 participations.
+//! **Guarantee.** Γ is right to some ten units in the last place, and ten more for every doubling:
+//! a relative 10⁻¹³ for 2^60 participations.
 //!
 //! **Cost.** O(1) for Γ, or O(log k).
 
@@ -222,7 +227,8 @@ const INVERSES: [f64; 24] = {
 mod tests {
     use super::*;
 
-    /// Both formulas of the mean agree where one takes over from the other, and with the limits at either end.
+    /// Both formulas of the mean agree where one takes over from the other, and with the limits at
+    /// either end.
     #[test]
     fn means_are_smooth_at_any_horizon() {
         for n in [10.0, 1e3, 1e12, 1e18] {

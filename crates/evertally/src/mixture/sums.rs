@@ -1,8 +1,9 @@
 //! Norms of T(c): of its rows, of their mean and of their differences, and its sensitivity.
 //!
-//! **Sensitivity.** Coefficients that are non-negative and do not increase have Δ² = ‖Σ_{l<k} shift_{lb} c‖² over the horizon, k = min(k, ⌈n/b⌉): exact,
-//! and for vectors too; the proof is at [`crate::privacy::toeplitz_sensitivity`]. It is rounded up by the margin of every sensitivity, which
-//! covers the roundings of [`super::span`] several times over.
+//! **Sensitivity.** Coefficients that are non-negative and do not increase have Δ² = ‖Σ_{l<k}
+//! shift_{lb} c‖² over the horizon, k = min(k, ⌈n/b⌉): exact, and for vectors too; the proof is at
+//! [`crate::privacy::toeplitz_sensitivity`]. It is rounded up by the margin of every sensitivity,
+//! which covers the roundings of [`super::span`] several times over.
 //!
 //! **Cost.** O(J²), or O(J² log k) for k participations: never O(n), nor O(k).
 
@@ -39,8 +40,8 @@ impl Mixture {
 
     /// ‖row `later` − row `earlier`‖² of T(c).
     ///
-    /// Where both rows reach, c_i − c_{i+lag} is again a mixture, each weight times what is lost in `lag` steps; the first `lag` coefficients
-    /// are the later row's alone.
+    /// Where both rows reach, c_i − c_{i+lag} is again a mixture, each weight times what is lost in
+    /// `lag` steps; the first `lag` coefficients are the later row's alone.
     pub(crate) fn difference(&self, earlier: u64, later: u64) -> f64 {
         let lag = later - earlier;
         let weights =

@@ -1,18 +1,20 @@
 //! Multiplication by a lower-triangular Toeplitz matrix.
 //!
-//! **Definition.** y_t = Σ_{j ≤ t} kernel_{t−j} x_j for 0 ≤ t < n: the first n coefficients of a product of polynomials.
+//! **Definition.** y_t = Σ_{j ≤ t} kernel_{t−j} x_j for 0 ≤ t < n: the first n coefficients of a
+//! product of polynomials.
 //!
-//! **Guarantee.** The result is within a few 10⁻¹⁵ of the direct sum, relative to ‖kernel‖₂‖x‖₂. It is deterministic on one
-//! machine, but the FFT uses the vector unit it finds, so last bits differ between processors: what has to be the same
-//! everywhere must not hang on them.
+//! **Guarantee.** The result is within a few 10⁻¹⁵ of the direct sum, relative to ‖kernel‖₂‖x‖₂. It
+//! is deterministic on one machine, but the FFT uses the vector unit it finds, so last bits differ
+//! between processors: what has to be the same everywhere must not hang on them.
 //!
-//! **Cost.** O(n log n) time and O(n) memory (about 64 bytes a step in all). For an even N ≥ n, the sum c_t + c_{t+N} is the product
-//! modulo X^N − 1 and the difference c_t − c_{t+N} the product modulo X^N + 1, so c_t is the mean of a cyclic and a negacyclic
-//! product of length N, where zero padding would need length 2N. Each is one complex FFT of length N/2 forth and one
-//! back, and they share nothing, so they run on two threads. The kernel's transforms and the plan are made once.
+//! **Cost.** O(n log n) time and O(n) memory (about 64 bytes a step in all). For an even N ≥ n, the
+//! sum c_t + c_{t+N} is the product modulo X^N − 1 and the difference c_t − c_{t+N} the product
+//! modulo X^N + 1, so c_t is the mean of a cyclic and a negacyclic product of length N, where zero
+//! padding would need length 2N. Each is one complex FFT of length N/2 forth and one back, and they
+//! share nothing, so they run on two threads. The kernel's transforms and the plan are made once.
 //!
-//! **Source.** Crandall and Fagin, *Discrete weighted transforms and large-integer arithmetic* (1994), for the negacyclic half
-//! as a right-angle convolution; RustFFT for the transforms.
+//! **Source.** Crandall and Fagin, *Discrete weighted transforms and large-integer arithmetic*
+//! (1994), for the negacyclic half as a right-angle convolution; RustFFT for the transforms.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -38,8 +40,8 @@ const CHUNK_LEN: usize = 1 << 14;
 
 /// y_t = Σ_{j ≤ t} kernel_{t−j} x_j for t < n: multiplication by a lower-triangular Toeplitz matrix.
 ///
-/// Making one is expensive (plan and transforms of the kernel), applying it cheap. It keeps its working memory, about
-/// 32 bytes a step, for the next call.
+/// Making one is expensive (plan and transforms of the kernel), applying it cheap. It keeps its
+/// working memory, about 32 bytes a step, for the next call.
 ///
 /// ```
 /// use evertally::noise::CausalConvolver;
@@ -64,7 +66,8 @@ struct Transform {
     half: usize,
     fft: Arc<dyn Fft<f64>>,
     turns: Turns,
-    /// Transforms of the kernel, with every normalisation (½ for the mean, 2/N for the inverse) already in them.
+    /// Transforms of the kernel, with every normalisation (½ for the mean, 2/N for the inverse)
+    /// already in them.
     cyclic_kernel: Vec<C64>,
     negacyclic_kernel: Vec<C64>,
     spare: Mutex<Option<[Workspace; 2]>>,
@@ -132,8 +135,8 @@ impl fmt::Debug for CausalConvolver {
     }
 }
 
-/// The same by the definition, in O(n²): the oracle that the fast one is tested against. Where the kernel is shorter than
-/// x, its missing coefficients count as zero.
+/// The same by the definition, in O(n²): the oracle that the fast one is tested against. Where the
+/// kernel is shorter than x, its missing coefficients count as zero.
 ///
 /// ```
 /// use evertally::noise::causal_convolution_direct;
@@ -228,8 +231,8 @@ impl Transform {
         parts.finish_one();
     }
 
-    /// The workspaces of the last call, or new ones where another thread is using them: fresh pages cost as much as a
-    /// transform.
+    /// The workspaces of the last call, or new ones where another thread is using them: fresh pages
+    /// cost as much as a transform.
     fn take_workspaces(&self) -> [Workspace; 2] {
         let spare = self.spare.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         spare.unwrap_or_else(|| [Workspace::new(&*self.fft), Workspace::new(&*self.fft)])
@@ -250,14 +253,16 @@ impl Workspace {
         fft.process_outofplace_with_scratch(&mut self.front, &mut self.back, &mut self.scratch);
     }
 
-    /// The inverse transform is the forward one with real and imaginary parts exchanged before and after; the passes
-    /// around it exchange them in any case, so that one plan (16 bytes a value) is enough.
+    /// The inverse transform is the forward one with real and imaginary parts exchanged before and
+    /// after; the passes around it exchange them in any case, so that one plan (16 bytes a value)
+    /// is enough.
     fn transform_back(&mut self, fft: &dyn Fft<f64>) {
         fft.process_outofplace_with_scratch(&mut self.back, &mut self.front, &mut self.scratch);
     }
 }
 
-/// The smallest N/2 with N ≥ n that is a power of two times 1, 3, 5 or 9: the lengths that measured no slower than the next one up.
+/// The smallest N/2 with N ≥ n that is a power of two times 1, 3, 5 or 9: the lengths that measured
+/// no slower than the next one up.
 fn fast_half_len(n: usize) -> usize {
     let wanted = n.div_ceil(2).max(1);
     [1, 3, 5, 9].map(|odd| odd * wanted.div_ceil(odd).next_power_of_two()).into_iter().min().unwrap_or(wanted)

@@ -1,13 +1,17 @@
 //! Multiplication by a circulant matrix.
 //!
-//! **Definition.** y_t = Σ_j kernel_{(t−j) mod n} x_j, given by the kernel or by its discrete Fourier transform.
+//! **Definition.** y_t = Σ_j kernel_{(t−j) mod n} x_j, given by the kernel or by its discrete
+//! Fourier transform.
 //!
-//! **Guarantee.** Within a few 10⁻¹⁵ of the direct sum, relative to ‖kernel‖₂‖x‖₂; last bits may differ between processors.
+//! **Guarantee.** Within a few 10⁻¹⁵ of the direct sum, relative to ‖kernel‖₂‖x‖₂; last bits may
+//! differ between processors.
 //!
-//! **Cost.** One real FFT of length n forth and one back: O(n log n) time at any n, O(n) memory; fastest where n has small
-//! prime factors only. A circulant's length cannot be padded, so n is taken as it comes.
+//! **Cost.** One real FFT of length n forth and one back: O(n log n) time at any n, O(n) memory;
+//! fastest where n has small prime factors only. A circulant's length cannot be padded, so n is
+//! taken as it comes.
 //!
-//! **Source.** Used for the group-algebra factorization of Henzinger and Upadhyay, whose square root is taken in the spectrum.
+//! **Source.** Used for the group-algebra factorization of Henzinger and Upadhyay, whose square
+//! root is taken in the spectrum.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,12 +51,12 @@ impl CyclicConvolver {
         convolver
     }
 
-    /// Plans the multiplication by the n × n circulant matrix whose kernel has this spectrum: the values of Σ_t kernel_t
-    /// e^{−2πikt/n} at k = 0 … ⌊n/2⌋, the others being their conjugates.
+    /// Plans the multiplication by the n × n circulant matrix whose kernel has this spectrum: the
+    /// values of Σ_t kernel_t e^{−2πikt/n} at k = 0 … ⌊n/2⌋, the others being their conjugates.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where there are not ⌊n/2⌋ + 1 values, or where the value at 0, or at n/2 for even n, is not
-    /// real: no real kernel has such a spectrum.
+    /// [`Error::BadParameter`] where there are not ⌊n/2⌋ + 1 values, or where the value at 0, or at
+    /// n/2 for even n, is not real: no real kernel has such a spectrum.
     ///
     /// ```
     /// use evertally::noise::CyclicConvolver;
@@ -129,7 +133,8 @@ impl CyclicConvolver {
         debug_assert!(done.is_ok(), "the lengths are those of the plan");
     }
 
-    /// Rounding leaves imaginary parts where a real signal has none, and the transform reports them; they are zeroed.
+    /// Rounding leaves imaginary parts where a real signal has none, and the transform reports
+    /// them; they are zeroed.
     fn transform_back(&self, spectrum: &mut [Complex<f64>], time: &mut [f64]) {
         if self.is_empty() {
             return;

@@ -1,8 +1,9 @@
 //! A field of white noise: one draw for every (index, lane).
 //!
-//! A mechanism consumes draws by index and never keeps one it could make again. Several lanes advance together: the coordinates
-//! of a vector share one stream, laid out index by index; the keys of a keyed counter are told apart by a tag of their name, so
-//! that a key's noise does not depend on which other keys were declared.
+//! A mechanism consumes draws by index and never keeps one it could make again. Several lanes
+//! advance together: the coordinates of a vector share one stream, laid out index by index; the
+//! keys of a keyed counter are told apart by a tag of their name, so that a key's noise does not
+//! depend on which other keys were declared.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ pub trait WhiteField: Send + Sync {
     /// The number of lanes.
     fn width(&self) -> usize;
 
-    /// Writes the draws `first, first + 1, …` of some lanes, index by index; `out` holds a whole number of indices.
+    /// Writes the draws `first, first + 1, …` of some lanes, index by index; `out` holds a whole
+    /// number of indices.
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]);
 
     /// The same draws, rounded to single precision.
@@ -63,7 +65,8 @@ impl VectorField {
         Self { noise, width }
     }
 
-    /// The number of the first draw with this index. Starting over would use noise twice, so it is refused loudly.
+    /// The number of the first draw with this index. Starting over would use noise twice, so it is
+    /// refused loudly.
     fn first(&self, index: u64) -> u64 {
         index.checked_mul(self.width as u64).expect("plans check that all draws have a number")
     }
@@ -113,7 +116,8 @@ impl VectorField {
     }
 }
 
-/// Some lanes of another field, with the draws that they have there: what is made of a few lanes is then those lanes of what is made of all.
+/// Some lanes of another field, with the draws that they have there: what is made of a few lanes is
+/// then those lanes of what is made of all.
 pub(crate) struct SliceField {
     whole: Arc<dyn WhiteField>,
     lanes: Range<usize>,
@@ -164,8 +168,8 @@ impl KeyedField {
     /// A field with a lane for each name.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where two names have one tag, so that they would share their noise: with a million names this
-    /// happens with probability below 2⁻⁴⁹.
+    /// [`Error::BadParameter`] where two names have one tag, so that they would share their noise:
+    /// with a million names this happens with probability below 2⁻⁴⁹.
     pub fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut tagger = noise.tagger();
         let tags: Vec<LaneTag> = names.into_iter().map(|name| tagger.tag(name.as_bytes())).collect();

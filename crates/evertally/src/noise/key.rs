@@ -1,15 +1,18 @@
 //! The secret that all noise comes from, and the subkeys derived from it.
 //!
-//! **Definition.** A [`NoiseKey`] is 256 secret bits. A [`StreamKey`] is BLAKE3, keyed with them, of a context and a label.
+//! **Definition.** A [`NoiseKey`] is 256 secret bits. A [`StreamKey`] is BLAKE3, keyed with them,
+//! of a context and a label.
 //!
-//! **Guarantee.** Under the usual assumption on BLAKE3 (its keyed mode is a pseudorandom function), streams with distinct
-//! labels are independent of each other, of the key's tag, and of everything an observer without the key can compute.
-//! Keys are wiped from memory when dropped, and `Debug` never shows them.
+//! **Guarantee.** Under the usual assumption on BLAKE3 (its keyed mode is a pseudorandom function),
+//! streams with distinct labels are independent of each other, of the key's tag, and of everything
+//! an observer without the key can compute. Keys are wiped from memory when dropped, and `Debug`
+//! never shows them.
 //!
-//! **Proof obligation of the caller.** Privacy holds against whoever does not hold the key. A key must have been drawn
-//! uniformly, must stay secret for as long as the releases matter, and (key, label, index) must never be used for two
-//! different inputs: the difference of two such releases carries no noise at all. Nothing in this crate watches
-//! over that, since it keeps no record. `evertally-keys` does, for keys that stand in files.
+//! **Proof obligation of the caller.** Privacy holds against whoever does not hold the key. A key
+//! must have been drawn uniformly, must stay secret for as long as the releases matter, and (key,
+//! label, index) must never be used for two different inputs: the difference of two such releases
+//! carries no noise at all. Nothing in this crate watches over that, since it keeps no record.
+//! `evertally-keys` does, for keys that stand in files.
 //!
 //! **Cost.** One BLAKE3 compression per derived key for short labels.
 //!
@@ -30,7 +33,8 @@ const CONTEXT_SEED: &str = "evertally 2026 insecure noise key from a 64-bit test
 
 /// The secret that all noise comes from.
 ///
-/// It is neither `Clone` nor `PartialEq`, so that copies are deliberate and comparisons go through [`NoiseKey::tag`].
+/// It is neither `Clone` nor `PartialEq`, so that copies are deliberate and comparisons go through
+/// [`NoiseKey::tag`].
 ///
 /// ```
 /// use evertally::noise::NoiseKey;
@@ -46,8 +50,8 @@ impl NoiseKey {
     /// Draws a key from the operating system.
     ///
     /// # Errors
-    /// [`Error::NoEntropy`] where the system gives no randomness. There is no fallback: a weaker source would void the
-    /// privacy guarantee without anyone noticing.
+    /// [`Error::NoEntropy`] where the system gives no randomness. There is no fallback: a weaker
+    /// source would void the privacy guarantee without anyone noticing.
     pub fn from_os() -> Result<Self> {
         let mut key = Self([0; 32]);
         getrandom::fill(&mut key.0).map_err(|error| Error::NoEntropy { reason: error.to_string() })?;
@@ -56,8 +60,8 @@ impl NoiseKey {
 
     /// Takes a key that the caller keeps, as [`expose_bytes`](Self::expose_bytes) gave it.
     ///
-    /// The bytes must have been drawn uniformly at random (by [`from_os`](Self::from_os), say) and be known to nobody
-    /// who may see a release. A password or a hash of public data will not do.
+    /// The bytes must have been drawn uniformly at random (by [`from_os`](Self::from_os), say) and
+    /// be known to nobody who may see a release. A password or a hash of public data will not do.
     ///
     /// ```
     /// use evertally::noise::NoiseKey;
@@ -72,8 +76,8 @@ impl NoiseKey {
         Self(bytes)
     }
 
-    /// A key for tests and examples: **whoever guesses the seed can subtract the noise**, so nothing released under it is
-    /// private.
+    /// A key for tests and examples: **whoever guesses the seed can subtract the noise**, so
+    /// nothing released under it is private.
     ///
     /// ```
     /// use evertally::noise::NoiseKey;
@@ -91,7 +95,8 @@ impl NoiseKey {
         &self.0
     }
 
-    /// Derives the key of one noise stream. Distinct labels give independent streams; the same label, the same stream.
+    /// Derives the key of one noise stream. Distinct labels give independent streams; the same
+    /// label, the same stream.
     ///
     /// ```
     /// use evertally::noise::{NoiseKey, WhiteNoise};
@@ -106,8 +111,8 @@ impl NoiseKey {
         StreamKey(derive(&self.0, CONTEXT_STREAM, label))
     }
 
-    /// A secret for another purpose than noise, such as hashing what was counted. It is independent of all noise
-    /// and of the secrets of other purposes.
+    /// A secret for another purpose than noise, such as hashing what was counted. It is independent
+    /// of all noise and of the secrets of other purposes.
     ///
     /// ```
     /// use evertally::noise::NoiseKey;
@@ -120,8 +125,9 @@ impl NoiseKey {
         Zeroizing::new(derive(&self.0, CONTEXT_SUBKEY, purpose))
     }
 
-    /// A one-way tag by which a saved state recognises its key. It tells nothing about the key or its streams beyond
-    /// equality, and is not a proof of possession: two keys share a tag with probability 2⁻⁶⁴.
+    /// A one-way tag by which a saved state recognises its key. It tells nothing about the key or
+    /// its streams beyond equality, and is not a proof of possession: two keys share a tag with
+    /// probability 2⁻⁶⁴.
     ///
     /// ```
     /// use evertally::noise::NoiseKey;

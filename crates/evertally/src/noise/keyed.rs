@@ -1,19 +1,21 @@
 //! White noise for very many named keys, without a subkey for each.
 //!
-//! **Definition.** A name's tag is the first 88 bits of BLAKE3, keyed with the stream key, of a context and the name. Draw i of
-//! a tag is made as in [`WhiteNoise`](super::WhiteNoise), from number i mod 8 of block b = ⌊i/8⌋ of ChaCha20 under a
-//! key of its own (BLAKE3, keyed with the stream key, of another context and the kind of noise). The block's input words 12
-//! to 15 hold b in word 12 and the low 8 bits of word 13, and the tag in the other 88 bits.
+//! **Definition.** A name's tag is the first 88 bits of BLAKE3, keyed with the stream key, of a
+//! context and the name. Draw i of a tag is made as in [`WhiteNoise`](super::WhiteNoise), from
+//! number i mod 8 of block b = ⌊i/8⌋ of ChaCha20 under a key of its own (BLAKE3, keyed with the
+//! stream key, of another context and the kind of noise). The block's input words 12 to 15 hold b
+//! in word 12 and the low 8 bits of word 13, and the tag in the other 88 bits.
 //!
-//! **Guarantee.** A draw is a pure function of (stream key, kind, tag, index), with all that [`WhiteNoise`](super::WhiteNoise)
-//! promises of one: the same bits for every way of asking. Block inputs of two (tag, block) pairs never agree, and the cipher's
-//! key is used nowhere else, so no draw is ever shared with another tag, kind or stream, whatever else is made of the same
-//! stream key. Two *names* share noise if they share a tag: for K names this happens anywhere with probability at most
-//! K²/2⁸⁹, below 2⁻⁴⁹ for a million. Whoever states δ for K keys adds that much to it, or compares tags. A tag has 2⁴³
-//! draws.
+//! **Guarantee.** A draw is a pure function of (stream key, kind, tag, index), with all that
+//! [`WhiteNoise`](super::WhiteNoise) promises of one: the same bits for every way of asking. Block
+//! inputs of two (tag, block) pairs never agree, and the cipher's key is used nowhere else, so no
+//! draw is ever shared with another tag, kind or stream, whatever else is made of the same stream
+//! key. Two *names* share noise if they share a tag: for K names this happens anywhere with
+//! probability at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Whoever states δ for K keys adds that much
+//! to it, or compares tags. A tag has 2⁴³ draws.
 //!
-//! **Cost.** 12 bytes a key. One block of the cipher a key for a single step, in vector lanes, and half a logarithm, sine and
-//! cosine more for each further one of eight steps.
+//! **Cost.** 12 bytes a key. One block of the cipher a key for a single step, in vector lanes, and
+//! half a logarithm, sine and cosine more for each further one of eight steps.
 //!
 //! **Source.** As [`WhiteNoise`](super::WhiteNoise); the birthday bound.
 
@@ -56,8 +58,9 @@ pub struct KeyedNoise {
 
 /// What stands for a name: 88 bits that a secret key makes of it, in 12 bytes.
 ///
-/// A tag is not secret: it tells nothing of the noise or of the key, and of the name only whether it is the same as another's.
-/// It belongs to the stream it was made with. `Debug` leaves its bits out all the same, as they are no use in a log.
+/// A tag is not secret: it tells nothing of the noise or of the key, and of the name only whether
+/// it is the same as another's. It belongs to the stream it was made with. `Debug` leaves its bits
+/// out all the same, as they are no use in a log.
 ///
 /// ```
 /// use evertally::noise::{KeyedNoise, LaneTag, NoiseKey};
@@ -93,8 +96,9 @@ impl KeyedNoise {
         Self::new(stream, Kind::Laplace, b"laplace")
     }
 
-    /// As [`gaussian`](Self::gaussian), on a key stream of 8 rounds instead of 20: quicker, at the smaller margin of security
-    /// that [`WhiteNoise::gaussian_chacha8`](super::WhiteNoise::gaussian_chacha8) describes.
+    /// As [`gaussian`](Self::gaussian), on a key stream of 8 rounds instead of 20: quicker, at the
+    /// smaller margin of security that
+    /// [`WhiteNoise::gaussian_chacha8`](super::WhiteNoise::gaussian_chacha8) describes.
     ///
     /// ```
     /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -117,7 +121,8 @@ impl KeyedNoise {
         LaneTag::of(&self.names, name)
     }
 
-    /// Makes the tags of many names, each in a third of the time that [`tag`](Self::tag) takes, most of which is wiping.
+    /// Makes the tags of many names, each in a third of the time that [`tag`](Self::tag) takes,
+    /// most of which is wiping.
     ///
     /// ```
     /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -158,8 +163,9 @@ impl KeyedNoise {
         self.draw_steps(tags, index, 1, out);
     }
 
-    /// Draws `first`, `first + 1`, … for every key, step by step: `out` holds `steps` rows, each with a place for each tag.
-    /// One block of the cipher serves eight steps, so eight from a multiple of eight on cost little more than one.
+    /// Draws `first`, `first + 1`, … for every key, step by step: `out` holds `steps` rows, each
+    /// with a place for each tag. One block of the cipher serves eight steps, so eight from a
+    /// multiple of eight on cost little more than one.
     ///
     /// ```
     /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -182,8 +188,8 @@ impl KeyedNoise {
     }
 }
 
-/// Makes the tags of a stream's names, one after the other: see [`KeyedNoise::tagger`]. It holds the stream key, and is wiped when
-/// it is dropped.
+/// Makes the tags of a stream's names, one after the other: see [`KeyedNoise::tagger`]. It holds
+/// the stream key, and is wiped when it is dropped.
 pub struct Tagger(blake3::Hasher);
 
 impl Tagger {

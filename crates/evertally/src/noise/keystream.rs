@@ -1,15 +1,17 @@
 //! The ChaCha key stream, many blocks at once.
 //!
-//! **Definition.** Block input words 0 to 3 are the constant "expand 32-byte k", 4 to 11 the key, 12 to 15 the caller's: a
-//! 64-bit block counter and a 64-bit nonce, low words first, or any other 128 bits. The block is the input after
-//! `ROUNDS` rounds, plus the input, word by word.
+//! **Definition.** Block input words 0 to 3 are the constant "expand 32-byte k", 4 to 11 the key,
+//! 12 to 15 the caller's: a 64-bit block counter and a 64-bit nonce, low words first, or any other
+//! 128 bits. The block is the input after `ROUNDS` rounds, plus the input, word by word.
 //!
-//! **Guarantee.** The words of the cipher, whatever the number of lanes: only 32-bit additions, exclusive ors and rotations
-//! are used, so vector width cannot show. No branch and no address depends on the key or on a word made. The tests hold it
-//! against the `chacha20` crate, a version written out from the definition, and the vector of RFC 8439.
+//! **Guarantee.** The words of the cipher, whatever the number of lanes: only 32-bit additions,
+//! exclusive ors and rotations are used, so vector width cannot show. No branch and no address
+//! depends on the key or on a word made. The tests hold it against the `chacha20` crate, a version
+//! written out from the definition, and the vector of RFC 8439.
 //!
-//! **Cost.** 960 vector operations for as many blocks as a vector has 32-bit lanes, at 20 rounds; a lane can be any block of
-//! any stream under the key. A single block is made row by row instead, in about 400 operations on four words.
+//! **Cost.** 960 vector operations for as many blocks as a vector has 32-bit lanes, at 20 rounds; a
+//! lane can be any block of any stream under the key. A single block is made row by row instead, in
+//! about 400 operations on four words.
 //!
 //! **Source.** Bernstein, *ChaCha, a variant of Salsa20* (2008); Nir and Langley, RFC 8439 (2018).
 
@@ -28,8 +30,8 @@ const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 /// Sixteen blocks, word by word: row k holds word k of each, so that vector code needs no shuffle.
 pub(crate) type Group = [[u32; LANES]; BLOCK_WORDS];
 
-/// Overwrites what passed through a buffer, by wide stores: volatile ones, element by element, would cost as much as a
-/// short run of draws itself.
+/// Overwrites what passed through a buffer, by wide stores: volatile ones, element by element,
+/// would cost as much as a short run of draws itself.
 #[inline(always)]
 pub(crate) fn wipe<T: Copy + Default>(buffer: &mut [T]) {
     buffer.fill(T::default());
@@ -42,8 +44,9 @@ pub(crate) fn input(counter: u64, nonce: u64) -> [u32; 4] {
     [counter as u32, (counter >> 32) as u32, nonce as u32, (nonce >> 32) as u32]
 }
 
-/// Writes the caller's words of sixteen consecutive blocks from `counter` on. In rows, with the carry as a comparison: the
-/// next to read them is a vector load, which would have to wait for words written one by one.
+/// Writes the caller's words of sixteen consecutive blocks from `counter` on. In rows, with the
+/// carry as a comparison: the next to read them is a vector load, which would have to wait for
+/// words written one by one.
 #[inline(always)]
 pub(crate) fn number(group: &mut Group, counter: u64, nonce: u64) {
     let [low, high, nonce_low, nonce_high] = input(counter, nonce);
@@ -53,8 +56,9 @@ pub(crate) fn number(group: &mut Group, counter: u64, nonce: u64) {
     group[INPUT + 3] = [nonce_high; LANES];
 }
 
-/// Makes the first `blocks` blocks of the groups. Rows 12 to 15 of a group hold the caller's words on the way in; all
-/// rows hold the key stream on the way out. Lanes past the last block may hold anything.
+/// Makes the first `blocks` blocks of the groups. Rows 12 to 15 of a group hold the caller's words
+/// on the way in; all rows hold the key stream on the way out. Lanes past the last block may hold
+/// anything.
 pub(crate) fn make_blocks<const ROUNDS: usize>(key: &[u8; 32], groups: &mut [Group], blocks: usize) {
     pulp::Arch::new().dispatch(MakeBlocks::<ROUNDS> { key, groups, blocks });
 }
@@ -81,8 +85,8 @@ impl<const ROUNDS: usize> WithSimd for MakeBlocks<'_, ROUNDS> {
     }
 }
 
-/// Vector types and not arrays of words: the whole state then stays in registers, which the compiler does not achieve for
-/// arrays, at a third of the speed.
+/// Vector types and not arrays of words: the whole state then stays in registers, which the
+/// compiler does not achieve for arrays, at a third of the speed.
 #[inline(always)]
 fn make_vector<S: Simd, const ROUNDS: usize>(simd: S, key: &[u8; 32], group: &mut Group, vector: usize) {
     let mut start = [simd.splat_u32s(0); BLOCK_WORDS];
@@ -105,7 +109,8 @@ fn make_vector<S: Simd, const ROUNDS: usize>(simd: S, key: &[u8; 32], group: &mu
     }
 }
 
-/// Four quarter rounds, step by step together: their chains are independent, and the processor sees only so far ahead.
+/// Four quarter rounds, step by step together: their chains are independent, and the processor sees
+/// only so far ahead.
 #[inline(always)]
 fn vector_round<S: Simd>(simd: S, state: &mut [S::u32s; BLOCK_WORDS], quarters: [[usize; 4]; 4]) {
     vector_step::<S, 0, 1, 3, 16>(simd, state, quarters);
@@ -338,7 +343,8 @@ mod tests {
         });
     }
 
-    /// RFC 8439, section 2.3.2: counter 1 in word 12, the nonce 00:00:00:09:00:00:00:4a:00:00:00:00 in words 13 to 15.
+    /// RFC 8439, section 2.3.2: counter 1 in word 12, the nonce 00:00:00:09:00:00:00:4a:00:00:00:00
+    /// in words 13 to 15.
     #[test]
     fn the_vector_of_the_standard() {
         let key: [u8; 32] = std::array::from_fn(|i| i as u8);

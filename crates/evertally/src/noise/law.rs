@@ -4,9 +4,11 @@
 //! r = √(−2 ln((a+½)2⁻⁶⁴)) and θ = 2π(b+½)2⁻⁶⁴. Laplace: each word gives a sign, its top bit, and a size
 //! −ln((v+½)2⁻⁶³)/√2 of the other 63, v. Both have variance 1.
 //!
-//! **Guarantee.** The same bits at every vector width and in either form of the call; an `f32` is the `f64` draw, rounded.
+//! **Guarantee.** The same bits at every vector width and in either form of the call; an `f32` is
+//! the `f64` draw, rounded.
 //!
-//! **Cost.** About 60 vector operations for as many pairs as a vector has doubles, with one division and one root.
+//! **Cost.** About 60 vector operations for as many pairs as a vector has doubles, with one
+//! division and one root.
 //!
 //! **Source.** Box and Muller, *A note on the generation of random normal deviates* (1958).
 
@@ -66,7 +68,8 @@ pub(crate) fn block_pair<L: Law>(block: &[u32; BLOCK_WORDS], pair: usize) -> [f6
     L::pair(joined(words[0], words[1]), joined(words[2], words[3]))
 }
 
-/// Makes the draws of the first `blocks` blocks of the groups that belong to these pairs. Others may hold anything.
+/// Makes the draws of the first `blocks` blocks of the groups that belong to these pairs. Others
+/// may hold anything.
 pub(crate) fn make_draws<L: Law, F: Real>(
     groups: &[Group],
     draws: &mut [GroupDraws<F>],

@@ -1,19 +1,22 @@
 //! Seekable white noise and the convolutions that correlate it.
 //!
-//! A mechanism publishes totals with noise z = L g: white noise g, correlated by a matrix L. This module makes both halves:
+//! A mechanism publishes totals with noise z = L g: white noise g, correlated by a matrix L. This
+//! module makes both halves:
 //!
-//! - [`NoiseKey`] is the one secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from it by label.
-//! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine, so that any step can be made
-//!   again from nothing.
+//! - [`NoiseKey`] is the one secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from
+//!   it by label.
+//! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine, so
+//!   that any step can be made again from nothing.
 //! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes a key.
-//! - [`CausalConvolver`] and [`CyclicConvolver`] apply a Toeplitz or circulant L in O(n log n) time and O(n) memory.
+//! - [`CausalConvolver`] and [`CyclicConvolver`] apply a Toeplitz or circulant L in O(n log n) time
+//!   and O(n) memory.
 //! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix sum.
 //!
 //! ```
 //! use evertally::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
 //!
 //! let n = 1000;
-//! let key = NoiseKey::insecure_from_seed(1);                       // NoiseKey::from_os() outside of examples
+//! let key = NoiseKey::insecure_from_seed(1); // NoiseKey::from_os() outside of examples
 //! let white = WhiteNoise::gaussian(key.stream(b"visits"));
 //! let mut z = vec![0.0; n];
 //! white.fill(0, &mut z);                                           // g

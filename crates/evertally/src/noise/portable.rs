@@ -1,19 +1,24 @@
 //! Logarithm, sine and cosine that give the same bits on every machine.
 //!
-//! **Definition.** −2 ln of a 64-bit or 63-bit fraction, and (sin, cos) of 2π times a 64-bit fraction of a turn, in double
-//! precision. A fraction is (w + ½)·2⁻⁶⁴ of a word w, so it is never zero.
+//! **Definition.** −2 ln of a 64-bit or 63-bit fraction, and (sin, cos) of 2π times a 64-bit
+//! fraction of a turn, in double precision. A fraction is (w + ½)·2⁻⁶⁴ of a word w, so it is never
+//! zero.
 //!
-//! **Guarantee.** Only IEEE 754 additions, multiplications, divisions and integer operations are used, in a fixed order;
-//! Rust neither reorders nor contracts them, so the result is identical on every platform and at every vector width. The
-//! standard library's functions are not: they come from the platform. Errors stay below 2 units in the last place. No
-//! branch and no table index depends on the argument, so the time taken does not tell it, up to what the processor's own
-//! divider leaks. Where an operation was saved (a scale folded into an exponent, a conversion into a constant) it was an
-//! exact one: the tests hold every function, bit for bit, against the version that spells those steps out.
+//! **Guarantee.** Only IEEE 754 additions, multiplications, divisions and integer operations are
+//! used, in a fixed order; Rust neither reorders nor contracts them, so the result is identical on
+//! every platform and at every vector width. The standard library's functions are not: they come
+//! from the platform. Errors stay below 2 units in the last place. No branch and no table index
+//! depends on the argument, so the time taken does not tell it, up to what the processor's own
+//! divider leaks. Where an operation was saved (a scale folded into an exponent, a conversion into
+//! a constant) it was an exact one: the tests hold every function, bit for bit, against the version
+//! that spells those steps out.
 //!
-//! **Cost.** About 40 operations for the logarithm, 55 for sine and cosine together; the loops over them vectorise.
+//! **Cost.** About 40 operations for the logarithm, 55 for sine and cosine together; the loops over
+//! them vectorise.
 //!
-//! **Source.** The reductions and minimax polynomials are those of FreeBSD's msun (`e_log.c`, `k_sin.c`, `k_cos.c`; Sun
-//! Microsystems 1993, freely granted), with the special cases removed because the arguments cannot reach them.
+//! **Source.** The reductions and minimax polynomials are those of FreeBSD's msun (`e_log.c`,
+//! `k_sin.c`, `k_cos.c`; Sun Microsystems 1993, freely granted), with the special cases removed
+//! because the arguments cannot reach them.
 
 const TWO_POW_32: f64 = 4294967296.0;
 const TWO_POW_51: f64 = 2251799813685248.0;
@@ -25,8 +30,9 @@ const SIGN: u64 = 1 << 63;
 
 /// high·2³² + low + ½ + 2⁸⁴ + 2⁵¹ − `bias`, where `bias` makes that a number below 2⁶⁴, rounded once.
 ///
-/// The halves are written straight into the mantissas of 2⁸⁴ and 2⁵¹, whose last bits count 2³² and ½: vector units
-/// have no cheap conversion of 64-bit integers, and this one needs no multiplication. The first difference is exact.
+/// The halves are written straight into the mantissas of 2⁸⁴ and 2⁵¹, whose last bits count 2³² and
+/// ½: vector units have no cheap conversion of 64-bit integers, and this one needs no
+/// multiplication. The first difference is exact.
 #[inline(always)]
 fn joined(high: u64, low: u32, bias: f64) -> f64 {
     let high = f64::from_bits(TWO_POW_84.to_bits() | high);
@@ -46,8 +52,8 @@ pub(crate) fn minus_twice_ln_63(word: u64) -> f64 {
     minus_twice_ln::<63>(joined((word & !SIGN) >> 32, word as u32, TWO_POW_84 + TWO_POW_51))
 }
 
-/// −2 ln(u·2^−`SCALE`) for a normal u in (0, 2^`SCALE`]. The factor two is inside every constant, where it is free: the
-/// radius of a normal pair wants it.
+/// −2 ln(u·2^−`SCALE`) for a normal u in (0, 2^`SCALE`]. The factor two is inside every constant,
+/// where it is free: the radius of a normal pair wants it.
 #[inline(always)]
 fn minus_twice_ln<const SCALE: u32>(u: f64) -> f64 {
     const LN2_HIGH: f64 = 2.0 * 6.931_471_803_691_238e-1;
@@ -63,8 +69,9 @@ fn minus_twice_ln<const SCALE: u32>(u: f64) -> f64 {
     const SQRT_HALF_BITS: u64 = 0x3fe6_a09e_0000_0000;
     const ONE_BITS: u64 = 0x3ff0_0000_0000_0000;
 
-    // With u = 2^(k + SCALE) m, `shifted` holds k + SCALE + 1023 above the bits of m − √½, so no signed shift is needed.
-    // The last bits of 2⁵² are an integer: the cheapest conversion of a small exponent to a double.
+    // With u = 2^(k + SCALE) m, `shifted` holds k + SCALE + 1023 above the bits of m − √½, so no
+    // signed shift is needed. The last bits of 2⁵² are an integer: the cheapest conversion of a
+    // small exponent to a double.
     let shifted = u.to_bits().wrapping_add(ONE_BITS - SQRT_HALF_BITS);
     let k = f64::from_bits((shifted >> 52) | TWO_POW_52.to_bits()) - (TWO_POW_52 + 1023.0 + SCALE as f64);
     let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF_BITS));
@@ -95,8 +102,9 @@ pub(crate) fn sin_cos_turn(word: u64) -> (f64, f64) {
     const C5: f64 = 2.087_572_321_298_175e-9;
     const C6: f64 = -1.135_964_755_778_819_5e-11;
 
-    // Bits 30 and 31 of `turned` are the nearest quarter turn. The bits below are the rest, from −⅛ to ⅛ of a turn, plus
-    // ⅛, which goes with the bias. Exact, but for the one rounding of the join.
+    // Bits 30 and 31 of `turned` are the nearest quarter turn. The bits below are the rest, from −⅛
+    // to ⅛ of a turn, plus ⅛, which goes with the bias. Exact, but for the one rounding of the
+    // join.
     let turned = (word >> 32).wrapping_add(1 << 29);
     let rest = joined(turned & 0x3fff_ffff, word as u32, TWO_POW_84 + TWO_POW_61 + TWO_POW_51);
     let x = rest * (std::f64::consts::TAU * TWO_POW_MINUS_64);
@@ -109,8 +117,9 @@ pub(crate) fn sin_cos_turn(word: u64) -> (f64, f64) {
     let cos = near
         + (((1.0 - near) - half) + z * (z * (C1 + z * (C2 + z * C3)) + w * w * (C4 + z * (C5 + z * C6))));
 
-    // Odd quarters exchange sine and cosine; masks instead of branches, and signs as bits. The quarter's upper bit, now
-    // on top, is the sign of the sine; that of the next quarter, the sign of the cosine.
+    // Odd quarters exchange sine and cosine; masks instead of branches, and signs as bits. The
+    // quarter's upper bit, now on top, is the sign of the sine; that of the next quarter, the sign
+    // of the cosine.
     let quarter = turned << 32;
     let odd = ((quarter << 1) as i64 >> 63) as u64;
     let (s, c) = (sin.to_bits(), cos.to_bits());
@@ -129,7 +138,8 @@ mod tests {
         (got - want).abs() / ulp
     }
 
-    /// A plain 64-bit generator, so that the points do not hang on the code under test, and the corners of the range.
+    /// A plain 64-bit generator, so that the points do not hang on the code under test, and the
+    /// corners of the range.
     fn words() -> impl Iterator<Item = u64> {
         let mut state = 1_u64;
         let random = (0..2_000_000).map(move |i| {
@@ -157,8 +167,8 @@ mod tests {
         const TWO_POW_MINUS_32: f64 = TWO_POW_MINUS_31 / 2.0;
         const TWO_POW_MINUS_63: f64 = TWO_POW_MINUS_31 * TWO_POW_MINUS_32;
 
-        /// (w + ½)·2⁻⁶⁴, rounded once: in (0, 1], and at least 2⁻⁶⁵, so that the logarithm reaches 65 ln 2 and tails are right to
-        /// probability 2⁻⁶⁴.
+        /// (w + ½)·2⁻⁶⁴, rounded once: in (0, 1], and at least 2⁻⁶⁵, so that the logarithm reaches
+        /// 65 ln 2 and tails are right to probability 2⁻⁶⁴.
         pub(super) fn open_unit(word: u64) -> f64 {
             let (high, low) = ((word >> 32) as u32, word as u32);
             f64::from(high) * TWO_POW_MINUS_32 + (f64::from(low) + 0.5) * TWO_POW_MINUS_64
@@ -185,7 +195,8 @@ mod tests {
             const SQRT_HALF_BITS: u64 = 0x3fe6_a09e_0000_0000;
             const ONE_BITS: u64 = 0x3ff0_0000_0000_0000;
 
-            // With u = 2^k m, `shifted` holds k + 1023 above the bits of m − √½, so no signed shift is needed.
+            // With u = 2^k m, `shifted` holds k + 1023 above the bits of m − √½, so no signed shift
+            // is needed.
             let shifted = u.to_bits() + (ONE_BITS - SQRT_HALF_BITS);
             let k = f64::from_bits((shifted >> 52) | TWO_POW_52.to_bits()) - (TWO_POW_52 + 1023.0);
             let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff) + SQRT_HALF_BITS);
@@ -215,7 +226,8 @@ mod tests {
             const C5: f64 = 2.087_572_321_298_175e-9;
             const C6: f64 = -1.135_964_755_778_819_5e-11;
 
-            // The nearest quarter turn, and the signed rest in eighths of a turn either side of it, exact in integers.
+            // The nearest quarter turn, and the signed rest in eighths of a turn either side of it,
+            // exact in integers.
             let (high, low) = ((word >> 32) as u32, word as u32);
             let quarter = high.wrapping_add(1 << 29) >> 30;
             let rest = high.wrapping_sub(quarter << 30) as i32;
@@ -276,7 +288,8 @@ mod tests {
         assert!(ulps(minus_twice_ln_64(0), 130.0 * std::f64::consts::LN_2) <= 1.0);
     }
 
-    /// The reference is taken within an eighth of a turn of an axis, where the platform's argument is itself accurate.
+    /// The reference is taken within an eighth of a turn of an axis, where the platform's argument
+    /// is itself accurate.
     #[test]
     fn sine_and_cosine_agree_with_the_platform() {
         let mut worst = 0.0_f64;

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 /// Receives the fraction of a long piece of work that is done. `()` ignores it; any `Fn(f64) + Sync` is one.
 ///
-/// Reports come from whichever thread finished a part, one at a time and never decreasing, so an implementation should be
-/// quick and must not call back into the work.
+/// Reports come from whichever thread finished a part, one at a time and never decreasing, so an
+/// implementation should be quick and must not call back into the work.
 ///
 /// ```
 /// use evertally::noise::{CausalConvolver, Progress};

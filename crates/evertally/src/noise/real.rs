@@ -2,8 +2,9 @@
 //!
 //! **Definition.** [`Real`] is `f32` or `f64`.
 //!
-//! **Guarantee.** Every draw is made as an `f64` and rounded once, to nearest, where `f32` is asked for. So the tails of
-//! `f32` noise are as right as those of `f64` noise, to probability 2⁻⁶⁴, and a value never depends on how it was asked for.
+//! **Guarantee.** Every draw is made as an `f64` and rounded once, to nearest, where `f32` is asked
+//! for. So the tails of `f32` noise are as right as those of `f64` noise, to probability 2⁻⁶⁴, and
+//! a value never depends on how it was asked for.
 //!
 //! **Cost.** None: the functions are conversions that inline.
 

@@ -1,13 +1,16 @@
-//! Runs of draws from the key stream: what [`WhiteNoise`](super::WhiteNoise) and [`KeyedNoise`](super::KeyedNoise) share.
+//! Runs of draws from the key stream: what [`WhiteNoise`](super::WhiteNoise) and
+//! [`KeyedNoise`](super::KeyedNoise) share.
 //!
-//! **Definition.** A [`Lane`] is one sequence of draws under a key: draw i is number i mod 8 of block ⌊i/8⌋, whose block input is
-//! (counter + ⌊i/8⌋, nonce).
+//! **Definition.** A [`Lane`] is one sequence of draws under a key: draw i is number i mod 8 of
+//! block ⌊i/8⌋, whose block input is (counter + ⌊i/8⌋, nonce).
 //!
-//! **Guarantee.** A draw depends on (key, kind, lane, index) alone, not on the call that made it: the same block, the same
-//! pair, the same arithmetic. Words and draws are wiped from the buffers they passed through.
+//! **Guarantee.** A draw depends on (key, kind, lane, index) alone, not on the call that made it:
+//! the same block, the same pair, the same arithmetic. Words and draws are wiped from the buffers
+//! they passed through.
 //!
-//! **Cost.** Long runs make 64 blocks at a time, 4 KiB of words and 4 KiB of draws that stay in the first-level cache. Short
-//! ones make only the blocks they touch; one or two are made one by one, because that is quicker than a vector of them.
+//! **Cost.** Long runs make 64 blocks at a time, 4 KiB of words and 4 KiB of draws that stay in the
+//! first-level cache. Short ones make only the blocks they touch; one or two are made one by one,
+//! because that is quicker than a vector of them.
 
 use std::ops::Range;
 
@@ -51,8 +54,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// The caller's words of the input of one block. Lanes of a vector that are not wanted may run past the last block, so
-    /// this wraps; callers check what is wanted.
+    /// The caller's words of the input of one block. Lanes of a vector that are not wanted may run
+    /// past the last block, so this wraps; callers check what is wanted.
     #[inline(always)]
     pub(crate) fn input(self, block: u64) -> [u32; 4] {
         input(self.counter.wrapping_add(block), self.nonce)
@@ -69,7 +72,8 @@ pub(crate) fn fill<F: Real>(kind: Kind, key: &[u8; 32], lane: Lane, first: u64, 
     with_kind!(kind, fill_of::<_, _, F>(key, lane, first, out));
 }
 
-/// The draws `first, first + 1, …` of many lanes, step by step: `out` has one row for each step and a place in it for each lane.
+/// The draws `first, first + 1, …` of many lanes, step by step: `out` has one row for each step and
+/// a place in it for each lane.
 pub(crate) fn fill_rows<T: Copy, F: Real>(
     kind: Kind,
     key: &[u8; 32],

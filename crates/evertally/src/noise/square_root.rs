@@ -1,17 +1,20 @@
 //! Coefficients of (1−x)^{−1/2} and (1−x)^{1/2}: the Toeplitz square root of the prefix sum, and its inverse.
 //!
-//! **Definition.** f(0) = 1, f(k) = (1 − 1/(2k)) f(k−1) = C(2k,k)/4^k. The lower-triangular Toeplitz matrix of f, squared, is
-//! the prefix sum. Its inverse has the coefficients 1 and f(k) − f(k−1) = −f(k)/(2k−1).
+//! **Definition.** f(0) = 1, f(k) = (1 − 1/(2k)) f(k−1) = C(2k,k)/4^k. The lower-triangular
+//! Toeplitz matrix of f, squared, is the prefix sum. Its inverse has the coefficients 1 and f(k) −
+//! f(k−1) = −f(k)/(2k−1).
 //!
-//! **Guarantee.** Every coefficient within 4·10⁻¹⁶ relative of the truth, at any k; the recurrence would lose a digit for
-//! every hundredfold growth of k. Below k = 32 the binomial coefficient is exact and f correctly rounded. Above,
-//! f(k)² = S(x)/(πx) with x = k + ¼, where S has only even powers of 1/x; five terms leave 2·10⁻¹⁸, and the roundings of
-//! S, πx and the quotient are halved by the root.
+//! **Guarantee.** Every coefficient within 4·10⁻¹⁶ relative of the truth, at any k; the recurrence
+//! would lose a digit for every hundredfold growth of k. Below k = 32 the binomial coefficient is
+//! exact and f correctly rounded. Above, f(k)² = S(x)/(πx) with x = k + ¼, where S has only even
+//! powers of 1/x; five terms leave 2·10⁻¹⁸, and the roundings of S, πx and the quotient are halved
+//! by the root.
 //!
 //! **Cost.** Two divisions and one root a coefficient, independent of each other and so vectorised.
 //!
-//! **Source.** Tricomi and Erdélyi, *The asymptotic expansion of a ratio of gamma functions* (1951), for Γ(k+½)/Γ(k+1);
-//! terms of S from its functional equation S(x)/S(x−1) = x(k−½)²/((x−1)k²).
+//! **Source.** Tricomi and Erdélyi, *The asymptotic expansion of a ratio of gamma functions*
+//! (1951), for Γ(k+½)/Γ(k+1); terms of S from its functional equation S(x)/S(x−1) =
+//! x(k−½)²/((x−1)k²).
 
 use rayon::prelude::*;
 
@@ -74,7 +77,8 @@ pub fn square_root_coefficient(k: u64) -> f64 {
     if k < EXPANSION_FROM { exact(k) } else { expansion(k as f64) }
 }
 
-/// C(2k,k)/4^k. Each step of the product is an exact integer, and C(62,31) < 2⁶³; the only rounding is the conversion.
+/// C(2k,k)/4^k. Each step of the product is an exact integer, and C(62,31) < 2⁶³; the only rounding
+/// is the conversion.
 fn exact(k: u64) -> f64 {
     let binomial = (1..=k).fold(1_u128, |c, i| c * u128::from(2 * (2 * i - 1)) / u128::from(i));
     binomial as f64 / (1_u128 << (2 * k)) as f64
@@ -92,8 +96,8 @@ fn expansion(k: f64) -> f64 {
     (series / (std::f64::consts::PI * x)).sqrt()
 }
 
-/// Calls `work(first index, chunk)` on all threads. An index is exact as a double, and adding 32-bit offsets to it is what
-/// lets the loops inside vectorise.
+/// Calls `work(first index, chunk)` on all threads. An index is exact as a double, and adding
+/// 32-bit offsets to it is what lets the loops inside vectorise.
 fn for_each_chunk(table: &mut [f64], work: impl Fn(f64, &mut [f64]) + Sync) {
     table.par_chunks_mut(CHUNK_LEN).enumerate().for_each(|(i, chunk)| {
         let first = (i * CHUNK_LEN) as f64;
@@ -142,8 +146,8 @@ mod tests {
         }
     }
 
-    /// Neighbouring coefficients obey the recurrence, so nothing is wrong between the pinned ones either. Both sides carry
-    /// their own error, hence twice the tolerance and a rounding.
+    /// Neighbouring coefficients obey the recurrence, so nothing is wrong between the pinned ones
+    /// either. Both sides carry their own error, hence twice the tolerance and a rounding.
     #[test]
     fn obeys_the_recurrence() {
         let (f, inverse) = (square_root_coefficients(100_000), inverse_square_root_coefficients(100_000));

@@ -1,7 +1,8 @@
 //! What the engine does with whole vectors of a precision, whatever their width.
 //!
-//! Vector types and not arrays: a burst of them then stays in registers, which the compiler does not achieve for arrays. Only additions,
-//! subtractions and multiplications are here, each rounded on its own, so that lanes have the same bits at every width.
+//! Vector types and not arrays: a burst of them then stays in registers, which the compiler does
+//! not achieve for arrays. Only additions, subtractions and multiplications are here, each rounded
+//! on its own, so that lanes have the same bits at every width.
 
 use std::ops::Range;
 
@@ -9,7 +10,8 @@ use pulp::Simd;
 
 use super::field::WhiteField;
 
-/// The vectors of a precision. It is a supertrait of [`Real`](super::Real) and cannot be named outside, which seals that one.
+/// The vectors of a precision. It is a supertrait of [`Real`](super::Real) and cannot be named
+/// outside, which seals that one.
 pub trait Vector: Sized + Copy {
     /// A vector of the instruction set S.
     type Of<S: Simd>: Copy;

@@ -1,21 +1,24 @@
 //! Unit-variance white noise, addressed by index.
 //!
-//! **Definition.** Word i is the i-th 64-bit little-endian word of the ChaCha20 key stream under the stream key (nonce 1 for
-//! Gaussian noise, 2 for Laplace; 64-bit block counter). Gaussian draws come in pairs by Box–Muller: with words a = w₂ᵢ and
-//! b = w₂ᵢ₊₁, r = √(−2 ln((a+½)2⁻⁶⁴)), draw 2i is r cos(2π(b+½)2⁻⁶⁴) and draw 2i+1 is r sin of the same. Laplace draw i
-//! takes its sign from the top bit of wᵢ and its size −ln((v+½)2⁻⁶³)/√2 from the other 63, v. The quick Gaussian kind has
+//! **Definition.** Word i is the i-th 64-bit little-endian word of the ChaCha20 key stream under
+//! the stream key (nonce 1 for Gaussian noise, 2 for Laplace; 64-bit block counter). Gaussian draws
+//! come in pairs by Box–Muller: with words a = w₂ᵢ and b = w₂ᵢ₊₁, r = √(−2 ln((a+½)2⁻⁶⁴)), draw 2i
+//! is r cos(2π(b+½)2⁻⁶⁴) and draw 2i+1 is r sin of the same. Laplace draw i takes its sign from the
+//! top bit of wᵢ and its size −ln((v+½)2⁻⁶³)/√2 from the other 63, v. The quick Gaussian kind has
 //! ChaCha8 and nonce 3.
 //!
-//! **Guarantee.** A draw is a pure function of (stream key, kind, index): the same bits on every machine, for every way of
-//! cutting a range into calls, at every vector width and thread count, and in every version of this library. All 2⁶⁴
-//! indices are distinct draws: index i needs 32-bit words 2i and 2i+1 of the key stream, below 2⁶⁵, where ChaCha20's counter
-//! spans 2⁶⁸. Tails are right to probability 2⁻⁶⁴ (|g| ≤ 9.5). No branch depends on a value drawn. Noise is a double:
+//! **Guarantee.** A draw is a pure function of (stream key, kind, index): the same bits on every
+//! machine, for every way of cutting a range into calls, at every vector width and thread count,
+//! and in every version of this library. All 2⁶⁴ indices are distinct draws: index i needs 32-bit
+//! words 2i and 2i+1 of the key stream, below 2⁶⁵, where ChaCha20's counter spans 2⁶⁸. Tails are
+//! right to probability 2⁻⁶⁴ (|g| ≤ 9.5). No branch depends on a value drawn. Noise is a double:
 //! where the last bits of a release matter, round it to a grid first.
 //!
-//! **Cost.** Eight bytes of key stream, half a logarithm and half a sine and cosine per draw, sixteen blocks and eight pairs at
-//! a time where vectors are wide enough. Memory is constant.
+//! **Cost.** Eight bytes of key stream, half a logarithm and half a sine and cosine per draw,
+//! sixteen blocks and eight pairs at a time where vectors are wide enough. Memory is constant.
 //!
-//! **Source.** Box and Muller, *A note on the generation of random normal deviates* (1958); Bernstein, *ChaCha* (2008).
+//! **Source.** Box and Muller, *A note on the generation of random normal deviates* (1958);
+//! Bernstein, *ChaCha* (2008).
 
 use std::fmt;
 
@@ -67,11 +70,13 @@ impl WhiteNoise {
         Self { stream, kind: Kind::Laplace }
     }
 
-    /// As [`gaussian`](Self::gaussian), on a key stream of 8 rounds instead of 20: quicker, at a smaller margin of security.
+    /// As [`gaussian`](Self::gaussian), on a key stream of 8 rounds instead of 20: quicker, at a
+    /// smaller margin of security.
     ///
-    /// No attack on 8 rounds that is quicker than trying all keys is known, but 7 are broken in theory, where ChaCha20 has
-    /// 13 rounds to spare. Its draws are its own: none is shared with the other kinds. Give it a stream of its own too, so
-    /// that a break of it could reach no other noise.
+    /// No attack on 8 rounds that is quicker than trying all keys is known, but 7 are broken in
+    /// theory, where ChaCha20 has 13 rounds to spare. Its draws are its own: none is shared with
+    /// the other kinds. Give it a stream of its own too, so that a break of it could reach no other
+    /// noise.
     ///
     /// ```
     /// use evertally::noise::{NoiseKey, WhiteNoise};
@@ -84,8 +89,8 @@ impl WhiteNoise {
         Self { stream, kind: Kind::GaussianChaCha8 }
     }
 
-    /// Draws for indices `first`, `first + 1`, …; any index can be made again from nothing. An `f32` is the `f64` draw,
-    /// rounded.
+    /// Draws for indices `first`, `first + 1`, …; any index can be made again from nothing. An
+    /// `f32` is the `f64` draw, rounded.
     ///
     /// # Panics
     /// Where the range passes the last index, `u64::MAX`: starting over would use noise twice.
@@ -115,7 +120,8 @@ impl WhiteNoise {
         sampler::draw(self.kind, self.stream.bytes(), self.lane(), index)
     }
 
-    /// The kinds have nonces of their own, so they are independent even where a caller gives both the same stream key.
+    /// The kinds have nonces of their own, so they are independent even where a caller gives both
+    /// the same stream key.
     fn lane(&self) -> Lane {
         let nonce = match self.kind {
             Kind::Gaussian => 1,
@@ -172,7 +178,8 @@ mod tests {
     #[test]
     fn chunking_does_not_matter() {
         for white in all_kinds() {
-            // Starts on both sides of what could carry: a block of the cipher, 2³² blocks, an odd index, the end.
+            // Starts on both sides of what could carry: a block of the cipher, 2³² blocks, an odd
+            // index, the end.
             for start in [0, 1, (1 << 35) - 700, (1 << 35) - 701, u64::MAX - 1499] {
                 let mut whole = vec![0.0; 1500];
                 white.fill(start, &mut whole);
@@ -219,8 +226,9 @@ mod tests {
         }
     }
 
-    /// From the definition: the block of the index under the nonce of the kind, and its pair there. The first draws of a kind
-    /// are also below the counter's carries, at 2³² blocks and at the very end, where nothing may wrap.
+    /// From the definition: the block of the index under the nonce of the kind, and its pair there.
+    /// The first draws of a kind are also below the counter's carries, at 2³² blocks and at the
+    /// very end, where nothing may wrap.
     #[test]
     fn draws_are_those_of_the_definition() {
         let key = NoiseKey::insecure_from_seed(1).stream(b"test");

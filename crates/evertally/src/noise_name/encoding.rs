@@ -6,9 +6,9 @@
 //! | 1 | version |
 //! | 1 + 8 + k | each field: its number, the length of its value, the value |
 //!
-//! Fields stand in ascending order of their numbers, and one that is absent is left out. Whole numbers and
-//! lengths are little-endian, 8 bytes each; reals are the 8 bytes of a double, with −0 written as 0; a text is
-//! its length and its UTF-8 bytes; a choice is one byte.
+//! Fields stand in ascending order of their numbers, and one that is absent is left out. Whole
+//! numbers and lengths are little-endian, 8 bytes each; reals are the 8 bytes of a double, with −0
+//! written as 0; a text is its length and its UTF-8 bytes; a choice is one byte.
 
 /// Collects fields. Public for crates that define what is counted: they encode it as names do.
 ///
@@ -37,8 +37,8 @@ impl Fields {
     /// Adds a field.
     ///
     /// # Panics
-    /// Unless its number is above that of the field before: the order is part of the encoding, and is fixed in
-    /// the caller's code.
+    /// Unless its number is above that of the field before: the order is part of the encoding, and
+    /// is fixed in the caller's code.
     pub fn put(&mut self, number: u8, value: Value) {
         assert!(number > self.last, "fields stand in ascending order");
         self.last = number;

@@ -1,8 +1,8 @@
 //! Version 1: the names that 0.1 gave, for states and ledgers that began under them.
 //!
-//! They are a line of text, made of words that messages used at the time. The words stand here once more, so that
-//! messages may change and old noise may not. Nothing new takes such a name: it leaves out the grid, the
-//! declared keys and how events were chosen.
+//! They are a line of text, made of words that messages used at the time. The words stand here once
+//! more, so that messages may change and old noise may not. Nothing new takes such a name: it
+//! leaves out the grid, the declared keys and how events were chosen.
 
 use super::{Layout, Purpose};
 use crate::factorization::Mechanism;

@@ -162,8 +162,8 @@ fn layout_value(layout: Layout) -> Value {
 
 /// What a set of declared keys is known by, whatever their order.
 ///
-/// Every key's noise hangs on it, and not only that of `other`: what a key means may depend on the keys beside
-/// it, and nobody but the caller knows whether it does.
+/// Every key's noise hangs on it, and not only that of `other`: what a key means may depend on the
+/// keys beside it, and nobody but the caller knows whether it does.
 pub(crate) fn keys_digest<K: AsRef<str>>(keys: &[K]) -> [u8; 32] {
     let mut sorted: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
     sorted.sort_unstable();

@@ -23,8 +23,8 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// The error that an objective keeps small, in the units of the data: the factor for replacement differs between
-    /// mechanisms.
+    /// The error that an objective keeps small, in the units of the data: the factor for
+    /// replacement differs between mechanisms.
     #[must_use]
     pub fn aimed_at(&self, objective: Objective) -> f64 {
         match objective {
@@ -50,13 +50,15 @@ impl fmt::Display for Accuracy {
     }
 }
 
-/// The standard deviation of noise of this scale with this squared norm of L behind it, after so many roundings to a grid. Squares of the
-/// largest and the least scales are no doubles, so that none is taken.
+/// The standard deviation of noise of this scale with this squared norm of L behind it, after so
+/// many roundings to a grid. Squares of the largest and the least scales are no doubles, so that
+/// none is taken.
 pub(super) fn deviation(scale: f64, norm_squared: f64, grid: Option<f64>, roundings: f64) -> f64 {
     libm::hypot(scale * norm_squared.sqrt(), grid.unwrap_or(0.0) * (roundings / 12.0).sqrt())
 }
 
-/// A lower bound on the mean error factor of every factorization of the prefix sum: (‖A‖_*/n)², the paper's lemma.
+/// A lower bound on the mean error factor of every factorization of the prefix sum: (‖A‖_*/n)², the
+/// paper's lemma.
 pub(crate) fn nuclear_lower_bound(workload: Workload, horizon: u64) -> Option<f64> {
     match workload {
         Workload::PrefixSum => Some(nuclear_mean_error(horizon).ok()?.lower),

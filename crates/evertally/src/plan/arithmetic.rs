@@ -15,11 +15,13 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
-    /// Whole numbers throughout: noise from an exact sampler, correlated by a reversible filter, added to exact totals, and rounded to a public
-    /// grid. What is proved is what runs. For numbers and keys, by every mechanism but the dense and the prepared ones.
+    /// Whole numbers throughout: noise from an exact sampler, correlated by a reversible filter,
+    /// added to exact totals, and rounded to a public grid. What is proved is what runs. For
+    /// numbers and keys, by every mechanism but the dense and the prepared ones.
     Exact,
-    /// Noise in double precision, added to exact totals. The proof is about real numbers; see the threat model for what that leaves open. For vectors, and
-    /// for mechanisms that have no exact path.
+    /// Noise in double precision, added to exact totals. The proof is about real numbers; see the
+    /// threat model for what that leaves open. For vectors, and for mechanisms that have no exact
+    /// path.
     Float,
 }
 

@@ -19,8 +19,8 @@ use crate::{Error, Result};
 /// Memory that a counter may hold unless the caller says otherwise: 2 GiB.
 const MEMORY_LIMIT: u64 = 2 << 30;
 
-/// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to reach this many, a thousand
-/// draws would have to lie at their ends together.
+/// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to
+/// reach this many, a thousand draws would have to lie at their ends together.
 const FARTHEST_NOISE: f64 = 1024.0;
 
 /// Collects what a plan is made of. [`PlanBuilder::build`] checks everything.
@@ -104,15 +104,15 @@ impl PlanBuilder {
         self
     }
 
-    /// Which error to keep small: by default, the mean over all steps. It decides which mechanism is chosen, and the shape
-    /// of [`Mechanism::GradedSquareRoot`] and [`Mechanism::Blt`].
+    /// Which error to keep small: by default, the mean over all steps. It decides which mechanism
+    /// is chosen, and the shape of [`Mechanism::GradedSquareRoot`] and [`Mechanism::Blt`].
     pub fn objective(mut self, objective: Objective) -> Self {
         self.objective = objective;
         self
     }
 
-    /// How large one contribution to a step may be: by default, between zero and one. The caller must see to it that no
-    /// contribution is larger; a counter sees sums only and cannot check.
+    /// How large one contribution to a step may be: by default, between zero and one. The caller
+    /// must see to it that no contribution is larger; a counter sees sums only and cannot check.
     pub fn contribution(mut self, contribution: Contribution) -> Self {
         self.contribution = contribution;
         self
@@ -123,14 +123,15 @@ impl PlanBuilder {
         self.lanes(Arc::new(Lanes::Vector { dimension }))
     }
 
-    /// Counts one number for each of these keys; see [`crate::KeyedCounter`]. The set must be public: keys taken from the
-    /// data would give away who is in it.
+    /// Counts one number for each of these keys; see [`crate::KeyedCounter`]. The set must be
+    /// public: keys taken from the data would give away who is in it.
     pub fn keys<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
         self.lanes(Arc::new(Lanes::Keyed { keys: keys.into_iter().map(Into::into).collect() }))
     }
 
-    /// Counts one number for each key of a set that is not declared; see [`crate::SparseCounter`]. It needs a mechanism that streams, such
-    /// as [`Mechanism::GradedSquareRoot`] for running totals and [`Mechanism::SquareRoot`] for decayed ones; windows are refused.
+    /// Counts one number for each key of a set that is not declared; see [`crate::SparseCounter`].
+    /// It needs a mechanism that streams, such as [`Mechanism::GradedSquareRoot`] for running
+    /// totals and [`Mechanism::SquareRoot`] for decayed ones; windows are refused.
     pub fn open_keys(self) -> Self {
         self.lanes(Arc::new(Lanes::OpenKeys))
     }
@@ -143,42 +144,47 @@ impl PlanBuilder {
         self
     }
 
-    /// Names the stream that is counted. Plans that differ in nothing but this name have independent noise under
-    /// one key, so that a key may serve several streams, one input for each.
+    /// Names the stream that is counted. Plans that differ in nothing but this name have
+    /// independent noise under one key, so that a key may serve several streams, one input for
+    /// each.
     pub fn stream(mut self, name: impl Into<String>) -> Self {
         self.stream = name.into();
         self
     }
 
-    /// Everything that decides which events are counted and how, encoded by whoever feeds the counter: columns,
-    /// buckets of time, clamps, bounds on persons. Plans that differ in it have independent noise under one key.
-    /// [`crate::noise_name::Fields`] is an encoding that fits; `evertally-stream` makes one from its rules.
+    /// Everything that decides which events are counted and how, encoded by whoever feeds the
+    /// counter: columns, buckets of time, clamps, bounds on persons. Plans that differ in it have
+    /// independent noise under one key. [`crate::noise_name::Fields`] is an encoding that fits;
+    /// `evertally-stream` makes one from its rules.
     pub fn definition(mut self, definition: impl Into<Vec<u8>>) -> Self {
         self.definition = definition.into().into();
         self
     }
 
-    /// The most memory, in bytes, that a counter may hold. Two gibibytes unless said otherwise. A counter of open keys takes no further key
-    /// when it holds so much.
+    /// The most memory, in bytes, that a counter may hold. Two gibibytes unless said otherwise. A
+    /// counter of open keys takes no further key when it holds so much.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
     }
 
-    /// In which numbers releases are made. Where nothing is said, numbers and keys take the exact path and vectors do not; a mechanism
-    /// that is named but has no exact path is run in floating point.
+    /// In which numbers releases are made. Where nothing is said, numbers and keys take the exact
+    /// path and vectors do not; a mechanism that is named but has no exact path is run in floating
+    /// point.
     pub fn arithmetic(mut self, arithmetic: Arithmetic) -> Self {
         self.arithmetic = Some(arithmetic);
         self
     }
 
-    /// The public grid to which releases are rounded on the exact path, in the units of the data: one unless said otherwise, or the power of
-    /// ten below the largest contribution where that is less than one.
+    /// The public grid to which releases are rounded on the exact path, in the units of the data:
+    /// one unless said otherwise, or the power of ten below the largest contribution where that is
+    /// less than one.
     ///
     /// ```
     /// use evertally::{Budget, Contribution, Counter, NoiseKey, Plan};
     /// let euros = Contribution::range(0.0, 100.0)?;
-    /// let plan = Plan::prefix_sum(365).budget(Budget::new(1.0, 1e-6)?).contribution(euros).grid(0.25).build()?;
+    /// let budget = Budget::new(1.0, 1e-6)?;
+    /// let plan = Plan::prefix_sum(365).budget(budget).contribution(euros).grid(0.25).build()?;
     /// let mut counter = Counter::new(&plan, NoiseKey::from_os()?)?;
     /// let quarters = counter.step(19.99)?.value / 0.25;
     /// assert_eq!(quarters, quarters.round());
@@ -192,8 +198,8 @@ impl PlanBuilder {
     /// Checks everything and makes the plan.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a value outside its range, [`Error::Unsupported`] or [`Error::TooCostly`] if the named
-    /// mechanism, or every mechanism, cannot serve.
+    /// [`Error::BadParameter`] for a value outside its range, [`Error::Unsupported`] or
+    /// [`Error::TooCostly`] if the named mechanism, or every mechanism, cannot serve.
     pub fn build(&self) -> Result<Plan> {
         self.build_with_progress(&())
     }
@@ -333,7 +339,8 @@ impl PlanBuilder {
             (NoiseKind::Laplace, NoiseKind::Gaussian) => {
                 Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
             }
-            // Laplace noise answers to the sum of magnitudes, which a bound on the Euclidean norm does not bound well.
+            // Laplace noise answers to the sum of magnitudes, which a bound on the Euclidean norm
+            // does not bound well.
             (NoiseKind::Laplace, _) if self.contribution.is_vector() => Err(Error::unsupported(
                 mechanism,
                 "vectors are bounded in Euclidean norm, and Laplace noise needs another",

@@ -39,7 +39,8 @@ impl PlanBuilder {
         self.arithmetic == Some(Arithmetic::Exact) || self.grid.is_some()
     }
 
-    /// The square root, exact if it can be: the roundings of a window add up, so that its cap comes down until they are small.
+    /// The square root, exact if it can be: the roundings of a window add up, so that its cap comes
+    /// down until they are small.
     fn without_end(&self, budget: Budget, progress: &dyn Progress) -> Result<Plan> {
         let is_window = matches!(self.workload, Workload::SlidingWindow { .. });
         if is_window && self.prefers_exact() {
@@ -56,13 +57,15 @@ impl PlanBuilder {
         self.plan_for(Mechanism::SquareRoot, budget, progress)
     }
 
-    /// The most accurate of the mechanisms that fit the memory and are quick to prepare; of those that are exact, where only these are wanted.
+    /// The most accurate of the mechanisms that fit the memory and are quick to prepare; of those
+    /// that are exact, where only these are wanted.
     fn best(&self, budget: Budget, only_exact: bool) -> Result<Plan> {
         let is_wanted = |plan: &Plan| !only_exact || plan.arithmetic() == Arithmetic::Exact;
         let mut best: Option<Plan> = None;
         let mut refusal = None;
-        // The graded square root is within 0.2 % of the least mean error and within 1 % of the least worst one, closer
-        // than any but the optimum itself: where it serves, preparing the others would only take time.
+        // The graded square root is within 0.2 % of the least mean error and within 1 % of the
+        // least worst one, closer than any but the optimum itself: where it serves, preparing the
+        // others would only take time.
         let is_single = self.workload == Workload::PrefixSum && self.participation_limit() == 1;
         if is_single
             && self.horizon > ALWAYS_COMPARED

@@ -30,10 +30,11 @@ const CERTIFIED_GAP: f64 = 4e-7;
 pub struct Comparison {
     /// The budget that all of them spend.
     pub budget: Budget,
-    /// The least mean error factor that any factorization has, where it can be computed in seconds: to 2^20 steps for running
-    /// and decayed totals.
+    /// The least mean error factor that any factorization has, where it can be computed in seconds:
+    /// to 2^20 steps for running and decayed totals.
     pub optimal: Option<Optimum>,
-    /// The least error factor that any factorization has at its worst step, where the horizon is short enough to compute it.
+    /// The least error factor that any factorization has at its worst step, where the horizon is
+    /// short enough to compute it.
     pub optimal_worst: Option<Optimum>,
     /// The error by which the best is chosen.
     pub objective: Objective,
@@ -65,8 +66,8 @@ impl PlanBuilder {
     /// Plans for every mechanism, or for the named one alone, and the optimum beside them.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for what no mechanism could serve. That a single mechanism cannot serve is part of the
-    /// answer.
+    /// [`Error::BadParameter`] for what no mechanism could serve. That a single mechanism cannot
+    /// serve is part of the answer.
     pub fn compare(&self, progress: &dyn Progress) -> Result<Comparison> {
         let budget = self.checked_budget()?;
         let mechanisms = match self.named_mechanism() {

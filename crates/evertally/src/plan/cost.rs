@@ -1,7 +1,8 @@
 //! What a counter holds and does.
 //!
-//! **Definition.** Bytes a coordinate or key: the mechanism's state, rows of noise made ahead, the true total and a window's inputs, the
-//! tag of a key. The plan itself, with the names of declared keys, is held once and not counted.
+//! **Definition.** Bytes a coordinate or key: the mechanism's state, rows of noise made ahead, the
+//! true total and a window's inputs, the tag of a key. The plan itself, with the names of declared
+//! keys, is held once and not counted.
 //!
 //! **Guarantee.** A counter of 10⁵ keys is measured in the tests: it holds no more than is stated.
 
@@ -30,7 +31,8 @@ impl Plan {
     /// # Ok::<(), evertally::Error>(())
     /// ```
     ///
-    /// For open keys it is what a key holds between steps. While the open step has inputs, up to 16 bytes a key are held beside.
+    /// For open keys it is what a key holds between steps. While the open step has inputs, up to 16
+    /// bytes a key are held beside.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let factorization = self.factorization();

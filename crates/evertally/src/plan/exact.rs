@@ -1,11 +1,14 @@
 //! The exact path: all that is decided so that releases are made of whole numbers.
 //!
-//! **Definition.** Everything is counted in units of 2^e. White draws are whole, discrete Gaussian of standard deviation ⌈s·L\[t,t\]⌉ or discrete Laplace of
-//! scale ⌈s/√2⌉; s is some 2^30 to 2^49 units.
+//! **Definition.** Everything is counted in units of 2^e. White draws are whole, discrete Gaussian
+//! of standard deviation ⌈s·L\[t,t\]⌉ or discrete Laplace of scale ⌈s/√2⌉; s is some 2^30 to 2^49
+//! units.
 //!
-//! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the sensitivity in units, with what rounding inputs to
-//! units adds to it; B what all roundings of noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 + e^ε)·κ, κ the total
-//! variation between all draws of the lanes in which neighbours differ and Gaussian ones, rounded.
+//! **Guarantee.** docs/exact.md proves that a plan meets its budget with s = σ′·(Δ′ + B): Δ′ the
+//! sensitivity in units, with what rounding inputs to units adds to it; B what all roundings of
+//! noise and decayed totals together can do; σ′ the noise multiplier for δ less the charge (1 +
+//! e^ε)·κ, κ the total variation between all draws of the lanes in which neighbours differ and
+//! Gaussian ones, rounded.
 
 use crate::counter::totals::Unit;
 use crate::factorization::{Factorization, WholeDecoder};
@@ -20,8 +23,8 @@ use crate::privacy::{Budget, NoiseKind, round_up};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Bits of s: where the filter runs, where it is graded and some draws are much larger, where a window holds larger sums, and where draws are
-/// added up as doubles.
+/// Bits of s: where the filter runs, where it is graded and some draws are much larger, where a
+/// window holds larger sums, and where draws are added up as doubles.
 const FILTER_BITS: i32 = 46;
 const GRADED_BITS: i32 = 42;
 const COMB_BITS: i32 = 44;
@@ -32,7 +35,8 @@ const LAPLACE_BITS: i32 = 30;
 /// A contribution has at least this many bits of units, however large the noise.
 const LEAST_CONTRIBUTION_BITS: i32 = 20;
 
-/// By how much, relatively, Δ is enlarged for the doubles of L, whose product with R is the workload up to their rounding.
+/// By how much, relatively, Δ is enlarged for the doubles of L, whose product with R is the
+/// workload up to their rounding.
 const NUMBERS: f64 = 1.0 / (1_u64 << 36) as f64;
 
 /// No draw may have a larger scale.
@@ -72,7 +76,8 @@ pub(super) struct Needs<'a> {
     pub(super) magnitude: f64,
     /// In how many steps a person may take part.
     pub(super) participations: u64,
-    /// Δ for contributions of magnitude one, times the factor for replacement and the charge for the units of totals; rounded up.
+    /// Δ for contributions of magnitude one, times the factor for replacement and the charge for
+    /// the units of totals; rounded up.
     pub(super) sensitivity: f64,
     pub(super) grid: Option<f64>,
 }
@@ -117,7 +122,8 @@ impl Exact {
             let expected = "so large that the steps to the largest total can be counted";
             return Err(Error::bad("grid", expected, format!("{grid:e}")));
         }
-        // A contribution moves each of its lanes by a unit more than declared once inputs are rounded. Decayed totals are finer.
+        // A contribution moves each of its lanes by a unit more than declared once inputs are
+        // rounded. Decayed totals are finer.
         let rounded_inputs = match needs.workload {
             Workload::Decay { .. } => 1.0,
             _ => 1.0 + 2.0 * (needs.lanes.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
@@ -172,7 +178,8 @@ impl Needs<'_> {
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
             WholeDecoder::Comb { recipe, teeth, amplification, .. } => {
-                // The sums of a tooth add up what its decay keeps of the running sum, the largest number of the filter.
+                // The sums of a tooth add up what its decay keeps of the running sum, the largest
+                // number of the filter.
                 let kept = teeth.iter().map(|tooth| 1.0 / tooth.loss).fold(1.0, f64::max);
                 let weight = recipe.decays.first().map_or(1.0, |first| first.weight);
                 check_states(scale * (weight * kept).max(1.0), horizon, mechanism)?;
@@ -190,7 +197,8 @@ impl Needs<'_> {
     }
 }
 
-/// Refuses lanes whose numbers could outgrow 128 bits: sums of as many draws as there are steps, of which each counts for at most this standard deviation.
+/// Refuses lanes whose numbers could outgrow 128 bits: sums of as many draws as there are steps, of
+/// which each counts for at most this standard deviation.
 fn check_states(deviation: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
     if libm::log2(FARTHEST_SUM * deviation * (horizon as f64).sqrt()) > LARGEST_STATE_BITS {
         return Err(Error::unsupported(mechanism, "over this horizon its numbers would outgrow 128 bits"));
@@ -243,7 +251,8 @@ impl Plan {
         })
     }
 
-    /// The scale of draws that are only added up: the standard deviation of a Gaussian, or the scale of Laplace's law.
+    /// The scale of draws that are only added up: the standard deviation of a Gaussian, or the
+    /// scale of Laplace's law.
     pub(crate) fn whole_scale(&self, exact: &Exact) -> u64 {
         let scale = match self.budget().noise() {
             NoiseKind::Gaussian => exact.scale,

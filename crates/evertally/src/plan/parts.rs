@@ -1,16 +1,19 @@
 //! A plan in parts: the same plan for other keys, so that several machines can count some of them each.
 //!
-//! **Definition.** [`Plan::with_keys`] keeps everything that was decided — the mechanism, its noise scale, the units, the
-//! name of the noise — and changes the keys that are counted. [`Plan::declaring_keys`] makes another plan of it, the one
-//! that a builder would have made for those keys.
+//! **Definition.** [`Plan::with_keys`] keeps everything that was decided — the mechanism, its noise
+//! scale, the units, the name of the noise — and changes the keys that are counted.
+//! [`Plan::declaring_keys`] makes another plan of it, the one that a builder would have made for
+//! those keys.
 //!
-//! **Guarantee.** Within a plan, a key's noise is derived from the key's name, and not from the keys that a part counts
-//! beside it ([`crate::noise::KeyedField`]). Under one noise key it is the same noise, bit for bit, in the whole plan and
-//! in every part that has the key. Parts that have no key in common therefore make the releases of the whole plan,
-//! in pieces. All of them together spend the budget once, because a contribution counts for one key and so in one part.
+//! **Guarantee.** Within a plan, a key's noise is derived from the key's name, and not from the
+//! keys that a part counts beside it ([`crate::noise::KeyedField`]). Under one noise key it is the
+//! same noise, bit for bit, in the whole plan and in every part that has the key. Parts that have
+//! no key in common therefore make the releases of the whole plan, in pieces. All of them together
+//! spend the budget once, because a contribution counts for one key and so in one part.
 //!
-//! A plan that declares other keys is another plan, with independent noise for every key: what `other` means changes
-//! with the keys beside it, and under common noise the difference of two releases would be exact.
+//! A plan that declares other keys is another plan, with independent noise for every key: what
+//! `other` means changes with the keys beside it, and under common noise the difference of two
+//! releases would be exact.
 //!
 //! **Cost.** No planning: one check of the names, and one of the memory that a counter of the part holds.
 
@@ -25,15 +28,18 @@ use crate::{Error, Result};
 impl Plan {
     /// The same plan for other declared keys, without planning again.
     ///
-    /// The noise of a key is what it is in this plan, so that counters of several parts under one noise key release together what one counter of all
-    /// keys would, bit for bit. They spend the budget once, provided that **no key is in two of the parts**: a key that two counters
-    /// count has the same noise in both, and the difference of their releases would be bare.
+    /// The noise of a key is what it is in this plan, so that counters of several parts under one
+    /// noise key release together what one counter of all keys would, bit for bit. They spend the
+    /// budget once, provided that **no key is in two of the parts**: a key that two counters count
+    /// has the same noise in both, and the difference of their releases would be bare.
     ///
-    /// A part has a fingerprint of its own: its counters do not resume the states of other parts. The limit on memory holds for each part.
+    /// A part has a fingerprint of its own: its counters do not resume the states of other parts.
+    /// The limit on memory holds for each part.
     ///
     /// ```
     /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
-    /// let whole = Plan::prefix_sum(24).budget(Budget::new(1.0, 1e-6)?).keys(["north", "south", "west"]).build()?;
+    /// let budget = Budget::new(1.0, 1e-6)?;
+    /// let whole = Plan::prefix_sum(24).budget(budget).keys(["north", "south", "west"]).build()?;
     /// let part = whole.with_keys(["west", "north"])?;
     /// let key = || NoiseKey::insecure_from_seed(1);
     /// let all = KeyedCounter::new(&whole, key())?.step(&[12.0, 7.0, 5.0])?;
@@ -43,8 +49,9 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless this is a plan for keys, declared or open, and for keys that a builder would refuse;
-    /// [`Error::TooCostly`] if a counter of so many keys would hold more than the limit on memory.
+    /// [`Error::BadParameter`] unless this is a plan for keys, declared or open, and for keys that
+    /// a builder would refuse; [`Error::TooCostly`] if a counter of so many keys would hold more
+    /// than the limit on memory.
     pub fn with_keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Self> {
         if !self.lanes().are_named() {
             // A single total and a vector have noise that no key has.
@@ -58,8 +65,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan that a builder would have made for these keys, without planning again. Its noise is independent of
-    /// that of this plan.
+    /// The plan that a builder would have made for these keys, without planning again. Its noise is
+    /// independent of that of this plan.
     ///
     /// ```
     /// use evertally::{Budget, Plan};

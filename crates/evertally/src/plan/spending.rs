@@ -18,8 +18,9 @@ impl Plan {
         Spend::of_noise(self.budget().noise(), self.noise_multiplier()).with_variation(self.total_variation())
     }
 
-    /// The unit that the plan protects, as far as its parameters tell: an event where it takes part in one step, a person where
-    /// in several. Where one step is all that a person takes part in, say so by [`Unit::person`] to an odometer.
+    /// The unit that the plan protects, as far as its parameters tell: an event where it takes part
+    /// in one step, a person where in several. Where one step is all that a person takes part in,
+    /// say so by [`Unit::person`] to an odometer.
     ///
     /// ```
     /// use evertally::privacy::{Neighbours, Participation, Unit};

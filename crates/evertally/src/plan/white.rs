@@ -9,11 +9,12 @@ use crate::privacy::NoiseKind;
 use crate::{Error, Result};
 
 impl Plan {
-    /// The streams of white noise of this plan under a key. Another purpose has other noise: a noise file that leaks does not unmask a
-    /// counter.
+    /// The streams of white noise of this plan under a key. Another purpose has other noise: a
+    /// noise file that leaks does not unmask a counter.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where two declared keys would share their noise, and for open keys, whose lanes are not known.
+    /// [`Error::BadParameter`] where two declared keys would share their noise, and for open keys,
+    /// whose lanes are not known.
     pub(crate) fn white_field(&self, key: &NoiseKey, purpose: Purpose) -> Result<Arc<dyn WhiteField>> {
         let white = |layout| {
             let stream = self.stream(key, purpose, layout);
@@ -37,7 +38,8 @@ impl Plan {
         })
     }
 
-    /// The noise of all keys of this plan. Within the plan and its parts, a key's noise is derived from its name.
+    /// The noise of all keys of this plan. Within the plan and its parts, a key's noise is derived
+    /// from its name.
     pub(crate) fn keyed_noise(&self, key: &NoiseKey, purpose: Purpose) -> KeyedNoise {
         let stream = self.stream(key, purpose, Layout::Keys);
         match self.budget().noise() {

@@ -1,38 +1,47 @@
 //! What a total allows each kind of noise, fixed before the first mechanism runs.
 //!
-//! **Definition.** An (ε, δ) total is split in advance into allowances for the three parts of a [`Spend`]:
-//! e for pure noise, v for the distance of noise from Gaussian noise, and for Gaussian noise the largest g = μ² whose curve has
-//! δ_μ(ε − e) ≤ δ − (1 + e^ε)v. A ρ total, or an (ε, δ) total that is accounted by zCDP, is one allowance of ρ for all noise. A pure total
-//! is an allowance of ε. A mechanism is admitted where every sum stays within its allowance.
+//! **Definition.** An (ε, δ) total is split in advance into allowances for the three parts of a
+//! [`Spend`]: e for pure noise, v for the distance of noise from Gaussian noise, and for Gaussian
+//! noise the largest g = μ² whose curve has δ_μ(ε − e) ≤ δ − (1 + e^ε)v. A ρ total, or an (ε, δ)
+//! total that is accounted by zCDP, is one allowance of ρ for all noise. A pure total is an
+//! allowance of ε. A mechanism is admitted where every sum stays within its allowance.
 //!
-//! **Guarantee.** Whatever is admitted is together within the total, even where mechanisms *and their costs* are chosen after
-//! seeing what was released, as long as the total and its split were not.
+//! **Guarantee.** Whatever is admitted is together within the total, even where mechanisms *and
+//! their costs* are chosen after seeing what was released, as long as the total and its split were
+//! not.
 //!
-//! *Proof.* Let F(g, γ) = H_γ(N(√g, 1) ‖ N(0, 1)), where H_γ(P ‖ Q) = ∫ (P − γQ)₊ is δ at ε = ln γ, for any γ ≥ 0. Claim: while
-//! (g, e, v) is left, whatever follows has H_γ ≤ F(g, γe^{−e}) + (1 + γ)v. Where nothing follows, H_γ = (1 − γ)₊, which is
-//! F(0, γ) and less than the claim. Otherwise let the next mechanism have output laws P₁, Q₁ on two neighbours. Given its
-//! output the claim holds for the rest at γQ₁/P₁ with what is left then, so H_γ ≤ ∫ P₁ F(g', γe^{−e'} Q₁/P₁) + (1 + γ)v'.
+//! *Proof.* Let F(g, γ) = H_γ(N(√g, 1) ‖ N(0, 1)), where H_γ(P ‖ Q) = ∫ (P − γQ)₊ is δ at ε = ln γ,
+//! for any γ ≥ 0. Claim: while (g, e, v) is left, whatever follows has H_γ ≤ F(g, γe^{−e}) + (1 +
+//! γ)v. Where nothing follows, H_γ = (1 − γ)₊, which is F(0, γ) and less than the claim. Otherwise
+//! let the next mechanism have output laws P₁, Q₁ on two neighbours. Given its output the claim
+//! holds for the rest at γQ₁/P₁ with what is left then, so H_γ ≤ ∫ P₁ F(g', γe^{−e'} Q₁/P₁) + (1 +
+//! γ)v'.
 //!
-//! - *Pure*, g' = g, v' = v, e' = e − ε₁: as Q₁ ≥ e^{−ε₁} P₁ and F falls with γ, the integrand is at most F(g, γe^{−e}).
-//! - *Gaussian*, g' = g − μ², e' = e, v' = v − v₁: with γ' = γe^{−e} the integral is H_γ' of P₁ × N(√g', 1) against
-//!   Q₁ × N(0, 1). Integrated in the other order it is that of H_γ″(P₁ ‖ Q₁) ≤ F(μ², γ″) + (1 + γ″)v₁, which is
-//!   F(μ² + g', γ') + (1 + γ')v₁, since Gaussians compose to a Gaussian and γ″ has the mean γ'.
+//! - *Pure*, g' = g, v' = v, e' = e − ε₁: as Q₁ ≥ e^{−ε₁} P₁ and F falls with γ, the integrand is
+//!   at most F(g, γe^{−e}).
+//! - *Gaussian*, g' = g − μ², e' = e, v' = v − v₁: with γ' = γe^{−e} the integral is H_γ' of P₁ ×
+//!   N(√g', 1) against Q₁ × N(0, 1). Integrated in the other order it is that of H_γ″(P₁ ‖ Q₁) ≤
+//!   F(μ², γ″) + (1 + γ″)v₁, which is F(μ² + g', γ') + (1 + γ')v₁, since Gaussians compose to a
+//!   Gaussian and γ″ has the mean γ'.
 //!
 //! For zCDP the same induction bounds E (P/Q)^α by exp(α(α − 1)r) while r is left, for every α at once. ∎
 //!
-//! **Why the split is fixed.** To ask instead whether the sums so far compose to (ε, δ), trading pure for Gaussian as
-//! one goes, is *not* private: after Gaussian noise, whoever sees where the loss stands may choose the kind of noise that
-//! is worse there. At (3, 10⁻⁶), with ε = ½ for the pure part, that reaches 1.33 δ (a test plays it out). The same goes
-//! for taking the better of two ways to account, which is why a total is accounted in one way.
+//! **Why the split is fixed.** To ask instead whether the sums so far compose to (ε, δ), trading
+//! pure for Gaussian as one goes, is *not* private: after Gaussian noise, whoever sees where the
+//! loss stands may choose the kind of noise that is worse there. At (3, 10⁻⁶), with ε = ½ for the
+//! pure part, that reaches 1.33 δ (a test plays it out). The same goes for taking the better of two
+//! ways to account, which is why a total is accounted in one way.
 //!
-//! **Rounding.** σ of a budget lies above the smallest private one by a relative 0.97·2⁻⁴³ at least (see the module of the
-//! curve). Two thirds of that room are used: g is larger than 1/σ² by 2⁻⁴⁵, or 2⁻⁴⁶ in μ, so that shares that add up to the total
-//! fit in whatever way they are rounded; and since ln δ moves by at least ½ per unit of ln μ, (1 + e^ε)v = 2⁻⁴⁵ δ takes at most 2⁻⁴⁴.
+//! **Rounding.** σ of a budget lies above the smallest private one by a relative 0.97·2⁻⁴³ at least
+//! (see the module of the curve). Two thirds of that room are used: g is larger than 1/σ² by 2⁻⁴⁵,
+//! or 2⁻⁴⁶ in μ, so that shares that add up to the total fit in whatever way they are rounded; and
+//! since ln δ moves by at least ½ per unit of ln μ, (1 + e^ε)v = 2⁻⁴⁵ δ takes at most 2⁻⁴⁴.
 //!
-//! **Source.** The filter for Gaussian noise: Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential
-//! Privacy" (2022); for zCDP: Feldman and Zrnic, "Individual Privacy Accounting via a Rényi Filter" (2021). That mechanisms may
-//! run side by side: Haney et al., "Concurrent Composition for Interactive Differential Privacy with Adaptive
-//! Privacy-Loss Parameters" (2023).
+//! **Source.** The filter for Gaussian noise: Smith and Thakurta, "Fully Adaptive Composition for
+//! Gaussian Differential Privacy" (2022); for zCDP: Feldman and Zrnic, "Individual Privacy
+//! Accounting via a Rényi Filter" (2021). That mechanisms may run side by side: Haney et al.,
+//! "Concurrent Composition for Interactive Differential Privacy with Adaptive Privacy-Loss
+//! Parameters" (2023).
 
 use super::calibration::{check_in, plain};
 use super::spending::rho_of_pure;
@@ -104,7 +113,8 @@ impl Allowance {
         })
     }
 
-    /// Everything for Gaussian noise, and 2⁻⁴⁵ of the smaller of δ and 1 − δ for the distance from it; `epsilon` is that of the whole total.
+    /// Everything for Gaussian noise, and 2⁻⁴⁵ of the smaller of δ and 1 − δ for the distance from
+    /// it; `epsilon` is that of the whole total.
     fn on_the_curve(budget: &Budget, epsilon: f64, delta: f64) -> Self {
         let sigma = budget.noise_multiplier();
         Self::Parts {
@@ -126,7 +136,8 @@ impl Allowance {
         }
     }
 
-    /// μ² and pure ε that may still be spent: both, where they have allowances of their own, or either; rounded down.
+    /// μ² and pure ε that may still be spent: both, where they have allowances of their own, or
+    /// either; rounded down.
     pub(super) fn left(&self, spent: &Spend) -> (f64, f64) {
         match self {
             Self::Parts { mu_squared, pure_epsilon, .. } => {

@@ -1,10 +1,12 @@
 //! The privacy budget of a release, and the noise that it calls for.
 //!
-//! **Definition.** A budget is one of: (ε, δ)-differential privacy, reached with Gaussian noise by one of three
-//! [`Calibration`]s; ρ-zCDP, reached with Gaussian noise; pure ε-differential privacy, reached with Laplace noise.
+//! **Definition.** A budget is one of: (ε, δ)-differential privacy, reached with Gaussian noise by
+//! one of three [`Calibration`]s; ρ-zCDP, reached with Gaussian noise; pure ε-differential privacy,
+//! reached with Laplace noise.
 //!
-//! **Guarantee.** [`Budget::noise_multiplier`] is at least the standard deviation that the budget calls for at
-//! sensitivity 1, and within a relative 10⁻¹² of it. It is computed once, when the budget is made.
+//! **Guarantee.** [`Budget::noise_multiplier`] is at least the standard deviation that the budget
+//! calls for at sensitivity 1, and within a relative 10⁻¹² of it. It is computed once, when the
+//! budget is made.
 
 use std::fmt;
 
@@ -89,8 +91,8 @@ impl Budget {
     /// The same (ε, δ), reached by another calibration.
     ///
     /// # Errors
-    /// `BadParameter` for [`Calibration::Paper`] unless ε < 1, and for a budget that is not (ε, δ), whose noise is
-    /// fixed by its definition.
+    /// `BadParameter` for [`Calibration::Paper`] unless ε < 1, and for a budget that is not (ε, δ),
+    /// whose noise is fixed by its definition.
     ///
     /// ```
     /// use evertally::privacy::{Budget, Calibration};
@@ -157,8 +159,8 @@ impl Budget {
         Ok(Self { guarantee: Guarantee::Pure { epsilon }, noise_multiplier })
     }
 
-    /// σ: the standard deviation of the noise for sensitivity 1, in ℓ2 for Gaussian and in ℓ1 for Laplace noise; rounded
-    /// up.
+    /// σ: the standard deviation of the noise for sensitivity 1, in ℓ2 for Gaussian and in ℓ1 for
+    /// Laplace noise; rounded up.
     #[must_use]
     pub fn noise_multiplier(&self) -> f64 {
         self.noise_multiplier
@@ -166,8 +168,9 @@ impl Budget {
 
     /// σ for whole draws that are this far, in total variation, from rounded Gaussian ones; rounded up.
     ///
-    /// The exact curve is met by rounded Gaussian noise, and by whole noise with δ enlarged by (1 + e^ε) times the distance: σ is taken for so much
-    /// less. Where that leaves too little of δ, σ comes by way of zCDP, which discrete Gaussian noise meets as it is.
+    /// The exact curve is met by rounded Gaussian noise, and by whole noise with δ enlarged by (1 +
+    /// e^ε) times the distance: σ is taken for so much less. Where that leaves too little of δ, σ
+    /// comes by way of zCDP, which discrete Gaussian noise meets as it is.
     pub(crate) fn whole_noise_multiplier(&self, total_variation: f64) -> Result<f64> {
         let Guarantee::Approximate { epsilon, delta, calibration, rho: None } = self.guarantee else {
             return Ok(self.noise_multiplier);

@@ -8,7 +8,8 @@
 //! | `zcdp` | through ρ-zCDP by its tight conversion, [`zcdp_sigma`](super::zcdp_sigma) | composition with other zCDP releases |
 //! | `paper` | the closed form C(ε, δ), [`paper_sigma`] | comparison with published figures |
 //!
-//! At ε = 0.9, δ = 10⁻⁶ they give 4.66, 5.00 and 8.32: the noise of the closed form has three times the variance.
+//! At ε = 0.9, δ = 10⁻⁶ they give 4.66, 5.00 and 8.32: the noise of the closed form has three times
+//! the variance.
 
 use std::fmt;
 use std::str::FromStr;
@@ -67,8 +68,8 @@ impl FromStr for Calibration {
 
 /// The closed form C(ε, δ) = (2/ε) √(4/9 + ln(√(2/π)/δ)), rounded up.
 ///
-/// Henzinger, Upadhyay and Upadhyay, "Almost Tight Error Bounds on Differentially Private Continual Counting" (2023).
-/// It is 1.6 to 2.2 times the exact multiplier at the usual budgets.
+/// Henzinger, Upadhyay and Upadhyay, "Almost Tight Error Bounds on Differentially Private Continual
+/// Counting" (2023). It is 1.6 to 2.2 times the exact multiplier at the usual budgets.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε < 1 and 10⁻³⁰⁰ ≤ δ < 1: the closed form is proven there only.
@@ -88,8 +89,8 @@ pub fn paper_sigma(epsilon: f64, delta: f64) -> Result<f64> {
     Ok(closed_form(epsilon, delta))
 }
 
-/// The formula itself. The sum under the root is at least 4/9 + ln √(2/π) > 0.21 and its terms at most 691, so that
-/// sixteen units of rounding cover it.
+/// The formula itself. The sum under the root is at least 4/9 + ln √(2/π) > 0.21 and its terms at
+/// most 691, so that sixteen units of rounding cover it.
 fn closed_form(epsilon: f64, delta: f64) -> f64 {
     let inside = 4.0 / 9.0 + std::f64::consts::FRAC_2_PI.sqrt().ln() - delta.ln();
     round_up(2.0 / epsilon * inside.sqrt(), 16.0 * f64::EPSILON)

@@ -1,27 +1,31 @@
 //! The exact privacy curve of the Gaussian mechanism.
 //!
-//! **Definition.** Noise of standard deviation σ on a query of ℓ2 sensitivity 1 is (ε, δ)-private exactly when
-//! δ ≥ Φ(1/2σ − εσ) − e^ε Φ(−1/2σ − εσ) (Balle and Wang, "Improving the Gaussian Mechanism for Differential
-//! Privacy", 2018, Theorem 8).
+//! **Definition.** Noise of standard deviation σ on a query of ℓ2 sensitivity 1 is (ε, δ)-private
+//! exactly when δ ≥ Φ(1/2σ − εσ) − e^ε Φ(−1/2σ − εσ) (Balle and Wang, "Improving the Gaussian
+//! Mechanism for Differential Privacy", 2018, Theorem 8).
 //!
-//! **How it is computed.** That difference cancels, and e^ε may overflow. Put μ = 1/σ, a = μ/2 − ε/μ, b = μ/2 + ε/μ.
-//! The privacy loss is ε + μY with Y ~ N(a, 1), and δ = E[(1 − e^{−μY})₊]. As b² − a² = 2ε and b = μ − a,
+//! **How it is computed.** That difference cancels, and e^ε may overflow. Put μ = 1/σ, a = μ/2 −
+//! ε/μ, b = μ/2 + ε/μ. The privacy loss is ε + μY with Y ~ N(a, 1), and δ = E[(1 − e^{−μY})₊]. As
+//! b² − a² = 2ε and b = μ − a,
 //!
 //! > δ = φ(a) ∫₀^∞ e^{−y²/2} e^{ay} (1 − e^{−μy}) dy and 1 − δ = φ(a) ∫₀^∞ e^{−y²/2} (e^{−ay} + e^{−by}) dy.
 //!
-//! Both integrands are positive, so neither loses digits: the first serves δ ≤ ½, the second 1 − δ beyond. The
-//! integrals are taken by the trapezoidal rule after y = ℓ·exp(t − e^{−t}) (double-exponential quadrature). Its
-//! relative error is within rounding for μ ≤ 46, as far as ε ≤ 1000 reaches with δ ≤ ½; for larger μ it grows, but less
-//! than the slope of ln δ, so that in terms of σ it stays within rounding for any μ. That slope comes for free, from
-//! ∂δ/∂μ = φ(a), and drives Newton's method.
+//! Both integrands are positive, so neither loses digits: the first serves δ ≤ ½, the second 1 − δ
+//! beyond. The integrals are taken by the trapezoidal rule after y = ℓ·exp(t − e^{−t})
+//! (double-exponential quadrature). Its relative error is within rounding for μ ≤ 46, as far as ε ≤
+//! 1000 reaches with δ ≤ ½; for larger μ it grows, but less than the slope of ln δ, so that in
+//! terms of σ it stays within rounding for any μ. That slope comes for free, from ∂δ/∂μ = φ(a), and
+//! drives Newton's method.
 //!
-//! **Guarantee.** The arithmetic error of ln δ is a few units of 2⁻⁵³·(1 + a²), beside what a relative error of a few
-//! units in μ explains. Per unit of ln μ, ln δ (or ln(1 − δ) where δ > ½) moves by at least ½·max(1, a²): by
-//! μφ(a)/δ, where the first integral is at most μ/a², and δ = ∫φ(a(m))dm ≤ μφ(0) with a < 0.68; the complement
-//! likewise. So all errors together amount to a relative few units of 2⁻⁵² in σ, and [`SIGMA_MARGIN`] covers them
-//! more than fifty times over: results lie on the safe side of the truth, and within 2·10⁻¹³ of it in σ.
+//! **Guarantee.** The arithmetic error of ln δ is a few units of 2⁻⁵³·(1 + a²), beside what a
+//! relative error of a few units in μ explains. Per unit of ln μ, ln δ (or ln(1 − δ) where δ > ½)
+//! moves by at least ½·max(1, a²): by μφ(a)/δ, where the first integral is at most μ/a², and δ =
+//! ∫φ(a(m))dm ≤ μφ(0) with a < 0.68; the complement likewise. So all errors together amount to a
+//! relative few units of 2⁻⁵² in σ, and [`SIGMA_MARGIN`] covers them more than fifty times over:
+//! results lie on the safe side of the truth, and within 2·10⁻¹³ of it in σ.
 //!
-//! **Cost.** 129 nodes for each evaluation, about ten evaluations for σ, at most 200 for ε: well under a millisecond.
+//! **Cost.** 129 nodes for each evaluation, about ten evaluations for σ, at most 200 for ε: well
+//! under a millisecond.
 
 use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta, check_in};
 use super::sensitivity::{CompensatedSum, round_up};
@@ -36,8 +40,8 @@ const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 /// The noise multipliers for which [`gaussian_delta`] and [`gaussian_epsilon`] answer.
 pub(super) const SIGMA_RANGE: (f64, f64) = (1e-6, 1e12);
 
-/// The smallest σ for which Gaussian noise of standard deviation σ, on a query of ℓ2 sensitivity 1, is (ε, δ)-private;
-/// rounded up, by a relative 2·10⁻¹³ at most.
+/// The smallest σ for which Gaussian noise of standard deviation σ, on a query of ℓ2 sensitivity 1,
+/// is (ε, δ)-private; rounded up, by a relative 2·10⁻¹³ at most.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000 and 10⁻³⁰⁰ ≤ δ < 1.
@@ -53,9 +57,9 @@ pub fn gaussian_sigma(epsilon: f64, delta: f64) -> Result<f64> {
     Ok(round_up(1.0 / solve_mu(epsilon, Target::new(delta)), SIGMA_MARGIN))
 }
 
-/// The smallest δ for which Gaussian noise of standard deviation σ, on a query of ℓ2 sensitivity 1, is (ε, δ)-private;
-/// rounded up to the δ of a σ smaller by a relative 10⁻¹³ (a relative 2·10⁻¹⁰ in δ at δ = 10⁻³⁰⁰, less above). It is
-/// never zero, since no Gaussian is purely private.
+/// The smallest δ for which Gaussian noise of standard deviation σ, on a query of ℓ2 sensitivity 1,
+/// is (ε, δ)-private; rounded up to the δ of a σ smaller by a relative 10⁻¹³ (a relative 2·10⁻¹⁰ in
+/// δ at δ = 10⁻³⁰⁰, less above). It is never zero, since no Gaussian is purely private.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ σ ≤ 10¹² and 0 ≤ ε ≤ 10¹².
@@ -70,13 +74,14 @@ pub fn gaussian_delta(sigma: f64, epsilon: f64) -> Result<f64> {
     check_in("epsilon", epsilon, 0.0, 1e12)?;
     let point = Point::new(round_up(1.0 / sigma, SIGMA_MARGIN), epsilon);
     let delta = if point.a <= 0.0 { point.ln_delta().exp() } else { 1.0 - point.ln_complement().exp() };
-    // One more step up: the exponential and the subtraction round once each, and a value below the smallest float
-    // must not become zero.
+    // One more step up: the exponential and the subtraction round once each, and a value below the
+    // smallest float must not become zero.
     Ok(round_up(delta, 4.0 * f64::EPSILON).min(1.0))
 }
 
-/// The ε that is actually spent at δ by Gaussian noise of standard deviation σ on a query of ℓ2 sensitivity 1: the
-/// smallest ε ≥ 0 for which the noise is (ε, δ)-private; rounded up to the ε of a σ smaller by a relative 10⁻¹³.
+/// The ε that is actually spent at δ by Gaussian noise of standard deviation σ on a query of ℓ2
+/// sensitivity 1: the smallest ε ≥ 0 for which the noise is (ε, δ)-private; rounded up to the ε of
+/// a σ smaller by a relative 10⁻¹³.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ σ ≤ 10¹² and 10⁻³⁰⁰ ≤ δ < 1.
@@ -94,8 +99,8 @@ pub fn gaussian_epsilon(sigma: f64, delta: f64) -> Result<f64> {
     if target.excess(&Point::new(mu, 0.0)) <= 0.0 {
         return Ok(0.0);
     }
-    // The upper end is safe: there a = −√(2 ln 1/δ), and δ(μ) ≤ Φ(a) ≤ e^{−a²/2} = δ. Every later upper end has been
-    // evaluated and found within the target, so the bisection may stop anywhere.
+    // The upper end is safe: there a = −√(2 ln 1/δ), and δ(μ) ≤ Φ(a) ≤ e^{−a²/2} = δ. Every later
+    // upper end has been evaluated and found within the target, so the bisection may stop anywhere.
     let mut low = 0.0;
     let mut high = round_up(mu * (mu / 2.0 + (-2.0 * delta.ln()).sqrt()), SIGMA_MARGIN);
     for _ in 0..200 {
@@ -114,7 +119,8 @@ pub fn gaussian_epsilon(sigma: f64, delta: f64) -> Result<f64> {
 
 /// The largest μ = 1/σ with δ(μ) ≤ δ, to a relative 2⁻⁴⁷ on either side.
 fn solve_mu(epsilon: f64, target: Target) -> f64 {
-    // Below: a = −z with z = √(2 ln 1/δ), where δ(μ) ≤ Φ(−z) ≤ e^{−z²/2} = δ. Above: double until the target is missed.
+    // Below: a = −z with z = √(2 ln 1/δ), where δ(μ) ≤ Φ(−z) ≤ e^{−z²/2} = δ. Above: double until
+    // the target is missed.
     let z = (-2.0 * target.delta.ln()).sqrt();
     let mut low = 2.0 * epsilon / (z + (z * z + 2.0 * epsilon).sqrt());
     let mut high = 2.0 * low;
@@ -122,8 +128,8 @@ fn solve_mu(epsilon: f64, target: Target) -> f64 {
         low = high;
         high *= 2.0;
     }
-    // Newton in ln μ, multiplying μ itself so that a large |ln μ| costs no digits; where a step would leave the
-    // bracket, the geometric middle replaces it.
+    // Newton in ln μ, multiplying μ itself so that a large |ln μ| costs no digits; where a step
+    // would leave the bracket, the geometric middle replaces it.
     let mut mu = low;
     for _ in 0..200 {
         let point = Point::new(mu, epsilon);
@@ -216,9 +222,10 @@ impl Point {
 
 /// ∫₀^∞ f(y) dy for a positive f that decays at least like e^{−y/scale} or e^{y−y²/2}.
 ///
-/// With y = scale·exp(t − e^{−t}) the integrand dies doubly exponentially to the left and to the right, where the
-/// trapezoidal rule converges geometrically in the number of nodes. At t = −4 the weight is 10⁻²⁴; at t = 4 the
-/// argument has passed 50 scales. A step four times finer changes no σ by more than rounding (tested).
+/// With y = scale·exp(t − e^{−t}) the integrand dies doubly exponentially to the left and to the
+/// right, where the trapezoidal rule converges geometrically in the number of nodes. At t = −4 the
+/// weight is 10⁻²⁴; at t = 4 the argument has passed 50 scales. A step four times finer changes no
+/// σ by more than rounding (tested).
 fn quadrature(scale: f64, f: impl Fn(f64) -> f64) -> f64 {
     quadrature_with(16, scale, f)
 }

@@ -1,12 +1,14 @@
 //! Budgets, calibration and who is protected.
 //!
-//! A release is private at a [`Budget`]; the budget fixes the noise multiplier σ, the standard deviation of the noise
-//! for sensitivity 1. What one person can change fixes the sensitivity Δ: [`Contribution`] says how large one value
-//! is, [`Participation`] in how many steps, [`Neighbours`] what counts as a change. The noise then has standard
-//! deviation σ·Δ before decoding. Everything here errs to the safe side: σ and Δ are rounded up, never down.
+//! A release is private at a [`Budget`]; the budget fixes the noise multiplier σ, the standard
+//! deviation of the noise for sensitivity 1. What one person can change fixes the sensitivity Δ:
+//! [`Contribution`] says how large one value is, [`Participation`] in how many steps,
+//! [`Neighbours`] what counts as a change. The noise then has standard deviation σ·Δ before
+//! decoding. Everything here errs to the safe side: σ and Δ are rounded up, never down.
 //!
-//! What a mechanism then costs is a [`Spend`]. Several on one population compose, and an [`Odometer`] refuses the one that would
-//! exceed a total that was stated in advance, for one [`Unit`] of protection.
+//! What a mechanism then costs is a [`Spend`]. Several on one population compose, and an
+//! [`Odometer`] refuses the one that would exceed a total that was stated in advance, for one
+//! [`Unit`] of protection.
 
 mod allowance;
 mod budget;

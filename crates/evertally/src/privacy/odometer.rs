@@ -1,18 +1,20 @@
 //! The account of one population: a total that is stated first, and what was spent of it.
 //!
-//! **Definition.** An odometer is made with a total, a population and the [`Unit`] that is protected. Every mechanism that is to
-//! run on the population is entered *before* it runs; one that would exceed the total, or that protects another unit, is
-//! refused, and changes nothing.
+//! **Definition.** An odometer is made with a total, a population and the [`Unit`] that is
+//! protected. Every mechanism that is to run on the population is entered *before* it runs; one
+//! that would exceed the total, or that protects another unit, is refused, and changes nothing.
 //!
-//! **Guarantee.** All mechanisms that were entered are together within the total, for every unit of the population, whatever
-//! was chosen after seeing what: the mechanisms, their inputs, their costs, and when to stop. In the language of
-//! Rogers, Roth, Ullman and Vadhan ("Privacy Odometers and Filters", 2016) this is a *filter*. What it reports as spent so
-//! far ([`Odometer::spent`] and its ε) is for planning: it would be a guarantee had the costs been fixed in
-//! advance, whereas a bound that holds at whatever moment one chooses to look must be larger. The proof stands in the module
-//! of allowances and in `docs/budget.md`.
+//! **Guarantee.** All mechanisms that were entered are together within the total, for every unit of
+//! the population, whatever was chosen after seeing what: the mechanisms, their inputs, their
+//! costs, and when to stop. In the language of Rogers, Roth, Ullman and Vadhan ("Privacy Odometers
+//! and Filters", 2016) this is a *filter*. What it reports as spent so far ([`Odometer::spent`] and
+//! its ε) is for planning: it would be a guarantee had the costs been fixed in advance, whereas a
+//! bound that holds at whatever moment one chooses to look must be larger. The proof stands in the
+//! module of allowances and in `docs/budget.md`.
 //!
-//! **What it takes.** That everything that is released about the population is entered; that the entered spends are true; and
-//! that the total, its split and the unit were chosen without looking at the data.
+//! **What it takes.** That everything that is released about the population is entered; that the
+//! entered spends are true; and that the total, its split and the unit were chosen without looking
+//! at the data.
 //!
 //! **Cost.** Constant time an entry; the entries are kept.
 
@@ -60,7 +62,8 @@ impl Entry {
 /// // Three of ε = 1 cost no more than ε = 1.82 at the same δ, and a fourth would exceed 2.
 /// assert!(odometer.spent().epsilon(1e-6)? < 1.82);
 /// let error = odometer.spend("day 4", &plan.unit(), plan.spend()).unwrap_err();
-/// assert!(error.to_string().starts_with("the budget of visitors does not allow ρ = 0.0280145 (ε = 1 at δ = 1e-6)"));
+/// let refusal = "the budget of visitors does not allow ρ = 0.0280145 (ε = 1 at δ = 1e-6)";
+/// assert!(error.to_string().starts_with(refusal));
 /// assert_eq!(odometer.entries().len(), 3);
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -78,13 +81,16 @@ pub struct Odometer {
 impl Odometer {
     /// An account with nothing spent.
     ///
-    /// An (ε, δ) total is for Gaussian noise, accounted exactly; see [`with_pure_part`](Self::with_pure_part) for pure noise beside
-    /// it. One of [`Calibration::Zcdp`](super::Calibration::Zcdp) is accounted by way of zCDP, as is a ρ total: it takes
-    /// both kinds of noise as they come, at a few percent more for the Gaussian. A pure total takes pure noise only.
+    /// An (ε, δ) total is for Gaussian noise, accounted exactly; see
+    /// [`with_pure_part`](Self::with_pure_part) for pure noise beside it. One of
+    /// [`Calibration::Zcdp`](super::Calibration::Zcdp) is accounted by way of zCDP, as is a ρ
+    /// total: it takes both kinds of noise as they come, at a few percent more for the Gaussian. A
+    /// pure total takes pure noise only.
     ///
     /// # Errors
     /// `BadParameter` for a name that is empty or no line of text, and for a total of
-    /// [`Calibration::Paper`](super::Calibration::Paper), which is a way to choose noise and not to account for it.
+    /// [`Calibration::Paper`](super::Calibration::Paper), which is a way to choose noise and not to
+    /// account for it.
     pub fn new(population: impl Into<String>, unit: Unit, total: Budget) -> Result<Self> {
         let population = checked_name("population", population.into())?;
         let allowance = Allowance::new(&total, 0.0)?;
@@ -94,10 +100,12 @@ impl Odometer {
 
     /// Sets a part of an (ε, δ) total aside for pure noise: what is left for Gaussian noise is (ε − part, δ).
     ///
-    /// The split must be stated first: were it left open, choosing between the two after seeing releases could exceed δ.
+    /// The split must be stated first: were it left open, choosing between the two after seeing
+    /// releases could exceed δ.
     ///
     /// # Errors
-    /// `BadParameter` unless 0 ≤ part < ε, for a total that is not an exact (ε, δ), and where something was spent already.
+    /// `BadParameter` unless 0 ≤ part < ε, for a total that is not an exact (ε, δ), and where
+    /// something was spent already.
     ///
     /// ```
     /// use evertally::privacy::{Budget, Neighbours, Odometer, Unit};
@@ -120,8 +128,9 @@ impl Odometer {
     /// Enters a mechanism that is about to run.
     ///
     /// # Errors
-    /// [`Error::BudgetSpent`] where the total does not allow it, with what is left; `BadParameter` for a spend that
-    /// protects another unit, and for a name that is empty or no line of text. The odometer is then unchanged.
+    /// [`Error::BudgetSpent`] where the total does not allow it, with what is left; `BadParameter`
+    /// for a spend that protects another unit, and for a name that is empty or no line of text. The
+    /// odometer is then unchanged.
     pub fn spend(&mut self, name: impl Into<String>, unit: &Unit, spend: Spend) -> Result<()> {
         let name = checked_name("name", name.into())?;
         self.check_unit(unit)?;
@@ -185,9 +194,9 @@ impl Odometer {
         self.tally.total()
     }
 
-    /// A spend that is still admitted, and hardly more is: all Gaussian, and beside it the pure noise that was set aside. Where
-    /// both draw on one allowance, the whole of it as Gaussian noise; [`room`](Self::room) says how much pure noise
-    /// there could be instead.
+    /// A spend that is still admitted, and hardly more is: all Gaussian, and beside it the pure
+    /// noise that was set aside. Where both draw on one allowance, the whole of it as Gaussian
+    /// noise; [`room`](Self::room) says how much pure noise there could be instead.
     #[must_use]
     pub fn remaining(&self) -> Spend {
         let (mu_squared, pure_epsilon) = self.allowance.left(&self.spent());
@@ -196,8 +205,9 @@ impl Odometer {
         Spend::new(mu_squared, pure_epsilon, 0.0).unwrap_or(Spend::NOTHING)
     }
 
-    /// The ε of the largest further mechanism that would be admitted: with Gaussian noise for (ε, δ), exactly calibrated, or with
-    /// pure noise where δ = 0; rounded down. Zero where there is none.
+    /// The ε of the largest further mechanism that would be admitted: with Gaussian noise for (ε,
+    /// δ), exactly calibrated, or with pure noise where δ = 0; rounded down. Zero where there is
+    /// none.
     ///
     /// # Errors
     /// `BadParameter` unless δ = 0 or 10⁻³⁰⁰ ≤ δ < 1.
@@ -252,7 +262,8 @@ impl Odometer {
         Error::BudgetSpent { population: self.population.clone(), asked, left, total }
     }
 
-    /// A spend with the ε that its Gaussian part alone would have at the δ of the total, which is how people think of it.
+    /// A spend with the ε that its Gaussian part alone would have at the δ of the total, which is
+    /// how people think of it.
     fn in_words(&self, spend: &Spend) -> String {
         let gaussian = spend.gaussian_part();
         let epsilon =

@@ -1,22 +1,25 @@
 //! Who is protected: which change of the input a release hides.
 //!
-//! **Definition.** One person contributes, in each of at most k steps that are at least b apart, one value: a number in
-//! [lo, hi] (or a vector of bounded norm), added to one key. Whether the person takes part, or with which
-//! contribution, is what the release must not reveal; [`Neighbours`] says which of the two. By default a "person" is a
-//! single event: one value in one step.
+//! **Definition.** One person contributes, in each of at most k steps that are at least b apart,
+//! one value: a number in [lo, hi] (or a vector of bounded norm), added to one key. Whether the
+//! person takes part, or with which contribution, is what the release must not reveal;
+//! [`Neighbours`] says which of the two. By default a "person" is a single event: one value in one
+//! step.
 //!
-//! **Guarantee.** Let R be the encoder, r_i its columns, M the largest magnitude of a value and Δ_k the sensitivity of
-//! R to values of norm at most 1 ([`toeplitz_sensitivity`](super::toeplitz_sensitivity)). A contribution moves the
-//! encoded stream by u = Σ_l v_l r_{i_l} with |v_l| ≤ M, so ‖u‖ ≤ M·Δ_k. Then, for neighbouring inputs x and x',
+//! **Guarantee.** Let R be the encoder, r_i its columns, M the largest magnitude of a value and Δ_k
+//! the sensitivity of R to values of norm at most 1
+//! ([`toeplitz_sensitivity`](super::toeplitz_sensitivity)). A contribution moves the encoded stream
+//! by u = Σ_l v_l r_{i_l} with |v_l| ≤ M, so ‖u‖ ≤ M·Δ_k. Then, for neighbouring inputs x and x',
 //!
 //! - *add or remove*: R(x − x') = ±u, of norm at most M·Δ_k;
-//! - *replace*: R(x − x') = u − v, where v is another admissible contribution (other values, other steps, another key),
-//!   of norm at most 2·M·Δ_k by the triangle inequality. If all values have one sign and RᵀR ≥ 0 entrywise, then
-//!   uᵀv = Σ v_l w_m ⟨r_{i_l}, r_{j_m}⟩ ≥ 0, where contributions to different keys lie in orthogonal coordinates
-//!   and add nothing; so ‖u − v‖² ≤ ‖u‖² + ‖v‖² and the norm is at most √2·M·Δ_k.
+//! - *replace*: R(x − x') = u − v, where v is another admissible contribution (other values, other
+//!   steps, another key), of norm at most 2·M·Δ_k by the triangle inequality. If all values have
+//!   one sign and RᵀR ≥ 0 entrywise, then uᵀv = Σ v_l w_m ⟨r_{i_l}, r_{j_m}⟩ ≥ 0, where
+//!   contributions to different keys lie in orthogonal coordinates and add nothing; so ‖u − v‖² ≤
+//!   ‖u‖² + ‖v‖² and the norm is at most √2·M·Δ_k.
 //!
-//! The noise is calibrated to [`replace_factor`]·M·Δ_k. It is on the caller, or on a bounding stage before the
-//! counter, that contributions stay within what was declared here.
+//! The noise is calibrated to [`replace_factor`]·M·Δ_k. It is on the caller, or on a bounding stage
+//! before the counter, that contributions stay within what was declared here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -84,7 +87,8 @@ impl Participation {
         Self { max_steps: 1, min_gap: 1 }
     }
 
-    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: consecutive steps are allowed).
+    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: consecutive steps
+    /// are allowed).
     ///
     /// # Errors
     /// `BadParameter` where either is zero.
@@ -231,11 +235,13 @@ impl fmt::Display for Contribution {
     }
 }
 
-/// The factor on the ℓ2 sensitivity M·Δ_k that the neighbouring relation calls for: 1 where a contribution is added or
-/// removed; where it is replaced, √2 (rounded up) if values have one sign and RᵀR ≥ 0 entrywise, else 2.
+/// The factor on the ℓ2 sensitivity M·Δ_k that the neighbouring relation calls for: 1 where a
+/// contribution is added or removed; where it is replaced, √2 (rounded up) if values have one sign
+/// and RᵀR ≥ 0 entrywise, else 2.
 ///
-/// `gram_is_nonnegative` is the caller's promise that no two columns of R have a negative inner product. It holds for
-/// every R without negative entries; where it is not known, pass `false`, which is always sound.
+/// `gram_is_nonnegative` is the caller's promise that no two columns of R have a negative inner
+/// product. It holds for every R without negative entries; where it is not known, pass `false`,
+/// which is always sound.
 ///
 /// ```
 /// use evertally::privacy::{Contribution, Neighbours, replace_factor};
@@ -257,8 +263,8 @@ pub fn replace_factor(neighbours: Neighbours, contribution: Contribution, gram_i
     }
 }
 
-/// The factor on an ℓ1 sensitivity, for Laplace noise: 1 or 2. The argument for √2 is about Euclidean norms; in ℓ1 two
-/// contributions to different steps add up in full.
+/// The factor on an ℓ1 sensitivity, for Laplace noise: 1 or 2. The argument for √2 is about
+/// Euclidean norms; in ℓ1 two contributions to different steps add up in full.
 ///
 /// ```
 /// use evertally::privacy::{Neighbours, replace_factor_l1};

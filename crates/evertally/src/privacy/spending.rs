@@ -8,29 +8,32 @@
 //! | ε | pure: no output is likelier by more than e^ε | losses add |
 //! | v | on every input it is within v, in total variation, of a mechanism of that μ² | distances add |
 //!
-//! The last part is for noise that is Gaussian up to a known deviation, as whole-number noise is; zCDP needs no such charge, and a
-//! mechanism that has one must be μ²/2-zCDP without it.
+//! The last part is for noise that is Gaussian up to a known deviation, as whole-number noise is;
+//! zCDP needs no such charge, and a mechanism that has one must be μ²/2-zCDP without it.
 //!
-//! **Guarantee.** Mechanisms of total (μ², E, V), each of which may be chosen after seeing what the others released,
-//! but whose costs were known from the start, are together (ε, δ)-private wherever one of these holds:
+//! **Guarantee.** Mechanisms of total (μ², E, V), each of which may be chosen after seeing what the
+//! others released, but whose costs were known from the start, are together (ε, δ)-private wherever
+//! one of these holds:
 //!
 //! - *by the curve*: δ ≥ δ_μ(ε − E) + (1 + e^ε)V, with δ_μ the curve of the Gaussian ([`gaussian_delta`]);
 //! - *by zCDP*: ρ-zCDP with ρ = μ²/2 + Σ ε_i tanh(ε_i/2) is (ε, δ)-private ([`zcdp_delta`]).
 //!
-//! [`Spend::epsilon`] and [`Spend::delta_at`] take the smaller. Where costs themselves depend on what was released, only a
-//! total that was fixed in advance is a guarantee: that is the [`Odometer`](super::Odometer), whose module has the proofs.
-//! Without pure parts the curve is exact: it is attained by Gaussian noise.
+//! [`Spend::epsilon`] and [`Spend::delta_at`] take the smaller. Where costs themselves depend on
+//! what was released, only a total that was fixed in advance is a guarantee: that is the
+//! [`Odometer`](super::Odometer), whose module has the proofs. Without pure parts the curve is
+//! exact: it is attained by Gaussian noise.
 //!
-//! **Proof that ε-DP is ε tanh(ε/2)-zCDP.** The likelihood ratio r of two neighbours lies in [e^{−ε}, e^ε] and has mean
-//! one, so E r^α ≤ cosh((α − ½)ε)/cosh(ε/2), the value on the two ends of the interval, by convexity. With v = (α − ½)²,
-//! ln cosh(ε√v) is concave in v, its slope being (ε²/2)·tanh(y)/y at y = ε√v; so it lies below its tangent at v = ¼, and
-//! ln E r^α ≤ ε tanh(ε/2)·(v − ¼) = α(α − 1)·ε tanh(ε/2). Randomized response attains it as α → 1. At small ε it is the
-//! familiar ε²/2 (Bun and Steinke, 2016), at large ε it is ε.
+//! **Proof that ε-DP is ε tanh(ε/2)-zCDP.** The likelihood ratio r of two neighbours lies in
+//! [e^{−ε}, e^ε] and has mean one, so E r^α ≤ cosh((α − ½)ε)/cosh(ε/2), the value on the two ends
+//! of the interval, by convexity. With v = (α − ½)², ln cosh(ε√v) is concave in v, its slope being
+//! (ε²/2)·tanh(y)/y at y = ε√v; so it lies below its tangent at v = ¼, and ln E r^α ≤ ε
+//! tanh(ε/2)·(v − ¼) = α(α − 1)·ε tanh(ε/2). Randomized response attains it as α → 1. At small ε it
+//! is the familiar ε²/2 (Bun and Steinke, 2016), at large ε it is ε.
 //!
 //! **Rounding.** Every part of a spend and of a sum of spends is rounded up.
 //!
-//! **Source.** Dong, Roth and Su, "Gaussian Differential Privacy" (2019); Bun and Steinke, "Concentrated Differential
-//! Privacy" (2016).
+//! **Source.** Dong, Roth and Su, "Gaussian Differential Privacy" (2019); Bun and Steinke,
+//! "Concentrated Differential Privacy" (2016).
 
 use std::fmt;
 
@@ -70,8 +73,8 @@ impl Spend {
     /// The largest μ² of a spend, that of the smallest noise for which the curve is known.
     pub const MOST_MU_SQUARED: f64 = 1.0 / (SIGMA_RANGE.0 * SIGMA_RANGE.0);
 
-    /// A spend of three parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total variation between the noise that is run and such Gaussian
-    /// noise.
+    /// A spend of three parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
+    /// variation between the noise that is run and such Gaussian noise.
     ///
     /// # Errors
     /// `BadParameter` unless 0 ≤ μ² ≤ 10¹², 0 ≤ ε ≤ 1000 and 0 ≤ variation < 1, with none where μ² = 0.
@@ -109,12 +112,14 @@ impl Spend {
         Self { variation, ..self }
     }
 
-    /// Gaussian noise of standard deviation σ at sensitivity one; μ² = 1/σ², past the two roundings of the formula.
+    /// Gaussian noise of standard deviation σ at sensitivity one; μ² = 1/σ², past the two roundings
+    /// of the formula.
     pub(super) fn of_gaussian(sigma: f64) -> Self {
         Self { mu_squared: (1.0 / (sigma * sigma)).next_up().next_up(), ..Self::NOTHING }
     }
 
-    /// Laplace noise of standard deviation σ at sensitivity one: ε = √2/σ, rounded up. The constant is above √2.
+    /// Laplace noise of standard deviation σ at sensitivity one: ε = √2/σ, rounded up. The constant
+    /// is above √2.
     pub(super) fn of_laplace(sigma: f64) -> Self {
         let epsilon = (std::f64::consts::SQRT_2 / sigma).next_up();
         Self { pure_epsilon: epsilon, pure_rho: rho_of_pure(epsilon), ..Self::NOTHING }
@@ -168,8 +173,8 @@ impl Spend {
         if self.pure_rho == 0.0 { half } else { (half + self.pure_rho).next_up() }
     }
 
-    /// The smallest ε ≥ 0 that is known to be spent at δ, for costs that were fixed in advance; rounded up, and infinite
-    /// where no ε is known. Zero as δ asks for the ε of pure parts.
+    /// The smallest ε ≥ 0 that is known to be spent at δ, for costs that were fixed in advance;
+    /// rounded up, and infinite where no ε is known. Zero as δ asks for the ε of pure parts.
     ///
     /// # Errors
     /// `BadParameter` unless δ = 0 or 10⁻³⁰⁰ ≤ δ < 1.
@@ -313,7 +318,8 @@ mod tests {
             let sigma = 0.37 * 1.013_f64.powi(i % 900) + f64::from(i) * 1e-3;
             let spend = Spend::of_gaussian(sigma);
             let ((s, s_power), (m, m_power)) = (exact(sigma), exact(spend.mu_squared));
-            // s² has up to 106 bits and m 53: the lowest bits of s² are left out, which rounds the product down.
+            // s² has up to 106 bits and m 53: the lowest bits of s² are left out, which rounds the
+            // product down.
             let product = ((s * s) >> 31) * m;
             let power = 2 * s_power + 31 + m_power;
             assert!(power < 0 && product >> -power >= 1, "{sigma}");

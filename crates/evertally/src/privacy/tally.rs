@@ -29,9 +29,9 @@ impl Tally {
     }
 }
 
-/// A sum of non-negative numbers that is never below the truth: what each addition loses is known exactly, and summed with
-/// rounding upwards. It is exact where nothing was lost, and otherwise within two units in the last place, so that thousands of small
-/// shares do not drift.
+/// A sum of non-negative numbers that is never below the truth: what each addition loses is known
+/// exactly, and summed with rounding upwards. It is exact where nothing was lost, and otherwise
+/// within two units in the last place, so that thousands of small shares do not drift.
 #[derive(Debug, Clone, Copy, Default)]
 struct UpwardSum {
     sum: f64,

@@ -1,20 +1,24 @@
 //! Which unit of protection a budget speaks of.
 //!
-//! **Definition.** A unit is a kind of thing, by name (an event, a person, a household), and the relation under which it is
-//! hidden: whether it is there at all, or which of the admissible ones it is.
+//! **Definition.** A unit is a kind of thing, by name (an event, a person, a household), and the
+//! relation under which it is hidden: whether it is there at all, or which of the admissible ones
+//! it is.
 //!
-//! **What must agree, and what need not.** Composition is about two worlds that differ in one unit, and every mechanism
-//! must be private for that difference. So the name and the relation must be the same for all mechanisms on one budget:
+//! **What must agree, and what need not.** Composition is about two worlds that differ in one unit,
+//! and every mechanism must be private for that difference. So the name and the relation must be
+//! the same for all mechanisms on one budget:
 //!
-//! - An event-level release protects a person with a hundred events a hundred times less than it says. Nor does a
-//!   person-level release protect an event at its ε: where contributions are bounded, taking out an event may let
-//!   another in, which *replaces* a person's contribution where only adding and removing was paid for.
-//! - Adding or removing is half of replacing, and replacing keeps the number of units, so that neither implies the other at the
-//!   same cost.
+//! - An event-level release protects a person with a hundred events a hundred times less than it
+//!   says. Nor does a person-level release protect an event at its ε: where contributions are
+//!   bounded, taking out an event may let another in, which *replaces* a person's contribution
+//!   where only adding and removing was paid for.
+//! - Adding or removing is half of replacing, and replacing keeps the number of units, so that
+//!   neither implies the other at the same cost.
 //!
 //! In how many steps a unit takes part ([`Participation`]) and how much it contributes
-//! ([`Contribution`](super::Contribution)) may differ between mechanisms. Each bounds what the same unit does to
-//! that stream, whose steps and values are its own: a person may be in four days of one and in ten hours of another.
+//! ([`Contribution`](super::Contribution)) may differ between mechanisms. Each bounds what the same
+//! unit does to that stream, whose steps and values are its own: a person may be in four days of
+//! one and in ten hours of another.
 
 use std::fmt;
 
@@ -60,7 +64,8 @@ impl Unit {
         Ok(Self { name: checked_name("unit", name.into())?, neighbours })
     }
 
-    /// What a plan protects unless its maker knows better: an event where it takes part in one step only, else a person.
+    /// What a plan protects unless its maker knows better: an event where it takes part in one step
+    /// only, else a person.
     pub(crate) fn taking_part(participation: Participation, neighbours: Neighbours) -> Self {
         if participation.max_steps() == 1 { Self::event(neighbours) } else { Self::person(neighbours) }
     }

@@ -9,11 +9,12 @@
 //! the minimum over α, and, since the condition is linear in ρ, the largest ρ for a given ε is
 //! max_α \[ε − ln(1/(αδ))/(α − 1) − ln(1 − 1/α)\]/α: the one is the inverse of the other.
 //!
-//! **Guarantee.** Each order is sound by itself, so the search over α can lose accuracy but never privacy. It loses
-//! none either: ln δ as a function of α, h(α) = (α−1)(αρ−ε) + α ln(1−1/α) − ln(α−1), has second derivative
-//! 2ρ + 1/(α(α−1)) > 0, so both objectives have a single valley (or hill), where h' = (2α−1)ρ − ε + ln(1−1/α)
-//! changes sign; bisection finds it, and the value there is flat. The rounding of the terms is bounded from their
-//! sizes and added on the safe side; σ is within a relative 10⁻¹² of the optimum (tested from ε = 10⁻⁶ to 1000).
+//! **Guarantee.** Each order is sound by itself, so the search over α can lose accuracy but never
+//! privacy. It loses none either: ln δ as a function of α, h(α) = (α−1)(αρ−ε) + α ln(1−1/α) −
+//! ln(α−1), has second derivative 2ρ + 1/(α(α−1)) > 0, so both objectives have a single valley (or
+//! hill), where h' = (2α−1)ρ − ε + ln(1−1/α) changes sign; bisection finds it, and the value there
+//! is flat. The rounding of the terms is bounded from their sizes and added on the safe side; σ is
+//! within a relative 10⁻¹² of the optimum (tested from ε = 10⁻⁶ to 1000).
 //!
 //! **Cost.** 64 evaluations of two logarithms.
 
@@ -24,7 +25,8 @@ use crate::Result;
 /// The accepted range of ρ; it contains every ρ that an accepted (ε, δ) leads to.
 pub(super) const RHO_RANGE: (f64, f64) = (1e-18, 1e6);
 
-/// A bound on the relative rounding error of each term, eight units: a logarithm, a product, a quotient and a sum.
+/// A bound on the relative rounding error of each term, eight units: a logarithm, a product, a
+/// quotient and a sum.
 const TERM_ERROR: f64 = 8.0 * f64::EPSILON;
 
 /// The largest ρ for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion; rounded down.
@@ -50,9 +52,9 @@ pub fn zcdp_rho(epsilon: f64, delta: f64) -> Result<f64> {
     Ok(rho * (1.0 - TERM_ERROR))
 }
 
-/// The smallest σ for which Gaussian noise at ℓ2 sensitivity 1 is (ε, δ)-private by way of zCDP: 1/√(2ρ) at
-/// [`zcdp_rho`], rounded up. Always above [`gaussian_sigma`](super::gaussian_sigma); it is the choice where the same
-/// noise is composed with other zCDP releases.
+/// The smallest σ for which Gaussian noise at ℓ2 sensitivity 1 is (ε, δ)-private by way of zCDP:
+/// 1/√(2ρ) at [`zcdp_rho`], rounded up. Always above [`gaussian_sigma`](super::gaussian_sigma); it
+/// is the choice where the same noise is composed with other zCDP releases.
 ///
 /// # Errors
 /// As [`zcdp_rho`].
@@ -140,7 +142,8 @@ impl Order {
         (-delta.ln() - self.above_one.ln_1p()) / self.above_one - self.ln_ratio()
     }
 
-    /// The sum of the absolute values of the terms of [`cost`](Self::cost), to which its rounding error is relative.
+    /// The sum of the absolute values of the terms of [`cost`](Self::cost), to which its rounding
+    /// error is relative.
     fn cost_size(self, delta: f64) -> f64 {
         (-delta.ln() + self.above_one.ln_1p()) / self.above_one + self.ln_ratio()
     }

@@ -1,7 +1,7 @@
 //! Canaries: distinctive secrets, and a search for them in everything that comes out.
 //!
-//! A secret is looked for in every form in which it could slip out: as text in several bases, with and without separators, and as
-//! bytes. Of a key any six bytes in a row are enough.
+//! A secret is looked for in every form in which it could slip out: as text in several bases, with
+//! and without separators, and as bytes. Of a key any six bytes in a row are enough.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 /// A count that nothing else looks like.

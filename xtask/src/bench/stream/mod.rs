@@ -1,4 +1,5 @@
-//! `cargo xtask bench stream`: correlated noise as it is streamed, beside scipy, jax_privacy and tree aggregation.
+//! `cargo xtask bench stream`: correlated noise as it is streamed, beside scipy, jax_privacy and
+//! tree aggregation.
 //!
 //! | file | |
 //! |---|---|

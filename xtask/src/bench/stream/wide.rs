@@ -9,7 +9,8 @@ use super::{DEFAULT, Section, Sides, size};
 
 const WIDTH: u64 = 1_000_000;
 const HORIZON: u64 = 1000;
-/// Steps of one run. Short ones are taken in turns more often, so that a busy minute does not fall on one side alone.
+/// Steps of one run. Short ones are taken in turns more often, so that a busy minute does not fall
+/// on one side alone.
 const STEPS: u64 = 200;
 const ROUNDS: usize = 10;
 /// As many decays as the peer has buffers, where this version can be told how many.

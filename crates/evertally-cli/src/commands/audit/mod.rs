@@ -64,7 +64,8 @@ fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
     Ok(audit_admission(&gates, USUAL_STREAMS, keys)?)
 }
 
-/// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that was to vouch for it.
+/// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that
+/// was to vouch for it.
 fn conclusion(report: &Report) -> Result<()> {
     let failures: Vec<String> = report.failures().map(|finding| finding.attack.to_string()).collect();
     if failures.is_empty() {

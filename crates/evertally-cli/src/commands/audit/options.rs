@@ -111,11 +111,13 @@ pub(crate) struct AuditArgs {
     /// The chance with which a mechanism that keeps its promise may fail
     #[arg(long, value_name = "P", default_value_t = 1e-4, help_heading = "How hard to look")]
     pub(super) false_alarm: f64,
-    /// Round float releases to multiples of this power of two, as count --round does to whole numbers; 0 looks at them as they come
-    /// [default: 1, or finer where there is little noise; exact releases have a grid of their own]
+    /// Round float releases to multiples of this power of two, as count --round does to whole
+    /// numbers; 0 looks at them as they come [default: 1, or finer where there is little noise;
+    /// exact releases have a grid of their own]
     #[arg(long, value_name = "GRID", help_heading = "How hard to look")]
     round: Option<f64>,
-    /// Take keys and coins from this number, to repeat an audit to the last bit (but for timing); fresh ones of the system where absent
+    /// Take keys and coins from this number, to repeat an audit to the last bit (but for timing);
+    /// fresh ones of the system where absent
     #[arg(long, value_name = "S", help_heading = "How hard to look")]
     pub(super) seed: Option<u64>,
     /// Leave out the timing of steps
@@ -169,8 +171,8 @@ impl AuditArgs {
         })
     }
 
-    /// What releases are rounded to: what was asked for, or nothing beside a grid of their own, or whole numbers, or a quarter of the noise
-    /// where that is less.
+    /// What releases are rounded to: what was asked for, or nothing beside a grid of their own, or
+    /// whole numbers, or a quarter of the noise where that is less.
     pub(super) fn grid_of(&self, plan: &Plan) -> f64 {
         let whole = (0.25 * plan.noise_scale()).log2().floor().exp2().min(1.0);
         self.round.unwrap_or(if plan.grid().is_some() { 0.0 } else { whole })
@@ -186,7 +188,8 @@ impl AuditArgs {
     }
 }
 
-/// A refusal of the audit's own parameters, in the words of the command line. Where nothing was rounded, the grid is the plan's.
+/// A refusal of the audit's own parameters, in the words of the command line. Where nothing was
+/// rounded, the grid is the plan's.
 pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
     let option = match &error {
         evertally::Error::BadParameter { name: "grid", .. } if rounded_to == 0.0 => "--grid",

@@ -81,7 +81,8 @@ struct NewArgs {
     /// The total ρ of zero-concentrated differential privacy, instead of ε and δ
     #[arg(long, value_name = "R", help_heading = "Total")]
     rho: Option<f64>,
-    /// How runs add up to (ε, δ): exact is the tightest for Gaussian noise; zcdp takes pure noise beside it as it comes
+    /// How runs add up to (ε, δ): exact is the tightest for Gaussian noise; zcdp takes pure noise
+    /// beside it as it comes
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp"]), conflicts_with = "rho", help_heading = "Total")]
     calibration: Option<Calibration>,
     /// How much of ε to set aside for runs with --delta 0

@@ -76,8 +76,8 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// What did not count, as far as the operator is told. A kind that others may see while the program runs is told once and
-/// without a number.
+/// What did not count, as far as the operator is told. A kind that others may see while the program
+/// runs is told once and without a number.
 pub(super) struct LeftOut<'a> {
     task: &'a Task,
     is_following: bool,

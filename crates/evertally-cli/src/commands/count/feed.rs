@@ -44,8 +44,8 @@ pub(super) fn each_event(
     Ok(())
 }
 
-/// Releases each bucket as soon as an event has moved past it. The end of the input closes all that are left: how many there
-/// are was declared, and no event decides it.
+/// Releases each bucket as soon as an event has moved past it. The end of the input closes all that
+/// are left: how many there are was declared, and no event decides it.
 pub(super) fn follow_events(
     task: &Task,
     buckets: Buckets,
@@ -89,9 +89,9 @@ pub(super) fn follow_rows(
     releaser.release_and_flush(rows.finish())
 }
 
-/// Reads every row as its step before any is released, so that a row that cannot be used costs no budget. Declared steps
-/// without a row are zero; where no number was declared, that of the rows is public. Answers with the number of steps, those
-/// that were read, and the rest.
+/// Reads every row as its step before any is released, so that a row that cannot be used costs no
+/// budget. Declared steps without a row are zero; where no number was declared, that of the rows is
+/// public. Answers with the number of steps, those that were read, and the rest.
 pub(super) fn read_rows(
     task: &Task,
     reader: &mut dyn RowReader,

@@ -1,6 +1,7 @@
 //! Live input: steps are closed by the clock, whether or not an event comes.
 //!
-//! **Guarantee.** Which steps are released, and when, depends on the clock and on when the input ends, and on no event.
+//! **Guarantee.** Which steps are released, and when, depends on the clock and on when the input
+//! ends, and on no event.
 
 use super::events::{EventRow, LeftOut};
 use super::release::Releaser;

@@ -1,7 +1,8 @@
 //! `evertally count`: events in, private running totals out.
 //!
-//! One direction, no step back: [`options`] is what the user wrote, [`task`] is what it means, [`feed`] and [`live`] turn rows
-//! into closed steps, and [`release`] turns closed steps into estimates that are written and drawn.
+//! One direction, no step back: [`options`] is what the user wrote, [`task`] is what it means,
+//! [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns closed steps into
+//! estimates that are written and drawn.
 
 mod events;
 mod feed;
@@ -55,8 +56,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     output::refuse_overwriting(&read, &written)?;
     key.refuse_outputs(&written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
-    // Outputs are opened before anything is released: one that cannot be written must not cost the budget. A file that
-    // can be read while it grows is opened when the first step closes, because it stays.
+    // Outputs are opened before anything is released: one that cannot be written must not cost the
+    // budget. A file that can be read while it grows is opened when the first step closes, because
+    // it stays.
     let plot =
         plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
     let start = Start { key, charge, format, truth_not_private: args.plot_truth_not_private };
@@ -85,7 +87,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
                 releaser.release_all(gathered)?;
                 releaser
             }
-            // Where the number of rows was not declared it is taken as public, and known only once they are read.
+            // Where the number of rows was not declared it is taken as public, and known only once
+            // they are read.
             (_, planned) => {
                 let (count, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
                 let prepared =

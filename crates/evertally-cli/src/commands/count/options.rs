@@ -68,7 +68,8 @@ pub(crate) struct CountArgs {
     /// The start of the first step
     #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
     pub(super) from: Option<String>,
-    /// The number of steps; unbounded for a stream whose end nobody knows. With --time it then ends at --until or by --lag
+    /// The number of steps; unbounded for a stream whose end nobody knows. With --time it then ends
+    /// at --until or by --lag
     #[arg(long, value_name = "N", help_heading = "Steps")]
     pub(super) steps: Option<Horizon>,
     /// The end of the last step, instead of --steps
@@ -83,16 +84,17 @@ pub(crate) struct CountArgs {
     /// Release each step as soon as it is closed, and wait at the end of a file for more
     #[arg(long, help_heading = "Steps")]
     pub(super) follow: bool,
-    /// Release each step by the clock, this long after its end, whether or not an event comes. Until then its events may come
-    /// in any order; later ones are dropped, and so are those from further in the future. The end of the input ends it
+    /// Release each step by the clock, this long after its end, whether or not an event comes.
+    /// Until then its events may come in any order; later ones are dropped, and so are those from
+    /// further in the future. The end of the input ends it
     #[arg(long, value_name = "LENGTH", requires_all = ["time", "follow"], help_heading = "Steps")]
     pub(super) lag: Option<String>,
 
     /// The column to sum; with --time it needs --clamp, without --time each row is one step's count
     #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
     pub(super) value: Option<String>,
-    /// Bring every value into this range before it is counted; where rows are steps, the noise covers any change of one row
-    /// within it
+    /// Bring every value into this range before it is counted; where rows are steps, the noise
+    /// covers any change of one row within it
     #[arg(
         long,
         value_name = "LO,HI",

@@ -62,7 +62,8 @@ pub(super) struct Start {
 }
 
 impl<'a> Releaser<'a> {
-    /// Starts a run whose input is read: admits it, charges for the run, and starts the output with its header.
+    /// Starts a run whose input is read: admits it, charges for the run, and starts the output with
+    /// its header.
     pub(super) fn start(
         task: &'a Task,
         prepared: Prepared,
@@ -78,7 +79,8 @@ impl<'a> Releaser<'a> {
         Ok(releaser)
     }
 
-    /// Starts a run whose input is yet to come. The first steps that close are admitted and paid for before there is an output.
+    /// Starts a run whose input is yet to come. The first steps that close are admitted and paid
+    /// for before there is an output.
     pub(super) fn wait(
         task: &'a Task,
         prepared: Prepared,
@@ -108,8 +110,8 @@ impl<'a> Releaser<'a> {
         })
     }
 
-    /// Admits what is there, charges for the run, and starts the output. The budget is spent before the output is touched, so
-    /// that whatever is seen was paid for; a refusal leaves no output.
+    /// Admits what is there, charges for the run, and starts the output. The budget is spent before
+    /// the output is touched, so that whatever is seen was paid for; a refusal leaves no output.
     fn begin(
         &mut self,
         destination: Destination,

@@ -157,8 +157,9 @@ impl Task {
 
     /// The range of what one protected unit may change in one step; one, where it is absent.
     ///
-    /// A clamped event is there or not, so it changes its step by a value of the clamp. A clamped row is a whole step, and
-    /// the change of one event inside it may take it from any value of the clamp to any other.
+    /// A clamped event is there or not, so it changes its step by a value of the clamp. A clamped
+    /// row is a whole step, and the change of one event inside it may take it from any value of the
+    /// clamp to any other.
     pub(super) fn contribution(&self) -> Option<(f64, f64)> {
         let clamp = self.clamp?;
         let (lo, hi) = (clamp.lo(), clamp.hi());
@@ -168,12 +169,14 @@ impl Task {
         }
     }
 
-    /// The protected unit, by the name under which ledgers know it: a bound on somebody's steps makes it a person.
+    /// The protected unit, by the name under which ledgers know it: a bound on somebody's steps
+    /// makes it a person.
     pub(super) fn unit_name(&self) -> &'static str {
         if self.privacy.participation.is_some() { PERSON } else { EVENT }
     }
 
-    /// What is counted. It is part of the name of the noise, so that runs that count anything differently share none.
+    /// What is counted. It is part of the name of the noise, so that runs that count anything
+    /// differently share none.
     pub(super) fn definition(&self) -> Definition<'_> {
         Definition {
             columns: Columns {
@@ -330,7 +333,8 @@ fn declared_keys(text: &str) -> Result<KeySet> {
         return keys_by_line(&lines);
     }
     if !text.contains(',') && text.contains(['.', '/', '\\']) {
-        // A mistyped name of a file would otherwise be the only key, and every event would silently count as `other`.
+        // A mistyped name of a file would otherwise be the only key, and every event would silently
+        // count as `other`.
         return Err(CliError::bad(format!(
             "--keys: {0} looks like a file and there is none of that name; as a key, write {0},{OTHER}",
             text.escape_debug()

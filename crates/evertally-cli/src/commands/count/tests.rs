@@ -1,7 +1,8 @@
 //! Whatever two people type: where two runs count anything differently, their noise is independent.
 //!
-//! Options are drawn at random, given to the real parser, planned, and run on real rows up to the closed steps. Two runs
-//! whose noise has the same name must have counted the same, in steps of the same time and for the same keys.
+//! Options are drawn at random, given to the real parser, planned, and run on real rows up to the
+//! closed steps. Two runs whose noise has the same name must have counted the same, in steps of the
+//! same time and for the same keys.
 
 use super::options::CountArgs;
 use super::task::Task;
@@ -14,8 +15,9 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use std::io::Write;
 
-/// Rows on which options make a difference: two persons with several events, one without a name, copies, values beyond
-/// clamps, keys that some runs declare and others do not, an event that is late, and ends of ranges.
+/// Rows on which options make a difference: two persons with several events, one without a name,
+/// copies, values beyond clamps, keys that some runs declare and others do not, an event that is
+/// late, and ends of ranges.
 const ROWS: &str = "t,u,n,m,k,p,i\n\
     2026-01-05T00:10:00Z,2026-01-05T01:10:00Z,1,2,a,x,1\n\
     2026-01-05T00:40:00Z,2026-01-05T00:40:00Z,-3,1,b,y,2\n\

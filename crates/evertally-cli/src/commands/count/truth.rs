@@ -3,8 +3,8 @@
 use evertally::Workload;
 use std::collections::VecDeque;
 
-/// What the mechanism would release without noise. Made only where the user has asked for it by a flag that says what it
-/// is, and handed to nothing but the plot.
+/// What the mechanism would release without noise. Made only where the user has asked for it by a
+/// flag that says what it is, and handed to nothing but the plot.
 pub(super) struct TruthNotPrivate {
     workload: Workload,
     sums: Vec<f64>,

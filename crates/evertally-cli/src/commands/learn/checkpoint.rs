@@ -9,8 +9,9 @@
 //! | 8 + k | length of the learner's saved form, and that |
 //! | 32 | BLAKE3 hash of all before |
 //!
-//! All numbers are little-endian. The description holds the settings, the hash of the data, the run's own name in ledgers, and what was measured
-//! on the way. The learner's part holds true sums of gradients: the whole is as secret as the data, and has no `Debug`.
+//! All numbers are little-endian. The description holds the settings, the hash of the data, the
+//! run's own name in ledgers, and what was measured on the way. The learner's part holds true sums
+//! of gradients: the whole is as secret as the data, and has no `Debug`.
 
 use evertally::NoiseKey;
 use serde::{Deserialize, Serialize};
@@ -192,7 +193,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bytes are, even where their hash fits: an answer, and what is taken is written again as it was.
+        /// Whatever the bytes are, even where their hash fits: an answer, and what is taken is
+        /// written again as it was.
         #[test]
         fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0_usize..200) {
             prop_assert!(Checkpoint::from_bytes(&bytes).is_err());

@@ -1,12 +1,15 @@
 //! `evertally learn`: rows in, a private linear model out.
 //!
-//! [`options`] is what the user wrote, [`task`] is what it means, [`table`] turns files into rows, [`training`] turns rows into parameters, [`checkpoint`] and
-//! [`store`] keep a run over crashes, and [`model`] and [`report`] say what came of it. [`predict`] is a command of its own, and uses the model.
+//! [`options`] is what the user wrote, [`task`] is what it means, [`table`] turns files into rows,
+//! [`training`] turns rows into parameters, [`checkpoint`] and [`store`] keep a run over crashes,
+//! and [`model`] and [`report`] say what came of it. [`predict`] is a command of its own, and uses
+//! the model.
 //!
-//! **What is spent, and when.** A run that can be resumed is saved before it is entered into a ledger, and entered before its first step, under a
-//! name of its own that the state holds. Wherever it is interrupted, going on enters it if it was not: never twice, and never not at all. The
-//! state binds the noise to the rows and the options by hashes, and so does the name of the noise, so that the same noise never meets two
-//! sets of gradients.
+//! **What is spent, and when.** A run that can be resumed is saved before it is entered into a
+//! ledger, and entered before its first step, under a name of its own that the state holds.
+//! Wherever it is interrupted, going on enters it if it was not: never twice, and never not at all.
+//! The state binds the noise to the rows and the options by hashes, and so does the name of the
+//! noise, so that the same noise never meets two sets of gradients.
 
 mod checkpoint;
 mod labels;
@@ -120,11 +123,13 @@ struct Start<'a> {
     charge: Option<Charge>,
 }
 
-/// A run that is ready for its next step, what was entered into a ledger for it, and where it is saved with which key.
+/// A run that is ready for its next step, what was entered into a ledger for it, and where it is
+/// saved with which key.
 type Started<'a> = (Training<'a>, Option<Entered>, Option<(Store, KeptKey)>);
 
 impl<'a> Start<'a> {
-    /// Begins a run: saved first, then entered, so that it is known under the same name however soon it is interrupted.
+    /// Begins a run: saved first, then entered, so that it is known under the same name however
+    /// soon it is interrupted.
     fn begin(self, path: Option<&Path>, key: Key, described: Description) -> Result<Started<'a>> {
         let kept = key.tag().map_or_else(|| KeptKey::Whole(copy_of(key.noise())), KeptKey::Tag);
         let run = described.run.clone();
@@ -178,7 +183,8 @@ impl<'a> Start<'a> {
             .map_err(|error| store::refused(path, error))?;
         let (run, steps) = (described.run.clone(), learner.steps_taken());
         if self.task.args.regret_not_private {
-            // What is lost on the way is in no state. The same gradients meet the same noise again, and nothing is spent.
+            // What is lost on the way is in no state. The same gradients meet the same noise again,
+            // and nothing is spent.
             learner = Learner::new(plan, key)?;
             described.curve.clear();
         }

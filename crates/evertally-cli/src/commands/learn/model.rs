@@ -1,6 +1,7 @@
 //! The model as a file: all that is needed to score a row, and what was spent on it.
 //!
-//! It holds what is private or public, and nothing else: how the model did on rows that were held out is not in it.
+//! It holds what is private or public, and nothing else: how the model did on rows that were held
+//! out is not in it.
 
 use super::table::Data;
 use super::task::Task;
@@ -72,7 +73,8 @@ pub(super) struct Privacy {
     pub(super) clip: f64,
     pub(super) mechanism: String,
     pub(super) arithmetic: String,
-    /// The standard deviation of the noise in each coordinate of the last sum of gradients, divided by the batch size.
+    /// The standard deviation of the noise in each coordinate of the last sum of gradients, divided
+    /// by the batch size.
     pub(super) last_standard_error: f64,
     pub(super) public: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]

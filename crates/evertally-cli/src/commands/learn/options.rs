@@ -50,14 +50,16 @@ pub(crate) struct LearnArgs {
     /// The columns to predict it from, separated by commas, all of them numbers [default: all other columns]
     #[arg(long, value_name = "A,B,C", help_heading = "Data")]
     pub(super) features: Option<String>,
-    /// The labels by name, separated by commas: the two of logistic and hinge, the second of which is +1, or the classes of softmax
+    /// The labels by name, separated by commas: the two of logistic and hinge, the second of which
+    /// is +1, or the classes of softmax
     #[arg(long, value_name = "A,B", help_heading = "Data")]
     pub(super) classes: Option<String>,
     /// Add a feature that is 1 in every row
     #[arg(long, help_heading = "Data")]
     pub(super) intercept: bool,
-    /// A public file with the columns feature, mean and scale: take the mean off each feature and divide by the scale. Numbers that were
-    /// computed from the data are private and must not be used
+    /// A public file with the columns feature, mean and scale: take the mean off each feature and
+    /// divide by the scale. Numbers that were computed from the data are private and must not be
+    /// used
     #[arg(long, value_name = "FILE", help_heading = "Data")]
     pub(super) scale: Option<PathBuf>,
     /// Shorten every longer row to this Euclidean norm, after --scale and before --intercept
@@ -73,7 +75,8 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "SEED", help_heading = "Data")]
     pub(super) shuffle: Option<u64>,
 
-    /// What is to be small: logistic, hinge, squared (squared:B where labels are at most B), or softmax:K for K classes
+    /// What is to be small: logistic, hinge, squared (squared:B where labels are at most B), or
+    /// softmax:K for K classes
     #[arg(long, value_name = "LOSS", help_heading = "Training")]
     pub(super) loss: Losses,
     /// The number of rows a step
@@ -97,10 +100,12 @@ pub(crate) struct LearnArgs {
     /// λ of the regularised leader [default: the one that the bound on regret recommends for --norm]
     #[arg(long, value_name = "L", conflicts_with_all = ["rate", "norm"], help_heading = "Training")]
     pub(super) lambda: Option<f64>,
-    /// The norm that the best parameters are expected to have [default: the largest that --radius or --box allows, else 1]
+    /// The norm that the best parameters are expected to have [default: the largest that --radius
+    /// or --box allows, else 1]
     #[arg(long, value_name = "R", conflicts_with = "rate", help_heading = "Training")]
     pub(super) norm: Option<f64>,
-    /// Descend at this learning rate instead: a number, or constant, linear, cosine or inverse-root with one, as in cosine:0.5
+    /// Descend at this learning rate instead: a number, or constant, linear, cosine or inverse-root
+    /// with one, as in cosine:0.5
     #[arg(long, value_name = "SCHEDULE", help_heading = "Training")]
     pub(super) rate: Option<Schedule>,
     /// β of heavy-ball momentum, from 0 to below 1
@@ -109,7 +114,8 @@ pub(crate) struct LearnArgs {
     /// Restart the noise after every so many steps, or after every epoch
     #[arg(long, value_name = "STEPS|epoch", help_heading = "Training")]
     pub(super) restart_every: Option<String>,
-    /// The mechanism, such as square-root, binary or banded-square-root:64; the most accurate one that fits where absent
+    /// The mechanism, such as square-root, binary or banded-square-root:64; the most accurate one
+    /// that fits where absent
     #[arg(long, value_name = "NAME", help_heading = "Training")]
     pub(super) mechanism: Option<String>,
     /// The most memory that the noise may take, such as 512M or 4G
@@ -119,7 +125,8 @@ pub(crate) struct LearnArgs {
     /// The privacy budget ε of the whole run: smaller is more private and noisier
     #[arg(long, value_name = "E", conflicts_with = "rho", help_heading = "Privacy")]
     pub(super) epsilon: Option<f64>,
-    /// The chance δ with which the guarantee may fail; beside --rho, the δ at which ε is stated [default there: 1e-6]
+    /// The chance δ with which the guarantee may fail; beside --rho, the δ at which ε is stated
+    /// [default there: 1e-6]
     #[arg(long, value_name = "D", help_heading = "Privacy")]
     pub(super) delta: Option<f64>,
     /// The budget ρ of zero-concentrated differential privacy, instead of --epsilon and --delta
@@ -128,10 +135,12 @@ pub(crate) struct LearnArgs {
     /// How σ follows from (ε, δ) [default: exact]
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), help_heading = "Privacy")]
     pub(super) calibration: Option<Calibration>,
-    /// What two files that must look alike may differ in: a row that is there or leaves its place empty, or one replaced by another
+    /// What two files that must look alike may differ in: a row that is there or leaves its place
+    /// empty, or one replaced by another
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]), help_heading = "Privacy")]
     pub(super) neighbours: Neighbours,
-    /// κ, the norm at which the gradient of each row is clipped [default: the longest that the loss can have with --feature-norm, else 1]
+    /// κ, the norm at which the gradient of each row is clipped [default: the longest that the loss
+    /// can have with --feature-norm, else 1]
     #[arg(long, value_name = "K", help_heading = "Privacy")]
     pub(super) clip: Option<f64>,
     #[command(flatten)]
@@ -143,8 +152,9 @@ pub(crate) struct LearnArgs {
     /// The file to write the model to, which appears only once it is whole; - for standard output
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub(super) model: PathBuf,
-    /// Save the run to this file on the way, from which --resume goes on after a crash. It holds sums over the data and, without
-    /// --key-file, the key: AS SECRET AS THE DATA. On Unix nobody but its owner may read it
+    /// Save the run to this file on the way, from which --resume goes on after a crash. It holds
+    /// sums over the data and, without --key-file, the key: AS SECRET AS THE DATA. On Unix nobody
+    /// but its owner may read it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) state: Option<PathBuf>,
     /// Save the state after every so many steps [default: about every ten seconds]
@@ -156,8 +166,9 @@ pub(crate) struct LearnArgs {
     /// Draw how the model did on the rows that were held out, step by step, into an .svg or .png file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) plot: Option<PathBuf>,
-    /// Also measure regret against the best parameters in hindsight, beside its bounds: computed from the data without noise, NOT PRIVATE. A run
-    /// that goes on is trained again from its first step for it, to the same model
+    /// Also measure regret against the best parameters in hindsight, beside its bounds: computed
+    /// from the data without noise, NOT PRIVATE. A run that goes on is trained again from its first
+    /// step for it, to the same model
     #[arg(long, visible_alias = "regret", conflicts_with = "quiet", help_heading = "Output")]
     pub(super) regret_not_private: bool,
     /// Print what was done as one JSON object

@@ -1,7 +1,8 @@
 //! `evertally predict`: a model and rows in, predictions out.
 //!
-//! A model is private already; what is computed from it and from other rows costs nothing more. It says nothing about the rows that it was
-//! trained on, and everything about the rows that it is given: predictions are as sensitive as those.
+//! A model is private already; what is computed from it and from other rows costs nothing more. It
+//! says nothing about the rows that it was trained on, and everything about the rows that it is
+//! given: predictions are as sensitive as those.
 
 use super::table::{Prepare, Scales, each_row};
 use crate::error::{CliError, Result, name_of};

@@ -1,8 +1,9 @@
 //! Checkpoints on disk: whole or not at all, for their owner alone, and in one pair of hands at a time.
 //!
-//! A checkpoint is written under the name of its file with `.new` added, brought to the disk and renamed, so that after a crash there is the old
-//! one or the new one. The name is always the same: a crash leaves at most one such file, which the next run writes over. Whoever trains
-//! holds an exclusive lock on an empty file beside it, `FILE.lock`.
+//! A checkpoint is written under the name of its file with `.new` added, brought to the disk and
+//! renamed, so that after a crash there is the old one or the new one. The name is always the same:
+//! a crash leaves at most one such file, which the next run writes over. Whoever trains holds an
+//! exclusive lock on an empty file beside it, `FILE.lock`.
 
 use super::checkpoint::Checkpoint;
 use crate::error::{CliError, Result, name_of};

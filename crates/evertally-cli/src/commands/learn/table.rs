@@ -1,7 +1,7 @@
 //! From files to rows that are ready to learn from.
 //!
-//! Everything here maps one row by itself, with public numbers, or goes by the position of a row: files that differ in one row stay
-//! files that differ in one row.
+//! Everything here maps one row by itself, with public numbers, or goes by the position of a row:
+//! files that differ in one row stay files that differ in one row.
 
 use super::task::Task;
 use crate::draws::Draws;

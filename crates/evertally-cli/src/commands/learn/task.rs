@@ -20,7 +20,8 @@ enum Restart {
     Epoch,
 }
 
-/// What the noise of a run is named by: it must differ wherever gradients could, so that one key serves any number of runs.
+/// What the noise of a run is named by: it must differ wherever gradients could, so that one key
+/// serves any number of runs.
 #[derive(Clone, Copy)]
 pub(super) enum Noise<'a> {
     /// The hash of the rows, beside all choices.
@@ -118,7 +119,8 @@ impl<'a> Task<'a> {
         rows.div_ceil(self.args.batch_size) as u64
     }
 
-    /// Everything that decides the model beside the data, by the options that say so. A run goes on only where all of it is the same.
+    /// Everything that decides the model beside the data, by the options that say so. A run goes on
+    /// only where all of it is the same.
     pub(super) fn settings(&self, account: Option<String>) -> Vec<(String, String)> {
         let args = self.args;
         let maybe = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
@@ -209,7 +211,8 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// What decides the gradients besides the plan: the rows as they are prepared, in their order, and the loss.
+    /// What decides the gradients besides the plan: the rows as they are prepared, in their order,
+    /// and the loss.
     fn definition(&self, data: &[u8; 32]) -> Vec<u8> {
         let mut fields = Fields::new(*b"EVNR", 2);
         fields.put(1, Value::new().raw(data));
@@ -285,7 +288,8 @@ fn features(args: &LearnArgs) -> Result<Vec<String>> {
     Ok(features)
 }
 
-/// All columns but the label, by the header alone: which of them hold numbers would be a question to the rows.
+/// All columns but the label, by the header alone: which of them hold numbers would be a question
+/// to the rows.
 fn other_columns(args: &LearnArgs) -> Result<Vec<String>> {
     let name = crate::error::name_of(&args.data);
     let names = input::column_names(&args.data, args.input_format)?.ok_or_else(|| {

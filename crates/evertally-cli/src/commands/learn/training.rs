@@ -1,8 +1,9 @@
 //! The steps of a run: gradients of the rows of a step in, parameters out, and a checkpoint now and then.
 //!
-//! Row i is in step ⌊i/B⌋ of every epoch, whatever the rows hold: how often and how far apart a row takes part is known before the first step. On
-//! the way nothing is released. Steps that were taken after the last checkpoint are taken again when the run goes on, with the same
-//! gradients and the same noise, so that they give the same parameters and cost nothing.
+//! Row i is in step ⌊i/B⌋ of every epoch, whatever the rows hold: how often and how far apart a row
+//! takes part is known before the first step. On the way nothing is released. Steps that were taken
+//! after the last checkpoint are taken again when the run goes on, with the same gradients and the
+//! same noise, so that they give the same parameters and cost nothing.
 
 use super::checkpoint::{Checkpoint, Description, KeptKey, Measured, Score};
 use super::store::Store;
@@ -161,7 +162,8 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// Measures the model where the time has come, and where that was not done before the run was interrupted.
+    /// Measures the model where the time has come, and where that was not done before the run was
+    /// interrupted.
     fn measure(&mut self) {
         let Some(rows) = &self.data.held_out else { return };
         let (taken, steps) = (self.learner.steps_taken(), self.learner.plan().steps());

@@ -57,8 +57,9 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
         Precision::F64 => NoiseStream::<f64>::noise_name(&plan),
     };
     let (key, mut watch) = key.watched(&noise_name)?;
-    // Noise is made to be added to data: it is paid for before there is any, for all steps of the plan. What it is added to
-    // is never seen here, so that all that can be recorded is that it was made.
+    // Noise is made to be added to data: it is paid for before there is any, for all steps of the
+    // plan. What it is added to is never seen here, so that all that can be recorded is that it was
+    // made.
     let entered = watch.admit_whole(charge.map(|charge| (charge, plan.spend())), |_| ())?;
     let bytes = match precision {
         Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
@@ -151,7 +152,8 @@ fn write_rows<F: Element>(
     Ok(())
 }
 
-/// Says what was written. Where the noise itself went to standard output or a pipe, only a program that asked hears of it.
+/// Says what was written. Where the noise itself went to standard output or a pipe, only a program
+/// that asked hears of it.
 fn print(args: &NoiseArgs, summary: &Summary<'_>, is_file: bool) -> Result<()> {
     if !is_file {
         if args.json {

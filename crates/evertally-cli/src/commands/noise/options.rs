@@ -65,7 +65,8 @@ pub(crate) struct NoiseArgs {
     /// How σ follows from (ε, δ) [default: exact]
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), help_heading = "Privacy")]
     calibration: Option<Calibration>,
-    /// What two streams that must look alike may differ in: one contribution added or removed, or one replaced
+    /// What two streams that must look alike may differ in: one contribution added or removed, or
+    /// one replaced
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]), help_heading = "Privacy")]
     neighbours: Neighbours,
     /// The most steps that one person may contribute to

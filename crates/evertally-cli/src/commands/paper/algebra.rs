@@ -200,7 +200,8 @@ fn duality_check() -> Result<(bool, String)> {
 }
 
 fn norm_check() -> Result<(bool, String)> {
-    // A over 2n steps is two diagonal blocks A over n, and a block of ones below them: 1·1ᵀ, with γ_F = ‖1‖·1 = √n.
+    // A over 2n steps is two diagonal blocks A over n, and a block of ones below them: 1·1ᵀ, with
+    // γ_F = ‖1‖·1 = √n.
     let n = 32_u64;
     let gamma =
         |n: u64| -> Result<Option<f64>> { Ok(certified(n)?.map(|known| (known.upper * n as f64).sqrt())) };

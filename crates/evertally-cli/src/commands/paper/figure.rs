@@ -1,5 +1,5 @@
-//! The paper's figure: the mean squared error of the tree and the square root for several ε, drawn as the paper draws
-//! it and again with exact factors, exact noise and the least error possible.
+//! The paper's figure: the mean squared error of the tree and the square root for several ε, drawn
+//! as the paper draws it and again with exact factors, exact noise and the least error possible.
 
 use super::claim::{Claim, Table, Verdict, figure, horizon};
 use crate::error::Result;

@@ -1,6 +1,7 @@
 //! Made-up counters and events, so that there is something alive to look at.
 //!
-//! A day of the demo's town lasts ten minutes. Its latest one is played when the service starts, through the same ledger with a clock that runs faster; afterwards events go in as those of
+//! A day of the demo's town lasts ten minutes. Its latest one is played when the service starts,
+//! through the same ledger with a clock that runs faster; afterwards events go in as those of
 //! clients do, with ids, and a few of them twice.
 
 use crate::draws::Draws;

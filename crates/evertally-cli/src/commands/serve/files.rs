@@ -1,6 +1,7 @@
 //! How many files, and so connections, a process may have open.
 
-/// Asks for as many as the system lets a process have: shells often allow a thousand, which is less than the connections that a service may have.
+/// Asks for as many as the system lets a process have: shells often allow a thousand, which is less
+/// than the connections that a service may have.
 #[cfg(unix)]
 pub(super) fn allow_many() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

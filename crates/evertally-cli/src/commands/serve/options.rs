@@ -47,7 +47,8 @@ pub(crate) struct ServeArgs {
     /// Where counters are kept; made where there is none
     #[arg(required_unless_present = "demo")]
     pub(super) directory: Option<PathBuf>,
-    /// Make some lively counters and feed them with made-up events; nothing is kept unless a directory is named
+    /// Make some lively counters and feed them with made-up events; nothing is kept unless a
+    /// directory is named
     #[arg(long)]
     pub(super) demo: bool,
     /// Read and check everything that the directory holds, and do not serve

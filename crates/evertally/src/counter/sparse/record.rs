@@ -53,7 +53,8 @@ impl Layout {
 
     /// Bytes that a key holds between steps, pages and buckets included.
     pub(super) fn bytes_per_key(self) -> u64 {
-        // A page has a header of 32 bytes, twice where there is room for more pages, and what the allocator adds.
+        // A page has a header of 32 bytes, twice where there is room for more pages, and what the
+        // allocator adds.
         (8 * self.words() + 4 / KEYS_A_BUCKET + 1) as u64
     }
 }
@@ -111,7 +112,8 @@ impl<'a> Record<'a> {
         (total, if self.layout.decays() { self.words[FIXED] } else { 0 })
     }
 
-    /// The total after `closed` steps: decays that no input interrupted are caught up with step by step, as they would have been.
+    /// The total after `closed` steps: decays that no input interrupted are caught up with step by
+    /// step, as they would have been.
     pub(super) fn total(self, closed: u64) -> i128 {
         let (mut total, mut step) = self.kept();
         if self.layout.decays() {

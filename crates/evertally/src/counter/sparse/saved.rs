@@ -64,9 +64,11 @@ impl SparseCounter {
         seal(bytes)
     }
 
-    /// Continues from a saved state; the releases that follow are those that would have followed, bit for bit.
+    /// Continues from a saved state; the releases that follow are those that would have followed,
+    /// bit for bit.
     ///
-    /// A state must be resumed once only: two runs from one state release different totals under the same noise.
+    /// A state must be resumed once only: two runs from one state release different totals under
+    /// the same noise.
     ///
     /// ```
     /// use evertally::{Budget, NoiseKey, Plan, SparseCounter};

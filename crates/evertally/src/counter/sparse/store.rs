@@ -1,12 +1,14 @@
 //! The keys of a counter whose keys are not declared: a record each, found by tag.
 //!
-//! **Definition.** Records ([`super::record`]) stand in pages, in the order in which their keys came. They are found by linear hashing: a
-//! bucket is a chain of records, and every second key splits one bucket in two. Tags are as good as random to whoever does not hold
-//! the noise key, so they are their own hash and nobody can choose keys that share a bucket.
+//! **Definition.** Records ([`super::record`]) stand in pages, in the order in which their keys
+//! came. They are found by linear hashing: a bucket is a chain of records, and every second key
+//! splits one bucket in two. Tags are as good as random to whoever does not hold the noise key, so
+//! they are their own hash and nobody can choose keys that share a bucket.
 //!
-//! **Cost.** 8 bytes a word, 2 for half a bucket and a fraction for pages: 98 and a fraction for seven numbers a lane. Nothing is ever moved or
-//! doubled, so that growth costs no more memory than the keys that came, and no pause. The inputs of the open step stand beside the
-//! pages that have any, 16 bytes a record.
+//! **Cost.** 8 bytes a word, 2 for half a bucket and a fraction for pages: 98 and a fraction for
+//! seven numbers a lane. Nothing is ever moved or doubled, so that growth costs no more memory than
+//! the keys that came, and no pause. The inputs of the open step stand beside the pages that have
+//! any, 16 bytes a record.
 //!
 //! **Source.** Litwin, *Linear hashing: a new tool for file and table addressing* (1980).
 
@@ -87,7 +89,8 @@ impl Store {
         None
     }
 
-    /// The same for several tags: their chains are followed side by side, because each step of one waits for memory.
+    /// The same for several tags: their chains are followed side by side, because each step of one
+    /// waits for memory.
     pub(super) fn find_each<const N: usize>(&self, tags: &[LaneTag; N]) -> [Option<u32>; N] {
         let tags = tags.map(TagWords::from);
         let mut keys = tags.map(|tag| self.buckets.first(tag));

@@ -5,7 +5,8 @@
 /// Steps at most.
 const STEPS: usize = 400;
 
-/// The largest change of a variable in one step: variables are logarithms, and beyond this the model says nothing.
+/// The largest change of a variable in one step: variables are logarithms, and beyond this the
+/// model says nothing.
 const REACH: f64 = 1.0;
 
 /// A fall smaller than this, several times over, is the end.

@@ -1,16 +1,19 @@
 //! The logarithm of the error as a function of poles and zeros, with its gradient.
 //!
-//! **Definition.** Poles s_j of the encoder and zeros σ_i lie interlaced on the positive axis, 0 = σ₀ < s₀ < σ₁ < s₁ < … < σ_d, where a place u stands for the
-//! decay λ/(1+u). The variables are logarithms of gaps: u₀ = base + exp(x₀), and each place is 1 + [`LEAST_GAP`] + exp(x) times the one before. So
-//! any real numbers give a valid pair, with positive weights, however many there are, and rounding never brings two places together. Up to a factor
-//! of r that is one of 1/l,
+//! **Definition.** Poles s_j of the encoder and zeros σ_i lie interlaced on the positive axis, 0 =
+//! σ₀ < s₀ < σ₁ < s₁ < … < σ_d, where a place u stands for the decay λ/(1+u). The variables are
+//! logarithms of gaps: u₀ = base + exp(x₀), and each place is 1 + [`LEAST_GAP`] + exp(x) times the
+//! one before. So any real numbers give a valid pair, with positive weights, however many there
+//! are, and rounding never brings two places together. Up to a factor of r that is one of 1/l,
 //!
 //! > κ = 1,  ω_j = Π_i(σ_i−s_j)/Π_{k≠j}(s_k−s_j)/(1+s_j),  η_i = Π_j(s_j−σ_i)/Π_{k≠i}(σ_k−σ_i)/(1+σ_i),
 //!
-//! and the loss is ln Δ² + ln ‖L‖², both quadratic forms of these weights ([`Span`]), in which that factor cancels.
+//! and the loss is ln Δ² + ln ‖L‖², both quadratic forms of these weights ([`Span`]), in which that
+//! factor cancels.
 //!
-//! **Gradient.** Closed forms for the weights; for Γ and B a central difference in the logarithm of the rate, right to some 10⁻¹⁰, which needs only
-//! the row of the decay that is moved: a gradient costs some five values.
+//! **Gradient.** Closed forms for the weights; for Γ and B a central difference in the logarithm of
+//! the rate, right to some 10⁻¹⁰, which needs only the row of the decay that is moved: a gradient
+//! costs some five values.
 
 use crate::mixture::{Span, Trace};
 

@@ -1,20 +1,24 @@
 //! The buffered linear Toeplitz mechanism: the best pair of d decays, found at plan time.
 //!
-//! **Definition.** R = T(r) with r_k = κ·\[k = 0\] + Σ_{j≤d} ω_j θ_j^k and L = T(l) with l(x) = 1/((1−λx) r(x)), a [`Pair`] whose d poles and d zeros
-//! are free. They are fitted to the plan: to its horizon, its workload, its objective (the mean over all steps, or the worst), and to the
+//! **Definition.** R = T(r) with r_k = κ·\[k = 0\] + Σ_{j≤d} ω_j θ_j^k and L = T(l) with l(x) =
+//! 1/((1−λx) r(x)), a [`Pair`] whose d poles and d zeros are free. They are fitted to the plan: to
+//! its horizon, its workload, its objective (the mean over all steps, or the worst), and to the
 //! participation, whose sensitivity is part of what is minimised.
 //!
-//! **Guarantee.** L R = A exactly, as for every pair, and Δ and errors are closed forms of the pair that is run: the fit decides how small the error
-//! is, and never whether it is told truly. Event level, mean error: at 2^12 steps four buffers are 0.08 % above the best Toeplitz factorization of all, of
-//! which more buffers would mend half; at 2^20 six are 0.12 % above what many reach. A number of buffers is the most that are run: those that would
-//! cancel are left out. The fit takes the same steps on every machine.
+//! **Guarantee.** L R = A exactly, as for every pair, and Δ and errors are closed forms of the pair
+//! that is run: the fit decides how small the error is, and never whether it is told truly. Event
+//! level, mean error: at 2^12 steps four buffers are 0.08 % above the best Toeplitz factorization
+//! of all, of which more buffers would mend half; at 2^20 six are 0.12 % above what many reach. A
+//! number of buffers is the most that are run: those that would cancel are left out. The fit takes
+//! the same steps on every machine.
 //!
-//! **Cost.** d + 1 numbers a coordinate, O(d) operations a step. Preparation takes some 60 milliseconds at 2^20 steps and 200 at 2^40; with several
-//! participations up to twice as long.
+//! **Cost.** d + 1 numbers a coordinate, O(d) operations a step. Preparation takes some 60
+//! milliseconds at 2^20 steps and 200 at 2^40; with several participations up to twice as long.
 //!
-//! **Source.** McMahan, Xu and Zhang, *A Hassle-free Algorithm for Strong Differential Privacy in Federated Learning* (2024), and Dvijotham, McMahan,
-//! Pillutla, Steinke and Thakurta, *Efficient and Near-Optimal Noise Generation for Streaming Differential Privacy* (2024). Fitting poles and zeros by the
-//! logarithms of their gaps, in closed forms over the horizon, is this library's.
+//! **Source.** McMahan, Xu and Zhang, *A Hassle-free Algorithm for Strong Differential Privacy in
+//! Federated Learning* (2024), and Dvijotham, McMahan, Pillutla, Steinke and Thakurta, *Efficient
+//! and Near-Optimal Noise Generation for Streaming Differential Privacy* (2024). Fitting poles and
+//! zeros by the logarithms of their gaps, in closed forms over the horizon, is this library's.
 
 mod descent;
 mod loss;
@@ -82,18 +86,20 @@ impl Fit {
             _ => Span::Mean(horizon as f64),
         };
         let encoder = Span::participation(horizon, request.participation);
-        // Where the workload decays, places much closer to its pole than the pole is to one cannot be told from it.
+        // Where the workload decays, places much closer to its pole than the pole is to one cannot
+        // be told from it.
         let loss = Loss { encoder, decoder, fading: fading.max(0.0), base: 0.01 * (1.0 - factor) };
         let steps = if factor < 1.0 { (horizon as f64).min(1.0 + 10.0 / fading) } else { horizon as f64 };
         Self { loss, factor, steps }
     }
 
-    /// At most `limit` buffers, and no more than help: without the last of them the error would rise by more than the part `gain`. Returns
-    /// their variables, and the logarithm of the error.
+    /// At most `limit` buffers, and no more than help: without the last of them the error would
+    /// rise by more than the part `gain`. Returns their variables, and the logarithm of the error.
     ///
-    /// The fit begins with more buffers than can help at the horizon and takes them away one by one. Those that it does not need end up as a pole and a
-    /// zero side by side, which cancel; a fit that begins with few may miss what many find. Because all limits go the same way, those that were
-    /// chosen are found again when they are named.
+    /// The fit begins with more buffers than can help at the horizon and takes them away one by
+    /// one. Those that it does not need end up as a pole and a zero side by side, which cancel; a
+    /// fit that begins with few may miss what many find. Because all limits go the same way, those
+    /// that were chosen are found again when they are named.
     fn fewest(&self, limit: usize, gain: f64) -> (Vec<f64>, f64) {
         let octaves = libm::log2(self.steps);
         let enough = (3.0 + 0.55 * octaves).min(6.0 + 0.4 * octaves) as usize;

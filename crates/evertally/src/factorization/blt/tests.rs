@@ -148,8 +148,8 @@ fn the_chosen_buffers_are_found_again_by_name() {
     }
 }
 
-/// From one step to 2^60, and from decays that are over at once to those that doubles can hardly tell from none: fitted, it is no
-/// worse than the square root that it begins with.
+/// From one step to 2^60, and from decays that are over at once to those that doubles can hardly
+/// tell from none: fitted, it is no worse than the square root that it begins with.
 #[test]
 fn every_horizon_and_decay_has_a_fit() {
     let factors =

@@ -1,22 +1,26 @@
 //! The graded square root: within 0.2 % of the least possible mean error, in constant memory.
 //!
-//! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture of J geometric decays close to the
-//! coefficients of (1−x)^{-1/2} (`Pair`); the grades e give less weight to both ends of the horizon, by a short sum of
-//! exponentials (`weights`); d_j is the norm of column j of diag(e) T(f̂), so that every column of R has norm one. The
-//! few numbers behind e and f̂ come from the horizon and the objective alone (`shape`).
+//! **Definition.** R = diag(e) T(f̂) diag(1/d) and L = A diag(d) T(f̂)⁻¹ diag(1/e). f̂ is a mixture
+//! of J geometric decays close to the coefficients of (1−x)^{-1/2} (`Pair`); the grades e give less
+//! weight to both ends of the horizon, by a short sum of exponentials (`weights`); d_j is the norm
+//! of column j of diag(e) T(f̂), so that every column of R has norm one. The few numbers behind e
+//! and f̂ come from the horizon and the objective alone (`shape`).
 //!
-//! **Privacy.** L R = A diag(d) T(f̂)⁻¹ diag(1/e) diag(e) T(f̂) diag(1/d) = A whatever e > 0, d > 0 and f̂ with f̂₀ ≠ 0 are, so that no
-//! approximation enters: L is run by the mixture Ŝ with T(f̂) T(Ŝ) = A, which has the same poles and zeros as f̂ and not
-//! merely nearly so, and d has a closed form. What is left is rounding: of d, bounded by `weights::Weights::rounding`, and of the
-//! machine's arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both. Where a person takes
-//! part several times the triangle inequality is used: Δ = k'.
+//! **Privacy.** L R = A diag(d) T(f̂)⁻¹ diag(1/e) diag(e) T(f̂) diag(1/d) = A whatever e > 0, d > 0
+//! and f̂ with f̂₀ ≠ 0 are, so that no approximation enters: L is run by the mixture Ŝ with T(f̂)
+//! T(Ŝ) = A, which has the same poles and zeros as f̂ and not merely nearly so, and d has a closed
+//! form. What is left is rounding: of d, bounded by `weights::Weights::rounding`, and of the
+//! machine's arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both.
+//! Where a person takes part several times the triangle inequality is used: Δ = k'.
 //!
-//! **Cost.** J = 2 + log₂(n)/3 decays unless another number is asked for: J + 1 numbers a lane, O(J) operations a step; all of it in arithmetic that gives
-//! the same bits on every machine. Preparation takes O(n J²) up to 2^16 steps, and
-//! beyond that O(J² log n); see `profile` for how closely the errors are then known.
+//! **Cost.** J = 2 + log₂(n)/3 decays unless another number is asked for: J + 1 numbers a lane,
+//! O(J) operations a step; all of it in arithmetic that gives the same bits on every machine.
+//! Preparation takes O(n J²) up to 2^16 steps, and beyond that O(J² log n); see `profile` for how
+//! closely the errors are then known.
 //!
-//! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose optimum all of them are.
-//! Grades fitted over the horizon, and their closed form, are this library's; `cargo xtask fit graded` makes the table.
+//! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose
+//! optimum all of them are. Grades fitted over the horizon, and their closed form, are this
+//! library's; `cargo xtask fit graded` makes the table.
 
 mod profile;
 mod shape;
@@ -45,13 +49,14 @@ const LARGEST_HORIZON: u64 = 1 << 40;
 /// More decays than any horizon has use for.
 const MOST_DECAYS: u64 = 64;
 
-/// How many decays a horizon gets where no number is asked for: within 0.015 % of the mean error with twice as many, at any horizon.
+/// How many decays a horizon gets where no number is asked for: within 0.015 % of the mean error
+/// with twice as many, at any horizon.
 fn terms(horizon: u64) -> usize {
     (2 + (0.33 * libm::log2(horizon as f64)).ceil() as usize).max(7)
 }
 
-/// f̂ and Ŝ, from nodes for losses between 5/n and one: wider intervals approximate the ends of the horizon better than the error needs.
-/// Nothing where the shape makes a decay grow.
+/// f̂ and Ŝ, from nodes for losses between 5/n and one: wider intervals approximate the ends of the
+/// horizon better than the error needs. Nothing where the shape makes a decay grow.
 fn pair(horizon: u64, shape: &Shape, terms: usize) -> Option<Pair> {
     let n = horizon as f64;
     let lost = -libm::expm1(-shape.decline / n);
@@ -131,8 +136,8 @@ impl Parts {
         Recipe { grading: Some(Arc::clone(&self.weights) as _), ..self.pair.recipe() }
     }
 
-    /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in `first..=last` and zero before:
-    /// with first = 0, row `last` of L.
+    /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in
+    /// `first..=last` and zero before: with first = 0, row `last` of L.
     ///
     /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so that each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
     fn walk_row(&self, first: u64, last: u64, mut visit: impl FnMut(u64, f64)) {
@@ -158,8 +163,8 @@ impl Parts {
     }
 }
 
-/// The mean error of a shape, the largest, and a smooth stand-in for the largest: what a fit needs. Nothing where the
-/// shape cannot be run, and the smaller of the grades at the two ends beside.
+/// The mean error of a shape, the largest, and a smooth stand-in for the largest: what a fit needs.
+/// Nothing where the shape cannot be run, and the smaller of the grades at the two ends beside.
 #[doc(hidden)]
 #[must_use]
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
@@ -263,7 +268,8 @@ impl Factorization for GradedSquareRoot {
         Ok(Dense { decoder, encoder })
     }
 
-    /// The shape comes from a fitted table, which a later version may fit anew, and J from a rule that it may change.
+    /// The shape comes from a fitted table, which a later version may fit anew, and J from a rule
+    /// that it may change.
     fn digest(&self) -> Option<[u8; 32]> {
         let Shape { start, end, decline, tilt } = self.shape;
         let mut hasher = blake3::Hasher::new();

@@ -1,13 +1,16 @@
 //! The error of every step, by the covariance of the machine that makes the noise.
 //!
-//! **Definition.** The machine of [`crate::noise::Recipe`] holds v_i ← (1−τ_i)v_i + h_t, u = κh_t + Σ η_i v_i and ζ ← ζ − (d_t − d_{t−1})u, and releases
-//! z = ζ + d_t u. With h of variance 1/e_t² their covariances follow one linear recursion, and ‖L\[t;\]‖² = E z².
+//! **Definition.** The machine of [`crate::noise::Recipe`] holds v_i ← (1−τ_i)v_i + h_t, u = κh_t +
+//! Σ η_i v_i and ζ ← ζ − (d_t − d_{t−1})u, and releases z = ζ + d_t u. With h of variance 1/e_t²
+//! their covariances follow one linear recursion, and ‖L\[t;\]‖² = E z².
 //!
-//! **Guarantee.** Up to [`LARGEST_EXACT`] steps, every step is taken, and the figures are exact up to rounding. Beyond, steps far from
-//! both ends are taken in strides of a 96th of the distance to the nearer end: within a stride 1/e² and the covariances
-//! are taken as linear, the decays exactly. Measured against the exact recursion, up to 2^18 steps, this is within
-//! [`TOLERANCE`]/2 of every step, of the mean and of the largest; reported figures are enlarged by [`TOLERANCE`].
-//! Between the steps that are kept, ‖L\[t;\]‖² is interpolated linearly, again within half the tolerance.
+//! **Guarantee.** Up to [`LARGEST_EXACT`] steps, every step is taken, and the figures are exact up
+//! to rounding. Beyond, steps far from both ends are taken in strides of a 96th of the distance to
+//! the nearer end: within a stride 1/e² and the covariances are taken as linear, the decays
+//! exactly. Measured against the exact recursion, up to 2^18 steps, this is within [`TOLERANCE`]/2
+//! of every step, of the mean and of the largest; reported figures are enlarged by [`TOLERANCE`].
+//! Between the steps that are kept, ‖L\[t;\]‖² is interpolated linearly, again within half the
+//! tolerance.
 //!
 //! **Cost.** O(J²) a stride; some 130·log₂ n strides.
 
@@ -28,7 +31,8 @@ pub(super) const TOLERANCE: f64 = 2e-5;
 /// Strides are this part of the distance to the nearer end.
 const FINENESS: u64 = 96;
 
-/// The steps from `first` to `last` at which strides end, both included; short near `first` and near the horizon.
+/// The steps from `first` to `last` at which strides end, both included; short near `first` and
+/// near the horizon.
 fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
     let mut stops = vec![first];
     let mut step = first;
@@ -43,7 +47,8 @@ fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
 
 /// ‖L\[t;\] − L\[s;\]‖² for `earlier` s < `later` t, in strides, within the tolerance.
 ///
-/// With ζ̃ = ζ − z_s the difference z_t − z_s is ζ̃ + d_t u, so that the same recursion serves from step s on, where ζ̃ = −d_s u.
+/// With ζ̃ = ζ − z_s the difference z_t − z_s is ζ̃ + d_t u, so that the same recursion serves from
+/// step s on, where ζ̃ = −d_s u.
 pub(super) fn difference(horizon: u64, pair: &Pair, weights: &Weights, earlier: u64, later: u64) -> f64 {
     let mut covariance = Covariance::new(pair);
     let (grade, mut norm) = weights.at(0);
@@ -204,8 +209,8 @@ impl<'a> Covariance<'a> {
         }
     }
 
-    /// Goes from stop to stop, beginning with the first, where d is `norm`; tells the length of each stride and
-    /// ‖L\[t;\]‖² at its end. Returns d at the last stop.
+    /// Goes from stop to stop, beginning with the first, where d is `norm`; tells the length of
+    /// each stride and ‖L\[t;\]‖² at its end. Returns d at the last stop.
     fn follow(
         &mut self,
         stops: &[u64],

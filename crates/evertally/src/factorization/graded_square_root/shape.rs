@@ -9,8 +9,8 @@ pub const PARAMETERS: usize = 8;
 /// A shape of the grades and of the Toeplitz part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// e² at the first step is the logistic function of start₀; ln a(s) = start₁ ln s + start₂ (ln s)²/ln 2n up to a constant,
-    /// s the rate in units of 1/n, up to 2n.
+    /// e² at the first step is the logistic function of start₀; ln a(s) = start₁ ln s + start₂ (ln
+    /// s)²/ln 2n up to a constant, s the rate in units of 1/n, up to 2n.
     pub start: [f64; 3],
     /// The same for the last step and b(s).
     pub end: [f64; 3],
@@ -53,8 +53,8 @@ impl Shape {
         Self::from_parameters(&std::array::from_fn(|i| lower.1[i] + part * (upper.1[i] - lower.1[i])))
     }
 
-    /// Rates spread over all scales of the horizon, each with its amplitude at the start and at the end, up to a common
-    /// factor for either.
+    /// Rates spread over all scales of the horizon, each with its amplitude at the start and at the
+    /// end, up to a common factor for either.
     pub(super) fn amplitudes(&self, horizon: u64) -> Vec<Amplitude> {
         const SLOWEST: f64 = 1.2;
         let n = horizon as f64;

@@ -4,19 +4,20 @@
 //!
 //! > e_t² = c − Σ_m a_m exp(−ρ_m(t+1)) − Σ_m b_m exp(−ρ_m(n−t)),  a, b ≥ 0.
 //!
-//! d_t² = Σ_{i≥t} e_i² f̂(i−t)². As f̂² = Σ_l W_l exp(−Λ_l k), over all pairs of decays of f̂, each product is a geometric series, and
-//! with N = n − t
+//! d_t² = Σ_{i≥t} e_i² f̂(i−t)². As f̂² = Σ_l W_l exp(−Λ_l k), over all pairs of decays of f̂, each
+//! product is a geometric series, and with N = n − t
 //!
 //! > d_t² = C − Σ_m A_m exp(−ρ_m(t+1)) − Σ_m B_m exp(−ρ_m N) − Σ_l P_l exp(−Λ_l N)
 //!
-//! exactly: no array over the horizon, no interpolation. (The last 64 are added up instead, where the series would cancel.)
+//! exactly: no array over the horizon, no interpolation. (The last 64 are added up instead, where
+//! the series would cancel.)
 //!
-//! **Guarantee.** −e² is a sum of convex functions, so e² is concave and positive everywhere once it is at both ends, which is
-//! checked. The series for d² cancels towards the end of the horizon, and
-//! [`Weights::rounding`] bounds what rounding then does to d; it is added to the sensitivity.
+//! **Guarantee.** −e² is a sum of convex functions, so e² is concave and positive everywhere once
+//! it is at both ends, which is checked. The series for d² cancels towards the end of the horizon,
+//! and [`Weights::rounding`] bounds what rounding then does to d; it is added to the sensitivity.
 //!
-//! **Cost.** O(J²·M) to make. A block of 512 steps costs J²/2 + 2M exponentials and, for those that are not negligible there,
-//! one multiplication a step.
+//! **Cost.** O(J²·M) to make. A block of 512 steps costs J²/2 + 2M exponentials and, for those that
+//! are not negligible there, one multiplication a step.
 
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
@@ -36,7 +37,8 @@ struct Term {
     grade: f64,
     /// In d².
     norm: f64,
-    /// exp(−rate·k) for the steps that are handled together: several vectors, whose multiplications do not wait for each other.
+    /// exp(−rate·k) for the steps that are handled together: several vectors, whose multiplications
+    /// do not wait for each other.
     powers: [f64; CHUNK],
     /// What a chunk of steps multiplies them by.
     chunk: f64,
@@ -48,7 +50,8 @@ impl Term {
         Self { rate, grade, norm, powers: std::array::from_fn(power), chunk: power(CHUNK) }
     }
 
-    /// Subtracts the term from consecutive squares, in whole chunks, the first of which stands `from` away from the term's end.
+    /// Subtracts the term from consecutive squares, in whole chunks, the first of which stands
+    /// `from` away from the term's end.
     #[inline(always)]
     fn subtract(&self, from: f64, grades: &mut [f64], norms: &mut [f64]) {
         let first = libm::exp(-self.rate * from);
@@ -142,8 +145,9 @@ impl Weights {
             return None;
         }
         weights.add_up_last_norms(mixture);
-        // The closed form of d² is off by at most a few units of each term, 64 multiplications included. d² falls towards both
-        // ends, so that it is smallest at the first step or at the last where the closed form is used.
+        // The closed form of d² is off by at most a few units of each term, 64 multiplications
+        // included. d² falls towards both ends, so that it is smallest at the first step or at the
+        // last where the closed form is used.
         let smallest = match horizon.checked_sub(LAST + 1) {
             Some(step) => weights.at(step).1.min(weights.at(0).1).powi(2),
             None => f64::INFINITY,
@@ -210,7 +214,8 @@ impl Weights {
             values.clear();
             values.resize(padded, constant);
         }
-        // Every power is taken towards smaller values, so that none overflows: those from the end run backwards.
+        // Every power is taken towards smaller values, so that none overflows: those from the end
+        // run backwards.
         Self::subtract_all(&self.from_end, self.horizon - end + 1, out);
         for values in [&mut out.grades, &mut out.norms] {
             values.truncate(len);
@@ -240,8 +245,9 @@ impl Grading for Weights {
         self.fill(first, (first + BLOCK).min(self.horizon), out);
     }
 
-    /// e² is concave up to the horizon and nothing beyond, so that it rises and falls once, by at most twice its largest value; d² is a sum of
-    /// such curves with the weights f̂_k². And d_t ≥ e_t f̂_0 = e_t. All are widened by far more than rounding does to them.
+    /// e² is concave up to the horizon and nothing beyond, so that it rises and falls once, by at
+    /// most twice its largest value; d² is a sum of such curves with the weights f̂_k². And d_t ≥
+    /// e_t f̂_0 = e_t. All are widened by far more than rounding does to them.
     fn bounds(&self) -> GradeBounds {
         const WIDER: f64 = 1.0 + 1e-9;
         let largest_square = WIDER * self.base;
@@ -254,7 +260,8 @@ impl Grading for Weights {
     }
 }
 
-/// The least e that is run at either end. It bounds how much the series cancel, and costs nothing in accuracy.
+/// The least e that is run at either end. It bounds how much the series cancel, and costs nothing
+/// in accuracy.
 const SMALLEST_GRADE: f64 = 0.02;
 
 /// How many of the last norms are added up.
@@ -283,8 +290,9 @@ struct Series {
 
 /// The exponentials of e² and its constant c.
 ///
-/// With A(t) the sum of those from the start, e² = 1 − x·(A(t) − A(n−1))/(A(0) − A(n−1)) − …, and the same from the end: so e² is 1 − x at
-/// the first step and 1 − y at the last, for any x and y below one, and concave in between.
+/// With A(t) the sum of those from the start, e² = 1 − x·(A(t) − A(n−1))/(A(0) − A(n−1)) − …, and
+/// the same from the end: so e² is 1 − x at the first step and 1 − y at the last, for any x and y
+/// below one, and concave in between.
 fn series(horizon: u64, shape: &Shape, pairs: &[(f64, f64)]) -> (Vec<Series>, f64) {
     let n = horizon as f64;
     let excess = 2.0 * shape.decline / n;
@@ -292,8 +300,9 @@ fn series(horizon: u64, shape: &Shape, pairs: &[(f64, f64)]) -> (Vec<Series>, f6
         .amplitudes(horizon)
         .into_iter()
         .map(|Amplitude { rate, start, end }| {
-            // Equal rates would need another formula, and one beside those of the pairs serves as well. The distances are
-            // made those of a root without decline, so that e depends smoothly on the shape.
+            // Equal rates would need another formula, and one beside those of the pairs serves as
+            // well. The distances are made those of a root without decline, so that e depends
+            // smoothly on the shape.
             Series { start_rate: rate, start, end_rate: away_from(rate, pairs, excess) + excess, end }
         })
         .collect();
@@ -315,7 +324,8 @@ fn series(horizon: u64, shape: &Shape, pairs: &[(f64, f64)]) -> (Vec<Series>, f6
     (series, 1.0 + x * start.1 + y * end.1)
 }
 
-/// The rate within a fiftieth of `rate` that is farthest, relatively, from every rate of the pairs less `excess`.
+/// The rate within a fiftieth of `rate` that is farthest, relatively, from every rate of the pairs
+/// less `excess`.
 fn away_from(rate: f64, pairs: &[(f64, f64)], excess: f64) -> f64 {
     let distance = |candidate: f64| {
         let distances = pairs.iter().map(|(pair, _)| (candidate / (pair - excess) - 1.0).abs());

@@ -1,19 +1,23 @@
 //! The proof for any real or complex matrix, from the weights alone.
 //!
-//! **Lower bound.** B = U diag(s) Vᴴ is computed by whatever means. For any U, V with ‖UᴴU − I‖_F ≤ δ_U, ‖VᴴV − I‖_F ≤ δ_V,
-//! Z = UVᴴ has ‖Z‖ ≤ √((1+δ_U)(1+δ_V)), so ‖B‖_* ≥ Re tr(UᴴBV)/‖Z‖. All three quantities are products of matrices that are at hand.
+//! **Lower bound.** B = U diag(s) Vᴴ is computed by whatever means. For any U, V with ‖UᴴU − I‖_F ≤
+//! δ_U, ‖VᴴV − I‖_F ≤ δ_V, Z = UVᴴ has ‖Z‖ ≤ √((1+δ_U)(1+δ_V)), so ‖B‖_* ≥ Re tr(UᴴBV)/‖Z‖. All
+//! three quantities are products of matrices that are at hand.
 //!
-//! **Upper bound.** For γ_F, L = U diag(√s) and R = diag(1/√s)UᴴA; for γ_2, L = diag(1/√u) U diag(√s) and
-//! R = diag(1/√s)Uᴴ diag(√u) A. As they stand, rounded, A = L R + E; γ(A) ≤ γ(L R) + γ(E), and γ(E) ≤ ‖E‖_F for both norms.
-//! Tiny s are raised to a floor, since dividing by them would only carry noise into R.
+//! **Upper bound.** For γ_F, L = U diag(√s) and R = diag(1/√s)UᴴA; for γ_2, L = diag(1/√u) U
+//! diag(√s) and R = diag(1/√s)Uᴴ diag(√u) A. As they stand, rounded, A = L R + E; γ(A) ≤ γ(L R) +
+//! γ(E), and γ(E) ≤ ‖E‖_F for both norms. Tiny s are raised to a floor, since dividing by them
+//! would only carry noise into R.
 //!
-//! **Complex matrices** are checked as real ones: X + iY as [[X, −Y], [Y, X]] is a ring homomorphism, which doubles nuclear
-//! norms and squared Frobenius norms and keeps the norms of rows and columns.
+//! **Complex matrices** are checked as real ones: X + iY as [[X, −Y], [Y, X]] is a ring
+//! homomorphism, which doubles nuclear norms and squared Frobenius norms and keeps the norms of
+//! rows and columns.
 //!
-//! **Rounding.** Let u = 2⁻⁵³. A sum of k products, in any order and with or without fused operations, is off by at most
-//! γ_k Σ|a||b| with γ_k = (k+2)u/(1−(k+2)u); so a product of matrices is off by γ_k ‖X‖_F ‖Y‖_F in Frobenius norm. Underflow adds less than [`TINY`]
-//! since the matrix is scaled to entries of magnitude one at most two and weights likewise. The lower bound loses about m²u
-//! relatively that way: 5·10⁻¹⁰ at m = 2048.
+//! **Rounding.** Let u = 2⁻⁵³. A sum of k products, in any order and with or without fused
+//! operations, is off by at most γ_k Σ|a||b| with γ_k = (k+2)u/(1−(k+2)u); so a product of matrices
+//! is off by γ_k ‖X‖_F ‖Y‖_F in Frobenius norm. Underflow adds less than [`TINY`] since the matrix
+//! is scaled to entries of magnitude one at most two and weights likewise. The lower bound loses
+//! about m²u relatively that way: 5·10⁻¹⁰ at m = 2048.
 
 use faer::Mat;
 
@@ -22,11 +26,12 @@ use super::super::linear::{Dense, Entry, Thin, scale};
 use super::{Proof, UNIT};
 use crate::{Error, Result};
 
-/// More than what underflow can add to any quantity here, and more than the rounding of λ^k in a decay so steep (λ < 10⁻³⁰)
-/// that its matrix comes here.
+/// More than what underflow can add to any quantity here, and more than the rounding of λ^k in a
+/// decay so steep (λ < 10⁻³⁰) that its matrix comes here.
 const TINY: f64 = 1e-40;
 
-/// Singular values are raised to this fraction of their mean in the factors for γ_F: it adds as much to ‖L‖_F².
+/// Singular values are raised to this fraction of their mean in the factors for γ_F: it adds as
+/// much to ‖L‖_F².
 const MEAN_FLOOR: f64 = 1e-13;
 
 /// And in those for γ_2, where light rows enlarge what it adds.
@@ -78,7 +83,8 @@ fn prove_entries<T: Entry>(mut a: Mat<T>, weights: &Weights, copies: f64) -> Res
     Ok(scaled_back(lower, upper * (1.0 + 8.0 * UNIT), unit))
 }
 
-/// Both bounds times a power of two: exact, unless the product is subnormal; then it is moved outwards by one float.
+/// Both bounds times a power of two: exact, unless the product is subnormal; then it is moved
+/// outwards by one float.
 fn scaled_back(lower: f64, upper: f64, unit: f64) -> Proof {
     let is_exact = |x: f64| x.abs() >= f64::MIN_POSITIVE;
     let (lower, upper) = (lower * unit, upper * unit);
@@ -120,7 +126,8 @@ fn raised(values: &[f64], fraction: f64) -> (Vec<f64>, Vec<f64>) {
     (roots, inverse)
 }
 
-/// At most the nuclear norm of the matrix whose entries `b` holds to four roundings: two square roots and two products.
+/// At most the nuclear norm of the matrix whose entries `b` holds to four roundings: two square
+/// roots and two products.
 fn nuclear_norm_below(b: &Mat<f64>, left: &Mat<f64>, right: &Mat<f64>) -> f64 {
     let norm = ((1.0 + orthogonality_above(left)) * (1.0 + orthogonality_above(right))).sqrt();
     let image = b * right;
@@ -131,8 +138,10 @@ fn nuclear_norm_below(b: &Mat<f64>, left: &Mat<f64>, right: &Mat<f64>) -> f64 {
     }
     let (of_left, of_b) = (frobenius_above(left), frobenius_above(b));
     let of_product = of_left * of_b * frobenius_above(right);
-    // In order: the product, the trace of a product whose norm is at most ‖B‖‖V‖ and an error, and the entries of B, since
-    // |tr(Zᵀ(B − B̂))| ≤ ‖Z‖_F ‖B − B̂‖_F ≤ ‖U‖_F ‖V‖_F · 4u ‖B‖_F, up to u² terms that the k+2 of γ_k covers.
+    // In order: the product, the trace of a product whose norm is at most ‖B‖‖V‖ and an error, and
+    // the entries of B, since
+    // |tr(Zᵀ(B − B̂))| ≤ ‖Z‖_F ‖B − B̂‖_F ≤ ‖U‖_F ‖V‖_F · 4u ‖B‖_F, up to u² terms that the k+2 of
+    // γ_k covers.
     let lost = (accumulated(b.ncols()) + 1.01 * accumulated(largest_terms + 1) + 4.0 * UNIT) * of_product;
     (trace - lost - TINY) / norm * (1.0 - 8.0 * UNIT)
 }

@@ -1,24 +1,28 @@
 //! The proof for prefix sums and decayed prefix sums: O(nJ), from the weights alone.
 //!
-//! **What is proved.** With N = (BᵀB)⁻¹ (see [`super::sweep`]) and d = diag(N^{-1/2}), an interval for every d_i/v_i and for S = Σd.
+//! **What is proved.** With N = (BᵀB)⁻¹ (see [`super::sweep`]) and d = diag(N^{-1/2}), an interval
+//! for every d_i/v_i and for S = Σd.
 //!
-//! **How.** Substituting s = e^y in x^{-1/2} = (1/π)∫₀^∞ s^{-1/2}/(x+s) ds and summing at y = k·ln 2, all integers k,
-//! gives r(x) = Σ_k w_k/(x + 2^k), w_k = (ln 2/π)·2^{k/2}. By Poisson's summation formula, sech being its own Fourier transform,
+//! **How.** Substituting s = e^y in x^{-1/2} = (1/π)∫₀^∞ s^{-1/2}/(x+s) ds and summing at y = k·ln
+//! 2, all integers k, gives r(x) = Σ_k w_k/(x + 2^k), w_k = (ln 2/π)·2^{k/2}. By Poisson's
+//! summation formula, sech being its own Fourier transform,
 //!
 //! > √x·r(x) = 1 + 2 Σ_{l≥1} sech(2π²l/ln 2) cos(2πl·log₂ x),
 //!
-//! so √x·r(x) lies within [`QUADRATURE`] of 1 for *every* x > 0: 4e^{−28.4775} = 1.71542·10⁻¹². The nodes are powers of two, so
-//! that neither they nor their products with v are rounded.
+//! so √x·r(x) lies within [`QUADRATURE`] of 1 for *every* x > 0: 4e^{−28.4775} = 1.71542·10⁻¹². The
+//! nodes are powers of two, so that neither they nor their products with v are rounded.
 //!
-//! Nodes far from the spectrum [a, b] are summed in closed form. Below k₀, where 2^{k₀} ≤ 2⁻²⁸a, w/(x+s) lies between
-//! (1−2⁻²⁸)w/x and w/x, and diag(N⁻¹) is known; above k₁, where 2^{k₁} ≥ 2²⁸b, between (1−2⁻²⁸)w/s and w/s. The ends are
-//! proven: 1/a ≤ tr(BᵀB), and b by Gershgorin.
+//! Nodes far from the spectrum [a, b] are summed in closed form. Below k₀, where 2^{k₀} ≤ 2⁻²⁸a,
+//! w/(x+s) lies between (1−2⁻²⁸)w/x and w/x, and diag(N⁻¹) is known; above k₁, where 2^{k₁} ≥ 2²⁸b,
+//! between (1−2⁻²⁸)w/s and w/s. The ends are proven: 1/a ≤ tr(BᵀB), and b by Gershgorin.
 //!
-//! **Rounding.** Let u = 2⁻⁵³. From f_i to f_{i+1} there are seven roundings (λ², the carried factor, two sums, two products, a
-//! quotient), from k_i to k_{i−1} six; sums of positive numbers do not amplify relative errors, and the map from f (or k) to the
-//! next is increasing. Since (1+u)⁷(1−8u) ≤ 1 ≤ (1−u)⁷(1+8u), a factor 1 ∓ 8u in each step keeps every f and k on its side of the truth.
-//! What follows (h, the quotient, the sums over nodes) is a bounded number of roundings, covered by one margin. Weights are
-//! refused unless all magnitudes stay far from overflow and underflow.
+//! **Rounding.** Let u = 2⁻⁵³. From f_i to f_{i+1} there are seven roundings (λ², the carried
+//! factor, two sums, two products, a quotient), from k_i to k_{i−1} six; sums of positive numbers
+//! do not amplify relative errors, and the map from f (or k) to the next is increasing. Since
+//! (1+u)⁷(1−8u) ≤ 1 ≤ (1−u)⁷(1+8u), a factor 1 ∓ 8u in each step keeps every f and k on its side of
+//! the truth. What follows (h, the quotient, the sums over nodes) is a bounded number of roundings,
+//! covered by one margin. Weights are refused unless all magnitudes stay far from overflow and
+//! underflow.
 
 use super::sweep::{Rounding, Scaled, column_energies, largest_eigenvalue, resolvents};
 use super::{Proof, UNIT};
@@ -30,10 +34,12 @@ const QUADRATURE: f64 = 1.7155e-12;
 /// How many powers of two beyond the spectrum the nodes reach.
 const REACH: i32 = 28;
 
-/// Weights and decays are refused outside of these magnitudes, which keep every intermediate value a normal number.
+/// Weights and decays are refused outside of these magnitudes, which keep every intermediate value
+/// a normal number.
 const SMALLEST_WEIGHT: f64 = 6.3e-61;
 const LARGEST_WEIGHT: f64 = 1.6e60;
-/// The smallest decay factor of the structured method, 2⁻¹⁰⁰; below, the workload is the identity for all purposes.
+/// The smallest decay factor of the structured method, 2⁻¹⁰⁰; below, the workload is the identity
+/// for all purposes.
 pub(in crate::gamma) const SMALLEST_DECAY: f64 = 7.9e-31;
 
 /// Bounds on γ_F: S/√Σv ≤ γ_F ≤ √(S·max(d/v)).

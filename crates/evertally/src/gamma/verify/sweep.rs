@@ -1,20 +1,24 @@
 //! Diagonals of resolvents of a bidiagonal product, without a subtraction.
 //!
-//! **Definition.** For the workload a_k = λ^k, row weights u and column weights v, B = diag(√u) A diag(√v) has
-//! (BᵀB)⁻¹ = diag(v)^{-1/2} T diag(v)^{-1/2}, T = (I − λZ) diag(1/u) (I − λZᵀ) with Z the shift by one. So
-//! ((BᵀB)⁻¹ + s)⁻¹ has the diagonal v_i/h_i, where 1/h_i is that of (T + s·diag(v))⁻¹. Eliminating from both ends,
+//! **Definition.** For the workload a_k = λ^k, row weights u and column weights v, B = diag(√u) A
+//! diag(√v) has (BᵀB)⁻¹ = diag(v)^{-1/2} T diag(v)^{-1/2}, T = (I − λZ) diag(1/u) (I − λZᵀ) with Z
+//! the shift by one. So ((BᵀB)⁻¹ + s)⁻¹ has the diagonal v_i/h_i, where 1/h_i is that of (T +
+//! s·diag(v))⁻¹. Eliminating from both ends,
 //!
 //! > f_1 = 0,  e_i = s v_i + f_i,  f_{i+1} = λ² e_i/(1 + u_i e_i);
 //! > k_n = 1/u_n,  c_i = s v_i + k_i,  k_{i−1} = c_i/(λ² + u_{i−1} c_i);  h_i = e_i + k_i.
 //!
-//! (f and k are what remains of the pivots p_i = 1/u_i + e_i and b_i = λ²/u_{i−1} + c_i once their cancelling parts are taken out.)
+//! (f and k are what remains of the pivots p_i = 1/u_i + e_i and b_i = λ²/u_{i−1} + c_i once their
+//! cancelling parts are taken out.)
 //!
-//! **Guarantee.** Every operation is an addition, product or quotient of positive numbers, and every result increases
-//! with f and with k. So a small factor in each step, `nudge` below or above one, carries a bound on one side through
-//! all of them: see [`super::structured`] for the count of roundings.
+//! **Guarantee.** Every operation is an addition, product or quotient of positive numbers, and
+//! every result increases with f and with k. So a small factor in each step, `nudge` below or above
+//! one, carries a bound on one side through all of them: see [`super::structured`] for the count of
+//! roundings.
 //!
-//! **Cost.** Four divisions a step and node; [`LANES`] nodes run side by side, which hides the latency of the divisions.
-//! Only every [`BLOCK`]-th state is kept, the others are made again: memory n·J/BLOCK.
+//! **Cost.** Four divisions a step and node; [`LANES`] nodes run side by side, which hides the
+//! latency of the divisions. Only every [`BLOCK`]-th state is kept, the others are made again:
+//! memory n·J/BLOCK.
 
 use rayon::prelude::*;
 
@@ -112,8 +116,8 @@ fn add_resolvents(scaled: Scaled<'_>, rounding: Rounding, shifts: &Lanes, weight
 
 /// Σ_j weights_j/h_i(shifts_j) for every i, over any number of nodes.
 ///
-/// The nodes are split among strands, and the strands' sums are added, in an order that does not depend on the number of
-/// threads, so that the result does not either.
+/// The nodes are split among strands, and the strands' sums are added, in an order that does not
+/// depend on the number of threads, so that the result does not either.
 pub(crate) fn resolvents(
     scaled: Scaled<'_>,
     rounding: Rounding,

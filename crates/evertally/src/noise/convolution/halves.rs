@@ -1,7 +1,8 @@
 //! The passes around the transforms of a cyclic and a negacyclic product of length N = 2m.
 //!
-//! Every pass is one sweep over memory. `turns` holds ω^j = e^{iπj/N}. After the backward transform real and imaginary parts
-//! are exchanged (see `Workspace::transform_back`), so the multiplications write them exchanged, and `combine` reads so.
+//! Every pass is one sweep over memory. `turns` holds ω^j = e^{iπj/N}. After the backward transform
+//! real and imaginary parts are exchanged (see `Workspace::transform_back`), so the multiplications
+//! write them exchanged, and `combine` reads so.
 
 use rustfft::num_complex::Complex;
 
@@ -30,8 +31,8 @@ pub(super) fn load_cyclic(x: &[f64], z: &mut [C64]) {
     z[used..].fill(C64::default());
 }
 
-/// z_j = (x_j + i x_{j+m}) ω^j: modulo X^N + 1 = (X^m − i)(X^m + i) a real polynomial is its residue modulo X^m − i, and
-/// X = ωY with ω^m = i turns that into a cyclic product.
+/// z_j = (x_j + i x_{j+m}) ω^j: modulo X^N + 1 = (X^m − i)(X^m + i) a real polynomial is its
+/// residue modulo X^m − i, and X = ωY with ω^m = i turns that into a cyclic product.
 pub(super) fn load_negacyclic(x: &[f64], turns: &Turns, z: &mut [C64]) {
     let m = z.len();
     let (low, high) = x.split_at(m.min(x.len()));
@@ -164,7 +165,8 @@ pub(super) fn combine(
             }
         },
     );
-    // The cyclic product lies in order, two outputs to a value, except where the stretch starts at an odd one.
+    // The cyclic product lies in order, two outputs to a value, except where the stretch starts at
+    // an odd one.
     let (head, rest) = out.split_at_mut((step & 1).min(out.len()));
     if let Some(head) = head.first_mut() {
         *head += cyclic[step / 2].re;

@@ -7,7 +7,8 @@ use super::recipe::{GRADED_BLOCK, Grading, Stretch};
 use crate::noise::Real;
 use crate::noise::vectorise::vectorised;
 
-/// 1/e, d, and how much d rises after the step, for the steps of a burst: ones and zeros without grades, and beyond the horizon.
+/// 1/e, d, and how much d rises after the step, for the steps of a burst: ones and zeros without
+/// grades, and beyond the horizon.
 #[derive(Clone, Copy)]
 pub(super) struct Grades<F> {
     pub(super) drive: [F; BURST],

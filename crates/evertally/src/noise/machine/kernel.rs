@@ -1,12 +1,13 @@
 //! The steps of a tile: lanes in vector registers, a burst at a time.
 //!
-//! **Definition.** For every lane exactly the operations of [`super::recipe`], in its order: decays first to last, then slow decays, then the
-//! grades. Nothing is reassociated or contracted.
+//! **Definition.** For every lane exactly the operations of [`super::recipe`], in its order: decays
+//! first to last, then slow decays, then the grades. Nothing is reassociated or contracted.
 //!
-//! **Guarantee.** What a lane gives does not depend on the lanes beside it, on the width of vectors, or on how many steps are taken in a call.
+//! **Guarantee.** What a lane gives does not depend on the lanes beside it, on the width of
+//! vectors, or on how many steps are taken in a call.
 //!
-//! **Cost.** Four operations a decay and step. In a burst every number of the state is read and written once, and what is summed stays in
-//! registers.
+//! **Cost.** Four operations a decay and step. In a burst every number of the state is read and
+//! written once, and what is summed stays in registers.
 
 use pulp::{Simd, WithSimd};
 
@@ -52,9 +53,10 @@ impl<F: Real> Kernel<F> {
         }
     }
 
-    /// Takes a number of steps, at most a burst, with the first `lanes` lanes of a tile and those that fill their last chunk. Rows of state and
-    /// values are `stride` apart; a row of values is the white noise of a step, and becomes what it releases. The grades of
-    /// the first step stand at the given place.
+    /// Takes a number of steps, at most a burst, with the first `lanes` lanes of a tile and those
+    /// that fill their last chunk. Rows of state and values are `stride` apart; a row of values is
+    /// the white noise of a step, and becomes what it releases. The grades of the first step stand
+    /// at the given place.
     pub(super) fn step(
         &self,
         state: &mut [F],

@@ -1,13 +1,15 @@
 //! Lanes that are each at a step of their own, and go on when they are asked for.
 //!
-//! **Definition.** A lane that has made some steps is taken to a later one: the recipe, step by step, with its own white noise. Lanes that are
-//! taken together stand in a [`Tile`] in the order of their steps; one joins when the others have come to where it is.
+//! **Definition.** A lane that has made some steps is taken to a later one: the recipe, step by
+//! step, with its own white noise. Lanes that are taken together stand in a [`Tile`] in the order
+//! of their steps; one joins when the others have come to where it is.
 //!
-//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::Machine`], bit for bit, whichever steps it was asked at and
-//! whichever lanes it was taken with: both run [`super::kernel`], in which a lane does not know of the others.
+//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::Machine`], bit for
+//! bit, whichever steps it was asked at and whichever lanes it was taken with: both run
+//! [`super::kernel`], in which a lane does not know of the others.
 //!
-//! **Cost.** O(rows) operations and one draw for every step that a lane is behind, in bursts of eight. The grades of a step are read once for
-//! all lanes of a call.
+//! **Cost.** O(rows) operations and one draw for every step that a lane is behind, in bursts of
+//! eight. The grades of a step are read once for all lanes of a call.
 
 use rayon::prelude::*;
 use zeroize::Zeroize;
@@ -66,7 +68,8 @@ impl LazyLanes {
         &self.noise
     }
 
-    /// Takes all lanes to where `to` steps are made, and leaves them with the noise of the last. Every lane must be behind.
+    /// Takes all lanes to where `to` steps are made, and leaves them with the noise of the last.
+    /// Every lane must be behind.
     pub(crate) fn advance(&mut self, tiles: &mut [Tile], to: u64) {
         let Some(earliest) = tiles.iter().filter_map(|tile| tile.made.first().copied()).min() else { return };
         let mut start = earliest - earliest % BURST as u64;
@@ -189,7 +192,8 @@ impl Tile {
         values[..used].zeroize();
     }
 
-    /// Puts the next lane beside those that run. Not earlier: lanes of a chunk move together, also those that do not count.
+    /// Puts the next lane beside those that run. Not earlier: lanes of a chunk move together, also
+    /// those that do not count.
     fn join(&mut self, stride: usize) {
         let lane = self.running;
         for (row, number) in self.numbers[lane * self.rows..][..self.rows].iter().enumerate() {

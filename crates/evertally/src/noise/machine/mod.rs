@@ -1,9 +1,11 @@
 //! The streaming engine: from white noise to rows of L g, in a few numbers a lane.
 //!
-//! A [`Recipe`] says what every lane does; a [`Machine`] does it, for one lane or for a hundred million. It takes steps in bursts of eight,
-//! ahead of the caller, because the noise does not depend on data: a burst costs one pass over the state. What was made ahead is part of the
-//! saved state, so that a saved machine goes on where it was. A large family of keys is made row by row instead, straight into the caller's
-//! memory: eight rows ahead would take as much as the state. [`LazyLanes`] does it for lanes that are asked for one by one.
+//! A [`Recipe`] says what every lane does; a [`Machine`] does it, for one lane or for a hundred
+//! million. It takes steps in bursts of eight, ahead of the caller, because the noise does not
+//! depend on data: a burst costs one pass over the state. What was made ahead is part of the saved
+//! state, so that a saved machine goes on where it was. A large family of keys is made row by row
+//! instead, straight into the caller's memory: eight rows ahead would take as much as the state.
+//! [`LazyLanes`] does it for lanes that are asked for one by one.
 //!
 //! | file | |
 //! |---|---|
@@ -159,8 +161,8 @@ impl<F: Real> Machine<F> {
         &self.ahead[row]
     }
 
-    /// Takes a burst of steps, or a single one where rows are long. A burst that the horizon cuts is taken step by step among many
-    /// lanes, and with zeros for white noise on one.
+    /// Takes a burst of steps, or a single one where rows are long. A burst that the horizon cuts
+    /// is taken step by step among many lanes, and with zeros for white noise on one.
     fn make(&mut self) {
         self.ahead.resize_with(self.together, || vec![F::ZERO; self.width]);
         match &mut self.lanes {
@@ -275,8 +277,9 @@ impl<F: Real> Machine<F> {
         }
     }
 
-    /// Writes whole bursts of a single lane from where it stands: one thread draws the white noise and reads the grades of the bursts to
-    /// come while another makes these. Returns how many values it wrote.
+    /// Writes whole bursts of a single lane from where it stands: one thread draws the white noise
+    /// and reads the grades of the bursts to come while another makes these. Returns how many
+    /// values it wrote.
     fn fill_long(&mut self, out: &mut [F]) -> usize {
         let mut done = 0;
         while self.step < self.made && done < out.len() {

@@ -1,14 +1,17 @@
-//! One lane: a burst of steps as a few products of small matrices, because a single recursion would leave vector registers empty.
+//! One lane: a burst of steps as a few products of small matrices, because a single recursion would
+//! leave vector registers empty.
 //!
 //! **Definition.** For a burst of eight inputs h with the states v at its beginning,
 //!
-//! > u = T h + O v,  v ← D v + C h,  T_{ki} = l_{k−i},  O_{kj} = η_jθ_j^{k+1},  D_j = θ_j^8,  C_{ji} = θ_j^{7−i}:
+//! > u = T h + O v, v ← D v + C h, T_{ki} = l_{k−i}, O_{kj} = η_jθ_j^{k+1}, D_j = θ_j^8, C_{ji} =
+//! θ_j^{7−i}:
 //!
-//! the recipe, eight steps at once. For slow decays, with s the running sums before each step, e_j(k) = (1−p_j)^{k+1}e_j + p_j Σ_{i≤k}(1−p_j)^{k−i}s_i.
-//! Grades are applied step by step.
+//! the recipe, eight steps at once. For slow decays, with s the running sums before each step,
+//! e_j(k) = (1−p_j)^{k+1}e_j + p_j Σ_{i≤k}(1−p_j)^{k−i}s_i. Grades are applied step by step.
 //!
-//! **Guarantee.** The matrix applied is that of the recipe up to rounding, in an order of operations that depends on the step alone: bursts begin
-//! at multiples of eight. (A lane of [`super::wide`] rounds in another order, so the two give noise that differs in the last bits.)
+//! **Guarantee.** The matrix applied is that of the recipe up to rounding, in an order of
+//! operations that depends on the step alone: bursts begin at multiples of eight. (A lane of
+//! [`super::wide`] rounds in another order, so the two give noise that differs in the last bits.)
 //!
 //! **Cost.** 2J + 8 multiplications and additions a step, in whole vectors.
 

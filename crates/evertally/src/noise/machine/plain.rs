@@ -1,9 +1,10 @@
 //! The recipe followed word by word: one step at a time, one lane after another.
 //!
-//! **State.** One number a row and lane, row after row: the ordinary decays v, the slow ones e, then ζ where there are grades. It is what
-//! [`Correlator::save`] gives.
+//! **State.** One number a row and lane, row after row: the ordinary decays v, the slow ones e,
+//! then ζ where there are grades. It is what [`Correlator::save`] gives.
 //!
-//! **Cost.** O(rows) operations a step and lane. It is written to be read, and other machines are tested against it.
+//! **Cost.** O(rows) operations a step and lane. It is written to be read, and other machines are
+//! tested against it.
 
 use std::sync::Arc;
 
@@ -180,8 +181,8 @@ mod tests {
         }
     }
 
-    /// Beside (1−p)^k in closed form, for losses that doubles near one cannot tell: the response to one draw, and S = 1 − e is all
-    /// that rounding could spoil.
+    /// Beside (1−p)^k in closed form, for losses that doubles near one cannot tell: the response to
+    /// one draw, and S = 1 − e is all that rounding could spoil.
     #[test]
     fn slow_decays_keep_their_digits() {
         for loss in [libm::exp2(-31.0), libm::exp2(-40.0), 1e-19] {

@@ -1,15 +1,18 @@
 //! What every lane of a machine does at a step: a few numbers, shared by all lanes.
 //!
-//! **Definition.** A lane is driven by its own white noise g and holds one number a decay. At step t, with h = g/e_t,
+//! **Definition.** A lane is driven by its own white noise g and holds one number a decay. At step
+//! t, with h = g/e_t,
 //!
 //! > v_j ← θ_j v_j + h,  u = κh + Σ_j η_j v_j,  z = d_t u + ζ,  ζ ← ζ − (d_{t+1} − d_t)·u,
 //!
-//! and z is row t of L g. Without grades e = d = 1, ζ is not held, and z = u: then L is Toeplitz with the coefficients
-//! l_k = κ·\[k = 0\] + Σ_j η_j θ_j^k. With them, L = A diag(d) A⁻¹ T(l) diag(1/e) where A is the prefix sum, by summation by parts:
-//! Σ_{s≤t} d_s(u_s − u_{s−1}) = d_t u_t − Σ_{s<t} (d_{s+1} − d_s) u_s. Differences of u are never formed, so nothing cancels.
+//! and z is row t of L g. Without grades e = d = 1, ζ is not held, and z = u: then L is Toeplitz
+//! with the coefficients l_k = κ·\[k = 0\] + Σ_j η_j θ_j^k. With them, L = A diag(d) A⁻¹ T(l)
+//! diag(1/e) where A is the prefix sum, by summation by parts: Σ_{s≤t} d_s(u_s − u_{s−1}) = d_t u_t
+//! − Σ_{s<t} (d_{s+1} − d_s) u_s. Differences of u are never formed, so nothing cancels.
 //!
-//! **Slow decays.** Where θ = 1 − p is so close to one that a double cannot tell p, the lane holds e = S − v instead, S the running sum of h:
-//! e ← e + p(S − e), with the S of the step before, and η v = ηS − ηe. As long as p·t is small e is small beside S, and p keeps all its digits.
+//! **Slow decays.** Where θ = 1 − p is so close to one that a double cannot tell p, the lane holds
+//! e = S − v instead, S the running sum of h: e ← e + p(S − e), with the S of the step before, and
+//! η v = ηS − ηe. As long as p·t is small e is small beside S, and p keeps all its digits.
 
 /// An ordinary decay: v ← decay·v + h, weighted into u.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,10 +47,11 @@ pub struct Stretch {
     pub norms: Vec<f64>,
 }
 
-/// Where the grades come from, in blocks that begin at multiples of `GRADED_BLOCK`, so that a step's do not depend on where a counter was
-/// resumed.
+/// Where the grades come from, in blocks that begin at multiples of `GRADED_BLOCK`, so that a
+/// step's do not depend on where a counter was resumed.
 pub trait Grading: Send + Sync {
-    /// The grades and norms of the block that holds this step, up to the horizon. No grade may be below a 64th of another.
+    /// The grades and norms of the block that holds this step, up to the horizon. No grade may be
+    /// below a 64th of another.
     fn block(&self, step: u64, out: &mut Stretch);
 
     /// Bounds on all of them.
@@ -88,7 +92,8 @@ pub(crate) const GRADED_BLOCK: u64 = 512;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Recipe {
-    /// Ordinary decays. Where there are slow ones, the first has θ = 1 and is S; its own weight η may be zero.
+    /// Ordinary decays. Where there are slow ones, the first has θ = 1 and is S; its own weight η
+    /// may be zero.
     pub decays: Vec<Decay>,
     /// Slow decays.
     pub slow: Vec<SlowDecay>,
@@ -99,13 +104,16 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The recipe as single precision runs it, and a factor for the noise that covers what rounding its numbers does to the sensitivity.
+    /// The recipe as single precision runs it, and a factor for the noise that covers what rounding
+    /// its numbers does to the sensitivity.
     ///
-    /// In singles θ = 1 − p keeps fewer digits of p: where there is a running sum, losses below 2⁻⁶ are run as slow decays, which keep all
-    /// of them. What is left is a relative error of at most δ in every term η/(1−θx): 2⁻²⁵/p for the others, 2⁻²⁴ for weights, losses and
-    /// grades. All terms of l lie in one quadrant on the unit circle, so that l moves by a relative √2δ at the most, and R = A/l likewise.
-    /// With grades that is so of a column before its rows are weighted by e, which may take off all but its smallest e: the error is divided
-    /// by [`LEAST_GRADE`]. What rounding the norms d does is of the kind of the rounding of steps, and not covered.
+    /// In singles θ = 1 − p keeps fewer digits of p: where there is a running sum, losses below 2⁻⁶
+    /// are run as slow decays, which keep all of them. What is left is a relative error of at most
+    /// δ in every term η/(1−θx): 2⁻²⁵/p for the others, 2⁻²⁴ for weights, losses and grades. All
+    /// terms of l lie in one quadrant on the unit circle, so that l moves by a relative √2δ at the
+    /// most, and R = A/l likewise. With grades that is so of a column before its rows are weighted
+    /// by e, which may take off all but its smallest e: the error is divided by [`LEAST_GRADE`].
+    /// What rounding the norms d does is of the kind of the rounding of steps, and not covered.
     pub(super) fn in_singles(&self) -> (Self, f64) {
         let unit = libm::exp2(-24.0);
         let has_sum = self.decays.first().is_some_and(|first| first.decay == 1.0);

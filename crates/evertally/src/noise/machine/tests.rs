@@ -1,4 +1,5 @@
-//! The fast machine against the definition run as it stands, and every way of cutting a run against the run in one piece.
+//! The fast machine against the definition run as it stands, and every way of cutting a run against
+//! the run in one piece.
 
 use std::ops::Range;
 
@@ -199,7 +200,8 @@ fn threads_do_not_matter() {
     assert_eq!(one, pool(7).install(rows));
 }
 
-/// Saved at any step and restored, sought, or filled in pieces: the rows that follow are the same, bit for bit.
+/// Saved at any step and restored, sought, or filled in pieces: the rows that follow are the same,
+/// bit for bit.
 #[test]
 fn every_way_there_is_the_same() {
     let horizon = 100_u64;
@@ -300,7 +302,8 @@ fn lazy_lanes_are_those_of_a_machine() {
     }
 }
 
-/// A large family is made row by row, straight into the caller's memory: the same rows, saved and sought anywhere.
+/// A large family is made row by row, straight into the caller's memory: the same rows, saved and
+/// sought anywhere.
 #[test]
 fn a_large_family_is_the_same_row_by_row() {
     let (horizon, width) = (20, LARGEST_FAMILY_AHEAD + 1);

@@ -1,13 +1,16 @@
-//! Many lanes at once: each lane follows the recipe step by step, and lanes stand side by side in vector registers.
+//! Many lanes at once: each lane follows the recipe step by step, and lanes stand side by side in
+//! vector registers.
 //!
 //! **Definition.** [`super::kernel`], tile by tile.
 //!
-//! **Guarantee.** A lane's noise is a function of its white noise alone: the same bits whatever the other lanes, the number of threads, the
-//! width of vectors and the number of steps taken in one call.
+//! **Guarantee.** A lane's noise is a function of its white noise alone: the same bits whatever the
+//! other lanes, the number of threads, the width of vectors and the number of steps taken in one
+//! call.
 //!
-//! **Cost.** Lanes are held in tiles of [`TILE`], each with its rows one after the other. Taking `BURST` steps in one call reads and writes every
-//! number of the state once for all of them, in registers in between; so the state costs an eighth of its size in memory traffic a
-//! step, and drawing the white noise is the larger part of the work.
+//! **Cost.** Lanes are held in tiles of [`TILE`], each with its rows one after the other. Taking
+//! `BURST` steps in one call reads and writes every number of the state once for all of them, in
+//! registers in between; so the state costs an eighth of its size in memory traffic a step, and
+//! drawing the white noise is the larger part of the work.
 
 use std::ops::Range;
 

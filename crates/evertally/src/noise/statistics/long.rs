@@ -75,7 +75,8 @@ impl Tally {
         self.count += x.len() as u64;
     }
 
-    /// All checks: name, what was seen, how much of the threshold, and whether a standard deviation 15 % short must be seen.
+    /// All checks: name, what was seen, how much of the threshold, and whether a standard deviation
+    /// 15 % short must be seen.
     fn checks(&self, law: &Reference) -> Vec<(String, String, f64, bool)> {
         let n = self.count as f64;
         let mut checks = Vec::new();
@@ -141,8 +142,9 @@ impl Tally {
         ("chi-squared".into(), seen, of_chi_squared(statistic, freedom), true)
     }
 
-    /// The distance at cell boundaries: never above the true one, so that its false alarms are bounded as those of the
-    /// true one are, and below it by the largest cell at most, because both functions rise across a cell.
+    /// The distance at cell boundaries: never above the true one, so that its false alarms are
+    /// bounded as those of the true one are, and below it by the largest cell at most, because both
+    /// functions rise across a cell.
     fn kolmogorov_smirnov(&self, cdf: &[f64]) -> (String, String, f64, bool) {
         let n = self.count as f64;
         let (mut seen, mut below) = (0_u64, 0.0);
@@ -224,7 +226,8 @@ fn keyed_across_keys() {
     examine("Gaussian, across 2^16 keys", &GAUSSIAN, DRAWS, |step, x| noise.draw_each(&tags, step, x));
 }
 
-/// Whole numbers in units of their standard deviation: at this scale their law is that of real ones, to within 2⁻⁴⁴.
+/// Whole numbers in units of their standard deviation: at this scale their law is that of real
+/// ones, to within 2⁻⁴⁴.
 fn examine_whole(title: &str, law: &Reference, noise: &WholeNoise, deviation: f64) {
     const SCALE: u64 = 1 << 44;
     let lanes: Vec<LaneTag> = (0..CHUNK as u32).map(|name| noise.tag(&name.to_le_bytes())).collect();

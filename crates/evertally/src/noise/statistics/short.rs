@@ -140,7 +140,8 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     sum / (a.len().min(b.len()) as f64).sqrt() / Z
 }
 
-/// Neighbours share a radius and an angle, so their products, and those of their squares, are what could go wrong first.
+/// Neighbours share a radius and an angle, so their products, and those of their squares, are what
+/// could go wrong first.
 pub(super) fn examine_lags(x: &[f64]) {
     let squares: Vec<f64> = x.iter().map(|v| (v * v - 1.0) / 2.0_f64.sqrt()).collect();
     for lag in [1, 2, 3, 7, 8, 127, 128, 511, 512] {

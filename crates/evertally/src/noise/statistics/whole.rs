@@ -1,5 +1,5 @@
-//! Whole-number noise: at small scales against the exact probability of every number, at large ones as noise in floats is,
-//! and in its lowest bits.
+//! Whole-number noise: at small scales against the exact probability of every number, at large ones
+//! as noise in floats is, and in its lowest bits.
 
 use super::reference::{GAUSSIAN, LAPLACE};
 use super::short::{examine, examine_lags};
@@ -31,7 +31,8 @@ fn in_units(z: &[i64], deviation: f64) -> Vec<f64> {
     z.iter().map(|&z| z as f64 / deviation).collect()
 }
 
-/// χ² against the probabilities of all whole numbers at a scale that need not be whole; tails are taken together.
+/// χ² against the probabilities of all whole numbers at a scale that need not be whole; tails are
+/// taken together.
 fn of_probabilities(z: &[i64], law: WholeLaw, scale: f64) -> f64 {
     let weight = |z: i64| {
         let x = z as f64 / scale;

@@ -1,10 +1,12 @@
 //! The reversible filter of a sliding window: decays in x, then in X = x^w.
 //!
-//! **Definition.** As `factorization/window_root` runs it: y = s(x)z by the filter, then (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y), the last w values of
-//! one sum a tooth. What is made of earlier draws is rounded to a whole number and the draw added, as in [`super::filter`].
+//! **Definition.** As `factorization/window_root` runs it: y = s(x)z by the filter, then
+//! (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y), the last w values of one sum a tooth. What is
+//! made of earlier draws is rounded to a whole number and the draw added, as in [`super::filter`].
 //!
-//! **Guarantee.** The weights are whole numbers of parts 2⁻⁶⁰ that add up to one exactly, and p_j and 1 − p_j are exact complements: every tooth vanishes at
-//! X = 1, so that R stays bounded for ever. |u − L̃z| ≤ [`CombMachine::rounding`].
+//! **Guarantee.** The weights are whole numbers of parts 2⁻⁶⁰ that add up to one exactly, and p_j
+//! and 1 − p_j are exact complements: every tooth vanishes at X = 1, so that R stays bounded for
+//! ever. |u − L̃z| ≤ [`CombMachine::rounding`].
 //!
 //! **Cost.** 16 bytes a decay, and 16·w a tooth and lane.
 
@@ -73,7 +75,8 @@ pub(crate) struct CombMachine {
     field: WholeField,
     step: u64,
     lanes: Vec<i128>,
-    /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps: for each step of the window, lane by lane, tooth by tooth.
+    /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps: for each step of the window, lane by lane,
+    /// tooth by tooth.
     rings: Vec<i128>,
     draws: Vec<i64>,
 }
@@ -99,7 +102,8 @@ impl CombMachine {
         }
     }
 
-    /// The bound on |u − L̃z|, in whole units: what is off in c counts once in y and once in the sums, whose decays take off as much as they keep.
+    /// The bound on |u − L̃z|, in whole units: what is off in c counts once in y and once in the
+    /// sums, whose decays take off as much as they keep.
     pub(crate) fn rounding(recipe: &Recipe, horizon: u64, teeth: usize) -> f64 {
         let parts = 2.0 * past_error(recipe, horizon) + 3.0 + teeth as f64;
         0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))

@@ -13,7 +13,8 @@ use crate::noise::{Correlator, WhiteField, misfit};
 
 /// Produces the whole noise of each step in order, for every lane. It never looks at data.
 pub(crate) trait WholeCorrelator: Send {
-    /// Writes the noise of step t, where t is the number of earlier calls. Must not be called more often than the horizon has steps.
+    /// Writes the noise of step t, where t is the number of earlier calls. Must not be called more
+    /// often than the horizon has steps.
     fn next(&mut self, out: &mut [i128]);
 
     /// The numbers which, with the step, make up the state. Raw noise can be computed from them.
@@ -165,8 +166,9 @@ impl WholeCorrelator for SumMachine {
     }
 
     fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()> {
-        // The plan has seen to it that all draws of a sum, each at 256 of its standard deviations, stay below 2^53. No number of a lane comes near its
-        // share of half of that, and numbers that keep to it may be added up.
+        // The plan has seen to it that all draws of a sum, each at 256 of its standard deviations,
+        // stay below 2^53. No number of a lane comes near its share of half of that, and numbers
+        // that keep to it may be added up.
         let rows = (saved.len() / self.row.len()).max(1) as u128;
         if saved.iter().any(|value| value.unsigned_abs() > (1 << 52) / rows) {
             return Err(misfit());

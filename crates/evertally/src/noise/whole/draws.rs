@@ -2,14 +2,16 @@
 //!
 //! **Definition.** The draw that `law` makes of the words that `words` gives to (lane, index).
 //!
-//! **Guarantee.** Exactly the law, under the usual assumptions on BLAKE3 and ChaCha20; the same number on every machine and
-//! for every way of asking; independent of every other (law, lane, index) and of all noise in floats under the same stream
-//! key. The scale does not go into the words: one (lane, index) drawn at two scales is the same noise twice, and the caller
-//! uses it at one.
+//! **Guarantee.** Exactly the law, under the usual assumptions on BLAKE3 and ChaCha20; the same
+//! number on every machine and for every way of asking; independent of every other (law, lane,
+//! index) and of all noise in floats under the same stream key. The scale does not go into the
+//! words: one (lane, index) drawn at two scales is the same noise twice, and the caller uses it at
+//! one.
 //!
-//! **Cost.** One block of the cipher and a polynomial a draw, and an eighth of that again for proposals that are turned
-//! down. Several lanes, or several steps of one, have their blocks made side by side, at a third of the time. The time of a
-//! draw depends on the noise that is drawn, never on data.
+//! **Cost.** One block of the cipher and a polynomial a draw, and an eighth of that again for
+//! proposals that are turned down. Several lanes, or several steps of one, have their blocks made
+//! side by side, at a third of the time. The time of a draw depends on the noise that is drawn,
+//! never on data.
 //!
 //! **Source.** See `law`.
 
@@ -55,8 +57,8 @@ impl WholeNoise {
     /// Draw number `index` of a lane, at this scale.
     ///
     /// # Panics
-    /// Where the index or the scale is beyond what there is: going on would use the noise of another index, or not have the
-    /// law.
+    /// Where the index or the scale is beyond what there is: going on would use the noise of
+    /// another index, or not have the law.
     pub(crate) fn draw(&self, lane: LaneTag, index: u64, scale: u64) -> i64 {
         check(index, 1);
         let law = self.at(scale);

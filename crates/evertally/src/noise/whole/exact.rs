@@ -2,29 +2,32 @@
 //!
 //! **Definition.** As in `chance`: W < p = (m/n)·2^g·exp(−γ), with γ = z²/2s² or z/s.
 //!
-//! **Guarantee.** The answer is that of the real numbers. W and p are enclosed more and more tightly until their intervals
-//! part. They part with probability one: p is transcendental for z ≠ 0 (Lindemann), and for z = 0 it is one, which every W
-//! is below.
+//! **Guarantee.** The answer is that of the real numbers. W and p are enclosed more and more
+//! tightly until their intervals part. They part with probability one: p is transcendental for z ≠
+//! 0 (Lindemann), and for z = 0 it is one, which every W is below.
 //!
-//! *Proof of the enclosure.* S is the sum of (−γ)^i/i! in units of 2^−F, term by term: a term is the one before times
-//! z²/(2s²i) or z/(si), rounded down, until one is zero; N is the number of that one. A term is short by less than γ/i
-//! times what the one before is, and one, so by less than Σ_l γ^l·(i−l)!/i! ≤ Σ_l γ^l/l! ≤ e^γ. The N-th is below e^γ for
-//! the same reason; N is beyond γ, as terms before are at least 2^F > e^γ; so what the alternating sum leaves out is below
-//! e^γ too. In all, S is off by less than (N + 1)·e^γ ≤ (N + 1)·2^⌈3c/2⌉ units, with c the least whole number above γ. F
-//! has 3c bits for that bound and for the size of exp(−γ), and 64 more than the digits of W that are compared.
+//! *Proof of the enclosure.* S is the sum of (−γ)^i/i! in units of 2^−F, term by term: a term is
+//! the one before times z²/(2s²i) or z/(si), rounded down, until one is zero; N is the number of
+//! that one. A term is short by less than γ/i times what the one before is, and one, so by less
+//! than Σ_l γ^l·(i−l)!/i! ≤ Σ_l γ^l/l! ≤ e^γ. The N-th is below e^γ for the same reason; N is
+//! beyond γ, as terms before are at least 2^F > e^γ; so what the alternating sum leaves out is
+//! below e^γ too. In all, S is off by less than (N + 1)·e^γ ≤ (N + 1)·2^⌈3c/2⌉ units, with c the
+//! least whole number above γ. F has 3c bits for that bound and for the size of exp(−γ), and 64
+//! more than the digits of W that are compared.
 //!
-//! **Cost.** Some ten microseconds for each digit looked at; one proposal in 2³² comes here. Far out, where γ is in the
-//! thousands, milliseconds.
+//! **Cost.** Some ten microseconds for each digit looked at; one proposal in 2³² comes here. Far
+//! out, where γ is in the thousands, milliseconds.
 
 use super::chance::Chance;
 use super::law::WholeLaw;
 use super::natural::Natural;
 use super::words::Words;
 
-/// Whether the chance is above the number with this first digit, and with the words that follow as the further ones.
+/// Whether the chance is above the number with this first digit, and with the words that follow as
+/// the further ones.
 ///
-/// A word is taken only if the digits before are those of the chance itself: how many are taken does not depend on how it
-/// is computed.
+/// A word is taken only if the digits before are those of the chance itself: how many are taken
+/// does not depend on how it is computed.
 #[cold]
 #[inline(never)]
 pub(super) fn exceeds(chance: &Chance<'_>, digit: u32, words: &mut impl Words) -> bool {

@@ -40,7 +40,8 @@ impl WholeField {
     }
 }
 
-/// The same draws, all of one scale, as doubles: exact, as whole numbers below 2^53 are. What adds them up, and stays below, is exact too.
+/// The same draws, all of one scale, as doubles: exact, as whole numbers below 2^53 are. What adds
+/// them up, and stays below, is exact too.
 pub(crate) struct AsDoubles {
     pub(crate) field: WholeField,
     pub(crate) scale: u64,

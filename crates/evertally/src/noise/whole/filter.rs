@@ -1,16 +1,20 @@
 //! The reversible filter: from whole white noise to whole correlated noise, and back.
 //!
-//! **Definition.** A lane holds a number v_j a decay, in parts 2⁻⁴⁰, and ζ where steps are graded. At step t, with z the lane's draw and all products
-//! floored,
+//! **Definition.** A lane holds a number v_j a decay, in parts 2⁻⁴⁰, and ζ where steps are graded.
+//! At step t, with z the lane's draw and all products floored,
 //!
-//! > v_j ← θ_j v_j,  c = Σ_j η_j v_j,  p = round(d_t c + ζ),  u = z + p,  v_j ← v_j + z/d_t,  ζ ← ζ − (d_{t+1} − d_t)(c + z/d_t).
+//! > v_j ← θ_j v_j, c = Σ_j η_j v_j, p = round(d_t c + ζ), u = z + p, v_j ← v_j + z/d_t, ζ ← ζ −
+//! (d_{t+1} − d_t)(c + z/d_t).
 //!
-//! u is the noise of the step. p is made of earlier draws alone, so that z = u − p: draws and noise determine each other, step by step, in whole
-//! numbers. Without rounding u = L̃z, where L̃ = A diag(d) A⁻¹ T(l) diag(1/d) has ones on its diagonal, and L̃ = T(l) where d = 1.
+//! u is the noise of the step. p is made of earlier draws alone, so that z = u − p: draws and noise
+//! determine each other, step by step, in whole numbers. Without rounding u = L̃z, where L̃ = A
+//! diag(d) A⁻¹ T(l) diag(1/d) has ones on its diagonal, and L̃ = T(l) where d = 1.
 //!
-//! **Guarantee.** |u − L̃z| ≤ [`rounding`] at every step. docs/exact.md says why that is all that privacy needs.
+//! **Guarantee.** |u − L̃z| ≤ [`rounding`] at every step. docs/exact.md says why that is all that
+//! privacy needs.
 //!
-//! **Cost.** 16 bytes a decay and lane, two products of 128 by 64 bits a decay and step. Decays keep all digits of their loss, however slow.
+//! **Cost.** 16 bytes a decay and lane, two products of 128 by 64 bits a decay and step. Decays
+//! keep all digits of their loss, however slow.
 
 use super::fixed::Factor;
 use super::steps::{DRIVE_ERROR, StepNumbers};
@@ -22,8 +26,9 @@ pub(super) const FRACTION: u32 = 40;
 /// No draw lies farther out, in its standard deviations or scales: see [`super::law`].
 pub(crate) const FARTHEST_DRAW: f64 = 256.0;
 
-/// No number of a lane lies farther out, in parts: 2^45 steps of the farthest draws of the largest scale do not take it there. Numbers that come from
-/// outside are held to it, so that products with norms and weights fit 128 bits.
+/// No number of a lane lies farther out, in parts: 2^45 steps of the farthest draws of the largest
+/// scale do not take it there. Numbers that come from outside are held to it, so that products with
+/// norms and weights fit 128 bits.
 const FARTHEST_PARTS: u128 = 1 << 120;
 
 /// Whether numbers could be those of a lane.
@@ -31,7 +36,8 @@ pub(crate) fn are_within_reach(numbers: &[i128]) -> bool {
     numbers.iter().all(|number| number.unsigned_abs() <= FARTHEST_PARTS)
 }
 
-/// What is left of a number after a step: by the loss near one, by the factor near zero. Both are doubles, and exact.
+/// What is left of a number after a step: by the loss near one, by the factor near zero. Both are
+/// doubles, and exact.
 #[derive(Debug, Clone, Copy)]
 enum Keep {
     All,
@@ -78,7 +84,8 @@ fn decays(recipe: &Recipe) -> impl Iterator<Item = (Keep, f64, f64)> {
     ordinary.chain(slow).filter(|(_, _, weight)| *weight > 0.0)
 }
 
-/// By how many parts c may be off: a number loses less than a part a step, beside what it is driven wrongly by, and its product less than another.
+/// By how many parts c may be off: a number loses less than a part a step, beside what it is driven
+/// wrongly by, and its product less than another.
 pub(super) fn past_error(recipe: &Recipe, horizon: u64) -> f64 {
     let drive_error = if recipe.grading.is_some() { DRIVE_ERROR } else { 0.0 };
     let of = |(_, loss, weight): (Keep, f64, f64)| {
@@ -131,8 +138,8 @@ impl Filter {
         lane[..self.taps.len()].iter_mut().for_each(|state| *state += drive);
     }
 
-    /// Takes a lane through a step. `white` is told what part of the noise is made of earlier draws, and answers with the draw; the noise of the step
-    /// is returned.
+    /// Takes a lane through a step. `white` is told what part of the noise is made of earlier
+    /// draws, and answers with the draw; the noise of the step is returned.
     #[inline(always)]
     pub(crate) fn step(
         &self,

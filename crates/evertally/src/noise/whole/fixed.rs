@@ -1,8 +1,10 @@
 //! Products of whole numbers and doubles, in integers alone.
 //!
-//! **Definition.** A double f is a whole number m of at most 62 bits times 2^−shift, exactly. v·f is ⌊v·m/2^shift⌋.
+//! **Definition.** A double f is a whole number m of at most 62 bits times 2^−shift, exactly. v·f
+//! is ⌊v·m/2^shift⌋.
 //!
-//! **Guarantee.** The result is that floor, exactly, as long as it fits: nothing is rounded twice, and nothing depends on the machine.
+//! **Guarantee.** The result is that floor, exactly, as long as it fits: nothing is rounded twice,
+//! and nothing depends on the machine.
 
 /// A factor f = mantissa·2^−shift, exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +19,8 @@ const LONGEST_SHIFT: i32 = 190;
 impl Factor {
     pub(super) const ZERO: Self = Self { mantissa: 0, shift: 0 };
 
-    /// A double below 2^40 in magnitude. One below 2⁻¹³⁸ counts as zero: its product with anything that occurs is below one.
+    /// A double below 2^40 in magnitude. One below 2⁻¹³⁸ counts as zero: its product with anything
+    /// that occurs is below one.
     pub(super) fn new(f: f64) -> Self {
         debug_assert!(f.abs() < 1e12, "factors are of the order of one");
         // That of zero is the least there is.

@@ -1,13 +1,15 @@
 //! The discrete Gaussian and Laplace laws, sampled exactly.
 //!
-//! **Definition.** A draw z of scale s has P(z) ∝ exp(−γ(z)) over the whole numbers, with γ(z) = z²/2s² (Gaussian) or |z|/s
-//! (Laplace). It is the first proposal that is accepted. Sizes |z| lie in strips of w numbers: strip j holds the sizes from
-//! jw to (j+1)w, without the last. A proposal takes four words: one for a strip and a sign, two for a place in the strip,
-//! and one for the first digit of a uniform number W in [0, 1), whose further digits are drawn only where they decide
-//! something. It is accepted if W < p.
+//! **Definition.** A draw z of scale s has P(z) ∝ exp(−γ(z)) over the whole numbers, with γ(z) =
+//! z²/2s² (Gaussian) or |z|/s (Laplace). It is the first proposal that is accepted. Sizes |z| lie
+//! in strips of w numbers: strip j holds the sizes from jw to (j+1)w, without the last. A proposal
+//! takes four words: one for a strip and a sign, two for a place in the strip, and one for the
+//! first digit of a uniform number W in [0, 1), whose further digits are drawn only where they
+//! decide something. It is accepted if W < p.
 //!
-//! Eight bits choose among strips of which each has a count n_i out of 256 ([`GAUSSIAN`], [`LAPLACE`]), and r is the number
-//! of zeros before the first one in the bits after the sign, so that P(r) = 2^−(r+1). With n_0 the count of the first:
+//! Eight bits choose among strips of which each has a count n_i out of 256 ([`GAUSSIAN`],
+//! [`LAPLACE`]), and r is the number of zeros before the first one in the bits after the sign, so
+//! that P(r) = 2^−(r+1). With n_0 the count of the first:
 //!
 //! | law | w | strip j | chosen with chance q | p |
 //! |---|---|---|---|---|
@@ -17,27 +19,29 @@
 //!
 //! **Guarantee.** A draw has the law exactly, given uniform words: no decision is made by rounded numbers.
 //!
-//! *Proof.* In every row q·p = c·exp(−γ) with one constant c for each law. A proposal is therefore z ≠ 0, and accepted,
-//! with probability q · (1/w) · ½ · p = (c/2w)·exp(−γ(z)), and zero with the same formula, because zero with a minus sign
-//! is turned down. Proposals share no words, so they are independent, and the first that is accepted has the law. The place
-//! is uniform by Lemire's rejection, and W < p is decided as in `chance`. What is left is that p is at most one:
+//! *Proof.* In every row q·p = c·exp(−γ) with one constant c for each law. A proposal is therefore
+//! z ≠ 0, and accepted, with probability q · (1/w) · ½ · p = (c/2w)·exp(−γ(z)), and zero with the
+//! same formula, because zero with a minus sign is turned down. Proposals share no words, so they
+//! are independent, and the first that is accepted has the law. The place is uniform by Lemire's
+//! rejection, and W < p is decided as in `chance`. What is left is that p is at most one:
 //!
-//! - Gaussian: sizes of strip j have γ ≥ (jw/s)²/2 ≥ j²/32, and n_i ≥ n_0·exp(−i²/32). For the others
-//!   n_11 ≥ n_0·2^(r+1)·exp(−(11+r)²/32), at r = 0 and then always, because from r to r + 1 the right side changes by the
-//!   factor 2·exp(−(23+2r)/32) < 1.
+//! - Gaussian: sizes of strip j have γ ≥ (jw/s)²/2 ≥ j²/32, and n_i ≥ n_0·exp(−i²/32). For the
+//!   others n_11 ≥ n_0·2^(r+1)·exp(−(11+r)²/32), at r = 0 and then always, because from r to r + 1
+//!   the right side changes by the factor 2·exp(−(23+2r)/32) < 1.
 //! - Laplace: sizes of strip 4r + i have γ ≥ (4r+i)·ln(2)/4, and n_i ≥ n_0·2^(−i/4).
 //!
-//! One thing is cut off: runs of 256 zeros are turned down, so the law is that of z given |z| < 267w (Gaussian) or 1024w
-//! (Laplace). What is beyond has probability below 2⁻³²⁰⁰ and 2⁻²⁵⁵: less than that of guessing the key. From s = 16 on, no
-//! draw is therefore as large as 256 s.
+//! One thing is cut off: runs of 256 zeros are turned down, so the law is that of z given |z| <
+//! 267w (Gaussian) or 1024w (Laplace). What is beyond has probability below 2⁻³²⁰⁰ and 2⁻²⁵⁵: less
+//! than that of guessing the key. From s = 16 on, no draw is therefore as large as 256 s.
 //!
-//! **Cost.** From scales of a hundred or so on, 1.14 proposals a draw (Gaussian) or 1.11 (Laplace), each with one
-//! polynomial of degree 12; about five at scale 1. The time of a draw depends on the words, that is on the noise that is
-//! drawn, and on nothing else.
+//! **Cost.** From scales of a hundred or so on, 1.14 proposals a draw (Gaussian) or 1.11 (Laplace),
+//! each with one polynomial of degree 12; about five at scale 1. The time of a draw depends on the
+//! words, that is on the noise that is drawn, and on nothing else.
 //!
-//! **Source.** Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy* (2020), for exact rejection
-//! from a simpler law; Karney, *Sampling Exactly from the Normal Distribution* (2016), for a whole part and a place in it;
-//! Lemire, *Fast Random Integer Generation in an Interval* (2019).
+//! **Source.** Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy*
+//! (2020), for exact rejection from a simpler law; Karney, *Sampling Exactly from the Normal
+//! Distribution* (2016), for a whole part and a place in it; Lemire, *Fast Random Integer
+//! Generation in an Interval* (2019).
 
 use super::chance::{Chance, Ratio, Scale};
 use super::words::Words;
@@ -170,8 +174,8 @@ impl ScaledLaw {
 
 /// A uniform number below `end`, made of a uniform 64-bit one.
 ///
-/// The upper half of their product is it, where the lower half is not among the (2⁶⁴ mod `end`) lowest values: of the
-/// others, each upper half has ⌊2⁶⁴/`end`⌋.
+/// The upper half of their product is it, where the lower half is not among the (2⁶⁴ mod `end`)
+/// lowest values: of the others, each upper half has ⌊2⁶⁴/`end`⌋.
 #[inline(always)]
 fn below(end: u64, uniform: u64) -> Option<u64> {
     let product = u128::from(uniform) * u128::from(end);

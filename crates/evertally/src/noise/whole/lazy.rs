@@ -1,7 +1,8 @@
 //! Lanes that are each at a step of their own, and go on when they are asked for.
 //!
-//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::FilterMachine`], whichever steps it was asked at: both take the same
-//! steps of [`super::Filter`], in which a lane does not know of the others.
+//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::FilterMachine`],
+//! whichever steps it was asked at: both take the same steps of [`super::Filter`], in which a lane
+//! does not know of the others.
 
 use rayon::prelude::*;
 use zeroize::Zeroize;
@@ -78,7 +79,8 @@ impl WholeLanes {
         &self.noise
     }
 
-    /// Takes all lanes to where `to` steps are made, and leaves them with the noise of the last. Every lane must be behind.
+    /// Takes all lanes to where `to` steps are made, and leaves them with the noise of the last.
+    /// Every lane must be behind.
     pub(crate) fn advance(&mut self, lanes: &mut [WholeLane], to: u64) {
         let Some(mut start) = lanes.iter().map(|lane| lane.made).min() else { return };
         while start < to {

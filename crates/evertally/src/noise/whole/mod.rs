@@ -1,7 +1,8 @@
 //! Noise in whole numbers: exactly drawn, correlated without rounding that could tell anything of the data.
 //!
-//! docs/exact.md has the proof. Draws come from an exact sampler, are correlated by a reversible filter in integers, and added to totals that are
-//! integers too. Doubles occur as fixed numbers of the mechanism, each an exact fraction, and as sums of whole numbers that they hold exactly.
+//! docs/exact.md has the proof. Draws come from an exact sampler, are correlated by a reversible
+//! filter in integers, and added to totals that are integers too. Doubles occur as fixed numbers of
+//! the mechanism, each an exact fraction, and as sums of whole numbers that they hold exactly.
 //!
 //! | file | its one decision |
 //! |---|---|

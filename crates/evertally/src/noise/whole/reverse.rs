@@ -1,4 +1,5 @@
-//! One lane of whole noise, run in either direction: from draws to noise, and from noise to the draws that made it.
+//! One lane of whole noise, run in either direction: from draws to noise, and from noise to the
+//! draws that made it.
 //!
 //! The other direction is what privacy rests on, and no release needs it: it is here for whoever checks.
 

@@ -1,7 +1,8 @@
 //! What every lane needs to know of a step: the scale of its draw and, where steps are graded, the diagonals.
 //!
-//! **Definition.** With e and d the doubles of the grading, a draw of step t has the standard deviation ⌈s·d_t/e_t⌉, and the filter is driven by
-//! z/d_t; see [`super::filter`]. Without grades both are one.
+//! **Definition.** With e and d the doubles of the grading, a draw of step t has the standard
+//! deviation ⌈s·d_t/e_t⌉, and the filter is driven by z/d_t; see [`super::filter`]. Without grades
+//! both are one.
 
 use std::sync::Arc;
 
@@ -49,8 +50,9 @@ impl Graded {
 
     /// z/d_t in parts 2^−FRACTION, for |z| below 2^57: off by less than [`DRIVE_ERROR`] parts.
     ///
-    /// The inverse gives a quotient that is off by a relative 2⁻⁵⁷. What is left of the dividend is below 2^97, so that it survives the wrapping products;
-    /// divided in the same way, it mends the quotient to a part.
+    /// The inverse gives a quotient that is off by a relative 2⁻⁵⁷. What is left of the dividend is
+    /// below 2^97, so that it survives the wrapping products; divided in the same way, it mends the
+    /// quotient to a part.
     #[inline(always)]
     pub(super) fn drive(&self, z: i128) -> i128 {
         const DIVIDEND: u32 = NORM_BITS + FRACTION;

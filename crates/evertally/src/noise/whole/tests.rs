@@ -140,7 +140,8 @@ fn a_lane_has_the_same_noise_wherever_it_runs() {
     }
 }
 
-/// What one person can do, over all patterns of steps and all signs, for real noise: never beyond what is declared, and close to it.
+/// What one person can do, over all patterns of steps and all signs, for real noise: never beyond
+/// what is declared, and close to it.
 #[test]
 fn no_neighbour_is_farther_than_declared() {
     let key = crate::noise::NoiseKey::insecure_from_seed(5);
@@ -174,7 +175,8 @@ fn no_neighbour_is_farther_than_declared() {
     }
 }
 
-/// Over all sets of steps that a person may take part in, with contributions of one, on a stream that needs rounding.
+/// Over all sets of steps that a person may take part in, with contributions of one, on a stream
+/// that needs rounding.
 fn farthest_neighbour(plan: &Plan, key: &crate::noise::NoiseKey) -> f64 {
     let n = plan.horizon() as usize;
     let (k, b) = (plan.participation().max_steps() as u32, plan.participation().min_gap() as usize);

@@ -1,4 +1,5 @@
-//! The whole-number sampler by itself, for `cargo xtask bench exact`: counters reach it only through their plans.
+//! The whole-number sampler by itself, for `cargo xtask bench exact`: counters reach it only
+//! through their plans.
 
 use super::{WholeLaw, WholeNoise};
 use crate::noise::{LaneTag, StreamKey};

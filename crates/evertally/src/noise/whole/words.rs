@@ -1,21 +1,23 @@
 //! Where a draw takes its random words from.
 //!
-//! **Definition.** Draw i of a lane reads block after block of 16 words of ChaCha20. The input of all of them holds the
-//! lane's tag in 88 bits and the low 40 bits of i in the others; block b has a cipher key of its own, BLAKE3, keyed with
-//! the stream key, of a context, the law, ⌊i/2⁴⁰⌋ and b.
+//! **Definition.** Draw i of a lane reads block after block of 16 words of ChaCha20. The input of
+//! all of them holds the lane's tag in 88 bits and the low 40 bits of i in the others; block b has
+//! a cipher key of its own, BLAKE3, keyed with the stream key, of a context, the law, ⌊i/2⁴⁰⌋ and
+//! b.
 //!
-//! **Guarantee.** No word serves two draws, of whatever law, lane or index: either the cipher keys differ or the block
-//! inputs do. Words are wiped when the draw is made.
+//! **Guarantee.** No word serves two draws, of whatever law, lane or index: either the cipher keys
+//! differ or the block inputs do. Words are wiped when the draw is made.
 //!
-//! **Cost.** Nearly all draws need the first block alone, whose key is at hand for indices below 2⁴⁰. Another key costs a
-//! compression of BLAKE3.
+//! **Cost.** Nearly all draws need the first block alone, whose key is at hand for indices below
+//! 2⁴⁰. Another key costs a compression of BLAKE3.
 
 use super::law::WholeLaw;
 use crate::noise::keyed::BLOCK_BITS;
 use crate::noise::keystream::{BLOCK_WORDS, make_block, wipe};
 use crate::noise::{LaneTag, StreamKey};
 
-/// As long as the contexts of [`KeyedNoise`](crate::noise::KeyedNoise), under the same stream key, and distinct from them.
+/// As long as the contexts of [`KeyedNoise`](crate::noise::KeyedNoise), under the same stream key,
+/// and distinct from them.
 const CONTEXT: &[u8; 16] = b"evertally whole.";
 
 /// An endless sequence of uniform 32-bit words.

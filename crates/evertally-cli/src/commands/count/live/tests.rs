@@ -66,8 +66,9 @@ fn released(options: &str, script: &[Next]) -> Vec<(i64, u64, f64)> {
     releases
 }
 
-/// `--steps unbounded` once ended with the bucket of the last event, which help and threat model call private: an event
-/// eight hours in published nine lines, and without it there were three. Now lines come by the clock.
+/// `--steps unbounded` once ended with the bucket of the last event, which help and threat model
+/// call private: an event eight hours in published nine lines, and without it there were three. Now
+/// lines come by the clock.
 #[test]
 fn the_last_event_decides_neither_how_many_steps_there_are_nor_when() {
     let options = "--steps unbounded --lag 2s";

@@ -7,7 +7,8 @@ fn plain_chance(law: WholeLaw, scale: &Scale, size: u64) -> Chance<'_> {
     Chance { law, scale, size, ratio: Ratio::new(1, 1), doublings: 0 }
 }
 
-/// Chances as they occur, and some far out: of every strip, where the size is spread over twice the strip's width.
+/// Chances as they occur, and some far out: of every strip, where the size is spread over twice the
+/// strip's width.
 fn for_many_chances(mut look: impl FnMut(&Chance<'_>)) {
     let mut words = Plain(1);
     let gaussian = [45, 44, 40, 34, 28, 21, 15, 10, 7, 4, 2];

@@ -64,8 +64,9 @@ fn accepted_digits(law: &ScaledLaw, words: [u32; 3], after: &[u32], z: &mut i64)
     low
 }
 
-/// All proposals there are at small scales, by the code that draws: z comes with probability (c/2w)·exp(−γ), as the proof
-/// has it. A byte stands for all of its strip, and runs of zeros end at 30.
+/// All proposals there are at small scales, by the code that draws: z comes with probability
+/// (c/2w)·exp(−γ), as the proof has it. A byte stands for all of its strip, and runs of zeros end
+/// at 30.
 #[test]
 fn enumerated_probabilities_are_those_of_the_law() {
     for (law, counts, c) in [
