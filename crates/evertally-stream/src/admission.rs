@@ -1,209 +1,153 @@
-//! What counts, and as what: the rules that [`Gather`](crate::Gather), [`Follow`](crate::Follow) and
-//! [`Clocked`](crate::Clocked) share.
+//! Which events count: the rule that every face follows, written once.
+//!
+//! # The rule
+//! Events are put in order: by time, then by content (id, key, amount; a missing id or key comes
+//! first). They are decided one by one in this order. An event is
+//! 1. *unnamed* if persons are bounded and it names nobody ([`given_name`](crate::given_name));
+//! 2. a *duplicate* if an event with its id has counted. Where persons are bounded, ids are
+//!    compared within a person. An event without an id is a copy of nothing;
+//! 3. *late*, *early* or *ended* if no open step takes it;
+//! 4. *over the bound* if its person has counted in as many steps as allowed, in this step, or in
+//!    one that is too near;
+//! 5. *counted* otherwise. From then on its id is known and its person's step is spent.
+//!
+//! A value that is not a number is an error, which the face raises before it asks for a decision.
+//! Nothing but a counted event changes what later events may do.
+//!
+//! # When each face decides
+//! | face | order of decisions |
+//! |---|---|
+//! | `count` on a file ([`Gather`](crate::Gather)), finished tables in Spark | all events at the end, in the order of the rule. A file need not be sorted: what counts is a function of the set of events |
+//! | `count --follow` ([`Follow`](crate::Follow)), `--lag` ([`Clocked`](crate::Clocked)) | the events of a step when it closes, in the order of the rule. What closes a step is written there |
+//! | streams in Spark | the same. A watermark closes a step. Ids are compared within a step only, and without a bound on persons an event without an id does not count |
+//! | the service (`evertally-ledger`) | at once, because every request has a durable answer: in the order of the rule within a request, and requests in the order of the journal. An event without a time has the time of its arrival. Ids are known by their keyed hashes, keys by their places, and ids are forgotten after a while |
+//!
+//! # What the privacy argument needs
+//! Decisions 2 and 4 look only at events of the same person; without a bound on persons, decision 2
+//! looks only at events of the same id. So all events of one person (or of one id) can be added,
+//! removed or changed without changing a decision about any other event: no event of another person
+//! is ever displaced. The counted events of one person lie in at most k steps, at least b apart,
+//! with one key in each. An unnamed event could be anybody's, so it changes nothing at all. Only the
+//! unit as a whole is protected: with a bound, one event more of a person can displace a later event
+//! of the same person.
+//!
+//! # Cost
+//! One lookup in each store. The stores are chosen by the face: memory here, rows and generations
+//! in the ledger, tags in Spark.
 
-use crate::amount::{Amount, Clamp};
-use crate::buckets::Buckets;
-use crate::contribution::ContributionBound;
-use crate::error::Result;
-use crate::keys::KeySet;
-use crate::names::given_name;
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
-
-/// One raw event. No `Debug`: everything in it is private.
-#[derive(Clone, Copy, Default)]
-pub struct Event<'a> {
-    /// When it happened, in microseconds since 1970-01-01T00:00:00Z.
-    pub time: i64,
-    /// What it belongs to, where keys are declared.
-    pub key: Option<&'a str>,
-    /// Whose it is, where contributions are bounded.
-    pub person: Option<&'a str>,
-    /// Its identity, where duplicates are dropped.
-    pub id: Option<&'a str>,
-    /// Its value, where values are summed.
-    pub value: Option<f64>,
-}
-
-/// Why an event does not count.
+/// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// Persons are bounded, and it has none ([`given_name`]).
+pub enum Outcome {
+    /// It counts.
+    Counted {
+        /// The step that it counts in.
+        step: u64,
+    },
+    /// Persons are bounded, and it names none.
     Unnamed,
-    /// Its step has been closed.
-    Late,
-    /// Its step begins too far in the future ([`Clocked`](crate::Clocked)).
-    Early,
-    /// An event with the same id was seen before (from the same person, where persons are known).
+    /// An event with the same id has counted (of the same person, where persons are bounded).
     Duplicate,
-    /// Its person has spent what one person may contribute, or counted in this step or too near to it.
+    /// Its step is closed.
+    Late,
+    /// Its step starts too far in the future.
+    Early,
+    /// There is no step left for it.
+    Ended,
+    /// Its person has counted in as many steps as allowed, in this step, or in one too near.
     OverBound,
 }
 
-/// The rules under which an event counts. Without any, every event counts as one under a single total.
+impl Outcome {
+    /// Whether the event counts.
+    #[must_use]
+    pub fn is_counted(self) -> bool {
+        matches!(self, Self::Counted { .. })
+    }
+}
+
+/// Remembers the ids of events that counted.
+pub trait IdStore {
+    /// An id. Where persons are bounded it includes its person, so that no id can suppress another
+    /// person's event.
+    type Id<'a>: Copy;
+
+    /// Whether an event with this id has counted, as far as the store remembers.
+    fn contains(&self, id: Self::Id<'_>) -> bool;
+
+    /// Remembers an id that counted in a step.
+    fn insert(&mut self, id: Self::Id<'_>, step: u64);
+}
+
+/// Remembers in which steps each person has counted.
+pub trait PersonStore {
+    /// A person.
+    type Person<'a>: Copy;
+
+    /// Whether this person may count in this step as well; if so, the step is spent.
+    fn admit(&mut self, person: Self::Person<'_>, step: u64) -> bool;
+}
+
+/// Decides on events, one by one, by the [rule](self) of this module.
 ///
-/// Memory: nothing an event, with two exceptions. A contribution bound remembers persons × k steps,
-/// and dropping duplicates remembers 16 bytes for each distinct id.
+/// ```
+/// use evertally_stream::{Admission, ContributionBound, KnownIds, Outcome, ParticipationLimits};
+/// let bound = ContributionBound::new(ParticipationLimits::new(2, 1)?);
+/// let mut admission = Admission { ids: Some(KnownIds::default()), persons: Some(bound) };
+/// let mut decide = |person, id, step| admission.decide(Some((Some(person), id)), Some(person), Ok(step));
+/// assert_eq!(decide("p", "1", 4), Outcome::Counted { step: 4 });
+/// assert_eq!(decide("p", "1", 5), Outcome::Duplicate);
+/// assert_eq!(decide("p", "2", 4), Outcome::OverBound);
+/// assert_eq!(decide("q", "1", 4), Outcome::Counted { step: 4 });
+/// # Ok::<(), evertally_stream::Error>(())
+/// ```
 #[derive(Clone, Default)]
-pub struct Admission {
-    keys: Option<KeySet>,
-    clamp: Option<Clamp>,
-    bound: Option<ContributionBound>,
-    seen: Option<SeenIds>,
+pub struct Admission<Ids, Persons> {
+    /// The ids that are known; `None` where copies are not told apart.
+    pub ids: Option<Ids>,
+    /// The persons who have counted; `None` where persons are not bounded.
+    pub persons: Option<Persons>,
 }
 
-impl Admission {
-    /// Every event counts as one under a single total.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// One total for each key of this set.
-    #[must_use]
-    pub fn keys(mut self, keys: KeySet) -> Self {
-        self.keys = Some(keys);
-        self
-    }
-
-    /// Events count for their clamped value; an event without a value counts as one, clamped.
-    #[must_use]
-    pub fn clamp(mut self, clamp: Clamp) -> Self {
-        self.clamp = Some(clamp);
-        self
-    }
-
-    /// Persons are bounded.
-    #[must_use]
-    pub fn bound(mut self, bound: ContributionBound) -> Self {
-        self.bound = Some(bound);
-        self
-    }
-
-    /// A second event with an id that was seen is dropped: copies of an event are the event.
-    #[must_use]
-    pub fn drop_duplicates(mut self) -> Self {
-        self.seen = Some(SeenIds::default());
-        self
-    }
-
-    /// The number of totals in each step.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        self.keys.as_ref().map_or(1, |keys| keys.names().len())
-    }
-
-    /// The step of an event; or that it is nobody's, which is known before anything else is looked at.
-    pub(crate) fn step_of(
-        &self,
-        event: &Event<'_>,
-        buckets: &Buckets,
-    ) -> Result<std::result::Result<u64, Refusal>> {
-        if self.bound.is_some() && given_name(event.person).is_none() {
-            return Ok(Err(Refusal::Unnamed));
-        }
-        buckets.step_of(event.time).map(Ok)
-    }
-
-    /// Decides on an event of a known step: where it counts and for how much, or why it does not.
-    pub(crate) fn decide(
+impl<Ids: IdStore, Persons: PersonStore> Admission<Ids, Persons> {
+    /// Decides on the next event. `person` and `id` are `None` for an event without one; `step` is
+    /// the open step that would take it, or why there is none.
+    pub fn decide(
         &mut self,
-        event: &Event<'_>,
+        id: Option<Ids::Id<'_>>,
+        person: Option<Persons::Person<'_>>,
+        step: Result<u64, Outcome>,
+    ) -> Outcome {
+        if self.persons.is_some() && person.is_none() {
+            return Outcome::Unnamed;
+        }
+        if let (Some(ids), Some(id)) = (&self.ids, id)
+            && ids.contains(id)
+        {
+            return Outcome::Duplicate;
+        }
+        match step {
+            Ok(step) if self.count(id, person, step) => Outcome::Counted { step },
+            Ok(_) => Outcome::OverBound,
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Counts an event whose id is not known, unless the bound refuses it. A journal that replays
+    /// events that have counted starts here.
+    pub fn count(
+        &mut self,
+        id: Option<Ids::Id<'_>>,
+        person: Option<Persons::Person<'_>>,
         step: u64,
-    ) -> Result<std::result::Result<(usize, Amount), Refusal>> {
-        // Only a person who is bounded owns anything, and an event that is nobody's or in error
-        // spends nothing.
-        let owner = match &self.bound {
-            None => None,
-            Some(_) => match given_name(event.person) {
-                None => return Ok(Err(Refusal::Unnamed)),
-                named => named,
-            },
-        };
-        let amount = match (&self.clamp, event.value) {
-            (Some(clamp), value) => clamp.apply(value.unwrap_or(1.0))?,
-            (None, Some(value)) => Amount::nearest(value)?,
-            (None, None) => Amount::ONE,
-        };
-        // Events without an id are copies of nothing. Ids are told apart within a person, so that
-        // nobody's id can suppress another person's event.
-        if let (Some(seen), Some(id)) = (&mut self.seen, given_name(event.id))
-            && !seen.is_new(owner, id)
+    ) -> bool {
+        if let (Some(persons), Some(person)) = (&mut self.persons, person)
+            && !persons.admit(person, step)
         {
-            return Ok(Err(Refusal::Duplicate));
+            return false;
         }
-        if let (Some(bound), Some(person)) = (&mut self.bound, owner)
-            && !bound.admit(person, step)
-        {
-            return Ok(Err(Refusal::OverBound));
+        if let (Some(ids), Some(id)) = (&mut self.ids, id) {
+            ids.insert(id, step);
         }
-        let position = self.keys.as_ref().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
-        Ok(Ok((position, amount)))
-    }
-}
-
-/// Ids seen so far, as 128 bits under two secret hashers: 16 bytes an id whatever its length, and a
-/// chance of mistaking one id for another below 2⁻⁶⁰ for a billion of them.
-#[derive(Clone, Default)]
-struct SeenIds {
-    hashers: (RandomState, RandomState),
-    seen: HashSet<(u64, u64)>,
-}
-
-impl SeenIds {
-    fn is_new(&mut self, owner: Option<&str>, id: &str) -> bool {
-        let whole = (owner, id);
-        self.seen.insert((self.hashers.0.hash_one(whole), self.hashers.1.hash_one(whole)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn duplicates_are_dropped_within_a_person() {
-        let bound = ContributionBound::new(10, 1).unwrap();
-        let mut rules = Admission::new().bound(bound).drop_duplicates();
-        let mut counts = |person, id, step| {
-            let event = Event { person: Some(person), id: Some(id), ..Event::default() };
-            rules.decide(&event, step).unwrap().err()
-        };
-        assert_eq!(counts("p1", "1", 0), None);
-        assert_eq!(counts("p1", "1", 1), Some(Refusal::Duplicate));
-        assert_eq!(counts("p2", "1", 1), None);
-        assert_eq!(counts("p1", "2", 0), Some(Refusal::OverBound));
-    }
-
-    #[test]
-    fn events_without_an_id_are_copies_of_nothing() {
-        let mut rules = Admission::new().drop_duplicates();
-        let mut counts = |id| rules.decide(&Event { id, ..Event::default() }, 0).unwrap().is_ok();
-        assert_eq!(
-            [None, None, Some(""), Some(""), Some(" "), Some("1"), Some("1")].map(&mut counts),
-            [true, true, true, true, true, true, false]
-        );
-    }
-
-    #[test]
-    fn an_event_without_a_person_spends_nothing() {
-        let mut rules = Admission::new().bound(ContributionBound::new(1, 1).unwrap()).drop_duplicates();
-        let mut counts =
-            |person, id| rules.decide(&Event { person, id: Some(id), ..Event::default() }, 0).unwrap().err();
-        for nobody in [None, Some(""), Some("\u{2003}\n")] {
-            assert_eq!(counts(nobody, "1"), Some(Refusal::Unnamed));
-        }
-        assert_eq!(counts(Some("p1"), "1"), None);
-        assert_eq!(counts(Some(" p1"), "1"), None, "a name is taken as it is");
-    }
-
-    #[test]
-    fn a_value_in_error_spends_nothing() {
-        let clamp = Clamp::new(0.0, 5.0).unwrap();
-        let mut rules = Admission::new().clamp(clamp).drop_duplicates();
-        let event = Event { id: Some("1"), value: Some(f64::NAN), ..Event::default() };
-        assert!(rules.decide(&event, 0).is_err());
-        let event = Event { value: Some(7.0), ..event };
-        assert!(rules.decide(&event, 0).unwrap() == Ok((0, Amount::nearest(5.0).unwrap())));
+        true
     }
 }

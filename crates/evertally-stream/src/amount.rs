@@ -2,22 +2,21 @@
 //!
 //! Sums of doubles depend on the order of their terms, and that order is private: a total that
 //! moves by more than one event's share because of rounding breaks the sensitivity that the noise
-//! is scaled to. So a value is first rounded to a multiple of 2⁻²⁰ (about one millionth) and totals
-//! are integers on that grid. They are handed on as doubles, which hold whole numbers up to 2⁵³ and
-//! fractional totals up to 2³³; a total that no double holds is refused, because rounding it could
-//! move it by more than an event.
+//! is scaled to. So a value is first rounded to a multiple of 2⁻²⁰ (about one millionth). Amounts
+//! and their sums are integers on that grid all the way into the counter
+//! ([`evertally::Counter::step_integer`]), and every sum is exact.
 
 use crate::error::{Error, Result};
+use std::ops::{Add, AddAssign, Sub};
 
 const GRID_BITS: u32 = 20;
 const GRID: f64 = (1_u64 << GRID_BITS) as f64;
 
-/// The largest magnitude of a total: doubles hold every whole number up to here.
-pub const LARGEST_EXACT_TOTAL: f64 = (1_u64 << 53) as f64;
+/// The largest magnitude of a single value. Doubles hold every integer up to here, so no value was
+/// rounded before it came.
+pub const MAX_VALUE: f64 = (1_u64 << 53) as f64;
 
-const LARGEST_TOTAL_ON_GRID: i128 = 1 << (53 + GRID_BITS);
-
-/// A value as a whole number of grid steps. No `Debug`: values are private.
+/// A value, or a sum of values, as an integer number of grid steps. No `Debug`: values are private.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Amount(i128);
 
@@ -25,14 +24,22 @@ impl Amount {
     /// The count of one event.
     pub const ONE: Self = Self(1 << GRID_BITS);
 
-    /// The nearest amount on the grid. Magnitudes are capped far above any total that is accepted.
+    /// One grid step is 2 to the power of this.
+    pub const GRID_EXPONENT: i32 = -(GRID_BITS as i32);
+
+    /// The nearest amount on the grid.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], and [`Error::ValueTooLarge`] beyond [`MAX_VALUE`].
     pub fn nearest(value: f64) -> Result<Self> {
         if value.is_nan() || value.is_infinite() {
             return Err(Error::NotFinite);
         }
-        // Scaling by a power of two is exact, and the conversion saturates instead of wrapping.
-        let scaled = (value * GRID).round_ties_even();
-        Ok(Self((scaled as i128).clamp(-2 * LARGEST_TOTAL_ON_GRID, 2 * LARGEST_TOTAL_ON_GRID)))
+        if value.abs() > MAX_VALUE {
+            return Err(Error::ValueTooLarge);
+        }
+        // Scaling by a power of two is exact.
+        Ok(Self((value * GRID).round_ties_even() as i128))
     }
 
     /// The double nearest to this amount.
@@ -41,24 +48,49 @@ impl Amount {
         self.0 as f64 / GRID
     }
 
-    /// The number of grid steps, for keeping an amount in a file.
+    /// Doubles that add up to this amount exactly: the nearest one, then what it leaves, twice.
+    /// The last two are zero for every amount that a double holds.
+    #[must_use]
+    pub fn to_exact_f64s(self) -> [f64; 3] {
+        let first = self.to_f64();
+        let rest = self - Self((first * GRID) as i128);
+        let second = rest.to_f64();
+        [first, second, (rest - Self((second * GRID) as i128)).to_f64()]
+    }
+
+    /// The number of grid steps, for a file and for counters.
     #[must_use]
     pub fn grid_steps(self) -> i128 {
         self.0
     }
 
-    /// The amount of so many grid steps; `None` where no total could be so large.
+    /// The amount of this many grid steps.
     #[must_use]
-    pub fn from_grid_steps(steps: i128) -> Option<Self> {
-        (steps.abs() <= 2 * LARGEST_TOTAL_ON_GRID).then_some(Self(steps))
+    pub fn from_grid_steps(steps: i128) -> Self {
+        Self(steps)
     }
+}
 
-    /// The sum, if it is still a total that doubles hold exactly.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Option<Self> {
-        let sum = self.0.checked_add(other.0)?;
-        let is_held = sum.abs() <= LARGEST_TOTAL_ON_GRID && sum as f64 as i128 == sum;
-        is_held.then_some(Self(sum))
+/// Exact: no number of events reaches the end of 128 bits.
+impl Add for Amount {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Amount {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
     }
 }
 
@@ -73,7 +105,7 @@ impl Clamp {
     /// Values below `lo` count as `lo`, values above `hi` as `hi`.
     pub fn new(lo: f64, hi: f64) -> Result<Self> {
         let expected = "two finite numbers lo,hi with lo < hi and magnitudes below 2^53";
-        let usable = lo < hi && lo.abs() < LARGEST_EXACT_TOTAL && hi.abs() < LARGEST_EXACT_TOTAL;
+        let usable = lo < hi && lo.abs() < MAX_VALUE && hi.abs() < MAX_VALUE;
         if !usable {
             return Err(Error::bad("the clamp", expected, format!("{lo},{hi}")));
         }
@@ -97,8 +129,11 @@ impl Clamp {
         self.hi
     }
 
-    /// The amount that a value counts for. The result lies inside the range even where its ends are
-    /// not on the grid. Infinities clamp like any large value; what is not a number is refused.
+    /// The amount that a value counts for. The result lies inside the range even if its ends are
+    /// not on the grid. Infinities clamp like any large value.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for what is not a number.
     pub fn apply(&self, value: f64) -> Result<Amount> {
         if value.is_nan() {
             return Err(Error::NotFinite);
@@ -122,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn whole_numbers_are_exact() {
+    fn integers_are_exact() {
         for value in [0.0, 1.0, -17.0, 9_007_199_254_740_992.0, -9_007_199_254_740_992.0] {
             assert_eq!(Amount::nearest(value).map(Amount::to_f64), Ok(value));
         }
@@ -130,13 +165,25 @@ mod tests {
     }
 
     #[test]
-    fn totals_past_two_to_the_53_are_refused() {
-        let most = Amount::nearest(LARGEST_EXACT_TOTAL).ok().unwrap();
-        assert!(Amount::default().plus(most).is_some());
-        assert!(most.plus(Amount::ONE).is_none());
-        let huge = Amount::nearest(1e300).ok().unwrap();
-        assert!(Amount::default().plus(huge).is_none());
+    fn values_past_two_to_the_53_are_refused_and_totals_are_not() {
+        let most = Amount::nearest(MAX_VALUE).ok().unwrap();
+        let total = most + Amount::ONE + Amount(1);
+        assert_eq!(total.grid_steps(), (1 << 73) + (1 << 20) + 1);
+        assert!(Amount::nearest(1e300).is_err_and(|error| error == Error::ValueTooLarge));
         assert!(Amount::nearest(f64::INFINITY).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn doubles_add_up_to_the_amount(steps in any::<i128>(), shift in 7_u32..127) {
+            let amount = Amount(steps >> shift);
+            let doubles = amount.to_exact_f64s();
+            let sum: i128 = doubles.iter().map(|part| (part * GRID) as i128).sum();
+            prop_assert_eq!(sum, amount.0);
+            if amount.to_f64() * GRID == amount.0 as f64 && (amount.0 as f64) as i128 == amount.0 {
+                prop_assert_eq!(doubles, [amount.to_f64(), 0.0, 0.0]);
+            }
+        }
     }
 
     #[test]

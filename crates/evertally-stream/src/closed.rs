@@ -1,5 +1,6 @@
 //! Steps that are over.
 
+use crate::amount::Amount;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::vec;
@@ -11,11 +12,11 @@ use std::vec;
 pub struct ClosedStep {
     /// The step, counted from zero.
     pub step: u64,
-    /// One total a key, in the order of the [`KeySet`](crate::KeySet); a single one where there are no keys.
-    pub totals: Vec<f64>,
+    /// One total per key, in the order of the [`KeySet`](crate::KeySet); one total without keys.
+    pub totals: Vec<Amount>,
 }
 
-/// Steps that were just closed, in order. Those without an event are made when they are asked for.
+/// Steps that were just closed, in order. Those without an event are made on demand.
 #[must_use = "closed steps come out once; dropping them loses their releases"]
 pub struct ClosedSteps {
     steps: Range<u64>,
@@ -40,6 +41,6 @@ impl Iterator for ClosedSteps {
     fn next(&mut self) -> Option<ClosedStep> {
         let step = self.steps.next()?;
         let held = self.held.next_if(|held| held.step == step);
-        Some(held.unwrap_or_else(|| ClosedStep { step, totals: vec![0.0; self.width] }))
+        Some(held.unwrap_or_else(|| ClosedStep { step, totals: vec![Amount::default(); self.width] }))
     }
 }

@@ -1,16 +1,15 @@
-//! How much one person may contribute.
+//! How much one person may contribute, and which ids are known: the stores of admission in memory.
 
+use crate::admission::{IdStore, PersonStore};
 use crate::error::{Error, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
-/// Lets each person count in at most `k` steps, at least `b` apart, with one event a step.
+/// Lets each person count in at most `k` steps, at least `b` apart, with one event per step.
 ///
-/// The first events to arrive win. Whether an event counts depends on nothing but the same person's
-/// earlier events, so adding or removing everything that one person ever did leaves every other
-/// person's events counted as before. The unit of protection is then the person, not the event: one
-/// *event* more can displace later ones of the same person.
+/// Whether a person may count depends only on the steps in which the same person has counted.
 ///
-/// Memory: 8 bytes a counted step, at most persons × k of them, and one table entry with its name a person.
+/// Memory: 8 bytes per counted step, and one table entry with its name per person.
 #[derive(Clone)]
 pub struct ContributionBound {
     limits: ParticipationLimits,
@@ -18,14 +17,24 @@ pub struct ContributionBound {
 }
 
 impl ContributionBound {
-    /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two
-    /// different steps).
-    pub fn new(max_steps: u64, min_gap: u64) -> Result<Self> {
-        Ok(Self { limits: ParticipationLimits::new(max_steps, min_gap)?, counted: HashMap::new() })
+    /// A bound before the first event.
+    #[must_use]
+    pub fn new(limits: ParticipationLimits) -> Self {
+        Self { limits, counted: HashMap::new() }
     }
 
-    /// Whether this person's event in this step counts; if so, the step is spent.
-    pub fn admit(&mut self, person: &str, step: u64) -> bool {
+    /// A bound that knows what this one knows of one person, and nobody else.
+    pub(crate) fn only(&self, person: &str) -> Self {
+        let counted = self.counted.get_key_value(person).into_iter();
+        let counted = counted.map(|(person, steps)| (person.clone(), steps.clone())).collect();
+        Self { limits: self.limits, counted }
+    }
+}
+
+impl PersonStore for ContributionBound {
+    type Person<'a> = &'a str;
+
+    fn admit(&mut self, person: &str, step: u64) -> bool {
         match self.counted.get_mut(person) {
             Some(steps) => self.limits.admit(steps, step),
             None => {
@@ -33,6 +42,33 @@ impl ContributionBound {
                 true
             }
         }
+    }
+}
+
+/// The ids of events that counted, each with its person where persons are bounded. They are held as
+/// 128 bits under two secret hashers: 16 bytes per id, however long it is, and a chance of
+/// mistaking one id for another below 2⁻⁶⁰ for a billion of them.
+#[derive(Clone, Default)]
+pub struct KnownIds {
+    hashers: (RandomState, RandomState),
+    known: HashSet<(u64, u64)>,
+}
+
+impl KnownIds {
+    fn hash(&self, id: (Option<&str>, &str)) -> (u64, u64) {
+        (self.hashers.0.hash_one(id), self.hashers.1.hash_one(id))
+    }
+}
+
+impl IdStore for KnownIds {
+    type Id<'a> = (Option<&'a str>, &'a str);
+
+    fn contains(&self, id: Self::Id<'_>) -> bool {
+        self.known.contains(&self.hash(id))
+    }
+
+    fn insert(&mut self, id: Self::Id<'_>, _step: u64) {
+        self.known.insert(self.hash(id));
     }
 }
 
@@ -45,6 +81,9 @@ pub struct ParticipationLimits {
 
 impl ParticipationLimits {
     /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: any two different steps).
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] if either is zero.
     pub fn new(max_steps: u64, min_gap: u64) -> Result<Self> {
         if max_steps == 0 {
             return Err(Error::bad("the most steps of a person", "at least 1", max_steps));
@@ -54,6 +93,11 @@ impl ParticipationLimits {
         }
         let max_steps = usize::try_from(max_steps).unwrap_or(usize::MAX);
         Ok(Self { max_steps, min_gap })
+    }
+
+    /// The most steps of a person.
+    pub(crate) fn max_steps(&self) -> usize {
+        self.max_steps
     }
 
     /// Whether an event in this step counts, for a person who has counted in these steps, in order;
@@ -77,9 +121,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn bound(k: u64, b: u64) -> ContributionBound {
+        ContributionBound::new(ParticipationLimits::new(k, b).unwrap())
+    }
+
     #[test]
     fn one_event_a_step_even_without_a_gap() {
-        let mut bound = ContributionBound::new(2, 1).unwrap();
+        let mut bound = bound(2, 1);
         let answers = [7, 7, 8, 9].map(|step| bound.admit("p1", step));
         assert_eq!(answers, [true, false, true, false]);
         assert!(bound.admit("p2", 7));
@@ -87,8 +135,8 @@ mod tests {
 
     #[test]
     fn zero_is_refused() {
-        assert!(ContributionBound::new(0, 1).is_err());
-        assert!(ContributionBound::new(1, 0).is_err());
+        assert!(ParticipationLimits::new(0, 1).is_err());
+        assert!(ParticipationLimits::new(1, 0).is_err());
     }
 
     proptest! {
@@ -96,7 +144,7 @@ mod tests {
         fn at_most_k_steps_at_least_b_apart(
             k in 1_u64..6, b in 1_u64..9, arrivals in prop::collection::vec((0_u8..4, 0_u64..60), 0..200),
         ) {
-            let mut bound = ContributionBound::new(k, b).unwrap();
+            let mut bound = bound(k, b);
             let mut counted: HashMap<u8, Vec<u64>> = HashMap::new();
             for (person, step) in arrivals {
                 if bound.admit(&person.to_string(), step) {
@@ -114,8 +162,8 @@ mod tests {
         fn nobody_else_matters(
             k in 1_u64..6, b in 1_u64..9, arrivals in prop::collection::vec((0_u8..4, 0_u64..60), 0..200),
         ) {
-            let mut together = ContributionBound::new(k, b).unwrap();
-            let mut alone = ContributionBound::new(k, b).unwrap();
+            let mut together = bound(k, b);
+            let mut alone = bound(k, b);
             for (person, step) in arrivals {
                 let counted = together.admit(&person.to_string(), step);
                 if person == 0 {

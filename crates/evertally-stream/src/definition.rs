@@ -2,7 +2,7 @@
 //!
 //! **Definition.** Everything outside the plan that decides which events count, in which step and
 //! for how much: the columns and their roles, the buckets of time, the clamp, the bound on persons,
-//! how ids are told apart, and how steps are closed. [`Definition::encode`] writes it as fields
+//! how ids are compared, and how steps are closed. [`Definition::encode`] writes it as fields
 //! ([`evertally::noise_name::Fields`]), and [`evertally::PlanBuilder::definition`] puts it into the
 //! name of the noise.
 //!
@@ -55,19 +55,23 @@ pub enum Closing {
     ByWatermark {
         /// By how much events may be late.
         delay_micros: i64,
-        /// How far ahead of the clock an event may be; none where all times are trusted.
+        /// How far ahead of the clock an event may be; `None` if all times are trusted.
         ahead_micros: Option<i64>,
     },
 }
 
-/// Which of a person's events count where not all of them do, and for how long an id is known.
+/// Which events count where not all of them do, and for how long an id is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Precedence {
-    /// The first to be read; an id is known for ever.
+    /// The first in time, then by content; an id is known for ever ([`admission`](crate::admission)).
     #[default]
-    Arrival,
-    /// The first in time; an id is known within its step.
     Time,
+    /// The same, but ids are compared within a step only, and without a bound on persons an event
+    /// without an id does not count: streams in Spark.
+    TimeWithinStep,
+    /// The first to be read; an id is known for ever. `count` was defined so before; no face counts
+    /// like this any more.
+    Arrival,
 }
 
 /// Everything outside the plan that decides what is counted.
@@ -87,7 +91,7 @@ pub enum Precedence {
 pub struct Definition<'a> {
     /// The columns.
     pub columns: Columns<'a>,
-    /// The start of the first bucket, in microseconds since 1970, and the length of all; none where
+    /// The start of the first bucket, in microseconds since 1970, and the length of all; `None` if
     /// a row is a step.
     pub buckets: Option<(i64, BucketLength)>,
     /// How steps are closed.
@@ -96,7 +100,7 @@ pub struct Definition<'a> {
     pub clamp: Option<Clamp>,
     /// The most steps in which a person counts, and the least gap between them, where that is enforced.
     pub bound: Option<(u64, u64)>,
-    /// Which events win. It is written only where persons or ids are told apart.
+    /// Which events win. It is written only where persons are bounded or ids are compared.
     pub precedence: Precedence,
 }
 
@@ -127,7 +131,9 @@ impl Definition<'_> {
                 6,
                 Value::new().code(match self.precedence {
                     Precedence::Arrival => 0,
-                    Precedence::Time => 1,
+                    // Without ids there is no difference.
+                    Precedence::Time if id.is_some() => 2,
+                    Precedence::Time | Precedence::TimeWithinStep => 1,
                 }),
             );
         }
@@ -177,6 +183,8 @@ mod tests {
             |delay_micros, ahead_micros| closing(Closing::ByWatermark { delay_micros, ahead_micros });
         let person = Columns { person: Some("p"), ..named };
         let bounded = |bound, precedence| Definition { columns: person, bound, precedence, ..timed };
+        let ids = Columns { id: Some("i"), ..person };
+        let identified = |bound, precedence| Definition { columns: ids, bound, precedence, ..timed };
         vec![
             Definition::default(),
             timed,
@@ -204,6 +212,11 @@ mod tests {
             bounded(Some((2, 1)), Precedence::Arrival),
             bounded(Some((1, 2)), Precedence::Arrival),
             bounded(Some((1, 1)), Precedence::Time),
+            identified(None, Precedence::Arrival),
+            identified(None, Precedence::TimeWithinStep),
+            identified(Some((1, 1)), Precedence::Arrival),
+            identified(Some((1, 1)), Precedence::TimeWithinStep),
+            identified(Some((1, 1)), Precedence::Time),
         ]
     }
 
@@ -216,11 +229,17 @@ mod tests {
         }
     }
 
-    /// Where nobody's events compete, both orders count the same, and so the noise is the same.
+    /// Where no events compete, all orders count the same, and so the noise is the same. Without
+    /// ids it does not matter for how long one is known.
     #[test]
     fn precedence_matters_only_where_events_compete() {
-        let by_time = |definition| Definition { precedence: Precedence::Time, ..definition };
-        assert_eq!(timed().encode(), by_time(timed()).encode());
+        let with = |definition, precedence| Definition { precedence, ..definition }.encode();
+        let all = [Precedence::Time, Precedence::TimeWithinStep, Precedence::Arrival];
+        let [time, within, arrival] = all.map(|precedence| with(timed(), precedence));
+        assert!(time == within && time == arrival);
+        let bounded = Definition { bound: Some((1, 1)), ..timed() };
+        let [time, within, arrival] = all.map(|precedence| with(bounded, precedence));
+        assert!(time == within && time != arrival);
     }
 
     /// Noise hangs on these bytes: they must never change.
@@ -238,7 +257,7 @@ mod tests {
             closing: Closing::ByWatermark { delay_micros: 5, ahead_micros: Some(7) },
             clamp: Some(Clamp::new(-1.0, 2.5).unwrap()),
             bound: Some((4, 7)),
-            precedence: Precedence::Time,
+            precedence: Precedence::TimeWithinStep,
         };
         let digest = blake3::hash(&definition.encode());
         assert_eq!((definition.encode().len(), &digest.to_hex()[..16]), FROZEN[0]);

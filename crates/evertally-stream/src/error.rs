@@ -25,14 +25,9 @@ pub enum Error {
     /// A value that is not a finite number.
     #[error("the value is not a finite number")]
     NotFinite,
-    /// A total that no double holds exactly.
-    #[error(
-        "the total of step {step} would no longer be exact: whole numbers are up to 2^53, and with a fraction up to 2^33"
-    )]
-    TotalTooLarge {
-        /// The step, counted from zero.
-        step: u64,
-    },
+    /// A value whose magnitude is beyond 2^53.
+    #[error("the value is too large: magnitudes are up to 2^53")]
+    ValueTooLarge,
     /// More rows than steps were declared.
     #[error("there are more rows than the {horizon} declared steps")]
     HorizonSpent {

@@ -1,37 +1,41 @@
 //! Events as they arrive: a bucket is closed as soon as time has moved past it.
 
-use crate::admission::{Admission, Event, Refusal};
+use crate::admission::Outcome;
 use crate::amount::Amount;
 use crate::buckets::Buckets;
 use crate::closed::{ClosedStep, ClosedSteps};
-use crate::error::{Error, Result};
+use crate::contest::{Contest, Entry};
+use crate::error::Result;
+use crate::rules::{Event, Rules};
 
 /// Closes buckets while events arrive.
 ///
 /// One bucket is open at a time. It is closed when an event of a later bucket counts, or when
-/// [`Follow::advance_to`] says that time has passed; from then on it never changes, and an event
-/// that belongs to it is refused as [`Refusal::Late`]. Events that do not count move nothing.
+/// [`Follow::advance_to`] says that time has passed. From then on it never changes, and an event
+/// that belongs to it is refused as [`Outcome::Late`]. Events that do not count move nothing. The
+/// events of the open bucket are decided when it closes, by time and then by content
+/// ([`admission`](crate::admission)).
 ///
-/// Memory: one total a key.
+/// Memory: one total per key, and the events of the open bucket that compete.
 ///
 /// # What must hold
-/// Which event arrives first decides which one is late. Where one person can send an event of a
-/// much later bucket, that event closes the open one and makes the stragglers late, so a total can
+/// Which event arrives first decides which one is late. If one person can send an event of a much
+/// later bucket, that event closes the open bucket and makes the stragglers late, so a total can
 /// move by more than that event's own share. The stated guarantee is for events that arrive in the
-/// order of their times, or whose arrival is public; a caller who cannot promise either lets a
+/// order of their times, or whose arrival is public. A caller who cannot promise either lets a
 /// clock close the buckets: [`Clocked`](crate::Clocked).
 #[derive(Clone)]
 pub struct Follow {
     buckets: Buckets,
-    rules: Admission,
+    contest: Contest,
     open: u64,
     totals: Vec<Amount>,
 }
 
 /// What an event did.
 pub struct Pushed {
-    /// Whether it counted.
-    pub counted: std::result::Result<(), Refusal>,
+    /// What became of it; `None` if it is decided when its step closes.
+    pub outcome: Option<Outcome>,
     /// The steps that it closed, in order.
     pub closed: ClosedSteps,
 }
@@ -39,9 +43,9 @@ pub struct Pushed {
 impl Follow {
     /// Starts with the first bucket open.
     #[must_use]
-    pub fn new(buckets: Buckets, rules: Admission) -> Self {
+    pub fn new(buckets: Buckets, rules: Rules) -> Self {
         let totals = vec![Amount::default(); rules.width()];
-        Self { buckets, rules, open: 0, totals }
+        Self { buckets, contest: Contest::new(rules), open: 0, totals }
     }
 
     /// The step whose bucket is open; the number of steps once all are closed.
@@ -51,22 +55,36 @@ impl Follow {
     }
 
     /// Takes one event. The steps that it closed must be taken from the answer: they come out once.
+    ///
+    /// # Errors
+    /// [`Error::OutsideRange`](crate::Error::OutsideRange), and the errors of values. An error
+    /// changes nothing.
     pub fn push(&mut self, event: &Event<'_>) -> Result<Pushed> {
-        let refused = |refusal| Ok(Pushed { counted: Err(refusal), closed: ClosedSteps::none() });
-        let step = match self.rules.step_of(event, &self.buckets)? {
-            Ok(step) if step < self.open => return refused(Refusal::Late),
-            Ok(step) => step,
-            Err(refusal) => return refused(refusal),
-        };
-        let (position, amount) = match self.rules.decide(event, step)? {
-            Ok(counted) => counted,
-            Err(refusal) => return refused(refusal),
-        };
-        let before = if step == self.open { self.totals[position] } else { Amount::default() };
-        let after = before.plus(amount).ok_or(Error::TotalTooLarge { step })?;
+        let refused = |outcome| Pushed { outcome: Some(outcome), closed: ClosedSteps::none() };
+        if self.contest.is_unnamed(event) {
+            return Ok(refused(Outcome::Unnamed));
+        }
+        let step = self.buckets.step_of(event.time)?;
+        if step > self.open {
+            let preview = self.contest.preview(event, step);
+            if !preview.is_counted() {
+                return Ok(refused(preview));
+            }
+        }
+        let open = if step < self.open { Err(Outcome::Late) } else { Ok(step) };
+        let entry = self.contest.push(event, open)?;
+        if let Entry::Refused(outcome) = entry {
+            return Ok(refused(outcome));
+        }
         let closed = self.close_before(step);
-        self.totals[position] = after;
-        Ok(Pushed { counted: Ok(()), closed })
+        let outcome = match entry {
+            Entry::Counted((position, amount)) => {
+                self.totals[position] += amount;
+                Some(Outcome::Counted { step })
+            }
+            _ => None,
+        };
+        Ok(Pushed { outcome, closed })
     }
 
     /// Time has reached `time`: closes every bucket that has ended by then.
@@ -83,10 +101,12 @@ impl Follow {
         if step <= self.open {
             return ClosedSteps::none();
         }
-        let totals = self.totals.iter().map(|total| total.to_f64()).collect();
-        let first = ClosedStep { step: self.open, totals };
-        let closed = ClosedSteps::new(self.open..step, vec![first], self.totals.len());
-        self.totals.fill(Amount::default());
+        for (position, amount) in self.contest.close(self.open) {
+            self.totals[position] += amount;
+        }
+        let width = self.totals.len();
+        let totals = std::mem::replace(&mut self.totals, vec![Amount::default(); width]);
+        let closed = ClosedSteps::new(self.open..step, vec![ClosedStep { step: self.open, totals }], width);
         self.open = step;
         closed
     }
@@ -95,7 +115,7 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contribution::ContributionBound;
+    use crate::contribution::ParticipationLimits;
     use crate::gather::Gather;
     use crate::keys::KeySet;
     use proptest::prelude::*;
@@ -111,17 +131,17 @@ mod tests {
     }
 
     fn plain(closed: ClosedSteps) -> Vec<(u64, f64)> {
-        closed.map(|closed| (closed.step, closed.totals[0])).collect()
+        closed.map(|closed| (closed.step, closed.totals[0].to_f64())).collect()
     }
 
     #[test]
     fn a_later_event_closes_and_a_straggler_is_late() {
-        let mut follow = Follow::new(five_seconds(), Admission::new());
+        let mut follow = Follow::new(five_seconds(), Rules::new());
         assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
         assert_eq!(plain(follow.push(&at(0)).unwrap().closed), []);
         assert_eq!(plain(follow.push(&at(3)).unwrap().closed), [(0, 2.0), (1, 0.0), (2, 0.0)]);
         let late = follow.push(&at(2)).unwrap();
-        assert_eq!(late.counted, Err(Refusal::Late));
+        assert_eq!(late.outcome, Some(Outcome::Late));
         assert_eq!(plain(late.closed), []);
         assert_eq!(follow.open_step(), 3);
         assert_eq!(plain(follow.finish()), [(3, 1.0), (4, 0.0)]);
@@ -129,26 +149,26 @@ mod tests {
 
     #[test]
     fn time_moves_when_told() {
-        let mut follow = Follow::new(five_seconds(), Admission::new());
+        let mut follow = Follow::new(five_seconds(), Rules::new());
         assert_eq!(plain(follow.advance_to(SECOND - 1)), []);
         assert_eq!(plain(follow.advance_to(SECOND)), [(0, 0.0)]);
         assert_eq!(plain(follow.advance_to(0)), []);
-        assert_eq!(follow.push(&at(0)).unwrap().counted, Err(Refusal::Late));
+        assert_eq!(follow.push(&at(0)).unwrap().outcome, Some(Outcome::Late));
         assert_eq!(plain(follow.advance_to(i64::MAX)), [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.0)]);
         assert_eq!(plain(follow.finish()), []);
     }
 
     #[test]
     fn an_event_that_does_not_count_moves_nothing() {
-        let rules = Admission::new().bound(ContributionBound::new(1, 1).unwrap());
+        let rules = Rules::new().bound(ParticipationLimits::new(1, 1).unwrap());
         let mut follow = Follow::new(five_seconds(), rules);
         let of = |person, second| Event { person, ..at(second) };
-        assert!(follow.push(&of(Some("p1"), 0)).unwrap().counted.is_ok());
-        assert_eq!(follow.push(&of(Some("p1"), 4)).unwrap().counted, Err(Refusal::OverBound));
+        assert!(follow.push(&of(Some("p1"), 0)).unwrap().outcome.is_none());
+        assert_eq!(follow.push(&of(Some("p1"), 4)).unwrap().outcome, Some(Outcome::OverBound));
         for nobody in [None, Some(""), Some(" \t")] {
-            assert_eq!(follow.push(&of(nobody, 4)).unwrap().counted, Err(Refusal::Unnamed));
+            assert_eq!(follow.push(&of(nobody, 4)).unwrap().outcome, Some(Outcome::Unnamed));
             // Not even the range of time is asked: nobody's event stops nothing.
-            assert_eq!(follow.push(&of(nobody, 9)).unwrap().counted, Err(Refusal::Unnamed));
+            assert_eq!(follow.push(&of(nobody, 9)).unwrap().outcome, Some(Outcome::Unnamed));
         }
         assert_eq!(follow.open_step(), 0);
     }
@@ -161,9 +181,9 @@ mod tests {
         ) {
             events.sort_unstable();
             let buckets = Buckets::new(0, "1s".parse().unwrap(), 40).unwrap();
-            let mut rules = Admission::new().keys(KeySet::new(["0", "1", "2"]).unwrap());
+            let mut rules = Rules::new().keys(KeySet::new(["0", "1", "2"]).unwrap());
             if bounded {
-                rules = rules.bound(ContributionBound::new(k, b).unwrap());
+                rules = rules.bound(ParticipationLimits::new(k, b).unwrap());
             }
             let mut gather = Gather::new(buckets, rules.clone(), 1 << 20).unwrap();
             let mut follow = Follow::new(buckets, rules);
@@ -172,7 +192,7 @@ mod tests {
                 let (key, person) = (key.to_string(), person.to_string());
                 let event = Event { time, key: Some(&key), person: Some(&person), ..Event::default() };
                 let pushed = follow.push(&event).unwrap();
-                prop_assert_eq!(gather.push(&event).unwrap(), pushed.counted);
+                gather.push(&event).unwrap();
                 followed.extend(pushed.closed);
             }
             followed.extend(follow.finish());

@@ -1,34 +1,33 @@
 //! Events to closed steps.
 //!
-//! Raw events arrive with a time, perhaps a key, a person, an id and a value. This crate decides
-//! which step an event belongs to ([`Buckets`]), which key it counts for ([`KeySet`]), how much of
-//! it counts ([`Clamp`]) and whether it counts at all ([`ContributionBound`], duplicates by id).
-//! What comes out is a [`ClosedStep`]: exact totals that a mechanism may add noise to, and that
-//! never change again.
+//! A raw event has a time and perhaps a key, a person, an id and a value. This crate decides which
+//! step an event belongs to ([`Buckets`]), which key it counts for ([`KeySet`]), how much of it
+//! counts ([`Clamp`]) and whether it counts at all ([`Admission`]). The result is a [`ClosedStep`]:
+//! exact totals that a mechanism may add noise to, and that never change again.
 //!
-//! Three ways lead there. [`Gather`] takes events in any order and closes every step at the end, in
-//! memory proportional to steps × keys. [`Follow`] holds one open bucket and closes it as soon as
-//! an event has moved past it. [`Clocked`] holds the buckets that a clock has not closed yet.
-//! [`Rows`] serves input in which each row already is a step.
+//! [`Gather`] takes events in any order and closes every step at the end. [`Follow`] holds one open
+//! bucket and closes it as soon as an event has moved past it. [`Clocked`] holds the buckets that a
+//! clock has not closed yet. [`Rows`] serves input in which each row is already a step. The ledger
+//! and Spark hold events themselves, and use [`Admission`] with stores of their own.
 //!
-//! Everything here is a pure state machine: no input or output, no clock. Time moves only when a
-//! caller says so.
+//! Everything here is a pure state machine: no input or output, and no clock except
+//! [`time::now_micros`]. Time moves only when a caller says so.
 //!
 //! # What the privacy argument needs from this crate
 //! - A step's totals change by at most the clamped range when one event is added or removed, and by
 //!   exact arithmetic: values are integers on a fixed grid ([`Amount`]), so no order of events can
 //!   change a total.
-//! - With a [`ContributionBound`], adding or removing *all* events of one person changes at most k
-//!   steps, at least b apart, each in one key. Whether an event counts never depends on another
-//!   person's events. An event without a person ([`given_name`]) could be anybody's, and does not
-//!   count.
+//! - Whether an event counts depends only on events of the same person (or id). With a bound,
+//!   adding or removing *all* events of one person changes at most k steps, at least b apart, each
+//!   in one key. The rule and the argument are in [`admission`].
 //! - The exception is written on [`Follow`]: there, the order of arrival decides what is late.
 
-mod admission;
+pub mod admission;
 mod amount;
 mod buckets;
 mod clocked;
 mod closed;
+mod contest;
 mod contribution;
 mod definition;
 mod error;
@@ -38,13 +37,15 @@ mod keys;
 mod names;
 mod participants;
 mod rows;
+mod rules;
+pub mod time;
 
-pub use admission::{Admission, Event, Refusal};
-pub use amount::{Amount, Clamp, LARGEST_EXACT_TOTAL};
+pub use admission::{Admission, IdStore, Outcome, PersonStore};
+pub use amount::{Amount, Clamp, MAX_VALUE};
 pub use buckets::{BucketLength, Buckets};
 pub use clocked::Clocked;
 pub use closed::{ClosedStep, ClosedSteps};
-pub use contribution::{ContributionBound, ParticipationLimits};
+pub use contribution::{ContributionBound, KnownIds, ParticipationLimits};
 pub use definition::{Closing, Columns, Definition, Precedence};
 pub use error::{Error, Result, Side};
 pub use follow::{Follow, Pushed};
@@ -53,3 +54,4 @@ pub use keys::{KeySet, OTHER};
 pub use names::given_name;
 pub use participants::Participants;
 pub use rows::Rows;
+pub use rules::{Event, Rules};

@@ -1,20 +1,20 @@
-//! How much one person may contribute, for those who save what they have counted.
+//! A store of persons that can be saved: for admission in Spark.
 //!
 //! **Definition.** [`Participants`] admits as [`ContributionBound`](crate::ContributionBound) does,
-//! and holds a person as a tag: 88 bits that a secret key makes of the name
-//! ([`evertally::noise::LaneTag`]), under a label of its own, so that no noise is made of the same
-//! bits.
+//! and holds a person as a tag: 88 bits that are derived from the name and a secret key
+//! ([`evertally::noise::LaneTag`]), under a label of its own, so that no noise is derived from the
+//! same bits.
 //!
-//! **Guarantee.** The same answers as `ContributionBound`'s, in any split of the arrivals into
-//! batches with states saved and resumed between them, as long as no two persons have one tag. Two
-//! that have are bounded together as one person: nobody counts in more steps than allowed, but
-//! one's events may displace the other's. The privacy of a person is lost to that only where *their
-//! own* tag is another's, which for K persons has a probability of at most K/2⁸⁸: below 2⁻⁵⁸ for a
-//! billion, to be added to δ. A state names nobody. It tells whoever holds the key whether a name
-//! is in it, and in which steps the person counted: guard it like the data.
+//! **Guarantee.** The same answers as those of `ContributionBound`, however the events are split
+//! into batches with states saved and resumed between them, as long as no two persons have the same
+//! tag. Two who do are bounded together as one person: nobody counts in more steps than allowed,
+//! but the events of one may displace those of the other. A person's privacy suffers from that only
+//! if *their own* tag is also another's. For K persons that has a probability of at most K/2⁸⁸:
+//! below 2⁻⁵⁸ for a billion, to be added to δ. A state names nobody. With the key one can find out
+//! whether a name is in it and in which steps the person counted: guard it like the data.
 //!
-//! **Cost.** A state has 11 bytes a person, one for their number of steps, and one to three a step
-//! for most; it is written and read in one pass.
+//! **Cost.** A state has 11 bytes per person, one for their number of steps, and one to three per
+//! step for most. It is written and read in one pass.
 //!
 //! # The form of a state
 //! | bytes | content |
@@ -27,20 +27,20 @@
 //! | 11 + … | each person in the order of their tags: the tag, the number of steps, the first step, and the distance of each further one from the one before |
 //! | 32 | BLAKE3 hash of all before |
 //!
-//! Whole numbers of a person are written in groups of seven bits, the low ones first, with the
+//! The integers of a person are written in groups of seven bits, the low ones first, with the
 //! eighth bit set in all groups but the last; no number is written longer than it needs. All others
 //! are little-endian. Every set of persons has one form only. Older states may hold the tag of the
-//! empty name, which events without a person once shared. It is read like any other, and nobody
-//! asks for it.
+//! empty name, which events without a person once shared. It is read like any other, and no event
+//! ever has it.
 
 use std::collections::HashMap;
 
 use evertally::NoiseKey;
 use evertally::noise::{KeyedNoise, LaneTag, Tagger};
 
+use crate::admission::PersonStore;
 use crate::contribution::ParticipationLimits;
 use crate::error::{Error, Result};
-use crate::names::given_name;
 
 const MAGIC: &[u8; 4] = b"EVTP";
 const VERSION: u8 = 1;
@@ -49,23 +49,22 @@ const VERSION: u8 = 1;
 const FRAME: usize = 4 + 1 + 8 + 8 + 8 + 8 + 32;
 
 /// A record is no shorter: a tag, the number of steps, and one of them.
-const LEAST_RECORD: usize = 11 + 1 + 1;
+const MIN_RECORD: usize = 11 + 1 + 1;
 
 /// What the tags of persons are derived under.
 const LABEL: &[u8] = b"evertally participants 1";
 
-/// Lets each person count in at most `k` steps, at least `b` apart, as
-/// [`ContributionBound`](crate::ContributionBound) does, with a state that can be saved and names
-/// nobody.
+/// Lets each person count in at most `k` steps, at least `b` apart, with a state that can be saved
+/// and names nobody.
 ///
 /// ```
 /// use evertally::NoiseKey;
-/// use evertally_stream::Participants;
+/// use evertally_stream::{Participants, PersonStore};
 /// let key = NoiseKey::from_os()?;
 /// let mut persons = Participants::new(2, 1, &key)?;
-/// assert!(persons.admit(Some("p1"), 7) && !persons.admit(Some("p1"), 7));
+/// assert!(persons.admit("p1", 7) && !persons.admit("p1", 7));
 /// let mut persons = Participants::resume(2, 1, &key, &persons.save())?;
-/// assert!(persons.admit(Some("p1"), 3) && !persons.admit(Some("p1"), 5));
+/// assert!(persons.admit("p1", 3) && !persons.admit("p1", 5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Participants {
@@ -78,7 +77,7 @@ pub struct Participants {
 }
 
 impl Participants {
-    /// At most `max_steps` steps a person, any two of them at least `min_gap` apart (1: any two
+    /// At most `max_steps` steps per person, any two of them at least `min_gap` apart (1: any two
     /// different steps).
     ///
     /// # Errors
@@ -94,21 +93,13 @@ impl Participants {
         })
     }
 
-    /// Whether this person's event in this step counts; if so, the step is spent. An event without a person
-    /// ([`given_name`]) never counts and spends nothing.
-    pub fn admit(&mut self, person: Option<&str>, step: u64) -> bool {
-        let Some(person) = given_name(person) else { return false };
-        let tag = self.tagger.tag(person.as_bytes());
-        self.limits.admit(self.counted.entry(tag).or_default(), step)
-    }
-
     /// The state as bytes, for [`Participants::resume`]: guard it like the data.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let mut records: Vec<([u8; 11], &[u64])> =
             self.counted.iter().map(|(tag, steps)| (tag.to_bytes(), steps.as_slice())).collect();
         records.sort_unstable_by_key(|(tag, _)| *tag);
-        let mut bytes = Vec::with_capacity(FRAME + records.len() * (LEAST_RECORD + 2));
+        let mut bytes = Vec::with_capacity(FRAME + records.len() * (MIN_RECORD + 2));
         bytes.extend(MAGIC);
         bytes.push(VERSION);
         bytes.extend(self.max_steps.to_le_bytes());
@@ -156,7 +147,7 @@ impl Participants {
         }
         let count = reader.word()?;
         // Looked at before anything is allocated for it.
-        if count > (reader.0.len() / LEAST_RECORD) as u64 {
+        if count > (reader.0.len() / MIN_RECORD) as u64 {
             return Err(DAMAGED);
         }
         persons.counted.reserve(count as usize);
@@ -169,6 +160,15 @@ impl Participants {
             persons.counted.insert(LaneTag::from_bytes(tag), reader.steps(max_steps, min_gap)?);
         }
         if reader.0.is_empty() { Ok(persons) } else { Err(DAMAGED) }
+    }
+}
+
+impl PersonStore for Participants {
+    type Person<'a> = &'a str;
+
+    fn admit(&mut self, person: &str, step: u64) -> bool {
+        let tag = self.tagger.tag(person.as_bytes());
+        self.limits.admit(self.counted.entry(tag).or_default(), step)
     }
 }
 

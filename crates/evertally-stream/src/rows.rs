@@ -1,4 +1,4 @@
-//! Input in which each row already is one step's count.
+//! Input in which each row is already the count of one step.
 
 use crate::amount::{Amount, Clamp};
 use crate::closed::ClosedStep;
@@ -12,7 +12,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows for a declared number of steps, or for as many as there will be, where that number is public.
+    /// Rows for a declared number of steps; `None` if the number of rows is public.
     pub fn new(horizon: Option<u64>, clamp: Option<Clamp>) -> Result<Self> {
         if horizon == Some(0) {
             return Err(Error::bad("the number of steps", "at least 1", 0));
@@ -32,15 +32,14 @@ impl Rows {
             Some(clamp) => clamp.apply(value)?,
             None => Amount::nearest(value)?,
         };
-        let total = Amount::default().plus(amount).ok_or(Error::TotalTooLarge { step })?;
         self.next += 1;
-        Ok(ClosedStep { step, totals: vec![total.to_f64()] })
+        Ok(ClosedStep { step, totals: vec![amount] })
     }
 
     /// The declared steps for which there was no row, each zero.
     pub fn finish(self) -> impl Iterator<Item = ClosedStep> {
         let end = self.horizon.unwrap_or(self.next);
-        (self.next..end).map(|step| ClosedStep { step, totals: vec![0.0] })
+        (self.next..end).map(|step| ClosedStep { step, totals: vec![Amount::default()] })
     }
 }
 
@@ -51,8 +50,8 @@ mod tests {
     #[test]
     fn missing_rows_are_zero_and_a_further_row_is_an_error() {
         let mut rows = Rows::new(Some(3), None).unwrap();
-        assert!(rows.push(4.0).is_ok_and(|closed| closed.totals == [4.0]));
-        let rest: Vec<_> = rows.finish().map(|closed| (closed.step, closed.totals[0])).collect();
+        assert!(rows.push(4.0).is_ok_and(|closed| closed.totals[0].to_f64() == 4.0));
+        let rest: Vec<_> = rows.finish().map(|closed| (closed.step, closed.totals[0].to_f64())).collect();
         assert_eq!(rest, [(1, 0.0), (2, 0.0)]);
 
         let mut rows = Rows::new(Some(1), None).unwrap();
@@ -63,7 +62,7 @@ mod tests {
     #[test]
     fn values_are_clamped_or_must_be_exact() {
         let mut rows = Rows::new(None, Some(Clamp::new(-2.0, 2.0).unwrap())).unwrap();
-        assert!(rows.push(1e300).is_ok_and(|closed| closed.totals == [2.0]));
+        assert!(rows.push(1e300).is_ok_and(|closed| closed.totals[0].to_f64() == 2.0));
         let mut rows = Rows::new(None, None).unwrap();
         assert!(rows.push(1e300).is_err());
         assert!(rows.push(f64::NAN).is_err());

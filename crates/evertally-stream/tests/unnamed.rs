@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evertally::{Budget, Mechanism, Participation, Plan, Spend};
-use evertally_stream::{Admission, Buckets, ContributionBound, Event, Gather, given_name};
+use evertally_stream::{Buckets, Event, Gather, ParticipationLimits, Rules, given_name};
 
 const EPSILON: f64 = 1.0;
 const DELTA: f64 = 1e-6;
@@ -26,7 +26,7 @@ enum Rule {
 
 fn totals(arrivals: &[Arrival], rule: Rule, k: u64, b: u64) -> Vec<f64> {
     let buckets = Buckets::new(0, "1s".parse().unwrap(), STEPS as u64).unwrap();
-    let rules = Admission::new().bound(ContributionBound::new(k, b).unwrap());
+    let rules = Rules::new().bound(ParticipationLimits::new(k, b).unwrap());
     let mut gather = Gather::new(buckets, rules, 1 << 10).unwrap();
     for &(person, step) in arrivals {
         let person = match rule {
@@ -35,7 +35,7 @@ fn totals(arrivals: &[Arrival], rule: Rule, k: u64, b: u64) -> Vec<f64> {
         };
         let _ = gather.push(&Event { time: step as i64 * 1_000_000, person, ..Event::default() }).unwrap();
     }
-    gather.finish().map(|closed| closed.totals[0]).collect()
+    gather.finish().map(|closed| closed.totals[0].to_f64()).collect()
 }
 
 /// The stream without one protected unit: all events of the person of event `i`, or event `i` alone

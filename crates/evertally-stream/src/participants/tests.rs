@@ -1,5 +1,5 @@
 use super::*;
-use crate::ContributionBound;
+use crate::{Admission, ContributionBound, KnownIds, Outcome, given_name};
 use evertally::ErrorClass;
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn filled() -> Participants {
     for (person, step) in
         [("ann", 5), ("bob", 300), ("ann", 7), ("cid", u64::MAX), ("bob", 0), ("ann", 1 << 40)]
     {
-        assert!(persons.admit(Some(person), step));
+        assert!(persons.admit(person, step));
     }
     persons
 }
@@ -31,13 +31,23 @@ fn refusal(state: &[u8]) -> Error {
     Participants::resume(3, 2, &key(), state).unwrap_err()
 }
 
+/// Decides on an event of this person by the rule of admission.
+fn decided(persons: &mut Option<Participants>, person: Option<&str>, step: u64) -> Outcome {
+    let mut admission = Admission { ids: None::<KnownIds>, persons: persons.take() };
+    let outcome = admission.decide(None, given_name(person), Ok(step));
+    *persons = admission.persons;
+    outcome
+}
+
 #[test]
 fn nobody_is_somebody_without_a_name() {
-    let mut persons = Participants::new(1, 1, &key()).unwrap();
-    let nobody = [None, Some(""), Some(" \t"), Some("\u{a0}")];
-    assert!(nobody.into_iter().all(|person| !persons.admit(person, 4)));
-    assert_eq!(persons.save(), Participants::new(1, 1, &key()).unwrap().save(), "nothing is spent");
-    assert!(persons.admit(Some("p"), 4));
+    let mut persons = Some(Participants::new(1, 1, &key()).unwrap());
+    for nobody in [None, Some(""), Some(" \t"), Some("\u{a0}")] {
+        assert_eq!(decided(&mut persons, nobody, 4), Outcome::Unnamed);
+    }
+    let saved = persons.as_ref().unwrap().save();
+    assert_eq!(saved, Participants::new(1, 1, &key()).unwrap().save(), "nothing is spent");
+    assert_eq!(decided(&mut persons, Some("p"), 4), Outcome::Counted { step: 4 });
 }
 
 /// Events without a person once shared the empty name, whose tag stands in states of that time.
@@ -48,26 +58,28 @@ fn the_empty_name_of_older_states_is_kept_and_never_asked_for() {
     let empty = persons.tagger.tag(b"");
     persons.counted.insert(empty, vec![3]);
     let state = persons.save();
-    let mut persons = resumed(3, 2, &state);
-    assert_eq!(persons.save(), state);
-    assert!(!persons.admit(None, 9) && !persons.admit(Some(""), 9));
-    assert_eq!(persons.save(), state);
+    let mut persons = Some(resumed(3, 2, &state));
+    assert_eq!(persons.as_ref().unwrap().save(), state);
+    for nobody in [None, Some("")] {
+        assert_eq!(decided(&mut persons, nobody, 9), Outcome::Unnamed);
+    }
+    assert_eq!(persons.unwrap().save(), state);
 }
 
 #[test]
 fn a_state_names_nobody_and_is_short() {
     let mut persons = Participants::new(2, 1, &key()).unwrap();
     for number in 0..1000_u64 {
-        assert!(persons.admit(Some(&format!("person-{number}")), number % 100));
+        assert!(persons.admit(&format!("person-{number}"), number % 100));
     }
     let state = persons.save();
     assert!(state.windows(6).all(|bytes| bytes != b"person"));
-    assert_eq!(state.len(), FRAME + 1000 * LEAST_RECORD);
+    assert_eq!(state.len(), FRAME + 1000 * MIN_RECORD);
     let text = format!("{persons:?}");
     assert!(text.contains("max_steps: 2") && !text.contains("1000"), "{text}");
     // Another key has other tags for the same persons.
     let mut others = Participants::new(2, 1, &NoiseKey::insecure_from_seed(4)).unwrap();
-    assert!(others.admit(Some("person-0"), 0));
+    assert!(others.admit("person-0", 0));
     let tag = others.save()[FRAME - 32..][..11].to_vec();
     assert!(state.windows(11).all(|bytes| bytes != tag));
 }
@@ -146,12 +158,11 @@ proptest! {
         k in 1_u64..6, b in 1_u64..9,
         arrivals in prop::collection::vec((0_u8..5, 0_u64..60, prop::bool::weighted(0.2)), 0..200),
     ) {
-        let mut oracle = ContributionBound::new(k, b).unwrap();
+        let mut oracle = ContributionBound::new(ParticipationLimits::new(k, b).unwrap());
         let mut persons = Participants::new(k, b, &key()).unwrap();
         for (person, step, is_cut) in arrivals {
-            let name = (person > 0).then(|| format!("person {person}"));
-            let expected = name.as_deref().is_some_and(|name| oracle.admit(name, step));
-            prop_assert_eq!(persons.admit(name.as_deref(), step), expected);
+            let name = format!("person {person}");
+            prop_assert_eq!(persons.admit(&name, step), oracle.admit(&name, step));
             if is_cut {
                 let state = persons.save();
                 persons = resumed(k, b, &state);

@@ -1,0 +1,214 @@
+//! Events that compete, held until their step closes.
+//!
+//! **Definition.** Where persons are bounded or ids are compared, whether an event counts depends
+//! on which events come before it in the order of [`admission`](crate::admission). A file need not be
+//! in that order, so an event waits until its step closes. Then the claims of the step are
+//! decided in order. Steps must be closed in ascending order; time, and with it the order of the
+//! rule, then runs through all of them.
+//!
+//! **Guarantee.** The same events count in whatever order they are handed in, as long as each comes
+//! before its step closes. The tests compare this with the rule as it is written: sort all events,
+//! decide one by one.
+//!
+//! **Cost.** A claim takes 64 bytes and the texts of its id and key. Without a bound, one claim
+//! is held for each id in a step. With a bound, one is held for each person in a step, and up to k
+//! where ids are compared as well: at most k − 1 of them can be duplicates, because no more have
+//! counted before. The name of the person is held once per step, and for ever once they have
+//! counted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::admission::{Admission, IdStore, Outcome};
+use crate::amount::Amount;
+use crate::contribution::{ContributionBound, KnownIds};
+use crate::error::Result;
+use crate::names::given_name;
+use crate::rules::{Event, Rules};
+
+/// What one event asks for. Claims of one step are ordered as the rule says: by time, then by
+/// content. No `Debug`: everything in it is private.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim {
+    time: i64,
+    id: Option<Box<str>>,
+    key: Option<Box<str>>,
+    amount: Amount,
+}
+
+/// The claims of one step, each under its person; under its id where persons are not bounded.
+/// Those of one claimant are in order.
+type Claims = HashMap<Box<str>, Vec<Claim>>;
+
+/// An event that counts: the place of its total, and the amount.
+pub(crate) type Counted = (usize, Amount);
+
+/// What is known of an event when it is handed in.
+pub(crate) enum Entry {
+    /// It counts, and competes with no other.
+    Counted(Counted),
+    /// It competes: its step's closing decides.
+    Held,
+    /// It does not count.
+    Refused(Outcome),
+}
+
+/// Decides which of the competing events of each step count.
+#[derive(Clone)]
+pub(crate) struct Contest {
+    rules: Rules,
+    admission: Admission<KnownIds, ContributionBound>,
+    open: BTreeMap<u64, Claims>,
+}
+
+impl Contest {
+    pub(crate) fn new(rules: Rules) -> Self {
+        let admission = rules.admission();
+        Self { rules, admission, open: BTreeMap::new() }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.rules.width()
+    }
+
+    /// Whether the rules leave an event out before its step is looked at: it names nobody.
+    pub(crate) fn is_unnamed(&self, event: &Event<'_>) -> bool {
+        self.rules.limits.is_some() && given_name(event.person).is_none()
+    }
+
+    /// Takes an event of this open step, or one that no open step takes, for the reason given.
+    pub(crate) fn push(
+        &mut self,
+        event: &Event<'_>,
+        step: std::result::Result<u64, Outcome>,
+    ) -> Result<Entry> {
+        if self.is_unnamed(event) {
+            return Ok(Entry::Refused(Outcome::Unnamed));
+        }
+        let (person, id) = (self.person_of(event), self.id_of(event));
+        if id.is_some_and(|id| self.is_known(person, id)) {
+            return Ok(Entry::Refused(Outcome::Duplicate));
+        }
+        let step = match step {
+            Ok(step) => step,
+            Err(outcome) => return Ok(Entry::Refused(outcome)),
+        };
+        let amount = self.rules.amount(event)?;
+        let Some(claimant) = person.or(id) else {
+            return Ok(Entry::Counted((self.rules.position(event.key), amount)));
+        };
+        let most = self.rules.limits.filter(|_| self.rules.has_ids).map_or(1, |limits| limits.max_steps());
+        let claim = Claim { time: event.time, id: id.map(Into::into), key: event.key.map(Into::into), amount };
+        let claims = self.open.entry(step).or_default();
+        match claims.get_mut(claimant) {
+            Some(held) => offer(held, claim, most),
+            None => {
+                claims.insert(claimant.into(), vec![claim]);
+            }
+        }
+        Ok(Entry::Held)
+    }
+
+    /// The person of an event, where persons are bounded.
+    fn person_of<'a>(&self, event: &Event<'a>) -> Option<&'a str> {
+        given_name(event.person).filter(|_| self.rules.limits.is_some())
+    }
+
+    /// The id of an event, where ids are compared.
+    fn id_of<'a>(&self, event: &Event<'a>) -> Option<&'a str> {
+        given_name(event.id).filter(|_| self.rules.has_ids)
+    }
+
+    /// Whether an event with this id has counted in a closed step.
+    fn is_known(&self, person: Option<&str>, id: &str) -> bool {
+        self.admission.ids.as_ref().is_some_and(|ids| ids.contains((person, id)))
+    }
+
+    /// Closes a step, and gives what counts in it besides what counted at once. No step before it
+    /// may be open, and none is opened again.
+    pub(crate) fn close(&mut self, step: u64) -> Vec<Counted> {
+        let Some(claims) = self.open.remove(&step) else { return Vec::new() };
+        let counts = |(claimant, claims): (Box<str>, Vec<Claim>)| {
+            let person = self.rules.limits.is_some().then_some(&*claimant);
+            let claim = first_counted(&mut self.admission, person, &claims, step)?;
+            Some((self.rules.position(claim.key.as_deref()), claim.amount))
+        };
+        claims.into_iter().filter_map(counts).collect()
+    }
+
+    /// The first step with claims.
+    pub(crate) fn first_open(&self) -> Option<u64> {
+        self.open.first_key_value().map(|(step, _)| *step)
+    }
+
+    /// What would become of an event of this step if every step before it closed now. Changes
+    /// nothing.
+    pub(crate) fn preview(&self, event: &Event<'_>, step: u64) -> Outcome {
+        let (person, id) = (self.person_of(event), self.id_of(event));
+        let Some(claimant) = person.or(id) else {
+            return if self.is_unnamed(event) { Outcome::Unnamed } else { Outcome::Counted { step } };
+        };
+        // Stores of this claimant alone, as they would be.
+        let mut admission = Admission {
+            ids: self.admission.ids.as_ref().map(|known| IdsOnTop { known, new: KnownIds::default() }),
+            persons: self.admission.persons.as_ref().map(|persons| persons.only(claimant)),
+        };
+        for (open, claims) in self.open.range(..step) {
+            let claims = claims.get(claimant).map_or(&[][..], Vec::as_slice);
+            first_counted(&mut admission, person, claims, *open);
+        }
+        admission.decide(id.map(|id| (person, id)), person, Ok(step))
+    }
+}
+
+/// Decides on the claims of one claimant in a step, in their order, up to the first that counts: a
+/// person counts once in a step, and an id once.
+fn first_counted<'c, Ids>(
+    admission: &mut Admission<Ids, ContributionBound>,
+    person: Option<&str>,
+    claims: &'c [Claim],
+    step: u64,
+) -> Option<&'c Claim>
+where
+    Ids: for<'a> IdStore<Id<'a> = (Option<&'a str>, &'a str)>,
+{
+    claims.iter().find(|claim| {
+        let id = claim.id.as_deref().map(|id| (person, id));
+        admission.decide(id, person, Ok(step)).is_counted()
+    })
+}
+
+/// Known ids, and more of them on top.
+struct IdsOnTop<'k> {
+    known: &'k KnownIds,
+    new: KnownIds,
+}
+
+impl IdStore for IdsOnTop<'_> {
+    type Id<'a> = (Option<&'a str>, &'a str);
+
+    fn contains(&self, id: Self::Id<'_>) -> bool {
+        self.known.contains(id) || self.new.contains(id)
+    }
+
+    fn insert(&mut self, id: Self::Id<'_>, step: u64) {
+        self.new.insert(id, step);
+    }
+}
+
+/// Puts a claim among those of its claimant in one step: of each id the first, of all ids the first
+/// `most`, and none after one without an id, which is no duplicate and so decides the step.
+fn offer(held: &mut Vec<Claim>, claim: Claim, most: usize) {
+    if let Some(place) = held.iter().position(|other| other.id == claim.id) {
+        if held[place] <= claim {
+            return;
+        }
+        held.remove(place);
+    }
+    let place = held.partition_point(|other| *other < claim);
+    if place > 0 && held[place - 1].id.is_none() {
+        return;
+    }
+    let end = if claim.id.is_none() { place + 1 } else { usize::MAX };
+    held.insert(place, claim);
+    held.truncate(end.min(most));
+}

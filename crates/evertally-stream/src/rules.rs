@@ -1,0 +1,96 @@
+//! Raw events, and what a face declares about them: keys, clamp, bound, ids.
+
+use crate::admission::Admission;
+use crate::amount::{Amount, Clamp};
+use crate::contribution::{ContributionBound, KnownIds, ParticipationLimits};
+use crate::error::Result;
+use crate::keys::KeySet;
+
+/// One raw event. No `Debug`: everything in it is private.
+#[derive(Clone, Copy, Default)]
+pub struct Event<'a> {
+    /// When it happened, in microseconds since 1970-01-01T00:00:00Z.
+    pub time: i64,
+    /// What it belongs to, if keys are declared.
+    pub key: Option<&'a str>,
+    /// Whose it is, if contributions are bounded.
+    pub person: Option<&'a str>,
+    /// Its identity, if duplicates are dropped.
+    pub id: Option<&'a str>,
+    /// Its value, if values are summed.
+    pub value: Option<f64>,
+}
+
+/// What is declared about events. Without any declaration, every event counts as one under a single
+/// total.
+#[derive(Clone, Default)]
+pub struct Rules {
+    keys: Option<KeySet>,
+    clamp: Option<Clamp>,
+    pub(crate) limits: Option<ParticipationLimits>,
+    pub(crate) has_ids: bool,
+}
+
+impl Rules {
+    /// Every event counts as one under a single total.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One total for each key of this set.
+    #[must_use]
+    pub fn keys(mut self, keys: KeySet) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Events count for their clamped value; an event without a value counts as one, clamped.
+    #[must_use]
+    pub fn clamp(mut self, clamp: Clamp) -> Self {
+        self.clamp = Some(clamp);
+        self
+    }
+
+    /// Persons are bounded.
+    #[must_use]
+    pub fn bound(mut self, limits: ParticipationLimits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// A second event with the id of one that counted is dropped: copies of an event are the event.
+    #[must_use]
+    pub fn drop_duplicates(mut self) -> Self {
+        self.has_ids = true;
+        self
+    }
+
+    /// The number of totals in each step.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.keys.as_ref().map_or(1, |keys| keys.names().len())
+    }
+
+    /// What an event counts for, if it counts.
+    pub(crate) fn amount(&self, event: &Event<'_>) -> Result<Amount> {
+        match (&self.clamp, event.value) {
+            (Some(clamp), value) => clamp.apply(value.unwrap_or(1.0)),
+            (None, Some(value)) => Amount::nearest(value),
+            (None, None) => Ok(Amount::ONE),
+        }
+    }
+
+    /// The place of a key among the totals of a step.
+    pub(crate) fn position(&self, key: Option<&str>) -> usize {
+        self.keys.as_ref().map_or(0, |keys| keys.position(key.unwrap_or_default()))
+    }
+
+    /// Admission under these rules, with stores in memory, before the first event.
+    pub(crate) fn admission(&self) -> Admission<KnownIds, ContributionBound> {
+        Admission {
+            ids: self.has_ids.then(KnownIds::default),
+            persons: self.limits.map(ContributionBound::new),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Times as they stand in files, requests and answers: the only place that parses and prints them.
+//!
+//! **Definition.** Inside, a time is an integer number of microseconds since
+//! 1970-01-01T00:00:00Z, rounded down. [`parse_timestamp`] takes RFC 3339, as requests have it.
+//! [`parse`] also takes the looser forms that files have.
+//!
+//! **Guarantee.** Both give what `jiff` gives for the same text. A time with a zone's name but
+//! without an offset is refused, because it would otherwise be taken for UTC.
+//!
+//! **Cost.** The usual form, `2026-01-05T08:30:00.123Z`, is read in some ten nanoseconds: every
+//! event may carry one. All other forms are left to `jiff`.
+//!
+//! **Source.** Days of a date by H. Hinnant, "chrono-compatible low-level date algorithms" (2013).
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+
+/// What [`parse`] takes, for messages.
+pub const EXPECTED: &str =
+    "a time like 2026-01-05T08:30:00Z, 2026-01-05 08:30 (taken as UTC), 2026-01-05, or whole Unix seconds";
+
+/// What [`parse_timestamp`] takes, for messages.
+pub const EXPECTED_TIMESTAMP: &str = "a time like 2026-01-05T08:30:00Z";
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// The time in any form that files have; `None` for anything else. A time without an offset is
+/// taken as UTC.
+#[must_use]
+pub fn parse(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Some(time) = usual(text.as_bytes()) {
+        return Some(time);
+    }
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return from_unix_seconds(text.parse().ok()?);
+    }
+    // Everything else starts with a full date. Without this check, shorter ISO forms would be guessed.
+    let dated = text.len() >= 10 && text.as_bytes()[4] == b'-' && text.as_bytes()[7] == b'-';
+    if !dated {
+        return None;
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return micros_of(time);
+    }
+    // A zone's name in brackets would be skipped, and the time taken as UTC although it is not.
+    if text.contains('[') {
+        return None;
+    }
+    let civil = text.parse::<DateTime>().ok()?;
+    micros_of(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+}
+
+/// The time of a full RFC 3339 timestamp; `None` for anything else.
+#[must_use]
+pub fn parse_timestamp(text: &str) -> Option<i64> {
+    usual(text.as_bytes()).or_else(|| any_timestamp(text))
+}
+
+/// The time of an integer number of Unix seconds, if it can be represented.
+#[must_use]
+pub fn from_unix_seconds(seconds: i64) -> Option<i64> {
+    seconds.checked_mul(MICROS_PER_SECOND)
+}
+
+/// A time as RFC 3339 in UTC; `None` beyond the year 9999.
+#[must_use]
+pub fn format(micros: i64) -> Option<String> {
+    Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
+}
+
+/// A time as RFC 3339 in UTC. A time beyond the year 9999 is printed as its end.
+#[must_use]
+pub fn format_capped(micros: i64) -> String {
+    let last = if micros < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_microsecond(micros).unwrap_or(last).to_string()
+}
+
+/// The present time by the system's clock.
+#[must_use]
+pub fn now_micros() -> i64 {
+    Timestamp::now().as_microsecond()
+}
+
+/// The present time as RFC 3339 in UTC, to the second.
+#[must_use]
+pub fn now() -> String {
+    from_unix_seconds(Timestamp::now().as_second()).and_then(format).unwrap_or_default()
+}
+
+/// The last time that can be printed: the end of the year 9999.
+#[must_use]
+pub fn last() -> i64 {
+    Timestamp::MAX.as_microsecond()
+}
+
+fn any_timestamp(text: &str) -> Option<i64> {
+    // Shorter forms would be guessed, and a zone's name believed or skipped.
+    let is_full = text.len() >= 20 && text.is_ascii() && !text.contains('[');
+    let is_dated = is_full && text.as_bytes()[4] == b'-' && matches!(text.as_bytes()[10], b'T' | b't' | b' ');
+    micros_of(text.parse::<Timestamp>().ok().filter(|_| is_dated)?)
+}
+
+/// Rounds down, so that a time before 1970 falls into the microsecond that holds it.
+fn micros_of(time: Timestamp) -> Option<i64> {
+    i64::try_from(time.as_nanosecond().div_euclid(1_000)).ok()
+}
+
+/// `YYYY-MM-DDTHH:MM:SS[.digits]Z` and nothing else.
+fn usual(text: &[u8]) -> Option<i64> {
+    let (head, tail) = text.split_at_checked(19)?;
+    let marks = [head[4], head[7], head[10], head[13], head[16]];
+    if marks != *b"--T::" {
+        return None;
+    }
+    let number = |from: usize, to: usize| {
+        head[from..to]
+            .iter()
+            .try_fold(0_i64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+    };
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    // The last year ends a few hours early, as far as the library is concerned.
+    let is_time = year < 9999 && (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60;
+    if !is_time || day < 1 || day > days_in(year, month) {
+        return None;
+    }
+    let seconds = days_before(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    Some(seconds * MICROS_PER_SECOND + fraction(tail)?)
+}
+
+/// Microseconds of `Z` or `.digitsZ`, of which there are at most nine.
+fn fraction(tail: &[u8]) -> Option<i64> {
+    let digits = match tail {
+        b"Z" => return Some(0),
+        [b'.', digits @ .., b'Z'] if (1..=9).contains(&digits.len()) => digits,
+        _ => return None,
+    };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let first_six = digits.iter().copied().chain(std::iter::repeat(b'0')).take(6);
+    Some(first_six.fold(0, |sum, byte| sum * 10 + i64::from(byte - b'0')))
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a date. Years start in March here, so that a leap day is the last day of one.
+fn days_before(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_one_moment_is_the_same_moment() {
+        let forms = [
+            "2026-01-05T08:30:00Z",
+            "2026-01-05t08:30:00z",
+            "2026-01-05T10:30:00+02:00",
+            "2026-01-05T09:30:00+01:00[Europe/Paris]",
+            "2026-01-05T08:30",
+            "2026-01-05 08:30",
+            "2026-01-05 08:30:00",
+            " 2026-01-05 08:30:00.000 ",
+            "1767601800",
+        ];
+        for form in forms {
+            assert_eq!(parse(form), Some(1_767_601_800_000_000), "{form}");
+        }
+        assert_eq!(parse("2026-01-05 08:30:00.25"), Some(1_767_601_800_250_000));
+        assert_eq!(parse("2026-01-05"), Some(1_767_571_200_000_000));
+        assert_eq!(parse("1969-12-31T23:59:59.9999999Z"), Some(-1));
+        assert_eq!(parse("-1"), Some(-1_000_000));
+    }
+
+    #[test]
+    fn what_is_not_a_time_is_refused() {
+        let refused = [
+            "",
+            "-",
+            "yesterday",
+            "08:30",
+            "2026-13-01",
+            "2026-02-30",
+            "2026-01",
+            "05/01/2026",
+            "1e9",
+            "1.5",
+            "2026-01-05T08:30[Europe/Paris]",
+        ];
+        for text in
+            refused.into_iter().chain(["99999999999999999999", "9223372036854775807", "2026-01-05T25:00Z"])
+        {
+            assert_eq!(parse(text), None, "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn printed_times_parse_back() {
+        for micros in [0, -1, 1_767_601_800_000_000, 1_767_601_800_000_001] {
+            assert_eq!(format(micros).as_deref().and_then(parse), Some(micros));
+        }
+        assert_eq!(format(i64::MAX), None);
+    }
+
+    #[test]
+    fn the_quick_way_agrees_with_the_library() {
+        let mut tried = 0;
+        for year in [1, 4, 100, 400, 1582, 1899, 1900, 1969, 1970, 1972, 2000, 2026, 2100, 9999] {
+            for month in 0..=13 {
+                for day in 0..=32 {
+                    for rest in ["00:00:00Z", "23:59:59.999999999Z", "12:30:05.25Z", "24:00:00Z", "12:60:00Z"]
+                    {
+                        let text = format!("{year:04}-{month:02}-{day:02}T{rest}");
+                        let expected = any_timestamp(&text).filter(|_| year < 9999);
+                        assert_eq!(usual(text.as_bytes()), expected, "{text}");
+                        tried += 1;
+                    }
+                }
+            }
+        }
+        assert!(tried > 30_000);
+    }
+
+    #[test]
+    fn other_timestamps_of_one_moment_are_the_same_moment() {
+        for text in [
+            "2026-01-05T10:30:00+02:00",
+            "2026-01-05t08:30:00z",
+            "2026-01-05 08:30:00Z",
+            "2026-01-05T08:30:00.000Z",
+        ] {
+            assert_eq!(parse_timestamp(text), Some(1_767_601_800_000_000), "{text}");
+        }
+        assert_eq!(parse_timestamp("1969-12-31T23:59:59.9999999Z"), Some(-1));
+    }
+
+    #[test]
+    fn what_is_no_timestamp_is_refused() {
+        for text in [
+            "",
+            "now",
+            "2026-01-05",
+            "2026-01-05T08:30:00",
+            "1767601800",
+            "2026-01-05T08:30:00.Z",
+            "2026-01-05T08:30:00.1234567891Z",
+            "2026-01-05T08:30:00+01:00[Europe/Paris]",
+            "20260105T083000Z     ",
+            "2026-02-30T00:00:00Z",
+            "é026-01-05T08:30:00Z",
+        ] {
+            assert_eq!(parse_timestamp(text), None, "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn printed_timestamps_parse_back() {
+        for micros in [0, -1, 1_767_601_800_000_000, 1_767_601_800_000_001] {
+            assert_eq!(parse_timestamp(&format_capped(micros)), Some(micros));
+        }
+        assert!(format_capped(i64::MAX).starts_with("9999-"));
+    }
+}
