@@ -4,7 +4,7 @@
 //! moves by more than one event's share because of rounding breaks the sensitivity that the noise
 //! is scaled to. So a value is first rounded to a multiple of 2⁻²⁰ (about one millionth). Amounts
 //! and their sums are integers on that grid all the way into the counter
-//! ([`evertally::Counter::step_integer`]), and every sum is exact.
+//! ([`evertally::Counter::step_amount`]), and every sum is exact.
 
 use crate::error::{Error, Result};
 use std::ops::{Add, AddAssign, Sub};

@@ -37,7 +37,7 @@ pub(crate) use exact::Exact;
 pub use objective::Objective;
 pub use unbounded::Milestone;
 
-use crate::counter::totals::Unit;
+use crate::counter::totals::Resolution;
 use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::noise_name::{Naming, first};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
@@ -276,10 +276,10 @@ impl Plan {
 
     /// The unit in which true totals are counted. Decayed ones are finer than the noise, and
     /// rounded when they are released.
-    pub(crate) fn total_unit(&self) -> Unit {
+    pub(crate) fn total_unit(&self) -> Resolution {
         match (&self.inner.exact, self.workload()) {
             (Some(exact), Workload::PrefixSum | Workload::SlidingWindow { .. }) => exact.unit,
-            _ => Unit::new(self.workload(), self.contribution().magnitude()),
+            _ => Resolution::new(self.workload(), self.contribution().magnitude()),
         }
     }
 

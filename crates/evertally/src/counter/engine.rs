@@ -1,8 +1,8 @@
 //! What all counters share: true totals, correlated noise, the step, and their saved form.
 
 use super::state;
-use super::totals::{Totals, Unit};
-use super::whole::{WholeRelease, WholeRows};
+use super::integer::{IntegerRelease, IntegerRows};
+use super::totals::{Doubles, Input, OnGrid, Resolution, Totals};
 use crate::noise::{Correlator, NoiseKey, Progress};
 use crate::noise_name::Purpose;
 use crate::plan::Plan;
@@ -17,16 +17,16 @@ pub(super) struct Engine {
     width: usize,
     totals: Totals,
     noise: Noise,
-    /// Released values, step by step, where the caller asked to keep them.
+    /// Released values, step by step, if the caller asked to keep them.
     history: Option<Vec<f64>>,
 }
 
 /// Where the noise of a step comes from.
 enum Noise {
     /// Doubles, scaled and added to the total as units.
-    Doubles { correlator: Box<dyn Correlator>, unit: Unit },
-    /// Whole numbers.
-    Whole(WholeRows),
+    Doubles { correlator: Box<dyn Correlator>, unit: Resolution },
+    /// Integers.
+    Integers(IntegerRows),
 }
 
 impl Engine {
@@ -34,8 +34,8 @@ impl Engine {
         let width = plan.lanes().width();
         let unit = plan.total_unit();
         let noise = if let Some(exact) = plan.exact() {
-            let release = WholeRelease::new(exact, unit);
-            Noise::Whole(WholeRows::new(plan.whole_noise(exact, key, progress)?, width, release))
+            let release = IntegerRelease::new(exact, unit);
+            Noise::Integers(IntegerRows::new(plan.whole_noise(exact, key, progress)?, width, release))
         } else {
             let field = plan.white_field(key, Purpose::Float)?;
             Noise::Doubles { correlator: plan.factorization().correlator(field, progress), unit }
@@ -68,8 +68,22 @@ impl Engine {
     }
 
     /// Takes the inputs of the next step and writes its private answers. A refusal changes nothing,
-    /// so that the caller may mend the input and try the same step again.
+    /// so the caller may correct the input and try the same step again.
     pub(super) fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<Spread> {
+        self.step_of(inputs, Doubles, out)
+    }
+
+    /// The same for inputs that are integers, in multiples of 2^grid_exponent.
+    pub(super) fn step_amounts(
+        &mut self,
+        amounts: &[i128],
+        grid_exponent: i32,
+        out: &mut [f64],
+    ) -> Result<Spread> {
+        self.step_of(amounts, OnGrid(grid_exponent), out)
+    }
+
+    fn step_of<T: Copy + Sync>(&mut self, inputs: &[T], input: impl Input<T>, out: &mut [f64]) -> Result<Spread> {
         let horizon = self.plan.horizon();
         if self.step == horizon {
             return Err(Error::HorizonSpent { horizon });
@@ -81,18 +95,20 @@ impl Engine {
         if out.len() != self.width {
             return Err(Error::bad("out", expected(), out.len()));
         }
-        self.totals.check(self.step, inputs)?;
+        self.totals.check(self.step, inputs, input)?;
         let spread = self.plan.spread(self.step)?;
         match &mut self.noise {
             Noise::Doubles { correlator, unit } => {
                 correlator.next(out);
                 let (unit, scale) = (*unit, self.plan.noise_scale());
-                self.totals
-                    .step(self.step, inputs, out, |_, total, noise| unit.release(total, scale * noise));
+                self.totals.step(self.step, inputs, input, out, |_, total, noise| {
+                    unit.release(total, scale * noise)
+                });
             }
-            Noise::Whole(rows) => {
+            Noise::Integers(rows) => {
                 let (ahead, release) = (&rows.ahead, rows.release);
-                self.totals.step(self.step, inputs, out, |lane, total, _| release.of(total, ahead[lane]));
+                self.totals
+                    .step(self.step, inputs, input, out, |lane, total, _| release.of(total, ahead[lane]));
                 rows.draw(self.step + 1 == horizon);
             }
         }
@@ -164,7 +180,7 @@ impl Engine {
         for step in 0..steps {
             match &mut self.noise {
                 Noise::Doubles { correlator, .. } => correlator.next(&mut dropped),
-                Noise::Whole(rows) => rows.draw(step + 1 == self.plan.horizon()),
+                Noise::Integers(rows) => rows.draw(step + 1 == self.plan.horizon()),
             }
         }
         self.step = steps;
@@ -180,7 +196,7 @@ impl Engine {
             totals: self.totals.save(self.step),
             noise: match &self.noise {
                 Noise::Doubles { correlator, .. } => state::words(correlator.save()),
-                Noise::Whole(rows) => rows.save(),
+                Noise::Integers(rows) => rows.save(),
             },
             history: self.history.clone(),
         };
@@ -204,7 +220,7 @@ impl Engine {
             Noise::Doubles { correlator, .. } => {
                 correlator.restore(step, &state::reals(&saved.noise)?)?;
             }
-            Noise::Whole(rows) => {
+            Noise::Integers(rows) => {
                 if rows.restore(step, plan.horizon(), &saved.noise).is_none() {
                     return refuse("its noise does not fit the plan");
                 }

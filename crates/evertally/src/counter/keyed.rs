@@ -1,4 +1,4 @@
-//! A counter of one number a step for each declared key.
+//! A counter of one number per step for each declared key.
 
 use super::engine::Engine;
 use crate::noise::{NoiseKey, Progress};
@@ -33,7 +33,7 @@ pub struct KeyedCounter {
     engine: Engine,
 }
 
-counter_face!(
+shared_methods!(
     KeyedCounter,
     Lanes::Keyed { .. },
     "keys",
@@ -83,6 +83,31 @@ impl KeyedCounter {
     /// key. Where it errs, `out` is left alone.
     pub fn step_into(&mut self, x: &[f64], out: &mut [f64]) -> Result<Spread> {
         self.engine.step(x, out)
+    }
+
+    /// Like [`KeyedCounter::step`], for inputs that are integers on a grid: multiples of
+    /// 2^`grid_exponent` ([`Counter::step_amount`](crate::Counter::step_amount)).
+    ///
+    /// # Errors
+    /// As [`KeyedCounter::step`].
+    pub fn step_amounts(&mut self, amounts: &[i128], grid_exponent: i32) -> Result<Vec<Release>> {
+        let mut values = vec![0.0; amounts.len()];
+        let spread = self.step_amounts_into(amounts, grid_exponent, &mut values)?;
+        Ok(values.into_iter().map(|value| spread.around(value)).collect())
+    }
+
+    /// Like [`KeyedCounter::step_into`], for inputs that are integers on a grid: multiples of
+    /// 2^`grid_exponent`.
+    ///
+    /// # Errors
+    /// As [`KeyedCounter::step_into`].
+    pub fn step_amounts_into(
+        &mut self,
+        amounts: &[i128],
+        grid_exponent: i32,
+        out: &mut [f64],
+    ) -> Result<Spread> {
+        self.engine.step_amounts(amounts, grid_exponent, out)
     }
 
     /// The total of one key over the steps `first..=last`, from the remembered releases, with its

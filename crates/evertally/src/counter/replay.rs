@@ -9,8 +9,8 @@
 //! included. A plan promises that it is at most 1/σ for neighbours, or ε for Laplace noise, under
 //! every key.
 
-use super::totals::Totals;
-use super::whole::WholeRelease;
+use super::totals::{Doubles, Totals};
+use super::integer::IntegerRelease;
 use crate::noise::NoiseKey;
 use crate::plan::{Exact, Lanes, Plan};
 use crate::privacy::NoiseKind;
@@ -65,7 +65,7 @@ pub fn replay_lane(
     else {
         return Ok(ReplayedLane { distance: sums_distance(plan, exact, stream, other)?, releases: None });
     };
-    let release = WholeRelease::new(exact, plan.total_unit());
+    let release = IntegerRelease::new(exact, plan.total_unit());
     let draws = plan.whole_draws(key);
     let tag = draws.tag(name.as_bytes());
     let (mut squares, mut releases) = (0.0, Vec::with_capacity(stream.len()));
@@ -75,7 +75,7 @@ pub fn replay_lane(
             z = i128::from(draws.draw(tag, step, numbers.scale));
             z
         });
-        let (needed, scale) = backward.draw(release.whole(*total) + noise - release.whole(*other));
+        let (needed, scale) = backward.draw(release.in_noise_units(*total) + noise - release.in_noise_units(*other));
         squares += ((needed - z) as f64 / scale as f64).powi(2);
         releases.push(release.of(*total, noise));
     }
@@ -87,8 +87,8 @@ fn true_totals(plan: &Plan, stream: &[f64]) -> Result<Vec<i128>> {
     let mut totals = Totals::new(plan.workload(), plan.total_unit(), 1);
     let mut answers = Vec::with_capacity(stream.len());
     for (x, step) in stream.iter().zip(0..) {
-        totals.check(step, &[*x])?;
-        totals.step(step, &[*x], &mut [0.0], |_, _, _| 0.0);
+        totals.check(step, &[*x], Doubles)?;
+        totals.step(step, &[*x], Doubles, &mut [0.0], |_, _, _| 0.0);
         answers.push(totals.first());
     }
     Ok(answers)

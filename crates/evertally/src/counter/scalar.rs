@@ -1,4 +1,4 @@
-//! A counter of one number a step.
+//! A counter of one number per step.
 
 use super::engine::Engine;
 use crate::Result;
@@ -24,7 +24,7 @@ pub struct Counter {
     engine: Engine,
 }
 
-counter_face!(Counter, Lanes::Scalar, "one number a step");
+shared_methods!(Counter, Lanes::Scalar, "one number a step");
 
 impl Counter {
     /// Takes the input of the next step and releases its private answer.
@@ -36,6 +36,28 @@ impl Counter {
     pub fn step(&mut self, x: f64) -> Result<Release> {
         let mut value = [0.0];
         let spread = self.engine.step(&[x], &mut value)?;
+        Ok(spread.around(value[0]))
+    }
+
+    /// Like [`Counter::step`], for an input that is the integer `amount` on a grid:
+    /// amount·2^`grid_exponent`. It reaches the total without becoming a double, so amounts that no
+    /// double holds are counted exactly as well. The release is the same wherever a double holds the
+    /// input.
+    ///
+    /// ```
+    /// use evertally::{Budget, Counter, NoiseKey, Plan};
+    /// let plan = Plan::prefix_sum(8).budget(Budget::new(1.0, 1e-6)?).build()?;
+    /// let mut halves = Counter::new(&plan, NoiseKey::insecure_from_seed(1))?;
+    /// let mut doubles = Counter::new(&plan, NoiseKey::insecure_from_seed(1))?;
+    /// assert_eq!(halves.step_amount(7, -1)?, doubles.step(3.5)?);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Counter::step`].
+    pub fn step_amount(&mut self, amount: i128, grid_exponent: i32) -> Result<Release> {
+        let mut value = [0.0];
+        let spread = self.engine.step_amounts(&[amount], grid_exponent, &mut value)?;
         Ok(spread.around(value[0]))
     }
 

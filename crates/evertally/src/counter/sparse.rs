@@ -24,8 +24,8 @@ mod store;
 
 use rayon::prelude::*;
 
-use super::totals::{Unit, carried, too_large};
-use super::whole::WholeRelease;
+use super::totals::{Resolution, carried, too_large};
+use super::integer::IntegerRelease;
 use crate::noise::whole::{WholeLane, WholeLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;
@@ -71,7 +71,7 @@ enum Noise {
     /// Doubles, scaled and added to the total as units.
     Doubles(LazyLanes),
     /// Whole numbers.
-    Whole(WholeLanes, WholeRelease),
+    Whole(WholeLanes, IntegerRelease),
 }
 
 /// Bytes that a key holds between steps, for lanes of so many words.
@@ -123,7 +123,7 @@ pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
 pub struct SparseCounter {
     plan: Plan,
     key_tag: [u8; 8],
-    unit: Unit,
+    unit: Resolution,
     /// Steps closed.
     closed: u64,
     noise: Noise,
@@ -163,7 +163,7 @@ impl SparseCounter {
         let (noise, tagger, words) = if let Some(exact) = plan.exact() {
             let lanes = plan.whole_lanes(exact, key).ok_or_else(streams)?;
             let (tagger, words) = (lanes.noise().tagger(), 2 * lanes.rows());
-            (Noise::Whole(lanes, WholeRelease::new(exact, unit)), tagger, words)
+            (Noise::Whole(lanes, IntegerRelease::new(exact, unit)), tagger, words)
         } else {
             let recipe = plan.factorization().recipe().ok_or_else(streams)?;
             let lanes = LazyLanes::new(&recipe, plan.horizon(), plan.keyed_noise(key, Purpose::Float));
@@ -452,7 +452,7 @@ fn release_doubles(
 /// As [`SparseCounter::release_part`], in whole numbers.
 fn release_whole(
     lanes: &mut WholeLanes,
-    release: WholeRelease,
+    release: IntegerRelease,
     store: &mut Store,
     closed: u64,
     part: &[Lag],

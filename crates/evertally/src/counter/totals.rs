@@ -3,20 +3,20 @@
 //! **Why not floats.** Sums of floats round, and how they round depends on the data: two streams
 //! that differ by one in one step can end up hundreds apart, far beyond the sensitivity that the
 //! noise covers (Casacuberta, Shoemate, Vadhan and Wagaman, 2022). Here an input is rounded once,
-//! to a multiple of a unit that depends on the plan alone; totals are integers, and noise is added
-//! to them as integers too. Only the finished release becomes a float again, which is
-//! post-processing.
+//! to a multiple of a unit that depends on the plan alone. Totals are integers, and noise is added
+//! to them as integers too. An input that is an integer already, on a grid that is a power of two,
+//! never becomes a float. Only the finished release does, which is post-processing.
 //!
 //! **What it costs.** With M the largest magnitude of a contribution, the unit is at most 2⁻⁶⁰·M
 //! (2⁻⁸⁰·M for decays). Inputs that differ by v differ by at most v plus one unit after rounding,
 //! so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut to whole
-//! units at every step; two totals can be cut differently in each step after they first differ, by
+//! units at every step. Two totals can be cut differently in each step after they first differ, by
 //! one unit, as if that step's input had changed by a unit. [`rounding_charge`] covers both, for
 //! vectors coordinate by coordinate.
 //!
-//! **Memory and threads.** 16 bytes a lane, and as much for every input inside a window; a step
-//! allocates nothing beside. Many lanes are shared out between threads; integers do not care who
-//! adds them. Totals and inputs are wiped when they are dropped or move.
+//! **Memory and threads.** 16 bytes per lane, and as much for every input inside a window; a step
+//! allocates nothing else. Many lanes are divided among threads; sums of integers do not depend on
+//! the division. Totals and inputs are wiped when they are dropped or moved.
 
 use rayon::prelude::*;
 use zeroize::Zeroize;
@@ -35,13 +35,13 @@ fn unit_bits(workload: Workload) -> i32 {
 }
 
 /// The largest magnitude of a total in units, as a power of two; sums of two still fit.
-const MOST_BITS: i32 = 120;
+const MAX_UNITS_BITS: i32 = 120;
 
 /// The largest magnitude of a total, as a power of two: with as much noise it is still a double.
-const LARGEST_TOTAL_BITS: i32 = 1022;
+const MAX_TOTAL_BITS: i32 = 1022;
 
 /// Lanes that a thread takes at a time, and below which one thread does it all.
-const LANES_A_THREAD: usize = 1 << 12;
+const LANES_PER_THREAD: usize = 1 << 12;
 
 /// The factor by which rounding to units can enlarge what one contribution moves, in this many lanes.
 pub(crate) fn rounding_charge(workload: Workload, horizon: u64, width: usize) -> f64 {
@@ -53,13 +53,13 @@ pub(crate) fn rounding_charge(workload: Workload, horizon: u64, width: usize) ->
     1.0 + steps * (width as f64).sqrt() * (1.0 - f64::from(unit_bits(workload))).exp2()
 }
 
-/// The unit of a plan: a power of two.
+/// The unit in which a plan's totals are counted: a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unit {
+pub(crate) struct Resolution {
     exponent: i32,
 }
 
-impl Unit {
+impl Resolution {
     /// The unit for contributions of this magnitude.
     pub(crate) fn new(workload: Workload, magnitude: f64) -> Self {
         Self { exponent: libm::ilogb(magnitude) - unit_bits(workload) }
@@ -84,31 +84,48 @@ impl Unit {
     }
 
     /// The most units that a total may have, in either direction.
-    pub(crate) fn most(self) -> i128 {
-        1 << (LARGEST_TOTAL_BITS - self.exponent).clamp(0, MOST_BITS)
+    pub(crate) fn max_units(self) -> i128 {
+        1 << (MAX_TOTAL_BITS - self.exponent).clamp(0, MAX_UNITS_BITS)
     }
 
-    /// Whether so many units can be a total.
+    /// Whether a total can have this many units.
     pub(crate) fn holds(self, units: i128) -> bool {
-        units.unsigned_abs() <= self.most().unsigned_abs()
+        units.unsigned_abs() <= self.max_units().unsigned_abs()
     }
 
-    /// The nearest whole number of units, a half away from zero; `None` beyond [`Unit::most`] or
+    /// The nearest whole number of units, a half away from zero; `None` beyond [`Resolution::max_units`] or
     /// where x is not a number.
     ///
     /// By the bits of the double, with the same few shifts for every number: inputs are private,
     /// and so is how long they take.
     pub(crate) fn count(self, x: f64) -> Option<i128> {
-        const LONGEST: i32 = MOST_BITS - 52;
+        const MAX_SHIFT: i32 = MAX_UNITS_BITS - 52;
         let bits = x.to_bits();
         let (field, fraction) = ((bits >> 52) as i32 & 0x7ff, bits & ((1 << 52) - 1));
         // |x| is significand·2^(exponent of its last bit). Subnormal numbers lack the leading bit.
         let significand = i128::from(fraction | u64::from(field > 0) << 52);
         let shift = field.max(1) - 1075 - self.exponent;
-        let (left, right) = (shift.clamp(0, LONGEST + 1), (-shift).clamp(0, 60));
+        let (left, right) = (shift.clamp(0, MAX_SHIFT + 1), (-shift).clamp(0, 60));
         let magnitude = ((significand << left) + ((1 << right) >> 1)) >> right;
         let units = if x.is_sign_negative() { -magnitude } else { magnitude };
-        (field < 0x7ff && left <= LONGEST && magnitude <= self.most()).then_some(units)
+        (field < 0x7ff && left <= MAX_SHIFT && magnitude <= self.max_units()).then_some(units)
+    }
+
+    /// The nearest integer number of units to amount·2^grid_exponent, a half away from zero; `None`
+    /// beyond [`Resolution::max_units`]. Equal to [`Resolution::count`] of the same number wherever a
+    /// double holds it.
+    pub(crate) fn count_on_grid(self, amount: i128, grid_exponent: i32) -> Option<i128> {
+        let (magnitude, most) = (amount.unsigned_abs(), self.max_units().unsigned_abs());
+        let shift = grid_exponent.saturating_sub(self.exponent);
+        let bits = shift.unsigned_abs();
+        let units = if shift >= 0 {
+            // What would be shifted out at the top is beyond the most units.
+            let fits = magnitude <= most.checked_shr(bits).unwrap_or(0);
+            fits.then(|| magnitude.checked_shl(bits).unwrap_or(0))?
+        } else {
+            (magnitude.checked_shr(bits - 1).unwrap_or(0) + 1) >> 1
+        };
+        (units <= most).then_some(if amount < 0 { -(units as i128) } else { units as i128 })
     }
 
     /// The float nearest to this many units.
@@ -116,10 +133,10 @@ impl Unit {
         libm::scalbn(units as f64, self.exponent)
     }
 
-    /// The release of a total: noise is added as an integer. The plan has seen to it that noise is
-    /// never too large to be counted in units.
+    /// The release of a total: noise is added as an integer. The plan guarantees that noise is never
+    /// too large to be counted in units.
     pub(crate) fn release(self, total: i128, noise: f64) -> f64 {
-        self.value(total + self.count(noise).unwrap_or(self.most()))
+        self.value(total + self.count(noise).unwrap_or(self.max_units()))
     }
 
     /// An input in whole units, of the step that an error is to name.
@@ -136,6 +153,46 @@ pub(crate) fn too_large(step: u64) -> Error {
     Error::BadInput { step, reason: "too large to be counted exactly" }
 }
 
+/// How the inputs of a step become units.
+pub(super) trait Input<T>: Copy + Sync {
+    /// The units of an input.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`], which names the step.
+    fn checked(self, resolution: Resolution, step: u64, input: T) -> Result<i128>;
+
+    /// The units of an input that was checked.
+    fn units(self, resolution: Resolution, input: T) -> i128;
+}
+
+/// Inputs are doubles, which are rounded.
+#[derive(Clone, Copy)]
+pub(super) struct Doubles;
+
+impl Input<f64> for Doubles {
+    fn checked(self, resolution: Resolution, step: u64, input: f64) -> Result<i128> {
+        resolution.input(step, input)
+    }
+
+    fn units(self, resolution: Resolution, input: f64) -> i128 {
+        resolution.count(input).unwrap_or_default()
+    }
+}
+
+/// Inputs are integers on a grid: multiples of 2 to the power of this.
+#[derive(Clone, Copy)]
+pub(super) struct OnGrid(pub(super) i32);
+
+impl Input<i128> for OnGrid {
+    fn checked(self, resolution: Resolution, step: u64, input: i128) -> Result<i128> {
+        resolution.count_on_grid(input, self.0).ok_or_else(|| too_large(step))
+    }
+
+    fn units(self, resolution: Resolution, input: i128) -> i128 {
+        resolution.count_on_grid(input, self.0).unwrap_or_default()
+    }
+}
+
 /// What is left of a total when a step begins, before its input: windows aside.
 pub(crate) fn carried(workload: Workload, total: i128) -> i128 {
     match workload {
@@ -147,7 +204,7 @@ pub(crate) fn carried(workload: Workload, total: i128) -> i128 {
 /// The true answers so far, one lane a coordinate or key. No `Debug`: they are what must not be shown.
 pub(super) struct Totals {
     workload: Workload,
-    unit: Unit,
+    unit: Resolution,
     sums: Vec<i128>,
     /// The inputs still inside the window: that of step s in row s mod width. Rows are added until
     /// there are so many.
@@ -155,17 +212,17 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn new(workload: Workload, unit: Unit, lanes: usize) -> Self {
+    pub(super) fn new(workload: Workload, unit: Resolution, lanes: usize) -> Self {
         Self { workload, unit, sums: vec![0; lanes], recent: Vec::new() }
     }
 
     /// Refuses inputs that the next step cannot take, naming the first that it cannot. Changes nothing.
-    pub(super) fn check(&self, step: u64, inputs: &[f64]) -> Result<()> {
+    pub(super) fn check<T: Copy + Sync>(&self, step: u64, inputs: &[T], input: impl Input<T>) -> Result<()> {
         let recent = self.leaving(step).map_or(&[][..], |row| &self.recent[row..row + self.sums.len()]);
-        let check = |first: usize, inputs: &[f64]| {
+        let check = |first: usize, inputs: &[T]| {
             inputs.iter().zip(first..).find_map(|(x, lane)| {
                 let leaving = recent.get(lane).copied().unwrap_or(0);
-                match self.unit.input(step, *x) {
+                match input.checked(self.unit, step, *x) {
                     Err(error) => Some(error),
                     Ok(x) => {
                         let sum = carried(self.workload, self.sums[lane]) - leaving + x;
@@ -174,21 +231,22 @@ impl Totals {
                 }
             })
         };
-        let refusal = if inputs.len() < LANES_A_THREAD {
+        let refusal = if inputs.len() < LANES_PER_THREAD {
             check(0, inputs)
         } else {
-            let parts = inputs.par_chunks(LANES_A_THREAD).enumerate();
-            parts.find_map_first(|(part, inputs)| check(part * LANES_A_THREAD, inputs))
+            let parts = inputs.par_chunks(LANES_PER_THREAD).enumerate();
+            parts.find_map_first(|(part, inputs)| check(part * LANES_PER_THREAD, inputs))
         };
         refusal.map_or(Ok(()), Err)
     }
 
     /// Takes the inputs of a step, which `check` has passed, and writes `release(lane, total,
     /// number)` of each new total over the number in `out`.
-    pub(super) fn step(
+    pub(super) fn step<T: Copy + Sync>(
         &mut self,
         step: u64,
-        inputs: &[f64],
+        inputs: &[T],
+        input: impl Input<T>,
         out: &mut [f64],
         release: impl Fn(usize, i128, f64) -> f64 + Sync,
     ) {
@@ -203,8 +261,8 @@ impl Totals {
             _ => 0..0,
         };
         let recent = &mut self.recent[row];
-        let take = |lane: usize, sum: &mut i128, leaving: Option<&mut i128>, x: f64, out: &mut f64| {
-            let x = unit.count(x).unwrap_or_default();
+        let take = |lane: usize, sum: &mut i128, leaving: Option<&mut i128>, x: T, out: &mut f64| {
+            let x = input.units(unit, x);
             *sum = carried(workload, *sum) + x;
             if let Some(leaving) = leaving {
                 *sum -= *leaving;
@@ -212,21 +270,21 @@ impl Totals {
             }
             *out = release(lane, *sum, *out);
         };
-        let work = |part: usize, sums: &mut [i128], inputs: &[f64], out: &mut [f64], recent: &mut [i128]| {
+        let work = |part: usize, sums: &mut [i128], inputs: &[T], out: &mut [f64], recent: &mut [i128]| {
             let mut recent = recent.iter_mut();
-            for (((sum, x), out), lane) in sums.iter_mut().zip(inputs).zip(out).zip(part * LANES_A_THREAD..) {
+            for (((sum, x), out), lane) in sums.iter_mut().zip(inputs).zip(out).zip(part * LANES_PER_THREAD..) {
                 take(lane, sum, recent.next(), *x, out);
             }
         };
-        if lanes < LANES_A_THREAD {
+        if lanes < LANES_PER_THREAD {
             return work(0, &mut self.sums, inputs, out, recent);
         }
-        let sums = self.sums.par_chunks_mut(LANES_A_THREAD);
-        let all = sums.zip(inputs.par_chunks(LANES_A_THREAD)).zip(out.par_chunks_mut(LANES_A_THREAD));
+        let sums = self.sums.par_chunks_mut(LANES_PER_THREAD);
+        let all = sums.zip(inputs.par_chunks(LANES_PER_THREAD)).zip(out.par_chunks_mut(LANES_PER_THREAD));
         if recent.is_empty() {
             all.enumerate().for_each(|(part, ((sums, inputs), out))| work(part, sums, inputs, out, &mut []));
         } else {
-            all.zip(recent.par_chunks_mut(LANES_A_THREAD))
+            all.zip(recent.par_chunks_mut(LANES_PER_THREAD))
                 .enumerate()
                 .for_each(|(part, (((sums, inputs), out), recent))| work(part, sums, inputs, out, recent));
         }
@@ -262,7 +320,7 @@ impl Totals {
     }
 
     /// The totals, then the inputs inside the window, the oldest first, after this many steps.
-    /// Whoever takes them wipes them.
+    /// The caller wipes them.
     pub(super) fn save(&self, step: u64) -> Vec<i128> {
         let (newer, older) = self.recent.split_at(self.leaving(step).unwrap_or(0));
         [&self.sums[..], older, newer].concat()
@@ -318,13 +376,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn totals(workload: Workload) -> Totals {
-        Totals::new(workload, Unit::new(workload, 1.0), 1)
+        Totals::new(workload, Resolution::new(workload, 1.0), 1)
     }
 
     /// A step of one lane: its total.
     fn taken(totals: &mut Totals, step: u64, x: f64) -> Result<i128> {
-        totals.check(step, &[x])?;
-        totals.step(step, &[x], &mut [0.0], |_, _, _| 0.0);
+        totals.check(step, &[x], Doubles)?;
+        totals.step(step, &[x], Doubles, &mut [0.0], |_, _, _| 0.0);
         Ok(totals.sums[0])
     }
 
@@ -361,17 +419,17 @@ mod tests {
     /// Many lanes on any number of threads, saved and restored in the middle, against one lane at a time.
     #[test]
     fn lanes_and_threads_do_not_matter() {
-        let lanes = 2 * LANES_A_THREAD + 77;
+        let lanes = 2 * LANES_PER_THREAD + 77;
         let input = |t: u64, lane: usize| ((t as usize * 31 + lane * 7) % 101) as f64 / 8.0 - 5.0;
         for workload in
             [Workload::PrefixSum, Workload::SlidingWindow { width: 3 }, Workload::Decay { factor: 0.9 }]
         {
             let run = |lanes: std::ops::Range<usize>| {
-                let mut many = Totals::new(workload, Unit::new(workload, 1.0), lanes.len());
+                let mut many = Totals::new(workload, Resolution::new(workload, 1.0), lanes.len());
                 for t in 0..8 {
                     let inputs: Vec<f64> = lanes.clone().map(|lane| input(t, lane)).collect();
-                    many.check(t, &inputs).unwrap();
-                    many.step(t, &inputs, &mut vec![0.0; lanes.len()], |_, _, _| 0.0);
+                    many.check(t, &inputs, Doubles).unwrap();
+                    many.step(t, &inputs, Doubles, &mut vec![0.0; lanes.len()], |_, _, _| 0.0);
                     let saved = many.save(t + 1);
                     many = Totals::new(workload, many.unit, lanes.len());
                     many.restore(t + 1, &saved).unwrap();
@@ -382,7 +440,7 @@ mod tests {
             let one = pool(1).install(|| run(0..lanes));
             assert_eq!(one, pool(2).install(|| run(0..lanes)));
             assert_eq!(one, pool(7).install(|| run(0..lanes)));
-            for lane in [0, 1, LANES_A_THREAD, lanes - 1] {
+            for lane in [0, 1, LANES_PER_THREAD, lanes - 1] {
                 assert_eq!(run(lane..lane + 1), [one[lane]]);
             }
         }
@@ -391,12 +449,12 @@ mod tests {
     #[test]
     fn the_first_lane_that_cannot_be_taken_is_named_on_any_threads() {
         let totals =
-            Totals::new(Workload::PrefixSum, Unit::new(Workload::PrefixSum, 1.0), 3 * LANES_A_THREAD);
-        let mut inputs = vec![1.0; 3 * LANES_A_THREAD];
-        inputs[LANES_A_THREAD + 3] = f64::NAN;
-        inputs[2 * LANES_A_THREAD] = 1e300;
+            Totals::new(Workload::PrefixSum, Resolution::new(Workload::PrefixSum, 1.0), 3 * LANES_PER_THREAD);
+        let mut inputs = vec![1.0; 3 * LANES_PER_THREAD];
+        inputs[LANES_PER_THREAD + 3] = f64::NAN;
+        inputs[2 * LANES_PER_THREAD] = 1e300;
         for _ in 0..20 {
-            let refusal = totals.check(5, &inputs).unwrap_err();
+            let refusal = totals.check(5, &inputs, Doubles).unwrap_err();
             assert_eq!(refusal, Error::BadInput { step: 5, reason: "not a finite number" });
         }
     }
@@ -413,7 +471,7 @@ mod tests {
             });
             totals.save(400)[0]
         };
-        assert_eq!(Unit::new(Workload::PrefixSum, 1.0).value(stream(1.0) - stream(0.0)), 1.0);
+        assert_eq!(Resolution::new(Workload::PrefixSum, 1.0).value(stream(1.0) - stream(0.0)), 1.0);
     }
 
     proptest! {
@@ -439,7 +497,7 @@ mod tests {
                 let extra = f64::from(u8::from(t == changed % inputs.len()));
                 let a = taken(&mut a, t as u64, x).unwrap();
                 let b = taken(&mut b, t as u64, x + extra).unwrap();
-                let unit = Unit::new(Workload::Decay { factor }, 1.0).value(1);
+                let unit = Resolution::new(Workload::Decay { factor }, 1.0).value(1);
                 allowed = factor * allowed + extra + 2.0 * unit;
                 prop_assert!((b - a).unsigned_abs() as f64 * unit <= allowed * (1.0 + 1e-12), "{t}");
             }
@@ -467,11 +525,11 @@ mod tests {
             1e300,
         ];
         for exponent in [-900, -60, -42, -1, 0, 1, 40, 800] {
-            let unit = Unit::of_exponent(exponent);
+            let unit = Resolution::of_exponent(exponent);
             for x in numbers.into_iter().flat_map(|x| [x, -x]) {
                 for x in [x, libm::scalbn(x, exponent)] {
                     let scaled = libm::scalbn(x, -exponent).round();
-                    let expected = (scaled.abs() <= unit.most() as f64).then_some(scaled as i128);
+                    let expected = (scaled.abs() <= unit.max_units() as f64).then_some(scaled as i128);
                     assert_eq!(unit.count(x), expected, "{x} in units of 2^{exponent}");
                 }
             }
@@ -481,10 +539,31 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Integers on a grid count as the doubles do that hold them.
+        #[test]
+        fn integers_count_like_the_doubles_that_hold_them(
+            amount in any::<i128>(), shift in 0_u32..128, grid in -80_i32..80, exponent in -160_i32..160,
+        ) {
+            let amount = amount.checked_shr(shift).unwrap_or(0);
+            let double = amount as f64;
+            prop_assume!(double as i128 == amount && amount != i128::MAX);
+            let resolution = Resolution::of_exponent(exponent);
+            prop_assert_eq!(resolution.count_on_grid(amount, grid), resolution.count(libm::scalbn(double, grid)));
+        }
+
+        /// What no double holds is still counted exactly.
+        #[test]
+        fn integers_beyond_doubles_are_exact(amount in -(1_i128 << 80)..(1_i128 << 80), finer in 0_i32..40) {
+            let resolution = Resolution::of_exponent(-20 - finer);
+            prop_assert_eq!(resolution.count_on_grid(amount, -20), Some(amount << finer));
+        }
+    }
+
     #[test]
     fn units_of_extreme_magnitudes() {
         for magnitude in [1e-300, 1e-5, 1.0, 3.0, 1e300] {
-            let unit = Unit::new(Workload::PrefixSum, magnitude);
+            let unit = Resolution::new(Workload::PrefixSum, magnitude);
             assert!(unit.value(1) <= magnitude * 2.0_f64.powi(-60));
             assert!(unit.value(1) > magnitude * 2.0_f64.powi(-62));
             let units = unit.count(magnitude).unwrap();

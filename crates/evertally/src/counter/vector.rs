@@ -1,4 +1,4 @@
-//! A counter of one vector a step.
+//! A counter of one vector per step.
 
 use super::engine::Engine;
 use crate::Result;
@@ -44,7 +44,7 @@ impl VectorRelease {
     }
 }
 
-counter_face!(VectorCounter, Lanes::Vector { .. }, "vectors");
+shared_methods!(VectorCounter, Lanes::Vector { .. }, "vectors");
 
 impl VectorCounter {
     /// Takes the vector of the next step and releases its private answer.

@@ -6,7 +6,7 @@ use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
 use super::cost::{State, check_limit, held};
 use super::exact::{Exact, Needs};
 use super::{Arithmetic, Inner, Lanes, Objective, Plan};
-use crate::counter::totals::{Unit, rounding_charge};
+use crate::counter::totals::{Resolution, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
 use crate::noise_name::{Naming, keys_digest};
@@ -406,7 +406,7 @@ impl PlanBuilder {
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
         // Coefficients or contributions that overflow have no noise to answer them with.
         let largest_noise = FARTHEST_NOISE * scale * max.sqrt();
-        let unit = exact.as_ref().map_or(Unit::new(self.workload, magnitude), |exact| exact.unit);
+        let unit = exact.as_ref().map_or(Resolution::new(self.workload, magnitude), |exact| exact.unit);
         let is_countable = [largest_noise, magnitude].into_iter().all(|x| unit.count(x).is_some());
         if !(scale.is_normal() && is_countable && mean.is_finite()) {
             let reason = "the noise that it needs is outside the range of floating-point numbers";

@@ -10,7 +10,7 @@
 //! e^ε)·κ, κ the total variation between all draws of the lanes in which neighbours differ and
 //! Gaussian ones, rounded.
 
-use crate::counter::totals::Unit;
+use crate::counter::totals::Resolution;
 use crate::factorization::{Factorization, WholeDecoder};
 use crate::noise::whole::{
     CombMachine, FARTHEST_DRAW, Filter, FilterMachine, ReversibleLane, StepReader, SumMachine, Teeth,
@@ -55,7 +55,7 @@ const NORMS: std::ops::Range<f64> = 0.015_625..8.0;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exact {
     /// Units of releases: whole noise and whole totals.
-    pub(crate) unit: Unit,
+    pub(crate) unit: Resolution,
     /// σ′.
     pub(crate) noise_multiplier: f64,
     /// κ.
@@ -115,9 +115,9 @@ impl Exact {
         if !(-1000..=900).contains(&exponent) {
             return Err(refuse("its units are outside the range of floating-point numbers"));
         }
-        let unit = Unit::of_exponent(exponent);
+        let unit = Resolution::of_exponent(exponent);
         if let Some(grid) = needs.grid
-            && !(unit.value(unit.most()) / grid).is_finite()
+            && !(unit.value(unit.max_units()) / grid).is_finite()
         {
             let expected = "so large that the steps to the largest total can be counted";
             return Err(Error::bad("grid", expected, format!("{grid:e}")));

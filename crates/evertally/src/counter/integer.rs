@@ -1,65 +1,65 @@
-//! Releases of whole totals and whole noise.
+//! Releases of integer totals and integer noise.
 
-use super::totals::Unit;
+use super::totals::Resolution;
 use crate::noise::whole::{WholeCorrelator, are_within_reach};
 use crate::plan::Exact;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Makes a release of a total and its noise: both whole, and the sum rounded to the public grid.
+/// Makes a release of a total and its noise: both are integers, and the sum is rounded to the public grid.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WholeRelease {
+pub(super) struct IntegerRelease {
     /// Bits by which totals are finer than noise: they are rounded to its units first.
     finer: u32,
-    unit: Unit,
+    unit: Resolution,
     grid: f64,
-    /// Bits from units to the grid, where that is a power of two.
+    /// Bits from units to the grid, if that is a power of two.
     to_grid: Option<u32>,
 }
 
-impl WholeRelease {
+impl IntegerRelease {
     /// For totals in these units.
-    pub(super) fn new(exact: &Exact, totals: Unit) -> Self {
+    pub(super) fn new(exact: &Exact, totals: Resolution) -> Self {
         let to_grid = exact.unit.bits_to(exact.grid).filter(|bits| (1..100).contains(bits));
         Self { finer: totals.bits_below(exact.unit), unit: exact.unit, grid: exact.grid, to_grid }
     }
 
     /// A total in the units of the noise.
-    pub(super) fn whole(&self, total: i128) -> i128 {
+    pub(super) fn in_noise_units(&self, total: i128) -> i128 {
         nearest(total, self.finer)
     }
 
     /// The release.
     pub(super) fn of(&self, total: i128, noise: i128) -> f64 {
-        let whole = self.whole(total) + noise;
+        let sum = self.in_noise_units(total) + noise;
         match self.to_grid {
-            Some(bits) => nearest(whole, bits) as f64 * self.grid,
+            Some(bits) => nearest(sum, bits) as f64 * self.grid,
             // Adding zero turns −0 into 0.
-            None => (self.unit.value(whole) / self.grid).round() * self.grid + 0.0,
+            None => (self.unit.value(sum) / self.grid).round() * self.grid + 0.0,
         }
     }
 }
 
-/// The whole number nearest to value/2^bits.
+/// The integer nearest to value/2^bits.
 fn nearest(value: i128, bits: u32) -> i128 {
     if bits == 0 { value } else { (value + (1 << (bits - 1))) >> bits }
 }
 
-/// Whole noise, one row ahead of the data: it is drawn before the inputs of its step are known.
-pub(super) struct WholeRows {
+/// Integer noise, one row ahead of the data: it is drawn before the inputs of its step are known.
+pub(super) struct IntegerRows {
     correlator: Box<dyn WholeCorrelator>,
     pub(super) ahead: Vec<i128>,
-    pub(super) release: WholeRelease,
+    pub(super) release: IntegerRelease,
 }
 
-impl WholeRows {
+impl IntegerRows {
     /// Draws the first row.
-    pub(super) fn new(mut correlator: Box<dyn WholeCorrelator>, width: usize, release: WholeRelease) -> Self {
+    pub(super) fn new(mut correlator: Box<dyn WholeCorrelator>, width: usize, release: IntegerRelease) -> Self {
         let mut ahead = vec![0; width];
         correlator.next(&mut ahead);
         Self { correlator, ahead, release }
     }
 
-    /// Draws the next row, where there is one.
+    /// Draws the next row, if there is one.
     pub(super) fn draw(&mut self, is_last: bool) {
         if is_last {
             self.ahead.iter_mut().for_each(Zeroize::zeroize);
@@ -93,7 +93,7 @@ impl WholeRows {
     }
 }
 
-impl Drop for WholeRows {
+impl Drop for IntegerRows {
     fn drop(&mut self) {
         self.ahead.zeroize();
     }

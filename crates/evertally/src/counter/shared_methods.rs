@@ -1,10 +1,10 @@
-//! What the three counters have in common, written once. Keys are taken by value, so that using one
-//! twice needs a copy.
+//! The methods that the three counters share, written once. Keys are taken by value, so that using
+//! one twice needs a copy.
 
 /// Implements, for a counter around an [`Engine`](super::engine::Engine), everything but the shape of a step.
-macro_rules! counter_face {
+macro_rules! shared_methods {
     ($counter:ident, $lanes:pat, $shape:literal) => {
-        counter_face!($counter, $lanes, $shape, "");
+        shared_methods!($counter, $lanes, $shape, "");
     };
     ($counter:ident, $lanes:pat, $shape:literal, $refusal:literal) => {
         impl $counter {
