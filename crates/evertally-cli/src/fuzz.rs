@@ -14,9 +14,10 @@ use crate::input::npz::Archive;
 use crate::input::{InputFormat, Row, held};
 use crate::ledger::{Ledger, sealed};
 use crate::mechanism::Horizon;
-use crate::{Cli, output, time as times};
+use crate::{Cli, output};
 use clap::Parser;
 use evertally::gamma::{Certificate, Subject, verify};
+use evertally_stream::time as times;
 
 /// What a reader made of its input, or the line that the operator would see.
 pub type Outcome<T> = std::result::Result<T, String>;

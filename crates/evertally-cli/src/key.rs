@@ -10,7 +10,7 @@ use crate::ledger::{Charge, Entered, Used};
 use clap::Args;
 use evertally::{NoiseKey, NoiseName, Spend};
 use evertally_keys::{Guard, InputChain, Uses, key_file};
-use evertally_stream::KeySet;
+use evertally_stream::{Amount, KeySet};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -89,7 +89,7 @@ impl Key {
 }
 
 /// Hands every step's totals to a function, in order.
-pub(crate) type EachStep<'a> = &'a dyn Fn(&mut dyn FnMut(&[f64]));
+pub(crate) type EachStep<'a> = &'a dyn Fn(&mut dyn FnMut(&[Amount]));
 
 /// Watches over the input of a run under a key file; over nothing where the key is fresh.
 pub(crate) struct Watch(Option<Watched>);
@@ -190,7 +190,7 @@ fn pay(payment: Payment, used: Option<&Used>) -> Result<Option<Entered>> {
 fn digest_all(chain: &mut InputChain, steps: EachStep<'_>, order: &[usize]) {
     let mut zeros = 0_u64;
     steps(&mut |totals| {
-        if totals.iter().all(|total| *total == 0.0) {
+        if totals.iter().all(|total| *total == Amount::default()) {
             zeros += 1;
             return;
         }
@@ -201,7 +201,10 @@ fn digest_all(chain: &mut InputChain, steps: EachStep<'_>, order: &[usize]) {
     });
 }
 
-/// Totals in the order of their keys' names.
-fn in_order<'a>(totals: &'a [f64], order: &'a [usize]) -> impl Iterator<Item = f64> + 'a {
-    (0..totals.len()).map(|place| totals[order.get(place).copied().unwrap_or(place)])
+/// Totals in the order of their keys' names, as the doubles that are digested. What a double leaves
+/// of a total follows after all of them, so that totals that doubles hold have the digests that they
+/// always had.
+fn in_order<'a>(totals: &'a [Amount], order: &'a [usize]) -> impl Iterator<Item = f64> + 'a {
+    let exact = |place: usize| totals[order.get(place).copied().unwrap_or(place)].to_exact_f64s();
+    (0..3).flat_map(move |part| (0..totals.len()).map(move |place| exact(place)[part]))
 }

@@ -15,7 +15,6 @@ mod mechanism;
 mod output;
 mod plot;
 mod progress;
-mod time;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};

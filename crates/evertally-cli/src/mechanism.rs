@@ -10,13 +10,15 @@ pub(crate) use noise::{NoiseRequest, budget_of_multiplier};
 pub(crate) use unbounded::{Endless, plan_without_end};
 
 use crate::error::{CliError, Result};
-use crate::output::Header;
+use crate::output::{Estimate, Header};
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
     Arithmetic, Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey,
     NoiseName, Objective, Participation, Plan, PlanBuilder, Release, Spend, Tail, Workload,
 };
+use evertally_stream::Amount;
+use zeroize::Zeroizing;
 
 /// The level of every interval that is written.
 const LEVEL: f64 = 0.95;
@@ -128,15 +130,6 @@ impl Privacy {
     }
 }
 
-/// One private estimate with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Estimate {
-    pub(crate) value: f64,
-    pub(crate) standard_error: f64,
-    pub(crate) lower: f64,
-    pub(crate) upper: f64,
-}
-
 /// A plan that is ready to run.
 pub(crate) struct Prepared {
     plan: Plan,
@@ -221,10 +214,11 @@ pub(crate) struct Running {
 
 impl Running {
     /// Feeds the totals of the next step and releases one estimate a key, in order.
-    pub(crate) fn step(&mut self, totals: &[f64]) -> Result<Vec<Estimate>> {
+    pub(crate) fn step(&mut self, totals: &[Amount]) -> Result<Vec<Estimate>> {
+        let amounts = Zeroizing::new(totals.iter().map(|total| total.grid_steps()).collect::<Vec<_>>());
         let releases = match &mut self.counter {
-            Lanes::Single(counter) => vec![counter.step(totals.first().copied().unwrap_or_default())?],
-            Lanes::Keyed(counter) => counter.step(totals)?,
+            Lanes::Single(counter) => vec![counter.step_amount(amounts[0], Amount::GRID_EXPONENT)?],
+            Lanes::Keyed(counter) => counter.step_amounts(&amounts, Amount::GRID_EXPONENT)?,
         };
         let mut estimates = Vec::with_capacity(releases.len());
         for (index, release) in releases.iter().enumerate() {
@@ -237,10 +231,11 @@ impl Running {
             // rounding took away.
             let (lower, upper) = if self.rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
             estimates.push(Estimate {
-                value,
+                // Adding zero turns a rounded -0 into 0.
+                value: value + 0.0,
                 standard_error: release.standard_error,
-                lower: lower.min(value),
-                upper: upper.max(value),
+                lower: lower.min(value) + 0.0,
+                upper: upper.max(value) + 0.0,
             });
         }
         Ok(estimates)

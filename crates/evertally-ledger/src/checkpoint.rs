@@ -11,8 +11,10 @@ use crate::accounts::AccountRow;
 use crate::counter::{CounterState, Life};
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
+use crate::persons::PersonRows;
+use crate::read_view::Chunk;
 use crate::record::{EpochName, FORMAT, Head, TokenRow, encode, seal};
-use crate::shown::Chunk;
+use crate::running_counter::RunningCounter;
 use crate::spec::Written;
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, failed};
 use evertally_stream::Amount;
@@ -50,7 +52,8 @@ pub(crate) struct CounterRow {
     /// Totals of open steps, by lane; zeros are left out.
     pub(crate) pending: Vec<(u64, Vec<(u32, i128)>)>,
     pub(crate) frozen: Vec<(u64, Vec<i128>, [u8; 32])>,
-    pub(crate) lanes: Option<Vec<u8>>,
+    /// The state of the library's counter; `None` once it will never release again.
+    pub(crate) running: Option<Vec<u8>>,
     pub(crate) people: u128,
     /// The first step of the chunk that is not full.
     pub(crate) tail_first: u64,
@@ -61,7 +64,7 @@ impl Drop for CounterRow {
     fn drop(&mut self) {
         self.pending.iter_mut().flat_map(|(_, totals)| totals).for_each(|(_, total)| total.zeroize());
         self.frozen.iter_mut().for_each(|(_, totals, _)| totals.zeroize());
-        self.lanes.zeroize();
+        self.running.zeroize();
     }
 }
 
@@ -158,7 +161,7 @@ impl Ledger {
         let most = if looks_at_all { usize::MAX } else { ARRIVALS_AT_ONCE.max(2 * cut) };
         let gone = self.forgotten_arrivals(needed, most);
         let global = self.global_row((first, before))?;
-        self.shown.store.write(|transaction| {
+        self.view.store.write(|transaction| {
             let mut counters = transaction.open_table(COUNTERS).map_err(failed)?;
             let mut people = transaction.open_table(PEOPLE).map_err(failed)?;
             let mut chunks = transaction.open_table(CHUNKS).map_err(failed)?;
@@ -225,7 +228,7 @@ impl Ledger {
             let is_forgotten = |(number, step): &(u32, u64)| {
                 self.counters
                     .get(number)
-                    .is_none_or(|state| state.lanes.is_none() || state.ids.are_forgotten(*step, state.open))
+                    .is_none_or(|state| state.running.is_none() || state.forgets_ids_of(*step))
             };
             if row.latest.iter().all(is_forgotten) {
                 gone.push((*sequence, row.hash));
@@ -263,7 +266,7 @@ impl Ledger {
 
     /// Says which format the files have.
     pub(crate) fn write_format(&self) -> Result<()> {
-        self.shown.store.write(|transaction| {
+        self.view.store.write(|transaction| {
             transaction
                 .open_table(META)
                 .map_err(failed)?
@@ -280,7 +283,7 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         return Err(Error::damaged("a release was recorded and not shown"));
     }
     let spec = Written::from(state.planned.spec()).text()?;
-    let standing = state.published.standing();
+    let standing = state.view.standing();
     let chunk = if standing.tail.is_empty() {
         None
     } else {
@@ -293,15 +296,15 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     let row = CounterRow {
         sequence,
         spec,
-        created: state.published.created(),
+        created: state.view.created(),
         life: state.life,
         epoch: state.epoch,
         epochs: state.epochs.clone(),
         open: state.open,
         pending: state.pending.iter().map(|(step, amounts)| (*step, totals(amounts))).collect(),
         frozen: state.frozen.iter().map(|frozen| (frozen.step, frozen.totals.clone(), frozen.hash)).collect(),
-        lanes: state.lanes.as_ref().map(crate::lanes::Lanes::save),
-        people: state.people.sum(),
+        running: state.running.as_ref().map(RunningCounter::save),
+        people: state.admission.persons.as_ref().map_or(0, PersonRows::sum),
         tail_first: standing.tail_first,
         chunk_before: state.chunk_before,
     };
@@ -309,22 +312,22 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     Ok(Rows {
         number,
         counter: seal(&counter_place(number), encode(&row)?),
-        people: state.people.take_changed()?,
+        people: state.admission.persons.as_mut().map_or_else(|| Ok(Vec::new()), PersonRows::take_changed)?,
         chunk,
         life: state.life,
-        has_ended: state.lanes.is_none(),
+        has_ended: state.running.is_none(),
     })
 }
 
 /// Begins a new chunk where the present one is full and on the disk. The row still says the old
 /// one, which is found full when it is read.
 fn drop_full_tail(state: &mut CounterState) -> Result<()> {
-    let mut standing = state.published.standing_mut();
+    let mut standing = state.view.standing_mut();
     if standing.tail.len() * size_of::<f64>() < CHUNK_BYTES {
         return Ok(());
     }
     let chunk = Chunk { before: state.chunk_before, values: std::mem::take(&mut standing.tail) };
-    state.chunk_before = chunk.row(state.published.number, standing.tail_first)?.1;
+    state.chunk_before = chunk.row(state.view.number, standing.tail_first)?.1;
     standing.tail_first = standing.next_step;
     Ok(())
 }

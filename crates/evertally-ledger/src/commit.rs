@@ -3,9 +3,9 @@
 use crate::checkpoint::CHUNK_BYTES;
 use crate::error::{Error, Result};
 use crate::fence::Mark;
-use crate::ledger::{Ledger, MOST_VALUES_A_FRAME};
+use crate::ledger::{Ledger, MAX_VALUES_PER_FRAME};
+use crate::read_view::{CounterView, Mode};
 use crate::record::Record;
-use crate::shown::{Mode, Published};
 use std::sync::Arc;
 
 impl Ledger {
@@ -16,7 +16,7 @@ impl Ledger {
     /// [`Error::ReadOnly`]: storage failed, now or before. Nothing that was changed since the last
     /// commit may be given away; the ledger shows what it showed, and changes nothing until it is
     /// opened again.
-    pub fn commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
+    pub fn commit(&mut self, now: i64) -> Result<Vec<Arc<CounterView>>> {
         self.check_writable()?;
         match self.try_commit(now) {
             Ok(changed) => Ok(changed),
@@ -24,7 +24,7 @@ impl Ledger {
         }
     }
 
-    fn try_commit(&mut self, now: i64) -> Result<Vec<Arc<Published>>> {
+    fn try_commit(&mut self, now: i64) -> Result<Vec<Arc<CounterView>>> {
         let is_new_epoch = self.tentative.records.iter().any(Record::moves_the_fence);
         let is_rare = self.tentative.records.iter().any(Record::asks_for_rows);
         self.write_frame(now)?;
@@ -56,16 +56,16 @@ impl Ledger {
     /// Nothing is believed any more but what was shown.
     pub(crate) fn fail(&mut self, error: &Error) -> Error {
         let reason = error.to_string();
-        self.shown.state_mut().mode = Mode::ReadOnly { reason: reason.clone() };
+        self.view.state_mut().mode = Mode::ReadOnly { reason: reason.clone() };
         self.halt.failed = Some(reason.clone());
         // Where even that fails, reads say so.
-        let _ = self.shown.store.fall_back_to_reading();
+        let _ = self.view.store.fall_back_to_reading();
         Error::ReadOnly { reason }
     }
 
     /// Makes the releases of frozen steps, as many as one frame holds.
     fn release_frozen(&mut self) -> Result<()> {
-        let mut room = MOST_VALUES_A_FRAME;
+        let mut room = MAX_VALUES_PER_FRAME;
         while let Some(&number) = self.unreleased.first() {
             let Some(state) = self.counters.get_mut(&number) else { break };
             while !state.frozen.is_empty() && room > 0 {
@@ -93,17 +93,17 @@ impl Ledger {
     }
 
     /// Shows what is durable.
-    pub(crate) fn show(&mut self) -> Vec<Arc<Published>> {
+    pub(crate) fn show(&mut self) -> Vec<Arc<CounterView>> {
         let tentative = std::mem::take(&mut self.tentative);
         let is_fenced = self.halt.fenced.is_some();
-        for published in tentative.new {
-            self.shown.publish(published);
+        for view in tentative.new {
+            self.view.publish(view);
         }
         let mut changed = Vec::new();
         for number in tentative.touched {
             let Some(state) = self.counters.get_mut(&number) else { continue };
             let next_release = state.next_due().filter(|_| !is_fenced);
-            let mut standing = state.published.standing_mut();
+            let mut standing = state.view.standing_mut();
             standing.status = state.status(is_fenced);
             standing.next_step = state.released();
             standing.next_release = next_release;
@@ -119,15 +119,15 @@ impl Ledger {
                 self.changed.full.insert(number);
             }
             drop(standing);
-            changed.push(Arc::clone(&state.published));
+            changed.push(Arc::clone(&state.view));
         }
         for number in tentative.deleted {
             if let Some(state) = self.counters.get(&number) {
-                self.shown.withdraw(&state.planned.spec().name);
+                self.view.withdraw(&state.planned.spec().name);
             }
         }
         if tentative.global {
-            let mut shown = self.shown.state_mut();
+            let mut shown = self.view.state_mut();
             shown.epoch = self.global.epoch.number;
             shown.accounts = self.global.accounts.clone();
             shown.tokens = self.global.tokens.clone();

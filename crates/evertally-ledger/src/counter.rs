@@ -1,24 +1,26 @@
-//! One counter inside the ledger: which events count, what a step's input is, and what is released of it.
+//! One counter inside the ledger: the steps that are open, frozen and released.
 //!
-//! A pure state machine. It is changed by the same calls whether something happens now or is read
-//! from the journal, so that recovery can only come to where the ledger was.
+//! A pure state machine. The same calls change it whether something happens now or is read from
+//! the journal, so recovery can only arrive where the ledger was. Which events count is decided by
+//! [`evertally_stream::admission`].
 
-use crate::arrival::{Arrival, Id, Receipt};
 use crate::error::{Error, Result};
-use crate::ids::Ids;
-use crate::lanes::Lanes;
-use crate::people::People;
+use crate::ids::RecentIds;
+use crate::intake::{PreparedEvent, Receipt};
+use crate::persons::PersonRows;
+use crate::read_view::{CounterView, Status};
 use crate::record::{EpochName, Item, Record, frozen_hash};
-use crate::shown::{Published, Status};
+use crate::running_counter::RunningCounter;
 use crate::spec::Planned;
 use evertally::NoiseKey;
-use evertally_stream::{Amount, Buckets, Side};
+use evertally_stream::{Admission, Amount, Buckets, Outcome, Side};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use zeroize::Zeroize;
 
 pub(crate) struct CounterState {
-    pub(crate) published: Arc<Published>,
+    /// What anybody may read of it.
+    pub(crate) view: Arc<CounterView>,
     /// The plan under the stream of the present epoch.
     pub(crate) planned: Arc<Planned>,
     pub(crate) epoch: EpochName,
@@ -31,17 +33,17 @@ pub(crate) struct CounterState {
     pub(crate) pending: BTreeMap<u64, BTreeMap<u32, Amount>>,
     /// Steps that are frozen and not released, in order.
     pub(crate) frozen: VecDeque<FrozenStep>,
-    pub(crate) ids: Ids,
-    pub(crate) people: People,
-    /// None when it will never release again.
-    pub(crate) lanes: Option<Lanes>,
+    /// Which events count, with the ids and persons that have.
+    pub(crate) admission: Admission<RecentIds, PersonRows>,
+    /// `None` once it will never release again.
+    pub(crate) running: Option<RunningCounter>,
     /// What was released and is not shown yet.
     pub(crate) unshown: Vec<f64>,
     /// The first frame since its row was written that changed it.
     pub(crate) changed_since: Option<u64>,
     /// When its next step is due, as the ledger has it in its order.
     pub(crate) scheduled: Option<i64>,
-    /// The frame that its row on disk is as of; zero where there is none.
+    /// The frame that its row on disk is as of; zero if there is none.
     pub(crate) row: u64,
     /// The hash of the last chunk of releases that is full.
     pub(crate) chunk_before: [u8; 32],
@@ -51,7 +53,7 @@ pub(crate) struct CounterState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Life {
     Running,
-    /// It was left out when a new epoch began.
+    /// It was left out when a new epoch started.
     Halted,
     Retired,
     Deleted,
@@ -70,30 +72,27 @@ impl Drop for FrozenStep {
     }
 }
 
-/// The step that the present time belongs to, for a counter by the clock.
-pub(crate) struct Present(std::result::Result<u64, Side>);
+/// The step that the present time belongs to, or on which side of all steps it is.
+type CurrentStep = std::result::Result<u64, Side>;
 
-fn step_at(buckets: &Buckets, time: i64) -> std::result::Result<u64, Side> {
+fn step_at(buckets: &Buckets, time: i64) -> CurrentStep {
     buckets.step_of(time).map_err(|error| match error {
         evertally_stream::Error::OutsideRange { side: Side::Before } => Side::Before,
         _ => Side::After,
     })
 }
 
-/// What becomes of an event.
-enum Fate {
-    Counts(u64),
-    Duplicate,
-    Late,
-    Early,
-    OverBound,
-    Ended,
-    Unnamed,
+/// Admission under the rules of a counter, before the first event.
+pub(crate) fn admission_of(planned: &Planned) -> Admission<RecentIds, PersonRows> {
+    Admission {
+        ids: Some(RecentIds::new(planned.remembered_steps(), planned.steps_in_grace())),
+        persons: planned.limits().map(PersonRows::new),
+    }
 }
 
 impl CounterState {
     pub(crate) fn number(&self) -> u32 {
-        self.published.number
+        self.view.number
     }
 
     /// Whether it takes events and releases, as long as the ledger does.
@@ -116,103 +115,77 @@ impl CounterState {
         self.open - self.frozen.len() as u64
     }
 
-    /// What time it is for this counter.
-    pub(crate) fn present(&self, now: i64) -> Present {
-        Present(self.planned.buckets().map_or(Ok(self.open), |buckets| step_at(buckets, now)))
+    /// The step that the present time belongs to.
+    pub(crate) fn current_step(&self, now: i64) -> CurrentStep {
+        self.planned.buckets().map_or(Ok(self.open), |buckets| step_at(buckets, now))
     }
 
-    /// Decides on an event, and takes it in where it counts.
-    pub(crate) fn take(&mut self, arrival: &Arrival, now: &Present, receipt: &mut Receipt) -> Option<Item> {
-        let field = match self.fate(arrival, now) {
-            Fate::Counts(step) => {
-                receipt.counted += 1;
-                return Some(Item {
-                    step,
-                    lane: arrival.lane,
-                    amount: arrival.amount.grid_steps(),
-                    id: arrival.id.0,
-                    person: arrival.person,
-                });
-            }
-            Fate::Duplicate => &mut receipt.duplicate,
-            Fate::Late => &mut receipt.late,
-            Fate::Early => &mut receipt.early,
-            Fate::OverBound => &mut receipt.over_bound,
-            Fate::Ended => &mut receipt.ended,
-            Fate::Unnamed => &mut receipt.unnamed,
-        };
-        *field += 1;
-        None
+    /// Decides on the next event of a request. An event that counts is added to its total and
+    /// returned for the journal.
+    pub(crate) fn admit(
+        &mut self,
+        event: &PreparedEvent,
+        current: CurrentStep,
+        receipt: &mut Receipt,
+    ) -> Option<Item> {
+        let step = if self.is_running() { self.step_of(event.time, current) } else { Err(Outcome::Ended) };
+        let outcome = self.admission.decide(Some(event.id), event.person(), step);
+        receipt.add(outcome);
+        let Outcome::Counted { step } = outcome else { return None };
+        self.add(step, event.lane, event.amount);
+        Some(Item {
+            step,
+            lane: event.lane,
+            amount: event.amount.grid_steps(),
+            id: event.id.0,
+            person: event.person,
+        })
     }
 
-    fn fate(&mut self, arrival: &Arrival, now: &Present) -> Fate {
-        // Nothing else is looked at: an event that could be anybody's spends nothing.
-        if self.planned.limits().is_some() && arrival.person == 0 {
-            return Fate::Unnamed;
-        }
-        if self.ids.contains(&arrival.id) {
-            return Fate::Duplicate;
-        }
-        if !self.is_running() {
-            return Fate::Ended;
-        }
-        let step = match self.step_of(arrival.time, now) {
-            Ok(step) => step,
-            Err(fate) => return fate,
-        };
-        if self.count(step, arrival.lane, arrival.amount, arrival.person, arrival.id) {
-            Fate::Counts(step)
-        } else {
-            Fate::OverBound
-        }
-    }
-
-    /// The step that an event belongs to. It is never one that has not begun, so that nobody can
-    /// spend the future.
-    fn step_of(&self, time: Option<i64>, now: &Present) -> std::result::Result<u64, Fate> {
+    /// The open step that takes an event. It is never a step that has not started, so that nobody
+    /// can spend the future.
+    fn step_of(&self, time: Option<i64>, current: CurrentStep) -> std::result::Result<u64, Outcome> {
         let Some(buckets) = self.planned.buckets() else {
-            return if self.open < self.planned.steps() { Ok(self.open) } else { Err(Fate::Ended) };
+            return if self.open < self.planned.steps() { Ok(self.open) } else { Err(Outcome::Ended) };
         };
-        let present = now.0;
         match time {
-            None => match present {
+            None => match current {
                 // A clock that was set back does not open what is closed.
                 Ok(step) if step.max(self.open) < self.planned.steps() => Ok(step.max(self.open)),
-                Err(Side::Before) => Err(Fate::Early),
-                _ => Err(Fate::Ended),
+                Err(Side::Before) => Err(Outcome::Early),
+                _ => Err(Outcome::Ended),
             },
-            Some(time) => match (step_at(buckets, time), present) {
-                (Err(Side::Before), _) => Err(Fate::Late),
-                (Ok(step), _) if step < self.open => Err(Fate::Late),
-                (Ok(step), Ok(present)) if step <= present.max(self.open) => Ok(step),
+            Some(time) => match (step_at(buckets, time), current) {
+                (Err(Side::Before), _) => Err(Outcome::Late),
+                (Ok(step), _) if step < self.open => Err(Outcome::Late),
+                (Ok(step), Ok(current)) if step <= current.max(self.open) => Ok(step),
                 (Ok(step), Err(Side::After)) => Ok(step),
-                (Err(Side::After), Err(Side::After)) => Err(Fate::Ended),
-                _ => Err(Fate::Early),
+                (Err(Side::After), Err(Side::After)) => Err(Outcome::Ended),
+                _ => Err(Outcome::Early),
             },
         }
     }
 
-    /// Counts an event in an open step, unless its person may not or the total could not hold it.
-    fn count(&mut self, step: u64, lane: u32, amount: Amount, person: u128, id: Id) -> bool {
-        let total = self.pending.entry(step).or_default().entry(lane).or_default();
-        let Some(with) = total.plus(amount) else { return false };
-        if let Some(limits) = self.planned.limits()
-            && !self.people.admit(limits, person, step)
-        {
-            return false;
-        }
-        *total = with;
-        self.ids.insert(step, id);
-        true
+    /// Adds an amount to the total of an open step. Every amount is within the contribution of the
+    /// plan, so the counter takes the total of any number of events that there can be.
+    fn add(&mut self, step: u64, lane: u32, amount: Amount) {
+        *self.pending.entry(step).or_default().entry(lane).or_default() += amount;
     }
 
-    /// Takes an event in again that counted.
+    /// Counts an event again that counted before.
     pub(crate) fn replay_item(&mut self, item: &Item) -> Result<()> {
         let is_open = item.step >= self.open && (item.lane as usize) < self.planned.width();
-        if is_open && self.count(item.step, item.lane, item.amount()?, item.person, item.id()) {
+        let person = self.admission.persons.as_ref().map(|_| item.person);
+        if is_open && self.admission.count(Some(item.id()), person, item.step) {
+            self.add(item.step, item.lane, item.amount());
             return Ok(());
         }
         Err(Error::damaged("an event was counted that could not have been"))
+    }
+
+    /// Whether the ids of events that counted in a step are forgotten.
+    pub(crate) fn forgets_ids_of(&self, step: u64) -> bool {
+        self.admission.ids.as_ref().is_none_or(|ids| ids.are_forgotten(step, self.open))
     }
 
     /// Freezes the input of the next step.
@@ -229,7 +202,9 @@ impl CounterState {
         let hash = frozen_hash(self.number(), self.epoch.number, step, &totals);
         self.frozen.push_back(FrozenStep { step, totals: totals.clone(), hash });
         self.open += 1;
-        self.ids.forget(self.open);
+        if let Some(ids) = &mut self.admission.ids {
+            ids.forget(self.open);
+        }
         Record::Frozen { counter: self.number(), step, totals, hash }
     }
 
@@ -248,21 +223,16 @@ impl CounterState {
     /// Makes the release of the first step that is frozen.
     pub(crate) fn release(&mut self) -> Result<Record> {
         let width = self.planned.width();
-        let (Some(frozen), Some(lanes)) = (self.frozen.front(), &mut self.lanes) else {
+        let (Some(frozen), Some(running)) = (self.frozen.front(), &mut self.running) else {
             return Err(Error::damaged("there is nothing to release"));
         };
-        if lanes.steps_taken() != frozen.step {
+        if running.steps_taken() != frozen.step {
             return Err(Error::damaged("a mechanism is not at the step that was frozen"));
         }
-        let mut totals = vec![0.0; width];
-        for (total, steps) in totals.iter_mut().zip(&frozen.totals) {
-            *total = Amount::from_grid_steps(*steps).unwrap_or_default().to_f64();
-        }
-        let values = lanes.step(&totals);
-        totals.zeroize();
-        let values = values?;
+        let zeros = vec![0; if frozen.totals.is_empty() { width } else { 0 }];
+        let values = running.step(if frozen.totals.is_empty() { &zeros } else { &frozen.totals })?;
         let record = Record::Released {
-            counter: self.published.number,
+            counter: self.view.number,
             step: frozen.step,
             frozen: frozen.hash,
             values: values.clone(),
@@ -301,19 +271,19 @@ impl CounterState {
     }
 
     fn forget(&mut self) {
-        self.lanes = None;
-        self.ids.clear();
-        self.people.clear();
+        self.running = None;
+        self.admission.ids.iter_mut().for_each(RecentIds::clear);
+        self.admission.persons.iter_mut().for_each(PersonRows::clear);
         self.pending.clear();
         self.open -= self.frozen.len() as u64;
         self.frozen.clear();
     }
 
-    /// Goes on with fresh noise in a new epoch.
+    /// Resumes with fresh noise in a new epoch.
     pub(crate) fn renew(&mut self, epoch: EpochName, stream: &str, key: &NoiseKey) -> Result<()> {
         let planned = Arc::new(self.planned.in_stream(stream));
-        if let Some(lanes) = &self.lanes {
-            self.lanes = Some(lanes.with_fresh_noise(&planned, key)?);
+        if let Some(running) = &self.running {
+            self.running = Some(running.with_fresh_noise(&planned, key)?);
         }
         self.planned = planned;
         self.epoch = epoch;

@@ -1,16 +1,16 @@
-//! The ids of events that counted, remembered for a while.
+//! The ids of events that counted, for a while: the ledger's store of ids for admission.
 //!
-//! **Definition.** An id is remembered from the step it counted in until `window` further steps are
+//! **Definition.** An id is known from the step it counted in until `window` further steps are
 //! closed, and up to an eighth of the window, or of the steps that are open at once, longer.
 //!
-//! **Guarantee.** A copy of an event that comes while its id is remembered does not count. After
-//! that, a copy that says when it happened is late; only one that says nothing would count again,
-//! as another event.
+//! **Guarantee.** A copy of an event that comes while its id is known does not count. After that, a
+//! copy with a time is late; only a copy without a time would count again, as another event.
 //!
-//! **Cost.** 13 to 26 bytes an id. Ids stand in sets by generations of steps, some twenty of them
-//! at the most, so that forgetting is dropping a set.
+//! **Cost.** 13 to 26 bytes per id. Ids stand in sets by generations of steps, at most some twenty
+//! of them, so forgetting is dropping a set.
 
-use crate::arrival::Id;
+use crate::intake::Id;
+use evertally_stream::IdStore;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -35,25 +35,16 @@ impl Hasher for AsIs {
     }
 }
 
-pub(crate) struct Ids {
+pub(crate) struct RecentIds {
     window: u64,
     span: u64,
     generations: BTreeMap<u64, HashSet<Id, BuildHasherDefault<AsIs>>>,
 }
 
-impl Ids {
-    /// For a window of so many steps, with so many steps open at once.
+impl RecentIds {
+    /// For a window of this many steps, with this many steps open at once.
     pub(crate) fn new(window: u64, open: u64) -> Self {
         Self { window, span: (window.max(open) / GENERATIONS).max(1), generations: BTreeMap::new() }
-    }
-
-    pub(crate) fn contains(&self, id: &Id) -> bool {
-        self.generations.values().rev().any(|ids| ids.contains(id))
-    }
-
-    /// Remembers an id that counted in a step.
-    pub(crate) fn insert(&mut self, step: u64, id: Id) {
-        self.generations.entry(step / self.span).or_default().insert(id);
     }
 
     /// Whether ids that counted in a step are forgotten once the steps before `open` are closed.
@@ -78,6 +69,18 @@ impl Ids {
     }
 }
 
+impl IdStore for RecentIds {
+    type Id<'a> = Id;
+
+    fn contains(&self, id: Id) -> bool {
+        self.generations.values().rev().any(|ids| ids.contains(&id))
+    }
+
+    fn insert(&mut self, id: Id, step: u64) {
+        self.generations.entry(step / self.span).or_default().insert(id);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,10 +93,10 @@ mod tests {
 
     #[test]
     fn ids_with_equal_words_are_told_apart() {
-        let mut ids = Ids::new(10, 1);
-        ids.insert(0, Id([0; 12]));
-        assert!(ids.contains(&Id([0; 12])));
-        assert!(!ids.contains(&Id([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])));
+        let mut ids = RecentIds::new(10, 1);
+        ids.insert(Id([0; 12]), 0);
+        assert!(ids.contains(Id([0; 12])));
+        assert!(!ids.contains(Id([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])));
     }
 
     proptest! {
@@ -102,19 +105,19 @@ mod tests {
         fn ids_are_remembered_for_the_window_and_an_eighth(
             window in 0_u64..100, ahead in 0_u64..50, steps in prop::collection::vec((0_u64..3, 0_u64..50), 1..200),
         ) {
-            let mut ids = Ids::new(window, ahead);
+            let mut ids = RecentIds::new(window, ahead);
             let (mut open, mut all) = (0, Vec::new());
             for (number, (by, early)) in steps.into_iter().enumerate() {
                 let step = open + early.min(ahead);
-                ids.insert(step, id(number as u64));
+                ids.insert(id(number as u64), step);
                 all.push((step, id(number as u64)));
                 open += by;
                 ids.forget(open);
                 let longer = (window.max(ahead) / 8).max(1);
                 for (step, id) in &all {
-                    prop_assert!(step + window < open || ids.contains(id), "{step} of {open}");
-                    prop_assert_eq!(ids.contains(id), !ids.are_forgotten(*step, open));
-                    prop_assert!(step + window + longer >= open || !ids.contains(id), "{step} of {open}");
+                    prop_assert!(step + window < open || ids.contains(*id), "{step} of {open}");
+                    prop_assert_eq!(ids.contains(*id), !ids.are_forgotten(*step, open));
+                    prop_assert!(step + window + longer >= open || !ids.contains(*id), "{step} of {open}");
                 }
             }
             prop_assert!(ids.generations.len() <= 22);

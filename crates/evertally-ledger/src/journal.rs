@@ -4,8 +4,8 @@
 use crate::counter::CounterState;
 use crate::error::Result;
 use crate::ledger::Ledger;
+use crate::read_view::CounterView;
 use crate::record::{Frame, Group, Head, Record, encode, seal, seal_in};
-use crate::shown::Published;
 use crate::store::{ARRIVALS, JOURNAL, failed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -49,14 +49,14 @@ impl ArrivalsRow {
 
 /// Which counters are ahead of their rows on disk.
 #[derive(Default)]
-pub(crate) struct Changed {
+pub(crate) struct ChangedCounters {
     /// The first frame that a row does not have, and the counter.
     pub(crate) since: BTreeSet<(u64, u32)>,
     /// Counters with enough releases in memory for a chunk.
     pub(crate) full: BTreeSet<u32>,
 }
 
-impl Changed {
+impl ChangedCounters {
     /// A frame that is about to be written changes a counter.
     pub(crate) fn note(&mut self, state: &mut CounterState, sequence: u64) {
         if state.changed_since.is_none() {
@@ -68,17 +68,17 @@ impl Changed {
 
 /// What was changed and not committed.
 #[derive(Default)]
-pub(crate) struct Tentative {
+pub(crate) struct TentativeChanges {
     pub(crate) records: Vec<Record>,
     pub(crate) groups: Vec<Group>,
     /// Counters about which there is something new to show.
     pub(crate) touched: BTreeSet<u32>,
-    pub(crate) new: Vec<Arc<Published>>,
+    pub(crate) new: Vec<Arc<CounterView>>,
     pub(crate) deleted: Vec<u32>,
     pub(crate) global: bool,
 }
 
-impl Tentative {
+impl TentativeChanges {
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.groups.is_empty() && self.touched.is_empty()
     }
@@ -99,7 +99,7 @@ impl Ledger {
         let frame = encode(&Frame { sequence, time: now, arrivals: hash, records })?;
         let head = self.journal.head.after(&frame);
         let row = [&head.0[..], &frame].concat();
-        self.shown.store.write(|transaction| {
+        self.view.store.write(|transaction| {
             transaction.open_table(JOURNAL).map_err(failed)?.insert(sequence, &row[..]).map_err(failed)?;
             if let Some(arrivals) = &arrivals {
                 transaction

@@ -5,16 +5,14 @@
 //! [`Ledger::commit`] returns, and a commit that fails ends them all.
 
 use crate::accounts::{Accounts, NewPopulation};
-use crate::arrival::{Arrival, Intake, Names, Receipt};
-use crate::counter::{CounterState, Life};
+use crate::counter::{CounterState, Life, admission_of};
 use crate::error::{Error, Result};
 use crate::fence::{Fence, Mark};
-use crate::ids::Ids;
-use crate::journal::{Changed, Journal, Tentative};
-use crate::lanes::Lanes;
-use crate::people::People;
+use crate::intake::{Intake, Names, PreparedEvent, Receipt};
+use crate::journal::{ChangedCounters, Journal, TentativeChanges};
+use crate::read_view::{CounterView, ReadView, Standing, Status};
 use crate::record::{Cost, Entered, EpochName, Grant, Group, Head, Record};
-use crate::shown::{Published, Shown, Standing, Status};
+use crate::running_counter::RunningCounter;
 use crate::spec::{Planned, Written};
 use crate::tokens::{Role, Token, Tokens, draw, hexadecimal, shown};
 use evertally::NoiseKey;
@@ -22,12 +20,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The most values that one frame records: a service that was down for long catches up in several.
-pub(crate) const MOST_VALUES_A_FRAME: usize = 200_000;
+/// One frame records at most this many values: a service that was down for long catches up in several.
+pub(crate) const MAX_VALUES_PER_FRAME: usize = 200_000;
 
 /// All that happened, and what follows from it. It holds true totals: no `Debug`.
 pub struct Ledger {
-    pub(crate) shown: Arc<Shown>,
+    pub(crate) view: Arc<ReadView>,
     pub(crate) fence: Box<dyn Fence>,
     pub(crate) key: NoiseKey,
     pub(crate) names: Arc<Names>,
@@ -39,8 +37,8 @@ pub struct Ledger {
     /// Counters with steps that are frozen and not released.
     pub(crate) unreleased: BTreeSet<u32>,
     pub(crate) journal: Journal,
-    pub(crate) changed: Changed,
-    pub(crate) tentative: Tentative,
+    pub(crate) changed: ChangedCounters,
+    pub(crate) tentative: TentativeChanges,
     pub(crate) halt: Halt,
     /// What the fence said when the ledger was opened.
     pub(crate) mark: Option<Mark>,
@@ -94,16 +92,17 @@ pub struct EpochStarted {
 impl Ledger {
     /// What anybody may read.
     #[must_use]
-    pub fn shown(&self) -> Arc<Shown> {
-        Arc::clone(&self.shown)
+    pub fn read_view(&self) -> Arc<ReadView> {
+        Arc::clone(&self.view)
     }
 
-    /// Takes events in. The receipt may be given away when `commit` has returned.
+    /// Decides on the events of one request, by time and then by content
+    /// ([`evertally_stream::admission`]). The receipt may be given away when `commit` has returned.
     ///
     /// # Errors
-    /// [`Error::Fenced`] and [`Error::ReadOnly`] where nothing is taken at present,
+    /// [`Error::Fenced`] and [`Error::ReadOnly`] if nothing is taken at present,
     /// [`Error::NotFound`] for a counter that was deleted.
-    pub fn submit(&mut self, counter: &Published, arrivals: &[Arrival], now: i64) -> Result<Receipt> {
+    pub fn submit(&mut self, counter: &CounterView, events: &[PreparedEvent], now: i64) -> Result<Receipt> {
         self.check_running()?;
         let state = self.counters.get_mut(&counter.number).filter(|state| state.life != Life::Deleted);
         let state = state.ok_or_else(|| Error::no_counter(&counter.planned().spec().name))?;
@@ -112,17 +111,19 @@ impl Ledger {
                 reason: "its population could not pay for the new epoch".to_owned(),
             });
         }
-        if arrivals.iter().any(|arrival| arrival.counter != counter.number) {
-            return Err(Error::bad("arrivals", "made ready for this counter", "those of another"));
+        if events.iter().any(|event| event.counter != counter.number) {
+            return Err(Error::bad("events", "prepared for this counter", "those of another"));
         }
+        let mut events = events.to_vec();
+        events.sort_unstable_by_key(|event| event.order(now));
         let mut receipt = Receipt::default();
         let groups = &mut self.tentative.groups;
         if groups.last().is_none_or(|group| group.counter != counter.number) {
-            groups.push(Group { counter: counter.number, items: Vec::with_capacity(arrivals.len()) });
+            groups.push(Group { counter: counter.number, items: Vec::with_capacity(events.len()) });
         }
         let Some(group) = groups.last_mut() else { return Ok(receipt) };
-        let present = state.present(now);
-        group.items.extend(arrivals.iter().filter_map(|arrival| state.take(arrival, &present, &mut receipt)));
+        let current = state.current_step(now);
+        group.items.extend(events.iter().filter_map(|event| state.admit(event, current, &mut receipt)));
         if group.items.is_empty() {
             groups.pop();
         } else {
@@ -138,7 +139,7 @@ impl Ledger {
     /// [`Error::Fenced`] and [`Error::ReadOnly`] where nothing is closed at present.
     pub fn close_due(&mut self, now: i64) -> Result<bool> {
         self.check_running()?;
-        let mut room = MOST_VALUES_A_FRAME;
+        let mut room = MAX_VALUES_PER_FRAME;
         while let Some(&(due, number)) = self.due.first() {
             if due > now {
                 return Ok(false);
@@ -148,7 +149,7 @@ impl Ledger {
                 continue;
             };
             let width = state.planned.width();
-            if room < width && room < MOST_VALUES_A_FRAME {
+            if room < width && room < MAX_VALUES_PER_FRAME {
                 return Ok(true);
             }
             room = room.saturating_sub(width);
@@ -159,7 +160,7 @@ impl Ledger {
 
     /// Whether so much waits to be committed that it is time to.
     pub(crate) fn is_laden(&self) -> bool {
-        self.tentative.records.len() >= MOST_VALUES_A_FRAME
+        self.tentative.records.len() >= MAX_VALUES_PER_FRAME
     }
 
     /// When the next step is due to be closed.
@@ -186,7 +187,7 @@ impl Ledger {
         if state.life != Life::Running {
             return Err(Error::conflict("this counter does not run"));
         }
-        let most = (MOST_VALUES_A_FRAME / state.planned.width()).max(1) as u64;
+        let most = (MAX_VALUES_PER_FRAME / state.planned.width()).max(1) as u64;
         if !(1..=most).contains(&steps) {
             return Err(Error::bad("steps", format!("from 1 to {most}"), steps));
         }
@@ -206,7 +207,7 @@ impl Ledger {
     /// [`Error::Conflict`] for a name that is or was taken, [`Error::NotFound`] for a population
     /// that is not there, and [`evertally::Error::BudgetSpent`] where its account does not allow
     /// it.
-    pub fn create(&mut self, planned: &Planned, now: i64) -> Result<Arc<Published>> {
+    pub fn create(&mut self, planned: &Planned, now: i64) -> Result<Arc<CounterView>> {
         self.check_running()?;
         let spec = planned.spec();
         if self.numbers.contains_key(&spec.name) {
@@ -224,13 +225,13 @@ impl Ledger {
         let state = self.new_counter(number, planned, epoch, now)?;
         let cost = Cost::of(spend);
         self.global.accounts.spend(&name, &Entered { population, counter: number, epoch, cost })?;
-        let published = Arc::clone(&state.published);
+        let view = Arc::clone(&state.view);
         self.add(state);
         self.record(Record::Created { counter: number, epoch, spec: written, cost });
         self.touch(number);
-        self.tentative.new.push(Arc::clone(&published));
+        self.tentative.new.push(Arc::clone(&view));
         self.tentative.global = true;
-        Ok(published)
+        Ok(view)
     }
 
     /// Stops a counter for good and drops everything about it that is private. What was released stays.
@@ -369,7 +370,7 @@ impl Ledger {
         created: i64,
     ) -> Result<CounterState> {
         let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
-        let lanes = Lanes::new(&planned, &self.key)?;
+        let running = RunningCounter::new(&planned, &self.key)?;
         let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
         let epochs = vec![(epoch.number, 0)];
         let standing = Standing {
@@ -381,10 +382,10 @@ impl Ledger {
             tail: Vec::new(),
             latest: None,
         };
-        let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, created, standing));
+        let view = Arc::new(CounterView::new(number, Arc::clone(&planned), intake, created, standing));
         Ok(CounterState {
-            ids: Ids::new(planned.remembered_steps(), planned.steps_in_grace()),
-            published,
+            admission: admission_of(&planned),
+            view,
             planned,
             epoch,
             epochs,
@@ -392,8 +393,7 @@ impl Ledger {
             open: 0,
             pending: BTreeMap::new(),
             frozen: VecDeque::new(),
-            people: People::default(),
-            lanes: Some(lanes),
+            running: Some(running),
             unshown: Vec::new(),
             changed_since: None,
             scheduled: None,

@@ -32,12 +32,12 @@
 //!
 //! ```
 //! use evertally::{Budget, Neighbours};
-//! use evertally_ledger::{Event, Ledger, NewPopulation, Place, Spec, read_or_make_key};
+//! use evertally_ledger::{Event, Ledger, Location, NewPopulation, Spec, read_or_make_key};
 //!
 //! # let home = tempfile::tempdir()?;
 //! let directory = home.path().join("counts");
 //! let now = 1_800_000_000_000_000;
-//! let mut ledger = Ledger::open(Place::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
+//! let mut ledger = Ledger::open(Location::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
 //! ledger.grant(&NewPopulation {
 //!     name: "everyone".to_owned(),
 //!     unit: "event".to_owned(),
@@ -55,25 +55,25 @@
 //! let release = counter.latest().unwrap();
 //! println!("{} ± {}", release.values[0], release.margin);
 //! # drop(ledger);
-//! # let again = Ledger::open(Place::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
-//! # assert_eq!(again.shown().counter("visits").and_then(|counter| counter.latest()), Some(release));
+//! # let again = Ledger::open(Location::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
+//! # assert_eq!(again.read_view().counter("visits").and_then(|counter| counter.latest()), Some(release));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | room | its one decision |
+//! | module | responsibility |
 //! |---|---|
-//! | `spec`, `arrival` | what a counter is made from; what of an event the ledger sees |
-//! | `counter`, `ids`, `people`, `lanes` | which events count, what a step's input is, what is released of it |
+//! | `spec`, `intake` | what a counter is made from; what the ledger sees of an event |
+//! | `counter`, `running_counter` | what the input of a step is, and what is released of it |
+//! | `ids`, `persons` | the stores of [`evertally_stream::admission`], which decides which events count |
 //! | `ledger`, `commit`, `accounts`, `tokens`, `epoch` | everything that happens, and its order |
-//! | `record`, `journal`, `store`, `checkpoint`, `recovery`, `rows`, `verify` | what is on the disk, and how it is believed |
-//! | `place`, `fence` | where it is, and how a copy is recognised |
-//! | `simulated` (feature of the same name) | a machine in memory whose disk fails when it is told to, for tests |
-//! | `shown`, `keeper` | what anybody may read; the thread that owns the rest |
+//! | `record`, `journal`, `store`, `checkpoint`, `recovery`, `rows`, `verify` | what is on the disk, and how it is checked |
+//! | `location`, `fence` | where the files are, and how a copy is recognised |
+//! | `simulated` (feature of the same name) | a machine in memory whose disk fails on demand, for tests |
+//! | `read_view`, `ledger_thread` | what anybody may read; the thread that owns the rest |
 
 #![forbid(unsafe_code)]
 
 mod accounts;
-mod arrival;
 mod checkpoint;
 mod commit;
 mod counter;
@@ -81,16 +81,17 @@ mod epoch;
 mod error;
 mod fence;
 mod ids;
+mod intake;
 mod journal;
-mod keeper;
-mod lanes;
 mod ledger;
-mod people;
-mod place;
+mod ledger_thread;
+mod location;
+mod persons;
+mod read_view;
 mod record;
 mod recovery;
 mod rows;
-mod shown;
+mod running_counter;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
 mod spec;
@@ -99,13 +100,13 @@ mod tokens;
 mod verify;
 
 pub use accounts::{Entry, NewPopulation, Population};
-pub use arrival::{Arrival, Event, Intake, Receipt};
 pub use error::{Class, Error, Result};
 pub use fence::{Fence, FileFence};
-pub use keeper::{Busy, Keeper, Statistics};
+pub use intake::{Event, EventOrder, Intake, PreparedEvent, Receipt};
 pub use ledger::{EpochCost, EpochStarted, Ledger};
-pub use place::{Place, read_or_make_key};
-pub use shown::{Mode, Published, Shown, Status, StepRelease};
+pub use ledger_thread::{Busy, LedgerThread, Statistics};
+pub use location::{Location, read_or_make_key};
+pub use read_view::{CounterView, Mode, ReadView, Status, StepRelease};
 pub use spec::{Planned, Spec};
 pub use tokens::{Role, Token};
-pub use verify::Verified;
+pub use verify::Verification;

@@ -11,8 +11,8 @@
 //! New kinds of records go to the end of the enumeration, and fields are never changed: a ledger of
 //! an earlier version is read by every later one.
 
-use crate::arrival::Id;
 use crate::error::{Error, Result};
+use crate::intake::Id;
 use evertally_stream::Amount;
 use serde::{Deserialize, Serialize};
 
@@ -172,9 +172,8 @@ impl Item {
         Id(self.id)
     }
 
-    pub(crate) fn amount(&self) -> Result<Amount> {
+    pub(crate) fn amount(&self) -> Amount {
         Amount::from_grid_steps(self.amount)
-            .ok_or_else(|| Error::damaged("an event has an amount that no event can have"))
     }
 }
 

@@ -11,17 +11,17 @@
 //! fence is told of releases that it does not know before anything is shown.
 
 use crate::accounts::Accounts;
-use crate::arrival::Names;
 use crate::checkpoint::{FORMAT_ROW, GLOBAL, GlobalRow};
 use crate::counter::CounterState;
 use crate::error::{Error, Result};
 use crate::fence::Mark;
-use crate::journal::{ArrivalsRow, Changed, Journal, Tentative, arrivals_place};
+use crate::intake::Names;
+use crate::journal::{ArrivalsRow, ChangedCounters, Journal, TentativeChanges, arrivals_place};
 use crate::ledger::{Global, Halt, Ledger};
-use crate::place::Place;
+use crate::location::Location;
+use crate::read_view::{Mode, ReadView, State};
 use crate::record::{Entered, EpochName, FORMAT, Frame, Head, Record, decode, seal_in, unseal};
 use crate::rows::{groups, planned};
-use crate::shown::{Mode, Shown, State};
 use crate::spec::Spec;
 use crate::store::{ARRIVALS, JOURNAL, META, Store};
 use crate::tokens::{Tokens, random};
@@ -36,8 +36,8 @@ impl Ledger {
     /// [`Error::Damaged`] where the files do not say what they must, or belong to another key;
     /// [`Error::Conflict`] where a fence stands and no ledger; [`Error::System`] where storage
     /// fails.
-    pub fn open(place: Place, key: NoiseKey, now: i64) -> Result<Self> {
-        let Place { backend, mut fence, identity } = place;
+    pub fn open(location: Location, key: NoiseKey, now: i64) -> Result<Self> {
+        let Location { backend, mut fence, identity } = location;
         let store = Store::open(backend)?;
         let mark = Mark::read(&mut *fence)?;
         let global = read_global(&store)?;
@@ -46,12 +46,12 @@ impl Ledger {
             Some((global, journal)) => (global, journal),
             None => (Global::before_anything(), Journal::starting_at(1, Head::default())),
         };
-        let shown = Shown::new(
+        let view = ReadView::new(
             store,
             State { mode: Mode::Running, epoch: 1, accounts: Accounts::default(), tokens: Tokens::default() },
         );
         let mut ledger = Self {
-            shown: Arc::new(shown),
+            view: Arc::new(view),
             fence,
             names: Arc::new(Names::new(&key)),
             key,
@@ -61,14 +61,14 @@ impl Ledger {
             due: BTreeSet::new(),
             unreleased: BTreeSet::new(),
             journal,
-            changed: Changed::default(),
-            tentative: Tentative::default(),
+            changed: ChangedCounters::default(),
+            tentative: TentativeChanges::default(),
             halt: Halt::default(),
             mark,
             identity,
         };
         if is_new {
-            ledger.begin(now)?;
+            ledger.start(now)?;
         } else {
             ledger.recover()?;
         }
@@ -80,7 +80,7 @@ impl Ledger {
     }
 
     /// The first frame of a new ledger.
-    fn begin(&mut self, now: i64) -> Result<()> {
+    fn start(&mut self, now: i64) -> Result<()> {
         // A fence behind which nothing was released is one of a start that did not get far.
         if self.mark.as_ref().is_some_and(|mark| mark.released > 0) {
             return Err(Error::conflict(
@@ -100,7 +100,7 @@ impl Ledger {
     }
 
     fn recover(&mut self) -> Result<()> {
-        let format = self.shown.store.get(META, FORMAT_ROW)?.unwrap_or_default();
+        let format = self.view.store.get(META, FORMAT_ROW)?.unwrap_or_default();
         if format != FORMAT.as_bytes() {
             return Err(Error::damaged(format!(
                 "it has a format that this version does not read ({FORMAT} is the newest that it does)"
@@ -119,7 +119,7 @@ impl Ledger {
     /// frame `as_of`.
     fn replay(&mut self, as_of: u64) -> Result<()> {
         let mut rows = Vec::new();
-        self.shown.store.scan(JOURNAL, self.journal.first..=u64::MAX, |sequence, row| {
+        self.view.store.scan(JOURNAL, self.journal.first..=u64::MAX, |sequence, row| {
             rows.push((sequence, row.to_vec()));
             Ok(())
         })?;
@@ -171,7 +171,7 @@ impl Ledger {
         let sequence = frame.sequence;
         let missing =
             || Error::damaged(format!("{} are not those that were written", arrivals_place(sequence)));
-        let row = self.shown.store.get(ARRIVALS, sequence)?.ok_or_else(missing)?;
+        let row = self.view.store.get(ARRIVALS, sequence)?.ok_or_else(missing)?;
         if seal_in(&row) != Some(hash) {
             return Err(missing());
         }
@@ -212,7 +212,7 @@ impl Ledger {
                 }
                 if !self.counters.contains_key(&counter) {
                     let state = self.new_counter(counter, &planned, epoch, time)?;
-                    self.shown.publish(Arc::clone(&state.published));
+                    self.view.publish(Arc::clone(&state.view));
                     self.add(state);
                 }
             }
@@ -233,7 +233,7 @@ impl Ledger {
             Record::Deleted { counter } if !has(self, counter) => {
                 self.apply_deleted(counter);
                 let name = self.state(counter)?.planned.spec().name.clone();
-                self.shown.withdraw(&name);
+                self.view.withdraw(&name);
             }
             Record::TokenAdded(row) if is_global_new => self.global.tokens.add(row),
             Record::TokenRemoved { id } if is_global_new => self.global.tokens.remove(&id),

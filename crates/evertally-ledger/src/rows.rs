@@ -1,26 +1,25 @@
-//! Reading the rows of a ledger: each counter as of some frame, and the events whose ids are remembered.
+//! Reading the rows of a ledger: each counter as of some frame, and the events whose ids are known.
 
-use crate::arrival::Intake;
 use crate::checkpoint::{CounterRow, counter_place};
-use crate::counter::{CounterState, FrozenStep, Life};
+use crate::counter::{CounterState, FrozenStep, Life, admission_of};
 use crate::error::{Error, Result};
-use crate::ids::Ids;
+use crate::intake::Intake;
 use crate::journal::{ArrivalsRow, arrivals_place};
-use crate::lanes::Lanes;
 use crate::ledger::Ledger;
-use crate::people::People;
+use crate::persons::PersonRows;
+use crate::read_view::{Chunk, CounterView, Standing, Status};
 use crate::record::{Group, decode, unseal};
-use crate::shown::{Chunk, Published, Standing, Status};
+use crate::running_counter::RunningCounter;
 use crate::spec::{Planned, Written};
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, PEOPLE};
-use evertally_stream::Amount;
+use evertally_stream::{Amount, IdStore};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Ledger {
     pub(crate) fn read_rows(&mut self) -> Result<()> {
         let mut rows = Vec::new();
-        self.shown.store.scan(COUNTERS, 0..=u32::MAX, |number, row| {
+        self.view.store.scan(COUNTERS, 0..=u32::MAX, |number, row| {
             let place = counter_place(number);
             rows.push((number, decode::<CounterRow>(&place, unseal(&place, row)?)?));
             Ok(())
@@ -42,21 +41,23 @@ impl Ledger {
     fn resume(&self, number: u32, row: &CounterRow) -> Result<CounterState> {
         let planned = planned(&row.spec)?;
         let planned = Arc::new(planned.in_stream(&self.stream(number, row.epoch)));
-        let lanes = row.lanes.as_ref().map(|state| Lanes::resume(&planned, &self.key, state)).transpose()?;
-        let mut people = People::default();
-        self.shown.store.scan(PEOPLE, (number, 0)..=(number, u128::MAX), |(_, person), steps| {
-            people.load(person, steps)
+        let running = row
+            .running
+            .as_ref()
+            .map(|state| RunningCounter::resume(&planned, &self.key, state))
+            .transpose()?;
+        let mut admission = admission_of(&planned);
+        self.view.store.scan(PEOPLE, (number, 0)..=(number, u128::MAX), |(_, person), steps| {
+            let persons = admission.persons.as_mut();
+            persons.ok_or_else(|| Error::damaged("a counter without persons has some"))?.load(person, steps)
         })?;
-        people.check(row.people)?;
-        let amounts = |totals: &Vec<(u32, i128)>| -> Result<BTreeMap<u32, Amount>> {
-            let amount = |(lane, steps): &(u32, i128)| Some((*lane, Amount::from_grid_steps(*steps)?));
-            totals
-                .iter()
-                .map(amount)
-                .collect::<Option<_>>()
-                .ok_or_else(|| Error::damaged("a total is out of range"))
+        if admission.persons.as_ref().map_or(0, PersonRows::sum) != row.people {
+            return Err(Error::damaged("the steps of persons are not those that were written"));
+        }
+        let amounts = |totals: &Vec<(u32, i128)>| -> BTreeMap<u32, Amount> {
+            totals.iter().map(|(lane, steps)| (*lane, Amount::from_grid_steps(*steps))).collect()
         };
-        let pending = row.pending.iter().map(|(step, totals)| Ok((*step, amounts(totals)?)));
+        let pending = row.pending.iter().map(|(step, totals)| (*step, amounts(totals)));
         let released = row.open.checked_sub(row.frozen.len() as u64);
         let released =
             released.ok_or_else(|| Error::damaged("a counter has more steps frozen than closed"))?;
@@ -71,26 +72,25 @@ impl Ledger {
             tail,
         };
         let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
-        let published = Arc::new(Published::new(number, Arc::clone(&planned), intake, row.created, standing));
+        let view = Arc::new(CounterView::new(number, Arc::clone(&planned), intake, row.created, standing));
         if row.life != Life::Deleted {
-            self.shown.publish(Arc::clone(&published));
+            self.view.publish(Arc::clone(&view));
         }
         Ok(CounterState {
-            published,
-            ids: Ids::new(planned.remembered_steps(), planned.steps_in_grace()),
+            view,
+            admission,
             planned,
             epoch: row.epoch,
             epochs: row.epochs.clone(),
             life: row.life,
             open: row.open,
-            pending: pending.collect::<Result<_>>()?,
+            pending: pending.collect(),
             frozen: row
                 .frozen
                 .iter()
                 .map(|(step, totals, hash)| FrozenStep { step: *step, totals: totals.clone(), hash: *hash })
                 .collect(),
-            people,
-            lanes,
+            running,
             unshown: Vec::new(),
             changed_since: None,
             scheduled: None,
@@ -112,7 +112,7 @@ impl Ledger {
         if row.life == Life::Deleted || released == row.tail_first {
             return Ok((released, Vec::new(), row.chunk_before));
         }
-        let chunk = self.shown.store.get(CHUNKS, (number, row.tail_first))?.ok_or_else(missing)?;
+        let chunk = self.view.store.get(CHUNKS, (number, row.tail_first))?.ok_or_else(missing)?;
         let read = Chunk::read(number, row.tail_first, &chunk)?;
         let expected = released.checked_sub(row.tail_first).and_then(|steps| steps.checked_mul(width as u64));
         if read.before != row.chunk_before || Some(read.values.len() as u64) != expected {
@@ -133,7 +133,7 @@ impl Ledger {
         match released.checked_sub(1) {
             Some(_) if tail.len() >= width => Ok(tail.get(tail.len() - width..).map(<[f64]>::to_vec)),
             Some(step) if row.life != Life::Deleted => {
-                self.shown.values_in_chunk(number, step, width).map(Some)
+                self.view.values_in_chunk(number, step, width).map(Some)
             }
             _ => Ok(None),
         }
@@ -143,8 +143,8 @@ impl Ledger {
     pub(crate) fn read_old_arrivals(&mut self) -> Result<()> {
         let Some(last) = self.journal.first.checked_sub(1) else { return Ok(()) };
         // Row by row, because there may be very many; what does not fit is refused at the end.
-        let (shown, mut sum) = (self.shown(), 0_u128);
-        shown.store.scan(ARRIVALS, 0..=last, |sequence, row| {
+        let (view, mut sum) = (self.read_view(), 0_u128);
+        view.store.scan(ARRIVALS, 0..=last, |sequence, row| {
             let groups = groups(sequence, row)?;
             let known = ArrivalsRow::new(&groups, row);
             sum = sum.wrapping_add(known.hash);
@@ -160,12 +160,13 @@ impl Ledger {
 
     pub(crate) fn remember(&mut self, groups: &[Group]) {
         for group in groups {
-            let Some(state) = self.counters.get_mut(&group.counter).filter(|state| state.lanes.is_some())
+            let Some(state) = self.counters.get_mut(&group.counter).filter(|state| state.running.is_some())
             else {
                 continue;
             };
-            group.items.iter().for_each(|item| state.ids.insert(item.step, item.id()));
-            state.ids.forget(state.open);
+            let Some(ids) = &mut state.admission.ids else { continue };
+            group.items.iter().for_each(|item| ids.insert(item.id(), item.step));
+            ids.forget(state.open);
         }
     }
 }

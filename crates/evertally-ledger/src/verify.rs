@@ -3,12 +3,12 @@
 use crate::counter::Life;
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
-use crate::shown::Chunk;
+use crate::read_view::Chunk;
 use crate::store::CHUNKS;
 
 /// What was found to be whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Verified {
+pub struct Verification {
     /// Frames of the journal, and the heads that they hang on.
     pub frames: u64,
     /// Counters.
@@ -23,8 +23,9 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::Damaged`] where something is missing or was changed.
-    pub fn verify(&self) -> Result<Verified> {
-        let mut verified = Verified { frames: self.journal.bytes.len() as u64, ..Verified::default() };
+    pub fn verify(&self) -> Result<Verification> {
+        let mut verified =
+            Verification { frames: self.journal.bytes.len() as u64, ..Verification::default() };
         for (number, state) in &self.counters {
             verified.counters += 1;
             if state.life == Life::Deleted {
@@ -33,11 +34,11 @@ impl Ledger {
             let (mut before, mut next) = ([0; 32], 0);
             let width = state.planned.width() as u64;
             let (tail_first, released) = {
-                let standing = state.published.standing();
+                let standing = state.view.standing();
                 (standing.tail_first, standing.next_step)
             };
             let broken = || Error::damaged(format!("the chain of releases of counter {number} breaks"));
-            self.shown.store.scan(CHUNKS, (*number, 0)..=(*number, u64::MAX), |(_, first), row| {
+            self.view.store.scan(CHUNKS, (*number, 0)..=(*number, u64::MAX), |(_, first), row| {
                 let chunk = Chunk::read(*number, first, row)?;
                 if first != next || chunk.before != before {
                     return Err(broken());

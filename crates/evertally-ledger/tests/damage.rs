@@ -40,14 +40,14 @@ fn filled(home: &Home) {
 /// All that can be seen of a ledger, now and after one more step.
 fn all_of(mut ledger: Ledger) -> evertally_ledger::Result<Vec<(u64, u32, Vec<u64>)>> {
     ledger.verify()?;
-    let bounded = ledger.shown().counter("bounded").unwrap();
+    let bounded = ledger.read_view().counter("bounded").unwrap();
     let again = ledger.submit(&bounded, &[], START)?;
     assert_eq!(again.received(), 0);
     ledger.advance("bounded", 1)?;
     ledger.advance("wide", 1)?;
     ledger.commit(START)?;
-    let mut all = released(&ledger.shown(), "wide");
-    all.extend(released(&ledger.shown(), "bounded"));
+    let mut all = released(&ledger.read_view(), "wide");
+    all.extend(released(&ledger.read_view(), "bounded"));
     Ok(all)
 }
 

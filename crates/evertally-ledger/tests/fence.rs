@@ -6,7 +6,7 @@ mod common;
 
 use common::*;
 use evertally::Budget;
-use evertally_ledger::{Class, Ledger, Mode, Place, Spec, Status};
+use evertally_ledger::{Class, Ledger, Location, Mode, Spec, Status};
 
 /// A ledger with two counters and a few releases.
 fn filled(home: &Home, total: f64) -> Ledger {
@@ -24,7 +24,7 @@ fn filled(home: &Home, total: f64) -> Ledger {
 }
 
 fn is_fenced(ledger: &Ledger) -> bool {
-    matches!(ledger.shown().mode(), Mode::Fenced { .. })
+    matches!(ledger.read_view().mode(), Mode::Fenced { .. })
 }
 
 #[test]
@@ -42,17 +42,17 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
     ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     ledger.advance("c", 1).unwrap();
     ledger.commit(START).unwrap();
-    let shown_before = released(&ledger.shown(), "a");
+    let shown_before = released(&ledger.read_view(), "a");
     drop(ledger);
 
     copy(&backup, &home.directory);
     let mut ledger = home.open();
     assert!(is_fenced(&ledger));
-    let a = ledger.shown().counter("a").unwrap();
+    let a = ledger.read_view().counter("a").unwrap();
     assert_eq!(a.status(), Status::Fenced);
     assert_eq!(ledger.submit(&a, &arrivals(&a, 0..1), START).unwrap_err().class(), Class::Fenced);
     assert_eq!(ledger.advance("a", 1).unwrap_err().class(), Class::Fenced);
-    assert_eq!(released(&ledger.shown(), "a"), shown_before[..3], "what is there is still shown");
+    assert_eq!(released(&ledger.read_view(), "a"), shown_before[..3], "what is there is still shown");
 
     let preview = ledger.epoch_preview();
     assert_eq!(
@@ -65,13 +65,13 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
     assert!(ledger.start_epoch().is_err());
     ledger.advance("a", 2).unwrap();
     ledger.commit(START).unwrap();
-    let after = released(&ledger.shown(), "a");
+    let after = released(&ledger.read_view(), "a");
     assert_eq!(after[..3], shown_before[..3]);
     assert_eq!(after[3..].iter().map(|(_, epoch, _)| *epoch).collect::<Vec<_>>(), [2, 2]);
     // Fresh noise: two independent releases of one total agree with a chance of some percent each;
     // both hardly.
     assert!(after[3..].iter().zip(&shown_before[3..]).any(|(new, old)| new.2 != old.2));
-    let entries = ledger.shown().populations()[0].entries.clone();
+    let entries = ledger.read_view().populations()[0].entries.clone();
     let entries: Vec<_> = entries.iter().map(|entry| (entry.counter.as_str(), entry.epoch)).collect();
     assert_eq!(
         entries,
@@ -79,8 +79,8 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
         "the lost counter is paid for"
     );
     // Across epochs, errors are those of independent noise.
-    let counter = ledger.shown().counter("a").unwrap();
-    let sum = ledger.shown().sum(&counter, 1, 4, 0).unwrap();
+    let counter = ledger.read_view().counter("a").unwrap();
+    let sum = ledger.read_view().sum(&counter, 1, 4, 0).unwrap();
     let plan = counter.planned().plan();
     let expected = plan.standard_error(0).unwrap().hypot(plan.standard_error(4).unwrap());
     assert!((sum.standard_error / expected - 1.0).abs() < 1e-12);
@@ -88,7 +88,7 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
     drop((ledger, a, counter));
     let ledger = home.open();
     assert!(!is_fenced(&ledger), "once paid, it goes on");
-    assert_eq!(released(&ledger.shown(), "a"), after);
+    assert_eq!(released(&ledger.read_view(), "a"), after);
     ledger.verify().unwrap();
 }
 
@@ -107,7 +107,7 @@ fn what_a_population_cannot_pay_stays_fenced() {
     assert_eq!((started.restarted.as_slice(), started.left[0].0.as_str()), (&["a".to_owned()][..], "b"));
     ledger.commit(START).unwrap();
     for _ in 0..2 {
-        let shown = ledger.shown();
+        let shown = ledger.read_view();
         assert_eq!(shown.counter("a").unwrap().status(), Status::Running);
         let b = shown.counter("b").unwrap();
         assert_eq!(b.status(), Status::Fenced);
@@ -153,6 +153,6 @@ fn one_process_at_a_time_and_one_key() {
     assert_eq!(home.try_open().err().unwrap().class(), Class::Conflict);
     drop(ledger);
     let other = evertally::NoiseKey::insecure_from_seed(8);
-    let refusal = Ledger::open(Place::directory(&home.directory, None).unwrap(), other, START);
+    let refusal = Ledger::open(Location::directory(&home.directory, None).unwrap(), other, START);
     assert_eq!(refusal.err().unwrap().class().name(), "bad-state");
 }

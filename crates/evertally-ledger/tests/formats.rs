@@ -51,7 +51,7 @@ fn story(ledger: &mut Ledger) {
 /// What a reader of the story must find.
 fn check(ledger: &mut Ledger, released_then: &str) {
     ledger.verify().unwrap();
-    let shown = ledger.shown();
+    let shown = ledger.read_view();
     let seen = format!("{:?}\n{:?}\n", released(&shown, "keyed"), released(&shown, "bounded"));
     assert_eq!(seen, released_then);
     assert_eq!(shown.counter("retired").unwrap().status(), Status::Retired);
@@ -99,7 +99,7 @@ fn write_the_present_format() {
     let home = Home::new();
     let mut ledger = home.open();
     story(&mut ledger);
-    let shown = ledger.shown();
+    let shown = ledger.read_view();
     let seen = format!("{:?}\n{:?}\n", released(&shown, "keyed"), released(&shown, "bounded"));
     drop((shown, ledger));
     std::fs::create_dir_all(data("")).unwrap();

@@ -23,21 +23,21 @@ fn events_count_once_and_releases_stay() {
     ledger.commit(START).unwrap();
     assert_eq!(counter.next_step(), 2);
     assert_eq!(latest(&counter), [8.0]);
-    let before = released(&ledger.shown(), "visits");
+    let before = released(&ledger.read_view(), "visits");
     for _ in 0..3 {
         drop(ledger);
         ledger = home.open();
-        assert_eq!(released(&ledger.shown(), "visits"), before);
-        let counter = ledger.shown().counter("visits").unwrap();
+        assert_eq!(released(&ledger.read_view(), "visits"), before);
+        let counter = ledger.read_view().counter("visits").unwrap();
         assert_eq!(submit(&mut ledger, &counter, 0..8, START).duplicate, 8, "ids outlive the process");
     }
-    let counter = ledger.shown().counter("visits").unwrap();
+    let counter = ledger.read_view().counter("visits").unwrap();
     submit(&mut ledger, &counter, 8..10, START);
     ledger.checkpoint_all().unwrap();
     drop(ledger);
     let mut ledger = home.open();
-    assert_eq!(released(&ledger.shown(), "visits"), before);
-    let counter = ledger.shown().counter("visits").unwrap();
+    assert_eq!(released(&ledger.read_view(), "visits"), before);
+    let counter = ledger.read_view().counter("visits").unwrap();
     assert_eq!(submit(&mut ledger, &counter, 0..10, START).duplicate, 10, "ids outlive their frames");
     ledger.advance("visits", 1).unwrap();
     ledger.commit(START).unwrap();
@@ -133,7 +133,7 @@ fn keys_values_and_persons() {
     );
     drop(ledger);
     let mut ledger = home.open();
-    let bounded = ledger.shown().counter("bounded").unwrap();
+    let bounded = ledger.read_view().counter("bounded").unwrap();
     let person = |id: &str, person| {
         bounded.intake().prepare(&Event { id, person: Some(person), ..Event::default() }).unwrap()
     };
@@ -227,17 +227,17 @@ fn budgets_hold() {
     assert!(ledger.delete("b").is_err());
     ledger.delete("a").unwrap();
     ledger.commit(START).unwrap();
-    assert!(ledger.shown().counter("a").is_none());
+    assert!(ledger.read_view().counter("a").is_none());
     ledger.checkpoint_all().unwrap();
     drop(ledger);
     let mut ledger = home.open();
-    assert!(ledger.shown().counter("a").is_none());
-    assert_eq!(ledger.shown().populations()[0].entries.len(), 2);
+    assert!(ledger.read_view().counter("a").is_none());
+    assert_eq!(ledger.read_view().populations()[0].entries.len(), 2);
     assert!(
         matches!(ledger.create(&plan("a", "everyone"), START), Err(Error::Conflict { .. })),
         "names are used once"
     );
-    assert_eq!(ledger.shown().mode(), Mode::Running);
+    assert_eq!(ledger.read_view().mode(), Mode::Running);
 }
 
 #[test]
@@ -262,11 +262,11 @@ fn many_releases_move_to_chunks() {
             "whether or not a chunk was just full"
         );
     }
-    let all = released(&ledger.shown(), "wide");
+    let all = released(&ledger.read_view(), "wide");
     assert_eq!(all.len(), 400);
     assert_eq!(all.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), (0..400).collect::<Vec<_>>());
     assert_eq!(f64::from_bits(all[399].2[3]), 58.0);
-    let shown = ledger.shown();
+    let shown = ledger.read_view();
     assert_eq!(shown.sum(&wide, 7, 13, 3).unwrap().values, [1.0]);
     assert!(shown.sum(&wide, 7, 400, 3).is_err());
     assert!(shown.sum(&wide, 8, 7, 3).is_err());
@@ -276,12 +276,12 @@ fn many_releases_move_to_chunks() {
     let last = wide.latest();
     drop((ledger, wide, shown));
     let mut ledger = home.open();
-    assert_eq!(released(&ledger.shown(), "wide"), all);
-    assert_eq!(ledger.shown().counter("wide").unwrap().latest(), last);
+    assert_eq!(released(&ledger.read_view(), "wide"), all);
+    assert_eq!(ledger.read_view().counter("wide").unwrap().latest(), last);
     ledger.checkpoint_all().unwrap();
     drop(ledger);
     let ledger = home.open();
-    assert_eq!(ledger.shown().counter("wide").unwrap().latest(), last);
+    assert_eq!(ledger.read_view().counter("wide").unwrap().latest(), last);
     ledger.verify().unwrap();
 }
 
@@ -290,12 +290,12 @@ fn tokens_outlive_the_process() {
     let home = Home::new();
     let mut ledger = home.open();
     let (token, bearer) = ledger.add_token("first", Role::Admin, None, START).unwrap();
-    assert!(ledger.shown().authenticate(&bearer).is_none(), "not before it is durable");
+    assert!(ledger.read_view().authenticate(&bearer).is_none(), "not before it is durable");
     ledger.commit(START).unwrap();
     assert!(ledger.remove_token(&token.id).is_err());
     drop(ledger);
     let ledger = home.open();
-    assert_eq!(ledger.shown().authenticate(&bearer), Some(token));
+    assert_eq!(ledger.read_view().authenticate(&bearer), Some(token));
 }
 
 /// A million events of a million each, with fractions: whether one counts must not depend on how

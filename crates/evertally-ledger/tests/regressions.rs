@@ -7,7 +7,7 @@ mod common;
 
 use common::*;
 use evertally::{Budget, NoiseKey};
-use evertally_ledger::{Event, Fence, FileFence, Ledger, Mode, Place, Result, Spec};
+use evertally_ledger::{Event, Fence, FileFence, Ledger, Location, Mode, Result, Spec};
 use redb::{ReadableDatabase, ReadableTableMetadata, StorageBackend};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ impl Disk {
     }
 
     fn open(&self) -> Result<Ledger> {
-        let place = Place::on(self.clone(), self.clone(), 1);
+        let place = Location::on(self.clone(), self.clone(), 1);
         Ledger::open(place, NoiseKey::insecure_from_seed(7), START)
     }
 }
@@ -89,14 +89,14 @@ fn two_copies_without_a_fence_do_not_share_noise() {
         let directory = home.directory.parent().unwrap().join(machine).join("ledger");
         copy(&home.directory, &directory);
         let mut ledger = open(&directory).unwrap();
-        assert!(matches!(ledger.shown().mode(), Mode::Fenced { .. }));
+        assert!(matches!(ledger.read_view().mode(), Mode::Fenced { .. }));
         ledger.start_epoch().unwrap();
         ledger.commit(START).unwrap();
-        let counter = ledger.shown().counter("a").unwrap();
+        let counter = ledger.read_view().counter("a").unwrap();
         submit(&mut ledger, &counter, 0..events, START);
         ledger.advance("a", 5).unwrap();
         ledger.commit(START).unwrap();
-        let releases = ledger.shown().releases(&counter, 0..5).unwrap();
+        let releases = ledger.read_view().releases(&counter, 0..5).unwrap();
         releases.iter().map(|release| release.values[0]).collect::<Vec<_>>()
     };
     let (one, other) = (run("m1", 10), run("m2", 17));
@@ -124,12 +124,12 @@ fn what_recovery_releases_is_shown_and_survives_a_clean_stop() {
     for (number, moment) in moments.iter().enumerate() {
         let disk = Disk::as_of(moment);
         let mut ledger = disk.open().unwrap();
-        let before = released(&ledger.shown(), "a").len();
+        let before = released(&ledger.read_view(), "a").len();
         let changed = ledger.commit(START).unwrap();
-        let after = released(&ledger.shown(), "a").len();
+        let after = released(&ledger.read_view(), "a").len();
         ledger.checkpoint_all().unwrap();
         drop(ledger);
-        let again = disk.open().map(|ledger| released(&ledger.shown(), "a").len());
+        let again = disk.open().map(|ledger| released(&ledger.read_view(), "a").len());
         if again != Ok(1) || after != 1 {
             faults.push(format!(
                 "moment {number}: shown {before}, then {after} ({} changed), then {again:?}",
@@ -151,7 +151,7 @@ fn a_counter_may_get_events_in_the_commit_that_makes_it() {
     ledger.advance("a", 1).unwrap();
     ledger.commit(START).unwrap();
     drop(ledger);
-    let again = home.try_open().map(|ledger| released(&ledger.shown(), "a").len());
+    let again = home.try_open().map(|ledger| released(&ledger.read_view(), "a").len());
     assert_eq!(again, Ok(1));
 }
 
@@ -225,7 +225,7 @@ fn costs_of_another_history_are_charged() {
     let mut ledger = home.open();
     ledger.start_epoch().unwrap();
     ledger.commit(START).unwrap();
-    let population = ledger.shown().populations().remove(0);
+    let population = ledger.read_view().populations().remove(0);
     let a = quiet("a", "everyone").plan(START).unwrap().plan().spend().rho();
     let spent = population.odometer.spent().rho();
     assert!(spent >= 3.0 * a, "a ran in three epochs: {spent} was charged for three times {a}");
@@ -321,7 +321,7 @@ fn rows_are_not_written_of_what_is_tentative() {
     let mut ledger = home.open();
     ledger.advance("a", 1).unwrap();
     ledger.commit(START).unwrap();
-    assert_eq!(latest(&ledger.shown().counter("a").unwrap()), [5.0]);
+    assert_eq!(latest(&ledger.read_view().counter("a").unwrap()), [5.0]);
 }
 
 /// A counter that could not pay for an epoch releases nothing, started again or not.
@@ -379,12 +379,12 @@ fn a_fenced_copy_does_not_overwrite_the_fence() {
     // somebody acts.
     copy(&elsewhere, &home.directory);
     for _ in 0..2 {
-        assert!(matches!(home.open().shown().mode(), Mode::Fenced { .. }));
+        assert!(matches!(home.open().read_view().mode(), Mode::Fenced { .. }));
     }
     let mut ledger = home.open();
     ledger.start_epoch().unwrap();
     ledger.commit(START).unwrap();
-    let entries = ledger.shown().populations().remove(0).entries;
+    let entries = ledger.read_view().populations().remove(0).entries;
     assert!(entries.iter().any(|entry| entry.counter == "lost"), "b, c and d are charged to nobody");
 }
 
@@ -413,9 +413,9 @@ fn a_copy_with_a_later_epoch_does_not_forget_what_the_fence_knows() {
     std::fs::remove_dir_all(&home.directory).unwrap();
     std::fs::rename(&elsewhere, &home.directory).unwrap();
     let mut ledger = home.open();
-    assert!(matches!(ledger.shown().mode(), Mode::Fenced { .. }));
+    assert!(matches!(ledger.read_view().mode(), Mode::Fenced { .. }));
     ledger.start_epoch().unwrap();
     ledger.commit(START).unwrap();
-    let entries = ledger.shown().populations()[0].entries.clone();
+    let entries = ledger.read_view().populations()[0].entries.clone();
     assert!(entries.iter().any(|entry| entry.counter == "lost"), "x is charged to nobody");
 }

@@ -15,12 +15,12 @@
 //! | [`metrics`], [`logs`] | what is told to operators, and what is not |
 //!
 //! ```no_run
-//! use evertally_ledger::{Ledger, Place, read_or_make_key};
+//! use evertally_ledger::{Ledger, Location, read_or_make_key};
 //! use evertally_server::{Options, Service, now};
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let directory = std::path::Path::new("counters");
 //! let key = read_or_make_key(directory)?;
-//! let ledger = Ledger::open(Place::directory(directory, None)?, key, now())?;
+//! let ledger = Ledger::open(Location::directory(directory, None)?, key, now())?;
 //! let service = Service::start(ledger, Options::default(), now);
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:8740").await?;
 //! service.serve(listener, None, std::future::pending()).await;
@@ -46,16 +46,15 @@ mod reply;
 mod requests;
 mod routes;
 mod state;
-mod time;
 
+pub use evertally_stream::time::now_micros as now;
 pub use listen::Tls;
 pub use logs::{LogFormat, log_to};
 pub use options::Options;
-pub use time::now;
 
 use axum::Router;
 use axum::routing::get;
-use evertally_ledger::{Keeper, Ledger};
+use evertally_ledger::{Ledger, LedgerThread};
 use state::App;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -81,7 +80,7 @@ impl Service {
 
     /// The thread that owns the ledger, for those who have events of their own.
     #[must_use]
-    pub fn keeper(&self) -> &Keeper {
+    pub fn keeper(&self) -> &LedgerThread {
         self.app.keeper()
     }
 

@@ -4,7 +4,7 @@ use crate::error::{Problem, Result};
 use crate::state::App;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use evertally_ledger::Published;
+use evertally_ledger::CounterView;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl FromRequestParts<App> for Name {
 }
 
 /// The counter that the path names.
-pub(crate) struct Named(pub(crate) Arc<Published>);
+pub(crate) struct Named(pub(crate) Arc<CounterView>);
 
 impl FromRequestParts<App> for Named {
     type Rejection = Problem;

@@ -4,7 +4,7 @@ use crate::bell::Bells;
 use crate::error::{Problem, Result};
 use crate::metrics::Metrics;
 use crate::options::Options;
-use evertally_ledger::{Keeper, Ledger, Published, Shown, Token};
+use evertally_ledger::{CounterView, Ledger, LedgerThread, ReadView, Token};
 use governor::clock::{Clock, MonotonicClock};
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
@@ -30,7 +30,7 @@ const BODIES_KIB: usize = 64 << 10;
 pub(crate) struct App(Arc<Inner>);
 
 struct Inner {
-    keeper: Keeper,
+    keeper: LedgerThread,
     bells: Bells,
     metrics: Metrics,
     options: Options,
@@ -48,10 +48,10 @@ impl App {
     pub(crate) fn start(ledger: Ledger, options: Options, clock: Arc<Now>) -> Self {
         let bells = Bells::default();
         let (ringing, ticking) = (bells.clone(), Arc::clone(&clock));
-        let keeper = Keeper::start(
+        let keeper = LedgerThread::start(
             ledger,
             move || ticking(),
-            move |changed: &[Arc<Published>]| ringing.ring(changed.iter().map(|counter| name_of(counter))),
+            move |changed: &[Arc<CounterView>]| ringing.ring(changed.iter().map(|counter| name_of(counter))),
         );
         let limiter =
             options.rate.map(|rate| RateLimiter::hashmap_with_clock(Quota::per_second(rate), MonotonicClock));
@@ -70,12 +70,12 @@ impl App {
         }))
     }
 
-    pub(crate) fn keeper(&self) -> &Keeper {
+    pub(crate) fn keeper(&self) -> &LedgerThread {
         &self.0.keeper
     }
 
-    pub(crate) fn shown(&self) -> &Shown {
-        self.0.keeper.shown()
+    pub(crate) fn shown(&self) -> &ReadView {
+        self.0.keeper.read_view()
     }
 
     pub(crate) fn bells(&self) -> &Bells {
@@ -119,7 +119,7 @@ impl App {
     }
 
     /// A counter by its name.
-    pub(crate) fn counter(&self, name: &str) -> Result<Arc<Published>> {
+    pub(crate) fn counter(&self, name: &str) -> Result<Arc<CounterView>> {
         self.shown().counter(name).ok_or_else(|| Problem::not_found("there is no counter of this name"))
     }
 
@@ -162,7 +162,7 @@ impl App {
 }
 
 /// The name of a counter.
-pub(crate) fn name_of(counter: &Published) -> &str {
+pub(crate) fn name_of(counter: &CounterView) -> &str {
     &counter.planned().spec().name
 }
 

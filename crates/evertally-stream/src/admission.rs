@@ -134,12 +134,7 @@ impl<Ids: IdStore, Persons: PersonStore> Admission<Ids, Persons> {
 
     /// Counts an event whose id is not known, unless the bound refuses it. A journal that replays
     /// events that have counted starts here.
-    pub fn count(
-        &mut self,
-        id: Option<Ids::Id<'_>>,
-        person: Option<Persons::Person<'_>>,
-        step: u64,
-    ) -> bool {
+    pub fn count(&mut self, id: Option<Ids::Id<'_>>, person: Option<Persons::Person<'_>>, step: u64) -> bool {
         if let (Some(persons), Some(person)) = (&mut self.persons, person)
             && !persons.admit(person, step)
         {

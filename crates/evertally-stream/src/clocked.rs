@@ -48,7 +48,14 @@ impl Clocked {
         if needed > u128::from(memory_limit) {
             return Err(Error::TooCostly { steps, keys, needed, limit: memory_limit });
         }
-        Ok(Self { buckets, contest: Contest::new(rules), lag_micros, now: i64::MIN, open: 0, totals: BTreeMap::new() })
+        Ok(Self {
+            buckets,
+            contest: Contest::new(rules),
+            lag_micros,
+            now: i64::MIN,
+            open: 0,
+            totals: BTreeMap::new(),
+        })
     }
 
     /// The first step that is not closed; the number of steps once all are.
@@ -149,13 +156,21 @@ mod tests {
         // The bucket of the third second begins within the lag, and the next one does not.
         assert_eq!(live.push(&at(2 * SECOND)), Ok(Some(Outcome::Counted { step: 2 })));
         assert_eq!(live.push(&at(3 * SECOND)), Ok(Some(Outcome::Early)));
-        assert_eq!(live.push(&at(SECOND)), Ok(Some(Outcome::Counted { step: 1 })), "an earlier event may come later");
+        assert_eq!(
+            live.push(&at(SECOND)),
+            Ok(Some(Outcome::Counted { step: 1 })),
+            "an earlier event may come later"
+        );
         assert_eq!(live.next_close(), Some(3 * SECOND));
         assert_eq!(plain(live.advance_to(3 * SECOND - 1)), []);
         assert_eq!(plain(live.advance_to(3 * SECOND)), [(0, 1.0)]);
         assert_eq!(live.push(&at(0)), Ok(Some(Outcome::Late)));
         assert_eq!(plain(live.advance_to(0)), [], "a clock that is set back opens nothing");
-        assert_eq!(live.push(&at(5 * SECOND - 1)), Ok(Some(Outcome::Counted { step: 4 })), "nor does it forget what time it was");
+        assert_eq!(
+            live.push(&at(5 * SECOND - 1)),
+            Ok(Some(Outcome::Counted { step: 4 })),
+            "nor does it forget what time it was"
+        );
         assert_eq!(plain(live.advance_to(6 * SECOND)), [(1, 1.0), (2, 1.0), (3, 0.0)]);
         assert_eq!((live.open_step(), live.next_close()), (4, Some(7 * SECOND)));
         assert_eq!(plain(live.advance_to(i64::MAX)), [(4, 1.0)]);

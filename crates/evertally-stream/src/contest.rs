@@ -97,7 +97,8 @@ impl Contest {
             return Ok(Entry::Counted((self.rules.position(event.key), amount)));
         };
         let most = self.rules.limits.filter(|_| self.rules.has_ids).map_or(1, |limits| limits.max_steps());
-        let claim = Claim { time: event.time, id: id.map(Into::into), key: event.key.map(Into::into), amount };
+        let claim =
+            Claim { time: event.time, id: id.map(Into::into), key: event.key.map(Into::into), amount };
         let claims = self.open.entry(step).or_default();
         match claims.get_mut(claimant) {
             Some(held) => offer(held, claim, most),

@@ -121,7 +121,10 @@ mod tests {
     #[test]
     fn empty_buckets_close_with_zero() {
         let mut gather = Gather::new(three_buckets(), Rules::new(), 1 << 20).unwrap();
-        assert_eq!(gather.push(&Event { time: 2_500_000, ..Event::default() }), Ok(Some(Outcome::Counted { step: 2 })));
+        assert_eq!(
+            gather.push(&Event { time: 2_500_000, ..Event::default() }),
+            Ok(Some(Outcome::Counted { step: 2 }))
+        );
         let totals: Vec<_> = gather.finish().map(|closed| (closed.step, closed.totals[0].to_f64())).collect();
         assert_eq!(totals, [(0, 0.0), (1, 0.0), (2, 1.0)]);
     }

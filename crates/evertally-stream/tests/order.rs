@@ -72,7 +72,8 @@ fn oracle(events: &[Made], (bound, has_ids): Declared) -> Totals {
         }
         let step = time as u64 / SECOND as u64;
         if let Some((k, b)) = bound {
-            let steps: Vec<u64> = counted.iter().filter(|other| other.0 == owner).map(|other| other.2).collect();
+            let steps: Vec<u64> =
+                counted.iter().filter(|other| other.0 == owner).map(|other| other.2).collect();
             if steps.len() as u64 == k || steps.iter().any(|other| other.abs_diff(step) < b) {
                 continue;
             }

@@ -2,8 +2,8 @@
 
 use evertally::{Contribution, Participation};
 use evertally_stream::{
-    Admission, BucketLength, Buckets, Clamp, Clocked, ClosedStep, ContributionBound, Event, Follow, Gather,
-    KeySet, Result,
+    Amount, BucketLength, Buckets, Clamp, Clocked, ClosedStep, Event, Follow, Gather, KeySet,
+    ParticipationLimits, Result, Rules,
 };
 
 use super::made_up::{MadeUpEvent, TICKS_PER_STEP};
@@ -62,7 +62,7 @@ impl Gate for Gathering {
             // A refusal is an answer too.
             let _counted = named(&self.0, event, |event| gather.push(event))?;
         }
-        Ok(gather.finish().flat_map(|closed| closed.totals).collect())
+        Ok(totals(gather.finish()))
     }
 }
 
@@ -87,7 +87,7 @@ impl Gate for Following {
             closed.extend(named(&self.0, event, |event| follow.push(event))?.closed);
         }
         closed.extend(follow.finish());
-        Ok(closed.into_iter().flat_map(|closed| closed.totals).collect())
+        Ok(totals(closed))
     }
 }
 
@@ -110,8 +110,13 @@ impl Gate for Clocking {
             let _counted = named(&self.0, event, |event| live.push(event))?;
         }
         closed.extend(live.advance_to(i64::MAX));
-        Ok(closed.into_iter().flat_map(|closed| closed.totals).collect())
+        Ok(totals(closed))
     }
+}
+
+/// The totals of closed steps, one after the other.
+pub(crate) fn totals(closed: impl IntoIterator<Item = ClosedStep>) -> Vec<f64> {
+    closed.into_iter().flat_map(|closed| closed.totals).map(Amount::to_f64).collect()
 }
 
 /// A tick is a microsecond.
@@ -125,8 +130,8 @@ pub(crate) fn buckets(rules: &AdmissionRules) -> Result<Buckets> {
 
 /// The rules in the words of `evertally-stream`. Undeclared keys have a place of their own, so that
 /// one key fewer is declared.
-pub(crate) fn admission(rules: &AdmissionRules) -> Result<Admission> {
-    let mut admission = Admission::new();
+pub(crate) fn admission(rules: &AdmissionRules) -> Result<Rules> {
+    let mut admission = Rules::new();
     if rules.keys > 1 {
         admission = admission.keys(KeySet::new((1..rules.keys).map(|key| key.to_string()))?);
     }
@@ -139,8 +144,8 @@ pub(crate) fn admission(rules: &AdmissionRules) -> Result<Admission> {
     Ok(if rules.has_ids { admission.drop_duplicates() } else { admission })
 }
 
-fn bound(persons: Participation) -> Result<ContributionBound> {
-    ContributionBound::new(persons.max_steps(), persons.min_gap())
+fn bound(persons: Participation) -> Result<ParticipationLimits> {
+    ParticipationLimits::new(persons.max_steps(), persons.min_gap())
 }
 
 /// Hands on an event under its names. Where events count as one, it has no value.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use evertally::{Contribution, Participation};
 use evertally_stream::{ClosedStep, Follow, Gather, Result};
 
-use crate::admission::deployed::{admission, buckets, named};
+use crate::admission::deployed::{admission, buckets, named, totals};
 use crate::admission::{AdmissionRules, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP};
 
 /// The faults.
@@ -111,7 +111,7 @@ impl Gate for Faulty {
                     closed.extend(named(rules, event, |event| follow.push(event))?.closed);
                 }
                 closed.extend(follow.finish());
-                Ok(closed.into_iter().flat_map(|closed| closed.totals).collect())
+                Ok(totals(closed))
             }
             GateFault::LateCounts => {
                 let now = |event: &MadeUpEvent| MadeUpEvent { time: event.arrival, ..*event };
@@ -145,9 +145,5 @@ fn beside(
 
 /// The totals of two tables together.
 fn sum(one: Gather, other: Gather) -> Vec<f64> {
-    let both = one.finish().zip(other.finish());
-    both.flat_map(|(one, other)| {
-        one.totals.into_iter().zip(other.totals).map(|(a, b)| a + b).collect::<Vec<_>>()
-    })
-    .collect()
+    totals(one.finish()).into_iter().zip(totals(other.finish())).map(|(one, other)| one + other).collect()
 }

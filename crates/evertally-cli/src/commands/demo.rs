@@ -3,8 +3,8 @@
 use crate::draws::Draws;
 use crate::error::{CliError, Result};
 use crate::output::Destination;
-use crate::time;
 use clap::{Args, ValueEnum};
+use evertally_stream::time;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 

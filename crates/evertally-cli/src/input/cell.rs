@@ -1,6 +1,6 @@
 //! One cell, and what it may be taken as.
 
-use crate::time;
+use evertally_stream::time;
 use std::borrow::Cow;
 
 /// A cell as its format gave it. No `Debug`: cells are private.

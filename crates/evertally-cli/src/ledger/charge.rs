@@ -5,9 +5,9 @@ use super::used::{Relation, Used, other_input};
 use super::{EVERYONE, Held, read};
 use crate::error::{CliError, Result};
 use crate::output::Header;
-use crate::time;
 use clap::Args;
 use evertally::{Budget, Neighbours, Spend, Unit};
+use evertally_stream::time;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

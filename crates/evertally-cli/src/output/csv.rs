@@ -1,9 +1,9 @@
 //! Releases as CSV, with the header in lines that start with `#`.
 
-use super::{Destination, Header, ReleaseWriter, ReleasedRow, Shape};
+use super::{Destination, Estimate, Header, ReleaseWriter, ReleasedRow, Shape};
 use crate::error::{CliError, Result};
-use crate::time;
 use csv::{Writer, WriterBuilder};
+use evertally_stream::time;
 use std::io::Write;
 
 pub(crate) struct CsvReleases {
@@ -22,7 +22,7 @@ impl CsvReleases {
         let mut columns = vec!["step"];
         columns.extend(shape.timed.then_some("start"));
         columns.extend(shape.keyed.then_some("key"));
-        columns.extend(["estimate", "standard_error", "lower", "upper"]);
+        columns.extend(Estimate::COLUMNS);
         let mut started = Self { name, writer: WriterBuilder::new().from_writer(destination) };
         let written = started.writer.write_record(columns);
         written.map_err(|error| started.failure(&error))?;
@@ -40,8 +40,7 @@ impl CsvReleases {
 impl ReleaseWriter for CsvReleases {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
         let start = row.start.map(|start| time::format(start).unwrap_or_default());
-        let numbers =
-            [row.estimate, row.standard_error, row.lower, row.upper].map(|number| number.to_string());
+        let numbers = row.estimate.numbers().map(|number| number.to_string());
         let step = row.step.to_string();
         let cells = std::iter::once(step.as_str())
             .chain(start.as_deref())

@@ -2,7 +2,6 @@
 
 use super::{Destination, Header, ReleaseWriter, ReleasedRow};
 use crate::error::{CliError, Result};
-use crate::time;
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 
@@ -14,19 +13,6 @@ pub(crate) struct JsonReleases {
 #[derive(Serialize)]
 struct HeaderLine<'a> {
     evertally: &'a Header,
-}
-
-#[derive(Serialize)]
-struct ReleaseLine<'a> {
-    step: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    estimate: f64,
-    standard_error: f64,
-    lower: f64,
-    upper: f64,
 }
 
 impl JsonReleases {
@@ -46,15 +32,7 @@ impl JsonReleases {
 
 impl ReleaseWriter for JsonReleases {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
-        self.line(&ReleaseLine {
-            step: row.step,
-            start: row.start.and_then(time::format),
-            key: row.key,
-            estimate: row.estimate,
-            standard_error: row.standard_error,
-            lower: row.lower,
-            upper: row.upper,
-        })
+        self.line(row)
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -19,6 +19,8 @@ pub(crate) use npy_stream::{Element, NpyStream};
 
 use crate::error::Result;
 use clap::ValueEnum;
+use evertally_stream::time;
+use serde::{Serialize, Serializer};
 use std::path::Path;
 
 /// The formats that are written.
@@ -26,14 +28,14 @@ use std::path::Path;
 pub(crate) enum OutputFormat {
     /// Comma-separated values; the header stands in lines that start with #
     Csv,
-    /// One JSON object a line; the first one is the header
+    /// One JSON object per line; the first one is the header
     Jsonl,
     /// Apache Parquet; the header stands in the file's key-value metadata
     Parquet,
 }
 
 impl OutputFormat {
-    /// The format that an output's extension names; CSV where it names none.
+    /// The format that an output's extension names; CSV by default.
     pub(crate) fn of(path: Option<&Path>) -> Self {
         let ending = path.and_then(Path::extension).and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_ascii_lowercase().as_str() {
@@ -53,26 +55,53 @@ pub(crate) struct Shape {
     pub(crate) keyed: bool,
 }
 
+/// One private estimate with its 95 % interval: the one shape of a result, from the counter to
+/// every format and the plot.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Estimate {
+    #[serde(rename = "estimate")]
+    pub(crate) value: f64,
+    pub(crate) standard_error: f64,
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
+}
+
+impl Estimate {
+    /// The names of its columns, in every format.
+    const COLUMNS: [&str; 4] = ["estimate", "standard_error", "lower", "upper"];
+
+    /// Its numbers, in the order of [`Estimate::COLUMNS`].
+    fn numbers(&self) -> [f64; 4] {
+        [self.value, self.standard_error, self.lower, self.upper]
+    }
+}
+
 /// One released total.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct ReleasedRow<'a> {
     /// The step, counted from zero.
     pub(crate) step: u64,
     /// The start of its bucket in microseconds since 1970, in a timed table.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_time")]
     pub(crate) start: Option<i64>,
     /// Its key, in a keyed table.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<&'a str>,
-    pub(crate) estimate: f64,
-    pub(crate) standard_error: f64,
-    pub(crate) lower: f64,
-    pub(crate) upper: f64,
+    #[serde(flatten)]
+    pub(crate) estimate: Estimate,
+}
+
+/// A start as people write times.
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn as_time<S: Serializer>(start: &Option<i64>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    start.and_then(time::format).serialize(serializer)
 }
 
 /// A table of releases that is being written.
 pub(crate) trait ReleaseWriter {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()>;
 
-    /// Hands what was written so far to the system, where the format allows it.
+    /// Hands what was written so far to the system, if the format allows it.
     fn flush(&mut self) -> Result<()>;
 
     /// Completes the table; only now does a file get its name.

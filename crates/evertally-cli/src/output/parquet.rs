@@ -1,6 +1,6 @@
 //! Releases as Parquet, with the header in the file's key-value metadata under `evertally.…`.
 
-use super::{Destination, Header, ReleaseWriter, ReleasedRow, Shape};
+use super::{Destination, Estimate, Header, ReleaseWriter, ReleasedRow, Shape};
 use crate::error::{CliError, Result};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -13,7 +13,7 @@ use std::io::BufWriter;
 use std::sync::Arc;
 
 /// Rows that are held before they are written as one group.
-const ROWS_A_GROUP: usize = 1 << 16;
+const ROWS_PER_GROUP: usize = 1 << 16;
 
 pub(crate) struct ParquetReleases {
     name: String,
@@ -36,8 +36,8 @@ impl ParquetReleases {
         let start = if shape.timed { "required int64 start (TIMESTAMP(MICROS,true));" } else { "" };
         let key = if shape.keyed { "required binary key (STRING);" } else { "" };
         let text = format!(
-            "message releases {{ required int64 step; {start} {key} required double estimate; \
-             required double standard_error; required double lower; required double upper; }}"
+            "message releases {{ required int64 step; {start} {key} {} }}",
+            Estimate::COLUMNS.map(|column| format!("required double {column};")).join(" ")
         );
         let failed = |error| failure(&name, &error);
         let schema = Arc::new(parse_message_type(&text).map_err(failed)?);
@@ -91,11 +91,10 @@ impl ReleaseWriter for ParquetReleases {
         self.held.steps.push(i64::try_from(row.step).unwrap_or(i64::MAX));
         self.held.starts.push(row.start.unwrap_or_default());
         self.held.keys.push(ByteArray::from(row.key.unwrap_or_default()));
-        let numbers = [row.estimate, row.standard_error, row.lower, row.upper];
-        for (column, number) in self.held.numbers.iter_mut().zip(numbers) {
+        for (column, number) in self.held.numbers.iter_mut().zip(row.estimate.numbers()) {
             column.push(number);
         }
-        if self.held.steps.len() == ROWS_A_GROUP {
+        if self.held.steps.len() == ROWS_PER_GROUP {
             self.write_group().map_err(|error| failure(&self.name, &error))?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use super::axis::Axis;
 use super::parts::{LEFT, head};
 use super::{Chart, Drawn, FAINT_INK, GRID, INK, Scale, WARNING, colour};
+use crate::output::Estimate;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -15,9 +16,7 @@ const MOST_PANELS: usize = 12;
 pub(crate) struct Point {
     /// The start of the bucket in microseconds since 1970, or the step.
     pub(crate) x: f64,
-    pub(crate) estimate: f64,
-    pub(crate) lower: f64,
-    pub(crate) upper: f64,
+    pub(crate) estimate: Estimate,
     /// The true total. Only ever filled where the user has asked for a plot that is not private.
     pub(crate) truth_not_private: Option<f64>,
 }
@@ -154,11 +153,11 @@ impl EstimateChart {
             .set_all_tick_mark_size(scale.px(4.0))
             .draw()?;
         // The band is one polygon: along the upper ends, and back along the lower ones.
-        let upper = points.iter().map(|point| (point.x, point.upper));
-        let lower = points.iter().rev().map(|point| (point.x, point.lower));
+        let upper = points.iter().map(|point| (point.x, point.estimate.upper));
+        let lower = points.iter().rev().map(|point| (point.x, point.estimate.lower));
         let band: Vec<_> = upper.chain(lower).collect();
         chart.draw_series(std::iter::once(Polygon::new(band, tone.mix(0.22).filled())))?;
-        let curve = points.iter().map(|point| (point.x, point.estimate));
+        let curve = points.iter().map(|point| (point.x, point.estimate.value));
         chart.draw_series(LineSeries::new(curve, tone.stroke_width(scale.line(1.6))))?;
         let truth: Vec<_> =
             points.iter().filter_map(|point| point.truth_not_private.map(|truth| (point.x, truth))).collect();
@@ -181,9 +180,10 @@ impl EstimateChart {
         let (across, up) = (if columns == 1 { 9 } else { 5 }, if rows == 1 { 7 } else { 4 });
         let x_axis =
             if self.timed { Axis::time(first, last, across) } else { Axis::linear(first, last, across) };
-        let ends = points
-            .iter()
-            .flat_map(|point| [point.lower, point.upper, point.truth_not_private.unwrap_or(point.upper)]);
+        let ends = points.iter().flat_map(|point| {
+            let Estimate { lower, upper, .. } = point.estimate;
+            [lower, upper, point.truth_not_private.unwrap_or(upper)]
+        });
         // Zero is always in sight, so that the height of a curve means its size.
         let (lo, hi) = ends.fold((0.0_f64, 0.0_f64), |(lo, hi), end| (lo.min(end), hi.max(end)));
         let room = 0.04 * (hi - lo);

@@ -5,7 +5,7 @@
 
 use evertally::{Budget, Neighbours, NoiseKey};
 use evertally_ledger::{
-    Arrival, Event, Ledger, NewPopulation, Place, Published, Receipt, Result, Shown, Spec,
+    CounterView, Event, Ledger, Location, NewPopulation, PreparedEvent, ReadView, Receipt, Result, Spec,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Home {
 
 /// Opens a directory under a key that all tests share.
 pub(crate) fn open(directory: &Path) -> Result<Ledger> {
-    Ledger::open(Place::directory(directory, None)?, NoiseKey::insecure_from_seed(7), START)
+    Ledger::open(Location::directory(directory, None)?, NoiseKey::insecure_from_seed(7), START)
 }
 
 pub(crate) fn everyone(total: Budget) -> NewPopulation {
@@ -73,17 +73,17 @@ pub(crate) fn by_the_second(spec: Spec) -> Spec {
     Spec { every: Some("1s".parse().unwrap()), start: Some(START), ..spec }
 }
 
-pub(crate) fn arrival(counter: &Published, id: &str) -> Arrival {
+pub(crate) fn arrival(counter: &CounterView, id: &str) -> PreparedEvent {
     counter.intake().prepare(&Event { id, ..Event::default() }).unwrap()
 }
 
-pub(crate) fn arrivals(counter: &Published, ids: std::ops::Range<u64>) -> Vec<Arrival> {
+pub(crate) fn arrivals(counter: &CounterView, ids: std::ops::Range<u64>) -> Vec<PreparedEvent> {
     ids.map(|id| arrival(counter, &format!("event {id}"))).collect()
 }
 
 pub(crate) fn submit(
     ledger: &mut Ledger,
-    counter: &Published,
+    counter: &CounterView,
     ids: std::ops::Range<u64>,
     now: i64,
 ) -> Receipt {
@@ -93,7 +93,7 @@ pub(crate) fn submit(
 }
 
 /// Every release of a counter, bit for bit.
-pub(crate) fn released(shown: &Shown, name: &str) -> Vec<(u64, u32, Vec<u64>)> {
+pub(crate) fn released(shown: &ReadView, name: &str) -> Vec<(u64, u32, Vec<u64>)> {
     let counter = shown.counter(name).unwrap();
     let releases = shown.releases(&counter, 0..u64::MAX).unwrap();
     releases
@@ -102,7 +102,7 @@ pub(crate) fn released(shown: &Shown, name: &str) -> Vec<(u64, u32, Vec<u64>)> {
         .collect()
 }
 
-pub(crate) fn latest(counter: &Arc<Published>) -> Vec<f64> {
+pub(crate) fn latest(counter: &Arc<CounterView>) -> Vec<f64> {
     counter.latest().unwrap().values
 }
 

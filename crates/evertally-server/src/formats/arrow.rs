@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
-use evertally_ledger::{Published, StepRelease};
+use evertally_ledger::{CounterView, StepRelease};
 use std::sync::Arc;
 
 /// Writes Arrow.
@@ -40,7 +40,7 @@ fn failed(_: ArrowError) -> Problem {
 }
 
 impl Encoder for Arrow {
-    fn rows(&mut self, counter: &Published, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
+    fn rows(&mut self, counter: &CounterView, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
         let names = counter.planned().lane_names();
         let rows: Vec<(&StepRelease, usize)> = steps
             .iter()

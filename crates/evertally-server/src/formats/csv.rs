@@ -3,7 +3,7 @@
 use super::Encoder;
 use crate::error::{Problem, Result};
 use crate::model::release::of_step;
-use evertally_ledger::{Published, StepRelease};
+use evertally_ledger::{CounterView, StepRelease};
 
 const COLUMNS: [&str; 8] = ["step", "time", "epoch", "key", "value", "standard_error", "lower", "upper"];
 
@@ -14,7 +14,7 @@ pub(super) struct Csv {
 }
 
 impl Encoder for Csv {
-    fn rows(&mut self, counter: &Published, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
+    fn rows(&mut self, counter: &CounterView, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
         let failed = |_| Problem::system("a release cannot be written");
         let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
         if !self.has_begun {

@@ -3,7 +3,7 @@
 use super::Encoder;
 use crate::error::{Problem, Result};
 use crate::model::release::of_step;
-use evertally_ledger::{Published, StepRelease};
+use evertally_ledger::{CounterView, StepRelease};
 
 /// Writes JSON.
 pub(super) struct Json {
@@ -20,7 +20,7 @@ impl Json {
 }
 
 impl Encoder for Json {
-    fn rows(&mut self, counter: &Published, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
+    fn rows(&mut self, counter: &CounterView, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         if !self.has_begun {
             self.has_begun = true;

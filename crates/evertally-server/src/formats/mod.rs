@@ -15,7 +15,7 @@ use ::axum::body::Body;
 use ::axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use ::axum::response::Response;
 use bytes::Bytes;
-use evertally_ledger::{Published, StepRelease};
+use evertally_ledger::{CounterView, StepRelease};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl Format {
 
 /// Which releases, and what comes after them.
 pub(crate) struct Selection {
-    pub(crate) counter: Arc<Published>,
+    pub(crate) counter: Arc<CounterView>,
     pub(crate) steps: Steps,
     /// One key, or all.
     pub(crate) lane: Option<usize>,
@@ -99,7 +99,7 @@ impl Steps {
 /// Makes a document piece by piece.
 trait Encoder: Send {
     /// The releases of some steps, with whatever must stand before them.
-    fn rows(&mut self, counter: &Published, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>>;
+    fn rows(&mut self, counter: &CounterView, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>>;
 
     /// Whatever must stand at the end.
     fn end(&mut self) -> Result<Vec<u8>>;

@@ -3,8 +3,8 @@
 use super::accuracy::Accuracy;
 use super::population::Population;
 use super::release::{Release, of_step};
-use crate::time;
-use evertally_ledger::{Planned, Published, Status};
+use evertally_ledger::{CounterView, Planned, Status};
+use evertally_stream::time;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -101,7 +101,7 @@ impl From<Status> for CounterStatus {
 }
 
 impl Counter {
-    pub(crate) fn of(counter: &Published) -> Self {
+    pub(crate) fn of(counter: &CounterView) -> Self {
         let planned = counter.planned();
         let (spec, plan) = (planned.spec(), planned.plan());
         let latest = counter.latest();
@@ -110,14 +110,14 @@ impl Counter {
             description: spec.description.clone(),
             population: spec.population.clone(),
             status: counter.status().into(),
-            created: time::format(counter.created()),
+            created: time::format_capped(counter.created()),
             epoch: counter.epoch(),
             every: spec.every.map(|every| every.to_string()),
-            start: spec.start.map(time::format),
+            start: spec.start.map(time::format_capped),
             grace: spec.grace.map(|grace| grace.to_string()),
             steps: spec.steps,
             next_step: counter.next_step(),
-            next_release: counter.next_release().map(time::format),
+            next_release: counter.next_release().map(time::format_capped),
             keys: planned.lane_names().map(<[String]>::to_vec),
             budget: BudgetShown { epsilon: spec.epsilon, delta: spec.delta },
             rho: plan.spend().rho(),

@@ -1,9 +1,9 @@
 //! A counter as it is asked for.
 
 use crate::error::{Problem, Result};
-use crate::time;
 use evertally_ledger::Spec;
 use evertally_stream::BucketLength;
+use evertally_stream::time;
 use serde::Deserialize;
 use utoipa::openapi::schema::{Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema, openapi::RefOr};
@@ -155,7 +155,8 @@ impl Draft {
 
 /// A time of a request.
 pub(crate) fn moment(what: &str, text: &str) -> Result<i64> {
-    time::parse(text).ok_or_else(|| Problem::bad(format!("{what} must be {}", time::EXPECTED)))
+    time::parse_timestamp(text)
+        .ok_or_else(|| Problem::bad(format!("{what} must be {}", time::EXPECTED_TIMESTAMP)))
 }
 
 fn length(what: &str, text: &str) -> Result<BucketLength> {

@@ -7,8 +7,8 @@
 //! ready as soon as it is read: besides the body, only what the ledger takes is held.
 
 use crate::error::{Problem, Result};
-use crate::time;
-use evertally_ledger::{Arrival, Intake};
+use evertally_ledger::{Intake, PreparedEvent};
+use evertally_stream::time;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -92,7 +92,7 @@ impl Receipt {
 }
 
 /// Everything of a JSON body, ready for the ledger.
-pub(crate) fn batch(body: &[u8], intake: &Intake) -> Result<Vec<Arrival>> {
+pub(crate) fn batch(body: &[u8], intake: &Intake) -> Result<Vec<PreparedEvent>> {
     let text = text_of(body)?;
     let mut reader = serde_json::Deserializer::from_str(text);
     let mut batch = Batch { intake, arrivals: Vec::new(), refusal: None };
@@ -113,7 +113,7 @@ pub(crate) fn batch(body: &[u8], intake: &Intake) -> Result<Vec<Arrival>> {
 }
 
 /// The event of one line of NDJSON.
-pub(crate) fn line(line: &[u8], intake: &Intake) -> Result<Arrival> {
+pub(crate) fn line(line: &[u8], intake: &Intake) -> Result<PreparedEvent> {
     let mut batch = Batch { intake, arrivals: Vec::new(), refusal: None };
     let mut reader = serde_json::Deserializer::from_str(text_of(line)?);
     let read = One(&mut batch).deserialize(&mut reader).and_then(|()| reader.end());
@@ -132,12 +132,12 @@ fn text_of(bytes: &[u8]) -> Result<&str> {
 }
 
 impl Event<'_> {
-    fn ready(&self, intake: &Intake) -> Result<Arrival> {
+    fn ready(&self, intake: &Intake) -> Result<PreparedEvent> {
         let time = match &self.time {
             None => None,
             Some(text) => {
-                let time = time::parse(&text.0);
-                Some(time.ok_or_else(|| Problem::bad(format!("time must be {}", time::EXPECTED)))?)
+                let time = time::parse_timestamp(&text.0);
+                Some(time.ok_or_else(|| Problem::bad(format!("time must be {}", time::EXPECTED_TIMESTAMP)))?)
             }
         };
         let event = evertally_ledger::Event {
@@ -179,7 +179,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 /// Events that were read, and why the next one was refused.
 struct Batch<'b> {
     intake: &'b Intake,
-    arrivals: Vec<Arrival>,
+    arrivals: Vec<PreparedEvent>,
     refusal: Option<Problem>,
 }
 

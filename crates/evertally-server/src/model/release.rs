@@ -1,7 +1,7 @@
 //! Releases.
 
-use crate::time;
-use evertally_ledger::{Published, StepRelease};
+use evertally_ledger::{CounterView, StepRelease};
+use evertally_stream::time;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -89,13 +89,13 @@ pub(crate) struct Sum {
 
 /// The releases of a step, for one key or for all of them.
 pub(crate) fn of_step<'a>(
-    counter: &'a Published,
+    counter: &'a CounterView,
     step: &'a StepRelease,
     lane: Option<usize>,
 ) -> impl Iterator<Item = Release> + 'a {
     let names = counter.planned().lane_names();
     let lanes = lane.map_or(0..step.values.len(), |lane| lane..lane + 1);
-    let time = step.time.map(time::format);
+    let time = step.time.map(time::format_capped);
     lanes.filter_map(move |lane| {
         let value = *step.values.get(lane)?;
         Some(Release {

@@ -1,7 +1,7 @@
 //! Tokens.
 
-use crate::time;
 use evertally_ledger::{Role, Token};
+use evertally_stream::time;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -55,8 +55,8 @@ impl TokenShown {
             id: token.id.clone(),
             name: token.name.clone(),
             role: token.role.into(),
-            created: time::format(token.created),
-            expires: token.expires.map(time::format),
+            created: time::format_capped(token.created),
+            expires: token.expires.map(time::format_capped),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::state::{App, answered, off_thread};
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use evertally_ledger::{Arrival, Published};
+use evertally_ledger::{CounterView, PreparedEvent};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
@@ -54,7 +54,7 @@ pub(crate) async fn post(
     Ok(reply::ok(&receipt))
 }
 
-async fn batch(app: &App, counter: Arc<Published>, request: Request) -> Result<Receipt> {
+async fn batch(app: &App, counter: Arc<CounterView>, request: Request) -> Result<Receipt> {
     // Held until the answer: bodies, and what is made of them, wait in memory.
     let size = request.body().size_hint().exact().unwrap_or(app.options().largest_body as u64);
     let _room = app.room_for(size.min(app.options().largest_body as u64))?;
@@ -72,8 +72,8 @@ async fn batch(app: &App, counter: Arc<Published>, request: Request) -> Result<R
 /// Hands events to the ledger; the answer comes when they are durable.
 pub(super) fn submit(
     app: &App,
-    counter: Arc<Published>,
-    arrivals: Vec<Arrival>,
+    counter: Arc<CounterView>,
+    arrivals: Vec<PreparedEvent>,
 ) -> Result<oneshot::Receiver<evertally_ledger::Result<evertally_ledger::Receipt>>> {
     let (reply, answer) = oneshot::channel();
     let taken = app.keeper().submit(counter, arrivals, move |result| drop(reply.send(result)));

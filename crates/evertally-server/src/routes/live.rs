@@ -12,13 +12,13 @@ use crate::model::release::{LiveStep, of_step};
 use crate::query::{Named, Query, step};
 use crate::reply;
 use crate::state::{App, name_of, off_thread};
-use crate::time;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use evertally_ledger::{Published, Status, Token};
+use evertally_ledger::{CounterView, Status, Token};
+use evertally_stream::time;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,7 @@ pub(crate) async fn follow(
 struct Follower {
     token: Token,
     presence: Presence,
-    counter: Arc<Published>,
+    counter: Arc<CounterView>,
     bell: watch::Receiver<()>,
     stopping: watch::Receiver<bool>,
     next: u64,
@@ -153,7 +153,7 @@ impl Follower {
 }
 
 /// The events of some steps, and the step after them.
-fn steps_from(app: &App, counter: &Published, next: u64) -> Result<(Bytes, u64)> {
+fn steps_from(app: &App, counter: &CounterView, next: u64) -> Result<(Bytes, u64)> {
     let width = counter.planned().lane_names().map_or(1, <[String]>::len) as u64;
     let end = next.saturating_add((PIECE / width).max(1));
     let steps = app.shown().releases(counter, next..end)?;
@@ -162,7 +162,7 @@ fn steps_from(app: &App, counter: &Published, next: u64) -> Result<(Bytes, u64)>
     for step in &steps {
         let live = LiveStep {
             step: step.step,
-            time: step.time.map(time::format),
+            time: step.time.map(time::format_capped),
             releases: of_step(counter, step, None).collect(),
         };
         text.extend_from_slice(format!("event: release\nid: {}\ndata: ", step.step).as_bytes());

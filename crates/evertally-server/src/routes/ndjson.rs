@@ -13,7 +13,7 @@ use crate::model::event::{self, Receipt};
 use crate::state::{App, answered};
 use axum::body::Body;
 use bytes::{Buf, BytesMut};
-use evertally_ledger::{Arrival, Published};
+use evertally_ledger::{CounterView, PreparedEvent};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ const ATTEMPTS: u64 = 60;
 const ATTEMPT_MILLIS: u64 = 2;
 
 /// Records a whole stream.
-pub(super) async fn record(app: &App, counter: Arc<Published>, body: Body) -> Result<Receipt> {
+pub(super) async fn record(app: &App, counter: Arc<CounterView>, body: Body) -> Result<Receipt> {
     let mut stream = Stream {
         app,
         counter,
@@ -49,13 +49,13 @@ pub(super) async fn record(app: &App, counter: Arc<Published>, body: Body) -> Re
 
 struct Stream<'a> {
     app: &'a App,
-    counter: Arc<Published>,
+    counter: Arc<CounterView>,
     unread: BytesMut,
     /// How much of it is known to hold no end of a line.
     scanned: usize,
     /// Lines that were read.
     line: u64,
-    part: Vec<Arrival>,
+    part: Vec<PreparedEvent>,
     pending: Option<Pending>,
     recorded_lines: u64,
     receipt: Receipt,

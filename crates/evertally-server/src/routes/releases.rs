@@ -11,7 +11,7 @@ use crate::state::{App, off_thread};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use evertally_ledger::Published;
+use evertally_ledger::CounterView;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -138,7 +138,7 @@ pub(crate) async fn sum(
 }
 
 /// The place of a key.
-fn lane_of(counter: &Published, key: &str) -> Result<usize> {
+fn lane_of(counter: &CounterView, key: &str) -> Result<usize> {
     let names = counter
         .planned()
         .lane_names()

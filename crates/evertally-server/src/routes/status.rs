@@ -6,12 +6,12 @@ use crate::metrics::Present;
 use crate::model::status::{CountersByStatus, ModeName, Readiness, ServiceStatus};
 use crate::reply;
 use crate::state::App;
-use crate::time;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use evertally_ledger::Status;
+use evertally_stream::time;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -74,8 +74,8 @@ pub(crate) async fn status(Bearer(token): Anyone, State(app): State<App>) -> Res
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
         reason,
-        now: time::format(app.now()),
-        started: time::format(app.started()),
+        now: time::format_capped(app.now()),
+        started: time::format_capped(app.started()),
         counters: by_status(&app),
         role: token.role.into(),
         token_name: token.name,

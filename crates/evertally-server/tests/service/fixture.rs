@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, request};
 use crate::documented::check;
-use evertally_ledger::{Ledger, Place, Role, read_or_make_key};
+use evertally_ledger::{Ledger, Location, Role, read_or_make_key};
 use evertally_server::{Options, Service, Tls};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -53,7 +53,7 @@ impl Server {
     /// On a directory that may have been used before.
     pub(crate) fn at(home: TempDir, options: Options) -> Self {
         let directory = directory(&home);
-        let place = Place::directory(&directory, None).unwrap();
+        let place = Location::directory(&directory, None).unwrap();
         let ledger = Ledger::open(place, read_or_make_key(&directory).unwrap(), START).unwrap();
         let mut server = Self::on(ledger, options, None);
         server.home = Some(home);
@@ -124,7 +124,7 @@ impl Server {
     pub(crate) fn pass_until(&self, micros: i64, counter: &str, steps: u64) {
         self.pass(micros);
         let begun = std::time::Instant::now();
-        while self.service.keeper().shown().counter(counter).unwrap().next_step() < steps {
+        while self.service.keeper().read_view().counter(counter).unwrap().next_step() < steps {
             assert!(begun.elapsed() < crate::client::PATIENCE, "{counter} does not come to step {steps}");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }

@@ -3,7 +3,7 @@
 use crate::client::{Wire, head};
 use crate::fixture::{START, Server, directory, events};
 use evertally::NoiseKey;
-use evertally_ledger::{Fence, Ledger, Place, Role};
+use evertally_ledger::{Fence, Ledger, Location, Role};
 use evertally_server::Options;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
@@ -192,7 +192,7 @@ fn on_failing_storage() -> (Server, Arc<AtomicBool>, Arc<Mutex<()>>) {
     let (fails, gate) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
     let backend =
         Failing { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), gate: Arc::clone(&gate) };
-    let place = Place::on(backend, Remembered::default(), 1);
+    let place = Location::on(backend, Remembered::default(), 1);
     let ledger = Ledger::open(place, NoiseKey::insecure_from_seed(1), START).unwrap();
     (Server::on(ledger, Options::default(), None).with_counter("visits"), fails, gate)
 }

@@ -2,7 +2,7 @@
 
 use crate::fixture::{START, Server};
 use bytes::Bytes;
-use evertally_ledger::{Ledger, Place, read_or_make_key};
+use evertally_ledger::{Ledger, Location, read_or_make_key};
 use evertally_server::{Options, Tls};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -23,7 +23,7 @@ fn both_versions_of_http_are_spoken_over_tls() {
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     let tls = Tls::from_files(&certificate, &key).unwrap();
     let directory = home.path().join("counters");
-    let place = Place::directory(&directory, None).unwrap();
+    let place = Location::directory(&directory, None).unwrap();
     let ledger = Ledger::open(place, read_or_make_key(&directory).unwrap(), START).unwrap();
     let server = Server::on(ledger, Options::default(), Some(tls));
 

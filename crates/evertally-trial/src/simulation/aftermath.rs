@@ -36,7 +36,7 @@ impl World {
                 Ok(false)
             };
         }
-        let shown = self.ledger()?.shown();
+        let shown = self.ledger()?.read_view();
         let is_waiting = self.is_waiting_for_an_epoch();
         match shown.mode() {
             Mode::Running => {}
@@ -55,7 +55,7 @@ impl World {
         };
         let was_kept = had_new_epoch || {
             let ledger = self.ledger.as_mut().ok_or("there is no ledger")?;
-            let published = ledger.shown().counter(PROBE);
+            let published = ledger.read_view().counter(PROBE);
             match published {
                 // The very first commit was lost with everything.
                 None => false,
@@ -86,7 +86,7 @@ impl World {
 
     /// What was closed by a commit that was kept may be released already, or not yet.
     fn find_released(&mut self, before: &Model) -> Result<(), Broken> {
-        let shown = self.ledger()?.shown();
+        let shown = self.ledger()?.read_view();
         for (name, counter) in &mut self.committed.counters {
             let released = shown.counter(name).map_or(0, |published| published.next_step());
             let least = before.counters.get(name).map_or(0, |counter| counter.released);
@@ -133,7 +133,7 @@ impl World {
         self.backups.truncate(number + 1);
         self.open()?;
         self.note(&[7, u64::from(is_older)]);
-        match self.ledger()?.shown().mode() {
+        match self.ledger()?.read_view().mode() {
             Mode::Running if !is_older => self.commit_thoroughly(),
             Mode::Fenced { .. } => self.start_epoch(),
             mode => Err(format!("an older file was put in place, and it is {mode:?}")),
@@ -151,7 +151,7 @@ impl World {
         self.tentative = self.committed.clone();
         self.open()?;
         self.note(&[8]);
-        match self.ledger()?.shown().mode() {
+        match self.ledger()?.read_view().mode() {
             Mode::Fenced { .. } => self.start_epoch(),
             mode => Err(format!("it was copied, and it is {mode:?}")),
         }
@@ -165,7 +165,7 @@ impl World {
         let refusals =
             [ledger.close_due(now).err().map(class), ledger.advance("by-hand", 1).err().map(class)];
         expect("what is refused before a new epoch", refusals, [Some("fenced"); 2])?;
-        self.seen.compare(&ledger.shown(), &self.committed, None, true)?;
+        self.seen.compare(&ledger.read_view(), &self.committed, None, true)?;
         self.tentative = self.committed.clone();
         let started = ledger.start_epoch().map_err(|error| format!("no new epoch: {error}"))?;
         if started.epoch <= self.committed.epoch {

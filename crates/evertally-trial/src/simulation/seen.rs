@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evertally_ledger::{Shown, Status, StepRelease};
+use evertally_ledger::{ReadView, Status, StepRelease};
 
 use super::model::{Counter, Life, Model};
 use super::world::{Broken, expect};
@@ -47,7 +47,7 @@ impl Seen {
     /// steps are enough.
     pub(super) fn compare(
         &mut self,
-        shown: &Shown,
+        shown: &ReadView,
         model: &Model,
         or: Option<&Model>,
         is_thorough: bool,

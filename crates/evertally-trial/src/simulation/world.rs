@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use evertally::NoiseKey;
 use evertally_ledger::simulated::SimulatedMachine;
-use evertally_ledger::{Ledger, Mode, Place, Receipt, Role};
+use evertally_ledger::{Ledger, Location, Mode, Receipt, Role};
 
 use super::model::{Counter, Event, Fate, Life, Model};
 use super::seen::Seen;
@@ -123,7 +123,8 @@ impl World {
     pub fn submit(&mut self, counter: &str, events: &[Event]) -> Result<(), Broken> {
         let now = self.now;
         let ledger = self.ledger.as_mut().ok_or("there is no ledger")?;
-        let published = ledger.shown().counter(counter).ok_or_else(|| format!("{counter} is not there"))?;
+        let published =
+            ledger.read_view().counter(counter).ok_or_else(|| format!("{counter} is not there"))?;
         let model = self.tentative.counters.get_mut(counter).ok_or("the model has no such counter")?;
         let (keys, limits) = (model.shape.keys, model.shape.limits);
         let mut arrivals = Vec::new();
@@ -145,7 +146,10 @@ impl World {
         }
         let receipt =
             ledger.submit(&published, &arrivals, now).map_err(|error| format!("{counter}: {error}"))?;
-        let fates: Vec<Fate> = events.iter().map(|event| model.take(event, now)).collect();
+        // Ties in time are broken by hashes, which only the ledger knows.
+        let mut ordered: Vec<_> = arrivals.iter().zip(events).collect();
+        ordered.sort_by_key(|(prepared, _)| prepared.order(now));
+        let fates: Vec<Fate> = ordered.iter().map(|(_, event)| model.take(event, now)).collect();
         let expected = receipt_of(&fates);
         self.note(&[
             1,
@@ -240,7 +244,7 @@ impl World {
     }
 
     fn commit_and_compare(&mut self, is_thorough: bool) -> Result<bool, Broken> {
-        if self.ledger()?.shown().counter(PROBE).is_some() {
+        if self.ledger()?.read_view().counter(PROBE).is_some() {
             self.probes += 1;
             self.submit(PROBE, &[probe(self.probes)])?;
         }
@@ -268,7 +272,7 @@ impl World {
         let (now, writes) = (self.now, self.machine.counts());
         let has_power = self.machine.has_power();
         let ledger = self.ledger.as_mut().ok_or("there is no ledger")?;
-        let shown = ledger.shown();
+        let shown = ledger.read_view();
         if !matches!(shown.mode(), Mode::ReadOnly { .. }) {
             return Err("storage failed and the mode is not read-only".to_owned());
         }
@@ -290,7 +294,7 @@ impl World {
 
     /// Compares all that is shown with the model.
     fn compare(&mut self, is_thorough: bool) -> Result<(), Broken> {
-        let shown = self.ledger()?.shown();
+        let shown = self.ledger()?.read_view();
         expect("the mode", shown.mode(), Mode::Running)?;
         expect("the epoch", shown.epoch(), self.committed.epoch)?;
         expect("the number of tokens", shown.tokens().len(), self.committed.tokens)?;
@@ -312,7 +316,7 @@ impl World {
     }
 
     pub(super) fn open(&mut self) -> Result<(), Broken> {
-        let place = Place::on(self.machine.disk(), self.machine.fence(), self.identity);
+        let place = Location::on(self.machine.disk(), self.machine.fence(), self.identity);
         let ledger = Ledger::open(place, NoiseKey::insecure_from_seed(self.key), self.now);
         self.ledger = Some(ledger.map_err(|error| error.to_string())?);
         Ok(())

@@ -1,7 +1,7 @@
 //! What all counters share: true totals, correlated noise, the step, and their saved form.
 
-use super::state;
 use super::integer::{IntegerRelease, IntegerRows};
+use super::state;
 use super::totals::{Doubles, Input, OnGrid, Resolution, Totals};
 use crate::noise::{Correlator, NoiseKey, Progress};
 use crate::noise_name::Purpose;
@@ -83,7 +83,12 @@ impl Engine {
         self.step_of(amounts, OnGrid(grid_exponent), out)
     }
 
-    fn step_of<T: Copy + Sync>(&mut self, inputs: &[T], input: impl Input<T>, out: &mut [f64]) -> Result<Spread> {
+    fn step_of<T: Copy + Sync>(
+        &mut self,
+        inputs: &[T],
+        input: impl Input<T>,
+        out: &mut [f64],
+    ) -> Result<Spread> {
         let horizon = self.plan.horizon();
         if self.step == horizon {
             return Err(Error::HorizonSpent { horizon });

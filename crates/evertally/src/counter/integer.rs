@@ -53,7 +53,11 @@ pub(super) struct IntegerRows {
 
 impl IntegerRows {
     /// Draws the first row.
-    pub(super) fn new(mut correlator: Box<dyn WholeCorrelator>, width: usize, release: IntegerRelease) -> Self {
+    pub(super) fn new(
+        mut correlator: Box<dyn WholeCorrelator>,
+        width: usize,
+        release: IntegerRelease,
+    ) -> Self {
         let mut ahead = vec![0; width];
         correlator.next(&mut ahead);
         Self { correlator, ahead, release }

@@ -9,8 +9,8 @@
 //! included. A plan promises that it is at most 1/σ for neighbours, or ε for Laplace noise, under
 //! every key.
 
-use super::totals::{Doubles, Totals};
 use super::integer::IntegerRelease;
+use super::totals::{Doubles, Totals};
 use crate::noise::NoiseKey;
 use crate::plan::{Exact, Lanes, Plan};
 use crate::privacy::NoiseKind;
@@ -75,7 +75,8 @@ pub fn replay_lane(
             z = i128::from(draws.draw(tag, step, numbers.scale));
             z
         });
-        let (needed, scale) = backward.draw(release.in_noise_units(*total) + noise - release.in_noise_units(*other));
+        let (needed, scale) =
+            backward.draw(release.in_noise_units(*total) + noise - release.in_noise_units(*other));
         squares += ((needed - z) as f64 / scale as f64).powi(2);
         releases.push(release.of(*total, noise));
     }

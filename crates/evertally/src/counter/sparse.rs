@@ -24,8 +24,8 @@ mod store;
 
 use rayon::prelude::*;
 
-use super::totals::{Resolution, carried, too_large};
 use super::integer::IntegerRelease;
+use super::totals::{Resolution, carried, too_large};
 use crate::noise::whole::{WholeLane, WholeLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;

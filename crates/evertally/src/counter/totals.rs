@@ -272,7 +272,8 @@ impl Totals {
         };
         let work = |part: usize, sums: &mut [i128], inputs: &[T], out: &mut [f64], recent: &mut [i128]| {
             let mut recent = recent.iter_mut();
-            for (((sum, x), out), lane) in sums.iter_mut().zip(inputs).zip(out).zip(part * LANES_PER_THREAD..) {
+            for (((sum, x), out), lane) in sums.iter_mut().zip(inputs).zip(out).zip(part * LANES_PER_THREAD..)
+            {
                 take(lane, sum, recent.next(), *x, out);
             }
         };

@@ -6,9 +6,9 @@ use super::shared::named;
 use crate::error::{CliError, Result, name_of};
 use crate::ledger::{self, EVENT, EVERYONE, Grant, Held, Total};
 use crate::output::Destination;
-use crate::time;
 use clap::{Args, Subcommand};
 use evertally::{Budget, Calibration, Neighbours};
+use evertally_stream::time;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

@@ -1,11 +1,10 @@
-//! Rows as events, and what the operator is told of those that do not count.
+//! Rows as events, and what the operator learns of those that do not count.
 
 use super::options::{Outside, Unnamed};
 use super::task::Task;
 use crate::error::{CliError, Result, tell};
 use crate::input::{Cell, EXPECTED_VALUE, Row, expected, place};
-use crate::time;
-use evertally_stream::{Error as StreamError, Event, Refusal};
+use evertally_stream::{Error as StreamError, Event, Outcome, time};
 
 /// One row as an event. The order of the columns here is that of [`Task::columns`].
 pub(super) struct EventRow<'a> {
@@ -76,8 +75,8 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// What did not count, as far as the operator is told. A kind that others may see while the program
-/// runs is told once and without a number.
+/// What did not count, as far as the operator may know. A kind that others may see while the program
+/// runs is reported once and without a number.
 pub(super) struct LeftOut<'a> {
     task: &'a Task,
     is_following: bool,
@@ -96,29 +95,32 @@ impl<'a> LeftOut<'a> {
         Self { is_following: true, ..Self::new(task) }
     }
 
-    /// Takes note of what became of a row. An error is one that stops the run.
+    /// Takes note of what became of a row, if that is known already. An error stops the run.
     pub(super) fn note(
         &mut self,
-        pushed: std::result::Result<std::result::Result<(), Refusal>, StreamError>,
+        pushed: std::result::Result<Option<Outcome>, StreamError>,
         row: &EventRow<'_>,
     ) -> Result<()> {
         match pushed {
-            Ok(Ok(()) | Err(Refusal::Duplicate | Refusal::OverBound)) => {}
-            Ok(Err(Refusal::Unnamed)) if self.task.unnamed == Some(Unnamed::Refuse) => {
+            Ok(
+                None
+                | Some(Outcome::Counted { .. } | Outcome::Duplicate | Outcome::OverBound | Outcome::Ended),
+            ) => {}
+            Ok(Some(Outcome::Unnamed)) if self.task.unnamed == Some(Unnamed::Refuse) => {
                 return Err(row.unnamed());
             }
-            Ok(Err(Refusal::Unnamed)) => {
+            Ok(Some(Outcome::Unnamed)) => {
                 if self.is_following && self.unnamed == 0 {
                     tell("warning: an event names no person and was left out, as will be others");
                 }
                 self.unnamed += 1;
             }
             // No count: how many are late is private, and so is what they were.
-            Ok(Err(Refusal::Late)) => tell_once(
+            Ok(Some(Outcome::Late)) => tell_once(
                 &mut self.late,
                 "warning: an event came after its step was released and was dropped, as will be others",
             ),
-            Ok(Err(Refusal::Early)) => tell_once(
+            Ok(Some(Outcome::Early)) => tell_once(
                 &mut self.early,
                 "warning: an event from further in the future than --lag was dropped, as will be others",
             ),
@@ -131,7 +133,7 @@ impl<'a> LeftOut<'a> {
         Ok(())
     }
 
-    /// What is told at the end: how many events were nobody's.
+    /// Reports at the end how many events named nobody.
     pub(super) fn tell(self) {
         match self.unnamed {
             0 => {}

@@ -10,16 +10,16 @@ use evertally_stream::{
     Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
 };
 
-/// The progress bar is looked at once in so many rows.
+/// The progress bar is updated once in this many rows.
 const ROWS_BETWEEN_UPDATES: u64 = 4096;
 
-/// Gathers every event of a finished input, in whatever order they stand.
+/// Gathers every event of a finished input, in any order.
 pub(super) fn gather_events(
     task: &Task,
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
-    let mut gather = Gather::new(buckets, task.admission()?, task.memory_limit())?;
+    let mut gather = Gather::new(buckets, task.rules()?, task.memory_limit())?;
     let mut left_out = LeftOut::new(task);
     let mut rows = EventRows::new(task, reader, "reading");
     while rows.read()? {
@@ -52,13 +52,13 @@ pub(super) fn follow_events(
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
-    let mut follow = Follow::new(buckets, task.admission()?);
+    let mut follow = Follow::new(buckets, task.rules()?);
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
     while rows.read()? {
         match follow.push(&rows.row.event()?) {
             Ok(pushed) => {
-                left_out.note(Ok(pushed.counted), &rows.row)?;
+                left_out.note(Ok(pushed.outcome), &rows.row)?;
                 releaser.release_and_flush(pushed.closed)?;
             }
             Err(error) => {
@@ -90,8 +90,8 @@ pub(super) fn follow_rows(
 }
 
 /// Reads every row as its step before any is released, so that a row that cannot be used costs no
-/// budget. Declared steps without a row are zero; where no number was declared, that of the rows is
-/// public. Answers with the number of steps, those that were read, and the rest.
+/// budget. Declared steps without a row are zero. If no number was declared, the number of rows is
+/// public. Returns the number of steps, those that were read, and the rest.
 pub(super) fn read_rows(
     task: &Task,
     reader: &mut dyn RowReader,

@@ -8,16 +8,15 @@ use super::release::Releaser;
 use super::task::Task;
 use crate::error::Result;
 use crate::input::{RowReader, Waited, WaitingReader};
-use crate::time;
-use evertally_stream::{Buckets, Clocked, ClosedSteps};
+use evertally_stream::{Buckets, Clocked, ClosedSteps, time};
 use std::time::Duration;
 
-/// A clock may be set while the program waits, so that it is looked at this often.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// The clock may be set while the program waits, so the program looks at it this often.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The open buckets, where the clock closes them.
+/// The open buckets, if the clock closes them.
 pub(super) fn clocked(task: &Task, buckets: Buckets) -> Result<Option<Clocked>> {
-    let open = |lag| Ok(Clocked::new(buckets, task.admission()?, lag, task.memory_limit())?);
+    let open = |lag| Ok(Clocked::new(buckets, task.rules()?, lag, task.memory_limit())?);
     task.lag.map(open).transpose()
 }
 
@@ -34,7 +33,7 @@ pub(super) fn follow_by_clock(
         live,
         EventRow::new(task, unit),
         LeftOut::while_following(task),
-        &mut |longest| rows.wait(longest.min(LONGEST_WAIT)),
+        &mut |longest| rows.wait(longest.min(MAX_WAIT)),
         &time::now_micros,
         &mut |closed| releaser.release_and_flush(closed),
     )

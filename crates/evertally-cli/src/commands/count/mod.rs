@@ -21,6 +21,7 @@ use crate::error::{CliError, Result};
 use crate::mechanism::{Horizon, Prepared};
 use crate::plot::PlotFormat;
 use crate::{input, output};
+use evertally_stream::Amount;
 use output::{Destination, OutputFormat};
 use release::{Input, Releaser, Start};
 use std::path::Path;
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         match (&task.steps, planned) {
             (Steps::Buckets(buckets), Some(prepared)) => {
                 let gathered = feed::gather_events(&task, *buckets, reader.as_mut())?;
-                let steps = |each: &mut dyn FnMut(&[f64])| gathered.totals().for_each(|totals| each(&totals));
+                let steps = |each: &mut dyn FnMut(&[Amount])| gathered.totals().for_each(&mut *each);
                 let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
                 releaser.release_all(gathered)?;
                 releaser
@@ -93,7 +94,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
                 let (count, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
                 let prepared =
                     planned.map_or_else(|| Prepared::new(&task.request(Horizon::Steps(count))), Ok)?;
-                let steps = |each: &mut dyn FnMut(&[f64])| closed.iter().for_each(|step| each(&step.totals));
+                let steps =
+                    |each: &mut dyn FnMut(&[Amount])| closed.iter().for_each(|step| each(&step.totals));
                 let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
                 releaser.release_all(closed.into_iter().chain(rest))?;
                 releaser

@@ -10,13 +10,12 @@ use crate::ledger::{Charge, Entered};
 use crate::mechanism::{Prepared, Running};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
-use crate::time;
 use evertally::Workload;
-use evertally_stream::{ClosedStep, KeySet};
+use evertally_stream::{ClosedStep, KeySet, time};
 use std::path::{Path, PathBuf};
 
-/// The most steps that are held before they are released: a long silence closes very many.
-const ADMITTED_TOGETHER: usize = 1024;
+/// Steps are admitted and released at most this many at a time: a long silence closes very many.
+const STEPS_ADMITTED_TOGETHER: usize = 1024;
 
 /// What is known of the input when a run starts.
 pub(super) enum Input<'a> {
@@ -72,7 +71,7 @@ impl<'a> Releaser<'a> {
         destination: Destination,
     ) -> Result<Self> {
         let mut releaser = Self::wait(task, prepared, start, None)?;
-        releaser.begin(destination, |watch, payment| match input {
+        releaser.start_output(destination, |watch, payment| match input {
             Input::Whole(steps) => watch.admit_all_steps(*steps, payment),
             Input::SoFar(steps) => watch.admit_steps(*steps, payment),
         })?;
@@ -111,8 +110,8 @@ impl<'a> Releaser<'a> {
     }
 
     /// Admits what is there, charges for the run, and starts the output. The budget is spent before
-    /// the output is touched, so that whatever is seen was paid for; a refusal leaves no output.
-    fn begin(
+    /// the output is touched, so everything that is seen was paid for; a refusal leaves no output.
+    fn start_output(
         &mut self,
         destination: Destination,
         admit: impl FnOnce(&mut Watch, Payment) -> Result<Option<Entered>>,
@@ -133,12 +132,12 @@ impl<'a> Releaser<'a> {
         Ok(())
     }
 
-    /// Admits steps that were just closed, and begins with the first of them.
+    /// Admits steps that were just closed. The first of them start the output.
     fn admit(&mut self, steps: &[ClosedStep]) -> Result<()> {
         let each: EachStep<'_> = &|each| steps.iter().for_each(|step| each(&step.totals));
         if let Output::Waiting(waiting) = &self.output {
             let destination = Destination::open_growing(waiting.path.as_deref())?;
-            return self.begin(destination, |watch, payment| watch.admit_steps(each, payment));
+            return self.start_output(destination, |watch, payment| watch.admit_steps(each, payment));
         }
         self.watch.admit_steps(each, None).map(drop)
     }
@@ -156,17 +155,11 @@ impl<'a> Releaser<'a> {
                 step: closed.step,
                 start,
                 key: names.and_then(|names| names.get(index)).map(String::as_str),
-                // Adding zero turns a rounded -0 into 0.
-                estimate: estimate.value + 0.0,
-                standard_error: estimate.standard_error,
-                lower: estimate.lower + 0.0,
-                upper: estimate.upper + 0.0,
+                estimate: *estimate,
             })?;
             curve.push(Point {
                 x: start.map_or(closed.step as f64, |start| start as f64),
-                estimate: estimate.value,
-                lower: estimate.lower,
-                upper: estimate.upper,
+                estimate: *estimate,
                 truth_not_private: truths.and_then(|truths| truths.get(index)).copied(),
             });
         }
@@ -184,7 +177,7 @@ impl<'a> Releaser<'a> {
     /// Admits steps that were just closed, releases them and shows them at once.
     pub(super) fn release_and_flush(&mut self, mut closed: impl Iterator<Item = ClosedStep>) -> Result<()> {
         loop {
-            let steps: Vec<ClosedStep> = closed.by_ref().take(ADMITTED_TOGETHER).collect();
+            let steps: Vec<ClosedStep> = closed.by_ref().take(STEPS_ADMITTED_TOGETHER).collect();
             if steps.is_empty() {
                 return Ok(());
             }
@@ -286,7 +279,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     header.record("interval", interval);
 }
 
-/// Whom or what the budget protects.
+/// Who or what the budget protects.
 fn unit(task: &Task) -> &'static str {
     match (&task.steps, &task.person, &task.id) {
         (_, Some(_), _) => "one person with all of their events",

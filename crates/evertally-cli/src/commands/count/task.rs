@@ -6,12 +6,11 @@ use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
 use crate::ledger::{EVENT, PERSON};
 use crate::mechanism::{Horizon, Numbers, Privacy, Request};
-use crate::time;
 use evertally::post::PostProcess;
 use evertally::{Objective, Workload};
 use evertally_stream::{
-    Admission, BucketLength, Buckets, Clamp, Closing, Columns, ContributionBound, Definition, KeySet, OTHER,
-    Precedence,
+    BucketLength, Buckets, Clamp, Closing, Columns, Definition, KeySet, OTHER, ParticipationLimits,
+    Precedence, Rules, time,
 };
 use std::path::Path;
 
@@ -194,7 +193,7 @@ impl Task {
             },
             clamp: self.clamp,
             bound: self.person.as_ref().and(self.privacy.participation),
-            precedence: Precedence::Arrival,
+            precedence: Precedence::Time,
         }
     }
 
@@ -204,8 +203,8 @@ impl Task {
     }
 
     /// The rules under which an event counts.
-    pub(super) fn admission(&self) -> Result<Admission> {
-        let mut rules = Admission::new();
+    pub(super) fn rules(&self) -> Result<Rules> {
+        let mut rules = Rules::new();
         if let Some(keys) = &self.keys {
             rules = rules.keys(keys.clone());
         }
@@ -213,7 +212,7 @@ impl Task {
             rules = rules.clamp(clamp);
         }
         if let (Some(_), Some((max_steps, min_gap))) = (&self.person, self.privacy.participation) {
-            rules = rules.bound(ContributionBound::new(max_steps, min_gap)?);
+            rules = rules.bound(ParticipationLimits::new(max_steps, min_gap)?);
         }
         if self.id.is_some() {
             rules = rules.drop_duplicates();

@@ -1,14 +1,15 @@
 //! The true curve, for a plot that is not private.
 
 use evertally::Workload;
+use evertally_stream::Amount;
 use std::collections::VecDeque;
 
-/// What the mechanism would release without noise. Made only where the user has asked for it by a
-/// flag that says what it is, and handed to nothing but the plot.
+/// What the mechanism would release without noise. It is made only if the user asks for it by a
+/// flag that says what it is, and only the plot receives it.
 pub(super) struct TruthNotPrivate {
     workload: Workload,
     sums: Vec<f64>,
-    recent: VecDeque<Vec<f64>>,
+    recent: VecDeque<Vec<Amount>>,
 }
 
 impl TruthNotPrivate {
@@ -17,17 +18,17 @@ impl TruthNotPrivate {
     }
 
     /// The true value of each key after this step.
-    pub(super) fn step(&mut self, totals: &[f64]) -> &[f64] {
+    pub(super) fn step(&mut self, totals: &[Amount]) -> &[f64] {
         let kept = if let Workload::Decay { factor } = self.workload { factor } else { 1.0 };
         for (sum, total) in self.sums.iter_mut().zip(totals) {
-            *sum = kept * *sum + total;
+            *sum = kept * *sum + total.to_f64();
         }
         if let Workload::SlidingWindow { width: window } = self.workload {
             self.recent.push_back(totals.to_vec());
             if self.recent.len() as u64 > window
                 && let Some(gone) = self.recent.pop_front()
             {
-                self.sums.iter_mut().zip(gone).for_each(|(sum, total)| *sum -= total);
+                self.sums.iter_mut().zip(gone).for_each(|(sum, total)| *sum -= total.to_f64());
             }
         }
         &self.sums
@@ -40,7 +41,7 @@ mod tests {
 
     fn after(workload: Workload) -> Vec<f64> {
         let mut truth = TruthNotPrivate::new(workload, 1);
-        [1.0, 2.0, 4.0, 8.0].map(|total| truth.step(&[total])[0]).to_vec()
+        [1.0, 2.0, 4.0, 8.0].map(|total| truth.step(&[Amount::nearest(total).unwrap()])[0]).to_vec()
     }
 
     #[test]

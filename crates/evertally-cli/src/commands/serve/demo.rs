@@ -7,7 +7,9 @@
 use crate::draws::Draws;
 use crate::error::Result;
 use evertally::{Budget, Neighbours, NoiseKey, Workload};
-use evertally_ledger::{Arrival, Event, Keeper, Ledger, NewPopulation, Published, Shown, Spec};
+use evertally_ledger::{
+    CounterView, Event, Ledger, LedgerThread, NewPopulation, PreparedEvent, ReadView, Spec,
+};
 use evertally_stream::BucketLength;
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -129,7 +131,7 @@ impl Stream {
 
 /// Makes the counters where they are missing, and plays the latest day.
 pub(super) fn prepare(ledger: &mut Ledger, now: i64) -> Result<()> {
-    if ledger.shown().counter(STREAMS[0].name).is_some() {
+    if ledger.read_view().counter(STREAMS[0].name).is_some() {
         return Ok(());
     }
     let start = now - PAST * SECOND;
@@ -142,7 +144,7 @@ pub(super) fn prepare(ledger: &mut Ledger, now: i64) -> Result<()> {
     let mut town = Town::new()?;
     for second in 1..=PAST {
         let at = start + second * SECOND;
-        for (counter, arrivals) in town.events(&ledger.shown(), at - SECOND, 1.0)? {
+        for (counter, arrivals) in town.events(&ledger.read_view(), at - SECOND, 1.0)? {
             ledger.submit(&counter, &arrivals, at - SECOND)?;
         }
         // Ten seconds of the past are made durable at once.
@@ -167,13 +169,13 @@ fn population(name: &str, unit: &str, epsilon: f64) -> evertally_ledger::Result<
 }
 
 /// Sends events for as long as the service runs.
-pub(super) async fn feed(keeper: Keeper) {
+pub(super) async fn feed(keeper: LedgerThread) {
     let Ok(mut town) = Town::new() else { return };
     let mut beats = tokio::time::interval(BEAT);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         beats.tick().await;
-        let Ok(events) = town.events(keeper.shown(), evertally_server::now(), BEAT.as_secs_f64()) else {
+        let Ok(events) = town.events(keeper.read_view(), evertally_server::now(), BEAT.as_secs_f64()) else {
             return;
         };
         for (counter, arrivals) in events {
@@ -184,7 +186,7 @@ pub(super) async fn feed(keeper: Keeper) {
 }
 
 /// Events on their way to a counter.
-type Post = (Arc<Published>, Vec<Arrival>);
+type Post = (Arc<CounterView>, Vec<PreparedEvent>);
 
 /// Whoever makes the events.
 struct Town {
@@ -203,7 +205,7 @@ impl Town {
     }
 
     /// The events of a while, ready for the ledger.
-    fn events(&mut self, shown: &Shown, now: i64, seconds: f64) -> evertally_ledger::Result<Vec<Post>> {
+    fn events(&mut self, shown: &ReadView, now: i64, seconds: f64) -> evertally_ledger::Result<Vec<Post>> {
         let mut all = Vec::new();
         for stream in &STREAMS {
             // One that was retired or deleted gets no more.
@@ -229,9 +231,9 @@ impl Town {
     fn event(
         &mut self,
         kind: Kind,
-        counter: &Published,
+        counter: &CounterView,
         key: Option<&str>,
-    ) -> evertally_ledger::Result<Arrival> {
+    ) -> evertally_ledger::Result<PreparedEvent> {
         self.next += 1;
         let id = format!("{}-{}", self.run, self.next);
         let person = matches!(kind, Kind::People(_)).then(|| format!("{}-{}", self.run, self.next / 2));

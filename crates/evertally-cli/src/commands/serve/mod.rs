@@ -7,7 +7,7 @@ mod options;
 pub(crate) use options::ServeArgs;
 
 use crate::error::{CliError, Result};
-use evertally_ledger::{Ledger, Place, Role, read_or_make_key};
+use evertally_ledger::{Ledger, Location, Role, read_or_make_key};
 use evertally_server::{Service, Tls, log_to, now};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -65,7 +65,7 @@ async fn serve(
     let listener = TcpListener::from_std(listener).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    greet(&format!("{scheme}://{address}"), tokens, ledger.shown().mode())?;
+    greet(&format!("{scheme}://{address}"), tokens, ledger.read_view().mode())?;
     let stop = stop_signal()?;
     let service = Service::start(ledger, args.options(), now);
     let feed = args.demo.then(|| tokio::spawn(demo::feed(service.keeper().clone())));
@@ -105,7 +105,7 @@ impl Home {
 }
 
 fn open(directory: &Path, fence: Option<&Path>) -> Result<Ledger> {
-    let opened = Place::directory(directory, fence).and_then(|place| {
+    let opened = Location::directory(directory, fence).and_then(|place| {
         let key = read_or_make_key(directory)?;
         Ledger::open(place, key, now())
     });
@@ -125,7 +125,7 @@ struct NewToken {
 
 /// The first token of a ledger that has none, and the one that is asked for.
 fn first_tokens(args: &ServeArgs, ledger: &mut Ledger) -> Result<Vec<NewToken>> {
-    let first = ledger.shown().tokens().is_empty().then_some(Role::Admin);
+    let first = ledger.read_view().tokens().is_empty().then_some(Role::Admin);
     let roles: Vec<Role> = first.into_iter().chain(args.new_token.map(Role::from)).collect();
     let mut tokens = Vec::new();
     for role in roles {

@@ -1,43 +1,43 @@
 //! Events on their way in: checked, clamped and hashed, before the ledger sees them.
 //!
 //! **Guarantee.** What leaves here holds no name: the id of an event and its person are 96 and 128
-//! bits of a hash keyed with a secret of this ledger, so that the files tell nobody who has them,
-//! but not the secret, whose event it was. Two ids are mistaken for one another with probability
-//! below 10⁻¹¹ for a billion of them.
+//! bits of a hash keyed with a secret of this ledger. Without the secret, the files do not reveal
+//! whose event it was. Two ids are mistaken for one another with probability below 10⁻¹¹ for a
+//! billion of them.
 //!
-//! This is the part of the work that can be done by any thread.
+//! Any thread can do this part of the work.
 
 use crate::error::{Error, Result};
 use crate::spec::Planned;
 use evertally::NoiseKey;
-use evertally_stream::{Amount, given_name};
+use evertally_stream::{Amount, Outcome, given_name};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The longest id and the longest name of a person, in bytes.
-const LONGEST_NAME: usize = 256;
+/// The longest id and the longest name of a person.
+const MAX_NAME_BYTES: usize = 256;
 
 /// One raw event. No `Debug`: everything in it is private.
 #[derive(Clone, Copy, Default)]
 pub struct Event<'a> {
     /// Made by the client: a second event with the id of one that counted is a copy of it.
     pub id: &'a str,
-    /// When it happened, in microseconds since 1970; at its arrival where absent.
+    /// When it happened, in microseconds since 1970. Defaults to its arrival.
     pub time: Option<i64>,
-    /// What it belongs to, where keys are declared.
+    /// What it belongs to, if keys are declared.
     pub key: Option<&'a str>,
-    /// Whose it is, where persons are bounded.
+    /// Whose it is, if persons are bounded.
     pub person: Option<&'a str>,
-    /// Its value, where values are summed.
+    /// Its value, if values are summed.
     pub value: Option<f64>,
 }
 
-/// An event that is ready for the ledger. No `Debug`: everything in it is private.
+/// An event that is prepared for the ledger. No `Debug`: everything in it is private.
 #[derive(Clone, Copy)]
-pub struct Arrival {
-    /// The counter that it was made ready for.
+pub struct PreparedEvent {
+    /// The counter that it was prepared for.
     pub(crate) counter: u32,
     pub(crate) time: Option<i64>,
     pub(crate) lane: u32,
@@ -47,8 +47,26 @@ pub struct Arrival {
     pub(crate) person: u128,
 }
 
+impl PreparedEvent {
+    /// Its person, if it names one.
+    pub(crate) fn person(&self) -> Option<u128> {
+        (self.person != 0).then_some(self.person)
+    }
+
+    /// Where it stands among the events of a request that arrives now: by time, then by content.
+    #[must_use]
+    pub fn order(&self, now: i64) -> EventOrder {
+        EventOrder(self.time.unwrap_or(now), self.id, self.lane, self.amount)
+    }
+}
+
+/// The order in which the events of one request are decided ([`evertally_stream::admission`]). No
+/// `Debug`: everything in it is private.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventOrder(i64, Id, u32, Amount);
+
 /// The id of an event, hashed.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Id(pub(crate) [u8; 12]);
 
 impl Hash for Id {
@@ -59,7 +77,7 @@ impl Hash for Id {
     }
 }
 
-/// What became of the events of one request. All of it is durable when the ledger has committed.
+/// What became of the events of one request. It is durable when the ledger has committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Receipt {
     /// They count.
@@ -70,8 +88,7 @@ pub struct Receipt {
     pub late: u64,
     /// Their steps have not begun.
     pub early: u64,
-    /// Their persons have taken part in as many steps as they may, or too near. (And what no total
-    /// can hold: beyond eight billion events in a step.)
+    /// Their persons have counted in as many steps as allowed, or in one too near.
     pub over_bound: u64,
     /// The counter has no step left, or was retired.
     pub ended: u64,
@@ -80,6 +97,19 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// Counts one more event with this outcome.
+    pub(crate) fn add(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Counted { .. } => &mut self.counted,
+            Outcome::Duplicate => &mut self.duplicate,
+            Outcome::Late => &mut self.late,
+            Outcome::Early => &mut self.early,
+            Outcome::OverBound => &mut self.over_bound,
+            Outcome::Ended => &mut self.ended,
+            Outcome::Unnamed => &mut self.unnamed,
+        } += 1;
+    }
+
     /// How many events there were.
     #[must_use]
     pub fn received(&self) -> u64 {
@@ -113,7 +143,7 @@ impl Names {
     }
 }
 
-/// How the events of one counter are made ready. Cloning it is cheap.
+/// Prepares the events of one counter. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Intake {
     counter: u32,
@@ -132,13 +162,13 @@ impl Intake {
         Self { counter, planned, names }
     }
 
-    /// Checks an event and makes it ready. One that names no person ([`given_name`]) is made ready
-    /// too, where persons are bounded, and the ledger leaves it out: to refuse it would let one
+    /// Checks an event and prepares it. If persons are bounded, an event that names none
+    /// ([`given_name`]) is prepared too, and the ledger leaves it out: a refusal would let one
     /// person's event keep out those of others in the same request.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for an event that this counter cannot take, whenever it comes.
-    pub fn prepare(&self, event: &Event<'_>) -> Result<Arrival> {
+    /// [`Error::BadParameter`] for an event that this counter can never take.
+    pub fn prepare(&self, event: &Event<'_>) -> Result<PreparedEvent> {
         check_length("id", event.id)?;
         let planned = &*self.planned;
         if event.time.is_some() && planned.buckets().is_none() {
@@ -154,7 +184,7 @@ impl Intake {
                 return Err(Error::bad("value", "left out: this counter counts events", "a value"));
             }
         };
-        // Ids are told apart within a person, so that nobody's id can suppress another person's event.
+        // Ids are compared within a person, so that no id can suppress another person's event.
         let (owner, person) = match (planned.limits(), given_name(event.person)) {
             (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {
@@ -164,20 +194,27 @@ impl Intake {
         };
         let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, event.id]);
         let lane = planned.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
-        Ok(Arrival { counter: self.counter, time: event.time, lane: lane as u32, amount, id: Id(id), person })
+        Ok(PreparedEvent {
+            counter: self.counter,
+            time: event.time,
+            lane: lane as u32,
+            amount,
+            id: Id(id),
+            person,
+        })
     }
 }
 
 /// An amount cut towards zero to a coarser grid: it is never larger than it was.
 fn cut(amount: Amount, grid_steps: i128) -> Amount {
-    Amount::from_grid_steps(amount.grid_steps() / grid_steps * grid_steps).unwrap_or(amount)
+    Amount::from_grid_steps(amount.grid_steps() / grid_steps * grid_steps)
 }
 
 fn check_length(what: &'static str, text: &str) -> Result<()> {
-    if (1..=LONGEST_NAME).contains(&text.len()) {
+    if (1..=MAX_NAME_BYTES).contains(&text.len()) {
         return Ok(());
     }
-    Err(Error::bad(what, format!("1 to {LONGEST_NAME} bytes"), format!("{} bytes", text.len())))
+    Err(Error::bad(what, format!("1 to {MAX_NAME_BYTES} bytes"), format!("{} bytes", text.len())))
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! The thread that owns a ledger: group commit, and ticks by a clock.
 //!
-//! Requests queue up while a commit is under way; the next commit takes all of them. So the cost of
-//! a sync is shared by whoever came meanwhile, and nobody waits for a timer. A reply is given when
-//! what it says is durable, and an error when nothing of the request is known to be.
+//! Requests queue up while a commit is under way, and the next commit takes all of them. So all
+//! requests that came in the meantime share the cost of one sync, and none waits for a timer. A
+//! reply is given when what it says is durable, and an error when nothing of the request is known
+//! to be durable.
 
-use crate::arrival::{Arrival, Receipt};
 use crate::error::{Error, Result};
+use crate::intake::{PreparedEvent, Receipt};
 use crate::ledger::Ledger;
-use crate::shown::{Published, Shown};
+use crate::read_view::{CounterView, ReadView};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -18,17 +19,17 @@ use std::time::{Duration, Instant};
 /// Requests that may wait.
 const QUEUE: usize = 4_096;
 
-/// Events that one commit takes, as soon as there are so many.
-const EVENTS_A_COMMIT: usize = 100_000;
+/// A commit starts at the latest when it has this many events.
+const EVENTS_PER_COMMIT: usize = 100_000;
 
-/// The longest that the thread sleeps: a clock that is set forward is noticed by then.
-const LONGEST_SLEEP: Duration = Duration::from_millis(250);
+/// The thread sleeps at most this long: by then it notices a clock that was set forward.
+const MAX_SLEEP: Duration = Duration::from_millis(250);
 
 /// Too many requests wait: come again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
-/// What the thread has done so far. None of it depends on what events say.
+/// What the thread has done so far. None of it depends on the content of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Commits that succeeded.
@@ -41,13 +42,17 @@ pub struct Statistics {
     pub lateness: Duration,
 }
 
-/// What a request becomes once it was applied: a reply that waits for the commit, and is told if that failed.
+/// What a request becomes once it is applied: a reply that waits for the commit, and learns if it failed.
 type Reply = Box<dyn FnOnce(Option<&Error>) + Send>;
 
 type Change = Box<dyn FnOnce(&mut Ledger, i64) -> Reply + Send>;
 
 enum Job {
-    Submit { counter: Arc<Published>, arrivals: Vec<Arrival>, reply: Box<dyn FnOnce(Result<Receipt>) + Send> },
+    Submit {
+        counter: Arc<CounterView>,
+        events: Vec<PreparedEvent>,
+        reply: Box<dyn FnOnce(Result<Receipt>) + Send>,
+    },
     Ask(Change),
     Stop,
 }
@@ -62,39 +67,39 @@ struct Counts {
 
 /// A handle on the thread that owns a ledger. Cloning it is cheap.
 #[derive(Clone)]
-pub struct Keeper {
+pub struct LedgerThread {
     jobs: SyncSender<Job>,
-    shown: Arc<Shown>,
+    view: Arc<ReadView>,
     counts: Arc<Counts>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for LedgerThread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").field("statistics", &self.statistics()).finish_non_exhaustive()
+        f.debug_struct("LedgerThread").field("statistics", &self.statistics()).finish_non_exhaustive()
     }
 }
 
-impl Keeper {
-    /// Starts the thread. The clock gives microseconds since 1970; `on_change` is told of counters
-    /// with something new, after it is shown.
+impl LedgerThread {
+    /// Starts the thread. The clock gives microseconds since 1970. `on_change` receives the counters
+    /// with something new, after it can be read.
     pub fn start(
         ledger: Ledger,
         clock: impl Fn() -> i64 + Send + 'static,
-        on_change: impl Fn(&[Arc<Published>]) + Send + 'static,
+        on_change: impl Fn(&[Arc<CounterView>]) + Send + 'static,
     ) -> Self {
         let (jobs, queue) = sync_channel(QUEUE);
-        let (shown, counts) = (ledger.shown(), Arc::<Counts>::default());
+        let (view, counts) = (ledger.read_view(), Arc::<Counts>::default());
         let work = Work { ledger, queue, clock, on_change, counts: Arc::clone(&counts), stops: false };
         let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || work.run());
         // A process that cannot start a thread cannot serve; every request then finds the queue closed.
-        Self { jobs, shown, counts, thread: Arc::new(Mutex::new(thread.ok())) }
+        Self { jobs, view, counts, thread: Arc::new(Mutex::new(thread.ok())) }
     }
 
     /// What anybody may read.
     #[must_use]
-    pub fn shown(&self) -> &Arc<Shown> {
-        &self.shown
+    pub fn read_view(&self) -> &Arc<ReadView> {
+        &self.view
     }
 
     /// What the thread has done so far.
@@ -108,24 +113,24 @@ impl Keeper {
         }
     }
 
-    /// Hands events in. The reply comes when they are durable, from the ledger's thread: it should
-    /// not take long.
+    /// Submits the events of one request. The reply comes from the ledger's thread when they are
+    /// durable: it should not take long.
     ///
     /// # Errors
-    /// [`Busy`] where too many requests wait, or the thread has stopped.
+    /// [`Busy`] if too many requests wait, or the thread has stopped.
     pub fn submit(
         &self,
-        counter: Arc<Published>,
-        arrivals: Vec<Arrival>,
+        counter: Arc<CounterView>,
+        events: Vec<PreparedEvent>,
         reply: impl FnOnce(Result<Receipt>) + Send + 'static,
     ) -> std::result::Result<(), Busy> {
-        self.send(Job::Submit { counter, arrivals, reply: Box::new(reply) })
+        self.send(Job::Submit { counter, events, reply: Box::new(reply) })
     }
 
     /// Asks for any other change. The reply comes when it is durable, or was refused.
     ///
     /// # Errors
-    /// [`Busy`] where too many requests wait, or the thread has stopped.
+    /// [`Busy`] if too many requests wait, or the thread has stopped.
     pub fn ask<R: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Ledger, i64) -> Result<R> + Send + 'static,
@@ -141,7 +146,7 @@ impl Keeper {
     pub fn stop(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // Where the queue is full, the thread takes from it until there is room.
+            // If the queue is full, the thread takes from it until there is room.
             let _ = self.jobs.send(Job::Stop);
             let _ = thread.join();
         }
@@ -169,7 +174,7 @@ struct Work<C, O> {
     stops: bool,
 }
 
-impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
+impl<C: Fn() -> i64, O: Fn(&[Arc<CounterView>])> Work<C, O> {
     fn run(mut self) {
         // What was frozen before a crash is released first.
         let mut is_behind = true;
@@ -183,8 +188,8 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
                 let (replies, stops) = self.apply(first);
                 (self.commit(replies), stops)
             }));
-            // Whoever waited finds the answer dropped; whoever comes later is told that nothing is
-            // taken any more.
+            // Requests that waited find the answer dropped. Later ones learn that nothing is taken any
+            // more.
             let Ok((more, stops)) = round else {
                 self.ledger.give_up();
                 if self.stops {
@@ -205,12 +210,12 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
     /// How long there is nothing to do.
     fn sleep(&self) -> Duration {
         let left = self.ledger.next_due().map(|due| due.saturating_sub((self.clock)()).max(0) as u64);
-        left.map_or(LONGEST_SLEEP, |micros| LONGEST_SLEEP.min(Duration::from_micros(micros)))
+        left.map_or(MAX_SLEEP, |micros| MAX_SLEEP.min(Duration::from_micros(micros)))
     }
 
-    /// Applies a first request and whatever waits, and says whether it is time to stop.
+    /// Applies a first request and all that wait, and says whether it is time to stop.
     fn apply(&mut self, first: Option<Job>) -> (Vec<Reply>, bool) {
-        let (mut replies, mut events, mut next): (Vec<Reply>, _, _) = (Vec::new(), 0, first);
+        let (mut replies, mut taken, mut next): (Vec<Reply>, _, _) = (Vec::new(), 0, first);
         while let Some(job) = next {
             let now = (self.clock)();
             match job {
@@ -218,10 +223,10 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
                     self.stops = true;
                     return (replies, true);
                 }
-                Job::Submit { counter, arrivals, reply } => {
+                Job::Submit { counter, events, reply } => {
                     self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
-                    events += arrivals.len();
-                    let receipt = self.ledger.submit(&counter, &arrivals, now);
+                    taken += events.len();
+                    let receipt = self.ledger.submit(&counter, &events, now);
                     replies.push(Box::new(move |failure| {
                         reply(failure.map_or(receipt, |failure| Err(failure.clone())));
                     }));
@@ -231,7 +236,7 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<Published>])> Work<C, O> {
                     replies.push(change(&mut self.ledger, now));
                 }
             }
-            let is_enough = events >= EVENTS_A_COMMIT || replies.len() >= QUEUE || self.ledger.is_laden();
+            let is_enough = taken >= EVENTS_PER_COMMIT || replies.len() >= QUEUE || self.ledger.is_laden();
             next = if is_enough { None } else { self.queue.try_recv().ok() };
         }
         (replies, false)

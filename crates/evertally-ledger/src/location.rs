@@ -23,7 +23,7 @@ const LEDGER: &str = "ledger.redb";
 const KEY: &str = "key";
 
 /// Where a ledger lives.
-pub struct Place {
+pub struct Location {
     pub(crate) backend: Box<dyn StorageBackend>,
     pub(crate) fence: Box<dyn Fence>,
     /// What a copy of the storage would not have: on Unix, the number of the file on its disk and
@@ -31,13 +31,13 @@ pub struct Place {
     pub(crate) identity: u64,
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Place").field("identity", &self.identity).finish_non_exhaustive()
+        f.debug_struct("Location").field("identity", &self.identity).finish_non_exhaustive()
     }
 }
 
-impl Place {
+impl Location {
     /// A directory, made where there is none. The fence stands beside it, unless another place is said.
     ///
     /// # Errors

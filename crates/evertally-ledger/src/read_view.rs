@@ -5,8 +5,8 @@
 //! back.
 
 use crate::accounts::{Accounts, Population};
-use crate::arrival::Intake;
 use crate::error::{Error, Result};
+use crate::intake::Intake;
 use crate::record::{decode, encode, seal, unseal};
 use crate::spec::Planned;
 use crate::store::{CHUNKS, Store};
@@ -68,7 +68,7 @@ pub struct StepRelease {
 
 /// A counter, as far as anybody may know it.
 #[derive(Debug)]
-pub struct Published {
+pub struct CounterView {
     pub(crate) number: u32,
     planned: Arc<Planned>,
     intake: Intake,
@@ -97,7 +97,7 @@ fn epoch_of(epochs: &[(u32, u64)], step: u64) -> u32 {
     epochs.iter().rev().find(|(_, first)| *first <= step).map_or(1, |(epoch, _)| *epoch)
 }
 
-impl Published {
+impl CounterView {
     pub(crate) fn new(
         number: u32,
         planned: Arc<Planned>,
@@ -212,9 +212,9 @@ impl Published {
 
 /// What anybody may read at any time.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ReadView {
     pub(crate) store: Store,
-    counters: RwLock<BTreeMap<String, Arc<Published>>>,
+    counters: RwLock<BTreeMap<String, Arc<CounterView>>>,
     state: RwLock<State>,
 }
 
@@ -231,7 +231,7 @@ impl std::fmt::Debug for State {
     }
 }
 
-impl Shown {
+impl ReadView {
     pub(crate) fn new(store: Store, state: State) -> Self {
         Self { store, counters: RwLock::default(), state: RwLock::new(state) }
     }
@@ -250,13 +250,13 @@ impl Shown {
 
     /// A counter by its name.
     #[must_use]
-    pub fn counter(&self, name: &str) -> Option<Arc<Published>> {
+    pub fn counter(&self, name: &str) -> Option<Arc<CounterView>> {
         self.counters.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// All counters, by name.
     #[must_use]
-    pub fn counters(&self) -> Vec<Arc<Published>> {
+    pub fn counters(&self) -> Vec<Arc<CounterView>> {
         self.counters.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
@@ -289,7 +289,7 @@ impl Shown {
     /// # Errors
     /// [`Error::Damaged`] where a chunk does not hash to what it says, and [`Error::System`] where
     /// it cannot be read.
-    pub fn releases(&self, counter: &Published, steps: Range<u64>) -> Result<Vec<StepRelease>> {
+    pub fn releases(&self, counter: &CounterView, steps: Range<u64>) -> Result<Vec<StepRelease>> {
         // First the tail, then the chunks: what leaves the tail is in a chunk by then.
         let (tail, earlier, epochs) = {
             let standing = counter.standing();
@@ -313,7 +313,7 @@ impl Shown {
     /// # Errors
     /// [`Error::BadParameter`] for steps that are not released, and the library's errors for
     /// workloads that have no sums between steps.
-    pub fn sum(&self, counter: &Published, first: u64, last: u64, lane: usize) -> Result<StepRelease> {
+    pub fn sum(&self, counter: &CounterView, first: u64, last: u64, lane: usize) -> Result<StepRelease> {
         let released = counter.next_step();
         if first > last || last >= released {
             let expected = format!("a first step not after the last, below the {released} that are released");
@@ -353,7 +353,7 @@ impl Shown {
     /// Hands on the values of steps that stand in chunks.
     fn read_chunks(
         &self,
-        counter: &Published,
+        counter: &CounterView,
         steps: Range<u64>,
         mut take: impl FnMut(u64, Vec<f64>) -> Result<()>,
     ) -> Result<()> {
@@ -388,7 +388,7 @@ impl Shown {
         Ok((first, Chunk::read(counter, first, &row)?.values))
     }
 
-    pub(crate) fn publish(&self, counter: Arc<Published>) {
+    pub(crate) fn publish(&self, counter: Arc<CounterView>) {
         let name = counter.planned.spec().name.clone();
         self.counters.write().unwrap_or_else(PoisonError::into_inner).insert(name, counter);
     }

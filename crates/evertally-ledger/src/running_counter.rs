@@ -1,11 +1,12 @@
-//! A running mechanism of one number or of several keys.
+//! The library's counter behind a counter of the service, for one number or several keys.
 
 use crate::error::{Error, Result};
 use crate::spec::Planned;
 use evertally::{Counter, KeyedCounter, NoiseKey};
+use evertally_stream::Amount;
 
-/// The library's counter behind a counter of the service. It holds true totals and noise: no `Debug`.
-pub(crate) enum Lanes {
+/// A counter of the library. It holds true totals and noise: no `Debug`.
+pub(crate) enum RunningCounter {
     Single(Box<Counter>),
     Keyed(Box<KeyedCounter>),
 }
@@ -16,7 +17,7 @@ fn copy(key: &NoiseKey) -> NoiseKey {
     NoiseKey::from_bytes(*key.expose_bytes())
 }
 
-impl Lanes {
+impl RunningCounter {
     pub(crate) fn new(planned: &Planned, key: &NoiseKey) -> Result<Self> {
         Ok(match planned.lane_names() {
             Some(_) => Self::Keyed(Box::new(KeyedCounter::new(planned.plan(), copy(key))?)),
@@ -53,13 +54,16 @@ impl Lanes {
         }
     }
 
-    /// Takes the input of the next step and gives what is released of it.
-    pub(crate) fn step(&mut self, totals: &[f64]) -> Result<Vec<f64>> {
+    /// Takes the input of the next step, in steps of the grid of amounts, and returns its release.
+    pub(crate) fn step(&mut self, totals: &[i128]) -> Result<Vec<f64>> {
         Ok(match self {
-            Self::Single(counter) => vec![counter.step(totals.first().copied().unwrap_or_default())?.value],
+            Self::Single(counter) => {
+                let total = totals.first().copied().unwrap_or_default();
+                vec![counter.step_amount(total, Amount::GRID_EXPONENT)?.value]
+            }
             Self::Keyed(counter) => {
                 let mut values = vec![0.0; totals.len()];
-                counter.step_into(totals, &mut values)?;
+                counter.step_amounts_into(totals, Amount::GRID_EXPONENT, &mut values)?;
                 values
             }
         })

@@ -1,33 +1,27 @@
-//! In which steps each person counted, for as long as the counter lives.
+//! In which steps each person counted, for as long as the counter lives: the ledger's store of
+//! persons for admission.
 //!
-//! Persons stand one by one in a table on disk and all of them in memory. So that a lost, added or
-//! changed row is noticed, the sum of a hash of every row is kept with the counter: it follows each
+//! Each person has a row in a table on disk, and all of them stand in memory. The counter keeps the
+//! sum of a hash of every row, so that a lost, added or changed row is noticed. The sum follows each
 //! change in constant time, and is compared when the rows are read.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{decode, encode};
-use evertally_stream::ParticipationLimits;
+use evertally_stream::{ParticipationLimits, PersonStore};
 use std::collections::{HashMap, HashSet};
 
-#[derive(Default)]
-pub(crate) struct People {
+pub(crate) struct PersonRows {
+    limits: ParticipationLimits,
     steps: HashMap<u128, Vec<u64>>,
-    /// Whose rows on disk are behind.
+    /// Persons whose rows on disk are behind.
     changed: HashSet<u128>,
     sum: u128,
 }
 
-impl People {
-    /// Whether this person's event in this step counts; if so, the step is spent.
-    pub(crate) fn admit(&mut self, limits: ParticipationLimits, person: u128, step: u64) -> bool {
-        let steps = self.steps.entry(person).or_default();
-        let before = row_hash(person, steps);
-        if !limits.admit(steps, step) {
-            return false;
-        }
-        self.sum = self.sum.wrapping_sub(before).wrapping_add(row_hash(person, steps));
-        self.changed.insert(person);
-        true
+impl PersonRows {
+    /// Before the first event.
+    pub(crate) fn new(limits: ParticipationLimits) -> Self {
+        Self { limits, steps: HashMap::new(), changed: HashSet::new(), sum: 0 }
     }
 
     /// The sum over all rows.
@@ -51,21 +45,27 @@ impl People {
         Ok(())
     }
 
-    /// Refuses rows that are not those that were written.
-    pub(crate) fn check(&self, sum: u128) -> Result<()> {
-        if self.sum == sum {
-            Ok(())
-        } else {
-            Err(Error::damaged("the steps of persons are not those that were written"))
-        }
-    }
-
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.limits);
     }
 }
 
-/// Nothing for a person who never counted.
+impl PersonStore for PersonRows {
+    type Person<'a> = u128;
+
+    fn admit(&mut self, person: u128, step: u64) -> bool {
+        let steps = self.steps.entry(person).or_default();
+        let before = row_hash(person, steps);
+        if !self.limits.admit(steps, step) {
+            return false;
+        }
+        self.sum = self.sum.wrapping_sub(before).wrapping_add(row_hash(person, steps));
+        self.changed.insert(person);
+        true
+    }
+}
+
+/// Zero for a person who never counted.
 fn row_hash(person: u128, steps: &[u64]) -> u128 {
     if steps.is_empty() {
         return 0;
