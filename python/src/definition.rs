@@ -1,8 +1,8 @@
-//! What the faces that count events share with the command line: how the definition of a count is
-//! written, and the length of a bucket.
+//! What Spark shares with the command line: how the definition of a count is encoded, and the length
+//! of a bucket.
 //!
-//! Private to the package. Whatever counts the same columns over the same time in the same way
-//! makes the same noise under one key.
+//! Private to the package. Counts of the same columns over the same time in the same way have the
+//! same noise under one key.
 
 use evertally_stream::{BucketLength, Clamp, Closing, Columns, Definition, Precedence};
 use pyo3::prelude::*;
@@ -12,12 +12,12 @@ use crate::errors::refused;
 
 /// The definition of a count of events, as it stands in the name of the noise.
 ///
-/// columns: those of time, value, key, person and id, in this order; None plays no role.
-/// buckets: the start of the first and the length of all, in microseconds; None where a row is a step.
+/// columns: those of time, value, key, person and id, in this order; None for a role without a column.
+/// buckets: the start of the first and the length of all, in microseconds; None if a row is a step.
 /// closing: by how much events may be late and how far ahead of the clock they may be, in
-///     microseconds, where a watermark closes steps; None where all rows are read first.
+///     microseconds, if a watermark closes steps; None if all rows are read first.
 /// clamp, bound: the range of a value, and the most steps of a person with the least gap between them.
-/// by_time: whether the first event in time wins, or the first to arrive.
+/// within_step: whether ids are compared within a step only, as in streams of Spark.
 ///
 /// >>> from evertally._native import _definition
 /// >>> hourly = _definition(("when", None, "page", None, None), (0, 3_600_000_000))
@@ -25,7 +25,7 @@ use crate::errors::refused;
 /// >>> hourly[:4], hourly != daily
 /// (b'EVND', True)
 #[pyfunction]
-#[pyo3(signature = (columns, buckets=None, closing=None, clamp=None, bound=None, by_time=false))]
+#[pyo3(signature = (columns, buckets=None, closing=None, clamp=None, bound=None, within_step=false))]
 #[expect(clippy::type_complexity, reason = "pairs of Python")]
 pub(crate) fn _definition<'py>(
     py: Python<'py>,
@@ -34,7 +34,7 @@ pub(crate) fn _definition<'py>(
     closing: Option<(i64, Option<i64>)>,
     clamp: Option<(f64, f64)>,
     bound: Option<(u64, u64)>,
-    by_time: bool,
+    within_step: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (time, value, key, person, id) = &columns;
     let length = |(start, every)| BucketLength::from_micros(every).map(|every| (start, every));
@@ -53,7 +53,7 @@ pub(crate) fn _definition<'py>(
         }),
         clamp: clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose().map_err(refused)?,
         bound,
-        precedence: if by_time { Precedence::Time } else { Precedence::Arrival },
+        precedence: if within_step { Precedence::TimeWithinStep } else { Precedence::Time },
     };
     Ok(PyBytes::new(py, &definition.encode()))
 }

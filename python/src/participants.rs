@@ -1,6 +1,6 @@
 //! The bound on how much one person may contribute, for whole batches of events. Private to the package.
 
-use evertally_stream::Participants;
+use evertally_stream::{Admission, KnownIds, Participants, given_name};
 use numpy::{Ix1, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -10,8 +10,8 @@ use crate::errors::{bad, refused};
 use crate::noise_key::NoiseKey;
 use crate::shared::Shared;
 
-/// Lets each person count in at most max_steps steps, at least min_gap apart, with one event a
-/// step; the first events to arrive win.
+/// Decides which events count, in the order given: each person in at most max_steps steps, at least
+/// min_gap apart, with one event per step.
 ///
 /// A person is held as a keyed tag of 88 bits, so that a state names nobody; it still says in which
 /// steps a tag counted. Guard it like the data.
@@ -27,7 +27,7 @@ use crate::shared::Shared;
 /// [True, False, False]
 #[pyclass(frozen, module = "evertally._native", name = "_Participants")]
 pub(crate) struct PyParticipants {
-    persons: Shared<Participants>,
+    admission: Shared<Admission<KnownIds, Participants>>,
     max_steps: u64,
     min_gap: u64,
 }
@@ -37,7 +37,7 @@ impl PyParticipants {
     #[new]
     fn new(max_steps: u64, min_gap: u64, key: &Bound<'_, NoiseKey>) -> PyResult<Self> {
         let persons = Participants::new(max_steps, min_gap, &key.get().copied()).map_err(refused)?;
-        Ok(Self { persons: Shared::new(persons), max_steps, min_gap })
+        Ok(Self::admitting(persons, max_steps, min_gap))
     }
 
     /// Continues from a saved state; the state of other limits or another key is refused.
@@ -45,40 +45,61 @@ impl PyParticipants {
     fn resume(max_steps: u64, min_gap: u64, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         let copied = key.get().copied();
         let persons = key.py().detach(|| Participants::resume(max_steps, min_gap, &copied, state));
-        Ok(Self { persons: Shared::new(persons.map_err(refused)?), max_steps, min_gap })
+        Ok(Self::admitting(persons.map_err(refused)?, max_steps, min_gap))
     }
 
     /// Which events count, in the order given, one person and one step each; steps are an array of
-    /// int64. None, or a blank name, is nobody: such an event never counts. A refusal admits
-    /// nothing.
+    /// int64. None, or a blank name, is nobody: such an event never counts. With ids, an event whose
+    /// id has counted for the same person does not count again; ids are not part of the state. A
+    /// refusal admits nothing.
+    #[pyo3(signature = (persons, steps, ids=None))]
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn admit<'py>(
         &self,
         py: Python<'py>,
         persons: Vec<Option<String>>,
         steps: &Bound<'py, PyAny>,
+        ids: Option<Vec<Option<String>>>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let steps = readable::<i64, Ix1>("steps", steps)?;
         let steps = steps.as_slice()?;
         if steps.len() != persons.len() {
             return Err(bad("steps", &format!("one for each of {} persons", persons.len()), steps.len()));
         }
+        if let Some(ids) = ids.as_ref().filter(|ids| ids.len() != persons.len()) {
+            return Err(bad("ids", &format!("one for each of {} persons", persons.len()), ids.len()));
+        }
         if steps.iter().any(|step| *step < 0) {
             return Err(bad("steps", "counted from zero", "one that is negative"));
         }
-        let counted: Vec<bool> = self.persons.with(py, |held| {
-            let arrivals = persons.iter().zip(steps);
-            Ok(arrivals.map(|(person, step)| held.admit(person.as_deref(), step.cast_unsigned())).collect())
+        let id_of = |event: usize| given_name(ids.as_ref()?.get(event)?.as_deref());
+        let counted: Vec<bool> = self.admission.with(py, |admission| {
+            let decide = |(event, (person, step)): (usize, (&Option<String>, &i64))| {
+                let person = given_name(person.as_deref());
+                let id = id_of(event).map(|id| (person, id));
+                admission.decide(id, person, Ok(step.cast_unsigned())).is_counted()
+            };
+            Ok(persons.iter().zip(steps).enumerate().map(decide).collect())
         })?;
         Ok(PyArray1::from_vec(py, counted))
     }
 
     /// The state as bytes, for `resume`. It says in which steps persons counted: guard it like the data.
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.persons.with(py, |held| Ok(held.save()))?))
+        let save = |admission: &mut Admission<KnownIds, Participants>| {
+            Ok(admission.persons.as_ref().map(Participants::save).unwrap_or_default())
+        };
+        Ok(PyBytes::new(py, &self.admission.with(py, save)?))
     }
 
     fn __repr__(&self) -> String {
         format!("_Participants(max_steps={}, min_gap={})", self.max_steps, self.min_gap)
+    }
+}
+
+impl PyParticipants {
+    fn admitting(persons: Participants, max_steps: u64, min_gap: u64) -> Self {
+        let admission = Admission { ids: Some(KnownIds::default()), persons: Some(persons) };
+        Self { admission: Shared::new(admission), max_steps, min_gap }
     }
 }

@@ -38,12 +38,12 @@ def test_definitions_are_frozen() -> None:
         {"clamp": None},
         {"bound": (2, 7)},
         {"bound": None},
-        {"by_time": False},
+        {"within_step": False},
     ],
 )
 def test_every_choice_is_in_a_definition(change: dict[str, Any]) -> None:
     given: dict[str, Any] = {
-        "columns": COLUMNS, "buckets": (0, 1), "closing": (5, 7), "clamp": (0.0, 1.0), "bound": (4, 7), "by_time": True
+        "columns": COLUMNS, "buckets": (0, 1), "closing": (5, 7), "clamp": (0.0, 1.0), "bound": (4, 7), "within_step": True
     }
     assert _definition(**given) == _definition(**given) != _definition(**{**given, **change})
 

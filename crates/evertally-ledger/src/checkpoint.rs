@@ -1,9 +1,9 @@
 //! Rows beside the journal, so that it can be cut and recovery is short.
 //!
-//! A counter's row is its state *as of a frame*; the journal is needed from the first frame on that
-//! some row does not have. Rows are written a few at a time, those that are farthest behind first,
-//! so that ten thousand counters do not make the service pause. What was released moves to chunks
-//! of its own, each naming the hash of the one before.
+//! A counter's row is its state *as of a frame*. The journal is needed from the first frame that
+//! some row does not have. Rows are written a few at a time, those farthest behind first, so that
+//! ten thousand counters do not make the service pause. Released values move to chunks of their
+//! own, each naming the hash of the one before.
 //!
 //! Events stay longer than their frames: until their ids are forgotten.
 
@@ -29,11 +29,11 @@ pub(crate) const CHUNK_BYTES: usize = 1 << 16;
 const JOURNAL_BYTES: usize = 16 << 20;
 const JOURNAL_FRAMES: usize = 16_384;
 
-/// Rows that are written with one commit, where the journal is too long, and where it is much too long.
+/// Rows that are written with one commit if the journal is too long, and if it is much too long.
 const ROWS_AT_ONCE: usize = 128;
 const ROWS_AT_ONCE_WHEN_BEHIND: usize = 2_048;
 
-/// Rows of events that are looked at with one checkpoint, at the least.
+/// One checkpoint looks at least at this many rows of events.
 const ARRIVALS_AT_ONCE: usize = 4_096;
 
 pub(crate) const GLOBAL: &str = "global";
@@ -103,7 +103,7 @@ struct Rows {
 }
 
 impl Ledger {
-    /// Writes rows and cuts the journal where it is time to.
+    /// Writes rows and cuts the journal when it is time.
     pub(crate) fn tidy(&mut self) -> Result<()> {
         let total = self.journal.total_bytes;
         let frames = self.journal.bytes.len();
@@ -319,8 +319,8 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     })
 }
 
-/// Begins a new chunk where the present one is full and on the disk. The row still says the old
-/// one, which is found full when it is read.
+/// Starts a new chunk if the present one is full and on the disk. The row still names the old one,
+/// which is found full when it is read.
 fn drop_full_tail(state: &mut CounterState) -> Result<()> {
     let mut standing = state.view.standing_mut();
     if standing.tail.len() * size_of::<f64>() < CHUNK_BYTES {

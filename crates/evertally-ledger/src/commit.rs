@@ -1,4 +1,4 @@
-//! Making changes durable, then releasing, then showing: the order that everything leans on.
+//! Making changes durable, then releasing, then showing: the order that everything depends on.
 
 use crate::checkpoint::CHUNK_BYTES;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ impl Ledger {
             self.write_mark()?;
         }
         let changed = self.show();
-        // Whoever fails here is failed by the caller, once.
+        // The caller turns a failure here into the failure of the ledger, once.
         if is_rare {
             self.checkpoint_changed()?;
         } else {
@@ -48,17 +48,17 @@ impl Ledger {
         Ok(changed)
     }
 
-    /// Takes nothing any more, after a fault of the program itself.
+    /// Stops all changes after a fault of the program itself.
     pub(crate) fn give_up(&mut self) {
         self.fail(&Error::System { reason: "the program has a fault".to_owned() });
     }
 
-    /// Nothing is believed any more but what was shown.
+    /// From now on only what was shown is believed.
     pub(crate) fn fail(&mut self, error: &Error) -> Error {
         let reason = error.to_string();
         self.view.state_mut().mode = Mode::ReadOnly { reason: reason.clone() };
         self.halt.failed = Some(reason.clone());
-        // Where even that fails, reads say so.
+        // If even that fails, reads say so.
         let _ = self.view.store.fall_back_to_reading();
         Error::ReadOnly { reason }
     }
@@ -84,7 +84,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Tells the fence what was released, before anybody else is told.
+    /// Writes to the fence what was released, before anybody can read it.
     pub(crate) fn write_mark(&mut self) -> Result<()> {
         let (released, head) = self.global.released;
         let spent = self.global.accounts.spent();

@@ -1,13 +1,13 @@
 //! A new epoch: what a restored ledger costs.
 //!
 //! A ledger that is a copy, or older than what was released, knows neither what was released after
-//! it nor with which noise. To go on under the same noise would give two releases of different
-//! totals whose difference has none. So each counter goes on from where it is with *fresh noise*,
-//! and pays for it: what was released before and what follows are two runs of its plan on the same
-//! people, and compose. What the lost part of the ledger had spent besides, on counters that are
-//! not known here any more, the fence remembers, and it is entered too.
+//! it nor with which noise. Resuming with the same noise would give two releases of different
+//! totals whose difference has no noise. So each counter resumes from where it is with *fresh
+//! noise*, and pays for it: what was released before and what follows are two runs of its plan on
+//! the same people, and compose. The fence remembers what the lost part of the ledger spent on
+//! counters that are no longer known here, and that is entered too.
 //!
-//! A population that cannot pay leaves its counters where they are; they can be retired.
+//! If a population cannot pay, its counters stay where they are; they can be retired.
 
 use crate::accounts::{Accounts, LOST};
 use crate::counter::{CounterState, Life};
@@ -36,7 +36,7 @@ impl Ledger {
         price.collect()
     }
 
-    /// Starts a new epoch: every counter whose population can pay goes on with fresh noise. What
+    /// Starts a new epoch: every counter whose population can pay resumes with fresh noise. What
     /// only the fence remembers is entered first.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Ledger {
             let missing = || Error::damaged("there is no counter of a number");
             let state = self.counters.get_mut(&number).ok_or_else(missing)?;
             if is_global_new {
-                // It was admitted when the epoch began.
+                // It was admitted when the epoch started.
                 let entered = Entered { cost, ..price_of(state, epoch) };
                 self.global.accounts.owe(&state.planned.spec().name, &entered)?;
             }
@@ -119,8 +119,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// The counters that a new epoch is about: all that run where the ledger is fenced, and else
-    /// those that were left out before.
+    /// The counters that a new epoch concerns: if the ledger is fenced, all that run; otherwise those
+    /// that were left out before.
     fn concerned(&self) -> impl Iterator<Item = &CounterState> {
         let is_fenced = self.halt.fenced.is_some();
         let has_steps = |state: &CounterState| state.released() < state.planned.steps();
@@ -151,7 +151,7 @@ impl Ledger {
         let reason = if mark.ledger != self.global.ledger {
             "its fence belongs to another ledger"
         } else if mark.epoch.number < self.global.epoch.number && self.lost().1.is_empty() {
-            // A new epoch began here, and the fence was not told: nothing was released in it yet.
+            // A new epoch started here, and the fence does not know it: nothing was released in it yet.
             return self.is_copy();
         } else if mark.epoch.number < self.global.epoch.number {
             "its history is another one than that of its fence"
@@ -170,9 +170,9 @@ impl Ledger {
         is_copy.then(|| "its file is a copy of the one that was released from".to_owned())
     }
 
-    /// A crash may have come between a release and its mark. The release is about to be shown, so
-    /// that the fence is told first: a backup from before it would otherwise be taken for the
-    /// present, and release the same step with the same noise and other events.
+    /// A crash may have come between a release and its mark. The release is about to be shown, so the
+    /// fence must know it first: a backup from before it would otherwise be taken for the present,
+    /// and release the same step with the same noise and other events.
     pub(crate) fn catch_up_fence(&mut self) -> Result<()> {
         let is_behind = self.mark.as_ref().is_some_and(|mark| {
             mark.ledger == self.global.ledger

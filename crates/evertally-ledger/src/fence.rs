@@ -184,7 +184,7 @@ impl FileFence {
 }
 
 impl FileFence {
-    /// Whether anything stands where a slot begins.
+    /// Whether there is anything where a slot starts.
     fn was_written(&mut self, slot: u64) -> io::Result<bool> {
         self.file.seek(SeekFrom::Start(slot * SLOT))?;
         let mut bytes = Vec::new();
@@ -275,7 +275,7 @@ mod tests {
         fence.write(b"fourth").unwrap();
         drop(fence);
         assert_eq!(FileFence::open(&path).unwrap().read().unwrap().as_deref(), Some(&b"fourth"[..]));
-        // Where both are spoilt, it says so rather than begin anew.
+        // If both are damaged, it says so instead of starting anew.
         file.seek(SeekFrom::Start(20)).unwrap();
         file.write_all(b"xxxx").unwrap();
         file.seek(SeekFrom::Start(SLOT + 20)).unwrap();

@@ -25,7 +25,7 @@ pub(crate) struct Journal {
     pub(crate) cut_at: Head,
     /// The events that are still there.
     pub(crate) arrivals: BTreeMap<u64, ArrivalsRow>,
-    /// The next of them to be looked at, whether it is still needed.
+    /// The next of them to check whether it is still needed.
     pub(crate) looked_at: u64,
     /// The sum of the hashes of those whose frames are not: a frame has the hash of its own.
     pub(crate) orphans: u128,

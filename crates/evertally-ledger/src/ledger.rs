@@ -83,7 +83,7 @@ pub struct EpochCost {
 pub struct EpochStarted {
     /// The new epoch.
     pub epoch: u32,
-    /// The counters that go on.
+    /// The counters that resume.
     pub restarted: Vec<String>,
     /// The counters that do not, and why.
     pub left: Vec<(String, String)>,
@@ -132,11 +132,11 @@ impl Ledger {
         Ok(receipt)
     }
 
-    /// Freezes steps whose time is over, at most so many that one frame holds their releases;
+    /// Freezes steps whose time is over, as many as one frame can hold the releases of. Returns
     /// whether more are due.
     ///
     /// # Errors
-    /// [`Error::Fenced`] and [`Error::ReadOnly`] where nothing is closed at present.
+    /// [`Error::Fenced`] and [`Error::ReadOnly`] if nothing is closed at present.
     pub fn close_due(&mut self, now: i64) -> Result<bool> {
         self.check_running()?;
         let mut room = MAX_VALUES_PER_FRAME;
@@ -158,7 +158,7 @@ impl Ledger {
         Ok(false)
     }
 
-    /// Whether so much waits to be committed that it is time to.
+    /// Whether enough waits to be committed.
     pub(crate) fn is_laden(&self) -> bool {
         self.tentative.records.len() >= MAX_VALUES_PER_FRAME
     }
@@ -176,7 +176,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::Conflict`] for a counter that a clock closes or that does not run, and
-    /// [`evertally::Error::HorizonSpent`] where fewer steps are left.
+    /// [`evertally::Error::HorizonSpent`] if fewer steps are left.
     pub fn advance(&mut self, name: &str, steps: u64) -> Result<Range<u64>> {
         self.check_running()?;
         let number = self.number(name)?;
@@ -205,7 +205,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::Conflict`] for a name that is or was taken, [`Error::NotFound`] for a population
-    /// that is not there, and [`evertally::Error::BudgetSpent`] where its account does not allow
+    /// that is not there, and [`evertally::Error::BudgetSpent`] if its account does not allow
     /// it.
     pub fn create(&mut self, planned: &Planned, now: i64) -> Result<Arc<CounterView>> {
         self.check_running()?;
@@ -237,7 +237,7 @@ impl Ledger {
     /// Stops a counter for good and drops everything about it that is private. What was released stays.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::Conflict`] where it was retired before.
+    /// [`Error::NotFound`], and [`Error::Conflict`] if it was retired before.
     pub fn retire(&mut self, name: &str) -> Result<()> {
         self.check_writable()?;
         let number = self.number(name)?;
@@ -254,7 +254,7 @@ impl Ledger {
     /// spent, and its name is not used again.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::Conflict`] where it still runs.
+    /// [`Error::NotFound`], and [`Error::Conflict`] if it still runs.
     pub fn delete(&mut self, name: &str) -> Result<()> {
         self.check_writable()?;
         let number = self.number(name)?;
@@ -272,7 +272,7 @@ impl Ledger {
     /// Grants a population its budget, once.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where it has one, and [`Error::BadParameter`] for what is no budget.
+    /// [`Error::Conflict`] if it has one, and [`Error::BadParameter`] for what is no budget.
     pub fn grant(&mut self, population: &NewPopulation) -> Result<()> {
         self.check_running()?;
         let grant = Grant::new(population)?;
@@ -420,8 +420,8 @@ impl Ledger {
         }
     }
 
-    /// What the noise of a counter in an epoch is called: no two of any ledgers share theirs, even
-    /// under one key.
+    /// The name of the noise of a counter in an epoch. No two are equal, in any ledgers, even under
+    /// one key.
     pub(crate) fn stream(&self, number: u32, epoch: EpochName) -> String {
         let (ledger, nonce) = (hexadecimal(&self.global.ledger), hexadecimal(&epoch.nonce));
         format!("ledger {ledger} counter {number} epoch {} {nonce}", epoch.number)

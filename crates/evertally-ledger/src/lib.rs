@@ -1,13 +1,13 @@
 //! Durable steps and releases: the part of the service that must never be wrong.
 //!
 //! # The life of a step
-//! 1. An event is *acknowledged* when it is durable, and not before. Its client made its id, so
-//!    that a retry changes nothing.
+//! 1. An event is *acknowledged* when it is durable, and not before. Its client made its id, so a
+//!    retry changes nothing.
 //! 2. A step is *closed* by freezing its input: the totals of its events, with a hash. A closed
 //!    step is not opened again.
 //! 3. Its noise is derived from (key, stream, epoch, step), which the input does not enter, and the
 //!    *release* is recorded with the hash of the input.
-//! 4. The *fence*, outside the ledger, is told; and only then is the release *shown*.
+//! 4. The *fence*, outside the ledger, records the release; only then is it *shown*.
 //!
 //! # What holds
 //! - **No acknowledged event is lost**, and none counts twice while its id is remembered
@@ -18,16 +18,16 @@
 //! - **The first write or sync that fails ends all changes** until the ledger is opened again:
 //!   after a failed sync nobody knows what the disk has, and a later one that succeeds does not
 //!   tell. What was shown is still shown.
-//! - **A restored backup or a copy is recognised**, by the fence, and releases nothing until an
-//!   operator starts a new *epoch*. It has fresh noise, and its cost is composed with what was
-//!   spent before ([`Ledger::epoch_preview`]).
+//! - **The fence recognises a restored backup or a copy**, which releases nothing until an operator
+//!   starts a new *epoch*. It has fresh noise, and its cost is composed with what was spent before
+//!   ([`Ledger::epoch_preview`]).
 //! - **A flipped byte is noticed**: frames hang on a chain of hashes, rows are sealed, and `verify`
 //!   reads all of it.
 //!
 //! # What it takes
 //! That the disk keeps what it has confirmed to be synced; that nobody but the service writes the
 //! files; that the key stays secret; and that the fence is not set back together with the ledger.
-//! The files hold true totals: whoever can read the directory needs no releases. Names of persons
+//! The files hold true totals: anyone who can read the directory needs no releases. Names of persons
 //! and ids of events are kept as keyed hashes.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Where a ledger lives: a directory, or whatever a test puts in its place.
+//! The location of a ledger: a directory, or any storage that a test provides.
 //!
 //! | name | content |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `DIRECTORY/key` | the key that all noise comes from: 64 hexadecimal digits |
 //! | `DIRECTORY.fence` | the fence, beside the directory so that it is not copied or restored with it |
 //!
-//! On Unix, only the owner may read any of them. Whoever has the directory has the true totals.
+//! On Unix, only the owner may read any of them. Anyone who has the directory has the true totals.
 
 use crate::error::{Error, Result};
 use crate::fence::{Fence, FileFence, sync_directory};
@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 const LEDGER: &str = "ledger.redb";
 const KEY: &str = "key";
 
-/// Where a ledger lives.
+/// The location of a ledger.
 pub struct Location {
     pub(crate) backend: Box<dyn StorageBackend>,
     pub(crate) fence: Box<dyn Fence>,
@@ -38,11 +38,11 @@ impl std::fmt::Debug for Location {
 }
 
 impl Location {
-    /// A directory, made where there is none. The fence stands beside it, unless another place is said.
+    /// A directory, which is made if there is none. The fence is beside it by default.
     ///
     /// # Errors
-    /// [`Error::System`] where the directory cannot be made, [`Error::Conflict`] where another
-    /// process has it open, and [`Error::BadParameter`] where others may read it.
+    /// [`Error::System`] if the directory cannot be made, [`Error::Conflict`] if another process has
+    /// it open, and [`Error::BadParameter`] if others may read it.
     pub fn directory(directory: &Path, fence: Option<&Path>) -> Result<Self> {
         make_directory(directory)?;
         let file = owned(File::options().read(true).write(true).create(true).truncate(false))
@@ -51,7 +51,7 @@ impl Location {
         let identity =
             identity_of(&file).map_err(|error| Error::system("the ledger cannot be looked at", &error))?;
         sync_directory(directory).map_err(|error| Error::system("the directory cannot be synced", &error))?;
-        // Locked before anything is read: the fence belongs to whoever has the ledger.
+        // Locked before anything is read: the fence belongs to the process that has the ledger.
         match file.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => {
@@ -76,7 +76,7 @@ impl Location {
     }
 }
 
-/// The fence's default place.
+/// The default location of the fence.
 fn beside(directory: &Path) -> PathBuf {
     let directory = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
     let mut name = directory.into_os_string();
@@ -96,7 +96,7 @@ fn make_directory(directory: &Path) -> Result<()> {
     refuse_readable_by_others(directory)
 }
 
-/// The key of a directory, drawn from the operating system where there is none.
+/// The key of a directory. A new one is drawn from the operating system if there is none.
 ///
 /// # Errors
 /// [`Error::Damaged`] for a file that is no key, [`Error::BadParameter`] for one that others may
@@ -107,7 +107,7 @@ pub fn read_or_make_key(directory: &Path) -> Result<NoiseKey> {
     if path.exists() {
         return read_key(&path);
     }
-    // A ledger without its key is not helped by another one.
+    // Another key would be of no use to a ledger that has lost its own.
     if std::fs::metadata(directory.join(LEDGER)).is_ok_and(|ledger| ledger.len() > 0) {
         return Err(Error::damaged("its key is missing"));
     }

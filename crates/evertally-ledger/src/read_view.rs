@@ -1,7 +1,7 @@
 //! What anybody may read at any time: only what is durable.
 //!
-//! The ledger has one owner, who changes it; readers are many. They share this, which the owner
-//! updates after each commit and never before, so that nothing is seen that a crash could take
+//! The ledger has one owner, which changes it, and many readers. The readers share this view. The
+//! owner updates it after each commit and never before, so nobody sees what a crash could take
 //! back.
 
 use crate::accounts::{Accounts, Population};
@@ -56,17 +56,17 @@ pub struct StepRelease {
     pub step: u64,
     /// The epoch whose noise is in it.
     pub epoch: u32,
-    /// The end of the step, in microseconds since 1970; none where steps are closed by hand.
+    /// The end of the step, in microseconds since 1970; `None` if steps are closed by hand.
     pub time: Option<i64>,
     /// The standard deviation of the noise in each value.
     pub standard_error: f64,
     /// Half the width of the 95 % interval around each value.
     pub margin: f64,
-    /// One value a key; a single one where there are no keys.
+    /// One value per key; one value without keys.
     pub values: Vec<f64>,
 }
 
-/// A counter, as far as anybody may know it.
+/// What anybody may read of a counter.
 #[derive(Debug)]
 pub struct CounterView {
     pub(crate) number: u32,
@@ -85,7 +85,7 @@ pub(crate) struct Standing {
     pub(crate) epochs: Vec<(u32, u64)>,
     pub(crate) next_step: u64,
     pub(crate) next_release: Option<i64>,
-    /// The first step whose values stand here; earlier ones are in chunks on disk.
+    /// The first step whose values are here; earlier ones are in chunks on disk.
     pub(crate) tail_first: u64,
     pub(crate) tail: Vec<f64>,
     /// The values of the last step, wherever they stand.
@@ -121,7 +121,7 @@ impl CounterView {
         &self.planned
     }
 
-    /// How its events are made ready.
+    /// Prepares its events.
     #[must_use]
     pub fn intake(&self) -> &Intake {
         &self.intake
@@ -151,7 +151,7 @@ impl CounterView {
         self.standing().next_step
     }
 
-    /// When the next step is closed, where a clock closes it.
+    /// When the next step is closed, if a clock closes it.
     #[must_use]
     pub fn next_release(&self) -> Option<i64> {
         self.standing().next_release
@@ -242,7 +242,7 @@ impl ReadView {
         self.state().mode.clone()
     }
 
-    /// The epoch of the ledger: how often it began with fresh noise.
+    /// The epoch of the ledger: how often it started with fresh noise.
     #[must_use]
     pub fn epoch(&self) -> u32 {
         self.state().epoch
@@ -266,7 +266,7 @@ impl ReadView {
         self.state().accounts.populations()
     }
 
-    /// Whether the account of a counter's population would admit it; none where there is no such population.
+    /// Whether the account of a counter's population would admit it; `None` if there is no such population.
     #[must_use]
     pub fn can_afford(&self, planned: &Planned) -> Option<bool> {
         self.state().accounts.can_afford(planned)
@@ -278,7 +278,7 @@ impl ReadView {
         self.state().tokens.rows().iter().map(shown).collect()
     }
 
-    /// The token of a bearer. Whether it has expired is for the caller to see, who can then say so.
+    /// The token of a bearer. The caller checks whether it has expired, and can say so.
     #[must_use]
     pub fn authenticate(&self, bearer: &str) -> Option<Token> {
         self.state().tokens.authenticate(bearer)
@@ -287,8 +287,8 @@ impl ReadView {
     /// What was released of these steps, as far as they are released.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where a chunk does not hash to what it says, and [`Error::System`] where
-    /// it cannot be read.
+    /// [`Error::Damaged`] if a chunk does not hash to what it says, and [`Error::System`] if it
+    /// cannot be read.
     pub fn releases(&self, counter: &CounterView, steps: Range<u64>) -> Result<Vec<StepRelease>> {
         // First the tail, then the chunks: what leaves the tail is in a chunk by then.
         let (tail, earlier, epochs) = {

@@ -1,12 +1,12 @@
-//! What the journal says, and the chain that its frames hang on.
+//! The records of the journal, and the chain of hashes that its frames form.
 //!
 //! A *frame* is one commit: a sequence number, the time, and records. Its bytes are postcard, whose
 //! form is fixed by a published specification. The head after a frame is BLAKE3 of the head before
 //! it and the bytes of the frame; it is kept with the frame, so that a frame that was changed,
 //! lost, added or moved is noticed, and every head names the whole past.
 //!
-//! What came in stands apart (*arrivals*), because it is kept for as long as ids are remembered and
-//! the frame is not. The frame has its hash.
+//! The events that counted are kept apart (*arrivals*), for as long as their ids are known; the
+//! frame is not. The frame has their hash.
 //!
 //! New kinds of records go to the end of the enumeration, and fields are never changed: a ledger of
 //! an earlier version is read by every later one.
@@ -69,7 +69,7 @@ pub(crate) enum Record {
     TokenAdded(TokenRow),
     /// A token was revoked.
     TokenRemoved { id: String },
-    /// A new epoch began.
+    /// A new epoch started.
     Epoch(NewEpoch),
 }
 
@@ -90,11 +90,11 @@ impl Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NewEpoch {
     pub(crate) epoch: EpochName,
-    /// The storage that it began on.
+    /// The storage that it started on.
     pub(crate) identity: u64,
-    /// Counters that go on with fresh noise, and what they pay.
+    /// Counters that resume with fresh noise, and what they pay.
     pub(crate) restarted: Vec<(u32, Cost)>,
-    /// Counters that ran and do not go on.
+    /// Counters that ran and do not resume.
     pub(crate) halted: Vec<u32>,
     /// Populations that were granted in a lost part of the ledger.
     pub(crate) granted: Vec<Grant>,
@@ -102,7 +102,7 @@ pub(crate) struct NewEpoch {
     pub(crate) lost: Vec<Entered>,
 }
 
-/// The name of an epoch. Its nonce is drawn when it begins, because two copies of one ledger would
+/// The name of an epoch. Its nonce is drawn when it starts, because two copies of one ledger would
 /// number theirs alike; that of the first one is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct EpochName {
@@ -136,8 +136,7 @@ pub(crate) struct Grant {
     pub(crate) pure_part: f64,
 }
 
-/// A token as it is kept. No `Debug`: of the secret there is only a hash, but that is nobody's
-/// business either.
+/// A token as it is kept. No `Debug`: of the secret there is only a hash, but that is private too.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TokenRow {
     pub(crate) id: String,

@@ -1,4 +1,4 @@
-//! Opening a ledger: believing nothing, and coming to where it was.
+//! Opening a ledger: checking everything, and arriving where it was.
 //!
 //! Rows are read first, each as of some frame; then the journal, every frame of which must hang on
 //! the one before. A frame is applied to every counter whose row does not have it. Events that
@@ -8,7 +8,7 @@
 //! their input and their noise are fixed, so it is the release that would have been.
 //!
 //! Nothing is written before all of it fits, so that a crash during recovery changes nothing. The
-//! fence is told of releases that it does not know before anything is shown.
+//! fence records releases that it does not know before anything is shown.
 
 use crate::accounts::Accounts;
 use crate::checkpoint::{FORMAT_ROW, GLOBAL, GlobalRow};
@@ -30,12 +30,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 impl Ledger {
-    /// Opens a ledger, or makes one where there is none.
+    /// Opens a ledger, or makes one if there is none.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the files do not say what they must, or belong to another key;
-    /// [`Error::Conflict`] where a fence stands and no ledger; [`Error::System`] where storage
-    /// fails.
+    /// [`Error::Damaged`] if the files do not hold what they must, or belong to another key;
+    /// [`Error::Conflict`] if there is a fence and no ledger; [`Error::System`] if storage fails.
     pub fn open(location: Location, key: NoiseKey, now: i64) -> Result<Self> {
         let Location { backend, mut fence, identity } = location;
         let store = Store::open(backend)?;
@@ -115,8 +114,8 @@ impl Ledger {
         self.catch_up_fence()
     }
 
-    /// Applies every frame of the journal to whatever does not have it; the global state is as of
-    /// frame `as_of`.
+    /// Applies every frame of the journal to all states that do not have it. The global state is as
+    /// of frame `as_of`.
     fn replay(&mut self, as_of: u64) -> Result<()> {
         let mut rows = Vec::new();
         self.view.store.scan(JOURNAL, self.journal.first..=u64::MAX, |sequence, row| {

@@ -21,16 +21,14 @@ fn filled(home: &Home) {
     let wide = Spec { keys: (0..40).map(|key| format!("k{key}")).collect(), ..loud("wide") };
     ledger.create(&wide.plan(START).unwrap(), START).unwrap();
     let bounded = Spec { participation: Some((3, 1)), population: "people".into(), ..loud("bounded") };
-    let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let bounded = create(&mut ledger, &bounded);
     for step in 0..260 {
         let id = format!("{step}");
         let event = evertally_ledger::Event { id: &id, person: Some(&id[..1]), ..Default::default() };
         let event = bounded.intake().prepare(&event).unwrap();
         ledger.submit(&bounded, &[event], START).unwrap();
         ledger.advance("bounded", 1).unwrap();
-        ledger.advance("wide", 1).unwrap();
-        ledger.commit(START).unwrap();
+        release_step(&mut ledger, "wide");
         if step == 200 {
             ledger.checkpoint_all().unwrap();
         }

@@ -14,8 +14,7 @@ fn filled(home: &Home, total: f64) -> Ledger {
     ledger.grant(&everyone(Budget::new(total, 1e-6).unwrap())).unwrap();
     for name in ["a", "b"] {
         let spec = Spec { steps: Some(100), ..Spec::new(name, "everyone", 1.0, 1e-6) };
-        let counter = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
-        ledger.commit(START).unwrap();
+        let counter = create(&mut ledger, &spec);
         submit(&mut ledger, &counter, 0..50, START);
         ledger.advance(name, 3).unwrap();
         ledger.commit(START).unwrap();
@@ -40,8 +39,7 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
     // A third counter that the backup does not know.
     let spec = Spec { steps: Some(100), ..Spec::new("c", "everyone", 0.5, 1e-6) };
     ledger.create(&spec.plan(START).unwrap(), START).unwrap();
-    ledger.advance("c", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "c");
     let shown_before = released(&ledger.read_view(), "a");
     drop(ledger);
 

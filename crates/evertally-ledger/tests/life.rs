@@ -10,11 +10,8 @@ use evertally_ledger::{Class, Error, Event, Mode, Role, Spec, Status};
 
 #[test]
 fn events_count_once_and_releases_stay() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
-    let counter = ledger.create(&loud("visits").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
+    let counter = create(&mut ledger, &loud("visits"));
     assert_eq!(submit(&mut ledger, &counter, 0..5, START).counted, 5);
     let again = submit(&mut ledger, &counter, 3..8, START);
     assert_eq!((again.counted, again.duplicate), (3, 2));
@@ -39,20 +36,16 @@ fn events_count_once_and_releases_stay() {
     assert_eq!(released(&ledger.read_view(), "visits"), before);
     let counter = ledger.read_view().counter("visits").unwrap();
     assert_eq!(submit(&mut ledger, &counter, 0..10, START).duplicate, 10, "ids outlive their frames");
-    ledger.advance("visits", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "visits");
     assert_eq!(latest(&counter), [10.0], "open totals outlive their frames");
     ledger.verify().unwrap();
 }
 
 #[test]
 fn a_clock_closes_steps_and_late_and_early_events_do_not_count() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     let spec = Spec { grace: Some("2s".parse().unwrap()), ..by_the_second(loud("visits")) };
-    let counter = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let counter = create(&mut ledger, &spec);
     let at = |second: i64| {
         let id = format!("at {second}");
         counter
@@ -88,16 +81,13 @@ fn a_clock_closes_steps_and_late_and_early_events_do_not_count() {
 
 #[test]
 fn keys_values_and_persons() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     ledger.grant(&population("people", "household", plenty())).unwrap();
     let keyed =
         Spec { keys: vec!["north".into(), "south".into()], clamp: Some((0.0, 10.0)), ..loud("keyed") };
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
     let bounded = Spec { participation: Some((2, 2)), population: "people".into(), ..loud("bounded") };
-    let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let bounded = create(&mut ledger, &bounded);
     let event = |id: &'static str, key, value| {
         keyed.intake().prepare(&Event { id, key, value, ..Event::default() }).unwrap()
     };
@@ -115,15 +105,13 @@ fn keys_values_and_persons() {
             .prepare(&Event { id: &format!("{step}"), person: Some("p"), ..Event::default() })
             .unwrap();
         counted.push(ledger.submit(&bounded, &[person], START).unwrap().counted);
-        ledger.advance("bounded", 1).unwrap();
-        ledger.commit(START).unwrap();
+        release_step(&mut ledger, "bounded");
         if step == 2 {
             ledger.checkpoint_all().unwrap();
         }
     }
     assert_eq!(counted, [1, 0, 1, 0, 0], "two steps, two apart");
-    ledger.advance("keyed", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "keyed");
     assert_eq!(keyed.planned().lane_names().unwrap(), ["north", "south", "other"]);
     let values = latest(&keyed);
     let expected = [2.5, 10.0, 1.0];
@@ -142,11 +130,45 @@ fn keys_values_and_persons() {
     ledger.verify().unwrap();
 }
 
+/// A request is decided by time and then by content, whatever the order in which its events stand.
+/// Requests are decided in the order in which they come.
+#[test]
+fn the_order_of_events_in_a_request_does_not_matter() {
+    let spec = Spec {
+        participation: Some((1, 1)),
+        population: "people".into(),
+        keys: vec!["x".into(), "y".into()],
+        grace: Some("1m".parse().unwrap()),
+        ..by_the_second(loud("bounded"))
+    };
+    let times = [(5, "y"), (0, "x"), (2, "y")];
+    for (first, last) in [(0, 2), (1, 0), (2, 1)] {
+        let home = Home::new();
+        let mut ledger = home.open();
+        ledger.grant(&population("people", "person", plenty())).unwrap();
+        let counter = create(&mut ledger, &spec);
+        let now = START + 9 * SECOND;
+        let event = |at: usize| {
+            let (second, key) = times[at];
+            let time = Some(START + second * SECOND);
+            let (id, key, person) = (&*format!("{at}"), Some(key), Some("p"));
+            counter.intake().prepare(&Event { id, time, key, person, value: None }).unwrap()
+        };
+        let middle = 3 - first - last;
+        let receipt = ledger.submit(&counter, &[event(first), event(middle), event(last)], now).unwrap();
+        assert_eq!((receipt.counted, receipt.over_bound), (1, 2));
+        ledger.close_due(START + 70 * SECOND).unwrap();
+        ledger.commit(START + 70 * SECOND).unwrap();
+        let releases = ledger.read_view().releases(&counter, 0..6).unwrap();
+        let rounded: Vec<[f64; 2]> =
+            releases.iter().map(|release| [release.values[0].round(), release.values[1].round()]).collect();
+        assert_eq!(rounded, [[1.0, 0.0]; 6], "the earliest event counts");
+    }
+}
+
 #[test]
 fn bad_events_are_refused() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     ledger.grant(&population("people", "person", plenty())).unwrap();
     let plain = ledger.create(&loud("plain").plan(START).unwrap(), START).unwrap();
     let clamped = Spec { clamp: Some((0.0, 10.0)), ..by_the_second(loud("clamped")) };
@@ -242,9 +264,7 @@ fn budgets_hold() {
 
 #[test]
 fn many_releases_move_to_chunks() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     let spec = Spec { keys: (0..99).map(|key| format!("k{key}")).collect(), ..loud("wide") };
     let wide = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     for step in 0..400 {
@@ -254,8 +274,7 @@ fn many_releases_move_to_chunks() {
                 wide.intake().prepare(&Event { id: &id, key: Some("k3"), ..Event::default() }).unwrap();
             ledger.submit(&wide, &[event], START).unwrap();
         }
-        ledger.advance("wide", 1).unwrap();
-        ledger.commit(START).unwrap();
+        release_step(&mut ledger, "wide");
         assert_eq!(
             wide.latest().map(|release| release.step),
             Some(step),
@@ -302,9 +321,7 @@ fn tokens_outlive_the_process() {
 /// much the others were.
 #[test]
 fn large_totals_stay_exact() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     let spec = Spec { clamp: Some((0.0, 1e6)), ..loud("euros") };
     let euros = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     for batch in 0..10 {
@@ -317,8 +334,7 @@ fn large_totals_stay_exact() {
             .collect();
         assert_eq!(ledger.submit(&euros, &arrivals, START).unwrap().counted, 2_000);
     }
-    ledger.advance("euros", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "euros");
     let release = euros.latest().unwrap();
     assert!(
         (release.values[0] - 20_000.0 * 999_999.5).abs() < 20_000.0 + 8.0 * release.standard_error,

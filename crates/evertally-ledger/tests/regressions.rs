@@ -79,19 +79,15 @@ impl Fence for Disk {
 /// One backup that is put to use on two machines must not have the same noise on both.
 #[test]
 fn two_copies_without_a_fence_do_not_share_noise() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
-    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
+    create(&mut ledger, &quiet("a", "everyone"));
     drop(ledger);
     let run = |machine: &str, events: u64| {
         let directory = home.directory.parent().unwrap().join(machine).join("ledger");
         copy(&home.directory, &directory);
         let mut ledger = open(&directory).unwrap();
         assert!(matches!(ledger.read_view().mode(), Mode::Fenced { .. }));
-        ledger.start_epoch().unwrap();
-        ledger.commit(START).unwrap();
+        start_epoch(&mut ledger);
         let counter = ledger.read_view().counter("a").unwrap();
         submit(&mut ledger, &counter, 0..events, START);
         ledger.advance("a", 5).unwrap();
@@ -113,12 +109,10 @@ fn what_recovery_releases_is_shown_and_survives_a_clean_stop() {
     let disk = Disk::default();
     let mut ledger = disk.open().unwrap();
     ledger.grant(&everyone(plenty())).unwrap();
-    let counter = ledger.create(&loud("a").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let counter = create(&mut ledger, &loud("a"));
     submit(&mut ledger, &counter, 0..5, START);
     disk.moments.lock().unwrap().clear();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     let moments = disk.moments.lock().unwrap().clone();
     let mut faults = Vec::new();
     for (number, moment) in moments.iter().enumerate() {
@@ -143,13 +137,10 @@ fn what_recovery_releases_is_shown_and_survives_a_clean_stop() {
 /// A ledger is opened again whatever was done within one commit, as in the crate's own example.
 #[test]
 fn a_counter_may_get_events_in_the_commit_that_makes_it() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     let counter = ledger.create(&loud("a").plan(START).unwrap(), START).unwrap();
     ledger.submit(&counter, &arrivals(&counter, 0..5), START).unwrap();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     drop(ledger);
     let again = home.try_open().map(|ledger| released(&ledger.read_view(), "a").len());
     assert_eq!(again, Ok(1));
@@ -166,13 +157,9 @@ fn a_fence_holds_the_costs_of_many_counters() {
 /// What a population spent that the backup does not know is not spent again.
 #[test]
 fn a_population_that_a_backup_lacks_stays_charged() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
-    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
+    create(&mut ledger, &quiet("a", "everyone"));
+    release_step(&mut ledger, "a");
     drop(ledger);
     let backup = home.directory.with_extension("backup");
     copy(&home.directory, &backup);
@@ -188,29 +175,23 @@ fn a_population_that_a_backup_lacks_stays_charged() {
     drop(ledger);
     copy(&backup, &home.directory);
     let mut ledger = home.open();
-    ledger.start_epoch().unwrap();
-    ledger.commit(START).unwrap();
+    start_epoch(&mut ledger);
     assert!(spend_all(&mut ledger, "b").is_err(), "the same people pay ε = 1 twice under a total of 1.1");
 }
 
 /// Entries that only one of two histories has do not stand for those that only the other has.
 #[test]
 fn costs_of_another_history_are_charged() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
-    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
+    create(&mut ledger, &quiet("a", "everyone"));
     drop(ledger);
     let backup = home.directory.with_extension("backup");
     copy(&home.directory, &backup);
     let mut ledger = home.open();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     // Made, and nothing is released any more.
     let cheap = Spec { epsilon: 0.01, ..quiet("cheap", "everyone") };
-    ledger.create(&cheap.plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    create(&mut ledger, &cheap);
     drop(ledger);
     let aside = home.directory.with_extension("aside");
     copy(&home.directory, &aside);
@@ -218,13 +199,11 @@ fn costs_of_another_history_are_charged() {
     copy(&backup, &home.directory);
     let mut ledger = home.open();
     ledger.start_epoch().unwrap();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     drop(ledger);
     copy(&aside, &home.directory);
     let mut ledger = home.open();
-    ledger.start_epoch().unwrap();
-    ledger.commit(START).unwrap();
+    start_epoch(&mut ledger);
     let population = ledger.read_view().populations().remove(0);
     let a = quiet("a", "everyone").plan(START).unwrap().plan().spend().rho();
     let spent = population.odometer.spent().rho();
@@ -234,9 +213,7 @@ fn costs_of_another_history_are_charged() {
 /// What was accepted when it was made is accepted when it is read.
 #[test]
 fn a_counter_that_began_as_long_ago_as_allowed_is_read_again() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     let asked = START + 10_000 * SECOND;
     let planned = by_the_second(Spec { steps: Some(100_000), ..quiet("a", "everyone") }).plan(asked).unwrap();
     ledger.create(&planned, asked + 2 * SECOND).unwrap();
@@ -248,12 +225,9 @@ fn a_counter_that_began_as_long_ago_as_allowed_is_read_again() {
 /// Retiring removes events from the tables, as the documents say.
 #[test]
 fn retiring_removes_events_from_the_tables() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     let other = ledger.create(&loud("other").plan(START).unwrap(), START).unwrap();
-    let counter = ledger.create(&loud("a").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let counter = create(&mut ledger, &loud("a"));
     submit(&mut ledger, &other, 0..1, START);
     submit(&mut ledger, &counter, 0..1_000, START);
     ledger.retire("a").unwrap();
@@ -280,8 +254,7 @@ fn whether_an_event_counts_does_not_depend_on_others() {
     };
     assert!(spec.plan(START).is_err(), "three such events fill a total that doubles hold");
     let spec = Spec { clamp: Some((0.0, 1_048_576.0)), ..spec };
-    let counter = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let counter = create(&mut ledger, &spec);
     for person in ["1", "2", "3", "4"] {
         let event = Event { id: "x", person: Some(person), value: Some(4e15 + 0.1), ..Event::default() };
         let receipt = ledger.submit(&counter, &[counter.intake().prepare(&event).unwrap()], START).unwrap();
@@ -292,13 +265,10 @@ fn whether_an_event_counts_does_not_depend_on_others() {
 /// An event that was made ready for another counter is refused, and not acknowledged.
 #[test]
 fn an_arrival_of_another_counter_does_no_harm() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     let keyed = Spec { keys: vec!["x".to_owned(), "y".to_owned()], ..loud("keyed") };
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
-    let single = ledger.create(&loud("single").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let single = create(&mut ledger, &loud("single"));
     let event = keyed.intake().prepare(&Event { id: "1", key: Some("y"), ..Event::default() }).unwrap();
     let receipt = ledger.submit(&single, &[event], START);
     ledger.commit(START).unwrap();
@@ -309,18 +279,14 @@ fn an_arrival_of_another_counter_does_no_harm() {
 /// Rows are only written of what is recorded.
 #[test]
 fn rows_are_not_written_of_what_is_tentative() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
-    let counter = ledger.create(&loud("a").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
+    let counter = create(&mut ledger, &loud("a"));
     ledger.submit(&counter, &arrivals(&counter, 0..5), START).unwrap();
     let _ = ledger.checkpoint_all();
     ledger.commit(START).unwrap();
     drop(ledger);
     let mut ledger = home.open();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     assert_eq!(latest(&ledger.read_view().counter("a").unwrap()), [5.0]);
 }
 
@@ -330,11 +296,9 @@ fn what_was_left_out_of_an_epoch_releases_nothing() {
     let disk = Disk::default();
     let mut ledger = disk.open().unwrap();
     ledger.grant(&everyone(Budget::new(1.1, 1e-6).unwrap())).unwrap();
-    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    create(&mut ledger, &quiet("a", "everyone"));
     disk.moments.lock().unwrap().clear();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     // The step is frozen and not released; and the fence is missing.
     let moment = disk.moments.lock().unwrap()[0].clone();
     let disk = Disk::as_of(&(moment.0, None));
@@ -352,27 +316,21 @@ fn what_was_left_out_of_an_epoch_releases_nothing() {
 /// A copy that is only looked at does not make the fence forget what it alone knows.
 #[test]
 fn a_fenced_copy_does_not_overwrite_the_fence() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
-    ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
-    ledger.commit(START).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
+    create(&mut ledger, &quiet("a", "everyone"));
     drop(ledger);
     // Another machine goes on with a copy, in a second epoch.
     let elsewhere = home.directory.parent().unwrap().join("elsewhere").join("ledger");
     copy(&home.directory, &elsewhere);
     let mut ledger = open(&elsewhere).unwrap();
     ledger.start_epoch().unwrap();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     drop(ledger);
     // Here three more counters release, of which only the fence here will know.
     let mut ledger = home.open();
     for name in ["b", "c", "d"] {
-        ledger.create(&quiet(name, "everyone").plan(START).unwrap(), START).unwrap();
-        ledger.commit(START).unwrap();
-        ledger.advance(name, 1).unwrap();
-        ledger.commit(START).unwrap();
+        create(&mut ledger, &quiet(name, "everyone"));
+        release_step(&mut ledger, name);
     }
     drop(ledger);
     // The other machine's directory comes here. It is fenced; the service is started twice before
@@ -382,8 +340,7 @@ fn a_fenced_copy_does_not_overwrite_the_fence() {
         assert!(matches!(home.open().read_view().mode(), Mode::Fenced { .. }));
     }
     let mut ledger = home.open();
-    ledger.start_epoch().unwrap();
-    ledger.commit(START).unwrap();
+    start_epoch(&mut ledger);
     let entries = ledger.read_view().populations().remove(0).entries;
     assert!(entries.iter().any(|entry| entry.counter == "lost"), "b, c and d are charged to nobody");
 }
@@ -392,30 +349,24 @@ fn a_fenced_copy_does_not_overwrite_the_fence() {
 /// knows of a counter that the copy does not.
 #[test]
 fn a_copy_with_a_later_epoch_does_not_forget_what_the_fence_knows() {
-    let home = Home::new();
-    let mut ledger = home.open();
-    ledger.grant(&everyone(plenty())).unwrap();
+    let (home, mut ledger) = Home::with_plenty();
     ledger.create(&quiet("a", "everyone").plan(START).unwrap(), START).unwrap();
-    ledger.advance("a", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "a");
     drop(ledger);
     let elsewhere = home.directory.with_extension("new");
     copy(&home.directory, &elsewhere);
     let mut ledger = home.open();
     ledger.create(&quiet("x", "everyone").plan(START).unwrap(), START).unwrap();
-    ledger.advance("x", 1).unwrap();
-    ledger.commit(START).unwrap();
+    release_step(&mut ledger, "x");
     drop(ledger);
     let mut other = open(&elsewhere).unwrap();
-    other.start_epoch().unwrap();
-    other.commit(START).unwrap();
+    start_epoch(&mut other);
     drop(other);
     std::fs::remove_dir_all(&home.directory).unwrap();
     std::fs::rename(&elsewhere, &home.directory).unwrap();
     let mut ledger = home.open();
     assert!(matches!(ledger.read_view().mode(), Mode::Fenced { .. }));
-    ledger.start_epoch().unwrap();
-    ledger.commit(START).unwrap();
+    start_epoch(&mut ledger);
     let entries = ledger.read_view().populations()[0].entries.clone();
     assert!(entries.iter().any(|entry| entry.counter == "lost"), "x is charged to nobody");
 }

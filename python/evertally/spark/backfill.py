@@ -48,17 +48,18 @@ def release_shards(
 
 
 def admit_persons(first: DataFrame, job: Job, shards: int, schema: str) -> DataFrame:
-    """The totals of those events that count: `first` is (shard, step, person, key, total)."""
-    rows = first.select("shard", "step", "person", *_key(job), "total")
-    return _sorted(rows, shards).mapInPandas(_admitted(job), schema)
+    """The totals of those events that count: `first` is (shard, step, person, key, total), with (time, id) if ids are compared."""
+    order = ["time", "id"] if "id" in first.columns else []
+    rows = first.select("shard", "step", "person", *_key(job), "total", *order)
+    return _sorted(rows, shards, *order).mapInPandas(_admitted(job), schema)
 
 
 def _key(job: Job) -> list[str]:
     return ["key"] if job.is_keyed else []
 
 
-def _sorted(rows: DataFrame, shards: int) -> DataFrame:
-    return rows.repartition(shards, "shard").sortWithinPartitions("shard", "step")
+def _sorted(rows: DataFrame, shards: int, *order: str) -> DataFrame:
+    return rows.repartition(shards, "shard").sortWithinPartitions("shard", "step", *order)
 
 
 def _releases(job: Job, until: int, recorded: Optional[Recorded]) -> Mapper:

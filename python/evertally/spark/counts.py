@@ -63,7 +63,7 @@ def private_counts(
 ) -> DataFrame:
     """Private running totals of a table of events, streaming or finished, as a table of releases.
 
-    The releases do not depend on the number of partitions, executors and batches, and those of a finished table without persons and ids are those of `evertally count` on the same
+    The releases do not depend on the number of partitions, executors and batches, and those of a finished table are those of `evertally count` on the same
     events with the same choices and key, to the bit: ``step, start, key, estimate, standard_error, lower, upper``, with an interval of 95 %.
 
     df: the events. A streaming table gives a streaming table, which is written in the append mode; a finished one is released at once.
@@ -80,7 +80,8 @@ def private_counts(
         apart as the plan's max_steps and min_gap say.
     unnamed: what to do with an event whose person is null or blank. It could be anybody's, so that no person's bound can hold it: "drop" leaves it out, and "refuse" stops the
         query, which a stream then cannot pass. Needs `person`. `UnnamedRowsNotPrivate` counts those that a stream leaves out.
-    id: the column that identifies an event: copies of it in one step count once. A copy that says another time may be in another step, and counts there.
+    id: the column that identifies an event: its copies count once, of one person if `person` is given. A streaming table compares the ids of one step only, and none
+        with `person`.
     value: the column to sum, each value clamped to the plan's contribution; events are counted where it is absent.
     delay: by how much events may be late, as in `withWatermark`; needed for a streaming table that has no watermark. A step is closed when the
         latest event is that much past its end; what comes later is dropped.
@@ -93,7 +94,7 @@ def private_counts(
     A finished table is counted and compared with the record by this call; its totals are kept by Spark for as long as the result is there. Other choices have independent noise under one
     key, and each spends a budget of its own: a streaming table is another count than a finished one, because what is late is dropped there.
 
-    Values that are not numbers, events without a time and, where events have ids and no persons, those without one or with a blank one do not count. Spark's own pages and
+    Values that are not numbers and events without a time do not count; nor do, in a stream with ids and without persons, events without an id or with a blank one. Spark's own pages and
     progress reports show true counts: guard them like the data. For a streaming table the session's state store is set to RocksDB, which Spark's operator needs.
     """
     session = df.sparkSession
@@ -152,7 +153,7 @@ def _defined(plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple
         closing,
         clamp=plan.contribution if columns.value is not None else None,
         bound=(plan.max_steps, plan.min_gap) if columns.person is not None else None,
-        by_time=True,
+        within_step=closing is not None,
     )
 
 
@@ -167,12 +168,17 @@ def _totals(
     rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, names: Optional[list[str]], is_streaming: bool
 ) -> DataFrame:
     """Totals of (step, key) of the events that count. Keys are looked up in the list of them when it is decided which events do."""
-    unit = "person" if columns.person is not None else "id" if columns.id is not None else None
-    if unit is not None:
-        rows = events.first_of_each(rows, unit, ticks)
+    if columns.person is not None:
+        # A stream compares no ids: it would have to remember those of every person.
+        units = ["person", "id"] if columns.id is not None and not is_streaming else ["person"]
+        rows = events.first_of_each(rows, units, ticks)
+        if len(units) == 1:
+            rows = rows.drop("time", "id")
+    elif columns.id is not None:
+        rows = events.first_of_each(rows, ["id"], ticks).drop("time") if is_streaming else events.first_of_each_id(rows)
     if names is not None:
         rows = events.declared_only(rows, names)
-    if unit != "person":
+    if columns.person is None:
         return events.totals(rows, ticks, counts=columns.value is None)
     first = events.with_step(rows, ticks)
     shards = PERSON_SHARDS_A_PARTITION * _partitions(rows.sparkSession)

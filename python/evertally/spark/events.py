@@ -1,16 +1,16 @@
 """Which events count, in which step and for how much, in Spark's own expressions.
 
-**Definition.** An event counts if it has a time in the range of the plan and not beyond the clock of its batch, a value where values are summed, and
-an id where events have ids, and a person where persons are bounded. It counts in the
-step of its time, for its key where that is declared and for ``other`` where that is declared instead, as one or as its value clamped to the plan's contribution.
-Where events have an id, the first of those with one id in one step counts; where persons are bounded, the first of each person in each step.
+**Definition.** The rule is that of the ``admission`` module in `evertally-stream`; this module states it in Spark's expressions. An event may count if it has a time in the
+range of the plan and not beyond the clock of its batch, a value if values are summed, and a person if persons are bounded. It counts in the step of its time, for its key
+if that is declared and for ``other`` if that is declared instead, as one or as its value clamped to the plan's contribution. Of a person's events in one step the first
+counts. Of the events with one id the first counts: in a finished table, for ever; in a stream, within a step, and an event without an id does not count unless persons are bounded.
 
-**Guarantee.** What counts is a function of the set of events, never of the order in which partitions deliver them: *first* is by time, then by id, key and value.
-A batch that is run again therefore has the same totals. Amounts are whole numbers, so that sums do not depend on order either. The watermark alone looks at arrival: an event
+**Guarantee.** What counts is a function of the set of events, not of the order in which partitions deliver them: *first* is by time, then by id, key and value.
+A batch that is run again therefore has the same totals. Amounts are integers, so sums do not depend on order either. Only the watermark looks at arrival: an event
 whose step it has passed is late and does not count.
 
-A person or an id is there if it holds at least one character that is not whitespace: the rule of ``given_name`` in `evertally-stream`. An event without a person could be
-anybody's. It is left out before time moves by it, so that it changes nothing.
+A person or an id is a name if it holds at least one character that is not whitespace: the rule of ``given_name`` in `evertally-stream`. An event without a person could be
+anybody's. It is left out before time moves by it, so it changes nothing.
 
 The clock of a batch is in Spark's log of the batch, so that it too is the same when the batch is run again.
 """
@@ -52,7 +52,7 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the events by their roles; an absent one plays none."""
+    """The columns of the events by their roles."""
 
     time: str
     value: Optional[str]
@@ -69,9 +69,9 @@ def chosen(events: DataFrame, columns: Columns) -> DataFrame:
 
 
 def named(events: DataFrame, refuse: bool) -> DataFrame:
-    """The events that name a person; one that does not stops the query where it is to be refused.
+    """The events that name a person. With `refuse`, an event that names none stops the query.
 
-    How many there are is observed in a stream, where that costs no job. In a finished table it would keep Spark from reading only the rows of the range.
+    A stream observes how many there are, which costs no job. In a finished table it would keep Spark from reading only the rows of the range.
     """
     if "person" not in events.columns:
         return events
@@ -116,7 +116,9 @@ def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> Data
         rows = rows.where(value.isNotNull() & ~F.isnan(value))
         amount = _amount(value, clamp)
     texts = {role: _text(role) for role in ("key", "person", "id") if role in roles}
-    if "id" in texts and "person" not in texts:
+    if "id" in texts and not events.isStreaming:
+        texts["id"] = F.when(_is_named("id"), texts["id"])
+    elif "id" in texts and "person" not in texts:
         rows = rows.where(_is_named("id"))
     return rows.select("time", amount.alias("amount"), *[text.alias(role) for role, text in texts.items()])
 
@@ -124,7 +126,7 @@ def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> Data
 def declared_only(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """Rows whose key is not declared go to ``other``, or to no key, which no shard knows.
 
-    This is done when it is decided which events count: an event of an undeclared key is its person's or its id's like any other.
+    This comes after the decision which events count: an event of an undeclared key belongs to its person or id like any other.
     """
     table = rows.sparkSession.createDataFrame([(name,) for name in names], "declared string")
     key = F.coalesce("declared", F.lit(_OTHER)) if _OTHER in names else F.col("declared")
@@ -144,14 +146,21 @@ def ends_on_grid(clamp: tuple[float, float]) -> tuple[int, int]:
     return math.ceil(clamp[0] * GRID), math.floor(clamp[1] * GRID)
 
 
-def first_of_each(rows: DataFrame, unit: str, ticks: Ticks) -> DataFrame:
-    """One row for each unit in each step: its first, whatever order they come in."""
+def first_of_each(rows: DataFrame, units: Sequence[str], ticks: Ticks) -> DataFrame:
+    """One row for each unit in each step: its first by time, then by content. A unit may have several columns."""
+    return _firsts(rows, [_window(ticks), *map(F.col, units)], units, ["window"])
+
+
+def first_of_each_id(rows: DataFrame) -> DataFrame:
+    """One row for each id: its first by time, then by content. A row without an id is a copy of nothing, and stays."""
+    firsts = _firsts(rows.where(F.col("id").isNotNull()), [F.col("id")], ["id"], [])
+    return firsts.unionByName(rows.where(F.col("id").isNull()).select(*firsts.columns))
+
+
+def _firsts(rows: DataFrame, groups: Sequence[Column], units: Sequence[str], kept: Sequence[str]) -> DataFrame:
     order = [name for name in ("time", "id", "key", "amount") if name in rows.columns]
-    return (
-        rows.groupBy(_window(ticks), F.col(unit))
-        .agg(F.min(F.struct(*order)).alias("first"))
-        .select("window", unit, *[F.col(f"first.{name}").alias(name) for name in order if name not in (unit, "time")])
-    )
+    first = [F.col(f"first.{name}").alias(name) for name in order if name not in units]
+    return rows.groupBy(*groups).agg(F.min(F.struct(*order)).alias("first")).select(*kept, *units, *first)
 
 
 def totals(rows: DataFrame, ticks: Ticks, counts: bool) -> DataFrame:

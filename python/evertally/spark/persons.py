@@ -1,9 +1,9 @@
-"""Which events of persons count, where persons are bounded.
+"""Which events of persons count, if persons are bounded.
 
-**Definition.** A person counts in at most k steps, at least b apart, with one event in each. Steps are decided in their order, as if each event had come at its time: what
-`evertally count` does with events in the order of their times.
+**Definition.** A person counts in at most k steps, at least b apart, with one event in each. Events are decided by time, then by content: the rule of the ``admission``
+module in `evertally-stream`, which decides here as it does in `evertally count`.
 
-**Guarantee.** Whether an event counts depends on nothing but the same person's events. Persons are held as keyed hashes: the state names nobody.
+**Guarantee.** Whether an event counts depends only on events of the same person. Persons are held as keyed hashes: the state names nobody.
 """
 
 from typing import Optional
@@ -29,11 +29,12 @@ def participants(job: Job, state: Optional[bytes]) -> _Participants:
 
 
 def admitted(job: Job, persons: _Participants, rows: pd.DataFrame) -> pd.DataFrame:
-    """The totals of those events that count. Steps are decided in their order, as if each event had come at its time."""
+    """The totals of those events that count. Rows of a person in one step come in their order; steps are put in order here."""
     rows = rows.sort_values("step", kind="stable")
-    counts = persons.admit(rows["person"].tolist(), rows["step"].to_numpy(np.int64))
+    ids = [None if pd.isna(id) else id for id in rows["id"]] if "id" in rows.columns else None
+    counts = persons.admit(rows["person"].tolist(), rows["step"].to_numpy(np.int64), ids)
     rows = rows[counts]
-    # A sum of whole numbers that overflowed could look like any other.
+    # A sum of integers that overflowed could look like any other.
     if len(rows) and len(rows) * int(rows["total"].abs().max()) >= 1 << 63:
         raise BadParameter(TOO_LARGE)
     by = ["step", "key"] if job.is_keyed else ["step"]

@@ -139,9 +139,11 @@ def count_by_hand(
     rows = rows.assign(step=(rows["ts"].astype("int64") // _to_micros(rows["ts"]) - start_micros) // MINUTE)
     rows = rows[(rows["step"] >= 0) & (rows["step"] < plan.horizon)]
     if person is not None:
-        rows = rows[_counting(rows[person].tolist(), rows["step"].tolist(), plan.max_steps, plan.min_gap)]
+        ids = rows[id].tolist() if id is not None and closing is None else None
+        rows = rows[_counting(rows[person].tolist(), rows["step"].tolist(), ids, plan.max_steps, plan.min_gap)]
     elif id is not None:
-        rows = rows.drop_duplicates(["step", id])
+        # Finished tables know an id for ever, and streams within a step.
+        rows = rows.drop_duplicates([id] if closing is None else ["step", id])
     amounts = np.ones(len(rows))
     if value is not None:
         low, high = plan.contribution
@@ -159,7 +161,7 @@ def count_by_hand(
         closing,
         plan.contribution if value is not None else None,
         (plan.max_steps, plan.min_gap) if person is not None else None,
-        True,
+        closing is not None,
     )
     if keys is not None:
         plan = plan._part(keys) if is_table else plan.with_keys(keys)
@@ -183,14 +185,18 @@ def _to_micros(times: Any) -> int:
     return {"ns": 1000, "us": 1}[times.dtype.unit]
 
 
-def _counting(persons: list[str], steps: list[int], max_steps: int, min_gap: int) -> list[bool]:
-    """Which events count, in the order of their times: one of a person in a step, in so many steps, so far apart."""
+def _counting(persons: list[str], steps: list[int], ids: Optional[list[Any]], max_steps: int, min_gap: int) -> list[bool]:
+    """Which events count, in the order of their times: one of a person in a step, in at most `max_steps` steps at least `min_gap` apart, and no id of a person twice."""
     counted: dict[str, list[int]] = {}
+    known: set[tuple[str, Any]] = set()
     chosen = []
-    for person, step in zip(persons, steps):
+    for place, (person, step) in enumerate(zip(persons, steps)):
         before = counted.setdefault(person, [])
-        may = len(before) < max_steps and (not before or step - before[-1] >= min_gap)
+        is_known = ids is not None and (person, ids[place]) in known
+        may = not is_known and len(before) < max_steps and (not before or step - before[-1] >= min_gap)
         chosen.append(may)
         if may:
             before.append(step)
+            if ids is not None:
+                known.add((person, ids[place]))
     return chosen

@@ -1,4 +1,4 @@
-"""What Spark releases is what one counter releases of the true totals, and what `evertally count` does where both count alike, to the bit."""
+"""What Spark releases is what one counter releases of the true totals, and, of a finished table, what `evertally count` does, to the bit."""
 
 import shutil
 from pathlib import Path
@@ -40,6 +40,12 @@ def cases() -> list[Any]:
             {"key": "region", "person": "person"}, {"keys": declared, **bounded}, [*with_keys, *with_persons], id="persons"
         ),
         pytest.param(
+            {"key": "region", "person": "person", "id": "event"},
+            {"keys": declared, **bounded},
+            [*with_keys, *with_persons, "--id", "event"],
+            id="ids of persons",
+        ),
+        pytest.param(
             {"person": "person", "value": "amount"},
             {"contribution": (0.0, 4.0), **bounded},
             [*with_persons, "--value", "amount", "--clamp", "0,4"],
@@ -54,9 +60,12 @@ def cases() -> list[Any]:
 def events_of(arguments: dict[str, Any]) -> pd.DataFrame:
     events = make_events(3000, len(KEYS), STEPS, seed=1)
     if "id" in arguments:
-        # Copies, some of them far behind: those of one id are one event.
+        # Copies, some of them of a later minute and some far behind: those of one id are one event.
         copies = events.iloc[:-1].sample(500, random_state=2)
-        events = pd.concat([events.iloc[:-1], copies, events.iloc[-1:]], ignore_index=True).sort_values("ts", kind="stable")
+        moved = copies.iloc[:250].assign(ts=copies["ts"].iloc[:250] + pd.Timedelta(minutes=1, microseconds=1))
+        moved = moved[moved["ts"] < pd.Timestamp(START) + pd.Timedelta(minutes=STEPS)]
+        parts = [events.iloc[:-1], copies.iloc[250:], moved, events.iloc[-1:]]
+        events = pd.concat(parts, ignore_index=True).sort_values("ts", kind="stable")
     return events
 
 
@@ -80,7 +89,7 @@ def test_streams_and_finished_tables_release_what_one_counter_does(
     assert as_releases(private_counts(finished, **given)) == count_by_hand(events, plan, key_file, **by_hand, closing=None)
 
 
-@pytest.mark.parametrize(("arguments", "choices", "options"), [case for case in cases() if not {"id", "person"} & set(case.values[0])])
+@pytest.mark.parametrize(("arguments", "choices", "options"), cases())
 def test_finished_tables_release_what_the_program_does(
     spark: SparkSession,
     binary: str,
@@ -90,13 +99,17 @@ def test_finished_tables_release_what_the_program_does(
     choices: dict[str, Any],
     options: list[str],
 ) -> None:
-    """Where no persons and no ids are told apart. With them, the program takes the first event to be read, and Spark the first in time."""
+    """Both decide by time, then by content: neither the order of a file nor that of partitions matters. Some events differ in their content alone."""
     events = events_of(arguments)
+    tied = events.iloc[:-1].sample(300, random_state=3)
+    tied = tied.assign(region="k1", event=tied["event"] + 10_000, amount=tied["amount"] + 1.0)
+    events = pd.concat([events, tied], ignore_index=True)
     write_files(events, tmp_path / "events", 4)
     plan = evertally.plan(STEPS, **BUDGET, **choices)
     # A copy without its record: the program records rows, and Spark totals.
     copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
-    expected = count_by_program(binary, events, tmp_path, [*OPTIONS, *options, "--key-file", copy])
+    shuffled = events.sample(frac=1.0, random_state=4)
+    expected = count_by_program(binary, shuffled, tmp_path, [*OPTIONS, *options, "--key-file", copy])
     assert len(expected) == STEPS * (len(KEYS) + 1 if "key" in arguments else 1)
     finished = spark.read.parquet(str(tmp_path / "events"))
     given = {"time": "ts", "every": "1 minute", "start": START, "plan": plan, "noise_key": key_file, **arguments}

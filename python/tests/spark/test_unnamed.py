@@ -78,10 +78,13 @@ def test_they_stop_a_query_that_refuses_them(spark: SparkSession, key_file: str,
 
 
 def test_blank_ids_are_no_ids(spark: SparkSession, key_file: str) -> None:
-    """Null ids were left out, and blank ones were copies of one another."""
-    rows = at([(0.1, "1"), (0.2, "1"), (0.3, ""), (1.3, " "), (2.3, None)]).rename(columns={"person": "name"})
+    """Null ids were left out, and blank ones were copies of one another. In a finished table such events are copies of nothing, as in `evertally count`."""
     given = {**arguments(key_file, plan=evertally.plan(STEPS, epsilon=1.0, delta=1e-6), id="name"), "person": None}
-    counted, expected = (as_releases(private_counts(spark.createDataFrame(part), **given)) for part in (rows, rows.iloc[:1]))
+    blank, named = (
+        at([(0.1, "1"), (0.2, "1"), *zip((0.3, 1.3, 2.3, 2.4), ids)]).rename(columns={"person": "name"})
+        for ids in (("", " ", None, None), ("2", "3", "4", "5"))
+    )
+    counted, expected = (as_releases(private_counts(spark.createDataFrame(part), **given)) for part in (blank, named))
     assert counted == expected
 
 

@@ -48,12 +48,12 @@ pub struct Faults {
     /// This operation, when it comes for the k-th time, fails with an input or output error; all
     /// others work, later ones of the same kind included.
     pub fails: Option<(Operation, u64)>,
-    /// The disk is full from the k-th operation on, of whatever kind: nothing is written, and the
+    /// The disk is full from the k-th operation of any kind on: nothing is written, and the
     /// file does not grow. Syncs and the fence, whose file has its place already, still work.
     pub full_from: Option<u64>,
-    /// The file cannot be longer than so many bytes.
+    /// The file cannot be longer than this many bytes.
     pub capacity: Option<u64>,
-    /// The power goes at the k-th operation, of whatever kind: it and all others fail from there
+    /// The power fails at the k-th operation of any kind: it and all others fail from there
     /// on, reads included.
     pub power_fails_at: Option<u64>,
     /// Syncs do nothing and say that all is well. No ledger can be safe on such a disk; tests are

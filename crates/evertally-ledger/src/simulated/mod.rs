@@ -1,4 +1,4 @@
-//! A machine whose disk fails when it is told to: what tests of the ledger run on.
+//! A machine whose disk fails on demand: tests of the ledger run on it.
 //!
 //! **Definition.** A [`SimulatedMachine`] holds a disk ([`SimulatedDisk`], a storage backend in
 //! memory) and a fence beside it ([`SimulatedFence`]). What is written stands in a cache, where

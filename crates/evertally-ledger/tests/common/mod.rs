@@ -10,7 +10,7 @@ use evertally_ledger::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The moment at which tests begin: a whole number of weeks since 1970.
+/// The moment at which tests start: a whole number of weeks since 1970.
 pub(crate) const START: i64 = 1_799_884_800_000_000;
 pub(crate) const SECOND: i64 = 1_000_000;
 
@@ -24,6 +24,14 @@ impl Home {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("ledger");
         Self { _home: home, directory }
+    }
+
+    /// A home with a new ledger, in which everyone has plenty.
+    pub(crate) fn with_plenty() -> (Self, Ledger) {
+        let home = Self::new();
+        let mut ledger = home.open();
+        ledger.grant(&everyone(plenty())).unwrap();
+        (home, ledger)
     }
 
     pub(crate) fn open(&self) -> Ledger {
@@ -92,10 +100,29 @@ pub(crate) fn submit(
     receipt
 }
 
+/// Makes a counter, durably.
+pub(crate) fn create(ledger: &mut Ledger, spec: &Spec) -> Arc<CounterView> {
+    let counter = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
+    ledger.commit(START).unwrap();
+    counter
+}
+
+/// Closes and releases a step of a counter.
+pub(crate) fn release_step(ledger: &mut Ledger, name: &str) {
+    ledger.advance(name, 1).unwrap();
+    ledger.commit(START).unwrap();
+}
+
+/// Starts a new epoch, durably.
+pub(crate) fn start_epoch(ledger: &mut Ledger) {
+    ledger.start_epoch().unwrap();
+    ledger.commit(START).unwrap();
+}
+
 /// Every release of a counter, bit for bit.
-pub(crate) fn released(shown: &ReadView, name: &str) -> Vec<(u64, u32, Vec<u64>)> {
-    let counter = shown.counter(name).unwrap();
-    let releases = shown.releases(&counter, 0..u64::MAX).unwrap();
+pub(crate) fn released(view: &ReadView, name: &str) -> Vec<(u64, u32, Vec<u64>)> {
+    let counter = view.counter(name).unwrap();
+    let releases = view.releases(&counter, 0..u64::MAX).unwrap();
     releases
         .into_iter()
         .map(|r| (r.step, r.epoch, r.values.iter().map(|value| value.to_bits()).collect()))
