@@ -102,9 +102,9 @@ pub trait PersonStore {
 /// ```
 #[derive(Clone, Default)]
 pub struct Admission<Ids, Persons> {
-    /// The ids that are known; `None` where copies are not told apart.
+    /// The ids that are known; `None` if copies are not recognised.
     pub ids: Option<Ids>,
-    /// The persons who have counted; `None` where persons are not bounded.
+    /// The persons who have counted; `None` if persons are not bounded.
     pub persons: Option<Persons>,
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, Side};
 use std::fmt;
 use std::str::FromStr;
 
-const MICROS_A_SECOND: i64 = 1_000_000;
+const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// The length of a bucket: a whole number of seconds, minutes, hours, days or weeks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl FromStr for BucketLength {
         let too_long =
             || Error::bad("the length of a bucket", "less than 292,000 years", format!("{text:?}"));
         let count: i64 = digits.parse().map_err(|_| too_long())?;
-        let micros = seconds.checked_mul(MICROS_A_SECOND).and_then(|unit| unit.checked_mul(count));
+        let micros = seconds.checked_mul(MICROS_PER_SECOND).and_then(|unit| unit.checked_mul(count));
         match micros.ok_or_else(too_long)? {
             0 => Err(refuse()),
             micros => Ok(Self { micros }),
@@ -62,7 +62,7 @@ impl FromStr for BucketLength {
 impl fmt::Display for BucketLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (letter, seconds) in UNITS {
-            let unit = seconds * MICROS_A_SECOND;
+            let unit = seconds * MICROS_PER_SECOND;
             if self.micros % unit == 0 {
                 return write!(f, "{}{letter}", self.micros / unit);
             }
@@ -148,7 +148,7 @@ mod tests {
     fn lengths_parse_in_every_unit() {
         for (text, seconds) in [("30s", 30), ("15m", 900), ("1h", 3_600), ("1d", 86_400), ("2w", 1_209_600)] {
             let length: BucketLength = text.parse().unwrap();
-            assert_eq!(length.micros(), seconds * MICROS_A_SECOND);
+            assert_eq!(length.micros(), seconds * MICROS_PER_SECOND);
             assert_eq!(length.to_string(), text);
         }
         assert_eq!("60m".parse::<BucketLength>().unwrap().to_string(), "1h");

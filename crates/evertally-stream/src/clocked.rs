@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn buckets_close_by_the_clock_and_by_nothing_else() {
         let mut live = clocked(5, "2s");
-        assert_eq!(live.push(&at(0)), Ok(Some(Outcome::Early)), "no time has been told");
+        assert_eq!(live.push(&at(0)), Ok(Some(Outcome::Early)), "the clock has not spoken");
         assert_eq!(plain(live.advance_to(SECOND / 2)), []);
         assert_eq!(live.push(&at(0)), Ok(Some(Outcome::Counted { step: 0 })));
-        // The bucket of the third second begins within the lag, and the next one does not.
+        // The bucket of the third second starts within the lag, and the next one does not.
         assert_eq!(live.push(&at(2 * SECOND)), Ok(Some(Outcome::Counted { step: 2 })));
         assert_eq!(live.push(&at(3 * SECOND)), Ok(Some(Outcome::Early)));
         assert_eq!(
@@ -226,7 +226,7 @@ mod tests {
                     Ok(Some(other)) => prop_assert!(false, "{other:?}"),
                     Err(error) => prop_assert_eq!(gather.push(&event), Err(error)),
                 }
-                // No more buckets are held than were said to be.
+                // No more buckets are held than the documentation says.
                 prop_assert!(live.totals.len() as i64 <= 2 * lag + 2);
             }
             closed.extend(live.advance_to(i64::MAX));

@@ -6,7 +6,7 @@
 //! decided in order. Steps must be closed in ascending order; time, and with it the order of the
 //! rule, then runs through all of them.
 //!
-//! **Guarantee.** The same events count in whatever order they are handed in, as long as each comes
+//! **Guarantee.** The same events count in any order in which they are handed in, as long as each comes
 //! before its step closes. The tests compare this with the rule as it is written: sort all events,
 //! decide one by one.
 //!
@@ -70,7 +70,7 @@ impl Contest {
         self.rules.width()
     }
 
-    /// Whether the rules leave an event out before its step is looked at: it names nobody.
+    /// Whether an event names nobody although persons are bounded. Then its step does not matter.
     pub(crate) fn is_unnamed(&self, event: &Event<'_>) -> bool {
         self.rules.limits.is_some() && given_name(event.person).is_none()
     }

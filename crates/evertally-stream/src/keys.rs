@@ -2,7 +2,7 @@
 //!
 //! Which keys exist is private: a key that appears in the output because it appeared in the input
 //! gives its only visitor away. So the set is declared beforehand, every declared key is released
-//! at every step, and whatever was not declared is counted under `other`.
+//! at every step, and what was not declared is counted under `other`.
 
 use crate::error::{Error, Result};
 use std::collections::HashMap;

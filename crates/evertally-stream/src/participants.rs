@@ -190,7 +190,7 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Reads a state from its beginning.
+/// Reads a state from its start.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

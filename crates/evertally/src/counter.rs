@@ -17,6 +17,7 @@ mod shared_methods;
 mod integer;
 mod keyed;
 mod replay;
+pub(crate) mod resolution;
 mod scalar;
 mod sparse;
 pub(crate) mod state;

@@ -37,7 +37,7 @@ pub(crate) use exact::Exact;
 pub use objective::Objective;
 pub use unbounded::Milestone;
 
-use crate::counter::totals::Resolution;
+use crate::counter::resolution::Resolution;
 use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::noise_name::{Naming, first};
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};

@@ -1,6 +1,6 @@
 //! Releases of integer totals and integer noise.
 
-use super::totals::Resolution;
+use super::resolution::Resolution;
 use crate::noise::whole::{WholeCorrelator, are_within_reach};
 use crate::plan::Exact;
 use zeroize::{Zeroize, Zeroizing};

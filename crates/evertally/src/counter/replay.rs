@@ -10,7 +10,8 @@
 //! every key.
 
 use super::integer::IntegerRelease;
-use super::totals::{Doubles, Totals};
+use super::resolution::Doubles;
+use super::totals::Totals;
 use crate::noise::NoiseKey;
 use crate::plan::{Exact, Lanes, Plan};
 use crate::privacy::NoiseKind;
@@ -19,7 +20,7 @@ use crate::{Error, Result};
 /// The distance of two streams of numbers under a key. For auditors: it needs both streams and the key.
 ///
 /// # Errors
-/// [`Error::BadParameter`] unless the plan is exact, for one number a step, and the streams are of
+/// [`Error::BadParameter`] unless the plan is exact, for one number per step, and the streams are of
 /// equal length and within the horizon; [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {

@@ -25,7 +25,8 @@ mod store;
 use rayon::prelude::*;
 
 use super::integer::IntegerRelease;
-use super::totals::{Resolution, carried, too_large};
+use super::resolution::{Resolution, too_large};
+use super::totals::carried;
 use crate::noise::whole::{WholeLane, WholeLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;
@@ -57,7 +58,7 @@ struct Lag {
     place: u32,
 }
 
-/// The refusal of a second release. The key is told by its place, because names may be confidential.
+/// The refusal of a second release. It names the key by its place, because names may be confidential.
 fn released_before(place: u32) -> Error {
     Error::bad(
         "key",
@@ -70,11 +71,11 @@ fn released_before(place: u32) -> Error {
 enum Noise {
     /// Doubles, scaled and added to the total as units.
     Doubles(LazyLanes),
-    /// Whole numbers.
+    /// Integers.
     Whole(WholeLanes, IntegerRelease),
 }
 
-/// Bytes that a key holds between steps, for lanes of so many words.
+/// Bytes that a key holds between steps, for lanes of this many words.
 pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
     Layout::new(workload, rows).bytes_per_key()
 }
@@ -101,17 +102,17 @@ pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
 ///
 /// # Privacy
 /// - **Which keys are released at which steps must not depend on the data**: fix a list, or let
-///   whoever asks not know the data. To release the keys that were seen, or those with the most
-///   events, tells who is in it before any noise is added. A key that was never added to can be
+///   somebody ask who does not know the data. Releasing the keys that were seen, or those with the
+///   most events, reveals who is in it before any noise is added. A key that was never added to can be
 ///   released like any other.
 /// - An event counts for one key, so all keys together spend the budget once, however many are
-///   released. What may happen at most is said to the plan as for every counter
+///   released. The plan states the largest contribution, as for every counter
 ///   ([`PlanBuilder::contribution`](crate::PlanBuilder::contribution),
-///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and it is the caller who
-///   sees to it.
+///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and the caller must enforce
+///   it.
 /// - Two names share their noise if 88 bits of a keyed hash agree: with K names that are ever used,
 ///   with probability at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Nobody can look for such names
-///   without the noise key. Whoever states δ exactly adds that much.
+///   without the noise key. To state δ exactly, add that much.
 /// - A release is drawn once. Remember it: asking again for the same step is an error, and the next
 ///   step's is another draw.
 ///
@@ -143,7 +144,7 @@ impl SparseCounter {
     /// [`Error::BadParameter`] unless the plan is for open keys.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "whoever uses a key twice is to see that they copied it"
+        reason = "a caller who uses a key twice must see that they copied it"
     )]
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_key(plan, &key)
@@ -387,7 +388,7 @@ impl SparseCounter {
                 release_doubles(lanes, &mut self.store, closed, part, out, release);
             }
             Noise::Whole(lanes, release) => {
-                release_whole(lanes, *release, &mut self.store, closed, part, out);
+                release_integers(lanes, *release, &mut self.store, closed, part, out);
             }
         }
     }
@@ -449,8 +450,8 @@ fn release_doubles(
     }
 }
 
-/// As [`SparseCounter::release_part`], in whole numbers.
-fn release_whole(
+/// As [`SparseCounter::release_part`], in integers.
+fn release_integers(
     lanes: &mut WholeLanes,
     release: IntegerRelease,
     store: &mut Store,

@@ -8,7 +8,7 @@
 //! | 8 | tag of the key |
 //! | 8 | steps taken |
 //! | 8 + 16·k | number of totals, totals in units |
-//! | 8 + 8·k | number of words of the noise's state: a real each, or two for a whole number, the low one first |
+//! | 8 + 8·k | number of words of the noise's state: a real each, or two for an integer, the low one first |
 //! | 1 (+ 8 + 8·k) | whether releases are remembered, and if so their number and values |
 //! | 32 | BLAKE3 hash of all before |
 //!
@@ -27,7 +27,7 @@ const VERSION: u8 = 1;
 /// Bytes of a saved form around its numbers, at the most.
 pub(crate) const FRAME: usize = 128;
 
-/// What every saved form begins with.
+/// What every saved form starts with.
 pub(crate) struct Head {
     pub(crate) fingerprint: [u8; 32],
     pub(crate) key_tag: [u8; 8],
@@ -43,7 +43,7 @@ impl Head {
         bytes.extend(self.step.to_le_bytes());
     }
 
-    /// The plan under which the state goes on: this one, with the noise that the state began with.
+    /// The plan under which the state resumes: this one, with the noise that the state started with.
     /// Refuses what does not belong to this plan and key.
     pub(crate) fn plan(&self, plan: &Plan, key: &NoiseKey) -> Result<Plan> {
         let refuse = |reason| Err(Error::BadState { reason });
@@ -168,7 +168,7 @@ fn put_words(bytes: &mut Vec<u8>, words: impl ExactSizeIterator<Item = u64>) {
     words.for_each(|word| bytes.extend(word.to_le_bytes()));
 }
 
-/// Reads a saved form from its beginning.
+/// Reads a saved form from its start.
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

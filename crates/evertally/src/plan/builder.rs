@@ -6,7 +6,7 @@ use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
 use super::cost::{State, check_limit, held};
 use super::exact::{Exact, Needs};
 use super::{Arithmetic, Inner, Lanes, Objective, Plan};
-use crate::counter::totals::{Resolution, rounding_charge};
+use crate::counter::resolution::{Resolution, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
 use crate::noise_name::{Naming, keys_digest};

@@ -10,7 +10,7 @@
 //! e^ε)·κ, κ the total variation between all draws of the lanes in which neighbours differ and
 //! Gaussian ones, rounded.
 
-use crate::counter::totals::Resolution;
+use crate::counter::resolution::Resolution;
 use crate::factorization::{Factorization, WholeDecoder};
 use crate::noise::whole::{
     CombMachine, FARTHEST_DRAW, Filter, FilterMachine, ReversibleLane, StepReader, SumMachine, Teeth,

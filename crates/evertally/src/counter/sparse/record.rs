@@ -8,7 +8,7 @@
 //! | 2 | the true total, in units |
 //! | 2 | the tag, and the next record of the same bucket |
 //! | 1 | where totals decay: the steps after which the total stands |
-//! | rows | the words of the noise lane: a real each, or two for a whole number |
+//! | rows | the words of the noise lane: a real each, or two for an integer |
 
 use super::store::KEYS_A_BUCKET;
 use crate::counter::totals::carried;

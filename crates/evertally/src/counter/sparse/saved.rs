@@ -87,7 +87,7 @@ impl SparseCounter {
     /// [`Error::BadState`] if the state is damaged or belongs to another plan or key.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "whoever uses a key twice is to see that they copied it"
+        reason = "a caller who uses a key twice must see that they copied it"
     )]
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
         Self::check(plan)?;

@@ -2,7 +2,7 @@
 //!
 //! **Definition.** Records ([`super::record`]) stand in pages, in the order in which their keys
 //! came. They are found by linear hashing: a bucket is a chain of records, and every second key
-//! splits one bucket in two. Tags are as good as random to whoever does not hold the noise key, so
+//! splits one bucket in two. Tags are as good as random to anyone without the noise key, so
 //! they are their own hash and nobody can choose keys that share a bucket.
 //!
 //! **Cost.** 8 bytes a word, 2 for half a bucket and a fraction for pages: 98 and a fraction for
