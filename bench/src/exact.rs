@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use evertally::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WholeDraws};
+use evertally::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, IntegerDraws};
 use evertally::{Budget, Counter, KeyedCounter, NoiseStream, Plan, PlanBuilder, Result};
 
 /// Lanes that are drawn for together.
@@ -22,10 +22,10 @@ fn main() -> io::Result<()> {
         let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
         let seconds = match (words.first().copied(), &numbers[..]) {
             (Some("across"), &[scale, draws]) => {
-                Ok(across(&WholeDraws::gaussian(stream(), LANES), scale, draws))
+                Ok(across(&IntegerDraws::gaussian(stream(), LANES), scale, draws))
             }
             (Some("laplace"), &[scale, draws]) => {
-                Ok(across(&WholeDraws::laplace(stream(), LANES), scale, draws))
+                Ok(across(&IntegerDraws::laplace(stream(), LANES), scale, draws))
             }
             (Some("along"), &[scale, draws]) => Ok(along(scale, draws)),
             (Some("one-by-one"), &[scale, draws]) => Ok(one_by_one(scale, draws)),
@@ -58,7 +58,7 @@ fn seconds(work: impl FnOnce()) -> f64 {
 }
 
 /// Many lanes, step by step.
-fn across(noise: &WholeDraws, scale: u64, draws: u64) -> f64 {
+fn across(noise: &IntegerDraws, scale: u64, draws: u64) -> f64 {
     let mut row = [0; LANES as usize];
     seconds(|| {
         for index in 0..draws / u64::from(LANES) {
@@ -69,7 +69,7 @@ fn across(noise: &WholeDraws, scale: u64, draws: u64) -> f64 {
 
 /// One lane, some steps at a time.
 fn along(scale: u64, draws: u64) -> f64 {
-    let noise = WholeDraws::gaussian(stream(), 1);
+    let noise = IntegerDraws::gaussian(stream(), 1);
     let (scales, mut out) = ([scale; STEPS as usize], [0; STEPS as usize]);
     seconds(|| {
         for first in (0..draws).step_by(STEPS as usize) {
@@ -80,7 +80,7 @@ fn along(scale: u64, draws: u64) -> f64 {
 
 /// One lane, one step at a time.
 fn one_by_one(scale: u64, draws: u64) -> f64 {
-    let noise = WholeDraws::gaussian(stream(), 1);
+    let noise = IntegerDraws::gaussian(stream(), 1);
     seconds(|| {
         for index in 0..draws {
             black_box(noise.one(0, index, black_box(scale)));

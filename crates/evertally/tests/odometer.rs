@@ -360,7 +360,7 @@ fn extreme_totals_are_kept() {
     ] {
         let mut odometer = odometer(total);
         for (mu_squared, epsilon, delta) in
-            [(Spend::MOST_MU_SQUARED, 0.0, 0.0), (Spend::MOST_MU_SQUARED, 1000.0, 0.999)]
+            [(Spend::MAX_MU_SQUARED, 0.0, 0.0), (Spend::MAX_MU_SQUARED, 1000.0, 0.999)]
         {
             let spend = Spend::new(mu_squared, epsilon, delta).unwrap();
             assert_refused_without_a_trace(&mut odometer, spend);

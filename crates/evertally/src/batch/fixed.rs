@@ -24,17 +24,17 @@ const CELL_BITS: i32 = 24;
 
 /// The largest sum of the cells' magnitudes: with entries below 2⁵³ units, every encoded sum stays
 /// below 2¹²⁵.
-pub(super) const LARGEST_TOTAL: f64 = (1_u64 << 48) as f64;
+pub(super) const MAX_TOTAL: f64 = (1_u64 << 48) as f64;
 
 /// Noise in units stays below this, so that adding it cannot overflow.
-const MOST_UNITS: f64 = (1_u128 << 125) as f64;
+const MAX_UNITS: f64 = (1_u128 << 125) as f64;
 
 /// The factor by which rounding cells can enlarge what one person moves: twice what is needed, for
 /// the rounding of the product.
 pub(super) const ROUNDING_CHARGE: f64 = 1.0 + 2.0 / (1_u32 << CELL_BITS) as f64;
 
 /// Entries of the table of column distances up to which the exact sensitivity to replacement is worked out.
-const MOST_DISTANCES: usize = 1 << 24;
+const MAX_DISTANCES: usize = 1 << 24;
 
 pub(super) struct Encoder {
     rows: usize,
@@ -102,7 +102,7 @@ impl Encoder {
     /// distance of two. Where the inner products are not negative that is at most √2 Δ, and always
     /// at most 2 Δ.
     fn replaced(&self, squares: &[f64], largest: f64) -> f64 {
-        if self.columns.saturating_mul(self.columns) > MOST_DISTANCES {
+        if self.columns.saturating_mul(self.columns) > MAX_DISTANCES {
             let nonnegative = self.entries.iter().all(|entry| *entry >= 0);
             return if nonnegative { 2.0 * largest } else { 4.0 * largest };
         }
@@ -122,7 +122,7 @@ impl Encoder {
 
     /// Whether noise of this deviation can be counted in units: no draw lies beyond ten deviations.
     pub(super) fn can_count(&self, deviation: f64) -> bool {
-        libm::scalbn(10.0 * deviation, CELL_BITS - self.exponent) < MOST_UNITS
+        libm::scalbn(10.0 * deviation, CELL_BITS - self.exponent) < MAX_UNITS
     }
 
     /// Row i of R x in units, exactly.
@@ -147,7 +147,7 @@ fn cells(data: &[f64]) -> Result<Vec<i128>> {
     if let Some(at) = data.iter().position(|x| !x.is_finite()) {
         return Err(Error::bad("data", "finite in every cell", format!("another value in cell {}", at + 1)));
     }
-    if data.iter().map(|x| x.abs()).sum::<f64>() > LARGEST_TOTAL {
+    if data.iter().map(|x| x.abs()).sum::<f64>() > MAX_TOTAL {
         return Err(Error::bad("data", "at most 2^48 in total", "more"));
     }
     Ok(data.iter().map(|x| libm::scalbn(*x, CELL_BITS).round() as i128).collect())

@@ -39,7 +39,7 @@ mod parity;
 mod plan;
 mod spending;
 
-pub use parity::{MOST_PARITIES, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals, parity_queries};
+pub use parity::{MAX_PARITIES, MAX_PARITY_COLUMNS, ParityPlan, ParityTotals, parity_queries};
 pub use plan::BatchPlan;
 
 use crate::privacy::{Budget, NoiseKind};

@@ -32,13 +32,13 @@ use crate::privacy::{Budget, Neighbours, round_up};
 use crate::{Error, Result};
 
 /// The most columns.
-pub const MOST_PARITY_COLUMNS: usize = 30;
+pub const MAX_PARITY_COLUMNS: usize = 30;
 
 /// The most parities that are answered at once: 128 MiB of totals.
-pub const MOST_PARITIES: u64 = 1 << 24;
+pub const MAX_PARITIES: u64 = 1 << 24;
 
 /// The most entries of the matrix of parities that are written out.
-const MOST_ENTRIES: u64 = 1 << 24;
+const MAX_ENTRIES: u64 = 1 << 24;
 
 /// Words a column in a block: all columns of a block, and the products under way, stay in the
 /// second-level cache.
@@ -79,8 +79,8 @@ impl ParityPlan {
         check_gaussian(budget)?;
         check_degree(columns, degree)?;
         let queries = choose(columns, degree);
-        if queries > MOST_PARITIES {
-            let expected = format!("one with at most {MOST_PARITIES} parities of {columns} columns");
+        if queries > MAX_PARITIES {
+            let expected = format!("one with at most {MAX_PARITIES} parities of {columns} columns");
             return Err(Error::bad("degree", expected, format!("{degree}, which has {queries}")));
         }
         let squared = match neighbours {
@@ -188,7 +188,7 @@ impl ParityPlan {
 pub fn parity_queries(columns: usize, degree: usize) -> Result<Matrix> {
     check_degree(columns, degree)?;
     let rows = choose(columns, degree);
-    if rows << columns > MOST_ENTRIES {
+    if rows << columns > MAX_ENTRIES {
         let reason = format!("{rows} × 2^{columns} entries; their γ_F is {rows} exactly");
         return Err(Error::too_costly("a matrix of parities", reason));
     }
@@ -199,8 +199,8 @@ pub fn parity_queries(columns: usize, degree: usize) -> Result<Matrix> {
 }
 
 fn check_degree(columns: usize, degree: usize) -> Result<()> {
-    if columns == 0 || columns > MOST_PARITY_COLUMNS {
-        return Err(Error::bad("columns", format!("from 1 to {MOST_PARITY_COLUMNS}"), columns));
+    if columns == 0 || columns > MAX_PARITY_COLUMNS {
+        return Err(Error::bad("columns", format!("from 1 to {MAX_PARITY_COLUMNS}"), columns));
     }
     if degree == 0 || degree > columns {
         return Err(Error::bad("degree", format!("from 1 to the {columns} columns"), degree));

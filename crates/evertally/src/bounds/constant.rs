@@ -41,7 +41,7 @@ pub enum Reach {
 }
 
 /// Beyond this kε the terms add nothing.
-const FARTHEST: f64 = 45.0;
+const MAX_GROWTH: f64 = 45.0;
 /// How finely kε and kδ are sampled where both are small.
 const FINENESS: f64 = 4096.0;
 
@@ -73,7 +73,7 @@ fn constant(epsilon: f64, delta: f64) -> f64 {
         // δ_k is written so that a tiny ε costs no digits.
         let spent = if delta == 0.0 { 0.0 } else { delta * (grown.exp_m1() / epsilon.exp_m1()) };
         let tail = 2.0 * (1.0 - spent) / (1.0 + grown.exp());
-        if tail.is_nan() || tail <= 0.0 || (grown > FARTHEST && previous > 0.0) {
+        if tail.is_nan() || tail <= 0.0 || (grown > MAX_GROWTH && previous > 0.0) {
             break;
         }
         sum.add(tail * (k - previous) * (k + previous) / 4.0);

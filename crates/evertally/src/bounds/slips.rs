@@ -9,10 +9,10 @@ use crate::noise::{CausalConvolver, inverse_square_root_coefficients};
 use crate::{Error, Result};
 
 /// The longest horizon over which these sums are taken term by term.
-const LONGEST: u64 = 1 << 22;
+const MAX_HORIZON: u64 = 1 << 22;
 
 fn short(horizon: u64) -> Result<u64> {
-    if (1..=LONGEST).contains(&horizon) {
+    if (1..=MAX_HORIZON).contains(&horizon) {
         Ok(horizon)
     } else {
         Err(Error::bad("horizon", "from 1 to 2^22", horizon))

@@ -146,22 +146,22 @@ impl Subject {
         if rows == 0 || columns == 0 || !finite {
             return Err(Error::bad("matrix", "finite and not empty", format!("{rows} × {columns}")));
         }
-        if self.decay().is_some() && rows > LONGEST_STRUCTURED {
-            return Err(Error::bad("horizon", format!("at most {LONGEST_STRUCTURED}"), rows));
+        if self.decay().is_some() && rows > MAX_STRUCTURED {
+            return Err(Error::bad("horizon", format!("at most {MAX_STRUCTURED}"), rows));
         }
-        if self.decay().is_none() && rows.min(columns) > LARGEST_SIDE {
+        if self.decay().is_none() && rows.min(columns) > MAX_SIDE {
             let got = format!("{rows} × {columns}");
-            return Err(Error::bad("matrix", format!("at most {LARGEST_SIDE} on its shorter side"), got));
+            return Err(Error::bad("matrix", format!("at most {MAX_SIDE} on its shorter side"), got));
         }
         Ok(())
     }
 }
 
 /// The longest shorter side of a dense matrix that is accepted: some minutes of work.
-const LARGEST_SIDE: usize = 4096;
+const MAX_SIDE: usize = 4096;
 
 /// The longest horizon of a prefix sum or decay that is accepted, 2²⁴: some hours, and some gigabytes.
-const LONGEST_STRUCTURED: usize = 1 << 24;
+const MAX_STRUCTURED: usize = 1 << 24;
 
 impl From<Matrix> for Subject {
     fn from(matrix: Matrix) -> Self {
@@ -248,7 +248,7 @@ impl Certificate {
     pub fn factors(&self) -> Result<Factors> {
         self.subject.validate()?;
         let (rows, columns) = (self.subject.rows(), self.subject.columns());
-        if rows.min(columns) > LARGEST_SIDE {
+        if rows.min(columns) > MAX_SIDE {
             return Err(Error::too_costly("a dense factorization", format!("{rows} × {columns} entries")));
         }
         let fits = self.weights.columns().len() == columns

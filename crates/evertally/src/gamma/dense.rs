@@ -53,7 +53,7 @@ fn solve<T: Entry, P: Central>(
     let problem = problem(dense, support);
     let start = vec![0.0; problem.count()];
     let found = certify(&problem, subject, start, relative_gap, progress)?;
-    if found.gap() <= relative_gap || problem.count() > newton::MOST_WEIGHTS {
+    if found.gap() <= relative_gap || problem.count() > newton::MAX_WEIGHTS {
         return Ok(found);
     }
     // Weights that vanish, or nearly do, make the fixed point slow.

@@ -12,7 +12,7 @@ use crate::noise::Progress;
 use crate::{Error, Result};
 
 /// Iterations after which the bounds reached so far are stated.
-const MOST_ITERATIONS: usize = 600;
+const MAX_ITERATIONS: usize = 600;
 
 /// Iterations without a better bound after which there will be none.
 const PATIENCE: usize = 60;
@@ -27,10 +27,10 @@ const STEP: f64 = 2.0;
 const LIGHT: f64 = 1e-2;
 
 /// A weight is not dropped to the floor more often than this.
-const MOST_DROPS: u8 = 3;
+const MAX_DROPS: u8 = 3;
 
 /// No logarithm moves by more in one step: a weight that falls without end would throw the extrapolation off.
-const FARTHEST: f64 = 6.0;
+const MAX_LOG_STEP: f64 = 6.0;
 
 /// What one evaluation at the weights w gives.
 pub(super) struct Point {
@@ -77,7 +77,7 @@ pub(super) fn iterate<P: Problem>(
         if problem.weights_may_vanish() { lightest(logs) } else { f64::NEG_INFINITY }
     };
     let mut vanishing = Vanishing { drops: vec![0; logs.len()] };
-    while iterations < MOST_ITERATIONS && since_best < PATIENCE {
+    while iterations < MAX_ITERATIONS && since_best < PATIENCE {
         // While the gap is wide a rough evaluation steers as well as an exact one.
         let known = best.as_ref().map_or(1.0, |(found, _)| found.gap);
         let tolerance = (1e-3 * known).clamp((0.02 * target.max(1e-11)).min(1e-5), 1e-5);
@@ -123,7 +123,7 @@ pub(super) fn iterate<P: Problem>(
             let before = logs.clone();
             anderson.advance(&mut logs, &residual);
             let entries = logs.iter_mut().zip(&before);
-            entries.for_each(|(log, before)| *log = log.clamp(before - FARTHEST, before + FARTHEST));
+            entries.for_each(|(log, before)| *log = log.clamp(before - MAX_LOG_STEP, before + MAX_LOG_STEP));
         }
         let lightest = floor(&logs);
         logs.iter_mut().for_each(|log| *log = log.max(lightest));
@@ -151,7 +151,7 @@ impl Vanishing {
         let falls = 1.0 - (10.0 * gap).min(0.02);
         let mut dropped = false;
         for ((log, ratio), drops) in logs.iter_mut().zip(ratios).zip(&mut self.drops) {
-            if *log > floor && *log < light && *ratio < falls && *drops < MOST_DROPS {
+            if *log > floor && *log < light && *ratio < falls && *drops < MAX_DROPS {
                 (*log, dropped) = (floor, true);
                 *drops += 1;
             }

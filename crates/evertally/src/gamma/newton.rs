@@ -20,10 +20,10 @@ use super::linear::{Entry, failed};
 use crate::Result;
 
 /// More weights than this are left to the fixed point.
-pub(super) const MOST_WEIGHTS: usize = 200;
+pub(super) const MAX_WEIGHTS: usize = 200;
 
 /// Newton steps after which the weights at hand are returned.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 
 /// Eigenvectors and eigenvalues of H, by columns.
 pub(super) struct Spectrum<T> {
@@ -126,7 +126,7 @@ pub(super) fn follow<T: Entry>(
     let total: f64 = at.e.iter().sum();
     let mut tau = total / count as f64;
     let last = gap * tau;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let value = |w: &[f64], objective: f64| {
             w.iter().map(|w| 0.5 * w - 0.5 * tau * w.ln()).sum::<f64>() - objective
         };

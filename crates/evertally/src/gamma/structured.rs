@@ -17,7 +17,7 @@ use crate::Result;
 use crate::noise::Progress;
 
 /// Horizons up to this one start from equal weights.
-const SHORTEST_COARSE: usize = 256;
+const MIN_COARSE_LEN: usize = 256;
 
 /// A coarse solution is a quarter as long.
 const COARSENING: usize = 4;
@@ -136,7 +136,7 @@ fn solve<P: Problem>(
 
 /// Weights from which to start at horizon n.
 fn start<P: Problem>(n: usize, problem: &impl Fn(usize) -> P, gap: f64) -> Result<Vec<f64>> {
-    if n <= SHORTEST_COARSE {
+    if n <= MIN_COARSE_LEN {
         return Ok(vec![-(n as f64).ln(); n]);
     }
     let coarse = n.div_ceil(COARSENING);

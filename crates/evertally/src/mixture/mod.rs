@@ -21,18 +21,18 @@
 //!
 //! **Cost.** O(J²) for a norm, whatever the horizon.
 
-mod comb;
 mod node;
 mod pair;
+mod quadratic_form;
 mod rows;
-mod span;
 mod sums;
+mod window_product;
 
-pub(crate) use comb::Comb;
 pub(crate) use node::Node;
 pub(crate) use pair::{Pair, as_run, workload_node};
+pub(crate) use quadratic_form::{DecayTerms, QuadraticForm};
 pub(crate) use rows::Rows;
-pub(crate) use span::{Span, Trace};
+pub(crate) use window_product::WindowProduct;
 
 /// See the module.
 #[derive(Debug, Clone)]

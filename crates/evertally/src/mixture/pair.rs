@@ -22,7 +22,7 @@
 
 use super::{Mixture, Node};
 use crate::elliptic;
-use crate::noise::machine::{Decay, Recipe, SLOW, SlowDecay};
+use crate::noise::streaming::{Decay, Recipe, SLOW, SlowDecay};
 
 /// See the module.
 #[derive(Debug, Clone)]

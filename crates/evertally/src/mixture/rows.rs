@@ -11,7 +11,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Mixture, Span};
+use super::{Mixture, QuadraticForm};
 use crate::privacy::CompensatedSum;
 
 /// Rows that are added up.
@@ -76,7 +76,7 @@ fn terms(mixture: &Mixture, octave: u32) -> [f64; TERMS] {
     let angle = |i: usize| std::f64::consts::PI * (i as f64 + 0.5) / TERMS as f64;
     let value = |i: usize| {
         let steps = octave_start(octave) * (1.5 + 0.5 * libm::cos(angle(i)));
-        mixture.norm(&Span::Row(steps))
+        mixture.norm(&QuadraticForm::Row(steps))
     };
     let values: Vec<f64> = (0..TERMS).map(value).collect();
     std::array::from_fn(|m| {

@@ -3,18 +3,18 @@
 //! **Sensitivity.** Coefficients that are non-negative and do not increase have Δ² = ‖Σ_{l<k}
 //! shift_{lb} c‖² over the horizon, k = min(k, ⌈n/b⌉): exact, and for vectors too; the proof is at
 //! [`crate::privacy::toeplitz_sensitivity`]. It is rounded up by the margin of every sensitivity,
-//! which covers the roundings of [`super::span`] several times over.
+//! which covers the roundings of [`super::quadratic_form`] several times over.
 //!
 //! **Cost.** O(J²), or O(J² log k) for k participations: never O(n), nor O(k).
 
-use super::span::{Span, Trace};
+use super::quadratic_form::{DecayTerms, QuadraticForm};
 use super::{Mixture, lost};
 use crate::privacy::{MARGIN, Participation, round_up};
 
 impl Mixture {
     /// Σ_{k<n} c_k²: the squared norm of row n − 1 of T(c), and of its first column at horizon n.
     pub(crate) fn energy(&self, n: u64) -> f64 {
-        if n == 0 { 0.0 } else { self.norm(&Span::Row(n as f64)) }
+        if n == 0 { 0.0 } else { self.norm(&QuadraticForm::Row(n as f64)) }
     }
 
     /// Σ_{k<n} c_k, rounded up.
@@ -28,7 +28,7 @@ impl Mixture {
 
     /// The mean of `energy(t + 1)` over t < n: ‖T(c)‖_F²/n.
     pub(crate) fn mean_energy(&self, n: u64) -> f64 {
-        self.norm(&Span::Mean(n as f64))
+        self.norm(&QuadraticForm::Mean(n as f64))
     }
 
     /// Σ_k c_k² over all k: infinite where a loss is zero.
@@ -51,14 +51,14 @@ impl Mixture {
 
     /// Δ of T(c) at this horizon, rounded up.
     pub(crate) fn sensitivity(&self, horizon: u64, participation: Participation) -> f64 {
-        round_up(self.norm(&Span::participation(horizon, participation)).sqrt(), MARGIN)
+        round_up(self.norm(&QuadraticForm::participation(horizon, participation)).sqrt(), MARGIN)
     }
 
     /// The squared norm that a span adds up.
-    pub(crate) fn norm(&self, span: &Span) -> f64 {
-        let traces: Vec<Trace> =
-            self.losses.iter().zip(&self.rates).map(|(loss, rate)| span.trace(*loss, *rate)).collect();
-        self.over_pairs(span.impulses(), |j| span.alone(&traces[j]), |i, j| span.pair(&traces[i], &traces[j]))
+    pub(crate) fn norm(&self, form: &QuadraticForm) -> f64 {
+        let terms: Vec<DecayTerms> =
+            self.losses.iter().zip(&self.rates).map(|(loss, rate)| form.terms(*loss, *rate)).collect();
+        self.over_pairs(form.impulses(), |j| form.alone(&terms[j]), |i, j| form.pair(&terms[i], &terms[j]))
     }
 
     /// κ²I + 2κ Σ_j w_j B(j) + Σ_ij w_i w_j Γ(i, j), Γ symmetric.

@@ -125,10 +125,10 @@ fn keyed() {
 
 #[test]
 #[ignore = "prints times"]
-fn whole() {
-    use super::whole::{WholeLaw, WholeNoise};
-    for law in [WholeLaw::Gaussian, WholeLaw::Laplace] {
-        let noise = WholeNoise::new(NoiseKey::insecure_from_seed(1).stream(b"measure"), law);
+fn integers() {
+    use super::integer::{IntegerLaw, IntegerNoise};
+    for law in [IntegerLaw::Gaussian, IntegerLaw::Laplace] {
+        let noise = IntegerNoise::new(NoiseKey::insecure_from_seed(1).stream(b"measure"), law);
         println!("{noise:?}");
         let tags: Vec<LaneTag> = (0..1_u32 << 10).map(|i| noise.tag(&i.to_le_bytes())).collect();
         for scale in [1, 1000, 1 << 44, (1 << 52) - 1] {

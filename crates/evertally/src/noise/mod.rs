@@ -28,11 +28,11 @@ mod convolution;
 mod correlator;
 mod cyclic;
 mod field;
+pub(crate) mod integer;
 mod key;
 mod keyed;
 mod keystream;
 mod law;
-pub(crate) mod machine;
 #[cfg(test)]
 mod measure;
 mod portable;
@@ -40,10 +40,10 @@ mod progress;
 mod real;
 mod sampler;
 mod square_root;
+pub(crate) mod streaming;
 mod vector;
 mod vectorise;
 mod white;
-pub(crate) mod whole;
 
 #[cfg(test)]
 mod statistics;
@@ -54,14 +54,14 @@ pub(crate) use correlator::{Prepared, misfit};
 pub use cyclic::CyclicConvolver;
 pub(crate) use field::SliceField;
 pub use field::{KeyedField, VectorField, WhiteField};
+#[doc(hidden)]
+pub use integer::{IntegerDraws, WindowDecay};
 pub use key::{NoiseKey, StreamKey};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};
-pub use machine::{Decay, GradeBounds, Grading, Recipe, SlowDecay, Stretch};
-pub(crate) use machine::{GRADED_BLOCK, LEAST_GRADE, LazyLanes, Machine, Tile};
 pub use progress::Progress;
 pub use real::Real;
 pub use square_root::{inverse_square_root_coefficients, square_root_coefficient, square_root_coefficients};
+pub use streaming::{Decay, GradeBlock, GradeBounds, Grading, Recipe, SlowDecay};
+pub(crate) use streaming::{GRADED_BLOCK, LazyLanes, MIN_GRADE, StreamingCorrelator, Tile};
 pub(crate) use vectorise::vectorised;
 pub use white::WhiteNoise;
-#[doc(hidden)]
-pub use whole::{Tooth, WholeDraws};

@@ -17,8 +17,8 @@ mod gaussian;
 mod odometer;
 mod protection;
 pub(crate) mod sensitivity;
+mod spend_sum;
 mod spending;
-mod tally;
 mod unit;
 mod zcdp;
 

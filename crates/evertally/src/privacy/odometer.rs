@@ -20,8 +20,8 @@
 
 use super::allowance::Allowance;
 use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta};
+use super::spend_sum::SpendSum;
 use super::spending::short;
-use super::tally::Tally;
 use super::unit::checked_name;
 use super::{Budget, Spend, Unit};
 use crate::{Error, Result};
@@ -74,7 +74,7 @@ pub struct Odometer {
     total: Budget,
     pure_part: f64,
     allowance: Allowance,
-    tally: Tally,
+    spent: SpendSum,
     entries: Vec<Entry>,
 }
 
@@ -94,8 +94,8 @@ impl Odometer {
     pub fn new(population: impl Into<String>, unit: Unit, total: Budget) -> Result<Self> {
         let population = checked_name("population", population.into())?;
         let allowance = Allowance::new(&total, 0.0)?;
-        let (tally, entries) = (Tally::default(), Vec::new());
-        Ok(Self { population, unit, total, pure_part: 0.0, allowance, tally, entries })
+        let (spent, entries) = (SpendSum::default(), Vec::new());
+        Ok(Self { population, unit, total, pure_part: 0.0, allowance, spent, entries })
     }
 
     /// Sets a part of an (ε, δ) total aside for pure noise: what is left for Gaussian noise is (ε − part, δ).
@@ -134,11 +134,11 @@ impl Odometer {
     pub fn spend(&mut self, name: impl Into<String>, unit: &Unit, spend: Spend) -> Result<()> {
         let name = checked_name("name", name.into())?;
         self.check_unit(unit)?;
-        let with = self.tally_with(&spend);
+        let with = self.spent_with(&spend);
         if !self.allowance.admits(&with.total()) {
             return Err(self.refusal(&spend));
         }
-        self.tally = with;
+        self.spent = with;
         self.entries.push(Entry { name, spend });
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Odometer {
     /// Whether a further mechanism of this cost would be admitted.
     #[must_use]
     pub fn can_afford(&self, spend: &Spend) -> bool {
-        self.allowance.admits(&self.tally_with(spend).total())
+        self.allowance.admits(&self.spent_with(spend).total())
     }
 
     /// Refuses what could not be entered, without entering anything.
@@ -191,7 +191,7 @@ impl Odometer {
     /// What they cost together.
     #[must_use]
     pub fn spent(&self) -> Spend {
-        self.tally.total()
+        self.spent.total()
     }
 
     /// A spend that is still admitted, and hardly more is: all Gaussian, and beside it the pure
@@ -238,10 +238,10 @@ impl Odometer {
         Ok(std::iter::once(epsilon).chain(smaller).find(|&epsilon| fits(epsilon)).unwrap_or(0.0))
     }
 
-    fn tally_with(&self, spend: &Spend) -> Tally {
-        let mut tally = self.tally;
-        tally.add(spend);
-        tally
+    fn spent_with(&self, spend: &Spend) -> SpendSum {
+        let mut spent = self.spent;
+        spent.add(spend);
+        spent
     }
 
     fn check_unit(&self, unit: &Unit) -> Result<()> {

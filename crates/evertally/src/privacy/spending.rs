@@ -40,7 +40,7 @@ use std::fmt;
 use super::calibration::{MAX_EPSILON, MIN_DELTA, check_delta, check_in, plain};
 use super::gaussian::SIGMA_RANGE;
 use super::sensitivity::round_up;
-use super::tally::Tally;
+use super::spend_sum::SpendSum;
 use super::zcdp::RHO_RANGE;
 use super::{NoiseKind, gaussian_delta, gaussian_epsilon, zcdp_delta, zcdp_epsilon};
 use crate::{Error, Result};
@@ -71,7 +71,7 @@ impl Spend {
     pub const NOTHING: Self = Self { mu_squared: 0.0, pure_epsilon: 0.0, pure_rho: 0.0, variation: 0.0 };
 
     /// The largest μ² of a spend, that of the smallest noise for which the curve is known.
-    pub const MOST_MU_SQUARED: f64 = 1.0 / (SIGMA_RANGE.0 * SIGMA_RANGE.0);
+    pub const MAX_MU_SQUARED: f64 = 1.0 / (SIGMA_RANGE.0 * SIGMA_RANGE.0);
 
     /// A spend of three parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
     /// variation between the noise that is run and such Gaussian noise.
@@ -86,7 +86,7 @@ impl Spend {
     /// # Ok::<(), evertally::Error>(())
     /// ```
     pub fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> Result<Self> {
-        check_in("mu_squared", mu_squared, 0.0, Self::MOST_MU_SQUARED)?;
+        check_in("mu_squared", mu_squared, 0.0, Self::MAX_MU_SQUARED)?;
         check_in("epsilon", pure_epsilon, 0.0, MAX_EPSILON)?;
         check_in("variation", variation, 0.0, 1.0_f64.next_down())?;
         if variation > 0.0 && mu_squared == 0.0 {
@@ -128,9 +128,9 @@ impl Spend {
     /// What several mechanisms cost together. The order does not matter, beyond the last digit.
     #[must_use]
     pub fn composed(spends: impl IntoIterator<Item = Self>) -> Self {
-        let mut tally = Tally::default();
-        spends.into_iter().for_each(|spend| tally.add(&spend));
-        tally.total()
+        let mut sum = SpendSum::default();
+        spends.into_iter().for_each(|spend| sum.add(&spend));
+        sum.total()
     }
 
     /// μ² of the Gaussian part.
@@ -429,7 +429,7 @@ mod tests {
         let huge = Spend::composed([Budget::zcdp(1e6).unwrap().spend(); 3]);
         assert!(huge.epsilon(1e-300).unwrap() > 3e6);
         assert_eq!(huge.delta_at(1.0).unwrap(), 1.0);
-        let beyond = Spend::composed([Spend::new(Spend::MOST_MU_SQUARED, 1000.0, 0.5).unwrap(); 4]);
+        let beyond = Spend::composed([Spend::new(Spend::MAX_MU_SQUARED, 1000.0, 0.5).unwrap(); 4]);
         assert_eq!(beyond.epsilon(0.9).unwrap(), f64::INFINITY);
         assert_eq!(beyond.delta_at(1e12).unwrap(), 1.0);
         for bad in [f64::NAN, f64::INFINITY, -1e-9] {

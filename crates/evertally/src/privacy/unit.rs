@@ -26,7 +26,7 @@ use super::{Neighbours, Participation};
 use crate::{Error, Result};
 
 /// The longest name of a unit, a population or an entry.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// What is protected, and under which relation.
 ///
@@ -95,9 +95,9 @@ pub(super) fn checked_name(what: &'static str, name: String) -> Result<String> {
     if name.trim().is_empty() {
         return Err(Error::bad(what, expected("with at least one letter"), "none"));
     }
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME_BYTES {
         let got = format!("one of {}", name.len());
-        return Err(Error::bad(what, expected(&format!("of at most {LONGEST_NAME} bytes")), got));
+        return Err(Error::bad(what, expected(&format!("of at most {MAX_NAME_BYTES} bytes")), got));
     }
     if name.chars().any(char::is_control) {
         return Err(Error::bad(what, expected("without control characters"), format!("{name:?}")));

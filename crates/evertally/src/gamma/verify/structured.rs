@@ -37,7 +37,7 @@ const REACH: i32 = 28;
 /// Weights and decays are refused outside of these magnitudes, which keep every intermediate value
 /// a normal number.
 const SMALLEST_WEIGHT: f64 = 6.3e-61;
-const LARGEST_WEIGHT: f64 = 1.6e60;
+const MAX_WEIGHT: f64 = 1.6e60;
 /// The smallest decay factor of the structured method, 2⁻¹⁰⁰; below, the workload is the identity
 /// for all purposes.
 pub(in crate::gamma) const SMALLEST_DECAY: f64 = 7.9e-31;
@@ -77,7 +77,7 @@ struct Diagonal {
 
 impl Diagonal {
     fn enclose(scaled: Scaled<'_>) -> Result<Self> {
-        let within = |x: &f64| (SMALLEST_WEIGHT..=LARGEST_WEIGHT).contains(x);
+        let within = |x: &f64| (SMALLEST_WEIGHT..=MAX_WEIGHT).contains(x);
         if !(scaled.rows.iter().all(within) && scaled.columns.iter().all(within)) {
             return Err(Error::bad("weights", "between 6.3e-61 and 1.6e60", "others"));
         }

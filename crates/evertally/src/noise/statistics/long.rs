@@ -2,7 +2,7 @@
 
 use super::reference::{GAUSSIAN, LAPLACE, Reference};
 use super::{SHORT, Z, of_chi_squared, of_count, of_distance};
-use crate::noise::whole::{WholeLaw, WholeNoise};
+use crate::noise::integer::{IntegerLaw, IntegerNoise};
 use crate::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WhiteNoise};
 
 const DRAWS: u64 = 100_000_000;
@@ -14,7 +14,7 @@ const REACH: usize = 8;
 const CELLS: usize = 2 * REACH * CELLS_PER_UNIT;
 /// Histogram cells that χ² takes together, and the least expected count it wants.
 const CHI_SQUARED_CELLS: usize = 256;
-const CHI_SQUARED_LEAST: f64 = 100.0;
+const MIN_CELL_COUNT: f64 = 100.0;
 const TAILS: [f64; 5] = [2.0, 3.0, 4.0, 5.0, 6.0];
 
 /// Everything the checks need of any number of draws.
@@ -125,12 +125,12 @@ impl Tally {
             let want = n * (cdf[end] - below);
             (start, below) = (end + 1, cdf[end]);
             match merged.last_mut() {
-                Some(cell) if cell.1 < CHI_SQUARED_LEAST => *cell = (cell.0 + got, cell.1 + want),
+                Some(cell) if cell.1 < MIN_CELL_COUNT => *cell = (cell.0 + got, cell.1 + want),
                 _ => merged.push((got, want)),
             }
         }
         // What is left over at the upper end joins its neighbour.
-        if let Some(&(got, want)) = merged.last().filter(|cell| cell.1 < CHI_SQUARED_LEAST) {
+        if let Some(&(got, want)) = merged.last().filter(|cell| cell.1 < MIN_CELL_COUNT) {
             merged.pop();
             if let Some(cell) = merged.last_mut() {
                 *cell = (cell.0 + got, cell.1 + want);
@@ -228,7 +228,7 @@ fn keyed_across_keys() {
 
 /// Whole numbers in units of their standard deviation: at this scale their law is that of real
 /// ones, to within 2⁻⁴⁴.
-fn examine_whole(title: &str, law: &Reference, noise: &WholeNoise, deviation: f64) {
+fn examine_integers(title: &str, law: &Reference, noise: &IntegerNoise, deviation: f64) {
     const SCALE: u64 = 1 << 44;
     let lanes: Vec<LaneTag> = (0..CHUNK as u32).map(|name| noise.tag(&name.to_le_bytes())).collect();
     let mut z = vec![0; CHUNK];
@@ -242,16 +242,16 @@ fn examine_whole(title: &str, law: &Reference, noise: &WholeNoise, deviation: f6
 
 #[test]
 #[ignore = "10⁸ draws: cargo xtask statistics"]
-fn whole_gaussian() {
-    let noise = WholeNoise::new(stream(11), WholeLaw::Gaussian);
-    examine_whole("Gaussian, whole numbers", &GAUSSIAN, &noise, 1.0);
+fn integer_gaussian() {
+    let noise = IntegerNoise::new(stream(11), IntegerLaw::Gaussian);
+    examine_integers("Gaussian, integers", &GAUSSIAN, &noise, 1.0);
 }
 
 #[test]
 #[ignore = "10⁸ draws: cargo xtask statistics"]
-fn whole_laplace() {
-    let noise = WholeNoise::new(stream(12), WholeLaw::Laplace);
-    examine_whole("Laplace, whole numbers", &LAPLACE, &noise, std::f64::consts::SQRT_2);
+fn integer_laplace() {
+    let noise = IntegerNoise::new(stream(12), IntegerLaw::Laplace);
+    examine_integers("Laplace, integers", &LAPLACE, &noise, std::f64::consts::SQRT_2);
 }
 
 /// The tallies themselves, on few enough draws for the ordinary tests.

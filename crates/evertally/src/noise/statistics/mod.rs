@@ -8,10 +8,10 @@
 //! The short suite takes 10⁶ draws of each kind and runs with the other tests. The long one takes
 //! 10⁸ in constant memory; `cargo xtask statistics` runs it and prints what it saw.
 
+mod integer;
 mod long;
 mod reference;
 mod short;
-mod whole;
 
 /// Chance that one check refuses true noise.
 const FALSE_ALARM: f64 = 1e-6;
