@@ -326,7 +326,7 @@ const SHOWN: [&str; 36] = [
     "IntegerLaw",
     "IntegerNoise",
     "WholeRelease",
-    "WholeTooth",
+    "IntegerDecay",
 ];
 
 /// The names of all types with `Debug` in a file or folder of sources, tests aside.

@@ -2,33 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
-use evertally::{
-    Budget, ErrorClass, KeyedCounter, Mechanism, NoiseKey, Plan, PlanBuilder, Release, SparseCounter,
-};
+#[path = "common/open_keys.rs"]
+mod common;
 
-fn budget() -> Budget {
-    Budget::new(1.0, 1e-6).unwrap()
-}
-
-fn graded(decays: impl Into<Option<u64>>) -> Mechanism {
-    Mechanism::GradedSquareRoot { decays: decays.into() }
-}
-
-fn builder(horizon: u64, mechanism: Mechanism) -> PlanBuilder {
-    Plan::prefix_sum(horizon).budget(budget()).mechanism(mechanism)
-}
-
-fn key() -> NoiseKey {
-    NoiseKey::insecure_from_seed(42)
-}
-
-fn name(i: usize) -> String {
-    format!("key {i}")
-}
-
-fn bits(releases: &[Release]) -> Vec<(u64, u64, u64)> {
-    releases.iter().map(|r| (r.step, r.value.to_bits(), r.standard_error.to_bits())).collect()
-}
+use common::{bits, budget, builder, graded, key, name};
+use evertally::{ErrorClass, KeyedCounter, Mechanism, NoiseKey, Plan, SparseCounter};
 
 fn plan_of_open_keys(horizon: u64) -> Plan {
     builder(horizon, graded(6)).open_keys().build().unwrap()

@@ -6,33 +6,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
+#[path = "common/open_keys.rs"]
+mod common;
+
 use std::collections::HashMap;
 
+use common::{bits, budget, builder, graded, key, name};
 use evertally::{
-    Budget, Contribution, Error, ErrorClass, KeyedCounter, Mechanism, NoiseKey, Plan, PlanBuilder, Release,
+    Budget, Contribution, Error, ErrorClass, KeyedCounter, Mechanism, Plan, PlanBuilder, Release,
     SparseCounter, Workload,
 };
 use proptest::prelude::*;
-
-fn budget() -> Budget {
-    Budget::new(1.0, 1e-6).unwrap()
-}
-
-fn graded(decays: impl Into<Option<u64>>) -> Mechanism {
-    Mechanism::GradedSquareRoot { decays: decays.into() }
-}
-
-fn builder(horizon: u64, mechanism: Mechanism) -> PlanBuilder {
-    Plan::prefix_sum(horizon).budget(budget()).mechanism(mechanism)
-}
-
-fn key() -> NoiseKey {
-    NoiseKey::insecure_from_seed(42)
-}
-
-fn name(i: usize) -> String {
-    format!("key {i}")
-}
 
 fn open(plan: &PlanBuilder) -> SparseCounter {
     SparseCounter::new(&plan.clone().open_keys().build().unwrap(), key()).unwrap()
@@ -42,10 +26,6 @@ fn open(plan: &PlanBuilder) -> SparseCounter {
 fn declared(plan: &PlanBuilder, keys: usize) -> KeyedCounter {
     let open = plan.clone().open_keys().build().unwrap();
     KeyedCounter::new(&open.with_keys((0..keys).map(name)).unwrap(), key()).unwrap()
-}
-
-fn bits(releases: &[Release]) -> Vec<(u64, u64, u64)> {
-    releases.iter().map(|r| (r.step, r.value.to_bits(), r.standard_error.to_bits())).collect()
 }
 
 /// What happens in a step: amounts that are added, and keys that are released after it.

@@ -63,9 +63,9 @@ pub struct ParityPlan {
     columns: usize,
     degree: usize,
     queries: u64,
-    budget: Budget,
-    neighbours: Neighbours,
-    sensitivity: f64,
+    pub(super) budget: Budget,
+    pub(super) neighbours: Neighbours,
+    pub(super) sensitivity: f64,
     scale: f64,
 }
 
@@ -109,24 +109,6 @@ impl ParityPlan {
     #[must_use]
     pub fn queries(&self) -> u64 {
         self.queries
-    }
-
-    /// The budget that one set of answers spends.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// Which change of the table is hidden.
-    #[must_use]
-    pub fn neighbours(&self) -> Neighbours {
-        self.neighbours
-    }
-
-    /// How far one row can move the vector of parities, rounded up.
-    #[must_use]
-    pub fn sensitivity(&self) -> f64 {
-        self.sensitivity
     }
 
     /// The standard deviation of the independent noise in every answer.

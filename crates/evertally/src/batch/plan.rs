@@ -42,9 +42,9 @@ pub struct BatchPlan {
     certificate: Certificate,
     decoder: Matrix,
     encoder: Encoder,
-    budget: Budget,
-    neighbours: Neighbours,
-    sensitivity: f64,
+    pub(super) budget: Budget,
+    pub(super) neighbours: Neighbours,
+    pub(super) sensitivity: f64,
     scale: f64,
     digest: [u8; 32],
 }
@@ -142,24 +142,6 @@ impl BatchPlan {
     #[must_use]
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
-    }
-
-    /// The budget that one set of answers spends.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// Which change of the data is hidden.
-    #[must_use]
-    pub fn neighbours(&self) -> Neighbours {
-        self.neighbours
-    }
-
-    /// How far one person can move R x, rounded up.
-    #[must_use]
-    pub fn sensitivity(&self) -> f64 {
-        self.sensitivity
     }
 
     /// The standard deviation of each white draw before L is applied.

@@ -66,17 +66,7 @@ pub fn gamma_f(
     relative_gap: f64,
     progress: &dyn Progress,
 ) -> Result<Certificate> {
-    let subject = subject.into();
-    subject.validate()?;
-    fixed_point::check_gap(relative_gap)?;
-    if subject.is_zero() {
-        let weights = Weights::GammaF { columns: vec![1.0; subject.columns()] };
-        return Ok(Certificate { subject, weights, lower: 0.0, upper: 0.0, iterations: 0 });
-    }
-    match subject.decay() {
-        Some(decay) => structured::gamma_f(subject, decay, relative_gap, progress),
-        None => dense::gamma_f(subject, relative_gap, progress),
-    }
+    solve(Quantity::GammaF, subject.into(), relative_gap, progress)
 }
 
 /// Bounds γ_2, the least product of the largest row norm of L and the largest column norm of R, to
@@ -91,16 +81,36 @@ pub fn gamma_2(
     relative_gap: f64,
     progress: &dyn Progress,
 ) -> Result<Certificate> {
-    let subject = subject.into();
+    solve(Quantity::Gamma2, subject.into(), relative_gap, progress)
+}
+
+/// What is bounded.
+#[derive(Clone, Copy)]
+enum Quantity {
+    GammaF,
+    Gamma2,
+}
+
+fn solve(
+    quantity: Quantity,
+    subject: Subject,
+    relative_gap: f64,
+    progress: &dyn Progress,
+) -> Result<Certificate> {
     subject.validate()?;
     fixed_point::check_gap(relative_gap)?;
     if subject.is_zero() {
-        let (rows, columns) = (vec![1.0; subject.rows()], vec![1.0; subject.columns()]);
-        let weights = Weights::Gamma2 { rows, columns };
+        let columns = vec![1.0; subject.columns()];
+        let weights = match quantity {
+            Quantity::GammaF => Weights::GammaF { columns },
+            Quantity::Gamma2 => Weights::Gamma2 { rows: vec![1.0; subject.rows()], columns },
+        };
         return Ok(Certificate { subject, weights, lower: 0.0, upper: 0.0, iterations: 0 });
     }
-    match subject.decay() {
-        Some(decay) => structured::gamma_2(subject, decay, relative_gap, progress),
-        None => dense::gamma_2(subject, relative_gap, progress),
+    match (quantity, subject.decay()) {
+        (Quantity::GammaF, Some(decay)) => structured::gamma_f(subject, decay, relative_gap, progress),
+        (Quantity::GammaF, None) => dense::gamma_f(subject, relative_gap, progress),
+        (Quantity::Gamma2, Some(decay)) => structured::gamma_2(subject, decay, relative_gap, progress),
+        (Quantity::Gamma2, None) => dense::gamma_2(subject, relative_gap, progress),
     }
 }

@@ -1,23 +1,24 @@
-//! White noise for very many named keys, without a subkey for each.
+//! White noise for very many named keys, without a subkey for each of them.
 //!
-//! **Definition.** A name's tag is the first 88 bits of BLAKE3, keyed with the stream key, of a
-//! context and the name. Draw i of a tag is made as in [`WhiteNoise`](super::WhiteNoise), from
-//! number i mod 8 of block b = ⌊i/8⌋ of ChaCha20 under a key of its own (BLAKE3, keyed with the
-//! stream key, of another context and the kind of noise). The block's input words 12 to 15 hold b
-//! in word 12 and the low 8 bits of word 13, and the tag in the other 88 bits.
+//! **Definition.** The tag of a name is the first 88 bits of BLAKE3, keyed with the stream key, of
+//! a context and the name. Draw i of a tag is made as in [`WhiteNoise`](super::WhiteNoise), from
+//! number i mod 8 of block b = ⌊i/8⌋ of ChaCha20. The cipher has its own key: BLAKE3, keyed with
+//! the stream key, of another context and the kind of noise. The block's input words 12 to 15 hold
+//! b in word 12 and the low 8 bits of word 13, and the tag in the other 88 bits.
 //!
-//! **Guarantee.** A draw is a pure function of (stream key, kind, tag, index), with all that
-//! [`WhiteNoise`](super::WhiteNoise) promises of one: the same bits for every way of asking. Block
-//! inputs of two (tag, block) pairs never agree, and the cipher's key is used nowhere else, so no
-//! draw is ever shared with another tag, kind or stream, whatever else is made of the same stream
-//! key. Two *names* share noise if they share a tag: for K names this happens anywhere with
-//! probability at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Whoever states δ for K keys adds that much
-//! to it, or compares tags. A tag has 2⁴³ draws.
+//! **Guarantee.** A draw is a pure function of (stream key, kind, tag, index). Everything that
+//! [`WhiteNoise`](super::WhiteNoise) guarantees of a draw holds here as well: it has the same bits
+//! in every form of the call. The block inputs of two (tag, block) pairs never agree, and the
+//! cipher's key is used nowhere else. So no draw is ever shared with another tag, kind or stream,
+//! or with anything else derived from the same stream key. Two *names* share noise if they share a
+//! tag. Among K names this happens with probability at most K²/2⁸⁹, which is below 2⁻⁴⁹ for a
+//! million. A caller who states δ for K keys must add that much to it, or compare tags. A tag has
+//! 2⁴³ draws.
 //!
-//! **Cost.** 12 bytes a key. One block of the cipher a key for a single step, in vector lanes, and
-//! half a logarithm, sine and cosine more for each further one of eight steps.
+//! **Cost.** 12 bytes per key. A single step takes one block of the cipher per key, in vector
+//! lanes. Each further step of the same eight takes half a logarithm, sine and cosine.
 //!
-//! **Source.** As [`WhiteNoise`](super::WhiteNoise); the birthday bound.
+//! **Source.** The same as for [`WhiteNoise`](super::WhiteNoise), and the birthday bound.
 
 use std::fmt;
 
@@ -27,14 +28,15 @@ use super::key::StreamKey;
 use super::real::Real;
 use super::sampler::{self, Kind, Lane};
 
-/// Contexts are as long as each other and distinct, as those under a noise key are.
+/// Contexts have the same length and are distinct, like those under a noise key.
 const CONTEXT_CIPHER: &[u8; 16] = b"evertally lanes.";
 const CONTEXT_TAG: &[u8; 16] = b"evertally lanetg";
 
-/// Bits of the block number; the tag has the other 88 of the block input.
+/// Bits of the block number. The tag has the other 88 bits of the block input.
 pub(crate) const BLOCK_BITS: u32 = 40;
 
-/// Unit-variance white noise of very many named keys, a pure function of (stream key, name, index).
+/// Unit-variance white noise of very many named keys. A draw is a pure function of (stream key,
+/// name, index).
 ///
 /// ```
 /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -56,11 +58,11 @@ pub struct KeyedNoise {
     kind: Kind,
 }
 
-/// What stands for a name: 88 bits that a secret key makes of it, in 12 bytes.
+/// Stands for a name: 88 bits that are derived from the name with a secret key, in 12 bytes.
 ///
-/// A tag is not secret: it tells nothing of the noise or of the key, and of the name only whether
-/// it is the same as another's. It belongs to the stream it was made with. `Debug` leaves its bits
-/// out all the same, as they are no use in a log.
+/// A tag is not secret. It reveals nothing about the noise or the key, and about the name only
+/// whether it equals another. A tag belongs to the stream it was derived with. `Debug` still omits
+/// its bits, because they are useless in a log.
 ///
 /// ```
 /// use evertally::noise::{KeyedNoise, LaneTag, NoiseKey};
@@ -74,7 +76,7 @@ pub struct KeyedNoise {
 pub struct LaneTag([u32; 3]);
 
 impl KeyedNoise {
-    /// The number of draws a key has: 2⁴³. Indices run from 0 to one below.
+    /// The number of draws of a key: 2⁴³. Indices run from 0 to 2⁴³ − 1.
     pub const DRAWS: u64 = 8 << BLOCK_BITS;
 
     /// Independent N(0, 1) draws.
@@ -83,7 +85,7 @@ impl KeyedNoise {
         Self::new(stream, Kind::Gaussian, b"gaussian")
     }
 
-    /// Independent Laplace draws of variance 1, that is of scale 1/√2.
+    /// Independent Laplace draws of variance 1, that is, of scale 1/√2.
     ///
     /// ```
     /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -96,8 +98,8 @@ impl KeyedNoise {
         Self::new(stream, Kind::Laplace, b"laplace")
     }
 
-    /// As [`gaussian`](Self::gaussian), on a key stream of 8 rounds instead of 20: quicker, at the
-    /// smaller margin of security that
+    /// Like [`gaussian`](Self::gaussian), but with a key stream of 8 rounds instead of 20. It is
+    /// faster and has the smaller security margin that
     /// [`WhiteNoise::gaussian_chacha8`](super::WhiteNoise::gaussian_chacha8) describes.
     ///
     /// ```
@@ -115,14 +117,14 @@ impl KeyedNoise {
         Self { cipher: stream.derive(CONTEXT_CIPHER, label), names: stream, kind }
     }
 
-    /// The tag of a name: the same for the same name and stream, for every kind of noise.
+    /// The tag of a name. It is the same for the same name and stream, for every kind of noise.
     #[must_use]
     pub fn tag(&self, name: &[u8]) -> LaneTag {
         LaneTag::of(&self.names, name)
     }
 
-    /// Makes the tags of many names, each in a third of the time that [`tag`](Self::tag) takes,
-    /// most of which is wiping.
+    /// Derives the tags of many names, each in a third of the time of [`tag`](Self::tag), which
+    /// mostly goes into wiping.
     ///
     /// ```
     /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -137,16 +139,18 @@ impl KeyedNoise {
         Tagger::new(&self.names)
     }
 
-    /// Draws `first`, `first + 1`, … of one key. Runs that begin at a multiple of eight waste nothing.
+    /// Writes the draws `first`, `first + 1`, … of one key. Runs that start at a multiple of eight
+    /// waste nothing.
     ///
     /// # Panics
-    /// Where the range passes the last index of a key, 2⁴³ − 1: going on would use the noise of another.
+    /// If the range passes the last index of a key, 2⁴³ − 1: continuing would use the noise of
+    /// another key.
     pub fn fill<F: Real>(&self, tag: LaneTag, first: u64, out: &mut [F]) {
         check_range(first, out.len());
         sampler::fill(self.kind, self.cipher.bytes(), tag.lane(), first, out);
     }
 
-    /// The draw with this index for every key.
+    /// Writes the draw with this index for every key.
     ///
     /// ```
     /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -158,14 +162,14 @@ impl KeyedNoise {
     /// ```
     ///
     /// # Panics
-    /// Where `out` has not one place for each tag; as [`fill`](Self::fill).
+    /// If `out` does not have one place per tag, or as in [`fill`](Self::fill).
     pub fn draw_each<F: Real>(&self, tags: &[LaneTag], index: u64, out: &mut [F]) {
         self.draw_steps(tags, index, 1, out);
     }
 
-    /// Draws `first`, `first + 1`, … for every key, step by step: `out` holds `steps` rows, each
-    /// with a place for each tag. One block of the cipher serves eight steps, so eight from a
-    /// multiple of eight on cost little more than one.
+    /// Writes the draws `first`, `first + 1`, … of every key, step by step. `out` holds `steps`
+    /// rows, and each row has one place per tag. One block of the cipher serves eight steps, so
+    /// eight steps that start at a multiple of eight cost little more than one.
     ///
     /// ```
     /// use evertally::noise::{KeyedNoise, NoiseKey};
@@ -180,7 +184,7 @@ impl KeyedNoise {
     /// ```
     ///
     /// # Panics
-    /// Where `out` has not `steps` places for each tag; as [`fill`](Self::fill).
+    /// If `out` does not have `steps` places per tag, or as in [`fill`](Self::fill).
     pub fn draw_steps<F: Real>(&self, tags: &[LaneTag], first: u64, steps: usize, out: &mut [F]) {
         assert_eq!(Some(out.len()), steps.checked_mul(tags.len()), "one place for each step and tag");
         check_range(first, steps);
@@ -188,17 +192,17 @@ impl KeyedNoise {
     }
 }
 
-/// Makes the tags of a stream's names, one after the other: see [`KeyedNoise::tagger`]. It holds
-/// the stream key, and is wiped when it is dropped.
+/// Derives the tags of a stream's names, one after the other; see [`KeyedNoise::tagger`]. It holds
+/// the stream key and is wiped when it is dropped.
 pub struct Tagger(blake3::Hasher);
 
 impl Tagger {
-    /// Of the names of this stream, whatever kind of noise they have.
+    /// A tagger for the names of this stream, for every kind of noise.
     pub(crate) fn new(stream: &StreamKey) -> Self {
         Self(blake3::Hasher::new_keyed(stream.bytes()))
     }
 
-    /// The tag that [`KeyedNoise::tag`] makes of this name.
+    /// The same tag as [`KeyedNoise::tag`] derives from this name.
     pub fn tag(&mut self, name: &[u8]) -> LaneTag {
         self.0.reset();
         self.0.update(CONTEXT_TAG).update(name);
@@ -237,7 +241,7 @@ impl LaneTag {
         Self::from_bytes(bytes)
     }
 
-    /// The 88 bits, for keeping.
+    /// The 88 bits, for storage.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 11] {
         let mut bytes = [0; 11];
@@ -247,7 +251,8 @@ impl LaneTag {
         bytes
     }
 
-    /// A tag that was kept. Bytes that no name of the stream gave stand for noise that no name has.
+    /// Restores a stored tag. Bytes that belong to no name of the stream give noise that no name
+    /// has.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 11]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k] = bytes;
@@ -258,7 +263,8 @@ impl LaneTag {
         ])
     }
 
-    /// Its block inputs: the lowest 40 bits of the counter are zero, and the block number is added there.
+    /// The start of the block inputs. The lowest 40 bits of the counter are zero, and the block
+    /// number is added there.
     #[inline(always)]
     pub(crate) fn lane(self) -> Lane {
         let [high, nonce_low, nonce_high] = self.0;
@@ -303,7 +309,7 @@ mod tests {
         (0..count).map(|i| noise.tag(&i.to_le_bytes())).collect()
     }
 
-    /// Draws key by key, step by step: what every way of asking must agree with.
+    /// Draws key by key and step by step. Every form of the call must agree with it.
     fn one_by_one(noise: &KeyedNoise, tags: &[LaneTag], first: u64, steps: usize) -> Vec<f64> {
         let mut rows = Vec::new();
         for step in 0..steps {
@@ -367,7 +373,7 @@ mod tests {
         }
     }
 
-    /// From the definition: BLAKE3, the layout of the block input, the pair.
+    /// Recomputes draws from the definition: BLAKE3, the layout of the block input, the pair.
     #[test]
     fn draws_are_those_of_the_definition() {
         let noise = KeyedNoise::gaussian(stream());
@@ -398,7 +404,7 @@ mod tests {
         }
     }
 
-    /// Released noise is derived again years later, so these values may never change.
+    /// Released noise may be derived again years later, so these values may never change.
     #[test]
     fn draws_are_frozen() {
         for (noise, frozen) in all_kinds().iter().zip(FROZEN) {

@@ -1,13 +1,13 @@
 //! Seekable white noise and the convolutions that correlate it.
 //!
-//! A mechanism publishes totals with noise z = L g: white noise g, correlated by a matrix L. This
-//! module makes both halves:
+//! A mechanism publishes totals with noise z = L g, where g is white noise and L is a matrix that
+//! correlates it. This module makes both parts:
 //!
-//! - [`NoiseKey`] is the one secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from
+//! - [`NoiseKey`] is the only secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from
 //!   it by label.
-//! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine, so
-//!   that any step can be made again from nothing.
-//! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes a key.
+//! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine. Any
+//!   step can be recomputed from the key alone.
+//! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes per key.
 //! - [`CausalConvolver`] and [`CyclicConvolver`] apply a Toeplitz or circulant L in O(n log n) time
 //!   and O(n) memory.
 //! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix sum.

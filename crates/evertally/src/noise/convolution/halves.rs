@@ -2,7 +2,7 @@
 //!
 //! Every pass is one sweep over memory. `turns` holds ω^j = e^{iπj/N}. After the backward transform
 //! real and imaginary parts are exchanged (see `Workspace::transform_back`), so the multiplications
-//! write them exchanged, and `combine` reads so.
+//! write them exchanged and `combine` reads them exchanged.
 
 use rustfft::num_complex::Complex;
 
@@ -10,7 +10,8 @@ use super::C64;
 use super::turns::Turns;
 use crate::noise::vectorise::vectorised;
 
-/// Which part of the negacyclic product a stretch of the output takes: it holds y_j + i y_{j+m}.
+/// Which part of the negacyclic product a range of the output takes. The product holds y_j + i
+/// y_{j+m}.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Real,
@@ -31,15 +32,15 @@ pub(super) fn load_cyclic(x: &[f64], z: &mut [C64]) {
     z[used..].fill(C64::default());
 }
 
-/// z_j = (x_j + i x_{j+m}) ω^j: modulo X^N + 1 = (X^m − i)(X^m + i) a real polynomial is its
-/// residue modulo X^m − i, and X = ωY with ω^m = i turns that into a cyclic product.
+/// z_j = (x_j + i x_{j+m}) ω^j. Modulo X^N + 1 = (X^m − i)(X^m + i), a real polynomial is given by
+/// its residue modulo X^m − i, and X = ωY with ω^m = i turns that into a cyclic product.
 pub(super) fn load_negacyclic(x: &[f64], turns: &Turns, z: &mut [C64]) {
     let m = z.len();
     let (low, high) = x.split_at(m.min(x.len()));
     vectorised(
         #[inline(always)]
         || {
-            // Three stretches: both coefficients present, only the low one, and padding.
+            // Three ranges: both coefficients present, only the low one, and padding.
             for (at, coarse, fine) in turns.runs(0, high.len()) {
                 let range = at..at + fine.len();
                 let pairs = low[range.clone()].iter().zip(&high[range.clone()]);
@@ -135,7 +136,8 @@ pub(super) fn multiply_negacyclic(z: &mut [C64], kernel: &[C64]) {
     );
 }
 
-/// Adds the two products into `out`, the outputs from `step` on; `negacyclic` starts at index `at`.
+/// Adds the two products into `out`, which holds the outputs from `step`; `negacyclic` starts at
+/// index `at`.
 pub(super) fn combine(
     cyclic: &[C64],
     negacyclic: &[C64],
@@ -145,7 +147,7 @@ pub(super) fn combine(
     out: &mut [f64],
     part: Part,
 ) {
-    // Undoing the twist: (im + i re) times the conjugate of ω^j, of which one part is wanted.
+    // Undoes the twist: (im + i re) times the conjugate of ω^j, of which one part is needed.
     vectorised(
         #[inline(always)]
         || {
@@ -165,8 +167,8 @@ pub(super) fn combine(
             }
         },
     );
-    // The cyclic product lies in order, two outputs to a value, except where the stretch starts at
-    // an odd one.
+    // The cyclic product is in order, two outputs per value, except if the range starts at an odd
+    // one.
     let (head, rest) = out.split_at_mut((step & 1).min(out.len()));
     if let Some(head) = head.first_mut() {
         *head += cyclic[step / 2].re;

@@ -6,9 +6,9 @@ use super::C64;
 
 /// e^{iπj/(2m)} for 0 ≤ j ≤ m: a quarter of the circle in m steps.
 ///
-/// The root is the product of one from a coarse table and one from a fine table, which stay in
-/// cache, where a full table would stream 16 bytes a value from memory in every pass. It costs a
-/// complex multiplication and an error of 3·10⁻¹⁶.
+/// A root is the product of one entry of a coarse table and one entry of a fine table. Both tables
+/// stay in cache, whereas a full table would stream 16 bytes per value from memory in every pass.
+/// The price is a complex multiplication and an error of 3·10⁻¹⁶.
 pub(super) struct Turns {
     coarse: Vec<C64>,
     fine: Vec<C64>,
@@ -35,8 +35,8 @@ impl Turns {
         self.coarse[j / FINE_LEN] * self.fine[j % FINE_LEN]
     }
 
-    /// Cuts [first, first + len) where the coarse root changes: (offset in the range, coarse root,
-    /// fine roots).
+    /// Splits [first, first + len) where the coarse root changes: (offset in the range, coarse
+    /// root, fine roots).
     pub(super) fn runs(&self, first: usize, len: usize) -> impl Iterator<Item = (usize, C64, &[C64])> {
         let mut offset = 0;
         std::iter::from_fn(move || {

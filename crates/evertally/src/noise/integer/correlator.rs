@@ -28,7 +28,7 @@ pub(crate) trait IntegerCorrelator: Send {
 }
 
 /// Lanes that a thread takes at a time, and below which one thread does it all.
-const LANES_A_THREAD: usize = 64;
+const LANES_PER_THREAD: usize = 64;
 
 /// Steps that a single lane draws at a time: as many blocks of the cipher as are made side by side.
 const BURST: u64 = 16;
@@ -90,8 +90,8 @@ impl IntegerCorrelator for FilterCorrelator {
         let numbers = self.steps.at(self.step);
         let (filter, field, step, rows) = (&self.filter, &self.field, self.step, self.filter.rows());
         let work = |part: usize, out: &mut [i128], lanes: &mut [i128]| {
-            let first = part * LANES_A_THREAD;
-            let mut draws = [0; LANES_A_THREAD];
+            let first = part * LANES_PER_THREAD;
+            let mut draws = [0; LANES_PER_THREAD];
             let draws = &mut draws[..out.len()];
             field.draw(step, numbers.scale, first..first + out.len(), draws);
             for (i, (noise, z)) in out.iter_mut().zip(draws.iter()).enumerate() {
@@ -100,14 +100,14 @@ impl IntegerCorrelator for FilterCorrelator {
             }
             draws.zeroize();
         };
-        if out.len() <= LANES_A_THREAD {
+        if out.len() <= LANES_PER_THREAD {
             work(0, out, &mut self.lanes);
         } else if rows == 0 {
-            let parts = out.par_chunks_mut(LANES_A_THREAD).enumerate();
+            let parts = out.par_chunks_mut(LANES_PER_THREAD).enumerate();
             parts.for_each(|(part, out)| work(part, out, &mut []));
         } else {
             let parts =
-                out.par_chunks_mut(LANES_A_THREAD).zip(self.lanes.par_chunks_mut(LANES_A_THREAD * rows));
+                out.par_chunks_mut(LANES_PER_THREAD).zip(self.lanes.par_chunks_mut(LANES_PER_THREAD * rows));
             parts.enumerate().for_each(|(part, (out, lanes))| work(part, out, lanes));
         }
         self.step += 1;

@@ -7,8 +7,8 @@ use super::recipe::{GRADED_BLOCK, GradeBlock, Grading};
 use crate::noise::Real;
 use crate::noise::vectorise::vectorised;
 
-/// 1/e, d, and how much d rises after the step, for the steps of a burst: ones and zeros without
-/// grades, and beyond the horizon.
+/// 1/e, d, and the increase of d after the step, for the steps of a burst. Without grades, and
+/// beyond the horizon, these are ones, ones and zeros.
 #[derive(Clone, Copy)]
 pub(super) struct BurstGrades<F> {
     pub(super) drive: [F; BURST],
@@ -45,7 +45,7 @@ impl GradeBlocks {
         Self { grading, horizon, block: None, here: GradeBlock::default(), after: GradeBlock::default() }
     }
 
-    /// Loads the block that holds this step. Returns whether it was another block before.
+    /// Loads the block that holds this step. Returns whether the loaded block changed.
     pub(crate) fn load(&mut self, step: u64) -> bool {
         let block = step / GRADED_BLOCK;
         if self.block == Some(block) {

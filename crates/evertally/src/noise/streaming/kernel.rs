@@ -1,13 +1,14 @@
-//! The steps of a tile: lanes in vector registers, a burst at a time.
+//! The steps of a tile: lanes in vector registers, one burst at a time.
 //!
-//! **Definition.** For every lane exactly the operations of [`super::recipe`], in its order: decays
-//! first to last, then slow decays, then the grades. Nothing is reassociated or contracted.
+//! **Definition.** Every lane performs exactly the operations of [`super::recipe`], in its order:
+//! decays from first to last, then slow decays, then the grades. Nothing is reassociated or
+//! contracted.
 //!
-//! **Guarantee.** What a lane gives does not depend on the lanes beside it, on the width of
-//! vectors, or on how many steps are taken in a call.
+//! **Guarantee.** The output of a lane does not depend on the lanes beside it, on the vector width,
+//! or on the number of steps per call.
 //!
-//! **Cost.** Four operations a decay and step. In a burst every number of the state is read and
-//! written once, and what is summed stays in registers.
+//! **Cost.** Four operations per decay and step. In a burst every number of the state is read and
+//! written once, and the sums stay in registers.
 
 use pulp::{Simd, WithSimd};
 
@@ -16,17 +17,17 @@ use super::grades::BurstGrades;
 use super::recipe::Recipe;
 use crate::noise::Real;
 
-/// Lanes that are handled together: whole vectors of any width.
+/// Lanes that are handled together: a multiple of every vector width.
 const CHUNK: usize = 16;
 
-/// Lanes as they stand in a row: whole chunks.
+/// The number of lanes of a row, rounded up to full chunks.
 pub(super) fn padded(lanes: usize) -> usize {
     lanes.next_multiple_of(CHUNK)
 }
 
 /// The recipe's numbers in the precision of the lanes.
 pub(super) struct Kernel<F> {
-    /// θ and η; the first is S where there are slow decays, weighted for itself and for all of them.
+    /// θ and η. If there are slow decays, the first is S, with its own weight plus all of theirs.
     decays: Vec<(F, F)>,
     /// p and η.
     slow: Vec<(F, F)>,
@@ -36,7 +37,7 @@ pub(super) struct Kernel<F> {
 }
 
 impl<F: Real> Kernel<F> {
-    /// What is released is multiplied by `scale`.
+    /// All output is multiplied by `scale`.
     pub(super) fn new(recipe: &Recipe, scale: f64) -> Self {
         let real = F::from_f64;
         let slow_weight: f64 = recipe.slow.iter().map(|slow| slow.weight).sum();
@@ -53,10 +54,10 @@ impl<F: Real> Kernel<F> {
         }
     }
 
-    /// Takes a number of steps, at most a burst, with the first `lanes` lanes of a tile and those
-    /// that fill their last chunk. Rows of state and values are `stride` apart; a row of values is
-    /// the white noise of a step, and becomes what it releases. The grades of the first step stand
-    /// at the given place.
+    /// Takes up to a burst of steps with the first `lanes` lanes of a tile and with those that fill
+    /// their last chunk. Rows of state and values are `stride` apart. On entry a row of values is
+    /// the white noise of a step, and on return it is the output of that step. `grades` holds the
+    /// grades and the place of the first step in them.
     pub(super) fn step(
         &self,
         state: &mut [F],
@@ -111,7 +112,7 @@ impl<F: Real> WithSimd for Steps<'_, F> {
     }
 }
 
-/// K steps of one vector of lanes, which stands at the beginning of every row.
+/// K steps of one vector of lanes, which is at the start of every row.
 #[inline(always)]
 fn take<F: Real, S: Simd, const K: usize>(
     simd: S,
@@ -142,7 +143,7 @@ fn take<F: Real, S: Simd, const K: usize>(
     }
     let (slow, zeta) = rest.split_at_mut((kernel.slow.len() * row).min(rest.len()));
     if let (Some(sum), false) = (sum_before, slow.is_empty()) {
-        // S before each step, again by the operations above: θ = 1.
+        // S before each step, computed by the same operations as above, with θ = 1.
         let mut before = [sum; K];
         for k in 1..K {
             before[k] = F::plus(simd, before[k - 1], h[k - 1]);

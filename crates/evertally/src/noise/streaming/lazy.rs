@@ -1,12 +1,13 @@
-//! Lanes that are each at a step of their own, and go on when they are asked for.
+//! Lanes that are each at their own step, and are advanced on demand.
 //!
-//! **Definition.** A lane that has made some steps is taken to a later one: the recipe, step by
-//! step, with its own white noise. Lanes that are taken together stand in a [`Tile`] in the order
-//! of their steps; one joins when the others have come to where it is.
+//! **Definition.** A lane is advanced from its step to a later one by the recipe, step by step,
+//! with its own white noise. Lanes that are advanced together are in one [`Tile`], ordered by step.
+//! A lane joins when the lanes before it have reached its step.
 //!
-//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::StreamingCorrelator`], bit for
-//! bit, whichever steps it was asked at and whichever lanes it was taken with: both run
-//! [`super::kernel`], in which a lane does not know of the others.
+//! **Guarantee.** The numbers of a lane are those of the same lane in
+//! [`super::StreamingCorrelator`], bit for bit. They do not depend on the steps at which the lane
+//! was advanced, or on the lanes it was advanced with: both run [`super::kernel`], in which lanes
+//! do not interact.
 //!
 //! **Cost.** O(rows) operations and one draw for every step that a lane is behind, in bursts of
 //! eight. The grades of a step are read once for all lanes of a call.
@@ -21,23 +22,24 @@ use super::many_lanes::spread;
 use super::recipe::Recipe;
 use crate::noise::{KeyedNoise, LaneTag};
 
-/// Steps whose grades are held at a time: a whole number of bursts.
+/// Steps whose grades are in memory at a time: a multiple of a burst.
 const WAVE: u64 = 4096;
 
-/// The most lanes that are taken together: what they hold for a burst stays in the nearest cache.
+/// The maximum number of lanes that are advanced together. Their data for one burst stay in the
+/// nearest cache.
 const TILE: usize = 256;
 
 /// Lanes in one chunk of the kernel.
-const FEW: usize = 16;
+const CHUNK_LANES: usize = 16;
 
-/// Steps whose grades are read together. They begin at a multiple of a burst.
+/// Steps whose grades are read together. They start at a multiple of a burst.
 struct Wave {
     start: u64,
     end: u64,
     grades: Vec<BurstGrades<f64>>,
 }
 
-/// Takes lanes on.
+/// Advances lanes.
 pub(crate) struct LazyLanes {
     kernel: Kernel<f64>,
     rows: usize,
@@ -46,7 +48,7 @@ pub(crate) struct LazyLanes {
 }
 
 impl LazyLanes {
-    /// The most lanes in a tile.
+    /// The maximum number of lanes in a tile.
     pub(crate) const TILE: usize = TILE;
 
     pub(crate) fn new(recipe: &Recipe, horizon: u64, noise: KeyedNoise) -> Self {
@@ -63,13 +65,13 @@ impl LazyLanes {
         self.rows
     }
 
-    /// Whose noise it is.
+    /// The white noise of the lanes.
     pub(crate) fn noise(&self) -> &KeyedNoise {
         &self.noise
     }
 
-    /// Takes all lanes to where `to` steps are made, and leaves them with the noise of the last.
-    /// Every lane must be behind.
+    /// Advances all lanes to the point where `to` steps are made, and leaves them with the noise of
+    /// the last step. Every lane must be behind that point.
     pub(crate) fn advance(&mut self, tiles: &mut [Tile], to: u64) {
         let Some(earliest) = tiles.iter().filter_map(|tile| tile.made.first().copied()).min() else { return };
         let mut start = earliest - earliest % BURST as u64;
@@ -95,15 +97,15 @@ impl LazyLanes {
     }
 }
 
-/// Lanes that are taken together.
+/// Lanes that are advanced together.
 pub(crate) struct Tile {
     rows: usize,
-    /// Steps that each lane had made when it came, none below the one before it.
+    /// The number of steps that each lane had made when it was added, in non-decreasing order.
     made: Vec<u64>,
     tags: Vec<LaneTag>,
     /// The numbers of the lanes, lane by lane.
     numbers: Vec<f64>,
-    /// The same of the first `running` lanes, row by row, at step `at`.
+    /// The numbers of the first `running` lanes, row by row, at step `at`.
     state: Vec<f64>,
     running: usize,
     at: u64,
@@ -111,7 +113,7 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
-    /// An empty tile for this many lanes of so many numbers.
+    /// An empty tile for `lanes` lanes of `rows` numbers each.
     pub(crate) fn new(rows: usize, lanes: usize) -> Self {
         Self {
             rows,
@@ -125,7 +127,7 @@ impl Tile {
         }
     }
 
-    /// A lane after this many steps: not fewer than the lane before it.
+    /// Adds a lane after `made` steps, which must not be fewer than those of the lane before it.
     pub(crate) fn push(&mut self, made: u64, tag: LaneTag, numbers: impl Iterator<Item = f64>) {
         debug_assert!(
             self.made.last().is_none_or(|last| *last <= made),
@@ -136,26 +138,27 @@ impl Tile {
         self.numbers.extend(numbers);
     }
 
-    /// The numbers of each lane, in the order in which they came.
+    /// The numbers of each lane, in the order in which they were added.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = &[f64]> {
         self.numbers.chunks(self.rows.max(1))
     }
 
-    /// The noise of the last step, of each lane.
+    /// The noise of the last step, per lane.
     pub(crate) fn released(&self) -> &[f64] {
         &self.released
     }
 
-    /// The same, for the caller to make releases of.
+    /// The same noise, which the caller turns into releases.
     pub(crate) fn released_mut(&mut self) -> &mut [f64] {
         &mut self.released
     }
 
-    /// Takes the lanes from where they are in the wave to its end.
+    /// Advances the lanes from where they are in the wave to its end.
     fn run(&mut self, kernel: &Kernel<f64>, noise: &KeyedNoise, wave: &Wave) {
-        // Memory for the lanes there are: most of the work for a single one would be to wipe more.
-        if self.released.len() <= FEW {
-            self.run_in(&mut [0.0; BURST * FEW], kernel, noise, wave);
+        // Memory for the actual number of lanes. For a single lane, wiping more would be most of
+        // the work.
+        if self.released.len() <= CHUNK_LANES {
+            self.run_in(&mut [0.0; BURST * CHUNK_LANES], kernel, noise, wave);
         } else {
             self.run_in(&mut [0.0; BURST * TILE], kernel, noise, wave);
         }
@@ -192,8 +195,8 @@ impl Tile {
         values[..used].zeroize();
     }
 
-    /// Puts the next lane beside those that run. Not earlier: lanes of a chunk move together, also
-    /// those that do not count.
+    /// Adds the next lane to those that run. It must not happen earlier, because all lanes of a
+    /// chunk move together, including unused ones.
     fn join(&mut self, stride: usize) {
         let lane = self.running;
         for (row, number) in self.numbers[lane * self.rows..][..self.rows].iter().enumerate() {
@@ -202,7 +205,7 @@ impl Tile {
         self.running += 1;
     }
 
-    /// Takes the numbers of all lanes back from their rows.
+    /// Copies the numbers of all lanes back from their rows.
     fn collect(&mut self) {
         let stride = padded(self.released.len());
         for (lane, numbers) in self.numbers.chunks_mut(self.rows.max(1)).enumerate().take(self.running) {

@@ -1,16 +1,14 @@
-//! Many lanes at once: each lane follows the recipe step by step, and lanes stand side by side in
-//! vector registers.
+//! Many lanes at once: each lane follows the recipe step by step, side by side in vector registers.
 //!
 //! **Definition.** [`super::kernel`], tile by tile.
 //!
-//! **Guarantee.** A lane's noise is a function of its white noise alone: the same bits whatever the
-//! other lanes, the number of threads, the width of vectors and the number of steps taken in one
-//! call.
+//! **Guarantee.** A lane's noise is a function of its white noise only. It has the same bits for
+//! any other lanes, any number of threads, any vector width and any number of steps per call.
 //!
-//! **Cost.** Lanes are held in tiles of [`TILE`], each with its rows one after the other. Taking
-//! `BURST` steps in one call reads and writes every number of the state once for all of them, in
-//! registers in between; so the state costs an eighth of its size in memory traffic a step, and
-//! drawing the white noise is the larger part of the work.
+//! **Cost.** Lanes are held in tiles of [`TILE`]. A tile holds its rows one after the other. Taking
+//! `BURST` steps in one call reads and writes every number of the state once for all of them and
+//! keeps it in registers in between. So the memory traffic per step is an eighth of the size of the
+//! state, and drawing the white noise is the larger part of the work.
 
 use std::ops::Range;
 
@@ -24,10 +22,11 @@ use super::recipe::Recipe;
 use crate::noise::keystream::wipe;
 use crate::noise::{Real, WhiteField};
 
-/// Lanes in a tile: its white noise for a burst and its state stay in the nearest caches.
+/// Lanes per tile. The white noise of a tile for one burst and its state stay in the nearest
+/// caches.
 pub(super) const TILE: usize = 1024;
 
-/// Lanes below which one thread is quicker than several.
+/// Below this number of lanes, one thread is faster than several.
 pub(super) const LANES_FOR_THREADS: usize = 8 * TILE;
 
 /// The state of many lanes.
@@ -35,21 +34,21 @@ pub(super) struct ManyLanes<F: Real> {
     kernel: Kernel<F>,
     rows: usize,
     width: usize,
-    /// Tile by tile; in a tile, row by row, every row padded to whole chunks.
+    /// Tile by tile, and row by row within a tile. Every row is padded to full chunks.
     tiles: Vec<Vec<F>>,
 }
 
 impl<F: Real> ManyLanes<F> {
-    /// All lanes before their first step. Every row handed out is multiplied by `scale`.
+    /// All lanes before their first step. All output is multiplied by `scale`.
     pub(super) fn new(recipe: &Recipe, width: usize, scale: f64) -> Self {
         let rows = recipe.rows();
         let tiles = tiles(width).map(|lanes| vec![F::ZERO; rows * padded(lanes.len())]).collect();
         Self { kernel: Kernel::new(recipe, scale), rows, width, tiles }
     }
 
-    /// Takes as many steps as there are rows in `out`, at most a burst, and writes what they release.
+    /// Takes one step per row of `out`, at most a burst, and writes the output of each step.
     ///
-    /// The white noise is that of `first` and the indices after it; a row holds one number a lane.
+    /// The white noise has the indices from `first`. A row holds one number per lane.
     pub(super) fn step(
         &mut self,
         field: &dyn WhiteField,
@@ -63,7 +62,7 @@ impl<F: Real> ManyLanes<F> {
             }
             return;
         };
-        // Every tile gets its part of every row, so that threads write to memory of their own.
+        // Every tile gets its part of every row, so that threads write to disjoint memory.
         let mut rows = rows.each_mut().map(|row| row.chunks_mut(TILE));
         let work: Vec<Burst<'_, F>> = self
             .tiles
@@ -88,7 +87,8 @@ impl<F: Real> ManyLanes<F> {
         }
     }
 
-    /// One step, straight into `out`: nothing is allocated, whatever the number of lanes.
+    /// Takes one step and writes it straight into `out`. Nothing is allocated, for any number of
+    /// lanes.
     fn step_once(
         &mut self,
         field: &dyn WhiteField,
@@ -125,12 +125,12 @@ impl<F: Real> ManyLanes<F> {
         }
     }
 
-    /// Back to before the first step.
+    /// Returns to the state before the first step.
     pub(super) fn clear(&mut self) {
         self.tiles.iter_mut().for_each(|tile| tile.as_mut_slice().zeroize());
     }
 
-    /// Takes what `save` gave, `rows × width` numbers.
+    /// Restores the `rows × width` numbers that `save` wrote.
     pub(super) fn restore(&mut self, saved: &[f64]) {
         let mut saved = saved.iter();
         for row in 0..self.rows {
@@ -144,7 +144,7 @@ impl<F: Real> ManyLanes<F> {
     }
 }
 
-/// Where tiles are made. Raw noise passes through it.
+/// The memory in which tiles are computed. Raw noise passes through it.
 struct Scratch<F: Real>(Vec<F>);
 
 impl<F: Real> Drop for Scratch<F> {
@@ -153,7 +153,7 @@ impl<F: Real> Drop for Scratch<F> {
     }
 }
 
-/// A burst of one tile, and where it goes.
+/// One burst of one tile, and where its output goes.
 struct Burst<'a, F: Real> {
     state: &'a mut Vec<F>,
     lanes: Range<usize>,
@@ -178,7 +178,7 @@ impl<F: Real> Burst<'_, F> {
     }
 }
 
-/// As many steps of a tile as `values` has padded rows, which come to hold what is released.
+/// Takes one step of a tile per padded row of `values`, and replaces each row by the output.
 fn step_tile<F: Real>(
     kernel: &Kernel<F>,
     state: &mut [F],
@@ -194,12 +194,12 @@ fn step_tile<F: Real>(
     kernel.step(state, stride, len, values, steps, grades);
 }
 
-/// Moves rows of `len` numbers that follow each other to where they stand `stride` apart, with zeros between.
+/// Moves contiguous rows of `len` numbers so that they are `stride` apart, with zeros between them.
 pub(super) fn spread<F: Real>(values: &mut [F], rows: usize, len: usize, stride: usize) {
     if len == stride {
         return;
     }
-    // The last first, so that none is written over before it is read.
+    // The last row goes first, so that no row is overwritten before it is read.
     for row in (0..rows).rev() {
         values.copy_within(row * len..(row + 1) * len, row * stride);
         values[row * stride + len..(row + 1) * stride].fill(F::ZERO);

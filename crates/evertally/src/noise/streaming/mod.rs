@@ -1,20 +1,20 @@
-//! The streaming engine: from white noise to rows of L g, in a few numbers a lane.
+//! The streaming engine: from white noise to rows of L g, with a few numbers per lane.
 //!
-//! A [`Recipe`] says what every lane does; a [`StreamingCorrelator`] does it, for one lane or for a hundred
-//! million. It takes steps in bursts of eight, ahead of the caller, because the noise does not
-//! depend on data: a burst costs one pass over the state. What was made ahead is part of the saved
-//! state, so that a saved machine goes on where it was. A large family of keys is made row by row
-//! instead, straight into the caller's memory: eight rows ahead would take as much as the state.
-//! [`LazyLanes`] does it for lanes that are asked for one by one.
+//! A [`Recipe`] defines what every lane does. A [`StreamingCorrelator`] runs it, for one lane or
+//! for a hundred million. Noise does not depend on data, so the engine takes steps in bursts of
+//! eight, ahead of the caller. A burst costs one pass over the state. Rows made ahead are part of
+//! the saved state, so a restored correlator resumes exactly where it was. A large family of keys
+//! is made row by row instead, straight into the caller's memory, because eight rows ahead would
+//! take as much memory as the state. [`LazyLanes`] advances lanes that are requested one by one.
 //!
-//! | file | |
+//! | file | content |
 //! |---|---|
 //! | `recipe` | the definition |
-//! | `plain` | the definition run as it stands: the oracle |
-//! | `wide` | many lanes, tile by tile |
+//! | `reference` | a direct implementation of the definition: the oracle |
+//! | `many_lanes` | many lanes, tile by tile |
 //! | `kernel` | the steps of a tile |
-//! | `narrow` | one lane, eight steps at a time |
-//! | `lazy` | lanes that are each at a step of their own |
+//! | `single_lane` | one lane, eight steps at a time |
+//! | `lazy` | lanes that are each at their own step |
 //! | `grades` | the diagonals e and d, burst by burst |
 
 mod grades;
@@ -47,13 +47,15 @@ use crate::Result;
 /// Steps that are taken together.
 const BURST: usize = 8;
 
-/// Steps of white noise that a single lane draws at a time: long enough to hide the seek.
+/// Steps of white noise that a single lane draws at a time: enough to hide the cost of the seek.
 const WHITE_BLOCK: usize = 512;
 
-/// Steps that a single lane makes at a time when many are asked for: long enough to keep two threads busy.
+/// Steps that a single lane makes at a time when many are requested: enough to keep two threads
+/// busy.
 const LONG_BLOCK: usize = 1 << 14;
 
-/// The most bytes that rows made ahead may take. Beyond, rows are made one by one.
+/// The maximum number of bytes for rows made ahead. If a burst needs more, rows are made one by
+/// one.
 const MAX_AHEAD_BYTES: usize = 256 << 20;
 
 /// The largest family of lanes whose rows are made ahead.
@@ -67,18 +69,19 @@ pub(crate) struct StreamingCorrelator<F: Real> {
     horizon: u64,
     field: Arc<dyn WhiteField>,
     grades: GradeReader,
-    /// Rows handed out.
+    /// Rows returned to the caller.
     step: u64,
-    /// Rows made: the state is that after this many steps.
+    /// Rows made. The state is the one after this many steps.
     made: u64,
     /// Rows made together.
     together: usize,
-    /// The rows from `step` to `made` stand at the end of this. Empty until a row is made ahead.
+    /// The rows from `step` to `made` are at the end of this. It is empty until a row is made
+    /// ahead.
     ahead: Vec<Vec<F>>,
     white: WhiteBlock,
 }
 
-/// White noise of a single lane, drawn in blocks that begin at multiples of their length.
+/// White noise of a single lane, drawn in blocks that start at multiples of their length.
 #[derive(Default)]
 struct WhiteBlock {
     first: u64,
@@ -107,7 +110,7 @@ enum LaneState<F: Real> {
 }
 
 impl<F: Real> StreamingCorrelator<F> {
-    /// A machine before its first step. Every row is multiplied by `scale`.
+    /// A correlator before its first step. Every row is multiplied by `scale`.
     pub(crate) fn new(recipe: &Recipe, horizon: u64, field: Arc<dyn WhiteField>, scale: f64) -> Self {
         let (width, is_family) = (field.width(), field.is_family());
         let lanes = if width == 1 && !is_family {
@@ -130,7 +133,7 @@ impl<F: Real> StreamingCorrelator<F> {
         }
     }
 
-    /// Bytes a lane holds, rows made ahead included.
+    /// Bytes per lane, including rows made ahead.
     pub(crate) fn bytes_per_lane(rows: usize, width: usize, is_family: bool) -> u64 {
         let together = rows_together::<F>(width, is_family);
         // A single row is made in the caller's memory.
@@ -162,8 +165,8 @@ impl<F: Real> StreamingCorrelator<F> {
         &self.ahead[row]
     }
 
-    /// Takes a burst of steps, or a single one where rows are long. A burst that the horizon cuts
-    /// is taken step by step among many lanes, and with zeros for white noise on one.
+    /// Takes a burst of steps, or a single step if rows are long. If the horizon cuts a burst
+    /// short, many lanes take it step by step, and a single lane uses zeros as white noise.
     fn make(&mut self) {
         self.ahead.resize_with(self.together, || vec![F::ZERO; self.width]);
         match &mut self.lanes {
@@ -187,7 +190,7 @@ impl<F: Real> StreamingCorrelator<F> {
         }
     }
 
-    /// Goes to a step from the key alone, by making all steps before it again.
+    /// Moves to a step using the key alone, by recomputing all steps before it.
     pub(crate) fn seek(&mut self, step: u64) {
         self.forget();
         let mut scratch = vec![F::ZERO; if self.width == 1 { 4 * LONG_BLOCK } else { 0 }];
@@ -205,7 +208,7 @@ impl<F: Real> StreamingCorrelator<F> {
         scratch.as_mut_slice().zeroize();
     }
 
-    /// Back to before the first step.
+    /// Returns to the state before the first step.
     fn forget(&mut self) {
         match &mut self.lanes {
             LaneState::Single(lane) => lane.clear(),
@@ -230,13 +233,14 @@ impl<F: Real> StreamingCorrelator<F> {
         saved
     }
 
-    /// Continues after `step` rows from what [`StreamingCorrelator::save_state`] gave at that point.
+    /// Continues after `step` rows from the numbers that [`StreamingCorrelator::save_state`]
+    /// returned at that point.
     pub(crate) fn restore_state(&mut self, step: u64, saved: &[f64]) -> Result<()> {
         let state = self.rows * self.width;
         let rows_ahead = saved.len().checked_sub(state).ok_or_else(misfit)? / self.width;
         let made = step.checked_add(rows_ahead as u64).ok_or_else(misfit)?;
         let is_aligned = match self.lanes {
-            // A single lane may be ahead of the horizon, because it always takes whole bursts.
+            // A single lane may be ahead of the horizon, because it always takes complete bursts.
             LaneState::Single(_) => made % BURST as u64 == 0 && made < self.horizon + BURST as u64,
             LaneState::Many(_) => made <= self.horizon,
         };
@@ -266,7 +270,7 @@ impl<F: Real> StreamingCorrelator<F> {
         Ok(())
     }
 
-    /// Writes as many rows as `out` holds.
+    /// Fills `out` with rows.
     pub(crate) fn fill(&mut self, out: &mut [F]) {
         let mut out = out;
         if let LaneState::Single(_) = self.lanes {
@@ -278,9 +282,9 @@ impl<F: Real> StreamingCorrelator<F> {
         }
     }
 
-    /// Writes whole bursts of a single lane from where it stands: one thread draws the white noise
-    /// and reads the grades of the bursts to come while another makes these. Returns how many
-    /// values it wrote.
+    /// Writes complete bursts of a single lane from its current step. One thread draws the white
+    /// noise and reads the grades of the next bursts while another computes these. Returns the
+    /// number of values written.
     fn fill_long(&mut self, out: &mut [F]) -> usize {
         let mut done = 0;
         while self.step < self.made && done < out.len() {
@@ -317,7 +321,7 @@ impl<F: Real> StreamingCorrelator<F> {
     }
 }
 
-/// Many lanes, in the form of the recipe that suits their precision.
+/// Many lanes, with the form of the recipe that suits their precision.
 fn many<F: Real>(recipe: &Recipe, width: usize, scale: f64) -> ManyLanes<F> {
     if size_of::<F>() == size_of::<f64>() {
         return ManyLanes::new(recipe, width, scale);
@@ -326,7 +330,7 @@ fn many<F: Real>(recipe: &Recipe, width: usize, scale: f64) -> ManyLanes<F> {
     ManyLanes::new(&recipe, width, scale * charge)
 }
 
-/// What several bursts of a single lane are made from.
+/// The input of several bursts of a single lane.
 #[derive(Default)]
 struct Bursts {
     white: Vec<f64>,
@@ -349,7 +353,7 @@ impl Bursts {
     }
 }
 
-/// How many rows are made together.
+/// The number of rows that are made together.
 fn rows_together<F: Real>(width: usize, is_family: bool) -> usize {
     let is_large = is_family && width > MAX_FAMILY_AHEAD_LANES;
     if !is_large && width <= MAX_AHEAD_BYTES / (BURST * size_of::<F>()) { BURST } else { 1 }

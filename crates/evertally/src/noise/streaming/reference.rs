@@ -1,10 +1,10 @@
-//! The recipe followed word by word: one step at a time, one lane after another.
+//! A direct implementation of the recipe: one step at a time, one lane after another.
 //!
-//! **State.** One number a row and lane, row after row: the ordinary decays v, the slow ones e,
-//! then ζ where there are grades. It is what [`Correlator::save`] gives.
+//! **State.** One number per row and lane, row after row: the ordinary decays v, the slow decays e,
+//! then ζ if there are grades. [`Correlator::save`] returns these numbers.
 //!
-//! **Cost.** O(rows) operations a step and lane. It is written to be read, and other machines are
-//! tested against it.
+//! **Cost.** O(rows) operations per step and lane. It is written for clarity, and the fast
+//! implementations are tested against it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::recipe::{GRADED_BLOCK, GradeBlock, Recipe};
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct ReferenceCorrelator {
     recipe: Arc<Recipe>,
     field: Arc<dyn WhiteField>,
@@ -24,14 +24,14 @@ pub(crate) struct ReferenceCorrelator {
 }
 
 impl ReferenceCorrelator {
-    /// At the first step, with all numbers zero.
+    /// Starts at the first step, with all numbers zero.
     pub(crate) fn new(recipe: Arc<Recipe>, field: Arc<dyn WhiteField>, horizon: u64) -> Self {
         let width = field.width();
         let state = vec![0.0; recipe.rows() * width];
         Self { recipe, field, horizon, step: 0, state, fresh: vec![0.0; width] }
     }
 
-    /// e_t, d_t and d_{t+1}; all one without grades, and beyond the horizon d stays what it is.
+    /// e_t, d_t and d_{t+1}. All are one without grades, and beyond the horizon d stays constant.
     fn grades(&self) -> (f64, f64, f64) {
         let Some(grading) = &self.recipe.grading else { return (1.0, 1.0, 1.0) };
         let at = |step: u64| {
@@ -55,7 +55,7 @@ impl Correlator for ReferenceCorrelator {
             let h = self.fresh[lane] / grade;
             let at = |row: usize| row * width + lane;
             let mut u = recipe.impulse * h;
-            // S of the step before; without slow decays it is not used.
+            // S of the step before. It is not used without slow decays.
             let before = if recipe.slow.is_empty() { 0.0 } else { self.state[at(0)] };
             for (row, decay) in recipe.decays.iter().enumerate() {
                 let v = decay.decay * self.state[at(row)] + h;
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    /// Beside (1−p)^k in closed form, for losses that doubles near one cannot tell: the response to
-    /// one draw, and S = 1 − e is all that rounding could spoil.
+    /// Compares with (1−p)^k in closed form, for losses that are too small for doubles near one. In
+    /// the response to one draw, rounding could only spoil S = 1 − e.
     #[test]
     fn slow_decays_keep_their_digits() {
         for loss in [libm::exp2(-31.0), libm::exp2(-40.0), 1e-19] {

@@ -1,19 +1,21 @@
 //! One lane: a burst of steps as a few products of small matrices, because a single recursion would
 //! leave vector registers empty.
 //!
-//! **Definition.** For a burst of eight inputs h with the states v at its beginning,
+//! **Definition.** For a burst of eight inputs h and the states v at its start,
 //!
-//! > u = T h + O v, v ← D v + C h, T_{ki} = l_{k−i}, O_{kj} = η_jθ_j^{k+1}, D_j = θ_j^8, C_{ji} =
-//! θ_j^{7−i}:
+//! > u = T h + O v, v ← D v + C h, T_{ki} = l_{k−i}, O_{kj} = η_jθ_j^{k+1}, D_j = θ_j^8,
+//! > C_{ji} = θ_j^{7−i}.
 //!
-//! the recipe, eight steps at once. For slow decays, with s the running sums before each step,
-//! e_j(k) = (1−p_j)^{k+1}e_j + p_j Σ_{i≤k}(1−p_j)^{k−i}s_i. BurstGrades are applied step by step.
+//! These are eight steps of the recipe at once. For slow decays, with s the running sums before
+//! each step, e_j(k) = (1−p_j)^{k+1}e_j + p_j Σ_{i≤k}(1−p_j)^{k−i}s_i. Grades are applied step by
+//! step.
 //!
-//! **Guarantee.** The matrix applied is that of the recipe up to rounding, in an order of
-//! operations that depends on the step alone: bursts begin at multiples of eight. (A lane of
-//! [`super::many_lanes`] rounds in another order, so the two give noise that differs in the last bits.)
+//! **Guarantee.** The applied matrix is that of the recipe up to rounding. The order of operations
+//! depends only on the step, because bursts start at multiples of eight. (A lane of
+//! [`super::many_lanes`] rounds in another order, so the two give noise that differs in the last
+//! bits.)
 //!
-//! **Cost.** 2J + 8 multiplications and additions a step, in whole vectors.
+//! **Cost.** 2J + 8 multiplications and additions per step, in full vectors.
 
 use pulp::{Simd, WithSimd};
 use zeroize::Zeroize;
@@ -22,26 +24,26 @@ use super::BURST;
 use super::grades::BurstGrades;
 use super::recipe::Recipe;
 
-/// Decays are handled eight at a time, the last ones padded by decays of weight zero.
+/// Decays are handled eight at a time. The last group is padded with decays of weight zero.
 type Eight = [f64; BURST];
 
 /// The matrices of eight decays.
 struct Group {
-    /// O, a column a decay.
+    /// O, one column per decay.
     read: [Eight; BURST],
     /// D, or 1 − (1−p)^8 for slow decays.
     keep: Eight,
-    /// C, a column an input.
+    /// C, one column per input.
     write: [Eight; BURST],
 }
 
 /// The state of one lane.
 pub(super) struct SingleLane {
-    /// T, a column an input.
+    /// T, one column per input.
     direct: [Eight; BURST],
     groups: Vec<Group>,
     slow: Vec<Group>,
-    /// Σ_j η_j p_j(1−p_j)^k as a Toeplitz matrix, a column a running sum.
+    /// Σ_j η_j p_j(1−p_j)^k as a Toeplitz matrix, one column per running sum.
     slow_direct: [Eight; BURST],
     /// η of S for the slow decays: η v = ηS − ηe.
     slow_weight: f64,
@@ -114,7 +116,7 @@ impl SingleLane {
         }
     }
 
-    /// Takes eight steps with this white noise and replaces it by what they release.
+    /// Takes eight steps with this white noise and replaces it by their output.
     pub(super) fn burst(&mut self, grades: &BurstGrades<f64>, values: &mut Eight) {
         self.bursts(std::iter::once((values, grades)));
     }
@@ -146,7 +148,8 @@ impl<'a, I: Iterator<Item = (&'a mut Eight, &'a BurstGrades<f64>)>> WithSimd for
     }
 }
 
-/// Eight numbers in N vectors. Vector types and not arrays, so that sums stay in registers.
+/// Eight numbers in N vectors. These are vector types instead of arrays, so that sums stay in
+/// registers.
 type Vectors<S, const N: usize> = [<S as Simd>::f64s; N];
 
 #[inline(always)]
@@ -157,7 +160,7 @@ fn load<S: Simd, const N: usize>(eight: &Eight) -> Vectors<S, N> {
 
 #[inline(always)]
 fn store<S: Simd, const N: usize>(vectors: &Vectors<S, N>, eight: &mut Eight) {
-    // One by one: a copy of unknown length would be a call.
+    // One by one, because a copy of unknown length would be a function call.
     for (slot, vector) in S::as_mut_simd_f64s(eight).0.iter_mut().zip(vectors) {
         *slot = *vector;
     }
@@ -214,7 +217,7 @@ impl SingleLane {
         }
     }
 
-    /// What the slow decays give, Σ η(S − e); moves them on.
+    /// The contribution of the slow decays, Σ η(S − e). Advances them.
     #[inline(always)]
     fn take_slow<S: Simd, const N: usize>(&mut self, simd: S, h: &Eight) -> Vectors<S, N> {
         let mut sum = self.state.first().map_or(0.0, |first| first[0]);
@@ -233,7 +236,8 @@ impl SingleLane {
             out = minus(out, product(simd, &group.read, state));
             let rise: Vectors<S, N> = product(simd, &group.write, &before);
             let (left, keep) = (load::<S, N>(state), load::<S, N>(&group.keep));
-            // The loss is taken off, rather than the rest kept, so that no digit of it is lost.
+            // The loss is subtracted, instead of keeping the rest, so that none of its digits are
+            // lost.
             let next: Vectors<S, N> = std::array::from_fn(|i| {
                 simd.add_f64s(left[i], simd.sub_f64s(rise[i], simd.mul_f64s(keep[i], left[i])))
             });
@@ -251,14 +255,14 @@ impl SingleLane {
         }
     }
 
-    /// Back to before the first step.
+    /// Returns to the state before the first step.
     pub(super) fn clear(&mut self) {
         self.state.as_flattened_mut().zeroize();
         self.slow_state.as_flattened_mut().zeroize();
         self.zeta.zeroize();
     }
 
-    /// Takes what `save` gave.
+    /// Restores what `save` wrote.
     pub(super) fn restore(&mut self, saved: &[f64]) {
         let (decays, rest) = saved.split_at(self.decays);
         let (slow, zeta) = rest.split_at(self.slow_decays);

@@ -1,12 +1,12 @@
-//! The fast machine against the definition run as it stands, and every way of cutting a run against
-//! the run in one piece.
+//! Compares the engine with the reference implementation, and every way of splitting a run with the
+//! run in one piece.
 
 use std::ops::Range;
 
 use super::reference::ReferenceCorrelator;
 use super::*;
 
-/// Lanes that a machine may mix: a generator of its own, so that nothing hangs on the sampler.
+/// Lanes with a simple generator of their own, so that nothing depends on the sampler.
 struct Lattice {
     width: usize,
     is_family: bool,
@@ -29,7 +29,7 @@ impl WhiteField for Lattice {
     }
 }
 
-/// BurstGrades that vary from step to step.
+/// Grades that vary from step to step.
 struct Wavy(u64);
 
 impl Grading for Wavy {
@@ -72,7 +72,7 @@ fn recipes(horizon: u64) -> Vec<Recipe> {
     ]
 }
 
-/// Rows of L g by the definition, of one lane.
+/// Rows of L g for one lane, by the definition.
 fn by_definition(recipe: &Recipe, horizon: u64, width: usize, lane: usize) -> Vec<f64> {
     let field = Arc::new(Lattice { width, is_family: true });
     let mut reference = ReferenceCorrelator::new(Arc::new(recipe.clone()), field, horizon);
@@ -118,7 +118,7 @@ fn every_lane_follows_the_definition() {
     }
 }
 
-/// Across the borders of blocks of grades and of white noise.
+/// Crosses the borders of blocks of grades and of white noise.
 #[test]
 fn long_runs_follow_the_definition() {
     let horizon = 2 * GRADED_BLOCK + 5;
@@ -133,7 +133,7 @@ fn long_runs_follow_the_definition() {
     }
 }
 
-/// Across the borders of tiles, on one thread and on several, scaled.
+/// Crosses the borders of tiles, on one thread and on several, with a scale.
 #[test]
 fn every_tile_follows_the_definition() {
     let horizon = 9;
@@ -164,7 +164,7 @@ fn what_is_released_is_scaled() {
     }
 }
 
-/// No number of lanes is too absurd to be asked about.
+/// Any number of lanes may be passed.
 #[test]
 fn any_number_of_lanes_can_be_asked_about() {
     assert_eq!(rows_together::<f64>(usize::MAX, false), 1);
@@ -200,8 +200,8 @@ fn threads_do_not_matter() {
     assert_eq!(one, pool(7).install(rows));
 }
 
-/// Saved at any step and restored, sought, or filled in pieces: the rows that follow are the same,
-/// bit for bit.
+/// A run may be saved at any step and restored, sought, or filled in pieces. The rows that follow
+/// are the same, bit for bit.
 #[test]
 fn every_way_there_is_the_same() {
     let horizon = 100_u64;
@@ -263,7 +263,8 @@ fn numbers_that_are_no_state_are_refused() {
     }
 }
 
-/// Lanes asked for at steps of their own, in any company, beside the same lanes in a machine.
+/// Lanes that are advanced at different steps, in any combination, compared with the same lanes in
+/// a correlator.
 #[test]
 fn lazy_lanes_are_those_of_a_machine() {
     use crate::noise::{KeyedField, KeyedNoise, NoiseKey};
@@ -275,9 +276,10 @@ fn lazy_lanes_are_those_of_a_machine() {
         let rows = run(&mut StreamingCorrelator::<f64>::new(&recipe, horizon, Arc::new(field), 1.0), horizon);
         let mut lazy = LazyLanes::new(&recipe, horizon, noise());
         let mut lanes = vec![(0, vec![0.0; recipe.rows()]); width];
-        // Steps on both sides of bursts, of blocks of grades and of waves; the last is the horizon.
+        // Steps on both sides of bursts, of blocks of grades and of waves. The last is the horizon.
         for (round, to) in [1, 2, 7, 8, 9, 64, 513, 700, 4095, 4999, 5000].into_iter().enumerate() {
-            // Every lane is asked for in some of the rounds, so that those of one round are at many steps.
+            // Every lane is chosen in some of the rounds, so that the lanes of one round are at
+            // many different steps.
             let mut chosen: Vec<usize> = (0..width).filter(|lane| (lane * 7 + round) % 5 < 2).collect();
             chosen.sort_by_key(|lane| lanes[*lane].0);
             let mut tiles: Vec<Tile> = chosen
@@ -302,8 +304,8 @@ fn lazy_lanes_are_those_of_a_machine() {
     }
 }
 
-/// A large family is made row by row, straight into the caller's memory: the same rows, saved and
-/// sought anywhere.
+/// A large family is made row by row, straight into the caller's memory. The rows are the same when
+/// saved and sought anywhere.
 #[test]
 fn a_large_family_is_the_same_row_by_row() {
     let (horizon, width) = (20, MAX_FAMILY_AHEAD_LANES + 1);
@@ -328,7 +330,7 @@ fn a_large_family_is_the_same_row_by_row() {
     assert_eq!(bits(&run(&mut make(), horizon)), rows);
 }
 
-/// A loss that singles cannot tell from one another near one: run as a slow decay it keeps its digits.
+/// Losses that single precision cannot distinguish near one keep their digits as slow decays.
 #[test]
 fn singles_keep_the_digits_of_slow_losses() {
     struct Spike(usize);
