@@ -42,7 +42,7 @@ impl Losses {
                 None => Value::new().code(0).code(0),
             },
             Self::Logistic(_) => Value::new().code(1),
-            Self::Softmax(loss) => Value::new().code(2).whole(loss.classes() as u64),
+            Self::Softmax(loss) => Value::new().code(2).integer(loss.classes() as u64),
             Self::Hinge(_) => Value::new().code(3),
         }
     }

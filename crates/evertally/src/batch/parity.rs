@@ -329,7 +329,7 @@ impl ParityTotals {
         let mut fields = Fields::new(*b"EVNP", 2);
         fields.put(3, budget.name_value());
         fields.put(4, neighbours.name_value());
-        fields.put(10, Value::new().whole(*columns as u64).whole(*degree as u64));
+        fields.put(10, Value::new().integer(*columns as u64).integer(*degree as u64));
         fields.put(12, Value::new().raw(&self.names));
         NoiseName::new(fields.into_bytes())
     }

@@ -1,30 +1,30 @@
 //! Sums of squares over the coefficients of a mixture, decay by decay and pair by pair.
 //!
 //! **Definition.** Every norm here is a quadratic form of the weights: κ²·I + 2κ Σ_j w_j B(λ_j) +
-//! Σ_ij w_i w_j Γ(λ_i, λ_j). A [`QuadraticForm`] says which norm; a [`DecayTerms`] is what it needs to know of
-//! one decay. With x = (1−p_i)(1−p_j), a = 1 − x = p_i + (1−p_i)p_j and m = 1 − (1−p)^n,
+//! Σ_ij w_i w_j Γ(λ_i, λ_j). A [`QuadraticForm`] selects the norm, and [`DecayTerms`] is what it
+//! needs of one decay. With x = (1−p_i)(1−p_j), a = 1 − x = p_i + (1−p_i)p_j and m = 1 − (1−p)^n,
 //!
 //! > Σ_{k<n} x^k = (1 − x^n)/a,  1 − x^n = m_i + (1−m_i)m_j,
 //!
-//! a sum of positive terms above and below; n where a = 0. The mean over all rows has
-//! Σ_{k<n}(n−k)x^k = ((1−a)^{n+1} − 1 + (n+1)a)/a²; where an < 1 its binomial series is used,
-//! because the closed form would cancel.
+//! with only positive terms in numerator and denominator. If a = 0, the sum is n. The mean over all
+//! rows has Σ_{k<n}(n−k)x^k = ((1−a)^{n+1} − 1 + (n+1)a)/a². If an < 1, its binomial series is
+//! used, because the closed form would cancel.
 //!
-//! **Several participations.** For Σ_{l<k} shift_{lb} c cut the horizon into stretches of b steps
-//! that begin with a participation. In stretch l the sum of shifts is again a mixture: weights w_j
-//! S_j(l) with S_j(l) = Σ_{m≤l} q_j^m, q_j = (1−p_j)^b, and the same impulse. All stretches but the
-//! last are b long and need Σ_l S_i(l)S_j(l) and Σ_l S_j(l). Both follow by doubling, S(m+l) =
-//! S(m−1) + q^m S(l), in positive terms only.
+//! **Several participations.** For Σ_{l<k} shift_{lb} c, split the horizon into blocks of b steps
+//! that start with a participation. In block l the sum of shifts is again a mixture, with the
+//! weights w_j S_j(l), S_j(l) = Σ_{m≤l} q_j^m, q_j = (1−p_j)^b, and the same impulse. All blocks
+//! except the last have length b and need Σ_l S_i(l)S_j(l) and Σ_l S_j(l). Both follow by doubling,
+//! S(m+l) = S(m−1) + q^m S(l), with positive terms only.
 //!
-//! **Guarantee.** Γ is right to some ten units in the last place, and ten more for every doubling:
-//! a relative 10⁻¹³ for 2^60 participations.
+//! **Guarantee.** Γ is right to about ten units in the last place, and ten more for every doubling.
+//! That is a relative 10⁻¹³ for 2^60 participations.
 //!
 //! **Cost.** O(1) for Γ, or O(log k).
 
 use super::{lost, power};
 use crate::privacy::Participation;
 
-/// What is added up.
+/// The norm that is computed.
 #[derive(Debug, Clone)]
 pub(crate) enum QuadraticForm {
     /// Σ_{k<n} c_k²: row n − 1 of T(c), and its first column at horizon n.
@@ -35,31 +35,31 @@ pub(crate) enum QuadraticForm {
     Shifts(Shifts),
 }
 
-/// Participations in the first step of every stretch.
+/// Participations in the first step of every block.
 #[derive(Debug, Clone)]
 pub(crate) struct Shifts {
     /// b.
     gap: f64,
-    /// The number of stretches but the last, at least one.
+    /// The number of blocks without the last, at least one.
     before: u64,
-    /// The length of the last stretch.
+    /// The length of the last block.
     rest: f64,
 }
 
-/// What a span needs to know of one decay.
+/// What a quadratic form needs of one decay.
 #[derive(Debug, Clone)]
 pub(crate) struct DecayTerms {
     lost: Lost,
-    /// Over the last stretch.
+    /// Over the last block.
     rest: Lost,
     doublings: Vec<Doubling>,
-    /// Σ_l S(l) over all stretches but the last.
+    /// Σ_l S(l) over all blocks except the last.
     total: f64,
-    /// S of the last.
+    /// S of the last block.
     last: f64,
 }
 
-/// One doubling from m stretches to 2m, and one stretch more where the number is odd.
+/// One doubling from m blocks to 2m, and one more block if the number is odd.
 #[derive(Debug, Clone, Copy)]
 struct Doubling {
     /// m.
@@ -70,7 +70,7 @@ struct Doubling {
     power: f64,
     /// Σ_{l<m} S(l).
     total: f64,
-    /// S(2m), or zero where it is not needed.
+    /// S(2m), or zero if it is not needed.
     odd: f64,
 }
 
@@ -87,7 +87,7 @@ impl QuadraticForm {
         }
     }
 
-    /// The decay with this loss and rate.
+    /// The terms of the decay with this loss and rate.
     pub(crate) fn terms(&self, loss: f64, rate: f64) -> DecayTerms {
         match self {
             Self::Row(n) | Self::Mean(n) => {
@@ -98,7 +98,7 @@ impl QuadraticForm {
         }
     }
 
-    /// I: how often the impulse is met.
+    /// I: the number of impulses.
     pub(crate) fn impulses(&self) -> f64 {
         match self {
             Self::Row(_) | Self::Mean(_) => 1.0,
@@ -130,7 +130,7 @@ impl Shifts {
         let decay = power(rate_a_stretch, 1.0);
         let mut doublings = Vec::new();
         let (mut count, mut last, mut total) = (1.0, 1.0, 1.0);
-        // From the highest bit of the number down: double, and add one where the bit is set.
+        // From the highest bit of the number down: double, and add one if the bit is set.
         for bit in (0..self.before.ilog2()).rev() {
             let power = power(rate_a_stretch, count);
             let before = Doubling { count, last, power, total, odd: 0.0 };
@@ -156,7 +156,7 @@ impl Shifts {
     }
 }
 
-/// Σ_l S_i(l)S_j(l) over all stretches but the last.
+/// Σ_l S_i(l)S_j(l) over all blocks except the last.
 fn products(i: &DecayTerms, j: &DecayTerms) -> f64 {
     i.doublings.iter().zip(&j.doublings).fold(1.0, |products, (i, j)| {
         let fresh = i.count * i.last * j.last
@@ -167,7 +167,7 @@ fn products(i: &DecayTerms, j: &DecayTerms) -> f64 {
     })
 }
 
-/// What is gone of a decay after one step, and after all n.
+/// The lost fraction of a decay after one step, and after all n.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lost {
     once: f64,
@@ -179,7 +179,7 @@ impl Lost {
         Self { once: loss, all: lost(rate, n) }
     }
 
-    /// Of the product of two decays.
+    /// The same for the product of two decays.
     fn with(self, other: Self) -> Self {
         Self {
             once: self.once + (1.0 - self.once) * other.once,
@@ -200,7 +200,8 @@ impl Lost {
             return (1.0 - (1.0 - a) * self.all / (a * n)) / a;
         }
         let (mut term, mut sum) = (0.5 * (n + 1.0), 0.0);
-        // Terms alternate, each at most a third of the one before, and after 24 nothing is left.
+        // Terms alternate, and each is at most a third of the one before. After 24 terms nothing is
+        // left.
         for (m, inverse) in (1_u8..).zip(INVERSES) {
             sum += term;
             term *= -a * (n - f64::from(m)) * inverse;
@@ -227,8 +228,8 @@ const INVERSES: [f64; 24] = {
 mod tests {
     use super::*;
 
-    /// Both formulas of the mean agree where one takes over from the other, and with the limits at
-    /// either end.
+    /// The two formulas of the mean agree where one takes over from the other, and with the limits
+    /// at both ends.
     #[test]
     fn means_are_smooth_at_any_horizon() {
         for n in [10.0, 1e3, 1e12, 1e18] {

@@ -1,11 +1,12 @@
 //! Norms of T(c): of its rows, of their mean and of their differences, and its sensitivity.
 //!
-//! **Sensitivity.** Coefficients that are non-negative and do not increase have Δ² = ‖Σ_{l<k}
-//! shift_{lb} c‖² over the horizon, k = min(k, ⌈n/b⌉): exact, and for vectors too; the proof is at
-//! [`crate::privacy::toeplitz_sensitivity`]. It is rounded up by the margin of every sensitivity,
-//! which covers the roundings of [`super::quadratic_form`] several times over.
+//! **Sensitivity.** For coefficients that are non-negative and do not increase, Δ² = ‖Σ_{l<k}
+//! shift_{lb} c‖² over the horizon, with k = min(k, ⌈n/b⌉). This is exact, and also holds for
+//! vectors; the proof is at [`crate::privacy::toeplitz_sensitivity`]. The result is rounded up by
+//! the margin of every sensitivity, which covers the roundings of [`super::quadratic_form`] several
+//! times over.
 //!
-//! **Cost.** O(J²), or O(J² log k) for k participations: never O(n), nor O(k).
+//! **Cost.** O(J²), or O(J² log k) for k participations. It is never O(n) or O(k).
 
 use super::quadratic_form::{DecayTerms, QuadraticForm};
 use super::{Mixture, lost};
@@ -31,7 +32,7 @@ impl Mixture {
         self.norm(&QuadraticForm::Mean(n as f64))
     }
 
-    /// Σ_k c_k² over all k: infinite where a loss is zero.
+    /// Σ_k c_k² over all k. It is infinite if a loss is zero.
     #[cfg_attr(not(test), expect(dead_code, reason = "for horizons without end"))]
     pub(crate) fn total_energy(&self) -> f64 {
         let once = |i: usize, j: usize| self.losses[i] + (1.0 - self.losses[i]) * self.losses[j];
@@ -40,8 +41,8 @@ impl Mixture {
 
     /// ‖row `later` − row `earlier`‖² of T(c).
     ///
-    /// Where both rows reach, c_i − c_{i+lag} is again a mixture, each weight times what is lost in
-    /// `lag` steps; the first `lag` coefficients are the later row's alone.
+    /// Where both rows overlap, c_i − c_{i+lag} is again a mixture, with each weight multiplied by
+    /// what is lost in `lag` steps. The first `lag` coefficients belong to the later row only.
     pub(crate) fn difference(&self, earlier: u64, later: u64) -> f64 {
         let lag = later - earlier;
         let weights =
@@ -54,7 +55,7 @@ impl Mixture {
         round_up(self.norm(&QuadraticForm::participation(horizon, participation)).sqrt(), MARGIN)
     }
 
-    /// The squared norm that a span adds up.
+    /// The squared norm that this quadratic form gives.
     pub(crate) fn norm(&self, form: &QuadraticForm) -> f64 {
         let terms: Vec<DecayTerms> =
             self.losses.iter().zip(&self.rates).map(|(loss, rate)| form.terms(*loss, *rate)).collect();
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn any_number_of_participations_is_counted_at_once() {
-        // One decay by nothing at all, in every step: Δ² = Σ_t t² = n(n+1)(2n+1)/6.
+        // One decay that loses nothing, in every step: Δ² = Σ_t t² = n(n+1)(2n+1)/6.
         let ones = Mixture::new(&[Node::from_loss(0.0)], vec![1.0], 0.0);
         let every = Participation::at_most(u64::MAX, 1).unwrap();
         for n in [10_u64, 1_000_003, (1 << 60) - 1] {

@@ -1,24 +1,24 @@
-//! A mixture in x times a mixture in x^w: the roots of a sliding window.
+//! A mixture in x times a mixture in x^w, for the roots of a sliding window.
 //!
-//! **Definition.** With X = x^w, c(x)·(1−X)·b(X) for mixtures c and b. The comb (1−X)b(X) has the
-//! coefficients β₀ = b₀ and β_m = −κ_b·\[m = 1\] − Σ_j w_j p_j(1−p_j)^{m−1}; so the product has, at
-//! k = mw + i with 0 ≤ i < w,
+//! **Definition.** With X = x^w, the product is c(x)·(1−X)·b(X) for mixtures c and b. The factor
+//! (1−X)b(X) has the coefficients β₀ = b₀ and β_m = −κ_b·\[m = 1\] − Σ_j w_j p_j(1−p_j)^{m−1}. So
+//! the product has, at k = mw + i with 0 ≤ i < w,
 //!
 //! > Σ_a η_a M_a(m) θ_a^i + κβ_m·\[i = 0\],  M_a(m) = θ_a^w M_a(m−1) + β_m,
 //!
-//! and M_a is b itself where θ_a = 1. Within a window the norm is the sum over pairs of decays that
-//! [`super::quadratic_form`] has; from window to window M_a and (1−p_j)^m follow a linear recursion, and sums
-//! over windows are added up by doubling.
+//! and M_a is b itself if θ_a = 1. Within a window the norm is the sum over pairs of decays of
+//! [`super::quadratic_form`]. From window to window M_a and (1−p_j)^m follow a linear recursion,
+//! and sums over windows are computed by doubling.
 //!
-//! **Guarantee.** Norms are right to some 10⁻¹³ of themselves: the terms of M cancel, but only
-//! after the first window, whose part is the largest.
+//! **Guarantee.** Norms are right to a relative 10⁻¹³ or so. The terms of M cancel, but only after
+//! the first window, which contributes most.
 //!
 //! **Cost.** With D decays in all, O(D²) for a row and O(D³ log n) for a norm at any horizon.
 
 use super::{DecayTerms, Mixture, QuadraticForm, power};
 use crate::matrix::Matrix;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct WindowProduct {
     inner: Mixture,
@@ -34,7 +34,7 @@ pub(crate) struct WindowProduct {
     before: Vec<f64>,
 }
 
-/// Windows whose norms are kept one by one.
+/// Windows whose norms are stored one by one.
 const KEPT: u64 = 1024;
 
 /// M_a(m) for every a, and β_m.
@@ -42,25 +42,25 @@ const KEPT: u64 = 1024;
 struct Window {
     number: u64,
     sums: Vec<f64>,
-    tooth: f64,
+    beta: f64,
 }
 
 impl WindowProduct {
-    /// c = `inner` in x and b = `outer` in x^w, w the `width`, for horizons up to this one.
+    /// c = `inner` in x and b = `outer` in x^w, with w the `width`, for horizons up to `horizon`.
     pub(crate) fn new(inner: Mixture, outer: Mixture, width: u64, horizon: u64) -> Self {
         let kept = inner.rates.iter().map(|rate| power(*rate, width as f64)).collect();
         let gram = gram(&inner, width);
-        let mut comb = Self { inner, outer, width, gram, kept, windows: Vec::new(), before: vec![0.0] };
-        let mut window = comb.first();
+        let mut product = Self { inner, outer, width, gram, kept, windows: Vec::new(), before: vec![0.0] };
+        let mut window = product.first();
         let mut sum = 0.0;
         for _ in 0..(horizon / width).min(KEPT) {
-            sum += comb.whole(&window);
-            comb.before.push(sum);
-            comb.windows.push(window.clone());
-            comb.advance(&mut window);
+            sum += product.norm_squared(&window);
+            product.before.push(sum);
+            product.windows.push(window.clone());
+            product.advance(&mut window);
         }
-        comb.windows.push(window);
-        comb
+        product.windows.push(window);
+        product
     }
 
     /// The bytes held.
@@ -77,15 +77,15 @@ impl WindowProduct {
             for i in 0..self.width.min((n - coefficients.len()) as u64) {
                 let terms = self.inner.rates.iter().zip(&self.inner.weights).zip(&window.sums);
                 let sum: f64 = terms.map(|((rate, weight), m)| weight * m * power(*rate, i as f64)).sum();
-                coefficients.push(sum + if i == 0 { self.inner.impulse * window.tooth } else { 0.0 });
+                coefficients.push(sum + if i == 0 { self.inner.impulse * window.beta } else { 0.0 });
             }
             self.advance(&mut window);
         }
         coefficients
     }
 
-    /// The sum of squares of the first n coefficients; beyond the windows that are kept, of whole
-    /// windows and one more.
+    /// The sum of squares of the first n coefficients. Beyond the stored windows, n is rounded up
+    /// to full windows plus one.
     pub(crate) fn energy(&self, n: u64) -> f64 {
         let (windows, rest) = (n / self.width, n % self.width);
         match self.windows.get(windows as usize) {
@@ -94,11 +94,12 @@ impl WindowProduct {
         }
     }
 
-    /// The mean of `energy(t + 1)` over t < n, or a little more where there are more windows than are kept.
+    /// The mean of `energy(t + 1)` over t < n, or slightly more if there are more windows than are
+    /// stored.
     pub(crate) fn mean_energy(&self, n: u64) -> f64 {
         let all = self.energy(n);
         let windows = (n / self.width).min(self.before.len() as u64 - 1);
-        // What the rows fall short of the last one.
+        // By how much the rows are below the last one.
         let mut short = 0.0;
         for (window, before) in self.windows.iter().zip(&self.before).take(windows as usize) {
             short += self.width as f64 * (all - before) - self.ramp(window, self.width);
@@ -112,7 +113,7 @@ impl WindowProduct {
 
     fn first(&self) -> Window {
         let start = self.outer.coefficient(0);
-        Window { number: 0, sums: vec![start; self.inner.len()], tooth: start }
+        Window { number: 0, sums: vec![start; self.inner.len()], beta: start }
     }
 
     fn advance(&self, window: &mut Window) {
@@ -121,15 +122,15 @@ impl WindowProduct {
         let outer = &self.outer;
         let terms = outer.rates.iter().zip(&outer.losses).zip(&outer.weights);
         let sum: f64 = terms.map(|((rate, loss), weight)| weight * loss * power(*rate, (m - 1) as f64)).sum();
-        window.tooth = -sum - if m == 1 { outer.impulse } else { 0.0 };
+        window.beta = -sum - if m == 1 { outer.impulse } else { 0.0 };
         let own = outer.coefficient(m);
         for ((sum, kept), loss) in window.sums.iter_mut().zip(&self.kept).zip(&self.inner.losses) {
-            // Where nothing decays M is b, which the recursion would only reach by cancelling.
-            *sum = if *loss == 0.0 { own } else { kept * *sum + window.tooth };
+            // If nothing decays, M is b, which the recursion would reach only with cancellation.
+            *sum = if *loss == 0.0 { own } else { kept * *sum + window.beta };
         }
     }
 
-    /// Σ over pairs of the weights of a window, and what the impulse adds.
+    /// The sum over pairs of the weights of a window, plus the contribution of the impulse.
     fn over_pairs(&self, window: &Window, sum: impl Fn(usize, usize) -> f64, impulse: f64) -> f64 {
         let weights: Vec<f64> = self.inner.weights.iter().zip(&window.sums).map(|(w, m)| w * m).collect();
         let mut total = 0.0;
@@ -137,12 +138,12 @@ impl WindowProduct {
             let others: f64 = weights.iter().enumerate().map(|(b, other)| other * sum(a, b)).sum();
             total += weight * others;
         }
-        let spike = self.inner.impulse * window.tooth;
+        let spike = self.inner.impulse * window.beta;
         total + impulse * spike * (2.0 * weights.iter().sum::<f64>() + spike)
     }
 
     /// The squared norm of a window.
-    fn whole(&self, window: &Window) -> f64 {
+    fn norm_squared(&self, window: &Window) -> f64 {
         self.over_pairs(window, |a, b| self.gram[(a, b)], 1.0)
     }
 
@@ -171,7 +172,7 @@ impl WindowProduct {
         let mut window = self.first();
         let mut total = 0.0;
         for _ in 0..2.min(windows) {
-            total += self.whole(&window);
+            total += self.norm_squared(&window);
             self.advance(&mut window);
         }
         let Some(count) = windows.checked_sub(2) else { return total };
@@ -182,14 +183,14 @@ impl WindowProduct {
         numbers.extend(self.outer.rates.iter().map(|rate| power(*rate, 1.0)));
         let dimension = inner + outer;
         let factor = |j: usize| power(self.outer.rates[j], 1.0);
-        let tooth = |j: usize| -self.outer.weights[j] * self.outer.losses[j];
+        let beta = |j: usize| -self.outer.weights[j] * self.outer.losses[j];
         let mut step = Matrix::zeros(dimension, dimension);
-        // The weights of a window from its numbers.
+        // The weights of a window, from its numbers.
         let mut weights = Matrix::zeros(inner, dimension);
         for a in 0..inner {
             let does_not_decay = self.inner.losses[a] == 0.0;
             for j in 0..outer {
-                step[(a, inner + j)] = tooth(j) * factor(j);
+                step[(a, inner + j)] = beta(j) * factor(j);
                 if does_not_decay {
                     weights[(a, inner + j)] = self.inner.weights[a] * self.outer.weights[j] * factor(j);
                 }
@@ -206,7 +207,7 @@ impl WindowProduct {
             step[(inner + j, inner + j)] = factor(j);
         }
         let spike: Vec<f64> = (0..dimension)
-            .map(|i| if i < inner { 0.0 } else { self.inner.impulse * tooth(i - inner) })
+            .map(|i| if i < inner { 0.0 } else { self.inner.impulse * beta(i - inner) })
             .collect();
         let sum: Vec<f64> = (0..dimension).map(|i| (0..inner).map(|a| weights[(a, i)]).sum()).collect();
         let mut norm = weights.transpose().times(&self.gram.times(&weights));
@@ -261,7 +262,7 @@ mod tests {
     use super::*;
     use crate::privacy::CompensatedSum;
 
-    fn combs(width: u64, horizon: u64) -> Vec<WindowProduct> {
+    fn products(width: u64, horizon: u64) -> Vec<WindowProduct> {
         let mixture = |losses: &[f64], impulse: f64| {
             let nodes: Vec<Node> = losses.iter().map(|loss| Node::from_loss(*loss)).collect();
             let weights = losses.iter().map(|loss| 0.3 + 0.1 * loss).collect();
@@ -273,11 +274,11 @@ mod tests {
         ]
     }
 
-    /// The definition: one series times the other.
-    fn direct(comb: &WindowProduct, n: usize) -> Vec<f64> {
-        let inner = comb.inner.coefficients(n);
-        let width = comb.width as usize;
-        let outer = comb.outer.coefficients(n / width + 2);
+    /// The definition: the product of the two series.
+    fn direct(product: &WindowProduct, n: usize) -> Vec<f64> {
+        let inner = product.inner.coefficients(n);
+        let width = product.width as usize;
+        let outer = product.outer.coefficients(n / width + 2);
         let teeth = |m: usize| outer[m] - if m > 0 { outer[m - 1] } else { 0.0 };
         (0..n).map(|k| (0..=k / width).map(|m| teeth(m) * inner[k - m * width]).sum()).collect()
     }
@@ -285,20 +286,20 @@ mod tests {
     #[test]
     fn the_product_and_its_norms_are_those_added_up() {
         for width in [1_u64, 2, 5, 40] {
-            for comb in combs(width, 200) {
-                let expected = direct(&comb, 200);
+            for product in products(width, 200) {
+                let expected = direct(&product, 200);
                 let (mut energy, mut rows) = (CompensatedSum::default(), CompensatedSum::default());
-                for (k, (got, want)) in comb.coefficients(200).iter().zip(&expected).enumerate() {
+                for (k, (got, want)) in product.coefficients(200).iter().zip(&expected).enumerate() {
                     assert!((got - want).abs() < 1e-14, "w = {width}, k = {k}: {got} {want}");
                     energy.add(want * want);
                     rows.add(energy.value());
                     let n = k as u64 + 1;
-                    assert!((comb.energy(n) / energy.value() - 1.0).abs() < 1e-13, "w = {width}, n = {n}");
+                    assert!((product.energy(n) / energy.value() - 1.0).abs() < 1e-13, "w = {width}, n = {n}");
                     let mean = rows.value() / n as f64;
-                    assert!((comb.mean_energy(n) / mean - 1.0).abs() < 1e-13, "w = {width}, n = {n}");
+                    assert!((product.mean_energy(n) / mean - 1.0).abs() < 1e-13, "w = {width}, n = {n}");
                 }
                 for windows in 1..=200 / width {
-                    let (doubled, one_by_one) = (comb.through(windows), comb.before[windows as usize]);
+                    let (doubled, one_by_one) = (product.through(windows), product.before[windows as usize]);
                     assert!((doubled / one_by_one - 1.0).abs() < 1e-13, "w = {width}, {windows} windows");
                 }
             }
@@ -307,10 +308,10 @@ mod tests {
 
     #[test]
     fn an_endless_window_is_bounded() {
-        for comb in combs(7, 1 << 60) {
-            let (long, longer) = (comb.energy(1 << 30), comb.energy(1 << 60));
-            assert!(long <= longer * (1.0 + 1e-12) && longer < comb.energy(70_000) * (1.0 + 1e-9));
-            let mean = comb.mean_energy(1 << 60);
+        for product in products(7, 1 << 60) {
+            let (long, longer) = (product.energy(1 << 30), product.energy(1 << 60));
+            assert!(long <= longer * (1.0 + 1e-12) && longer < product.energy(70_000) * (1.0 + 1e-9));
+            let mean = product.mean_energy(1 << 60);
             assert!((mean / longer - 1.0).abs() < 1e-9, "{mean} {longer}");
         }
     }

@@ -76,7 +76,7 @@ impl<const ROUNDS: usize> WithSimd for MakeBlocks<'_, ROUNDS> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        const { assert!(LANES.is_multiple_of(S::U32_LANES), "a group is a whole number of vectors") };
+        const { assert!(LANES.is_multiple_of(S::U32_LANES), "a group consists of complete vectors") };
         const { assert!(ROUNDS.is_multiple_of(2), "rounds come in twos") };
         for (group, done) in self.groups.iter_mut().zip((0..).step_by(LANES)) {
             let wanted = self.blocks.saturating_sub(done).min(LANES);

@@ -290,6 +290,6 @@ impl Plan {
         };
         // A single total is not a key, not even one without a name.
         let layout = if self.lanes().are_named() { Layout::Keys } else { Layout::Scalar };
-        IntegerNoise::new(self.stream(key, Purpose::Whole, layout), law)
+        IntegerNoise::new(self.stream(key, Purpose::Integer, layout), law)
     }
 }

@@ -1,10 +1,10 @@
-//! The whole-number sampler by itself, for `cargo xtask bench exact`: counters reach it only
-//! through their plans.
+//! The integer sampler by itself, for `cargo xtask bench exact`. Counters reach it only through
+//! their plans.
 
 use super::{IntegerLaw, IntegerNoise};
 use crate::noise::{LaneTag, StreamKey};
 
-/// Whole-number draws of a number of lanes. Not part of the interface.
+/// Integer draws of several lanes. Not part of the interface.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct IntegerDraws {
@@ -13,7 +13,7 @@ pub struct IntegerDraws {
 }
 
 impl IntegerDraws {
-    /// Discrete Gaussian draws of lanes that have the numbers from 0 on as names.
+    /// Discrete Gaussian draws of `lanes` lanes, named by the numbers from 0.
     #[must_use]
     pub fn gaussian(stream: StreamKey, lanes: u32) -> Self {
         Self::new(IntegerNoise::new(stream, IntegerLaw::Gaussian), lanes)

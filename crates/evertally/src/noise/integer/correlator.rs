@@ -1,4 +1,4 @@
-//! From whole white noise to the whole noise that is released.
+//! From integer white noise to the integer noise that is released.
 
 use std::sync::Arc;
 
@@ -11,34 +11,36 @@ use super::steps::{StepNumbers, StepReader};
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
 
-/// Produces the whole noise of each step in order, for every lane. It never looks at data.
+/// Produces the integer noise of each step in order, for every lane. It never sees data.
 pub(crate) trait IntegerCorrelator: Send {
     /// Writes the noise of step t, where t is the number of earlier calls. Must not be called more
     /// often than the horizon has steps.
     fn next(&mut self, out: &mut [i128]);
 
-    /// The numbers which, with the step, make up the state. Raw noise can be computed from them.
+    /// The numbers that, together with the step, make up the state. Raw noise can be computed from
+    /// them.
     fn save(&self) -> Vec<i128>;
 
-    /// Continues after `step` calls of `next`, from what `save` gave at that point.
+    /// Continues after `step` calls of `next` from the numbers that `save` returned at that point.
     ///
     /// # Errors
-    /// [`crate::Error::BadState`] when the numbers cannot be such a state.
+    /// [`crate::Error::BadState`] if the numbers cannot be such a state.
     fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()>;
 }
 
-/// Lanes that a thread takes at a time, and below which one thread does it all.
+/// Lanes that one thread handles at a time. With fewer lanes, one thread handles all.
 const LANES_PER_THREAD: usize = 64;
 
-/// Steps that a single lane draws at a time: as many blocks of the cipher as are made side by side.
+/// Steps that a single lane draws at a time: one for each cipher block that is made side by side.
 const BURST: u64 = 16;
 
-/// Steps of a single lane with their draws, the next last.
+/// Steps of a single lane with their draws, in reverse order.
 #[derive(Default)]
 struct Burst(Vec<(StepNumbers, i64)>);
 
 impl Burst {
-    /// The step and its draw. Draws are a function of the step, so that a burst may be forgotten at any time.
+    /// The step and its draw. Draws are a function of the step, so a burst may be discarded at any
+    /// time.
     fn next(&mut self, step: u64, steps: &mut StepReader, field: &IntegerField) -> (StepNumbers, i64) {
         if let Some(next) = self.0.pop() {
             return next;
@@ -68,7 +70,7 @@ pub(crate) struct FilterCorrelator {
     step: u64,
     /// The numbers of each lane, lane by lane.
     lanes: Vec<i128>,
-    /// Where there is a single lane.
+    /// Used for a single lane only.
     burst: Burst,
 }
 
@@ -134,14 +136,14 @@ impl Drop for FilterCorrelator {
     }
 }
 
-/// Sums of draws, which doubles add up exactly: a tree's correlator on whole numbers below 2^53.
+/// Sums of draws, which are exact in doubles: the correlator of a tree, on integers below 2^53.
 pub(crate) struct SumCorrelator {
     sums: Box<dyn Correlator>,
     row: Vec<f64>,
 }
 
 impl SumCorrelator {
-    /// `sums` makes the correlator of a field.
+    /// `sums` creates the correlator of a field.
     pub(crate) fn new(
         field: IntegerField,
         scale: u64,
@@ -155,9 +157,9 @@ impl SumCorrelator {
 impl IntegerCorrelator for SumCorrelator {
     fn next(&mut self, out: &mut [i128]) {
         self.sums.next(&mut self.row);
-        for (whole, value) in out.iter_mut().zip(&self.row) {
+        for (integer, value) in out.iter_mut().zip(&self.row) {
             debug_assert!(value.fract() == 0.0 && value.abs() < libm::exp2(53.0));
-            *whole = *value as i128;
+            *integer = *value as i128;
         }
     }
 
@@ -166,9 +168,9 @@ impl IntegerCorrelator for SumCorrelator {
     }
 
     fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()> {
-        // The plan has seen to it that all draws of a sum, each at 256 of its standard deviations,
-        // stay below 2^53. No number of a lane comes near its share of half of that, and numbers
-        // that keep to it may be added up.
+        // The plan ensures that all draws of a sum, each at 256 of its standard deviations, stay
+        // below 2^53. No number of a lane comes near its share of half of that, and numbers within
+        // that share can be added up safely.
         let rows = (saved.len() / self.row.len()).max(1) as u128;
         if saved.iter().any(|value| value.unsigned_abs() > (1 << 52) / rows) {
             return Err(misfit());

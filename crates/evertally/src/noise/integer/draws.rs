@@ -1,17 +1,16 @@
-//! Whole-number noise as a pure function of (stream key, law, lane tag, index, scale).
+//! Integer noise as a pure function of (stream key, law, lane tag, index, scale).
 //!
-//! **Definition.** The draw that `law` makes of the words that `words` gives to (lane, index).
+//! **Definition.** The draw that `law` makes from the words of (lane, index) in `words`.
 //!
-//! **Guarantee.** Exactly the law, under the usual assumptions on BLAKE3 and ChaCha20; the same
-//! number on every machine and for every way of asking; independent of every other (law, lane,
-//! index) and of all noise in floats under the same stream key. The scale does not go into the
-//! words: one (lane, index) drawn at two scales is the same noise twice, and the caller uses it at
-//! one.
+//! **Guarantee.** A draw has the law exactly, under the usual assumptions on BLAKE3 and ChaCha20.
+//! It is the same number on every machine and in every form of the call. It is independent of every
+//! other (law, lane, index) and of all floating-point noise under the same stream key. The scale
+//! does not affect the words, so drawing one (lane, index) at two scales gives the same noise
+//! twice. The caller must use one scale only.
 //!
-//! **Cost.** One block of the cipher and a polynomial a draw, and an eighth of that again for
-//! proposals that are turned down. Several lanes, or several steps of one, have their blocks made
-//! side by side, at a third of the time. The time of a draw depends on the noise that is drawn,
-//! never on data.
+//! **Cost.** One cipher block and one polynomial per draw, and an eighth of that again for rejected
+//! proposals. For several lanes, or several steps of one lane, the blocks are made side by side, in
+//! a third of the time. The time of a draw depends on the noise, never on data.
 //!
 //! **Source.** See `law`.
 
@@ -24,32 +23,32 @@ use crate::noise::keyed::BLOCK_BITS;
 use crate::noise::keystream::{BLOCK_WORDS, Group, INPUT, LANES, make_block, make_blocks, wipe};
 use crate::noise::{LaneTag, StreamKey, Tagger};
 
-/// Whole-number noise, a pure function of (stream key, law, lane tag, index, scale).
+/// Integer noise: a pure function of (stream key, law, lane tag, index, scale).
 #[derive(Clone)]
 pub(crate) struct IntegerNoise {
     stream: StreamKey,
-    /// The key of first blocks at indices below 2⁴⁰.
+    /// The cipher key of first blocks at indices below 2⁴⁰.
     cipher: StreamKey,
     law: IntegerLaw,
 }
 
 impl IntegerNoise {
-    /// The number of draws a lane has. Indices run from 0 to one below.
+    /// The number of draws of a lane. Indices run from 0 to `DRAWS − 1`.
     pub(crate) const DRAWS: u64 = 1 << 60;
-    /// Scales run from 1 to one below this.
+    /// Scales run from 1 to `SCALES − 1`.
     pub(crate) const SCALES: u64 = 1 << 52;
 
     pub(crate) fn new(stream: StreamKey, law: IntegerLaw) -> Self {
         Self { cipher: cipher_key(&stream, law, 0, 0), stream, law }
     }
 
-    /// The tag of a name: the same for the same name and stream, for every law and for
+    /// The tag of a name. It is the same for the same name and stream, for every law and for
     /// [`KeyedNoise`](crate::noise::KeyedNoise).
     pub(crate) fn tag(&self, name: &[u8]) -> LaneTag {
         LaneTag::of(&self.stream, name)
     }
 
-    /// Makes the tags of many names, each in less time than [`tag`](Self::tag) takes.
+    /// Derives the tags of many names, each in less time than [`tag`](Self::tag).
     pub(crate) fn tagger(&self) -> Tagger {
         Tagger::new(&self.stream)
     }
@@ -57,8 +56,8 @@ impl IntegerNoise {
     /// Draw number `index` of a lane, at this scale.
     ///
     /// # Panics
-    /// Where the index or the scale is beyond what there is: going on would use the noise of
-    /// another index, or not have the law.
+    /// If the index or the scale is out of range: continuing would use the noise of another index,
+    /// or not have the law.
     pub(crate) fn draw(&self, lane: LaneTag, index: u64, scale: u64) -> i64 {
         check(index, 1);
         let law = self.at(scale);
@@ -69,10 +68,10 @@ impl IntegerNoise {
         z
     }
 
-    /// The same draw of several lanes.
+    /// Writes the draw with this index of several lanes.
     ///
     /// # Panics
-    /// Where `out` has not one place for each lane; as [`draw`](Self::draw).
+    /// If `out` does not have one place per lane, or as in [`draw`](Self::draw).
     pub(crate) fn draw_each(&self, lanes: &[LaneTag], index: u64, scale: u64, out: &mut [i64]) {
         assert_eq!(lanes.len(), out.len(), "one place for each lane");
         check(index, 1);
@@ -80,17 +79,17 @@ impl IntegerNoise {
         self.draw_many(out, |i| (lanes[i], index), |_| &law);
     }
 
-    /// Draws `first`, `first + 1`, … of one lane, each at its own scale.
+    /// Writes the draws `first`, `first + 1`, … of one lane, each at its own scale.
     ///
     /// # Panics
-    /// Where `out` has not one place for each scale; as [`draw`](Self::draw).
+    /// If `out` does not have one place per scale, or as in [`draw`](Self::draw).
     pub(crate) fn draw_steps(&self, lane: LaneTag, first: u64, scales: &[u64], out: &mut [i64]) {
         assert_eq!(scales.len(), out.len(), "one place for each scale");
         check(first, out.len());
         self.draw_many(out, |i| (lane, first + i as u64), |i| self.at(scales[i]));
     }
 
-    /// Draws of these lanes and indices, with blocks made side by side.
+    /// Draws these lanes and indices, with blocks made side by side.
     fn draw_many<L: Borrow<ScaledLaw>>(
         &self,
         out: &mut [i64],
@@ -100,7 +99,7 @@ impl IntegerNoise {
         let mut groups = [Group::default()];
         let mut done = 0;
         while done < out.len() {
-            // Blocks that are made together have one key.
+            // Blocks that are made together share one key.
             let epoch = at(done).1 >> BLOCK_BITS;
             let left = (done..out.len()).take(LANES);
             let count = left.take_while(|&i| at(i).1 >> BLOCK_BITS == epoch).count();
@@ -123,11 +122,11 @@ impl IntegerNoise {
     }
 
     fn at(&self, scale: u64) -> ScaledLaw {
-        assert!((1..Self::SCALES).contains(&scale), "a scale is a whole number from 1 to 2^52 - 1");
+        assert!((1..Self::SCALES).contains(&scale), "a scale is an integer from 1 to 2^52 - 1");
         ScaledLaw::new(self.law, scale)
     }
 
-    /// Calls `work` with the key of first blocks.
+    /// Calls `work` with the cipher key of first blocks.
     fn with_key(&self, index: u64, work: impl FnOnce(&[u8; 32])) {
         if index >> BLOCK_BITS == 0 {
             work(self.cipher.bytes());

@@ -1,33 +1,33 @@
-//! Whether a uniform number lies below a multiple of an exponential, to any number of digits.
+//! The comparison of `acceptance`, with as many digits as it takes.
 //!
-//! **Definition.** As in `chance`: W < p = (m/n)·2^g·exp(−γ), with γ = z²/2s² or z/s.
+//! **Definition.** As in `acceptance`: W < p = (m/n)·2^g·exp(−γ), with γ = z²/2s² or z/s.
 //!
-//! **Guarantee.** The answer is that of the real numbers. W and p are enclosed more and more
-//! tightly until their intervals part. They part with probability one: p is transcendental for z ≠
-//! 0 (Lindemann), and for z = 0 it is one, which every W is below.
+//! **Guarantee.** The decision is that of the real numbers. W and p are enclosed more and more
+//! tightly until their intervals are disjoint. That happens with probability one: p is
+//! transcendental for z ≠ 0 (Lindemann), and for z = 0 it is one, and every W is below one.
 //!
-//! *Proof of the enclosure.* S is the sum of (−γ)^i/i! in units of 2^−F, term by term: a term is
-//! the one before times z²/(2s²i) or z/(si), rounded down, until one is zero; N is the number of
-//! that one. A term is short by less than γ/i times what the one before is, and one, so by less
-//! than Σ_l γ^l·(i−l)!/i! ≤ Σ_l γ^l/l! ≤ e^γ. The N-th is below e^γ for the same reason; N is
-//! beyond γ, as terms before are at least 2^F > e^γ; so what the alternating sum leaves out is
-//! below e^γ too. In all, S is off by less than (N + 1)·e^γ ≤ (N + 1)·2^⌈3c/2⌉ units, with c the
-//! least whole number above γ. F has 3c bits for that bound and for the size of exp(−γ), and 64
-//! more than the digits of W that are compared.
+//! *Proof of the enclosure.* S is the sum of (−γ)^i/i! in units of 2^−F, term by term. A term is
+//! the one before times z²/(2s²i) or z/(si), rounded down. The sum ends at the first zero term,
+//! whose number is N. A term is short by less than γ/i times the error of the one before, plus one.
+//! So it is short by less than Σ_l γ^l·(i−l)!/i! ≤ Σ_l γ^l/l! ≤ e^γ. The N-th term is below e^γ for
+//! the same reason. N is beyond γ, because the terms before are at least 2^F > e^γ. The remainder
+//! of the alternating sum is therefore below e^γ too. In all, S is off by less than (N + 1)·e^γ ≤
+//! (N + 1)·2^⌈3c/2⌉ units, where c is the smallest integer above γ. F has 3c bits for that bound
+//! and for the size of exp(−γ), and 64 more than the digits of W that are compared.
 //!
-//! **Cost.** Some ten microseconds for each digit looked at; one proposal in 2³² comes here. Far
-//! out, where γ is in the thousands, milliseconds.
+//! **Cost.** About ten microseconds per digit. One proposal in 2³² gets here. Far out, where γ is
+//! in the thousands, it takes milliseconds.
 
 use super::acceptance::Acceptance;
 use super::law::IntegerLaw;
 use super::natural::Natural;
 use super::words::Words;
 
-/// Whether the chance is above the number with this first digit, and with the words that follow as
-/// the further ones.
+/// Whether the probability exceeds the uniform number with this first digit and with the words that
+/// follow as further digits.
 ///
-/// A word is taken only if the digits before are those of the chance itself: how many are taken
-/// does not depend on how it is computed.
+/// A word is read only if all digits so far are those of the probability itself. The number of
+/// words read therefore does not depend on how the probability is computed.
 #[cold]
 #[inline(never)]
 pub(super) fn exceeds(acceptance: &Acceptance<'_>, digit: u32, words: &mut impl Words) -> bool {
@@ -58,7 +58,7 @@ pub(super) fn exceeds(acceptance: &Acceptance<'_>, digit: u32, words: &mut impl 
     }
 }
 
-/// Two numbers, in units of 2^−F, between which n·p lies.
+/// Two numbers, in units of 2^−F, that enclose n·p.
 pub(super) fn enclosure(acceptance: &Acceptance<'_>, precision: u64) -> [Natural; 2] {
     let mut term = Natural::power_of_two(fraction_bits(acceptance, precision));
     let mut sums = [term.clone(), Natural::from(0)];
@@ -66,7 +66,7 @@ pub(super) fn enclosure(acceptance: &Acceptance<'_>, precision: u64) -> [Natural
     while !term.is_zero() {
         i += 1;
         term = match acceptance.law {
-            // Rounding down one division after another is rounding down once.
+            // Rounding down after each division is the same as rounding down once.
             IntegerLaw::Gaussian => {
                 let square = term.times(acceptance.size).times(acceptance.size);
                 square.over(acceptance.scale.value).over(acceptance.scale.value).over(2 * i)
@@ -83,12 +83,12 @@ pub(super) fn enclosure(acceptance: &Acceptance<'_>, precision: u64) -> [Natural
         .map(|value| value.times(acceptance.ratio.numerator.into()).shifted(acceptance.doublings.into()))
 }
 
-/// The F of the enclosure.
+/// F, the number of fraction bits of the enclosure.
 pub(super) fn fraction_bits(acceptance: &Acceptance<'_>, precision: u64) -> u64 {
     32 * precision + 3 * above(acceptance) + 64
 }
 
-/// The least whole number above γ.
+/// The smallest integer above γ.
 fn above(acceptance: &Acceptance<'_>) -> u64 {
     let (size, scale) = (u128::from(acceptance.size), u128::from(acceptance.scale.value));
     let below = match acceptance.law {

@@ -1,9 +1,9 @@
-//! Products of whole numbers and doubles, in integers alone.
+//! Products of integers and doubles, computed in integers alone.
 //!
-//! **Definition.** A double f is a whole number m of at most 62 bits times 2^−shift, exactly. v·f
-//! is ⌊v·m/2^shift⌋.
+//! **Definition.** A double f is exactly an integer m of at most 62 bits times 2^−shift. v·f is
+//! ⌊v·m/2^shift⌋.
 //!
-//! **Guarantee.** The result is that floor, exactly, as long as it fits: nothing is rounded twice,
+//! **Guarantee.** The result is exactly that floor, as long as it fits. Nothing is rounded twice,
 //! and nothing depends on the machine.
 
 /// A factor f = mantissa·2^−shift, exact.
@@ -13,30 +13,30 @@ pub(super) struct Factor {
     shift: u32,
 }
 
-/// No shift needs to be longer: v·m has fewer bits than this.
+/// The maximum shift. v·m has fewer bits than this.
 const MAX_SHIFT: i32 = 190;
 
 impl Factor {
     pub(super) const ZERO: Self = Self { mantissa: 0, shift: 0 };
 
-    /// A double below 2^40 in magnitude. One below 2⁻¹³⁸ counts as zero: its product with anything
-    /// that occurs is below one.
+    /// A double below 2^40 in magnitude. Values below 2⁻¹³⁸ count as zero, because their product
+    /// with any number that occurs is below one.
     pub(super) fn new(f: f64) -> Self {
         debug_assert!(f.abs() < 1e12, "factors are of the order of one");
-        // That of zero is the least there is.
+        // For zero, `ilogb` is the smallest integer.
         let shift = 52_i32.saturating_sub(libm::ilogb(f));
         if shift > MAX_SHIFT {
             return Self::ZERO;
         }
         let mantissa = libm::scalbn(f, shift) as i64;
-        // A whole number of less than 53 bits needs no shift to the left.
+        // An integer of less than 53 bits needs no shift to the left.
         let spare = mantissa.trailing_zeros().min(shift.max(0) as u32);
         let (mantissa, shift) =
             if shift < 0 { (mantissa << -shift, 0) } else { (mantissa >> spare, shift as u32 - spare) };
         Self { mantissa, shift }
     }
 
-    /// A whole number of parts 2^−shift.
+    /// `mantissa` parts of size 2^−shift.
     pub(super) fn parts(mantissa: i64, shift: u32) -> Self {
         Self { mantissa, shift }
     }
@@ -49,7 +49,7 @@ impl Factor {
         // Below 2^126 in magnitude, because a mantissa has at most 62 bits.
         let low = i128::from(low) * i128::from(self.mantissa);
         if self.shift >= 64 {
-            // Floors of floors are floors.
+            // The floor of a floor is the floor.
             (high + (low >> 64)) >> (self.shift - 64)
         } else {
             (high << (64 - self.shift)) + (low >> self.shift)
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// ⌊v·m/2^s⌋ by long multiplication in four halves and a sign.
+    /// ⌊v·m/2^s⌋ by long multiplication in four halves, with a separate sign.
     fn written_out(v: i128, mantissa: i64, shift: u32) -> i128 {
         let (magnitude, m) = (v.unsigned_abs(), u128::from(mantissa.unsigned_abs()));
         let digits = [

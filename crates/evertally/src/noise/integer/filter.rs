@@ -1,43 +1,43 @@
-//! The reversible filter: from whole white noise to whole correlated noise, and back.
+//! The reversible filter: from integer white noise to integer correlated noise, and back.
 //!
-//! **Definition.** A lane holds a number v_j a decay, in parts 2⁻⁴⁰, and ζ where steps are graded.
-//! At step t, with z the lane's draw and all products floored,
+//! **Definition.** A lane holds one number v_j per decay, in parts of 2⁻⁴⁰, and ζ if steps are
+//! graded. At step t, with z the lane's draw and all products rounded down,
 //!
-//! > v_j ← θ_j v_j, c = Σ_j η_j v_j, p = round(d_t c + ζ), u = z + p, v_j ← v_j + z/d_t, ζ ← ζ −
-//! (d_{t+1} − d_t)(c + z/d_t).
+//! > v_j ← θ_j v_j, c = Σ_j η_j v_j, p = round(d_t c + ζ), u = z + p, v_j ← v_j + z/d_t,
+//! > ζ ← ζ − (d_{t+1} − d_t)(c + z/d_t).
 //!
-//! u is the noise of the step. p is made of earlier draws alone, so that z = u − p: draws and noise
-//! determine each other, step by step, in whole numbers. Without rounding u = L̃z, where L̃ = A
-//! diag(d) A⁻¹ T(l) diag(1/d) has ones on its diagonal, and L̃ = T(l) where d = 1.
+//! u is the noise of the step. p depends only on earlier draws, so z = u − p: draws and noise
+//! determine each other, step by step, in integers. Without rounding u = L̃z, where L̃ = A diag(d)
+//! A⁻¹ T(l) diag(1/d) has ones on its diagonal, and L̃ = T(l) if d = 1.
 //!
-//! **Guarantee.** |u − L̃z| ≤ [`rounding`] at every step. docs/exact.md says why that is all that
-//! privacy needs.
+//! **Guarantee.** |u − L̃z| ≤ [`rounding`] at every step. docs/exact.md proves that privacy needs
+//! nothing more.
 //!
-//! **Cost.** 16 bytes a decay and lane, two products of 128 by 64 bits a decay and step. Decays
-//! keep all digits of their loss, however slow.
+//! **Cost.** 16 bytes per decay and lane, and two products of 128 by 64 bits per decay and step.
+//! Even the slowest decays keep all digits of their loss.
 
 use super::factor::Factor;
 use super::steps::{DRIVE_ERROR, StepNumbers};
 use crate::noise::streaming::Recipe;
 
-/// Bits behind the point of what a lane holds.
+/// Fraction bits of the numbers of a lane.
 pub(super) const FRACTION: u32 = 40;
 
-/// No draw lies farther out, in its standard deviations or scales: see [`super::law`].
+/// The maximum draw, in its standard deviations or scales; see [`super::law`].
 pub(crate) const MAX_DRAW_SCALES: f64 = 256.0;
 
-/// No number of a lane lies farther out, in parts: 2^45 steps of the farthest draws of the largest
-/// scale do not take it there. Numbers that come from outside are held to it, so that products with
-/// norms and weights fit 128 bits.
+/// The maximum number of a lane, in parts. 2^45 steps of the largest draws of the largest scale do
+/// not reach it. Restored numbers are checked against it, so that products with norms and weights
+/// fit into 128 bits.
 const MAX_PARTS: u128 = 1 << 120;
 
-/// Whether numbers could be those of a lane.
+/// Whether these could be the numbers of a lane.
 pub(crate) fn are_within_reach(numbers: &[i128]) -> bool {
     numbers.iter().all(|number| number.unsigned_abs() <= MAX_PARTS)
 }
 
-/// What is left of a number after a step: by the loss near one, by the factor near zero. Both are
-/// doubles, and exact.
+/// What is left of a number after a step: given by the loss if the decay is near one, and by the
+/// factor if it is near zero. Both are exact doubles.
 #[derive(Debug, Clone, Copy)]
 enum Keep {
     All,
@@ -69,10 +69,10 @@ pub(crate) struct Filter {
     is_graded: bool,
 }
 
-/// Every decay that counts: what it keeps, what it loses, and its weight.
+/// Every decay with an effect: what it keeps, what it loses, and its weight.
 fn decays(recipe: &Recipe) -> impl Iterator<Item = (Keep, f64, f64)> {
     let ordinary = recipe.decays.iter().map(|tap| {
-        // The difference is exact from a half on.
+        // The difference is exact for decays of at least one half.
         let keep = match tap.decay {
             1.0 => Keep::All,
             decay if decay >= 0.5 => Keep::AllBut(Factor::new(1.0 - decay)),
@@ -84,8 +84,8 @@ fn decays(recipe: &Recipe) -> impl Iterator<Item = (Keep, f64, f64)> {
     ordinary.chain(slow).filter(|(_, _, weight)| *weight > 0.0)
 }
 
-/// By how many parts c may be off: a number loses less than a part a step, beside what it is driven
-/// wrongly by, and its product less than another.
+/// The maximum error of c, in parts. A number loses less than one part per step, in addition to the
+/// error of its drive. Its product loses less than another part.
 pub(super) fn past_error(recipe: &Recipe, horizon: u64) -> f64 {
     let drive_error = if recipe.grading.is_some() { DRIVE_ERROR } else { 0.0 };
     let of = |(_, loss, weight): (Keep, f64, f64)| {
@@ -95,13 +95,14 @@ pub(super) fn past_error(recipe: &Recipe, horizon: u64) -> f64 {
     decays(recipe).map(of).sum()
 }
 
-/// The bound on |u − L̃z|, in whole units.
+/// The bound on |u − L̃z|, in integer units.
 pub(crate) fn rounding(recipe: &Recipe, horizon: u64) -> f64 {
     let past = past_error(recipe, horizon);
     let parts = match recipe.grading.as_ref().map(|grading| grading.bounds()) {
         None => past,
         Some(bounds) => {
-            // ζ adds up what c and the drive are off by, times the rises, and a floor a step.
+            // ζ accumulates the errors of c and of the drive, times the rises, and one rounding per
+            // step.
             bounds.largest_norm * past + 1.0 + bounds.norm_variation() * (past + DRIVE_ERROR) + horizon as f64
         }
     };
@@ -116,7 +117,7 @@ impl Filter {
         Self { taps, is_graded: recipe.grading.is_some() }
     }
 
-    /// How many numbers a lane holds.
+    /// The number of numbers that a lane holds.
     pub(crate) fn rows(&self) -> usize {
         self.taps.len() + usize::from(self.is_graded)
     }
@@ -132,14 +133,14 @@ impl Filter {
         past
     }
 
-    /// Adds what a step drives the numbers of a lane by.
+    /// Adds the drive of a step to the numbers of a lane.
     #[inline(always)]
     pub(super) fn drive(&self, lane: &mut [i128], drive: i128) {
         lane[..self.taps.len()].iter_mut().for_each(|state| *state += drive);
     }
 
-    /// Takes a lane through a step. `white` is told what part of the noise is made of earlier
-    /// draws, and answers with the draw; the noise of the step is returned.
+    /// Advances a lane by one step. `white` receives the part of the noise that comes from earlier
+    /// draws and returns the draw. Returns the noise of the step.
     #[inline(always)]
     pub(crate) fn step(
         &self,
@@ -163,7 +164,7 @@ impl Filter {
     }
 }
 
-/// The whole number nearest to so many parts.
+/// Rounds a number of parts to the nearest integer.
 #[inline(always)]
 pub(super) fn rounded(parts: i128) -> i128 {
     (parts + (1 << (FRACTION - 1))) >> FRACTION

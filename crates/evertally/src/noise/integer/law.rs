@@ -1,46 +1,47 @@
 //! The discrete Gaussian and Laplace laws, sampled exactly.
 //!
-//! **Definition.** A draw z of scale s has P(z) ∝ exp(−γ(z)) over the whole numbers, with γ(z) =
-//! z²/2s² (Gaussian) or |z|/s (Laplace). It is the first proposal that is accepted. Sizes |z| lie
-//! in strips of w numbers: strip j holds the sizes from jw to (j+1)w, without the last. A proposal
-//! takes four words: one for a strip and a sign, two for a place in the strip, and one for the
-//! first digit of a uniform number W in [0, 1), whose further digits are drawn only where they
-//! decide something. It is accepted if W < p.
+//! **Definition.** A draw z of scale s has P(z) ∝ exp(−γ(z)) over the integers, with γ(z) = z²/2s²
+//! (Gaussian) or |z|/s (Laplace). The draw is the first accepted proposal. Sizes |z| lie in strips
+//! of w numbers: strip j holds the sizes from jw to (j+1)w, without the last. A proposal takes four
+//! words: one for a strip and a sign, two for a place in the strip, and one for the first digit of
+//! a uniform number W in [0, 1). Further digits of W are drawn only if they affect the decision.
+//! The proposal is accepted if W < p.
 //!
-//! Eight bits choose among strips of which each has a count n_i out of 256 ([`GAUSSIAN`],
-//! [`LAPLACE`]), and r is the number of zeros before the first one in the bits after the sign, so
-//! that P(r) = 2^−(r+1). With n_0 the count of the first:
+//! Eight bits choose among strips. Each strip has a count n_i out of 256 ([`GAUSSIAN`],
+//! [`LAPLACE`]). r is the number of zeros before the first one in the bits after the sign, so P(r)
+//! = 2^−(r+1). With n_0 the count of the first strip:
 //!
-//! | law | w | strip j | chosen with chance q | p |
+//! | law | w | strip j | probability q of the strip | p |
 //! |---|---|---|---|---|
 //! | Gaussian | ⌈s/4⌉ | i < 11 | n_i/2⁸ | (n_0/n_i) exp(−γ) |
 //! | | | 11 + r | n_11/2^(9+r) | (n_0/n_11) 2^(r+1) exp(−γ) |
 //! | Laplace | just above s·ln(2)/4 | 4r + i, i < 4 | n_i/2^(9+r) | (n_0/n_i) 2^r exp(−γ) |
 //!
-//! **Guarantee.** A draw has the law exactly, given uniform words: no decision is made by rounded numbers.
+//! **Guarantee.** Given uniform words, a draw has the law exactly: no decision is made with rounded
+//! numbers.
 //!
-//! *Proof.* In every row q·p = c·exp(−γ) with one constant c for each law. A proposal is therefore
-//! z ≠ 0, and accepted, with probability q · (1/w) · ½ · p = (c/2w)·exp(−γ(z)), and zero with the
-//! same formula, because zero with a minus sign is turned down. Proposals share no words, so they
-//! are independent, and the first that is accepted has the law. The place is uniform by Lemire's
-//! rejection, and W < p is decided as in `chance`. What is left is that p is at most one:
+//! *Proof.* In every row q·p = c·exp(−γ), with one constant c per law. A proposal is therefore z ≠
+//! 0, and accepted, with probability q · (1/w) · ½ · p = (c/2w)·exp(−γ(z)). The formula also holds
+//! for zero, because zero with a minus sign is rejected. Proposals share no words, so they are
+//! independent, and the first accepted one has the law. The place is uniform by Lemire's rejection,
+//! and W < p is decided as in `acceptance`. It remains to show that p is at most one:
 //!
 //! - Gaussian: sizes of strip j have γ ≥ (jw/s)²/2 ≥ j²/32, and n_i ≥ n_0·exp(−i²/32). For the
-//!   others n_11 ≥ n_0·2^(r+1)·exp(−(11+r)²/32), at r = 0 and then always, because from r to r + 1
-//!   the right side changes by the factor 2·exp(−(23+2r)/32) < 1.
+//!   other strips n_11 ≥ n_0·2^(r+1)·exp(−(11+r)²/32). This holds at r = 0 and therefore always,
+//!   because from r to r + 1 the right side changes by the factor 2·exp(−(23+2r)/32) < 1.
 //! - Laplace: sizes of strip 4r + i have γ ≥ (4r+i)·ln(2)/4, and n_i ≥ n_0·2^(−i/4).
 //!
-//! One thing is cut off: runs of 256 zeros are turned down, so the law is that of z given |z| <
-//! 267w (Gaussian) or 1024w (Laplace). What is beyond has probability below 2⁻³²⁰⁰ and 2⁻²⁵⁵: less
-//! than that of guessing the key. From s = 16 on, no draw is therefore as large as 256 s.
+//! The tails are cut off: runs of 256 zeros are rejected, so the law is that of z given |z| < 267w
+//! (Gaussian) or 1024w (Laplace). The rest has probability below 2⁻³²⁰⁰ and 2⁻²⁵⁵, which is less
+//! than that of guessing the key. For s ≥ 16 every draw is therefore below 256 s in size.
 //!
-//! **Cost.** From scales of a hundred or so on, 1.14 proposals a draw (Gaussian) or 1.11 (Laplace),
-//! each with one polynomial of degree 12; about five at scale 1. The time of a draw depends on the
-//! words, that is on the noise that is drawn, and on nothing else.
+//! **Cost.** For scales of about a hundred and more, 1.14 proposals per draw (Gaussian) or 1.11
+//! (Laplace), each with one polynomial of degree 12. About five proposals at scale 1. The time of a
+//! draw depends on the words, that is, on the noise, and on nothing else.
 //!
 //! **Source.** Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy*
 //! (2020), for exact rejection from a simpler law; Karney, *Sampling Exactly from the Normal
-//! Distribution* (2016), for a whole part and a place in it; Lemire, *Fast Random Integer
+//! Distribution* (2016), for an integer part and a place in it; Lemire, *Fast Random Integer
 //! Generation in an Interval* (2019).
 
 use super::acceptance::{Acceptance, Ratio, Scale};
@@ -55,7 +56,7 @@ pub(crate) enum IntegerLaw {
     Laplace,
 }
 
-/// Strips of the Gaussian law with a count of their own. The last count is that of all others.
+/// Strips of the Gaussian law that have their own count. The last count is for all other strips.
 const GAUSSIAN_STRIPS: usize = 11;
 /// Strips of the Laplace law over which exp(−γ) halves.
 const LAPLACE_STRIPS: usize = 4;
@@ -63,12 +64,12 @@ const LAPLACE_STRIPS: usize = 4;
 static GAUSSIAN: Strips<{ GAUSSIAN_STRIPS + 1 }> = Strips::new([45, 44, 40, 34, 28, 21, 15, 10, 7, 4, 2, 6]);
 static LAPLACE: Strips<LAPLACE_STRIPS> = Strips::new([80, 69, 58, 49]);
 
-/// Bits of the first word before those in which zeros are counted: eight for the strip, one for the sign.
+/// Bits of the first word before the run of zeros: eight for the strip and one for the sign.
 const CHOICE_BITS: u32 = 9;
-/// Runs of zeros as long as this are turned down.
+/// Runs of this many zeros are rejected.
 const MAX_RUN: u32 = 256;
 
-/// Which strip a byte stands for.
+/// The strip of each byte.
 struct Strips<const N: usize> {
     of_byte: [u8; 256],
     ratios: [Ratio; N],
@@ -126,7 +127,7 @@ impl ScaledLaw {
         }
     }
 
-    /// Nothing where the proposal is turned down.
+    /// The proposed number, or nothing if it is rejected.
     #[inline(always)]
     fn propose(&self, words: &mut impl Words) -> Option<i64> {
         let choice = words.next();
@@ -142,7 +143,7 @@ impl ScaledLaw {
         acceptance.exceeds(digit, words).then_some(if is_negative { -size } else { size })
     }
 
-    /// The size that is proposed, and the p of its strip.
+    /// The proposed size, with its acceptance probability.
     #[inline(always)]
     fn acceptance(&self, choice: u32, place: u64, words: &mut impl Words) -> Option<Acceptance<'_>> {
         let (strip, ratio, doublings) = self.strip(choice, words)?;
@@ -150,7 +151,7 @@ impl ScaledLaw {
         Some(Acceptance { law: self.law, scale: &self.scale, size, ratio, doublings })
     }
 
-    /// A strip j, and the ratio and the power of two in p.
+    /// A strip j, with the ratio and the power of two in p.
     #[inline(always)]
     fn strip(&self, choice: u32, words: &mut impl Words) -> Option<(u64, Ratio, u32)> {
         Some(match self.law {
@@ -172,10 +173,11 @@ impl ScaledLaw {
     }
 }
 
-/// A uniform number below `end`, made of a uniform 64-bit one.
+/// A uniform number below `end`, made from a uniform 64-bit number, or nothing if that number is
+/// rejected.
 ///
-/// The upper half of their product is it, where the lower half is not among the (2⁶⁴ mod `end`)
-/// lowest values: of the others, each upper half has ⌊2⁶⁴/`end`⌋.
+/// The result is the upper half of their product. A product is rejected if its lower half is among
+/// the (2⁶⁴ mod `end`) lowest values. Of the others, each upper half occurs ⌊2⁶⁴/`end`⌋ times.
 #[inline(always)]
 fn below(end: u64, uniform: u64) -> Option<u64> {
     let product = u128::from(uniform) * u128::from(end);
@@ -185,7 +187,7 @@ fn below(end: u64, uniform: u64) -> Option<u64> {
     (!is_refused).then_some((product >> 64) as u64)
 }
 
-/// How many zeros stand before the first one in the rest of this word and in further ones.
+/// The number of zeros before the first one in the rest of this word and in further words.
 #[inline(always)]
 fn zeros(choice: u32, words: &mut impl Words) -> Option<u32> {
     match choice >> CHOICE_BITS {

@@ -1,8 +1,8 @@
-//! Lanes that are each at a step of their own, and go on when they are asked for.
+//! Lanes that are each at their own step, and are advanced on demand.
 //!
-//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::FilterCorrelator`],
-//! whichever steps it was asked at: both take the same steps of [`super::Filter`], in which a lane
-//! does not know of the others.
+//! **Guarantee.** The numbers of a lane are those of the same lane in [`super::FilterCorrelator`].
+//! They do not depend on the steps at which it was advanced: both take the same steps of
+//! [`super::Filter`], in which lanes do not interact.
 
 use rayon::prelude::*;
 use zeroize::Zeroize;
@@ -12,10 +12,10 @@ use super::filter::{Filter, are_within_reach};
 use super::steps::{StepNumbers, StepReader};
 use crate::noise::LaneTag;
 
-/// Steps whose numbers are held at a time.
+/// Steps whose numbers are in memory at a time.
 const WAVE: u64 = 4096;
 
-/// A lane on its way: what it holds, how many steps it has made, and the noise of the last of them.
+/// A lane with its numbers, the number of steps it has made, and the noise of the last of them.
 pub(crate) struct IntegerLane {
     tag: LaneTag,
     made: u64,
@@ -24,12 +24,12 @@ pub(crate) struct IntegerLane {
 }
 
 impl IntegerLane {
-    /// From the words of its numbers, two each.
+    /// Restores a lane from the words of its numbers, two per number.
     pub(crate) fn new(tag: LaneTag, made: u64, words: &[u64]) -> Self {
         Self { tag, made, numbers: numbers(words).collect(), noise: 0 }
     }
 
-    /// Whether words from outside could be those of a lane.
+    /// Whether these words could be those of a lane.
     pub(crate) fn is_within_reach(words: &[u64]) -> bool {
         numbers(words).all(|number| are_within_reach(&[number]))
     }
@@ -39,13 +39,13 @@ impl IntegerLane {
         self.noise
     }
 
-    /// Its numbers as words.
+    /// The numbers of the lane as words.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.numbers.iter().flat_map(|number| [*number as u64, (number >> 64) as u64])
     }
 }
 
-/// The numbers that words stand for, two each.
+/// Converts words to numbers, two words per number.
 fn numbers(words: &[u64]) -> impl Iterator<Item = i128> {
     words.as_chunks().0.iter().map(|[low, high]| (u128::from(*high) << 64 | u128::from(*low)) as i128)
 }
@@ -57,7 +57,7 @@ impl Drop for IntegerLane {
     }
 }
 
-/// Takes lanes on.
+/// Advances lanes.
 pub(crate) struct IntegerLanes {
     filter: Filter,
     steps: StepReader,
@@ -69,18 +69,18 @@ impl IntegerLanes {
         Self { filter, steps, noise }
     }
 
-    /// How many numbers a lane holds.
+    /// The number of numbers that a lane holds.
     pub(crate) fn rows(&self) -> usize {
         self.filter.rows()
     }
 
-    /// Whose noise it is.
+    /// The white noise of the lanes.
     pub(crate) fn noise(&self) -> &IntegerNoise {
         &self.noise
     }
 
-    /// Takes all lanes to where `to` steps are made, and leaves them with the noise of the last.
-    /// Every lane must be behind.
+    /// Advances all lanes to the point where `to` steps are made, and leaves them with the noise of
+    /// the last step. Every lane must be behind that point.
     pub(crate) fn advance(&mut self, lanes: &mut [IntegerLane], to: u64) {
         let Some(mut start) = lanes.iter().map(|lane| lane.made).min() else { return };
         while start < to {

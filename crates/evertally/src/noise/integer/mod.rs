@@ -1,26 +1,27 @@
-//! Noise in whole numbers: exactly drawn, correlated without rounding that could tell anything of the data.
+//! Integer noise: exactly drawn, and correlated without rounding that could reveal anything about
+//! the data.
 //!
-//! docs/exact.md has the proof. Draws come from an exact sampler, are correlated by a reversible
-//! filter in integers, and added to totals that are integers too. Doubles occur as fixed numbers of
-//! the mechanism, each an exact fraction, and as sums of whole numbers that they hold exactly.
+//! docs/exact.md has the proof. An exact sampler makes the draws, a reversible filter correlates
+//! them in integers, and the result is added to integer totals. Doubles occur only as constants of
+//! the mechanism, each an exact fraction, and as sums of integers that doubles hold exactly.
 //!
-//! | file | its one decision |
+//! | file | content |
 //! |---|---|
 //! | `draws` | white noise as a function of (key, law, lane, index, scale) |
-//! | `words` | where a draw takes its random words from |
-//! | `law` | proposals, and the proof that what is accepted has the law |
-//! | `chance` | whether a uniform number lies below a multiple of an exponential: nearly always seen at a glance |
-//! | `exact` | the same to any number of digits, for what the glance leaves open |
-//! | `natural` | the numbers that this takes |
+//! | `words` | the source of the random words of a draw |
+//! | `law` | proposals, and the proof that accepted ones have the law |
+//! | `acceptance` | accepts with a probability that is a multiple of an exponential: the first digit nearly always decides |
+//! | `exact` | the same decision with any number of digits |
+//! | `natural` | natural numbers of any size, for `exact` |
 //! | `field` | the draws of several lanes |
-//! | `fixed` | products of whole numbers and doubles |
-//! | `filter` | correlation by decays, reversible |
-//! | `comb` | the same for windows |
-//! | `steps` | what all lanes need to know of a step |
-//! | `correlator` | one row of noise a step |
-//! | `lazy` | lanes that are each at a step of their own |
-//! | `reverse` | one lane, back from noise to draws: for those who check |
-//! | `timed` | a way in for benchmarks |
+//! | `factor` | products of integers and doubles |
+//! | `filter` | the reversible filter of decays |
+//! | `window` | the same for windows |
+//! | `steps` | the numbers of a step that all lanes need |
+//! | `correlator` | one row of noise per step |
+//! | `lazy` | lanes that are each at their own step |
+//! | `reverse` | one lane, back from noise to draws, for checks |
+//! | `benchmark` | access for benchmarks |
 
 mod acceptance;
 mod benchmark;

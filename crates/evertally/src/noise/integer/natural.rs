@@ -1,10 +1,10 @@
-//! Natural numbers of any size, with no more operations than `exact` needs.
+//! Natural numbers of any size, with only the operations that `exact` needs.
 //!
-//! **Definition.** Digits in base 2⁶⁴, the lowest first, none of them a leading zero: zero has no digits.
+//! **Definition.** Digits in base 2⁶⁴, the lowest first, without leading zeros. Zero has no digits.
 //!
 //! **Guarantee.** Exact. Digits are wiped when a number is dropped, because they hold random words.
 //!
-//! **Cost.** One pass over the digits for each operation. They are needed once in 2³² proposals.
+//! **Cost.** One pass over the digits per operation. They are needed once in 2³² proposals.
 
 use std::cmp::Ordering;
 
@@ -69,7 +69,7 @@ impl Natural {
         self.trimmed()
     }
 
-    /// The difference, or zero where it would be negative.
+    /// The difference, or zero if it would be negative.
     pub(super) fn minus(mut self, other: &Self) -> Self {
         if self.compare(other).is_le() {
             return Self(Vec::new());
@@ -109,7 +109,8 @@ mod tests {
         Natural::from((value >> 64) as u64).shifted(64).plus(&Natural::from(value as u64))
     }
 
-    /// Against the processor's own, where they fit, with values at the borders of digits among them.
+    /// Compares with native arithmetic where the numbers fit, including values at the borders of
+    /// digits.
     #[test]
     fn operations_are_those_of_numbers() {
         let values: Vec<u128> = [

@@ -1,7 +1,7 @@
-//! One lane of whole noise, run in either direction: from draws to noise, and from noise to the
+//! One lane of integer noise, run in either direction: from draws to noise, and from noise to the
 //! draws that made it.
 //!
-//! The other direction is what privacy rests on, and no release needs it: it is here for whoever checks.
+//! Privacy rests on the second direction, but no release needs it. It is here for checks.
 
 use super::filter::Filter;
 use super::steps::{StepNumbers, StepReader};
@@ -18,7 +18,7 @@ pub(crate) struct ReversibleLane {
 }
 
 impl ReversibleLane {
-    /// `window` has the decays and the length of a window.
+    /// `window` is the decays and the length of a window.
     pub(crate) fn new(filter: Filter, steps: StepReader, window: Option<(WindowDecays, u64)>) -> Self {
         let window = window.map(|(decays, width)| {
             let sums = vec![0; width as usize * decays.len()];
@@ -33,7 +33,8 @@ impl ReversibleLane {
         self.advance(|numbers, _| draw(numbers, step))
     }
 
-    /// The draw of the next step, from its noise; and the standard deviation of such draws.
+    /// The draw of the next step, computed from its noise, and the standard deviation of such
+    /// draws.
     pub(crate) fn draw(&mut self, noise: i128) -> (i128, u64) {
         let mut found = (0, 0);
         self.advance(|numbers, expected| {

@@ -1,4 +1,5 @@
-//! What every lane needs to know of a step: the scale of its draw and, where steps are graded, the diagonals.
+//! What every lane needs to know about a step: the scale of its draw and, if steps are graded, the
+//! diagonals.
 //!
 //! **Definition.** With e and d the doubles of the grading, a draw of step t has the standard
 //! deviation ⌈s·d_t/e_t⌉, and the filter is driven by z/d_t; see [`super::filter`]. Without grades
@@ -10,10 +11,10 @@ use super::factor::Factor;
 use super::filter::FRACTION;
 use crate::noise::streaming::{GRADED_BLOCK, GradeBlocks, Grading};
 
-/// Norms are whole numbers of parts 2⁻⁵⁸: doubles from 2⁻⁶ to 8 are such numbers exactly.
+/// Norms are counted in parts of 2⁻⁵⁸. Doubles from 2⁻⁶ to 8 are exact in these parts.
 const NORM_BITS: u32 = 58;
 
-/// Bits of numerator in an inverse norm.
+/// Bits of the numerator in an inverse norm.
 const INVERSE_BITS: u32 = 122;
 
 /// The numbers of one step.
@@ -48,11 +49,12 @@ impl Graded {
         }
     }
 
-    /// z/d_t in parts 2^−FRACTION, for |z| below 2^57: off by less than [`DRIVE_ERROR`] parts.
+    /// z/d_t in parts of 2^−FRACTION, for |z| below 2^57. It is off by less than [`DRIVE_ERROR`]
+    /// parts.
     ///
-    /// The inverse gives a quotient that is off by a relative 2⁻⁵⁷. What is left of the dividend is
-    /// below 2^97, so that it survives the wrapping products; divided in the same way, it mends the
-    /// quotient to a part.
+    /// The inverse gives a quotient that is off by a relative 2⁻⁵⁷. The rest of the dividend is
+    /// below 2^97, so it survives the wrapping products. Dividing the rest in the same way corrects
+    /// the quotient to within one part.
     #[inline(always)]
     pub(super) fn drive(&self, z: i128) -> i128 {
         const DIVIDEND: u32 = NORM_BITS + FRACTION;
@@ -63,10 +65,10 @@ impl Graded {
     }
 }
 
-/// By how many parts a drive may be off.
+/// The maximum error of a drive, in parts.
 pub(super) const DRIVE_ERROR: f64 = 3.0;
 
-/// Reads the numbers of steps one after another; going back costs the block anew.
+/// Reads the numbers of steps in order. Going back reloads the block.
 pub(crate) struct StepReader {
     grades: Option<GradeBlocks>,
     horizon: u64,
@@ -102,7 +104,7 @@ impl StepReader {
     }
 }
 
-/// A whole number not below a product of three doubles, of which two roundings may have taken.
+/// An integer that is at least the product of three doubles, which two roundings may have reduced.
 fn integer_scale(scale: f64) -> u64 {
     (scale * (1.0 + 4.0 * f64::EPSILON)).ceil() as u64
 }
@@ -113,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Beside a long division, digit by digit.
+        /// Compares with a long division, digit by digit.
         #[test]
         fn drives_are_quotients(z in -(1_i128 << 56)..(1_i128 << 56), norm in 0.02..7.9_f64) {
             let graded = Graded::new(norm, norm);

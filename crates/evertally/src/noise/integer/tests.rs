@@ -1,4 +1,4 @@
-//! The filters against the matrices that they stand for, and back again.
+//! Compares the filters with the matrices that they stand for, in both directions.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn plans(horizon: u64) -> Vec<Plan> {
     made.filter(|plan| plan.exact().is_some_and(|exact| plan.reversible_lane(exact).is_some())).collect()
 }
 
-/// Small whole numbers that vary, so that doubles hold all products.
+/// Small integers that vary, so that doubles hold all products exactly.
 fn draws(n: u64) -> Vec<i128> {
     (0..n).map(|t| i128::from((t + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) - (1 << 19)).collect()
 }
@@ -63,7 +63,7 @@ fn every_filter_is_its_matrix_to_half_a_unit_and_runs_back() {
     }
 }
 
-/// White noise that is given.
+/// Given white noise.
 struct Given(Vec<f64>);
 
 impl WhiteField for Given {
@@ -76,7 +76,7 @@ impl WhiteField for Given {
     }
 }
 
-/// Beside the engine in doubles, over a horizon on which roundings could add up.
+/// Compares with the floating-point engine, over a horizon on which roundings could add up.
 #[test]
 fn over_long_horizons_roundings_do_not_add_up() {
     let horizon = 1 << 17;
@@ -92,7 +92,7 @@ fn over_long_horizons_roundings_do_not_add_up() {
         let (z, mut white, mut noise) = (draws(horizon), Vec::new(), Vec::new());
         for t in 0..horizon {
             noise.push(lane.noise(|numbers, _| {
-                // Draws have the standard deviation s·L[t,t], the engine's have one.
+                // Draws have the standard deviation s·L[t,t]; those of the engine have one.
                 white.push(z[t as usize] as f64 * exact.scale / numbers.scale as f64);
                 z[t as usize]
             }));
@@ -107,7 +107,8 @@ fn over_long_horizons_roundings_do_not_add_up() {
     }
 }
 
-/// Lanes among many, alone, and taken up late have the same noise; and states are resumed.
+/// A lane has the same noise among many lanes, alone, and when it is started late. States can be
+/// resumed.
 #[test]
 fn a_lane_has_the_same_noise_wherever_it_runs() {
     let key = crate::noise::NoiseKey::insecure_from_seed(3);
@@ -119,7 +120,7 @@ fn a_lane_has_the_same_noise_wherever_it_runs() {
     assert_eq!(exact.scale, alone.scale);
     let mut many_rows = many.whole_noise(exact, &key, &()).unwrap();
     let mut one_row = one.whole_noise(alone, &key, &()).unwrap();
-    // Lanes that are taken up when they are asked for.
+    // Lanes that are started on demand.
     let mut lazy = many.whole_lanes(exact, &key).unwrap();
     let tag = lazy.noise().tag(b"key 77");
     let mut lane = IntegerLane::new(tag, 0, &vec![0; 2 * lazy.rows()]);
@@ -140,8 +141,8 @@ fn a_lane_has_the_same_noise_wherever_it_runs() {
     }
 }
 
-/// What one person can do, over all patterns of steps and all signs, for real noise: never beyond
-/// what is declared, and close to it.
+/// Tries everything that one person can do, over all patterns of steps and all signs, with real
+/// noise. The distance is never above the declared one, and close to it.
 #[test]
 fn no_neighbour_is_farther_than_declared() {
     let key = crate::noise::NoiseKey::insecure_from_seed(5);
@@ -166,7 +167,7 @@ fn no_neighbour_is_farther_than_declared() {
                 let declared = 1.0 / plan.noise_multiplier();
                 let context = format!("{mechanism} of {workload}, n = {horizon}, {k} steps {b} apart");
                 assert!(farthest <= declared, "{context}: {farthest} {declared}");
-                // The trees' dense R leaves out nodes that nobody reads.
+                // The trees' dense R omits nodes that nobody reads.
                 let has_filter = plan.reversible_lane(plan.exact().unwrap()).is_some();
                 let is_exact = has_filter && k == 1 && workload != (Workload::SlidingWindow { width: 2 });
                 assert!(!is_exact || farthest > declared * (1.0 - 1e-5), "{context}: {farthest} {declared}");
@@ -175,8 +176,8 @@ fn no_neighbour_is_farther_than_declared() {
     }
 }
 
-/// Over all sets of steps that a person may take part in, with contributions of one, on a stream
-/// that needs rounding.
+/// The largest distance over all sets of steps in which a person may take part, with contributions
+/// of one, on a stream that needs rounding.
 fn farthest_neighbour(plan: &Plan, key: &crate::noise::NoiseKey) -> f64 {
     let n = plan.horizon() as usize;
     let (k, b) = (plan.participation().max_steps() as u32, plan.participation().min_gap() as usize);

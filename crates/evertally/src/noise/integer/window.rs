@@ -1,14 +1,15 @@
 //! The reversible filter of a sliding window: decays in x, then in X = x^w.
 //!
-//! **Definition.** As `factorization/window_root` runs it: y = s(x)z by the filter, then
-//! (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y), the last w values of one sum a decay. What is
-//! made of earlier draws is rounded to a whole number and the draw added, as in [`super::filter`].
+//! **Definition.** The same as `factorization/window_root`: y = s(x)z by the filter, then
+//! (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y). Each decay in X keeps the last w values of one
+//! sum. The part that comes from earlier draws is rounded to an integer before the draw is added,
+//! as in [`super::filter`].
 //!
-//! **Guarantee.** The weights are whole numbers of parts 2⁻⁶⁰ that add up to one exactly, and p_j
-//! and 1 − p_j are exact complements: every decay vanishes at X = 1, so that R stays bounded for
-//! ever. |u − L̃z| ≤ [`WindowCorrelator::rounding`].
+//! **Guarantee.** The weights are integer multiples of 2⁻⁶⁰ that add up to exactly one, and p_j and
+//! 1 − p_j are exact complements. Every decay in X therefore vanishes at X = 1, so R stays bounded
+//! forever. |u − L̃z| ≤ [`WindowCorrelator::rounding`].
 //!
-//! **Cost.** 16 bytes a decay, and 16·w a decay and lane.
+//! **Cost.** Per lane, 16 bytes per decay in x and 16·w bytes per decay in X.
 
 use zeroize::Zeroize;
 
@@ -20,7 +21,7 @@ use super::steps::StepReader;
 use crate::Result;
 use crate::noise::{Recipe, misfit};
 
-/// A decay of φ: w_j, p_j and 1 − p_j, exact complements.
+/// A decay of φ in X = x^w: w_j, p_j and 1 − p_j, exact complements.
 #[derive(Debug, Clone, Copy)]
 #[doc(hidden)]
 pub struct WindowDecay {
@@ -29,7 +30,7 @@ pub struct WindowDecay {
     pub(crate) decay: f64,
 }
 
-/// Weights are whole numbers of parts 2⁻⁶⁰.
+/// Weights are integer multiples of 2⁻⁶⁰.
 const WEIGHT_BITS: u32 = 60;
 
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +40,13 @@ struct IntegerDecay {
     decay: Factor,
 }
 
-/// The decays of a window in whole numbers.
+/// The decays of a window, in integers.
 #[derive(Debug, Clone)]
 pub(crate) struct WindowDecays(Vec<IntegerDecay>);
 
 impl WindowDecays {
-    /// Weights become parts that add up to one: the heaviest takes what rounding leaves.
+    /// Rounds the weights to parts that add up to one. The largest weight absorbs the rounding
+    /// errors.
     pub(crate) fn new(decays: &[WindowDecay]) -> Self {
         let one = 1_i64 << WEIGHT_BITS;
         let mut parts: Vec<i64> = decays
@@ -55,21 +57,21 @@ impl WindowDecays {
         if let Some(heaviest) = parts.iter_mut().max() {
             *heaviest += left;
         }
-        let whole = |(decay, parts): (&WindowDecay, i64)| IntegerDecay {
+        let integer = |(decay, parts): (&WindowDecay, i64)| IntegerDecay {
             weight: Factor::parts(parts, WEIGHT_BITS),
             loss: Factor::new(decay.loss),
             decay: Factor::new(decay.decay),
         };
-        Self(decays.iter().zip(parts).map(whole).collect())
+        Self(decays.iter().zip(parts).map(integer).collect())
     }
 
-    /// How many there are.
+    /// The number of decays.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Runs a window's root over the lanes of a field.
+/// Runs the root of a window over the lanes of a field.
 pub(crate) struct WindowCorrelator {
     filter: Filter,
     decays: WindowDecays,
@@ -104,15 +106,15 @@ impl WindowCorrelator {
         }
     }
 
-    /// The bound on |u − L̃z|, in whole units: what is off in c counts once in y and once in the
-    /// sums, whose decays take off as much as they keep.
+    /// The bound on |u − L̃z|, in integer units. The error of c counts once in y and once in the
+    /// sums, whose decays remove as much as they keep.
     pub(crate) fn rounding(recipe: &Recipe, horizon: u64, decays: usize) -> f64 {
         let parts = 2.0 * past_error(recipe, horizon) + 3.0 + decays as f64;
         0.5 + 1.01 * parts * libm::exp2(-f64::from(FRACTION))
     }
 }
 
-/// Takes a lane through a step; `ring` holds the sums of its decays, as they were a window ago.
+/// Advances a lane by one step. `ring` holds the sums of its decays, as they were one window ago.
 pub(super) fn step_lane(
     filter: &Filter,
     decays: &WindowDecays,

@@ -1,23 +1,22 @@
-//! Where a draw takes its random words from.
+//! The source of the random words of a draw.
 //!
-//! **Definition.** Draw i of a lane reads block after block of 16 words of ChaCha20. The input of
-//! all of them holds the lane's tag in 88 bits and the low 40 bits of i in the others; block b has
-//! a cipher key of its own, BLAKE3, keyed with the stream key, of a context, the law, ⌊i/2⁴⁰⌋ and
-//! b.
+//! **Definition.** Draw i of a lane reads blocks of 16 words of ChaCha20. The input of all its
+//! blocks holds the lane's tag in 88 bits and the low 40 bits of i in the others. Block b has its
+//! own cipher key: BLAKE3, keyed with the stream key, of a context, the law, ⌊i/2⁴⁰⌋ and b.
 //!
-//! **Guarantee.** No word serves two draws, of whatever law, lane or index: either the cipher keys
+//! **Guarantee.** No two draws of any law, lane or index share a word: either the cipher keys
 //! differ or the block inputs do. Words are wiped when the draw is made.
 //!
-//! **Cost.** Nearly all draws need the first block alone, whose key is at hand for indices below
-//! 2⁴⁰. Another key costs a compression of BLAKE3.
+//! **Cost.** Nearly all draws need only the first block, whose key is precomputed for indices below
+//! 2⁴⁰. Another key costs one compression of BLAKE3.
 
 use super::law::IntegerLaw;
 use crate::noise::keyed::BLOCK_BITS;
 use crate::noise::keystream::{BLOCK_WORDS, make_block, wipe};
 use crate::noise::{LaneTag, StreamKey};
 
-/// As long as the contexts of [`KeyedNoise`](crate::noise::KeyedNoise), under the same stream key,
-/// and distinct from them.
+/// It has the same length as the contexts of [`KeyedNoise`](crate::noise::KeyedNoise) under the
+/// same stream key, and is distinct from them.
 const CONTEXT: &[u8; 16] = b"evertally whole.";
 
 /// An endless sequence of uniform 32-bit words.
@@ -31,17 +30,17 @@ pub(super) struct LaneWords<'a> {
     law: IntegerLaw,
     lane: LaneTag,
     index: u64,
-    /// Holds the first block: its words are `stride` places apart.
+    /// Holds the first block. Its words are `stride` places apart.
     first: &'a [u32],
     stride: usize,
-    /// How many words have been read.
+    /// The number of words read so far.
     used: usize,
-    /// The block that is being read, from the second on.
+    /// The current block, from the second on.
     later: [u32; BLOCK_WORDS],
 }
 
 impl<'a> LaneWords<'a> {
-    /// The words of draw `index` of a lane, of which the first block has been made.
+    /// The words of draw `index` of a lane, whose first block is given.
     #[inline(always)]
     pub(super) fn new(
         stream: &'a StreamKey,
@@ -104,7 +103,7 @@ pub(super) struct Listed<'a>(&'a [u32]);
 
 #[cfg(test)]
 impl<'a> Listed<'a> {
-    /// These, and zeros for ever after.
+    /// These words, followed by zeros.
     pub(super) fn new(words: &'a [u32]) -> Self {
         Self(words)
     }
@@ -119,13 +118,13 @@ impl Words for Listed<'_> {
     }
 }
 
-/// Words of a plain generator, for tests.
+/// Words from a simple generator, for tests.
 #[cfg(test)]
 #[derive(Clone)]
-pub(super) struct Plain(pub(super) u64);
+pub(super) struct SimpleGenerator(pub(super) u64);
 
 #[cfg(test)]
-impl Words for Plain {
+impl Words for SimpleGenerator {
     fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 32) as u32

@@ -1,5 +1,5 @@
-//! Whole-number noise: at small scales against the exact probability of every number, at large ones
-//! as noise in floats is, and in its lowest bits.
+//! Tests of integer noise. At small scales every number is tested against its exact probability. At
+//! large scales the tests of floating-point noise apply. The lowest bits are tested as well.
 
 use super::reference::{GAUSSIAN, LAPLACE};
 use super::short::{examine, examine_lags};
@@ -9,7 +9,7 @@ use crate::noise::{LaneTag, NoiseKey};
 
 const DRAWS: usize = 1_000_000;
 const LANES: u32 = 1000;
-/// The least expected count of a cell of χ².
+/// The minimum expected count of a χ² cell.
 const MIN_CELL_COUNT: f64 = 100.0;
 
 fn noise(seed: u64, law: IntegerLaw) -> IntegerNoise {
@@ -31,14 +31,14 @@ fn in_units(z: &[i64], deviation: f64) -> Vec<f64> {
     z.iter().map(|&z| z as f64 / deviation).collect()
 }
 
-/// χ² against the probabilities of all whole numbers at a scale that need not be whole; tails are
-/// taken together.
+/// χ² against the probabilities of all integers, at a scale that need not be an integer. The tails
+/// are merged.
 fn of_probabilities(z: &[i64], law: IntegerLaw, scale: f64) -> f64 {
     let weight = |z: i64| {
         let x = z as f64 / scale;
         if law == IntegerLaw::Gaussian { (-0.5 * x * x).exp() } else { (-x.abs()).exp() }
     };
-    // Beyond 60 scales there is less than 10⁻²⁵ in all.
+    // Beyond 60 scales, the total probability is below 10⁻²⁵.
     let end = (60.0 * scale) as i64;
     let total: f64 = (-end..=end).map(weight).sum();
     let n = z.len() as f64;
@@ -61,7 +61,7 @@ fn numbers_have_their_probabilities(law: IntegerLaw) {
         let z = draws(&noise(scale, law), scale);
         let share = of_probabilities(&z, law, scale as f64);
         assert!(share <= 1.0, "{law:?} of {scale} is refused: {share} of the threshold");
-        // The same draws are 15 % short of a scale that much larger.
+        // Compared with a scale that much larger, the same draws are 15 % short.
         let share = of_probabilities(&z, law, scale as f64 / SHORT);
         assert!(share > 1.0, "{law:?} of {scale} passes although 15 % short: {share}");
     }
@@ -95,12 +95,12 @@ fn wide_laplace_draws_are_laplace() {
     }
 }
 
-/// Half of wide draws are negative, to within less than 10⁻¹³.
+/// Half of the wide draws are negative, to within less than 10⁻¹³.
 fn of_signs(z: &[i64]) -> f64 {
     of_count(z.iter().filter(|&&z| z < 0).count() as f64, z.len() as f64, 0.5)
 }
 
-/// χ² of eight neighbouring bits of a wide draw: uniform to within far less than any double can tell.
+/// χ² of eight neighbouring bits of a wide draw, which are uniform to far beyond double precision.
 fn of_bits(z: &[i64], lowest: u32) -> f64 {
     let mut counts = [0_u32; 256];
     for &z in z {
@@ -119,7 +119,7 @@ fn signs_and_low_bits_are_even() {
         for lowest in [0, 4, 8, 13] {
             assert!(of_bits(&z, lowest) <= 1.0, "{law:?}, bits from {lowest} on: {}", of_bits(&z, lowest));
         }
-        // One sign in fifty is lost, and one time in twenty a bit.
+        // One sign in fifty is lost, and one bit in twenty.
         let lean: Vec<i64> = z.iter().zip(0..).map(|(z, i)| if i % 50 == 0 { z.abs() } else { *z }).collect();
         assert!(of_signs(&lean) > 1.0, "{}", of_signs(&lean));
         for bit in [0, 11, 20] {

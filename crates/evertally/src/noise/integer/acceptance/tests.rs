@@ -1,16 +1,16 @@
 use super::*;
 use crate::noise::integer::natural::Natural;
-use crate::noise::integer::words::{Listed, Plain};
+use crate::noise::integer::words::{Listed, SimpleGenerator};
 
 /// exp(−γ) itself.
 fn plain_acceptance(law: IntegerLaw, scale: &Scale, size: u64) -> Acceptance<'_> {
     Acceptance { law, scale, size, ratio: Ratio::new(1, 1), doublings: 0 }
 }
 
-/// Chances as they occur, and some far out: of every strip, where the size is spread over twice the
-/// strip's width.
+/// Typical acceptance probabilities, and some far out. They cover every strip, with sizes spread
+/// over twice the strip's width.
 fn for_many_acceptances(mut look: impl FnMut(&Acceptance<'_>)) {
-    let mut words = Plain(1);
+    let mut words = SimpleGenerator(1);
     let gaussian = [45, 44, 40, 34, 28, 21, 15, 10, 7, 4, 2];
     let scales = [1, 2, 3, 4, 7, 100, 1 << 20, 12345678901, 1 << 44, (1 << 51) - 1, 1 << 51, (1 << 52) - 1];
     for scale in scales.map(Scale::new) {
@@ -50,7 +50,7 @@ fn the_enclosure_holds() {
         let denominator = u64::from(acceptance.ratio.denominator);
         let is_within = |slack: u64| {
             let scaled = |value: u64| Natural::from(value).times(denominator).shifted(shift);
-            // Both sides are raised by the slack, as there are no negative numbers.
+            // The slack is added to both sides, because there are no negative numbers.
             let raised = scaled(slack);
             scaled(near).compare(&least.clone().plus(&raised)).is_lt()
                 && most.compare(&scaled(near + slack)).is_lt()
@@ -62,9 +62,10 @@ fn the_enclosure_holds() {
     assert!(!tight, "the bound says more than is true by a factor of four");
 }
 
-/// Digits at and around the chance itself, where the glance must leave the answer open.
+/// Tests digits at and around the probability itself, where the first digit must leave the decision
+/// open.
 #[test]
-fn a_glance_never_contradicts_the_digits() {
+fn the_first_digit_never_contradicts_the_others() {
     let mut opened = 0;
     for_many_acceptances(|acceptance| {
         let Some(near) = acceptance.near() else { return };
@@ -87,7 +88,7 @@ fn a_glance_never_contradicts_the_digits() {
     assert!(opened > 10_000, "{opened} chances whose first digit decides nothing");
 }
 
-/// The digits of exp(−1/8), …, exp(−3) in base 2³², from a program for numbers of any precision.
+/// The digits of exp(−1/8), …, exp(−3) in base 2³², from a program for arbitrary precision.
 const DIGITS: [(IntegerLaw, u64, u64, [u32; 8]); 6] = [
     (IntegerLaw::Gaussian, 4, 8, EXP_MINUS_EIGHTH),
     (IntegerLaw::Laplace, 1 << 40, 1 << 43, EXP_MINUS_EIGHTH),
@@ -160,7 +161,7 @@ fn every_digit_is_compared() {
     for (law, size, scale, digits) in DIGITS {
         let scale = Scale::new(scale);
         let acceptance = plain_acceptance(law, &scale, size);
-        // Cut short, the number is below itself; where its last digit is raised, above.
+        // A truncated number is below itself. With its last digit raised, it is above.
         for count in 1..=digits.len() {
             let mut below = digits[..count].to_vec();
             let mut above = below.clone();

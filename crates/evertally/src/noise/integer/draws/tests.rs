@@ -77,7 +77,7 @@ impl Words for Defined {
     }
 }
 
-/// Some draws need a second block, or more; they are counted, so that it is known that they occurred.
+/// Some draws need a second block or more. The test counts words to prove that this occurred.
 #[test]
 fn draws_are_made_of_the_words_of_the_definition() {
     for (law, noise) in LAWS.into_iter().zip(LAWS.map(noise)) {
@@ -96,7 +96,7 @@ fn draws_are_made_of_the_words_of_the_definition() {
     }
 }
 
-/// Released noise is derived again years later, so these values may never change.
+/// Released noise may be derived again years later, so these values may never change.
 #[test]
 fn draws_are_frozen() {
     for (noise, frozen) in LAWS.map(noise).iter().zip(FROZEN) {
@@ -146,7 +146,7 @@ fn lanes_indices_laws_and_streams_are_separate() {
     assert_ne!(gaussian.tag(b"a"), other.tag(b"a"));
     assert_eq!(gaussian.tagger().tag(b"a"), gaussian.tag(b"a"));
     let [a, b] = [gaussian.tag(b"a"), gaussian.tag(b"b")];
-    // At a scale so large that two draws are hardly ever the same.
+    // A scale at which two draws are almost never equal.
     let scale = 1 << 50;
     let mut seen = Vec::new();
     for index in (0..20).flat_map(|i| [i, (1 << 40) + i, (1 << 41) + i, (1 << 59) + i]) {
@@ -154,7 +154,7 @@ fn lanes_indices_laws_and_streams_are_separate() {
             seen.extend([noise.draw(a, index, scale), noise.draw(b, index, scale)]);
         }
     }
-    // A scale twice as large does not merely double the draw's uncertainty: it gives another number.
+    // A scale twice as large does not just double the draw's uncertainty: it gives another number.
     seen.extend((0..20).map(|index| gaussian.draw(a, index, 2 * scale - 1)));
     let count = seen.len();
     seen.sort_unstable();

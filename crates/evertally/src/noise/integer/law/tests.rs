@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::noise::integer::exact;
-use crate::noise::integer::words::{Listed, Plain};
+use crate::noise::integer::words::{Listed, SimpleGenerator};
 
 const LAWS: [IntegerLaw; 2] = [IntegerLaw::Gaussian, IntegerLaw::Laplace];
 
@@ -11,18 +11,18 @@ fn gamma(law: IntegerLaw, z: i64, scale: u64) -> f64 {
     if law == IntegerLaw::Gaussian { 0.5 * x * x } else { x.abs() }
 }
 
-/// What the proof asks of the counts, with far more room than these roundings take.
+/// What the proof requires of the counts, with a margin far above these rounding errors.
 #[test]
-fn no_chance_is_above_one() {
+fn no_acceptance_probability_is_above_one() {
     let n = |strip: usize| f64::from(GAUSSIAN.ratios[strip].denominator);
     for strip in 0..GAUSSIAN_STRIPS {
         assert!(n(strip) >= n(0) * (-(strip as f64).powi(2) / 32.0).exp(), "{strip}");
     }
     for run in 0..MAX_RUN {
         let strip = GAUSSIAN_STRIPS as f64 + f64::from(run);
-        let log_chance = (n(0) / n(GAUSSIAN_STRIPS)).log2() + f64::from(run + 1)
+        let log_probability = (n(0) / n(GAUSSIAN_STRIPS)).log2() + f64::from(run + 1)
             - strip * strip / 32.0 * std::f64::consts::LOG2_E;
-        assert!(log_chance < -1.0, "{run}: {log_chance}");
+        assert!(log_probability < -1.0, "{run}: {log_probability}");
     }
     let n = |strip: usize| f64::from(LAPLACE.ratios[strip].denominator);
     for strip in 0..LAPLACE_STRIPS {
@@ -36,7 +36,7 @@ fn no_chance_is_above_one() {
     }
 }
 
-/// The largest sizes there are, for those who add draws up.
+/// The largest sizes, which matter for sums of draws.
 #[test]
 fn no_draw_is_as_large_as_256_scales() {
     for scale in (16..10_000).chain([1 << 44, (1 << 52) - 1]) {
@@ -46,7 +46,8 @@ fn no_draw_is_as_large_as_256_scales() {
     }
 }
 
-/// The first digit at which the proposal made of these words is turned down: its chance times 2³².
+/// The first digit at which the proposal from these words is rejected, which is its acceptance
+/// probability times 2³².
 fn accepted_digits(law: &ScaledLaw, words: [u32; 3], after: &[u32], z: &mut i64) -> u64 {
     let (mut low, mut high) = (0, 1 << 32);
     while low < high {
@@ -64,9 +65,9 @@ fn accepted_digits(law: &ScaledLaw, words: [u32; 3], after: &[u32], z: &mut i64)
     low
 }
 
-/// All proposals there are at small scales, by the code that draws: z comes with probability
-/// (c/2w)·exp(−γ), as the proof has it. A byte stands for all of its strip, and runs of zeros end
-/// at 30.
+/// Enumerates all proposals at small scales with the code that draws: z has probability
+/// (c/2w)·exp(−γ), as in the proof. One byte stands for all bytes of its strip, and runs of zeros
+/// end at 30.
 #[test]
 fn enumerated_probabilities_are_those_of_the_law() {
     for (law, counts, c) in [
@@ -89,13 +90,14 @@ fn enumerated_probabilities_are_those_of_the_law() {
                     let weight = if has_run { (-f64::from(run) - 1.0).exp2() } else { 1.0 };
                     let weight = weight * f64::from(count) / 512.0 / scaled.width as f64;
                     for place in 0..scaled.width {
-                        // The middle of the words that stand for this place.
+                        // The middle of the words for this place.
                         let word =
                             (((u128::from(place) << 64) + (1 << 63)) / u128::from(scaled.width)) as u64;
                         let words = [(byte - 1) | sign << 8 | first, word as u32, (word >> 32) as u32];
                         let mut z = 0;
-                        let chance = accepted_digits(&scaled, words, further, &mut z) as f64 / 4294967296.0;
-                        *probabilities.entry(z).or_default() += weight * chance;
+                        let probability =
+                            accepted_digits(&scaled, words, further, &mut z) as f64 / 4294967296.0;
+                        *probabilities.entry(z).or_default() += weight * probability;
                     }
                 }
             }
@@ -109,10 +111,10 @@ fn enumerated_probabilities_are_those_of_the_law() {
     }
 }
 
-/// Of the 64-bit numbers that are taken, as many stand for one place as for any other.
+/// Among the accepted 64-bit numbers, every place has the same number of them.
 #[test]
 fn places_are_uniform() {
-    let mut words = Plain(2);
+    let mut words = SimpleGenerator(2);
     for end in [1, 2, 3, 5, 7, 1000, 1 << 42, (1 << 42) + 1, (3 << 48) - 1, (1 << 50) - 3, 1 << 50] {
         let each = (1_u128 << 64) / u128::from(end);
         let some = (0..50).map(|_| u64::from(words.next()) << 20 | u64::from(words.next() >> 12));
@@ -128,8 +130,8 @@ fn places_are_uniform() {
     }
 }
 
-/// The draw as it is defined, step by step, with every chance compared digit by digit.
-fn obvious(law: IntegerLaw, scale: u64, words: &mut Plain) -> i64 {
+/// The draw as it is defined, step by step, with every probability compared digit by digit.
+fn obvious(law: IntegerLaw, scale: u64, words: &mut SimpleGenerator) -> i64 {
     let counts: &[u8] = match law {
         IntegerLaw::Gaussian => &[45, 44, 40, 34, 28, 21, 15, 10, 7, 4, 2, 6],
         IntegerLaw::Laplace => &[80, 69, 58, 49],
@@ -183,7 +185,7 @@ fn draws_are_those_of_the_definition() {
     for law in LAWS {
         for scale in [1, 2, 5, 1000, (1 << 44) - 1, 1 << 44, (1 << 52) - 1] {
             let scaled = ScaledLaw::new(law, scale);
-            let mut words = Plain(scale);
+            let mut words = SimpleGenerator(scale);
             for draw in 0..1000 {
                 let want = obvious(law, scale, &mut words.clone());
                 assert_eq!(scaled.draw(&mut words), want, "{law:?} of {scale}, draw {draw}");
@@ -204,7 +206,7 @@ fn runs_are_counted_across_words_and_end() {
     assert_eq!(run(0, &[]), None);
 }
 
-/// A minus before zero would count it twice; it is turned down whatever follows.
+/// Minus zero would count zero twice. It is rejected for any further words.
 #[test]
 fn zero_has_one_sign() {
     for law in LAWS {
