@@ -1,8 +1,8 @@
-//! Sums of spends that are never below the truth.
+//! Sums of spends that are never below the true sum.
 
 use super::Spend;
 
-/// Running totals of the parts of spends.
+/// Running sums of the parts of spends.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SpendSum {
     mu_squared: UpwardSum,
@@ -29,9 +29,9 @@ impl SpendSum {
     }
 }
 
-/// A sum of non-negative numbers that is never below the truth: what each addition loses is known
-/// exactly, and summed with rounding upwards. It is exact where nothing was lost, and otherwise
-/// within two units in the last place, so that thousands of small shares do not drift.
+/// A sum of non-negative numbers that is never below the true sum. What each addition loses is
+/// known exactly, and is summed with upward rounding. The result is exact if nothing was lost, and
+/// otherwise within two units in the last place, so thousands of small shares do not drift.
 #[derive(Debug, Clone, Copy, Default)]
 struct UpwardSum {
     sum: f64,
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn sums_are_never_below_the_truth() {
-        // In units of 2⁻⁸⁰, where every term is a whole number.
+        // In units of 2⁻⁸⁰, in which every term is an integer.
         let mut sum = UpwardSum::default();
         let mut exact = 0_u128;
         let unit = (-80.0_f64).exp2();
