@@ -1,4 +1,4 @@
-//! What a set of answers costs, and whom it protects. Both kinds of plan answer in the same way.
+//! The cost of a set of answers, and the protected unit, for both kinds of plan.
 //!
 //! ```
 //! use evertally::batch::{BatchPlan, ParityPlan};
@@ -39,7 +39,7 @@ macro_rules! spending {
                 self.sensitivity
             }
 
-            /// What one set of answers costs one person, computed from the noise that is run.
+            /// The cost of one set of answers for one person, computed from the noise that is run.
             #[must_use]
             pub fn spend(&self) -> Spend {
                 self.budget.spend()
