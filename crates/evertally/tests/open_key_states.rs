@@ -20,7 +20,7 @@ fn a_resumed_counter_continues_bit_for_bit() {
         let act = |counter: &mut SparseCounter, t: usize| {
             (0..7).for_each(|key| counter.add(&name(key * t % 11), (key + t) as f64).unwrap());
             counter.close_step().unwrap();
-            // Some of the next step before it is saved.
+            // Part of the next step, before the state is saved.
             if t < 24 {
                 counter.add(&name(t % 3), 0.5).unwrap();
             }
@@ -72,7 +72,7 @@ fn a_state_of_another_plan_or_key_or_with_a_flipped_bit_is_refused() {
     assert!(SparseCounter::resume(&plan, key(), &state).is_ok());
 }
 
-/// Numbers that the hash vouches for, and that no counter could have saved.
+/// Numbers with a valid hash that no counter could have saved.
 #[test]
 fn a_state_that_contradicts_itself_is_refused() {
     let plan = plan_of_open_keys(10);

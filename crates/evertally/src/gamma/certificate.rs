@@ -1,6 +1,6 @@
 //! What is bounded, and the weights that prove the bounds.
 
-use super::verify::SMALLEST_DECAY;
+use super::verify::MIN_DECAY;
 use crate::matrix::Matrix;
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -121,7 +121,7 @@ impl Subject {
             }
             _ => None,
         };
-        decay.filter(|decay| *decay >= SMALLEST_DECAY)
+        decay.filter(|decay| *decay >= MIN_DECAY)
     }
 
     /// Whether every entry is zero.

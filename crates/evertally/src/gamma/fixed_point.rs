@@ -19,13 +19,13 @@ const PATIENCE: usize = 60;
 
 /// The minimum weight, relative to the mean. Smaller ones are as good as zero and cost the bound
 /// 10⁻¹².
-const LIGHTEST: f64 = 1e-12;
+const MIN_RELATIVE_WEIGHT: f64 = 1e-12;
 
 /// ρ. w enters d under a square root, so a plain step would move only half as far as needed.
 const STEP: f64 = 2.0;
 
 /// A weight below this, relative to the mean, that still falls is on its way to zero.
-const LIGHT: f64 = 1e-2;
+const LIGHT_RELATIVE_WEIGHT: f64 = 1e-2;
 
 /// The maximum number of times that one weight is dropped to the minimum.
 const MAX_DROPS: u8 = 3;
@@ -150,7 +150,7 @@ struct Vanishing {
 impl Vanishing {
     fn drop_weights(&mut self, logs: &mut [f64], ratios: &[f64], gap: f64, anderson: &mut Anderson) {
         let floor = lightest(logs);
-        let light = floor - LIGHTEST.ln() + LIGHT.ln();
+        let light = floor - MIN_RELATIVE_WEIGHT.ln() + LIGHT_RELATIVE_WEIGHT.ln();
         let falls = 1.0 - (10.0 * gap).min(0.02);
         let mut dropped = false;
         for ((log, ratio), drops) in logs.iter_mut().zip(ratios).zip(&mut self.drops) {
@@ -169,7 +169,7 @@ impl Vanishing {
 fn lightest(logs: &[f64]) -> f64 {
     let heaviest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mean = logs.iter().map(|log| (log - heaviest).exp()).sum::<f64>() / logs.len() as f64;
-    heaviest + mean.ln() + LIGHTEST.ln()
+    heaviest + mean.ln() + MIN_RELATIVE_WEIGHT.ln()
 }
 
 /// Solves a problem from the weights `logs` and states what the checker proves about the result.

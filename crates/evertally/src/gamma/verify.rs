@@ -26,7 +26,7 @@ pub(super) mod sweep;
 use super::certificate::{Certificate, Subject, Weights};
 use crate::{Error, Result};
 pub(super) use dense::{mean_factors, worst_factors};
-pub(super) use structured::SMALLEST_DECAY;
+pub(super) use structured::MIN_DECAY;
 
 /// The unit roundoff of a double, 2⁻⁵³.
 const UNIT: f64 = 0.5 * f64::EPSILON;

@@ -1,4 +1,4 @@
-//! What the two test files of open keys share.
+//! Helpers that the two test files of open keys share.
 
 use evertally::{Budget, Mechanism, NoiseKey, Plan, PlanBuilder, Release};
 

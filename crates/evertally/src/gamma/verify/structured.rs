@@ -38,11 +38,11 @@ const REACH: i32 = 28;
 
 /// Weights and decays outside of these magnitudes are refused, which keeps every intermediate value
 /// a normal number.
-const SMALLEST_WEIGHT: f64 = 6.3e-61;
+const MIN_WEIGHT: f64 = 6.3e-61;
 const MAX_WEIGHT: f64 = 1.6e60;
 /// The smallest decay factor of the structured method, 2⁻¹⁰⁰. Below it, the workload is the
 /// identity for all purposes.
-pub(in crate::gamma) const SMALLEST_DECAY: f64 = 7.9e-31;
+pub(in crate::gamma) const MIN_DECAY: f64 = 7.9e-31;
 
 /// Bounds on γ_F: S/√Σv ≤ γ_F ≤ √(S·max(d/v)).
 pub(super) fn prove_gamma_f(decay: f64, weights: &[f64]) -> Result<Proof> {
@@ -80,11 +80,11 @@ struct Diagonal {
 
 impl Diagonal {
     fn enclose(scaled: Scaled<'_>) -> Result<Self> {
-        let within = |x: &f64| (SMALLEST_WEIGHT..=MAX_WEIGHT).contains(x);
+        let within = |x: &f64| (MIN_WEIGHT..=MAX_WEIGHT).contains(x);
         if !(scaled.rows.iter().all(within) && scaled.columns.iter().all(within)) {
             return Err(Error::bad("weights", "between 6.3e-61 and 1.6e60", "others"));
         }
-        if !(SMALLEST_DECAY..=1.0).contains(&scaled.decay) {
+        if !(MIN_DECAY..=1.0).contains(&scaled.decay) {
             return Err(Error::bad("decay", "between 7.9e-31 and 1", scaled.decay));
         }
         let energies = [Rounding::Down, Rounding::Up].map(|rounding| column_energies(scaled, rounding));
