@@ -20,7 +20,7 @@
 use super::allowance::Allowance;
 use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta};
 use super::spend_sum::SpendSum;
-use super::spending::short;
+use super::spending::six_digits;
 use super::unit::checked_name;
 use super::{Budget, Spend, Unit};
 use crate::{Error, Result};
@@ -119,7 +119,7 @@ impl Odometer {
     /// ```
     pub fn with_pure_part(self, part: f64) -> Result<Self> {
         if !self.entries.is_empty() {
-            return Err(Error::bad("pure_part", "set before anything is spent", short(part)));
+            return Err(Error::bad("pure_part", "set before anything is spent", six_digits(part)));
         }
         let allowance = Allowance::new(&self.total, part)?;
         Ok(Self { pure_part: part, allowance, ..self })
@@ -269,7 +269,11 @@ impl Odometer {
         let gaussian = spend.gaussian_part();
         let epsilon =
             self.total.delta().filter(|&delta| delta > 0.0 && gaussian != Spend::NOTHING).and_then(|delta| {
-                Some(format!(" (ε = {} at δ = {})", short(gaussian.epsilon(delta).ok()?), short(delta)))
+                Some(format!(
+                    " (ε = {} at δ = {})",
+                    six_digits(gaussian.epsilon(delta).ok()?),
+                    six_digits(delta)
+                ))
             });
         match epsilon {
             Some(epsilon) if *spend == gaussian => format!("{spend}{epsilon}"),
