@@ -294,7 +294,8 @@ fn parities_reach_their_bound() {
             let queries: Vec<u32> = (0..1_u32 << d).filter(|set| set.count_ones() == w).collect();
             let gamma = parity_gamma(d, w).unwrap();
             assert!(gamma.lower <= queries.len() as f64 && queries.len() as f64 <= gamma.upper);
-            // S Sᵀ = 2^d I: the rows are orthogonal, so the nuclear norm is 2^{d/2} times their number.
+            // S Sᵀ = 2^d I: the rows are orthogonal, so the nuclear norm is 2^{d/2} times their
+            // number.
             for p in &queries {
                 for q in &queries {
                     let inner: i64 =

@@ -64,7 +64,8 @@ pub fn paper_corollary_mean(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(1.0 + checked(horizon)?.ln() / PI).squared())
 }
 
-/// 1 + ln((4t−3)/5)/π, the paper's bound on the squared norm of row t. It is below the true norm for every t.
+/// 1 + ln((4t−3)/5)/π, the paper's bound on the squared norm of row t. It is below the true norm
+/// for every t.
 ///
 /// # Errors
 /// As for [`paper_upper_mean`].

@@ -74,7 +74,8 @@ pub fn unscaled_noise_shortfall(horizon: u64) -> Result<f64> {
 pub struct Regret {
     /// ‖θ‖√((1 + ln(4n/5)/π)(κ² + κC√d)/2n), as printed.
     pub paper: f64,
-    /// ‖θ‖√(2(κ² + κ²σ√d·E)/n), with E² the exact mean error factor of the square root at the full horizon.
+    /// ‖θ‖√(2(κ² + κ²σ√d·E)/n), with E² the exact mean error factor of the square root at the full
+    /// horizon.
     pub corrected: f64,
     /// The expected regret of the paper's algorithm at the paper's λ, on linear losses that are
     /// fixed in advance: gradients that alternate and then push one way.
@@ -122,7 +123,8 @@ pub fn regret(horizon: u64, lipschitz: f64, dimension: u32, norm: f64, multiplie
     })
 }
 
-/// The average regret of gradients that alternate and then push p times, where p has the parity of n.
+/// The average regret of gradients that alternate and then push p times, where p has the parity of
+/// n.
 fn attained(n: f64, lipschitz: f64, norm: f64, lambda: f64) -> f64 {
     let odd = n % 2.0;
     let pushes = (2.0 * ((lambda * norm / lipschitz - odd) / 2.0).round() + odd).clamp(odd, n);

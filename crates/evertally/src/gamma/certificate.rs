@@ -185,7 +185,8 @@ pub enum Weights {
         /// One weight per column.
         columns: Vec<f64>,
     },
-    /// u and v for γ_2, the least product of the largest row norm of L and ‖R‖₁→₂: error at the worst step.
+    /// u and v for γ_2, the least product of the largest row norm of L and ‖R‖₁→₂: error at the
+    /// worst step.
     Gamma2 {
         /// One weight per row.
         rows: Vec<f64>,

@@ -1,4 +1,5 @@
-//! Newton's method along the central path, for small dense matrices whose optimal weights are partly zero.
+//! Newton's method along the central path, for small dense matrices whose optimal weights are
+//! partly zero.
 //!
 //! **Definition.** γ_F = max tr|B| over weights is a concave problem. With a logarithmic barrier of
 //! size τ its optimality condition is w = e(w) + τ. Here e = d for γ_F, and e = d/√S, w = (u, v)

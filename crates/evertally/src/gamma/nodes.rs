@@ -4,7 +4,8 @@ use std::f64::consts::PI;
 
 use crate::elliptic::{complement, complete_integral, inverse_square_root};
 
-/// Shifts s_j and weights w_j with Σ w_j/(x + s_j) = x^{-1/2} on a spectrum, to a relative tolerance.
+/// Shifts s_j and weights w_j with Σ w_j/(x + s_j) = x^{-1/2} on a spectrum, to a relative
+/// tolerance.
 pub(super) struct Nodes {
     pub(super) shifts: Vec<f64>,
     pub(super) weights: Vec<f64>,

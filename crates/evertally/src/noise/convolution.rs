@@ -39,7 +39,8 @@ const PARALLEL_MIN_HALF: usize = 1 << 12;
 /// Outputs that one thread combines at a time.
 const CHUNK_LEN: usize = 1 << 14;
 
-/// y_t = Σ_{j ≤ t} kernel_{t−j} x_j for t < n: multiplication by a lower-triangular Toeplitz matrix.
+/// y_t = Σ_{j ≤ t} kernel_{t−j} x_j for t < n: multiplication by a lower-triangular Toeplitz
+/// matrix.
 ///
 /// Creating one is expensive (a plan and the transforms of the kernel), and applying it is cheap.
 /// It keeps its working memory, about 32 bytes per step, for the next call.
@@ -300,7 +301,8 @@ mod tests {
         x.iter().map(|v| v * v).sum::<f64>().sqrt()
     }
 
-    /// Largest difference from the oracle relative to ‖kernel‖‖x‖, with the transform forced at every length.
+    /// Largest difference from the oracle relative to ‖kernel‖‖x‖, with the transform forced at
+    /// every length.
     fn error_of_transform(kernel: &[f64], x: &[f64]) -> f64 {
         let want = causal_convolution_direct(kernel, x);
         let convolver = CausalConvolver {

@@ -16,7 +16,8 @@
 //!
 //! **Cost.** One BLAKE3 compression per derived key for short labels.
 //!
-//! **Source.** O'Connor, Aumasson, Neves and Wilcox-O'Hearn, *BLAKE3: one function, fast everywhere* (2020).
+//! **Source.** O'Connor, Aumasson, Neves and Wilcox-O'Hearn, *BLAKE3: one function, fast
+//! everywhere* (2020).
 
 use std::fmt;
 

@@ -10,7 +10,8 @@
 //! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes per key.
 //! - [`CausalConvolver`] and [`CyclicConvolver`] apply a Toeplitz or circulant L in O(n log n) time
 //!   and O(n) memory.
-//! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix sum.
+//! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix
+//!   sum.
 //!
 //! ```
 //! use evertally::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};

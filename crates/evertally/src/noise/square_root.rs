@@ -1,4 +1,5 @@
-//! Coefficients of (1−x)^{−1/2} and (1−x)^{1/2}: the Toeplitz square root of the prefix sum, and its inverse.
+//! Coefficients of (1−x)^{−1/2} and (1−x)^{1/2}: the Toeplitz square root of the prefix sum, and
+//! its inverse.
 //!
 //! **Definition.** f(0) = 1, f(k) = (1 − 1/(2k)) f(k−1) = C(2k,k)/4^k. The lower-triangular
 //! Toeplitz matrix of f, squared, is the prefix sum. Its inverse has the coefficients 1 and f(k) −

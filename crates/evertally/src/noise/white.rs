@@ -100,7 +100,8 @@ impl WhiteNoise {
         sampler::fill(self.kind, self.stream.bytes(), self.lane(), first, out);
     }
 
-    /// The same draws as [`fill`](Self::fill), bit for bit, made on all threads of the current rayon pool.
+    /// The same draws as [`fill`](Self::fill), bit for bit, made on all threads of the current
+    /// rayon pool.
     ///
     /// # Panics
     /// As for [`fill`](Self::fill).

@@ -1,4 +1,5 @@
-//! Version 2: names as fields. `docs/noise-name.md` has the same table with the numbers of all choices.
+//! Version 2: names as fields. `docs/noise-name.md` has the same table with the numbers of all
+//! choices.
 
 use super::{Fields, Layout, Purpose, Value};
 use crate::factorization::Mechanism;

@@ -25,7 +25,8 @@
 //!   Q₁) ≤ F(μ², γ″) + (1 + γ″)v₁, which is F(μ² + g', γ') + (1 + γ')v₁, since Gaussians compose to
 //!   a Gaussian and γ″ has the mean γ'.
 //!
-//! For zCDP the same induction bounds E (P/Q)^α by exp(α(α − 1)r) while r is left, for every α at once. ∎
+//! For zCDP the same induction bounds E (P/Q)^α by exp(α(α − 1)r) while r is left, for every α at
+//! once. ∎
 //!
 //! **Why the split is fixed.** It is *not* private to check instead whether the sums so far compose
 //! to (ε, δ), and to trade pure noise for Gaussian noise along the way. After Gaussian noise, an

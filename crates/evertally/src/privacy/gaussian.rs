@@ -8,7 +8,8 @@
 //! ε/μ, b = μ/2 + ε/μ. The privacy loss is ε + μY with Y ~ N(a, 1), and δ = E[(1 − e^{−μY})₊].
 //! Since b² − a² = 2ε and b = μ − a,
 //!
-//! > δ = φ(a) ∫₀^∞ e^{−y²/2} e^{ay} (1 − e^{−μy}) dy and 1 − δ = φ(a) ∫₀^∞ e^{−y²/2} (e^{−ay} + e^{−by}) dy.
+//! > δ = φ(a) ∫₀^∞ e^{−y²/2} e^{ay} (1 − e^{−μy}) dy and 1 − δ = φ(a) ∫₀^∞ e^{−y²/2} (e^{−ay} +
+//! > e^{−by}) dy.
 //!
 //! Both integrands are positive, so neither loses digits. The first is used for δ ≤ ½, and the
 //! second for 1 − δ otherwise. The integrals are computed by the trapezoidal rule after the
@@ -31,7 +32,8 @@ use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta, check_in};
 use super::sensitivity::{CompensatedSum, round_up};
 use crate::Result;
 
-/// Relative margin in σ, 2⁻⁴³ ≈ 1.1·10⁻¹³, by which every result of this module is moved to the safe side.
+/// Relative margin in σ, 2⁻⁴³ ≈ 1.1·10⁻¹³, by which every result of this module is moved to the
+/// safe side.
 pub(super) const SIGMA_MARGIN: f64 = 1.0 / (1u64 << 43) as f64;
 
 /// ln √(2π).

@@ -39,7 +39,8 @@ pub enum Neighbours {
     /// One contribution is present in one input and absent from the other.
     #[default]
     AddRemove,
-    /// One contribution is replaced by any other admissible one: other values, other steps, another key.
+    /// One contribution is replaced by any other admissible one: other values, other steps, another
+    /// key.
     Replace,
 }
 
@@ -299,7 +300,8 @@ mod tests {
         assert_eq!(factor(0.0, 1.0, true), std::f64::consts::SQRT_2);
         assert_eq!(factor(-1.0, 0.0, true), std::f64::consts::SQRT_2);
         assert_eq!(factor(-1.0, 1.0, true), 2.0);
-        // Columns (1, 0) and (−1, 0): moving a 1 from one step to the other moves the encoding by 2.
+        // Columns (1, 0) and (−1, 0): moving a 1 from one step to the other moves the encoding by
+        // 2.
         assert_eq!(factor(0.0, 1.0, false), 2.0);
     }
 

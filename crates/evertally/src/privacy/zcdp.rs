@@ -1,7 +1,7 @@
 //! Zero-concentrated differential privacy and its conversion to (ε, δ).
 //!
-//! **Definition.** Gaussian noise σ at ℓ2 sensitivity 1 is ρ-zCDP with ρ = 1/(2σ²). A ρ-zCDP mechanism is
-//! (ε, δ)-private for every order α > 1 with
+//! **Definition.** Gaussian noise σ at ℓ2 sensitivity 1 is ρ-zCDP with ρ = 1/(2σ²). A ρ-zCDP
+//! mechanism is (ε, δ)-private for every order α > 1 with
 //!
 //! > ε ≥ αρ + ln(1/(αδ))/(α − 1) + ln(1 − 1/α)
 //!

@@ -15,8 +15,8 @@
 //! 2. For z' < 2⁵⁸, X = ⌊z'R/2⁵⁷⌋ is z/s in units of 2⁻⁵⁸: it is short by less than 1 + z'/2⁵⁷ < 3.
 //! 3. G is γ in units of 2⁻⁵⁶. Gaussian: for X < 2⁶², G = ⌊X²/2⁶¹⌋, short by less than 1 + (6X +
 //!    9)/2⁶¹ < 14. Laplace: G = ⌊X/4⌋, short by less than 2.
-//! 4. As G < 2⁶³, T = ⌊G·Λ/2⁶³⌋ with Λ = ⌊2⁶³·log2(e)⌋ is t = γ·log2(e) in units of 2⁻⁵⁶: short by less than
-//!    14·1.45 + 1 + 1 < 23.
+//! 4. As G < 2⁶³, T = ⌊G·Λ/2⁶³⌋ with Λ = ⌊2⁶³·log2(e)⌋ is t = γ·log2(e) in units of 2⁻⁵⁶: short by
+//!    less than 14·1.45 + 1 + 1 < 23.
 //! 5. T = (k + f)·2⁵⁶ with an integer k and 0 ≤ f < 1, and E is 2⁻ᶠ in units of 2⁻⁶³, by the Taylor
 //!    polynomial of degree 12. Its remainder is below ln(2)¹³/13! < 2⁻³⁹·⁴. Its coefficients are
 //!    short by less than 4 units, and each of the 12 products by less than 1, so together they add
