@@ -93,7 +93,7 @@ fn check_gaussian(budget: Budget) -> Result<()> {
         NoiseKind::Gaussian => Ok(()),
         NoiseKind::Laplace => Err(Error::unsupported(
             "the matrix mechanism",
-            "its Gaussian noise cannot give pure ε: ask for δ above zero",
+            "its Gaussian noise cannot give pure ε; use a budget with δ above zero",
         )),
     }
 }

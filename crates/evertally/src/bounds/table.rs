@@ -109,7 +109,7 @@ fn below(constant: &Result<f64>, factor: Interval) -> Result<f64> {
 }
 
 fn not_certified() -> Error {
-    Error::bad("certificate", "at hand for this horizon", "none")
+    Error::bad("certificate", "available for this horizon", "none")
 }
 
 fn from_constants(
@@ -179,7 +179,7 @@ fn attained(
     let closed_holds = if upper.upper >= square_root.lower {
         with(closed, upper)
     } else {
-        Err(Error::bad("horizon", "at least 7, from where the closed form is an upper bound", horizon))
+        Err(Error::bad("horizon", "at least 7, where the closed form is an upper bound", horizon))
     };
     let best = certified.ok_or_else(not_certified).and_then(|c| with(exact, c));
     let tree = binary_tree_mean_error(horizon)?;

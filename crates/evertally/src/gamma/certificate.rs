@@ -257,7 +257,11 @@ impl Certificate {
         let fits = self.weights.columns().len() == columns
             && self.weights.rows().is_none_or(|weights| weights.len() == rows);
         if !fits {
-            return Err(Error::bad("weights", "one for each column, and row", "another number"));
+            return Err(Error::bad(
+                "weights",
+                "one per column (and one per row for γ_2)",
+                "another number of weights",
+            ));
         }
         super::dense::factors(&self.subject, &self.weights)
     }

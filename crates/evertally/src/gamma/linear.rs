@@ -94,5 +94,5 @@ impl<T: Entry> Thin<T> {
 
 /// The error for a failed decomposition, which only overflow causes.
 pub(super) fn failed() -> Error {
-    Error::bad("matrix", "one of moderate entries", "one that cannot be decomposed")
+    Error::bad("matrix", "a matrix with entries of moderate size", "one that cannot be decomposed")
 }

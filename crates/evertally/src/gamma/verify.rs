@@ -72,7 +72,7 @@ pub fn verify(certificate: &Certificate) -> Result<Proof> {
             "certificate",
             "one whose bounds follow from its weights",
             format!(
-                "{} to {} where {} to {} is proven",
+                "{} to {} while {} to {} is proven",
                 certificate.lower, certificate.upper, proof.lower, proof.upper
             ),
         ));
@@ -86,7 +86,11 @@ fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
     let fits = weights.columns().len() == subject.columns()
         && weights.rows().is_none_or(|rows| rows.len() == subject.rows());
     if !fits {
-        return Err(Error::bad("weights", "one for each column, and row", "another number"));
+        return Err(Error::bad(
+            "weights",
+            "one per column (and one per row for γ_2)",
+            "another number of weights",
+        ));
     }
     let proof = match (subject.decay(), weights) {
         (Some(decay), Weights::GammaF { columns }) => structured::prove_gamma_f(decay, columns)?,
@@ -94,7 +98,7 @@ fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
         (None, _) => dense::prove(subject, weights)?,
     };
     if !(proof.lower.is_finite() && proof.upper.is_finite() && proof.lower >= 0.0) {
-        return Err(Error::bad("weights", "ones that prove something", "overflow"));
+        return Err(Error::bad("weights", "weights that give finite bounds", "an overflow"));
     }
     Ok(proof)
 }

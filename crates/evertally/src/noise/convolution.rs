@@ -25,10 +25,10 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 
 use super::progress::{Parts, Progress};
-use turns::Turns;
+use roots::RootsOfUnity;
 
-mod halves;
-mod turns;
+mod passes;
+mod roots;
 
 type C64 = Complex<f64>;
 
@@ -67,7 +67,7 @@ struct Transform {
     /// N/2: the length of the complex transforms.
     half: usize,
     fft: Arc<dyn Fft<f64>>,
-    turns: Turns,
+    roots: RootsOfUnity,
     /// Transforms of the kernel, with every normalisation (½ for the mean, 2/N for the inverse)
     /// already in them.
     cyclic_kernel: Vec<C64>,
@@ -156,19 +156,19 @@ impl Transform {
     fn new(kernel: &[f64]) -> Self {
         let half = fast_half_len(kernel.len());
         let fft = FftPlanner::new().plan_fft_forward(half);
-        let turns = Turns::new(half);
+        let roots = RootsOfUnity::new(half);
         let scale = 0.5 / half as f64;
         let ((cyclic_kernel, cyclic), (negacyclic_kernel, negacyclic)) = join_if(
             half >= PARALLEL_MIN_HALF,
             || {
                 let mut work = Workspace::new(&*fft);
-                halves::load_cyclic(kernel, &mut work.front);
+                passes::load_cyclic(kernel, &mut work.front);
                 work.transform_forth(&*fft);
-                (halves::real_spectrum(&work.back, &turns, scale), work)
+                (passes::real_spectrum(&work.back, &roots, scale), work)
             },
             || {
                 let mut work = Workspace::new(&*fft);
-                halves::load_negacyclic(kernel, &turns, &mut work.front);
+                passes::load_negacyclic(kernel, &roots, &mut work.front);
                 work.transform_forth(&*fft);
                 work.back.iter_mut().for_each(|value| *value *= scale);
                 (std::mem::replace(&mut work.back, vec![C64::default(); half]), work)
@@ -176,7 +176,7 @@ impl Transform {
         );
         // The first call finds the memory of these transforms ready.
         let spare = Mutex::new(Some([cyclic, negacyclic]));
-        Self { half, fft, turns, cyclic_kernel, negacyclic_kernel, spare }
+        Self { half, fft, roots, cyclic_kernel, negacyclic_kernel, spare }
     }
 
     fn apply(&self, x: &mut [f64], parts: &Parts<'_>) {
@@ -187,30 +187,30 @@ impl Transform {
         join_if(
             parallel,
             || {
-                halves::load_cyclic(input, &mut cyclic.front);
+                passes::load_cyclic(input, &mut cyclic.front);
                 cyclic.transform_forth(&*self.fft);
                 parts.finish_one();
-                halves::multiply_cyclic(&mut cyclic.back, &self.cyclic_kernel, &self.turns);
+                passes::multiply_cyclic(&mut cyclic.back, &self.cyclic_kernel, &self.roots);
                 parts.finish_one();
                 cyclic.transform_back(&*self.fft);
                 parts.finish_one();
             },
             || {
-                halves::load_negacyclic(input, &self.turns, &mut negacyclic.front);
+                passes::load_negacyclic(input, &self.roots, &mut negacyclic.front);
                 negacyclic.transform_forth(&*self.fft);
                 parts.finish_one();
-                halves::multiply_negacyclic(&mut negacyclic.back, &self.negacyclic_kernel);
+                passes::multiply_negacyclic(&mut negacyclic.back, &self.negacyclic_kernel);
                 parts.finish_one();
                 negacyclic.transform_back(&*self.fft);
                 parts.finish_one();
             },
         );
         let (low, high) = x.split_at_mut(self.half.min(x.len()));
-        let combine = |at: usize, base: usize, out: &mut [f64], part: halves::Part| {
-            halves::combine(
+        let combine = |at: usize, base: usize, out: &mut [f64], part: passes::Part| {
+            passes::combine(
                 &cyclic.front,
                 &negacyclic.front[at..at + out.len()],
-                &self.turns,
+                &self.roots,
                 at,
                 base + at,
                 out,
@@ -218,18 +218,18 @@ impl Transform {
             );
         };
         if parallel {
-            let chunks = |out: &mut [f64], base: usize, part: halves::Part| {
+            let chunks = |out: &mut [f64], base: usize, part: passes::Part| {
                 out.par_chunks_mut(CHUNK_LEN)
                     .enumerate()
                     .for_each(|(i, out)| combine(i * CHUNK_LEN, base, out, part));
             };
             rayon::join(
-                || chunks(low, 0, halves::Part::Real),
-                || chunks(high, self.half, halves::Part::Imaginary),
+                || chunks(low, 0, passes::Part::Real),
+                || chunks(high, self.half, passes::Part::Imaginary),
             );
         } else {
-            combine(0, 0, low, halves::Part::Real);
-            combine(0, self.half, high, halves::Part::Imaginary);
+            combine(0, 0, low, passes::Part::Real);
+            combine(0, self.half, high, passes::Part::Imaginary);
         }
         *self.spare.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(spaces);
         parts.finish_one();

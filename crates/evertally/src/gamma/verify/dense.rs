@@ -208,7 +208,7 @@ fn embed<T: Entry>(x: &Mat<T>) -> Mat<f64> {
 fn normalised(weights: &[f64]) -> Result<Vec<f64>> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     if !(weights.iter().all(|w| *w >= 0.0 && w.is_finite()) && (1e-300..1e300).contains(&largest)) {
-        return Err(Error::bad("weights", "finite, not negative and not all zero", "others"));
+        return Err(Error::bad("weights", "finite, not negative and not all zero", "other weights"));
     }
     let unit = power_of_two_near(largest);
     Ok(weights.iter().map(|w| w / unit).collect())

@@ -82,7 +82,7 @@ impl Diagonal {
     fn enclose(scaled: Scaled<'_>) -> Result<Self> {
         let within = |x: &f64| (MIN_WEIGHT..=MAX_WEIGHT).contains(x);
         if !(scaled.rows.iter().all(within) && scaled.columns.iter().all(within)) {
-            return Err(Error::bad("weights", "between 6.3e-61 and 1.6e60", "others"));
+            return Err(Error::bad("weights", "between 6.3e-61 and 1.6e60", "a weight outside that range"));
         }
         if !(MIN_DECAY..=1.0).contains(&scaled.decay) {
             return Err(Error::bad("decay", "between 7.9e-31 and 1", scaled.decay));

@@ -9,7 +9,7 @@ use super::C64;
 /// A root is the product of one entry of a coarse table and one entry of a fine table. Both tables
 /// stay in cache, whereas a full table would stream 16 bytes per value from memory in every pass.
 /// The price is a complex multiplication and an error of 3·10⁻¹⁶.
-pub(super) struct Turns {
+pub(super) struct RootsOfUnity {
     coarse: Vec<C64>,
     fine: Vec<C64>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Turns {
 /// The length of the fine table: 8 KiB.
 pub(super) const FINE_LEN: usize = 512;
 
-impl Turns {
+impl RootsOfUnity {
     pub(super) fn new(quarter_len: usize) -> Self {
         let root = |j: usize| {
             let (sin, cos) = (j as f64 / quarter_len as f64 * std::f64::consts::FRAC_PI_2).sin_cos();
@@ -55,15 +55,15 @@ mod tests {
     #[test]
     fn roots_are_right_and_runs_cover_the_range() {
         for quarter_len in [1, 2, 5, 511, 512, 513, 3000] {
-            let turns = Turns::new(quarter_len);
+            let roots = RootsOfUnity::new(quarter_len);
             let want = |j: usize| C64::cis(j as f64 / quarter_len as f64 * std::f64::consts::FRAC_PI_2);
-            assert!((0..=quarter_len).all(|j| (turns.at(j) - want(j)).norm() < 6e-16));
+            assert!((0..=quarter_len).all(|j| (roots.at(j) - want(j)).norm() < 6e-16));
             for first in [0, quarter_len / 3] {
-                let roots: Vec<C64> = turns
+                let joined: Vec<C64> = roots
                     .runs(first, quarter_len - first)
                     .flat_map(|(_, coarse, fine)| fine.iter().map(move |f| coarse * f))
                     .collect();
-                assert_eq!(roots, (first..quarter_len).map(|j| turns.at(j)).collect::<Vec<_>>());
+                assert_eq!(joined, (first..quarter_len).map(|j| roots.at(j)).collect::<Vec<_>>());
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The passes around the transforms of a cyclic and a negacyclic product of length N = 2m.
 //!
-//! Every pass is one sweep over memory. `turns` holds ω^j = e^{iπj/N}. After the backward transform
+//! Every pass is one sweep over memory. `roots` holds ω^j = e^{iπj/N}. After the backward transform
 //! real and imaginary parts are exchanged (see `Workspace::transform_back`), so the multiplications
 //! write them exchanged and `combine` reads them exchanged.
 
 use rustfft::num_complex::Complex;
 
 use super::C64;
-use super::turns::Turns;
+use super::roots::RootsOfUnity;
 use crate::noise::vectorise::vectorised;
 
 /// Which part of the negacyclic product a range of the output takes. The product holds y_j + i
@@ -34,21 +34,21 @@ pub(super) fn load_cyclic(x: &[f64], z: &mut [C64]) {
 
 /// z_j = (x_j + i x_{j+m}) ω^j. Modulo X^N + 1 = (X^m − i)(X^m + i), a real polynomial is given by
 /// its residue modulo X^m − i, and X = ωY with ω^m = i turns that into a cyclic product.
-pub(super) fn load_negacyclic(x: &[f64], turns: &Turns, z: &mut [C64]) {
+pub(super) fn load_negacyclic(x: &[f64], roots: &RootsOfUnity, z: &mut [C64]) {
     let m = z.len();
     let (low, high) = x.split_at(m.min(x.len()));
     vectorised(
         #[inline(always)]
         || {
             // Three ranges: both coefficients present, only the low one, and padding.
-            for (at, coarse, fine) in turns.runs(0, high.len()) {
+            for (at, coarse, fine) in roots.runs(0, high.len()) {
                 let range = at..at + fine.len();
                 let pairs = low[range.clone()].iter().zip(&high[range.clone()]);
                 for ((z, (&re, &im)), fine) in z[range].iter_mut().zip(pairs).zip(fine) {
                     *z = Complex::new(re, im) * (coarse * fine);
                 }
             }
-            for (at, coarse, fine) in turns.runs(high.len(), low.len() - high.len()) {
+            for (at, coarse, fine) in roots.runs(high.len(), low.len() - high.len()) {
                 let range = high.len() + at..high.len() + at + fine.len();
                 for ((z, &re), fine) in z[range.clone()].iter_mut().zip(&low[range]).zip(fine) {
                     *z = coarse * fine * re;
@@ -76,14 +76,14 @@ fn pack_exchanged(a: C64, b: C64, root: C64) -> (C64, C64) {
 }
 
 /// The spectrum of the real signal whose packed transform is `z`, at 0 … m, times `scale`.
-pub(super) fn real_spectrum(z: &[C64], turns: &Turns, scale: f64) -> Vec<C64> {
+pub(super) fn real_spectrum(z: &[C64], roots: &RootsOfUnity, scale: f64) -> Vec<C64> {
     let m = z.len();
     let mut spectrum = vec![C64::default(); m + 1];
     spectrum[0] = Complex::new((z[0].re + z[0].im) * scale, 0.0);
     spectrum[m] = Complex::new((z[0].re - z[0].im) * scale, 0.0);
     for k in 1..=m / 2 {
         // e^{−2πik/N} is the conjugate of ω^{2k}.
-        let (a, b) = unpack(z[k], z[m - k], turns.at(2 * k));
+        let (a, b) = unpack(z[k], z[m - k], roots.at(2 * k));
         spectrum[k] = a * scale;
         spectrum[m - k] = b * scale;
     }
@@ -91,7 +91,7 @@ pub(super) fn real_spectrum(z: &[C64], turns: &Turns, scale: f64) -> Vec<C64> {
 }
 
 /// Unpacks, multiplies by the kernel's spectrum and packs again, two mirrored values at a time.
-pub(super) fn multiply_cyclic(z: &mut [C64], kernel: &[C64], turns: &Turns) {
+pub(super) fn multiply_cyclic(z: &mut [C64], kernel: &[C64], roots: &RootsOfUnity) {
     let m = z.len();
     let first = (z[0].re + z[0].im) * kernel[0].re;
     let nyquist = (z[0].re - z[0].im) * kernel[m].re;
@@ -99,9 +99,9 @@ pub(super) fn multiply_cyclic(z: &mut [C64], kernel: &[C64], turns: &Turns) {
     if m.is_multiple_of(2) && m > 1 {
         // The middle is its own mirror image.
         let k = m / 2;
-        let (a, _) = unpack(z[k], z[k], turns.at(m));
+        let (a, _) = unpack(z[k], z[k], roots.at(m));
         let a = a * kernel[k];
-        z[k] = pack_exchanged(a, a, turns.at(m)).0;
+        z[k] = pack_exchanged(a, a, roots.at(m)).0;
     }
     let pairs = (m - 1) / 2;
     let (low, high) = z[1..].split_at_mut(m / 2);
@@ -115,7 +115,7 @@ pub(super) fn multiply_cyclic(z: &mut [C64], kernel: &[C64], turns: &Turns) {
             let fronts = low.iter_mut().zip(kernel_low);
             let backs = high.iter_mut().rev().zip(kernel_high.iter().rev());
             for (i, ((a, kernel_a), (b, kernel_b))) in fronts.zip(backs).enumerate() {
-                let root = turns.at(2 * (i + 1));
+                let root = roots.at(2 * (i + 1));
                 let (x_a, x_b) = unpack(*a, *b, root);
                 (*a, *b) = pack_exchanged(x_a * kernel_a, x_b * kernel_b, root);
             }
@@ -141,7 +141,7 @@ pub(super) fn multiply_negacyclic(z: &mut [C64], kernel: &[C64]) {
 pub(super) fn combine(
     cyclic: &[C64],
     negacyclic: &[C64],
-    turns: &Turns,
+    roots: &RootsOfUnity,
     at: usize,
     step: usize,
     out: &mut [f64],
@@ -151,7 +151,7 @@ pub(super) fn combine(
     vectorised(
         #[inline(always)]
         || {
-            for (offset, coarse, fine) in turns.runs(at, out.len()) {
+            for (offset, coarse, fine) in roots.runs(at, out.len()) {
                 let range = offset..offset + fine.len();
                 let values = out[range.clone()].iter_mut().zip(&negacyclic[range]).zip(fine);
                 match part {
