@@ -15,7 +15,7 @@ fn impatient() -> Options {
         body_timeout: Duration::from_millis(800),
         idle_timeout: Duration::from_millis(2_000),
         write_timeout: Duration::from_millis(800),
-        slowest_body: 1_000,
+        min_body_bytes_per_second: 1_000,
         ..Options::default()
     }
 }
