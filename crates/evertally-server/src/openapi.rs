@@ -4,6 +4,9 @@
 //! route are added here: a route with a token may answer 401, 403 and 429, a route with a body 408, 413
 //! and 415, and so on. No rule names a path, so a new route needs no line in this file.
 
+use crate::error::ErrorBody;
+use crate::model::release::LiveStep;
+use utoipa::ToSchema;
 use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::schema::Schema;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -26,13 +29,16 @@ pub(crate) fn blank() -> OpenApi {
     info.license = Some(license.identifier(Some("MIT OR Apache-2.0")).build());
     let mut components = Components::new();
     components.add_security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
-    components
-        .schemas
-        .insert("ErrorBody".to_owned(), <crate::error::ErrorBody as utoipa::PartialSchema>::schema());
-    let mut nested = Vec::new();
-    <crate::error::ErrorBody as utoipa::ToSchema>::schemas(&mut nested);
-    components.schemas.extend(nested);
+    add_schema::<ErrorBody>(&mut components);
+    add_schema::<LiveStep>(&mut components);
     OpenApiBuilder::new().info(info).components(Some(components)).build()
+}
+
+/// Adds a schema that no route names as its body, and the schemas it refers to.
+fn add_schema<T: ToSchema>(components: &mut Components) {
+    let mut schemas = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut schemas);
+    components.schemas.extend(schemas);
 }
 
 /// Names the operations, and adds the refusals that they share.

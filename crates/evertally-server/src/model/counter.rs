@@ -44,7 +44,7 @@ pub(crate) struct Counter {
     neighbours: String,
     #[schema(required)]
     participation: Option<Participation>,
-    #[schema(required)]
+    #[schema(required, min_items = 2, max_items = 2)]
     clamp: Option<[f64; 2]>,
     mechanism: String,
     workload: String,

@@ -57,12 +57,12 @@ pub(crate) struct AdvanceResult {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LiveStep {
-    /// The step.
+    /// The step, counted from zero.
     pub(crate) step: u64,
-    /// When it ended.
+    /// When the step ended. Null for steps that are closed by hand.
     #[schema(required, format = DateTime)]
     pub(crate) time: Option<String>,
-    /// One release a key, or a single one.
+    /// One release per key, or a single one.
     pub(crate) releases: Vec<Release>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Sum {
     pub(crate) value: f64,
     /// The standard deviation of the noise in it.
     pub(crate) standard_error: f64,
-    /// Where the interval begins that holds the true total with probability 95 %.
+    /// The lower end of the interval that holds the true total with probability 95 %.
     pub(crate) lower: f64,
     /// The upper end of that interval.
     pub(crate) upper: f64,

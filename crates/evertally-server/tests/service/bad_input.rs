@@ -1,6 +1,7 @@
 //! Whatever is sent: a refusal with a reason, and nothing changed.
 
 use crate::client::{Wire, head, request};
+use crate::documented::DOCUMENT;
 use crate::fixture::{Server, events};
 use serde_json::{Value, json};
 
@@ -80,6 +81,45 @@ fn a_bad_line_ends_a_stream_after_what_stood_before_it() {
     let answer = server.post_text(EVENTS, "application/x-ndjson", long.as_bytes()).expect(413);
     assert!(answer.text().contains("line 2") && answer.text().contains("first 1 lines"), "{}", answer.text());
     assert_eq!(server.total("visits"), 10_001.0);
+}
+
+#[test]
+fn a_refusal_names_the_field_that_must_change() {
+    let server = Server::start().with_counter("visits");
+    server.post("/v1/populations", &json!({"name": "small", "epsilon": 0.01, "delta": 1e-6})).expect(201);
+    let good = json!({"name": "new", "epsilon": 0.1, "delta": 1e-6, "steps": 9});
+    let schema = &DOCUMENT["components"]["schemas"]["NewCounter"]["properties"];
+    for (field, change) in [
+        ("name", json!({"name": "visits"})),
+        ("name", json!({"name": "a b"})),
+        ("population", json!({"population": "nobody"})),
+        ("epsilon", json!({"epsilon": -1.0})),
+        ("epsilon", json!({"population": "small"})),
+        ("delta", json!({"delta": 2.0})),
+        ("steps", json!({"steps": 0})),
+        ("every", json!({"every": "soon"})),
+        ("start", json!({"every": "1h", "start": "soon"})),
+        ("mechanism", json!({"mechanism": "magic"})),
+        ("mechanism", json!({"mechanism": "laplace-tree"})),
+        ("workload", json!({"workload": "window:0"})),
+        ("max_steps", json!({"max_steps": 0})),
+        ("min_gap", json!({"min_gap": 3})),
+        ("clamp", json!({"clamp": [3.0, 1.0]})),
+        ("grid", json!({"grid": -1.0})),
+        ("keys", json!({"keys": ["a", "a"]})),
+    ] {
+        let mut body = good.clone();
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let answer = server.post("/v1/counters", &body);
+        assert_eq!(answer.json()["error"]["field"], field, "{change}: {}", answer.text());
+        assert!(schema.get(field).is_some(), "{field} is not documented");
+    }
+    let answer = server.post("/v1/populations", &json!({"name": "everyone", "epsilon": 1, "delta": 0.5}));
+    assert_eq!(answer.expect(409).json()["error"]["field"], "name");
+    let answer = server.post("/v1/tokens", &json!({"name": "old", "role": "read", "expires": "soon"}));
+    assert_eq!(answer.expect(400).json()["error"]["field"], "expires");
+    // A refusal of something else names none.
+    assert!(server.get("/v1/counters/nothing").expect(404).json()["error"]["field"].is_null());
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod formats;
 mod limits;
 mod live;
 mod modes;
+mod page_types;
 mod silence;
 mod slow;
 mod stories;
