@@ -65,10 +65,14 @@ impl Problem {
         Self { field: Some(field.to_owned()), ..Self::bad(format!("{field} must be {expected}")) }
     }
 
-    /// Names the field that a refusal of some class is about, unless the field is known already.
+    /// Names the field that the refusal is about, by the parameter that the ledger named or, without
+    /// one, by the class.
     pub(crate) fn about(self, fields: &[(&str, &str)]) -> Self {
-        let of_class = fields.iter().find(|(class, _)| *class == self.class);
-        Self { field: self.field.or_else(|| of_class.map(|(_, field)| (*field).to_owned())), ..self }
+        let cause = self.field.as_deref().unwrap_or(self.class);
+        match fields.iter().find(|(of, _)| *of == cause) {
+            Some((_, field)) => Self { field: Some((*field).to_owned()), ..self },
+            None => self,
+        }
     }
 
     pub(crate) fn unauthorized(message: &'static str) -> Self {

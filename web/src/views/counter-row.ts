@@ -82,7 +82,7 @@ export function counterRow(first: Counter, sparklines: SparklineLoader): Row {
       setText(about, counter.description ?? `${cadence(counter.every)}, ${counter.population}`);
       if (top) {
         const others = (counter.latest?.length ?? 1) - 1;
-        value.replaceChildren(valueWithMargin(top), h("span", { class: "row-key" }, top.key === null ? "" : others > 0 ? `${top.key}, and ${plural(others, "key")} more` : top.key));
+        value.replaceChildren(valueWithMargin(top), h("span", { class: "row-key" }, top.key === null ? "" : others > 0 ? `${top.key}, and ${plural(others, "more key")}` : top.key));
       } else value.replaceChildren(h("span", { class: "nothing" }, "no release yet"));
       setText(error, counter.accuracy.now === null ? "–" : margin(counter.accuracy.now));
       if (curves.get(top?.key ?? null).length > 0 && counter.latest) {

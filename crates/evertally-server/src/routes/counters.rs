@@ -18,10 +18,11 @@ use axum::response::Response;
 /// The most characters of a counter's name.
 const MAX_NAME_CHARS: usize = 100;
 
-/// The field of a new counter that must change when a refusal names no parameter.
-const FIELDS: [(&str, &str); 4] = [
+/// The field of a new counter that must change, by what the refusal says.
+const FIELDS: [(&str, &str); 5] = [
     ("conflict", "name"),
     ("not-found", "population"),
+    ("unit", "population"),
     ("budget-spent", "epsilon"),
     ("unsupported", "mechanism"),
 ];

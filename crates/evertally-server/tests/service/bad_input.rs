@@ -95,6 +95,7 @@ fn a_refusal_names_the_field_that_must_change() {
         ("population", json!({"population": "nobody"})),
         ("epsilon", json!({"epsilon": -1.0})),
         ("epsilon", json!({"population": "small"})),
+        ("population", json!({"max_steps": 2})),
         ("delta", json!({"delta": 2.0})),
         ("steps", json!({"steps": 0})),
         ("every", json!({"every": "soon"})),

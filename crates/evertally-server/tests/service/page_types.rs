@@ -32,7 +32,7 @@ fn the_types_of_the_page_follow_from_the_document() {
 
 #[test]
 fn schemas_become_types() {
-    let schemas = serde_json::json!({
+    let mut schemas = serde_json::json!({
         "Mark": { "type": "string", "enum": ["good", "bad"], "description": "A mark." },
         "Pupil": {
             "type": "object",
@@ -44,6 +44,8 @@ fn schemas_become_types() {
             },
         },
     });
+    schemas["Seated"] = schemas["Pupil"].clone();
+    schemas["Seated"]["required"] = serde_json::json!(["marks", "note", "seat"]);
     let expected = "
 /** A mark. */
 export type Mark = \"good\" | \"bad\";
@@ -52,6 +54,10 @@ export interface Pupil {
   marks: (null | Mark)[];
   note: string | null;
   seat?: [number, number];
+}
+
+export interface Seated extends Pupil {
+  seat: [number, number];
 }
 ";
     assert_eq!(typescript(&schemas), format!("{HEAD}{expected}"));
@@ -63,21 +69,45 @@ fn typescript(schemas: &Value) -> String {
     for (name, schema) in schemas.as_object().unwrap() {
         text.push('\n');
         comment(&mut text, schema, "");
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        if schema.get("properties").is_none() {
             writeln!(text, "export type {name} = {};", type_of(schema)).unwrap();
             continue;
-        };
-        let required: Vec<&str> =
-            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        writeln!(text, "export interface {name} {{").unwrap();
-        for (field, schema) in properties {
-            comment(&mut text, schema, "  ");
-            let mark = if required.contains(&field.as_str()) { "" } else { "?" };
-            writeln!(text, "  {field}{mark}: {};", type_of(schema)).unwrap();
+        }
+        let fields = fields(schema);
+        let base = schemas.as_object().unwrap().iter().find(|(_, base)| extends(schema, base));
+        let inherited = base.map(|(_, base)| self::fields(base)).unwrap_or_default();
+        let extension = base.map(|(base, _)| format!(" extends {base}")).unwrap_or_default();
+        writeln!(text, "export interface {name}{extension} {{").unwrap();
+        for (field, declaration) in fields.into_iter().filter(|field| !inherited.contains(field)) {
+            comment(&mut text, &schema["properties"][field], "  ");
+            writeln!(text, "  {declaration};").unwrap();
         }
         text.push_str("}\n");
     }
     text
+}
+
+/// The fields of an object and their declarations.
+fn fields(schema: &Value) -> Vec<(&str, String)> {
+    let required =
+        |field: &str| schema["required"].as_array().is_some_and(|names| names.contains(&field.into()));
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties
+        .map(|(field, schema)| {
+            let mark = if required(field) { "" } else { "?" };
+            (field.as_str(), format!("{field}{mark}: {}", type_of(schema)))
+        })
+        .collect()
+}
+
+/// Whether an object is another one with a single field added or made required.
+fn extends(schema: &Value, base: &Value) -> bool {
+    let (fields, inherited) = (fields(schema), fields(base));
+    let mut own = fields.iter().filter(|field| !inherited.contains(field));
+    let is_narrower =
+        own.next().is_some_and(|(_, declaration)| !declaration.contains("?:")) && own.next().is_none();
+    let has_all = inherited.iter().all(|(name, _)| fields.iter().any(|(field, _)| field == name));
+    is_narrower && has_all && inherited.len() > 1
 }
 
 /// The type of a schema.
