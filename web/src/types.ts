@@ -100,12 +100,7 @@ export interface CountersByStatus {
 }
 
 /** A new token and its secret, which is shown once. */
-export interface CreatedToken {
-  created: string;
-  expires: string | null;
-  id: string;
-  name: string;
-  role: Role;
+export interface CreatedToken extends Token {
   /** The value for the header `Authorization: Bearer`. */
   token: string;
 }
@@ -244,48 +239,9 @@ export interface LiveStep {
 export type Mode = "running" | "fenced" | "read-only";
 
 /** What a counter is to be. Everything is public, and chosen without looking at the data. */
-export interface NewCounter {
-  /** The range that values are brought into; where absent, an event counts as one. */
-  clamp?: [number, number] | null;
-  /** δ of all releases together; zero for pure ε. */
-  delta: number;
-  /** What it counts, in words; at most 1000 bytes. */
-  description?: string | null;
-  /** ε of all releases together. */
-  epsilon: number;
-  /** The length of a step; absent for a counter that is advanced by hand. */
-  every?: string | null;
-  /** How long after its end a step still takes events with a time in it; at most 7d. */
-  grace?: string | null;
-  /** The public grid on which releases lie. */
-  grid?: number | null;
-  /** The declared keys, at most 256 bytes each; any other counts as `other`, which is added. */
-  keys?: string[] | null;
-  /**
-   * The most steps in which a person may take part: events without a `person` do not count
-   * then.
-   */
-  max_steps?: number | null;
-  /** The mechanism; the most accurate one that streams where absent. */
-  mechanism?: string | null;
-  /** The fewest steps between two in which a person takes part; needs `max_steps`. */
-  min_gap?: number | null;
+export interface NewCounter extends Draft {
   /** Its name. */
   name: string;
-  /** Which change is hidden: an event or person more or less, or one replaced by another. */
-  neighbours?: string | null;
-  /** Which error is kept small. */
-  objective?: string | null;
-  /** Whose events it counts: the population whose budget pays. */
-  population?: string | null;
-  /** For how many steps ids are remembered: a copy that comes later counts again. */
-  remember_ids?: number | null;
-  /** When the first step begins; the last whole multiple of `every` where absent. */
-  start?: string | null;
-  /** The number of steps; absent where nobody knows the end. */
-  steps?: number | null;
-  /** What is released at each step: `prefix-sum`, `window:60` or `decay:0.99`. */
-  workload?: string | null;
 }
 
 /** How often a person may take part. */

@@ -20,14 +20,18 @@ export interface Row {
 /** For how many seconds after a due time the page assumes that the release came. */
 const STALE = 10;
 
+/** Whether steps are long enough for a countdown. Shorter ones would only flicker. */
+export function hasCountdown(every: string): boolean {
+  return (parseDuration(every) ?? 0) >= 5;
+}
+
 /** When the next release comes, in words. Pure. */
 export function nextWords(counter: Pick<Counter, "status" | "every" | "next_release">, now: number): string {
   if (counter.status === "retired") return "never";
   if (counter.status === "ended") return "ended";
   if (counter.status === "fenced") return "stopped";
   if (counter.every === null) return "by hand";
-  // A countdown of a second or two would only flicker.
-  if ((parseDuration(counter.every) ?? 0) < 5) return cadence(counter.every);
+  if (!hasCountdown(counter.every)) return cadence(counter.every);
   if (counter.next_release === null) return "unknown";
   const step = parseDuration(counter.every) ?? 0;
   const left = (Date.parse(counter.next_release) - now) / 1000;

@@ -15,7 +15,7 @@ import { dataPanel, eventsPanel, tablePanel } from "./counter/data";
 import { accuracyPanel, factsPanel, protectionPanel } from "./counter/facts";
 import { keysPanel } from "./counter/keys";
 import { sumPanel } from "./counter/sum";
-import { nextWords } from "./counter-row";
+import { hasCountdown, nextWords } from "./counter-row";
 
 /** What the panels of one counter share. */
 export interface Watched {
@@ -91,8 +91,10 @@ export const counterView = (name: string): View => async (app, main, signal) => 
   }
 
   function tick(): void {
+    const { every, status, next_step: released } = watched.counter;
     const words = nextWords(watched.counter, serviceNow());
-    setText(next, watched.counter.every === null || watched.counter.status !== "running" ? plural(watched.counter.next_step, "step") + " released" : words.startsWith("every") ? `Releases ${words}` : `Next release ${words}`);
+    if (every === null || status !== "running") setText(next, `${plural(released, "step")} released`);
+    else setText(next, `${hasCountdown(every) ? "Next release" : "Releases"} ${words}`);
     if (lost !== null) setText(lost.words, `Connection lost, trying again in ${span((lost.until - Date.now()) / 1000)}`);
   }
 
