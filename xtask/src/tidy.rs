@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: what formatting does not hold.
 //!
 //! rustfmt keeps code to its width and leaves comments alone. This check holds comments to the same
-//! width. Rows of tables are exempt, because Markdown cannot break them, and so are lines of Python
-//! sessions, which are tests.
+//! width, in Rust and in the sources of the page. Rows of tables are exempt, because Markdown cannot
+//! break them, and so are lines of Python sessions, which are tests.
 
 use std::path::Path;
 
@@ -12,9 +12,15 @@ use crate::process::{self, command};
 /// The width of code in `rustfmt.toml`.
 const MAX_COLUMNS: usize = 110;
 
+/// The files whose comments are checked, as patterns of git.
+const FILES: [&str; 4] = ["*.rs", "web/*.ts", "web/*.mjs", "web/src/*.css"];
+
+/// What comment lines start with.
+const MARKS: [&str; 3] = ["//", "/*", "* "];
+
 /// Refuses comments that are wider than the code.
 pub(crate) fn run() -> Outcome {
-    let files = process::output(command("git").args(["ls-files", "--", "*.rs"]))?;
+    let files = process::output(command("git").args(["ls-files", "--"]).args(FILES))?;
     let mut wide = Vec::new();
     for file in files.lines() {
         let path = process::root().join(file);
@@ -31,8 +37,9 @@ pub(crate) fn run() -> Outcome {
 /// The places of comment lines that are too wide, as `file:line`.
 fn wide_comments(file: &Path, text: &str) -> Vec<String> {
     let is_wide = |line: &str| {
-        let Some(comment) = line.trim_start().strip_prefix("//") else { return false };
-        let words = comment.trim_start_matches(['/', '!']).trim_start();
+        let start = line.trim_start();
+        let Some(comment) = MARKS.iter().find_map(|mark| start.strip_prefix(mark)) else { return false };
+        let words = comment.trim_start_matches(['/', '!', '*']).trim_start();
         line.chars().count() > MAX_COLUMNS && !words.starts_with(['|', '>'])
     };
     let numbered = text.lines().enumerate();
@@ -53,6 +60,9 @@ mod tests {
         assert!(found(&line(MAX_COLUMNS)).is_empty());
         assert_eq!(found(&format!("\n{}\n", line(MAX_COLUMNS + 1))), ["  lib.rs:2"]);
         assert_eq!(found(&format!("// {}", "é".repeat(MAX_COLUMNS - 2))).len(), 1);
+        for mark in ["/** ", " * "] {
+            assert_eq!(found(&format!("{mark}{}", "x".repeat(MAX_COLUMNS))).len(), 1);
+        }
         assert!(found(&format!("//! | {} |", "x".repeat(MAX_COLUMNS))).is_empty());
         assert!(found(&format!("let text = \"{}\";", "x".repeat(MAX_COLUMNS))).is_empty());
     }

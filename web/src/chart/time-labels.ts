@@ -5,8 +5,8 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const two = (n: number) => String(n).padStart(2, "0");
 
 /**
- * One label for each split (seconds since 1970). `increment` is the distance between two of them. What a label leaves out, the first
- * one and every change of it says on a second line: the day under hours, the year under days.
+ * One label per split (seconds since 1970). `increment` is the distance between two splits. Labels have a
+ * second line, the day under hours and the year under days: on the first label and at every change.
  */
 export function timeLabels(splits: readonly number[], increment: number): string[] {
   let shown = "";

@@ -1,9 +1,9 @@
-/** What both charts share: colours from the style sheet, axes, width of the box that holds them. */
+/** What both charts share: axes, colours from the style sheet, and the width of their box. */
 
 import uPlot from "uplot";
 import { compact } from "../format";
 import { colour, onTheme } from "../theme";
-import { timeLabels } from "./axis";
+import { timeLabels } from "./time-labels";
 
 const FONT = '12px "Plex Sans", system-ui, sans-serif';
 
@@ -18,7 +18,7 @@ export function palette(): Palette {
   return { accent: colour("accent"), band: colour("band"), soft: colour("soft"), line: colour("line") };
 }
 
-/** Axes that take their colours anew each time they are drawn. */
+/** Axes that read their colours each time they are drawn. */
 export function axes(of: () => Palette, time: boolean): uPlot.Axis[] {
   const common: uPlot.Axis = { font: FONT, stroke: () => of().soft, ticks: { show: false }, gap: 8 };
   const horizontal: uPlot.Axis = {
@@ -48,7 +48,7 @@ export function attend(plot: uPlot, box: HTMLElement, height: () => number, reco
     recolour();
     plot.redraw();
   });
-  // Text drawn before the type has come would stay in another.
+  // Text that was drawn before the font loaded would keep the fallback font.
   void document.fonts.ready.then(() => signal.aborted || plot.redraw(false, true));
   signal.addEventListener("abort", () => {
     observer.disconnect();

@@ -1,4 +1,4 @@
-/** Fetches the small curves of rows that are on the screen, a few at a time. */
+/** Loads the small curves of the rows on the screen, a few at a time. */
 
 import type { Api } from "../api";
 import type { Release } from "../types";
@@ -9,15 +9,15 @@ interface Wanted {
   key: string | undefined;
 }
 
-export interface SparkLoader {
+export interface SparklineLoader {
   /** Calls `show` once, with recent releases, when the element first comes into sight. */
   watch(element: Element, what: () => Wanted, show: (releases: Release[]) => void): void;
 }
 
-const AT_ONCE = 4;
-const RECENT = 120;
+const MAX_REQUESTS = 4;
+const RECENT_STEPS = 120;
 
-export function sparkLoader(api: Api, signal: AbortSignal): SparkLoader {
+export function sparklineLoader(api: Api, signal: AbortSignal): SparklineLoader {
   const jobs = new Map<Element, { what: () => Wanted; show: (releases: Release[]) => void }>();
   const queue: Element[] = [];
   let running = 0;
@@ -33,7 +33,7 @@ export function sparkLoader(api: Api, signal: AbortSignal): SparkLoader {
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });
 
   function work(): void {
-    while (running < AT_ONCE && queue.length > 0 && !signal.aborted) {
+    while (running < MAX_REQUESTS && queue.length > 0 && !signal.aborted) {
       const element = queue.shift()!;
       const job = jobs.get(element);
       jobs.delete(element);
@@ -41,7 +41,7 @@ export function sparkLoader(api: Api, signal: AbortSignal): SparkLoader {
       const { name, nextStep, key } = job.what();
       if (nextStep === 0) continue;
       running += 1;
-      api.releases(name, { first: Math.max(0, nextStep - RECENT), points: 60, key }, signal)
+      api.releases(name, { first: Math.max(0, nextStep - RECENT_STEPS), points: 60, key }, signal)
         .then((page) => job.show(page.releases), () => undefined)
         .finally(() => {
           running -= 1;

@@ -1,11 +1,11 @@
-/** What a counter promises, in plain sentences. Pure. */
+/** The guarantees of a counter, as sentences. Pure. */
 
 import { halfWidth, margin, number, parameter, percentOver, times } from "./format";
 import type { Accuracy, Counter, Release } from "./types";
 
 type Described = Pick<Counter, "workload" | "keys" | "clamp">;
 
-/** What a released number is: the total, the total of a window, a decayed total. */
+/** What a release estimates: the total, the total of a window, or a decayed total. */
 export function quantity(counter: Described): string {
   const [kind, amount] = counter.workload.split(":");
   if (kind === "window") return `total of the last ${number(Number(amount), 0)} steps`;
@@ -19,11 +19,10 @@ export function promise(counter: Described, release: Release): string {
   return `With probability 95 %, the true ${quantity(counter)}${key} is within ± ${margin(halfWidth(release))} of what is shown.`;
 }
 
-/** What no one can learn from all releases together. */
+/** What nobody can learn from all releases together. */
 export function protection(counter: Pick<Counter, "unit" | "neighbours" | "participation" | "budget" | "keys">): string {
   const { unit, participation, budget } = counter;
-  const noun = unit.replace(/^one /, "").replace(/ \(.*\)$/, "");
-  const who = /^event\b/.test(noun) ? "any one event" : `any one ${noun}`;
+  const who = `any one ${unit}`;
   const what =
     counter.neighbours === "replace"
       ? `whether ${who} is itself or another admissible one`
@@ -31,12 +30,12 @@ export function protection(counter: Pick<Counter, "unit" | "neighbours" | "parti
         ? `whether ${who} took part at all`
         : `whether ${who} is in the data at all`;
   const bound = participation
-    ? ` A ${noun} counts in at most ${number(participation.max_steps, 0)} ${participation.max_steps === 1 ? "step" : "steps"}` +
-      (participation.min_gap && participation.min_gap > 1 && participation.max_steps > 1 ? `, at least ${number(participation.min_gap, 0)} apart` : "") +
+    ? ` One ${unit} counts in at most ${number(participation.max_steps, 0)} ${participation.max_steps === 1 ? "step" : "steps"}` +
+      (participation.min_gap > 1 && participation.max_steps > 1 ? `, at least ${number(participation.min_gap, 0)} apart` : "") +
       "; what exceeds this is not counted."
     : "";
   const all = counter.keys ? "all steps and all keys together" : "all steps together";
-  return `Whoever sees every release can hardly tell ${what}: ${guarantee(budget)}, ${all}.${bound}`;
+  return `Even with every release, nobody can reliably tell ${what}: ${guarantee(budget)}, ${all}.${bound}`;
 }
 
 export function guarantee(budget: { epsilon: number; delta: number }): string {
@@ -44,7 +43,7 @@ export function guarantee(budget: { epsilon: number; delta: number }): string {
   return budget.delta === 0 ? `${epsilon}, pure` : `${epsilon}, δ = ${parameter(budget.delta)}`;
 }
 
-/** How far from the least possible error; null where nothing is proved for this plan. */
+/** How far the error is from the least possible. Null when nothing is proved for this plan. */
 export function optimality(accuracy: Accuracy): string | null {
   if (accuracy.over_optimum === null) return null;
   if (accuracy.over_optimum <= 1) return "No mechanism can have less mean squared error.";

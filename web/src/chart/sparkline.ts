@@ -1,4 +1,4 @@
-/** A small curve with its band, as vector graphics: many of them on one page cost little. */
+/** A small curve with its band, as vector graphics, because a page shows many of them. */
 
 import { s } from "../dom";
 import { thin } from "../series";
@@ -8,7 +8,7 @@ const WIDTH = 160;
 const HEIGHT = 40;
 
 /** The outlines of the curve and of its band in a box of 160 by 40. Pure. */
-export function sparkPaths(releases: readonly Release[]): { line: string; band: string } | null {
+export function sparklinePaths(releases: readonly Release[]): { line: string; band: string } | null {
   const points = thin(releases, 60);
   if (points.length < 2) return null;
   const from = points[0]!.step;
@@ -24,9 +24,9 @@ export function sparkPaths(releases: readonly Release[]): { line: string; band: 
   };
 }
 
-/** Hidden from screen readers: the row says the value and its error in words. */
-export function spark(releases: readonly Release[]): SVGSVGElement {
-  const paths = sparkPaths(releases);
+/** Hidden from screen readers, because the row has the value and its error as text. */
+export function sparkline(releases: readonly Release[]): SVGSVGElement {
+  const paths = sparklinePaths(releases);
   return s(
     "svg",
     { class: "spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" },

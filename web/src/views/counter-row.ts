@@ -1,14 +1,14 @@
-/** One counter as a row: what it is, its latest value and error, how it went, when it goes on. */
+/** One counter as a row: its name, latest value and error, recent curve and next release. */
 
 import { paths, serviceNow } from "../app";
-import { spark } from "../chart/spark";
+import { sparkline } from "../chart/sparkline";
 import { h, setText } from "../dom";
 import { cadence, margin, parseDuration, plural, span } from "../format";
-import { headline } from "../roll";
+import { headline } from "../counter-list";
 import { Curves } from "../series";
 import type { Counter } from "../types";
-import { statusChip, valueWithMargin } from "../ui/parts";
-import type { SparkLoader } from "./spark-loader";
+import { statusChip, valueWithMargin } from "../ui/blocks";
+import type { SparklineLoader } from "./sparkline-loader";
 
 export interface Row {
   name: string;
@@ -17,26 +17,30 @@ export interface Row {
   tick(now: number): void;
 }
 
-/** For how long the page believes that releases came as they should, in seconds. */
+/** For how many seconds after a due time the page assumes that the release came. */
 const STALE = 10;
 
-/** The words in place of a countdown. Pure. */
+/** Whether steps are long enough for a countdown. Shorter ones would only flicker. */
+export function hasCountdown(every: string): boolean {
+  return (parseDuration(every) ?? 0) >= 5;
+}
+
+/** When the next release comes, in words. Pure. */
 export function nextWords(counter: Pick<Counter, "status" | "every" | "next_release">, now: number): string {
   if (counter.status === "retired") return "never";
   if (counter.status === "ended") return "ended";
   if (counter.status === "fenced") return "stopped";
   if (counter.every === null) return "by hand";
-  // A countdown of a second or two would only flicker.
-  if ((parseDuration(counter.every) ?? 0) < 5) return cadence(counter.every);
+  if (!hasCountdown(counter.every)) return cadence(counter.every);
   if (counter.next_release === null) return "unknown";
   const step = parseDuration(counter.every) ?? 0;
   const left = (Date.parse(counter.next_release) - now) / 1000;
-  // What is known here may be a few seconds old, in which the next step has begun.
+  // The counter may be a few seconds old, and its next step may have started since.
   const soon = left <= 0.5 && left > -STALE ? (left % step) + step : left;
   return soon <= 0.5 ? "now" : `in ${span(soon)}`;
 }
 
-export function counterRow(first: Counter, sparks: SparkLoader): Row {
+export function counterRow(first: Counter, sparklines: SparklineLoader): Row {
   let counter = first;
   const curves = new Curves(200);
   const cell = (kind: string, label: string) => h("td", { class: kind, attrs: { role: "cell", "data-label": label } });
@@ -57,9 +61,9 @@ export function counterRow(first: Counter, sparks: SparkLoader): Row {
     const mark = `${key} ${curve.at(-1)?.step} ${curve.length}`;
     if (mark === drawn) return;
     drawn = mark;
-    picture.replaceChildren(spark(curve));
+    picture.replaceChildren(sparkline(curve));
   };
-  sparks.watch(element, () => {
+  sparklines.watch(element, () => {
     const key = headline(counter)?.key;
     return { name: counter.name, nextStep: counter.next_step, key: key ?? undefined };
   }, (releases) => {
@@ -82,7 +86,7 @@ export function counterRow(first: Counter, sparks: SparkLoader): Row {
       setText(about, counter.description ?? `${cadence(counter.every)}, ${counter.population}`);
       if (top) {
         const others = (counter.latest?.length ?? 1) - 1;
-        value.replaceChildren(valueWithMargin(top), h("span", { class: "row-key" }, top.key === null ? "" : others > 0 ? `${top.key}, and ${plural(others, "key")} more` : top.key));
+        value.replaceChildren(valueWithMargin(top), h("span", { class: "row-key" }, top.key === null ? "" : others > 0 ? `${top.key}, and ${plural(others, "more key")}` : top.key));
       } else value.replaceChildren(h("span", { class: "nothing" }, "no release yet"));
       setText(error, counter.accuracy.now === null ? "–" : margin(counter.accuracy.now));
       if (curves.get(top?.key ?? null).length > 0 && counter.latest) {

@@ -1,9 +1,8 @@
-//! A stream that gives up on a reader who does not read.
+//! A stream that fails when the other side does not read.
 //!
-//! **Definition.** Reads pass through. When a write cannot go on, a clock starts; when it has run
-//! for as long as is allowed without a byte taken, the write fails, and with it the connection.
-//! **Why.** Without it, a client that asks for much and reads nothing would keep its connection,
-//! and what was made for it, for ever.
+//! **Definition.** Reads pass through. When a write blocks, a timer starts. If no byte is accepted until
+//! it expires, the write fails, and the connection with it. **Why.** Otherwise a client that requests much
+//! and reads nothing would keep its connection and its answer in memory forever.
 
 use std::io;
 use std::pin::Pin;
@@ -12,32 +11,32 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose writes have limited patience.
-pub(super) struct Stalling<S> {
+/// A stream whose writes time out.
+pub(super) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Stalling<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+impl<S> WriteTimeout<S> {
+    pub(super) fn new(stream: S, timeout: Duration) -> Self {
+        Self { stream, timeout, waiting: None }
     }
 
-    /// Passes on what is ready, and fails what has not been for too long.
-    fn judge<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Passes on a finished write, and fails one that has blocked for too long.
+    fn limit<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
             self.waiting = None;
             return outcome;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         ready!(waiting.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -47,33 +46,33 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.judge(context, outcome)
+        self.limit(context, outcome)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_flush(context);
-        self.judge(context, outcome)
+        self.limit(context, outcome)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.judge(context, outcome)
+        self.limit(context, outcome)
     }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
+        chunks: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.judge(context, outcome)
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, chunks);
+        self.limit(context, outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -91,10 +90,10 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_does_not_read_is_given_up() {
+    fn a_reader_who_does_not_read_is_disconnected() {
         run(async {
             let (near, far) = tokio::io::duplex(8);
-            let mut near = Stalling::new(near, Duration::from_millis(20));
+            let mut near = WriteTimeout::new(near, Duration::from_millis(20));
             let error = near.write_all(&[0; 64]).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
             drop(far);
@@ -105,7 +104,7 @@ mod tests {
     fn a_reader_who_reads_slowly_is_not() {
         run(async {
             let (near, mut far) = tokio::io::duplex(8);
-            let mut near = Stalling::new(near, Duration::from_secs(10));
+            let mut near = WriteTimeout::new(near, Duration::from_secs(10));
             let writing = async {
                 near.write_all(&[7; 64]).await.unwrap();
                 near.shutdown().await.unwrap();

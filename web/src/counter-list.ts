@@ -1,11 +1,11 @@
-/** All counters as far as they are known here: pages as the service gives them, or every one where a search needs it. */
+/** The counters that the page has loaded: single pages of them, or all of them when a search needs all. */
 
 import type { Api } from "./api";
 import { halfWidth } from "./format";
 import type { Counter } from "./types";
 
-/** The most counters that the service gives at once. */
-const LARGEST_PAGE = 1000;
+/** The most counters on one page of the service. */
+const MAX_PAGE = 1000;
 
 export const SORTS = [
   { id: "name", label: "Name" },
@@ -16,7 +16,7 @@ export const SORTS = [
 ] as const;
 export type SortId = (typeof SORTS)[number]["id"];
 
-/** The release that stands for a counter in a row: its only one, or the largest of its keys. */
+/** The release that a row shows: the only one, or the largest of all keys. */
 export function headline(counter: Pick<Counter, "latest">): NonNullable<Counter["latest"]>[number] | null {
   return (counter.latest ?? []).reduce<NonNullable<Counter["latest"]>[number] | null>((best, release) => (best === null || release.value > best.value ? release : best), null);
 }
@@ -32,7 +32,7 @@ function rank(counter: Counter, sort: SortId): number {
   }
 }
 
-/** Those that match, in order; ties by name. Pure. */
+/** The matching counters, sorted; ties by name. Pure. */
 export function arrange(counters: readonly Counter[], by: { search: string; status: string; sort: SortId }): Counter[] {
   const words = by.search.toLowerCase().split(/\s+/).filter(Boolean);
   return counters
@@ -46,17 +46,17 @@ export function arrange(counters: readonly Counter[], by: { search: string; stat
     .map(({ counter }) => counter);
 }
 
-export class Roll {
+export class CounterList {
   total = 0;
   #pages: (Counter[] | undefined)[] = [];
-  /** The name after which each page begins. */
+  /** The name after which each page starts. */
   #after: (string | undefined)[] = [undefined];
   #complete: Map<string, Counter> | null = null;
   #reading: Promise<void> | null = null;
 
   constructor(private readonly api: Api, private readonly size: number) {}
 
-  /** One page by name. Pages are reached one after another, because the service continues after a name. */
+  /** One page, in the order of names. Pages load one after another, because each starts after a name. */
   async page(index: number, signal: AbortSignal): Promise<Counter[]> {
     for (let at = Math.min(index, this.#after.length - 1); ; at += 1) {
       const known = this.#pages[at];
@@ -69,7 +69,7 @@ export class Roll {
     }
   }
 
-  /** Forgets a page, so that it is asked for again. */
+  /** Drops a page, so that it is loaded again. */
   expire(index: number): void {
     this.#pages[index] = undefined;
     this.#complete = null;
@@ -79,14 +79,14 @@ export class Roll {
     return [...(this.#complete?.values() ?? [])];
   }
 
-  /** Reads every counter, once, page after page, and says how far it has come. */
+  /** Loads all counters once, page after page, and reports progress. */
   all(signal: AbortSignal, progress: (loaded: number, total: number) => void): Promise<void> {
     if (this.#complete) return Promise.resolve();
     this.#reading ??= (async () => {
       const found = new Map<string, Counter>();
       let after: string | undefined;
       do {
-        const answer = await this.api.counters({ limit: LARGEST_PAGE, after }, signal);
+        const answer = await this.api.counters({ limit: MAX_PAGE, after }, signal);
         for (const counter of answer.counters) found.set(counter.name, counter);
         this.total = answer.total;
         after = answer.next ?? undefined;
@@ -97,7 +97,7 @@ export class Roll {
     return this.#reading;
   }
 
-  /** Asks again for a few counters, those on the screen. */
+  /** Loads a few counters again, those on the screen. */
   async refresh(names: readonly string[], signal: AbortSignal): Promise<void> {
     for (const name of names.slice(0, 20)) this.#complete?.set(name, await this.api.counter(name, signal));
   }
