@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::arrays::{kind, readable};
 use crate::choices::BudgetChoices;
 use crate::errors::{BadParameter, Failure, OrRaise, bad};
-use crate::guarded::Guarded;
+use crate::guarded_state::GuardedLock;
 use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::spend::Spend;
 
@@ -201,7 +201,7 @@ impl LearningPlan {
 ///     gradients under the same plan and key raise `KeyReused`.
 #[pyclass(frozen, module = "evertally", name = "Learner")]
 pub(crate) struct Learner {
-    inner: Guarded<evertally_learn::Learner>,
+    inner: GuardedLock<evertally_learn::Learner>,
     plan: Py<LearningPlan>,
 }
 
@@ -238,8 +238,8 @@ impl Learner {
             let expected = format!("rows of {} numbers", self.plan.get().dimension());
             return Err(bad("gradients", &expected, format!("{width} a row")));
         }
-        let theta = self.inner.with_held(py, |held| {
-            held.admit(
+        let theta = self.inner.with_state(py, |state| {
+            state.admit(
                 |_| |chain: &mut InputChain| vec![chain.step(values.iter().copied())],
                 |learner| learner.step(values.chunks_exact(width)).map(<[f64]>::to_vec),
             )
@@ -271,7 +271,7 @@ impl Learner {
     /// The number of steps taken.
     #[getter]
     fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.inner.look(py, evertally_learn::Learner::steps_taken)
+        self.inner.read(py, evertally_learn::Learner::steps_taken)
     }
 
     /// The plan that is followed.
@@ -308,7 +308,7 @@ impl Learner {
         let made = plan.py().detach(|| -> Result<_, Failure> {
             let learner = make(inner)?;
             let (name, taken) = (learner.plan().noise_name(), learner.steps_taken());
-            Guarded::new(learner, uses, &name, state.map(|state| (taken, state)))
+            GuardedLock::new(learner, uses, &name, state.map(|state| (taken, state)))
         });
         Ok(Self { inner: made.map_err(Failure::raise)?, plan: plan.clone().unbind() })
     }

@@ -13,7 +13,7 @@ use crate::choices::Choices;
 use crate::errors::{OrRaise, bad};
 use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::plan::Plan;
-use crate::shared::Shared;
+use crate::process_lock::ProcessLock;
 
 /// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate. Nothing
 /// guards what it is added to: the record of a key never sees your data, so one key for one set of
@@ -65,8 +65,8 @@ pub(crate) struct NoiseStream {
 }
 
 enum Rows {
-    Singles(Shared<evertally::NoiseStream<f32>>),
-    Doubles(Shared<evertally::NoiseStream<f64>>),
+    Singles(ProcessLock<evertally::NoiseStream<f32>>),
+    Doubles(ProcessLock<evertally::NoiseStream<f64>>),
 }
 
 /// Does the same in whichever precision the stream has.
@@ -209,8 +209,8 @@ impl NoiseStream {
 fn made<F: Real>(
     py: Python<'_>,
     make: impl FnOnce() -> evertally::Result<evertally::NoiseStream<F>> + Send,
-) -> PyResult<Shared<evertally::NoiseStream<F>>> {
-    py.detach(make).or_raise().map(Shared::new)
+) -> PyResult<ProcessLock<evertally::NoiseStream<F>>> {
+    py.detach(make).or_raise().map(ProcessLock::new)
 }
 
 fn begin<F: Real>(
@@ -277,7 +277,7 @@ fn plan_or_dimension<'py>(
 
 fn next_row<'py, F: Real + Element>(
     py: Python<'py>,
-    stream: &Shared<evertally::NoiseStream<F>>,
+    stream: &ProcessLock<evertally::NoiseStream<F>>,
     width: usize,
     out: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -294,7 +294,7 @@ fn next_row<'py, F: Real + Element>(
 
 fn new_rows<'py, F: Real + Element>(
     py: Python<'py>,
-    stream: &Shared<evertally::NoiseStream<F>>,
+    stream: &ProcessLock<evertally::NoiseStream<F>>,
     width: usize,
     steps: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -305,7 +305,7 @@ fn new_rows<'py, F: Real + Element>(
 
 fn fill<F: Real + Element>(
     py: Python<'_>,
-    stream: &Shared<evertally::NoiseStream<F>>,
+    stream: &ProcessLock<evertally::NoiseStream<F>>,
     width: usize,
     out: &Bound<'_, PyAny>,
 ) -> PyResult<()> {

@@ -8,7 +8,7 @@ use crate::batch_plan::BatchPlan;
 use crate::choices::BudgetChoices;
 use crate::errors::{OrRaise, bad};
 use crate::plan::Plan;
-use crate::shared::Shared;
+use crate::process_lock::ProcessLock;
 use crate::spend::Spend;
 
 /// The account of one population: a total that is stated first, and what mechanisms have spent of it.
@@ -30,7 +30,7 @@ use crate::spend::Spend;
 ///     ...
 /// evertally.BudgetSpent: the budget of visitors does not allow ...
 #[pyclass(frozen, module = "evertally", name = "Odometer")]
-pub(crate) struct Odometer(Shared<evertally::Odometer>);
+pub(crate) struct Odometer(ProcessLock<evertally::Odometer>);
 
 #[pymethods]
 impl Odometer {
@@ -54,7 +54,7 @@ impl Odometer {
         if pure_part != 0.0 {
             odometer = odometer.with_pure_part(pure_part).or_raise()?;
         }
-        Ok(Self(Shared::new(odometer)))
+        Ok(Self(ProcessLock::new(odometer)))
     }
 
     /// Enters a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan is taken to
