@@ -131,7 +131,7 @@ def test_the_shorthand_is_a_plan() -> None:
     with pytest.raises(TypeError, match="twice"):
         evertally.NoiseStream(3, horizon=10, dimension=3)
     with pytest.raises(TypeError, match="unexpected"):
-        evertally.NoiseStream(3, horizon=10, colour="red")
+        evertally.NoiseStream(3, horizon=10, colour="red")  # type: ignore[call-arg]
     with pytest.raises(evertally.BadParameter, match="plan"):
         evertally.NoiseStream("3", horizon=10)  # type: ignore[arg-type]
 

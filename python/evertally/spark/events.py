@@ -174,18 +174,18 @@ def in_shards(rows: DataFrame, column: Optional[str], shards: int) -> DataFrame:
     if column is None or shards == 1:
         return rows.withColumn("shard", F.lit(0).cast("bigint"))
     number = F.pmod(F.xxhash64(column), F.lit(shards))
-    return rows.withColumn("shard", _name(number, shards))
+    return rows.withColumn("shard", _name(rows.sparkSession, number, shards))
 
 
 def all_shards(session: SparkSession, shards: int) -> DataFrame:
     """The names of all shards."""
     if shards == 1:
         return session.range(1).withColumnRenamed("id", "shard")
-    return session.range(shards).select(_name(F.col("id"), shards).alias("shard"))
+    return session.range(shards).select(_name(session, F.col("id"), shards).alias("shard"))
 
 
-def _name(number: Column, shards: int) -> Column:
-    names = placement.names(shards)
+def _name(session: SparkSession, number: Column, shards: int) -> Column:
+    names = placement.names(session, shards)
     return number if names is None else F.get(F.expr(f"array({', '.join(f'{name}L' for name in names)})"), number)
 
 

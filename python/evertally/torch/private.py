@@ -1,13 +1,16 @@
-"""What all private optimisers share: permission to step, the account, and checkpoints.
+"""The base of all private optimisers: permission to step, the account, and checkpoints.
 
-**Definition.** A private optimiser owns a :class:`~evertally.torch.TrainingPlan`, a key, and the noise that follows from both.
+**Definition.** A private optimiser owns a :class:`~evertally.torch.TrainingPlan`, a key, and the
+noise derived from both.
 
-**Guarantee.** One step of the plan serves one sum of clipped gradients. ``state_dict`` holds tensors and plain values alone, so that
-``torch.load(weights_only=True)`` reads it, and ``load_state_dict`` goes on from it bit for bit in a new process. It refuses, and changes
-nothing, what was cut off or altered, belongs to another plan, optimiser or precision, or lies before steps that this process has released.
+**Guarantee.** One step of the plan serves one sum of clipped gradients. ``state_dict`` holds only
+tensors and plain values, so ``torch.load(weights_only=True)`` reads it, and ``load_state_dict``
+resumes from it bit for bit in a new process. A checkpoint is refused, and nothing changes, if it
+was truncated or altered, if it belongs to another plan, optimiser or precision, or if it lies
+before steps that this process has released.
 
-A checkpoint is as secret as the data: it holds the key and, for DP-FTRL, the true sum of gradients. The parameters may be published; the
-checkpoint may not.
+A checkpoint is as secret as the data: it holds the key and, for DP-FTRL, the true sum of gradients.
+The parameters may be published; the checkpoint may not.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from .state import FORMAT, opened, seal, to_bytes, to_tensor
 
 
 class PrivateOptimizer(Optimizer):
-    """The base of the optimisers of this package."""
+    """The base class of the optimisers of this package."""
 
     _is_sealed = False
 
@@ -62,23 +65,25 @@ class PrivateOptimizer(Optimizer):
     def spent(self, delta: float) -> tuple[float, float]:
         """The (ε, δ) that the steps taken so far have spent, rounded up.
 
-        This is the cost of a run that was to end here, whatever it would learn. If you stop because
-        of the parameters that you saw, for example when they are good enough, state the cost of the
-        whole plan instead: ``training.spent(training.steps, delta)``.
+        This is the cost of a run whose end was fixed in advance, independently of what it learned.
+        If you stop because of the parameters that you saw, for example when they are good enough,
+        state the cost of the whole plan instead: ``training.spent(training.steps, delta)``.
         """
         return self.training.spent(self.steps_taken, delta)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Refused once the optimiser is made, because the plan has its number of parameters."""
+        """Refused after construction: the plan is for a fixed number of parameters."""
         if self._is_sealed:
-            raise Unsupported("a private optimiser takes no further parameters: its plan was made for those it has")
+            raise Unsupported("a private optimiser takes no further parameters: its plan is for those it has")
         super().add_param_group(param_group)
 
     def _trainable(self) -> tuple[Tensor, ...]:
         return tuple(parameter for group in self.param_groups for parameter in group["params"] if parameter.requires_grad)
 
     def _admit(self, clipped: ClippedSum) -> tuple[Tensor, bytes]:
-        """The gradients in the order of the noise, and the permission for them. An error changes nothing."""
+        """The gradients in the order of the noise, and the permission to use them. An error changes
+        nothing.
+        """
         if not isinstance(clipped, ClippedSum):
             raise BadParameter(
                 f"step takes the ClippedSum that a PerExampleClipper returns, not {type(clipped).__name__}; "
@@ -94,7 +99,7 @@ class PrivateOptimizer(Optimizer):
             )
         if clipped.examples > self.training.batch_size:
             raise BadParameter(
-                f"the sum is of {clipped.examples} examples, and the plan is for {self.training.batch_size} a batch at most"
+                f"the sum is of {clipped.examples} examples, and the plan is for {self.training.batch_size} per batch at most"
             )
         flat = self._in_own_order(clipped)
         return flat, self._noise.admit(flat)
@@ -109,7 +114,7 @@ class PrivateOptimizer(Optimizer):
         return torch.cat([pieces[name].reshape(-1) for name in mine])
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that another process needs to go on. As secret as the data."""
+        """Everything that another process needs to resume. As secret as the data."""
         state = dict(self._public_state())
         private: dict[str, Any] = {
             "format": FORMAT,
@@ -127,7 +132,9 @@ class PrivateOptimizer(Optimizer):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any], *, replay: bool = False) -> None:
-        """Goes on from a saved state. With ``replay``, also from one that lies before released steps: these must then come out the same."""
+        """Resumes from a saved state. With ``replay``, the state may lie before released steps;
+        these steps must then give the same releases again.
+        """
         private = opened(state_dict)
         if private.get("optimizer") != self._kind():
             raise BadState(f"the checkpoint is of {private.get('optimizer')}, not of {self._kind()}")
@@ -165,11 +172,13 @@ class PrivateOptimizer(Optimizer):
         self._take_private_tensors(tensors)
 
     def _kind(self) -> str:
-        """What a checkpoint must be of."""
+        """The kind of optimiser that a checkpoint must match."""
         return type(self).__name__
 
     def _sizes(self) -> dict[str, int]:
-        """What decides which examples a step sees: other numbers can have the same plan, and other examples would be in the steps that are left."""
+        """The sizes that decide which examples a step sees. Other sizes can have the same plan, but
+        their remaining steps would see other examples.
+        """
         return {"examples": self.training.examples, "batch_size": self.training.batch_size, "epochs": self.training.epochs}
 
     def _public_state(self) -> dict[str, Any]:
@@ -179,7 +188,7 @@ class PrivateOptimizer(Optimizer):
         super().load_state_dict(state)
 
     def _private_tensors(self) -> dict[str, Tensor]:
-        """What the optimiser keeps beside what torch knows of."""
+        """The tensors that the optimiser keeps and torch does not know."""
         return {}
 
     def _check_private_tensors(self, tensors: dict[str, Tensor]) -> None:
@@ -187,10 +196,10 @@ class PrivateOptimizer(Optimizer):
             raise BadState("the checkpoint is of another optimiser")
 
     def _take_private_tensors(self, tensors: dict[str, Tensor]) -> None:
-        """Takes what was checked."""
+        """Takes tensors that were checked."""
 
     def __getstate__(self) -> NoReturn:
-        """A copy would use the same noise for other gradients."""
+        """Refused: a copy would use the same noise for other gradients."""
         raise TypeError(f"{type(self).__name__} is neither copied nor pickled; save its state_dict()")
 
     def __repr__(self) -> str:

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import evertally
 from evertally._native import _definition
-from evertally.spark import ReleaseFiles
+from evertally.spark import ReleaseFiles, private_counts
 
 START = "2024-01-08T00:00:00Z"
 MINUTE = 60_000_000
@@ -79,10 +80,23 @@ def stream(spark: SparkSession, folder: Path, files_at_once: int) -> DataFrame:
     return reader.parquet(str(folder))
 
 
+def count_folder(spark: SparkSession, folder: Path, **choices: Any) -> DataFrame:
+    """The private counts of a folder of events by region and minute, with one file per batch."""
+    rows = stream(spark, folder / "events", 1)
+    return private_counts(
+        rows, time="ts", every="1 minute", start=START, key="region", delay="10 seconds", **choices
+    )
+
+
+def writer_into(folder: Path, releases: DataFrame) -> DataStreamWriter:
+    """A writer that stops when all files are read; its checkpoint is in the folder."""
+    checkpoint = str(folder / "checkpoint")
+    return releases.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+
+
 def run_stream(releases: DataFrame, folder: Path, sink: Optional[Any] = None) -> StreamingQuery:
     """Runs a stream until all files are read."""
-    writer = releases.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
-    writer = writer.foreachBatch(sink or ReleaseFiles(str(folder / "releases")))
+    writer = writer_into(folder, releases).foreachBatch(sink or ReleaseFiles(str(folder / "releases")))
     query = writer.start()
     query.awaitTermination()
     return query

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cluster import START, build_session, stream
+from cluster import build_session, count_folder, writer_into
 from pyspark.sql import DataFrame, SparkSession
 
 import evertally
-from evertally.spark import ReleaseFiles, private_counts, sink
+from evertally.spark import ReleaseFiles, sink
 
 # How often files are looked for: short beside what happens between two of them.
 LOOK_SECONDS = 0.002
@@ -175,18 +175,9 @@ def main(folder: Path) -> None:
     if settings["hand_over_key"]:
         key = evertally.NoiseKey.from_file(key)
     persons: dict[str, Any] = {"max_steps": 3, "min_gap": 2} if settings["has_persons"] else {}
-    releases = private_counts(
-        stream(session, folder / "events", 1),
-        time="ts",
-        every="1 minute",
-        start=START,
-        key="region",
-        person="person" if persons else None,
-        plan=evertally.plan(settings["steps"], epsilon=1.0, delta=1e-6, keys=settings["keys"], **persons),
-        noise_key=key,
-        delay="10 seconds",
-    )
-    writer = releases.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    plan = evertally.plan(settings["steps"], epsilon=1.0, delta=1e-6, keys=settings["keys"], **persons)
+    person = "person" if persons else None
+    writer = writer_into(folder, count_folder(session, folder, person=person, plan=plan, noise_key=key))
     killer.watch(session)
     writer.foreachBatch(WatchedSink(str(folder / "releases"), killer)).start().awaitTermination()
     session.stop()
