@@ -27,7 +27,6 @@ without Sampling or Shuffling (2021).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -40,7 +39,7 @@ from evertally import BadParameter, BadState, Unsupported
 from .accounting import TrainingPlan
 from .clipping import ClippedSum
 from .noise import blocks
-from .private import PrivateOptimizer
+from .private import Parameters, PrivateOptimizer
 
 
 class DPFTRL(PrivateOptimizer):
@@ -58,7 +57,7 @@ class DPFTRL(PrivateOptimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: Parameters,
         training: TrainingPlan,
         *,
         lr: float,
@@ -229,27 +228,21 @@ class DPSGD(CorrelatedNoise):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: Parameters,
         training: TrainingPlan,
         *,
+        key: evertally.NoiseKey | None = None,
+        replay: bool = False,
         lr: float,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
-        key: evertally.NoiseKey | None = None,
-        replay: bool = False,
     ) -> None:
-        if not 0 <= lr < float("inf"):
-            raise BadParameter(f"lr must be zero or more, not {lr}")
+        _check_rate(lr)
         try:
             optimizer = torch.optim.SGD(
-                params,
-                lr=lr,
-                momentum=momentum,
-                dampening=dampening,
-                weight_decay=weight_decay,
-                nesterov=nesterov,
+                params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov
             )
         except ValueError as error:
             raise BadParameter(str(error)) from None
@@ -258,9 +251,13 @@ class DPSGD(CorrelatedNoise):
 
 def _check_rates(group: dict[str, Any]) -> None:
     """Refuses rates, set by a scheduler or a caller, that cannot be used."""
-    if not 0 <= group["lr"] < float("inf"):
-        raise BadParameter(f"lr must be zero or more, not {group['lr']}")
+    _check_rate(group["lr"])
     if not 0 <= group["momentum"] < 1:
         raise BadParameter(f"momentum must be at least zero and less than one, not {group['momentum']}")
     if group["nesterov"] and not group["momentum"]:
         raise BadParameter("nesterov needs a momentum")
+
+
+def _check_rate(lr: float) -> None:
+    if not 0 <= lr < float("inf"):
+        raise BadParameter(f"lr must be zero or more, not {lr}")

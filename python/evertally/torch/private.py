@@ -16,7 +16,7 @@ The parameters may be published; the checkpoint may not.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 from torch import Tensor
@@ -30,6 +30,9 @@ from .clipping import ClippedSum, common_kind
 from .noise import NoiseRows
 from .state import FORMAT, opened, seal, to_bytes, to_tensor
 
+#: The parameters of an optimiser: tensors, or groups with options of their own.
+Parameters: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]]
+
 
 class PrivateOptimizer(Optimizer):
     """The base class of the optimisers of this package."""
@@ -38,7 +41,7 @@ class PrivateOptimizer(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: Parameters,
         defaults: dict[str, Any],
         training: TrainingPlan,
         *,
