@@ -15,8 +15,8 @@ True
 Steps are counted from zero. Arrays are read and written in place: they must be contiguous and, by
 default, of float64.
 
-=============================  ===================================================================================
-``plan``, ``compare``          all choices, checked, and their consequences: the mechanism and its error at every step
+=============================  ======================================================================
+``plan``, ``compare``          all choices, checked, and their consequences: mechanism and errors
 ``Counter``                    running totals of one number per step; ``VectorCounter``, ``KeyedCounter`` and
                                ``SparseCounter`` for vectors, declared keys and open keys
 ``NoiseStream``                the noise alone, for callers who add it themselves
@@ -26,7 +26,7 @@ default, of float64.
 ``Odometer``, ``Spend``        the privacy cost of several plans for one population
 ``evertally.spark``            private running totals on a Spark cluster
 ``evertally.plots``            plots of error profiles and releases, with matplotlib
-=============================  ===================================================================================
+=============================  ======================================================================
 """
 
 from evertally._errors import (

@@ -36,6 +36,6 @@ class SystemFailure(Error):
 
 
 # Tracebacks show the name under which users import them.
-for _error in (Error, BadParameter, Unsupported, HorizonSpent, BudgetSpent, BadState, KeyReused, SystemFailure):
+for _error in (Error, *Error.__subclasses__()):
     _error.__module__ = "evertally"
 del _error

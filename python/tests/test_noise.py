@@ -20,8 +20,9 @@ FLOATS = ["float32", "float64"]
 def is_the_noise_of(plan: evertally.Plan, noise: npt.NDArray[Any]) -> bool:
     """Whether independent columns of noise have the covariance that the plan states.
 
-    Once whitened by that covariance they are independent standard normal draws. Their sum of squares, and the correlation of every two rows, are
-    then within six standard deviations of what is expected but for a chance of 2e-9 each: below 1e-7 for all 29 of them at eight rows.
+    Once whitened by that covariance they are independent standard normal draws. Their sum of
+    squares, and the correlation of every two rows, are then within six standard deviations of what
+    is expected but for a chance of 2e-9 each: below 1e-7 for all 29 of them at eight rows.
     """
     decoder, _ = plan.dense()
     covariance = plan.noise_scale**2 * decoder @ decoder.T

@@ -2,7 +2,8 @@
 
     plan = evertally.plan(1440, epsilon=1.0, delta=1e-6, keys=["north", "south", "other"])
     releases = private_counts(
-        events, time="ts", every="1 minute", start="2026-01-05", key="region", plan=plan, noise_key="/etc/evertally/noise.key")
+        events, time="ts", every="1 minute", start="2026-01-05", key="region", plan=plan,
+        noise_key="/etc/evertally/noise.key")
     query = (releases.writeStream.foreachBatch(ReleaseFiles("releases"))
         .option("checkpointLocation", "checkpoint").start())
 
@@ -13,7 +14,7 @@ stream and the step, so a task that is run again releases the same values.
 | module | responsibility |
 |---|---|
 | :mod:`~evertally.spark.counts` | the arguments of ``private_counts``: their checks and their meaning |
-| :mod:`~evertally.spark.events` | which events count, in which step and for how much, in Spark's own expressions |
+| :mod:`~evertally.spark.events` | which events count, and their steps and amounts, in Spark's expressions |
 | :mod:`~evertally.spark.shards` | the steps of some of the keys: the whole mechanism, without Spark |
 | :mod:`~evertally.spark.placement` | names of shards, so that partitions share them evenly |
 | :mod:`~evertally.spark.persons` | which events of a person count |
@@ -34,11 +35,20 @@ try:
     import pyarrow as _pyarrow  # noqa: F401
     import pyspark as _pyspark  # noqa: F401
 except ImportError as error:
-    raise ImportError("evertally.spark needs pyspark and what it runs on: pip install 'evertally[spark]'") from error
+    raise ImportError(
+        "evertally.spark needs pyspark and what it runs on: pip install 'evertally[spark]'"
+    ) from error
 
 from evertally.spark.counts import private_counts
 from evertally.spark.record import admit_query
 from evertally.spark.sink import LateRowsNotPrivate, ReleaseFiles, UnnamedRowsNotPrivate
 from evertally.spark.vectors import noise
 
-__all__ = ["LateRowsNotPrivate", "ReleaseFiles", "UnnamedRowsNotPrivate", "admit_query", "noise", "private_counts"]
+__all__ = [
+    "LateRowsNotPrivate",
+    "ReleaseFiles",
+    "UnnamedRowsNotPrivate",
+    "admit_query",
+    "noise",
+    "private_counts",
+]

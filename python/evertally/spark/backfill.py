@@ -32,19 +32,32 @@ DECLARED = -1
 
 
 def release_shards(
-    totals: DataFrame, declared: DataFrame, job: Job, until: int, shards: int, schema: str, key: Optional[NoiseKey]
+    totals: DataFrame,
+    declared: DataFrame,
+    job: Job,
+    until: int,
+    shards: int,
+    schema: str,
+    key: Optional[NoiseKey],
 ) -> tuple[DataFrame, Optional[DataFrame]]:
     """The releases of all shards. `totals` has the columns (shard, step, key, total), `declared`
     has (shard, key). If the key has a record, the totals are recorded, and the second table is
     Spark's cache of them.
     """
-    keys = declared.select("shard", F.lit(DECLARED).cast("bigint").alias("step"), *_key(job), F.lit(0).cast("bigint").alias("total"))
+    keys = declared.select(
+        "shard",
+        F.lit(DECLARED).cast("bigint").alias("step"),
+        *_key(job),
+        F.lit(0).cast("bigint").alias("total"),
+    )
     rows = _sorted(totals.select("shard", "step", *_key(job), "total").unionByName(keys), shards)
     if key is None:
         return rows.mapInPandas(_releases(job, until, None), schema), None
     kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        recorded = RecordedDigests.collected(kept.mapInPandas(_digests(job, until), "shard bigint, steps binary, words binary"))
+        recorded = RecordedDigests.collected(
+            kept.mapInPandas(_digests(job, until), "shard bigint, steps binary, words binary")
+        )
         recorded.admit(key, job.plan, until)
     except BaseException:
         kept.unpersist()
@@ -90,7 +103,9 @@ def _digests(job: Job, until: int) -> Mapper:
                     digester, keys = Digester(job, names), ShardKeys(names)
                 for first, cells in keys.cells(next_step, ended, *columns(rows, job.is_keyed)):
                     steps, words = digester.digest(first, cells)
-                    yield pd.DataFrame({"shard": [number], "steps": [steps.tobytes()], "words": [words.tobytes()]})
+                    yield pd.DataFrame(
+                        {"shard": [number], "steps": [steps.tobytes()], "words": [words.tobytes()]}
+                    )
                 next_step = ended
 
     return digests

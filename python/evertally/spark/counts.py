@@ -137,7 +137,16 @@ def private_counts(
         rows = events.watermarked(rows, _interval("delay", delay), _interval("ahead", ahead))
     definition = _defined(plan, columns, ticks, closing)
     plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
-    job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
+    job = _job(
+        session,
+        plan,
+        columns,
+        ticks,
+        noise_key,
+        shards,
+        is_keyed=declared is not None,
+        keys_known_by=(digest, names is not None),
+    )
     recorded = recorded_key(noise_key)
     if not df.isStreaming:
         ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
@@ -165,7 +174,9 @@ def private_counts(
     return released
 
 
-def _defined(plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple[int, Optional[int]]]) -> bytes:
+def _defined(
+    plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple[int, Optional[int]]]
+) -> bytes:
     """The definition of the count, for the name of the noise: two counts that could differ have
     independent noise.
     """
@@ -234,16 +245,25 @@ def _job(
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
         scale=scale,
-        identity=bytes(plan.fingerprint) + "|".join(map(str, ("", LAYOUT, shards, _partitions(session), *keys_known_by))).encode(),
+        identity=bytes(plan.fingerprint)
+        + "|".join(map(str, ("", LAYOUT, shards, _partitions(session), *keys_known_by))).encode(),
     )
 
 
-def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[Optional[DataFrame], Optional[list[str]]]:
+def _declared(
+    session: SparkSession, plan: Plan, keys: Optional[Keys]
+) -> tuple[Optional[DataFrame], Optional[list[str]]]:
     """The declared keys as a table, and as a list if they were not given as a table."""
     if isinstance(keys, DataFrame):
-        if keys.isStreaming or len(keys.columns) != 1 or not isinstance(keys.schema[0].dataType, (T.StringType, T.IntegralType)):
+        if (
+            keys.isStreaming
+            or len(keys.columns) != 1
+            or not isinstance(keys.schema[0].dataType, (T.StringType, T.IntegralType))
+        ):
             got = f"{'a streaming one of ' if keys.isStreaming else ''}{keys.schema.simpleString()}"
-            raise BadParameter(f"keys must be a finished table of one column of strings or integers, got {got}")
+            raise BadParameter(
+                f"keys must be a finished table of one column of strings or integers, got {got}"
+            )
         return keys.toDF("key").select(F.col("key").cast("string")).where("key is not null").distinct(), None
     names = list(keys) if keys is not None else plan.keys
     if names is None:
@@ -283,7 +303,9 @@ def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
         return 1
     # A multiple of the number of partitions, unless shards would then hold very few keys.
     partitions = _partitions(session)
-    return asked or min(partitions * -(-width // (KEYS_PER_SHARD * partitions)), max(1, width // MIN_KEYS_PER_SHARD))
+    return asked or min(
+        partitions * -(-width // (KEYS_PER_SHARD * partitions)), max(1, width // MIN_KEYS_PER_SHARD)
+    )
 
 
 def _partitions(session: SparkSession) -> int:
@@ -300,13 +322,18 @@ def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
         raise BadParameter("until must not be before start")
     now = time_ns() // 1000
     if ticks.start_micros + ended * ticks.every_micros > now:
-        raise BadParameter("until must be given if the plan's last step is not over yet, and must not be in the future: steps that are not over cannot be released")
+        raise BadParameter(
+            "until must be given if the plan's last step is not over yet, and must not be in the "
+            "future: steps that are not over cannot be released"
+        )
     return ended
 
 
 def _check_classic(session: SparkSession) -> None:
     if not hasattr(session, "_jsparkSession"):
-        raise Unsupported("evertally.spark runs in a classic Spark session: Spark Connect hands no secret to executors")
+        raise Unsupported(
+            "evertally.spark runs in a classic Spark session: Spark Connect hands no secret to executors"
+        )
 
 
 def _check_columns(df: DataFrame, columns: Columns) -> None:
@@ -319,10 +346,14 @@ def _check_columns(df: DataFrame, columns: Columns) -> None:
         if name is None:
             continue
         if name not in fields:
-            raise BadParameter(f"{role} must be a column of the table, which has {', '.join(fields)}; got {name!r}")
+            raise BadParameter(
+                f"{role} must be a column of the table, which has {', '.join(fields)}; got {name!r}"
+            )
         if not isinstance(fields[name], kinds.get(role, names)):
             expected = words.get(role, "of strings or integers")
-            raise BadParameter(f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}")
+            raise BadParameter(
+                f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}"
+            )
 
 
 def _check_unnamed(unnamed: str, columns: Columns) -> None:
@@ -335,31 +366,45 @@ def _check_unnamed(unnamed: str, columns: Columns) -> None:
 def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[float, float]:
     """Checks that the plan fits the columns and keys, and returns the range of one contribution."""
     if plan.dimension is not None:
-        raise BadParameter("plan must be one for totals, got one for vectors: evertally.spark.noise makes their noise")
+        raise BadParameter(
+            "plan must be one for totals, got one for vectors: evertally.spark.noise makes their noise"
+        )
     is_keyed, is_open = plan.keys is not None, plan.has_open_keys
     if (is_keyed or is_open) != (columns.key is not None):
         got = "a key column and a plan for one total" if columns.key else "a plan for keys and no key column"
         raise BadParameter(f"key and plan must both be for keys or both not, got {got}")
     if is_open != (keys is not None):
         got = "neither" if keys is None else ("both" if is_keyed else "keys for a plan of one total")
-        raise BadParameter(f"keys must be declared either by the plan or, if it has open keys, here; got {got}")
+        raise BadParameter(
+            f"keys must be declared either by the plan or, if it has open keys, here; got {got}"
+        )
     if columns.person is None and plan.max_steps > 1:
         raise BadParameter("person must name a column if the plan bounds a person's steps")
     low, high = plan.contribution
     if columns.value is None and not low <= 1.0 <= high:
-        raise BadParameter(f"plan must allow contributions of one, as events count, got a range of {low} to {high}")
+        raise BadParameter(
+            f"plan must allow contributions of one, as events count, got a range of {low} to {high}"
+        )
     lowest, highest = events.ends_on_grid((low, high))
     if columns.value is not None and lowest >= highest:
-        raise BadParameter(f"plan must allow contributions wider than the grid of 2^-20, got a range of {low} to {high}")
+        raise BadParameter(
+            f"plan must allow contributions wider than the grid of 2^-20, got a range of {low} to {high}"
+        )
     if columns.value is not None and max(abs(low), abs(high)) > MAX_CONTRIBUTION:
-        raise BadParameter(f"plan must allow contributions of at most 2^20 in magnitude, got a range of {low} to {high}")
+        raise BadParameter(
+            f"plan must allow contributions of at most 2^20 in magnitude, got a range of {low} to {high}"
+        )
     return low, high
 
 
-def _check_stream(session: SparkSession, rows: DataFrame, delay: Optional[str], until: Optional[Moment]) -> None:
+def _check_stream(
+    session: SparkSession, rows: DataFrame, delay: Optional[str], until: Optional[Moment]
+) -> None:
     has_watermark = WATERMARK in rows.schema["time"].metadata
     if delay is None and not has_watermark:
-        raise BadParameter("delay must be given for a streaming table without a watermark on its time, got nothing")
+        raise BadParameter(
+            "delay must be given for a streaming table without a watermark on its time, got nothing"
+        )
     if delay is not None and has_watermark:
         raise BadParameter("delay must be left out where the table has a watermark already, got both")
     if until is not None:
@@ -389,7 +434,9 @@ def _micros(name: str, moment: Moment) -> int:
             # Python 3.10 does not parse Z.
             moment = datetime.datetime.fromisoformat(re.sub("[zZ]$", "+00:00", moment))
         except ValueError:
-            raise BadParameter(f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}") from None
+            raise BadParameter(
+                f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}"
+            ) from None
     elif not isinstance(moment, datetime.date):
         raise BadParameter(f"{name} must be a time, got {type(moment).__name__}")
     elif not isinstance(moment, datetime.datetime):
@@ -412,7 +459,9 @@ def _interval(name: str, text: Optional[str]) -> Optional[str]:
     """An interval in Spark's form, from Spark's form or that of the command line."""
     if text is not None and not isinstance(text, str):
         raise BadParameter(f"{name} must be a text such as 10 minutes, got {type(text).__name__}")
-    if text is None or re.fullmatch(r"(\s*\d+\s+(microsecond|millisecond|second|minute|hour|day|week)s?)+\s*", text):
+    if text is None or re.fullmatch(
+        r"(\s*\d+\s+(microsecond|millisecond|second|minute|hour|day|week)s?)+\s*", text
+    ):
         return text
     try:
         return f"{_bucket_micros(text)} microseconds"
@@ -422,5 +471,15 @@ def _interval(name: str, text: Optional[str]) -> Optional[str]:
 
 def _interval_micros(interval: str) -> int:
     """The microseconds of an interval in Spark's form."""
-    lengths = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6, "week": 604_800 * 10**6}
-    return sum(int(count) * lengths[unit] for count, unit in re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", interval))
+    lengths = {
+        "microsecond": 1,
+        "millisecond": 1000,
+        "second": 10**6,
+        "minute": 60 * 10**6,
+        "hour": 3600 * 10**6,
+        "day": 86_400 * 10**6,
+        "week": 604_800 * 10**6,
+    }
+    return sum(
+        int(count) * lengths[unit] for count, unit in re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", interval)
+    )

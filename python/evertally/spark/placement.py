@@ -40,7 +40,8 @@ def _find_names(session: SparkSession, shards: int) -> tuple[int, ...]:
     while True:
         place = F.pmod(F.hash("id"), F.lit(shards)).alias("place")
         numbers = session.range(0, tried, numPartitions=1).select("id", place)
-        found = {row.place: row.name for row in numbers.groupBy("place").agg(F.min("id").alias("name")).collect()}
+        least = numbers.groupBy("place").agg(F.min("id").alias("name"))
+        found = {row.place: row.name for row in least.collect()}
         if len(found) == shards:
             return tuple(found[place] for place in range(shards))
         tried *= 2

@@ -34,11 +34,14 @@ METADATA = "evertally"
 QUERY_ID = "sql.streaming.queryId"
 
 CHANGED = (
-    "the table has changed since its totals were recorded: the same noise on other totals would reveal their difference. Nothing of this step is released. "
+    "the table has changed since its totals were recorded: the same noise on other totals would reveal "
+    "their difference. Nothing of this step is released. "
     "Call private_counts again, with a new noise key if releases of the first call were seen"
 )
 ANOTHER_QUERY = (
-    "the noise key serves the same count under another checkpoint: which events are late would differ, and the same noise on both would reveal the difference. Resume that " "checkpoint, or use a new noise key, a new directory of releases and a separate budget"
+    "the noise key serves the same count under another checkpoint: which events are late would differ, "
+    "and the same noise on both would reveal the difference. Resume that "
+    "checkpoint, or use a new noise key, a new directory of releases and a separate budget"
 )
 
 Words = npt.NDArray[np.uint64]
@@ -67,9 +70,23 @@ class RecordedDigests:
     def collected(cls, digests: DataFrame) -> "RecordedDigests":
         """Gathers rows of (shard, steps, words), in the order of steps within a shard."""
         parts: dict[int, list[tuple[Integers, Words]]] = {}
-        for shard, steps, words in sorted(((row[0], np.frombuffer(row[1], np.int64), np.frombuffer(row[2], np.uint64)) for row in digests.collect()), key=_place):
+        for shard, steps, words in sorted(
+            (
+                (row[0], np.frombuffer(row[1], np.int64), np.frombuffer(row[2], np.uint64))
+                for row in digests.collect()
+            ),
+            key=_place,
+        ):
             parts.setdefault(shard, []).append((steps, words.reshape(-1, 2)))
-        return cls({shard: (np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])) for shard, found in parts.items()})
+        return cls(
+            {
+                shard: (
+                    np.concatenate([part[0] for part in found]),
+                    np.concatenate([part[1] for part in found]),
+                )
+                for shard, found in parts.items()
+            }
+        )
 
     def admit(self, key: NoiseKey, plan: Plan, until: int) -> None:
         """Records the digests of the steps before `until` over all shards, or refuses different ones."""
@@ -128,7 +145,10 @@ def admit_query(batch: DataFrame) -> None:
     query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
     for token in _tokens(batch):
         if query is None or token not in _records:
-            raise BadState("releases of a stream must be shown by the query that makes them: hand ReleaseFiles, or a function that calls admit_query, to foreachBatch")
+            raise BadState(
+                "releases of a stream must be shown by the query that makes them: hand ReleaseFiles, "
+                "or a function that calls admit_query, to foreachBatch"
+            )
         record = _records[token]
         try:
             record.key._admit_job(record.plan, query.encode())

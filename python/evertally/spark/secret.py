@@ -35,7 +35,9 @@ class KeyFile:
         try:
             return NoiseKey.from_file(self._path)._without_record()
         except OSError as error:
-            raise BadParameter(f"the noise key {self._path} cannot be read on this executor: {error}") from None
+            raise BadParameter(
+                f"the noise key {self._path} cannot be read on this executor: {error}"
+            ) from None
 
 
 class BroadcastKey:
@@ -75,7 +77,8 @@ def secret_of(context: SparkContext, noise_key: Union[NoiseKey, str, "os.PathLik
     if isinstance(noise_key, (str, os.PathLike)):
         return KeyFile(os.fspath(noise_key))
     raise BadParameter(
-        f"noise_key must be a NoiseKey, or the path of a key file on every executor, got {type(noise_key).__name__}"
+        "noise_key must be a NoiseKey, or the path of a key file on every executor, got "
+        f"{type(noise_key).__name__}"
     )
 
 

@@ -40,12 +40,16 @@ Integers = npt.NDArray[np.int64]
 Check = Callable[[int, Integers], None]
 
 ANOTHER = (
-    "the checkpoint belongs to another plan, noise key, list of keys, range of time, number of shards or spark.sql.shuffle.partitions: resume with the same ones, " "or use a new checkpoint, a new directory of releases, a new noise key and a separate budget"
+    "the checkpoint belongs to another plan, noise key, list of keys, range of time, number of shards "
+    "or spark.sql.shuffle.partitions: resume with the same ones, "
+    "or use a new checkpoint, a new directory of releases, a new noise key and a separate budget"
 )
 
 
 FIRST_VERSION = (
-    "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 finish it, or use a new checkpoint, a new directory of releases, a new noise " "key and a separate budget"
+    "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 "
+    "finish it, or use a new checkpoint, a new directory of releases, a new noise "
+    "key and a separate budget"
 )
 
 
@@ -131,7 +135,9 @@ class ShardKeys:
 class Shard:
     """The keys of a shard and their counter."""
 
-    def __init__(self, job: Job, names: Optional[Sequence[str]], counter: Union[Counter, KeyedCounter]) -> None:
+    def __init__(
+        self, job: Job, names: Optional[Sequence[str]], counter: Union[Counter, KeyedCounter]
+    ) -> None:
         self._job = job
         self._counter = counter
         self._keys = ShardKeys(names)
@@ -163,7 +169,12 @@ class Shard:
         return self._counter.steps_taken
 
     def close(
-        self, until: int, steps: Integers, keys: Optional[npt.NDArray[Any]], totals: Integers, check: Optional[Check] = None
+        self,
+        until: int,
+        steps: Integers,
+        keys: Optional[npt.NDArray[Any]],
+        totals: Integers,
+        check: Optional[Check] = None,
     ) -> Iterator[pd.DataFrame]:
         """Takes every step before `until` and hands out its releases, some steps at a time. `check`
         sees the totals of a step before its releases are handed out.
@@ -196,7 +207,9 @@ class Shard:
         return pd.DataFrame(columns)
 
 
-def columns(rows: Optional[pd.DataFrame], is_keyed: bool) -> tuple[Integers, Optional[npt.NDArray[Any]], Integers]:
+def columns(
+    rows: Optional[pd.DataFrame], is_keyed: bool
+) -> tuple[Integers, Optional[npt.NDArray[Any]], Integers]:
     """The arguments of ``Shard.close`` from rows of (step, key, total). None means no rows."""
     if rows is None:
         nothing = np.zeros(0, dtype=np.int64)
@@ -215,5 +228,8 @@ def _checked(totals: Integers) -> Integers:
 def horizon_spent(job: Job) -> HorizonSpent:
     """The error that stops a query when all steps are released."""
     return HorizonSpent(
-        f"all {job.plan.horizon} steps of the plan are released, and later events have arrived: a further release would not be private. " "Every release so far is committed. Count later events under a new plan, with a new budget, checkpoint and directory"
+        f"all {job.plan.horizon} steps of the plan are released, and later events have arrived: a "
+        "further release would not be private. "
+        "Every release so far is committed. Count later events under a new plan, with a new budget, "
+        "checkpoint and directory"
     )

@@ -18,7 +18,10 @@ from evertally import BadState
 from evertally.spark.events import UNNAMED
 from evertally.spark.record import admit_query
 
-WHY = "its source has changed, or its checkpoint was reset or replaced. Nothing of the batch is shown, and the query must not continue under this noise key"
+WHY = (
+    "its source has changed, or its checkpoint was reset or replaced. Nothing of the batch is shown, and the "
+    "query must not continue under this noise key"
+)
 
 
 class ReleaseFiles:
@@ -60,7 +63,9 @@ class ReleaseFiles:
             if files.exists(place):
                 shown = session.read.schema(batch.schema).parquet(target)
                 if not written.exceptAll(shown).isEmpty() or not shown.exceptAll(written).isEmpty():
-                    raise BadState(f"batch {number} has come again with other releases than were shown: {WHY}")
+                    raise BadState(
+                        f"batch {number} has come again with other releases than were shown: {WHY}"
+                    )
                 return
             ends = written.agg(F.min("step"), F.max("step")).first()
             if ends is None or ends[0] is None:
@@ -83,7 +88,9 @@ class ReleaseFiles:
         for note in notes:
             step, by = map(int, note.getName().split("-by-"))
             if by != number and step >= first:
-                raise BadState(f"batch {number} begins at step {first}, and step {step} was shown by batch {by}: {WHY}")
+                raise BadState(
+                    f"batch {number} begins at step {first}, and step {step} was shown by batch {by}: {WHY}"
+                )
         _, own = _hadoop(session, f"{self._path}/_last-step/{last}-by-{number}")
         files.create(own, True).close()
         return [note for note in notes if note.getName() != own.getName()]
@@ -137,7 +144,9 @@ class UnnamedRowsNotPrivate(_RowsNotPrivate):
     """
 
     def _rows_of(self, progress: Any) -> int:
-        return sum(int(row["rows"]) for name, row in progress.observedMetrics.items() if name.startswith(UNNAMED))
+        return sum(
+            int(row["rows"]) for name, row in progress.observedMetrics.items() if name.startswith(UNNAMED)
+        )
 
 
 def _hadoop(session: Any, path: str) -> tuple[Any, Any]:

@@ -55,13 +55,17 @@ class KeyShards(StatefulProcessor):
             # Spark hands over the keys of a large shard in several parts. Every shard has one row
             # without a key, so every shard exists.
             before = self._declared.get()
-            names = sorted([*(_unpacked(before[1]) if before is not None else []), *initialState["key"].dropna()])
+            names = sorted(
+                [*(_unpacked(before[1]) if before is not None else []), *initialState["key"].dropna()]
+            )
         self._declared.update((self._job.identity, _packed(names)))
         if names is None or names:
             self._store(Shard.new(self._job, names), _watermark(timerValues))
             self._wake_at(0, timerValues)
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
         yield from self._advance(pd.concat(list(rows), ignore_index=True), timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
@@ -115,7 +119,9 @@ class KeyShards(StatefulProcessor):
 
     def _wake_at(self, step: int, timerValues: Any) -> None:
         """Sets a timer for the end of a step, and in any case for a later batch than this one."""
-        self._handle.registerTimer(max(self._job.end_of(step) // 1000, timerValues.getCurrentWatermarkInMs() + 1))
+        self._handle.registerTimer(
+            max(self._job.end_of(step) // 1000, timerValues.getCurrentWatermarkInMs() + 1)
+        )
 
 
 class PersonShards(StatefulProcessor):
@@ -127,7 +133,9 @@ class PersonShards(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._state = handle.getValueState("persons", PERSONS)
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
         stored = self._state.get()
         if stored is not None and bytes(stored[0]) != self._job.identity:
             raise self._job.refusal(bytes(stored[0]))

@@ -42,7 +42,9 @@ def noise(
     slices: the number of parts into which the coordinates are divided. Defaults to one per core.
         The noise does not depend on it.
     """
-    the_plan = dim if isinstance(dim, Plan) else make_plan(choices.pop("horizon", None), dimension=dim, **choices)
+    the_plan = (
+        dim if isinstance(dim, Plan) else make_plan(choices.pop("horizon", None), dimension=dim, **choices)
+    )
     if isinstance(dim, Plan) and choices:
         raise BadParameter("choices are given with a dimension, not with a plan")
     dimension = the_plan.dimension
@@ -54,7 +56,9 @@ def noise(
         raise BadParameter(f"dtype must be float64 or float32, got {dtype!r}")
     steps = range(the_plan.horizon) if steps is None else steps
     if steps.step != 1 or not 0 <= steps.start <= steps.stop <= the_plan.horizon:
-        raise BadParameter(f"steps must be consecutive and within the {the_plan.horizon} of the plan, got {steps}")
+        raise BadParameter(
+            f"steps must be consecutive and within the {the_plan.horizon} of the plan, got {steps}"
+        )
     slices = spark.sparkContext.defaultParallelism if slices is None else slices
     if slices < 1:
         raise BadParameter(f"slices must be at least 1, got {slices}")
@@ -62,7 +66,9 @@ def noise(
     secret = secret_of(spark.sparkContext, noise_key)
     number = "double" if dtype == "float64" else "float"
     make = _slices(pickle.dumps(the_plan), secret, dimension, slices, steps, dtype)
-    return spark.range(0, slices, 1, slices).mapInArrow(make, f"step bigint, first bigint, values array<{number}>")
+    return spark.range(0, slices, 1, slices).mapInArrow(
+        make, f"step bigint, first bigint, values array<{number}>"
+    )
 
 
 def _slices(pickled: bytes, secret: Secret, dimension: int, slices: int, steps: range, dtype: Any) -> Any:
@@ -75,7 +81,9 @@ def _slices(pickled: bytes, secret: Secret, dimension: int, slices: int, steps: 
             for step in steps:
                 # The row is passed in one piece: converting it number by number would take longer
                 # than computing it.
-                values = pa.ListArray.from_arrays(pa.array([0, last - first], pa.int32()), pa.array(stream.next()))
+                values = pa.ListArray.from_arrays(
+                    pa.array([0, last - first], pa.int32()), pa.array(stream.next())
+                )
                 numbers = (pa.array([number], pa.int64()) for number in (step, first))
                 yield pa.RecordBatch.from_arrays([*numbers, values], ["step", "first", "values"])
 

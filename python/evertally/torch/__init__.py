@@ -2,7 +2,8 @@
 
 Three lines of a training loop change:
 
-    training  = training_plan(examples=len(data), batch_size=100, epochs=10, parameters=model, epsilon=4.0, delta=1e-5)
+    training  = training_plan(
+        examples=len(data), batch_size=100, epochs=10, parameters=model, epsilon=4.0, delta=1e-5)
     clipper   = PerExampleClipper(model, loss_fn, max_norm=training.clip)
     optimizer = DPSGD(model.parameters(), training, lr=0.5, momentum=0.9)
     for inputs, targets in DataLoader(data, batch_sampler=FixedOrderBatches(training)):

@@ -45,10 +45,14 @@ class Batch:
         """The number of examples, which must be the same for all tensors."""
         tensors = [*self.arguments, *self.keywords.values(), *_leaves(self.targets)]
         if not tensors or any(not isinstance(tensor, Tensor) or tensor.ndim == 0 for tensor in tensors):
-            raise BadParameter("inputs and targets must be tensors with one example along their first dimension")
+            raise BadParameter(
+                "inputs and targets must be tensors with one example along their first dimension"
+            )
         counts = {len(tensor) for tensor in tensors}
         if len(counts) > 1:
-            raise BadParameter(f"inputs and targets must have the same number of examples, not {sorted(counts)}")
+            raise BadParameter(
+                f"inputs and targets must have the same number of examples, not {sorted(counts)}"
+            )
         return counts.pop()
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Batch:

@@ -55,7 +55,9 @@ class ClippedSum:
     ``repr`` shows no data.
     """
 
-    def __init__(self, parameters: tuple[Tensor, ...], flat: Tensor, *, examples: int, max_norm: float) -> None:
+    def __init__(
+        self, parameters: tuple[Tensor, ...], flat: Tensor, *, examples: int, max_norm: float
+    ) -> None:
         self.parameters = parameters
         self.examples = examples
         self.max_norm = max_norm
@@ -84,10 +86,16 @@ class ClippedSum:
             raise BadParameter(f"examples must be zero or more, not {examples}")
         for number, tensor in enumerate(tensors):
             if not tensor.is_floating_point() or tensor.device != device:
-                raise BadParameter(f"gradient {number} must be of real numbers, on the device of the parameters, {device}")
+                raise BadParameter(
+                    f"gradient {number} must be of real numbers, on the device of the parameters, {device}"
+                )
             if not bool(torch.isfinite(tensor).all()):
                 raise BadParameter(f"gradient {number} is not finite")
-        flat = tensors[0].reshape(-1) if len(tensors) == 1 else torch.cat([tensor.reshape(-1) for tensor in tensors])
+        flat = (
+            tensors[0].reshape(-1)
+            if len(tensors) == 1
+            else torch.cat([tensor.reshape(-1) for tensor in tensors])
+        )
         return cls(owners, flat.detach(), examples=examples, max_norm=_checked_norm(max_norm))
 
     @property
@@ -102,7 +110,9 @@ class ClippedSum:
 
     def __iadd__(self, other: ClippedSum) -> ClippedSum:
         """Adds the sum over other examples of the same step, for a batch that does not fit in memory."""
-        if [id(parameter) for parameter in self.parameters] != [id(parameter) for parameter in other.parameters]:
+        if [id(parameter) for parameter in self.parameters] != [
+            id(parameter) for parameter in other.parameters
+        ]:
             raise BadParameter("only sums over the same parameters can be added")
         if self._taken or other._taken:
             raise BadParameter("a sum of gradients serves one step, and this one has served")
@@ -117,12 +127,13 @@ class ClippedSum:
 
     def __getstate__(self) -> NoReturn:
         """Refused: a copy would serve a second step."""
-        raise TypeError("a ClippedSum is neither copied nor pickled: it is as secret as the data, and serves one step")
+        raise TypeError(
+            "a ClippedSum is neither copied nor pickled: it is as secret as the data, and serves one step"
+        )
 
     def __repr__(self) -> str:
-        return (
-            f"ClippedSum(of {self.examples} examples, {self.dimension} parameters, each of norm {self.max_norm!r} at most)"
-        )
+        sizes = f"of {self.examples} examples, {self.dimension} parameters"
+        return f"ClippedSum({sizes}, each of norm {self.max_norm!r} at most)"
 
 
 class PerExampleClipper:
@@ -175,7 +186,9 @@ class PerExampleClipper:
         if not dimension:
             raise BadParameter("there is no trainable parameter")
         # This memory is reused: allocating it in every step would take longer than clipping.
-        self._doubles = torch.empty(max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device)
+        self._doubles = torch.empty(
+            max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device
+        )
         self._dimension = dimension
         # The modes in which the model was found to keep no state. Losses are kept alive, because
         # modes identify them by their id.
@@ -194,7 +207,9 @@ class PerExampleClipper:
         if {name: id(tensor) for name, tensor in trainable.items()} != {
             name: id(tensor) for name, tensor in self._trainable.items()
         }:
-            raise BadParameter("the trainable parameters of the model are no longer those that the clipper was made for")
+            raise BadParameter(
+                "the trainable parameters of the model are no longer those that the clipper was made for"
+            )
         # Checked again, because ``model.train()`` may have changed the mode of a layer.
         _refuse_mixing_layers(self.model)
         if common_kind(trainable.values())[1] != self.device:
@@ -204,11 +219,16 @@ class PerExampleClipper:
         _check_examples(examples)
         if examples:
             self._check_once(batch)
-        return ClippedSum(tuple(trainable.values()), self._sum(batch), examples=examples, max_norm=self.max_norm)
+        return ClippedSum(
+            tuple(trainable.values()), self._sum(batch), examples=examples, max_norm=self.max_norm
+        )
 
     def __getstate__(self) -> NoReturn:
         """Refused: its memory holds the latest gradients."""
-        raise TypeError("a PerExampleClipper is neither copied nor pickled: it holds gradients, which are as secret as the data")
+        raise TypeError(
+            "a PerExampleClipper is neither copied nor pickled: it holds gradients, which are as "
+            "secret as the data"
+        )
 
     def _check_once(self, batch: Batch) -> None:
         """Refuses a model whose calls depend on earlier calls. Checked once for each mode."""
@@ -216,7 +236,9 @@ class PerExampleClipper:
             return
         modules = dict(self.model.named_modules())
         if isinstance(self.loss_fn, nn.Module):
-            modules |= {f"loss_fn.{name}".rstrip("."): module for name, module in self.loss_fn.named_modules()}
+            modules |= {
+                f"loss_fn.{name}".rstrip("."): module for name, module in self.loss_fn.named_modules()
+            }
         refuse_hidden_state(
             self._sum,
             batch,
@@ -244,7 +266,10 @@ class PerExampleClipper:
 
             gradients = self._gradients(batch.map(part))
             if any(len(gradient) != length for gradient in gradients.values()):
-                raise Unsupported("the model keeps state between calls: there are other gradients than those of the examples")
+                raise Unsupported(
+                    "the model keeps state between calls: there are other gradients than those of the "
+                    "examples"
+                )
             self._add_clipped(flat, gradients)
         return flat
 
@@ -257,7 +282,9 @@ class PerExampleClipper:
 
         def loss(parameters: dict[str, Tensor], arguments: Any, keywords: Any, targets: Any) -> Tensor:
             one = Batch(arguments, keywords, targets).map(lambda tensor: tensor.unsqueeze(0))
-            prediction = torch.func.functional_call(self.model, {**parameters, **buffers}, one.arguments, one.keywords)
+            prediction = torch.func.functional_call(
+                self.model, {**parameters, **buffers}, one.arguments, one.keywords
+            )
             value = self.loss_fn(prediction, one.targets)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise BadParameter("loss_fn must return one number for one example, a batch of one")
@@ -271,7 +298,8 @@ class PerExampleClipper:
                 names = ", ".join(repr(name) for name in buffers)
                 written = f"a buffer, of {names}, or another tensor" if buffers else "a tensor"
                 raise Unsupported(
-                    f"the forward pass writes to {written} that outlives the call: what it keeps of the data is not private"
+                    f"the forward pass writes to {written} that outlives the call: what it keeps of "
+                    "the data is not private"
                 ) from None
             raise
         return gradients
@@ -313,7 +341,9 @@ class PerExampleClipper:
         """
         for name, gradient in gradients.items():
             if not bool(torch.isfinite(gradient).all()):
-                raise BadParameter(f"the gradient of {name!r} is not finite for some example; no step was taken")
+                raise BadParameter(
+                    f"the gradient of {name!r} is not finite for some example; no step was taken"
+                )
 
 
 def common_kind(parameters: Iterable[Tensor]) -> tuple[torch.dtype, torch.device]:
@@ -331,7 +361,9 @@ def common_kind(parameters: Iterable[Tensor]) -> tuple[torch.dtype, torch.device
 
 def _checked_norm(max_norm: float) -> float:
     if not _MIN_NORM <= max_norm <= _MAX_NORM:
-        raise BadParameter(f"max_norm must be a number from {_MIN_NORM:.1e} to {_MAX_NORM:.1e}, not {max_norm}")
+        raise BadParameter(
+            f"max_norm must be a number from {_MIN_NORM:.1e} to {_MAX_NORM:.1e}, not {max_norm}"
+        )
     return float(max_norm)
 
 
@@ -342,7 +374,11 @@ def _check_examples(examples: int) -> None:
 
 def _refuse_mixing_layers(model: nn.Module) -> None:
     for name, module in model.named_modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (module.training or module.running_mean is None):
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (
+            module.training or module.running_mean is None
+        ):
             raise Unsupported(
-                f"{name or 'the model'!r} is batch normalisation, which mixes examples, so no gradient belongs to one " "example. Use GroupNorm or LayerNorm, or public running statistics with .eval()"
+                f"{name or 'the model'!r} is batch normalisation, which mixes examples, so no gradient "
+                "belongs to one "
+                "example. Use GroupNorm or LayerNorm, or public running statistics with .eval()"
             )

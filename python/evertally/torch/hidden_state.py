@@ -123,11 +123,13 @@ def _refusal(changed: list[str], what: str) -> str:
     where = (
         f"calls change {', '.join(changed[:3])}{' and others' if len(changed) > 3 else ''}"
         if changed
-        else "no attribute of a module changes, so look for a closure, a global or a generator of random numbers"
+        else "no attribute of a module changes, so look for a closure, a global or a random generator"
     )
     return (
-        f"the model keeps state between calls: the clipped gradient of the same examples {what} after other calls ({where}). "
-        "An example then moves later sums too, and no bound on its gradient covers that. Make the layer stateless, or use "
+        f"the model keeps state between calls: the clipped gradient of the same examples {what} after "
+        f"other calls ({where}). "
+        "An example then moves later sums too, and no bound on its gradient covers that. Make the "
+        "layer stateless, or use "
         ".eval() if it keeps nothing then; a buffer that the forward pass updates is refused as well"
     )
 
@@ -246,7 +248,9 @@ def _is_same(now: list[Any], then: list[Any]) -> bool:
     if len(now) != len(then):
         return False
     for a, b in zip(now, then, strict=True):
-        one, other = (a, b) if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) else ((a,), (b,))
+        one, other = (
+            (a, b) if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) else ((a,), (b,))
+        )
         if any(left is not right for left, right in zip(one, other, strict=True)):
             return False
     return True

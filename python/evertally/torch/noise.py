@@ -124,7 +124,11 @@ class NoiseRows:
 
     def scratch(self) -> Tensor:
         """Memory of the size of a row, on the device of the parameters, for one step."""
-        return self._rows[1] if self.device.type == "cpu" else torch.empty_like(self._rows[1], device=self.device)
+        return (
+            self._rows[1]
+            if self.device.type == "cpu"
+            else torch.empty_like(self._rows[1], device=self.device)
+        )
 
     def _set_latest(self, row: Tensor) -> None:
         """Sets the row from which the next increment is taken."""

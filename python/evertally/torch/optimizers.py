@@ -14,9 +14,9 @@ applies the new rate to everything since its origin, and SGD only to later steps
 
 **Guarantee.** The guarantee of the :class:`~evertally.torch.TrainingPlan`. The true sums are exact
 (see :mod:`evertally.torch.clipping`). For DP-FTRL, whose sums run over all steps, this holds as
-long as no coordinate exceeds 2²²·C. Noise is added once, and only noisy values are rounded. ``step`` takes
-a :class:`~evertally.torch.ClippedSum` and never reads ``.grad``, so an unclipped gradient cannot
-reach the parameters. A refused step changes nothing.
+long as no coordinate exceeds 2²²·C. Noise is added once, and only noisy values are rounded.
+``step`` takes a :class:`~evertally.torch.ClippedSum` and never reads ``.grad``, so an unclipped
+gradient cannot reach the parameters. A refused step changes nothing.
 
 **Cost.** A few passes over the parameters, in addition to the noise. State: DP-FTRL holds θ_0, a
 sum in float64 and, with momentum, v.
@@ -140,7 +140,9 @@ class DPFTRL(PrivateOptimizer):
                 raise BadState("the checkpoint is of another number of parameters, or of another precision")
 
     def _take_private_tensors(self, tensors: dict[str, Tensor]) -> None:
-        on_device = {name: tensor.detach().clone().to(self._origin.device) for name, tensor in tensors.items()}
+        on_device = {
+            name: tensor.detach().clone().to(self._origin.device) for name, tensor in tensors.items()
+        }
         self._origin, self._sum = on_device["origin"], on_device["sum"]
         self._velocity = on_device.get("velocity")
 
@@ -171,7 +173,10 @@ class CorrelatedNoise(PrivateOptimizer):
         if isinstance(optimizer, PrivateOptimizer):
             raise BadParameter("the optimiser adds noise already")
         if isinstance(optimizer, (torch.optim.LBFGS, torch.optim.SparseAdam)):
-            raise Unsupported(f"{type(optimizer).__name__} needs a closure or sparse gradients, and noisy gradients are neither")
+            raise Unsupported(
+                f"{type(optimizer).__name__} needs a closure or sparse gradients, and noisy gradients "
+                "are neither"
+            )
         super().__init__(optimizer.param_groups, optimizer.defaults, training, key=key, replay=replay)
         self.optimizer = optimizer
         self._share()
@@ -242,7 +247,12 @@ class DPSGD(CorrelatedNoise):
         _check_rate(lr)
         try:
             optimizer = torch.optim.SGD(
-                params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov
+                params,
+                lr=lr,
+                momentum=momentum,
+                dampening=dampening,
+                weight_decay=weight_decay,
+                nesterov=nesterov,
             )
         except ValueError as error:
             raise BadParameter(str(error)) from None

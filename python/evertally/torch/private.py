@@ -54,7 +54,9 @@ class PrivateOptimizer(Optimizer):
         dtype, device = common_kind(self._parameters)
         dimension = sum(parameter.numel() for parameter in self._parameters)
         if dimension != training.parameters:
-            raise BadParameter(f"the plan is for {training.parameters} trainable parameters, and there are {dimension}")
+            raise BadParameter(
+                f"the plan is for {training.parameters} trainable parameters, and there are {dimension}"
+            )
         self._has_own_key = key is not None
         fresh = key if key is not None else evertally.NoiseKey.generate()
         self._noise = NoiseRows(training.plan, fresh, dimension, dtype, device, replay=replay)
@@ -81,7 +83,12 @@ class PrivateOptimizer(Optimizer):
         super().add_param_group(param_group)
 
     def _trainable(self) -> tuple[Tensor, ...]:
-        return tuple(parameter for group in self.param_groups for parameter in group["params"] if parameter.requires_grad)
+        return tuple(
+            parameter
+            for group in self.param_groups
+            for parameter in group["params"]
+            if parameter.requires_grad
+        )
 
     def _admit(self, clipped: ClippedSum) -> tuple[Tensor, bytes]:
         """The gradients in the order of the noise, and the permission to use them. An error changes
@@ -94,21 +101,30 @@ class PrivateOptimizer(Optimizer):
             )
         if clipped._taken:
             raise BadParameter("a sum of gradients serves one step, and this one has served")
-        if [id(parameter) for parameter in self._trainable()] != [id(parameter) for parameter in self._parameters]:
-            raise BadParameter("the trainable parameters of the optimiser are no longer those that it was made for")
+        if [id(parameter) for parameter in self._trainable()] != [
+            id(parameter) for parameter in self._parameters
+        ]:
+            raise BadParameter(
+                "the trainable parameters of the optimiser are no longer those that it was made for"
+            )
         if clipped.max_norm > self.training.clip:
             raise BadParameter(
-                f"gradients were clipped at {clipped.max_norm}, and the plan is for {self.training.clip} at most"
+                f"gradients were clipped at {clipped.max_norm}, and the plan is for "
+                f"{self.training.clip} at most"
             )
         if clipped.examples > self.training.batch_size:
             raise BadParameter(
-                f"the sum is of {clipped.examples} examples, and the plan is for {self.training.batch_size} per batch at most"
+                f"the sum is of {clipped.examples} examples, and the plan is for "
+                f"{self.training.batch_size} per batch at most"
             )
         flat = self._in_own_order(clipped)
         return flat, self._noise.admit(flat)
 
     def _in_own_order(self, clipped: ClippedSum) -> Tensor:
-        mine, theirs = [id(tensor) for tensor in self._parameters], [id(tensor) for tensor in clipped.parameters]
+        mine, theirs = (
+            [id(tensor) for tensor in self._parameters],
+            [id(tensor) for tensor in clipped.parameters],
+        )
         if mine == theirs:
             return clipped._flat
         if sorted(mine) != sorted(theirs):
@@ -147,7 +163,9 @@ class PrivateOptimizer(Optimizer):
         key = evertally.NoiseKey.from_bytes(to_bytes(private, "key"))
         is_mine = bytes(key.tag) == bytes(self._noise.key.tag)
         if not is_mine and (self._has_own_key or self.steps_taken):
-            raise BadState("the checkpoint belongs to another key; load it into an optimiser that has taken no step")
+            raise BadState(
+                "the checkpoint belongs to another key; load it into an optimiser that has taken no step"
+            )
         tensors, latest = private.get("tensors"), private.get("latest")
         if not isinstance(tensors, dict) or not isinstance(latest, Tensor):
             raise BadState("the checkpoint has no tensors")
@@ -182,7 +200,11 @@ class PrivateOptimizer(Optimizer):
         """The sizes that decide which examples a step sees. Other sizes can have the same plan, but
         their remaining steps would see other examples.
         """
-        return {"examples": self.training.examples, "batch_size": self.training.batch_size, "epochs": self.training.epochs}
+        return {
+            "examples": self.training.examples,
+            "batch_size": self.training.batch_size,
+            "epochs": self.training.epochs,
+        }
 
     def _public_state(self) -> dict[str, Any]:
         return super().state_dict()

@@ -57,7 +57,9 @@ class FixedOrderBatches(Sampler[list[int]]):
         if start < 0:
             raise BadParameter(f"start must be zero or more, not {start}")
         if start > self.training.steps:
-            raise HorizonSpent(f"the run has {self.training.steps} steps, and cannot start after step {start}")
+            raise HorizonSpent(
+                f"the run has {self.training.steps} steps, and cannot start after step {start}"
+            )
 
     def batch(self, step: int) -> list[int]:
         """The examples of a step, counted from zero."""
@@ -67,7 +69,9 @@ class FixedOrderBatches(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         if self._is_started:
             raise BadState(
-                "these batches hold all epochs and are gone through once: from a second start, examples would return sooner than accounted. " "Resume with load_state_dict(batches.state_dict(), start=optimizer.steps_taken)"
+                "these batches hold all epochs and are gone through once: from a second start, "
+                "examples would return sooner than accounted. "
+                "Resume with load_state_dict(batches.state_dict(), start=optimizer.steps_taken)"
             )
         self._is_started = True
         for step in range(self.start, self.training.steps):
@@ -111,11 +115,18 @@ def check_loader(loader: DataLoader[Any], training: TrainingPlan) -> DataLoader[
         return loader
     if not isinstance(loader.sampler, SequentialSampler):
         raise BadParameter(
-            "the loader shuffles, or samples, in every epoch: an example could take part in steps that are closer than accounted. Give it "
+            "the loader shuffles, or samples, in every epoch: an example could take part in steps that "
+            "are closer than accounted. Give it "
             "batch_sampler=FixedOrderBatches(training)"
         )
     if loader.batch_size != training.batch_size:
-        raise BadParameter(f"the plan is for batches of {training.batch_size}, and the loader makes them of {loader.batch_size}")
+        raise BadParameter(
+            f"the plan is for batches of {training.batch_size}, and the loader makes them of "
+            f"{loader.batch_size}"
+        )
     if loader.drop_last and training.examples % training.batch_size:
-        raise BadParameter("the loader drops the last batch of an epoch, so steps are closer than accounted: set drop_last=False")
+        raise BadParameter(
+            "the loader drops the last batch of an epoch, so steps are closer than accounted: set "
+            "drop_last=False"
+        )
     return loader

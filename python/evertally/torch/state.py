@@ -108,8 +108,11 @@ class Released:
         released = self.count(name)
         if step < released and not replay:
             raise BadState(
-                f"step {step} lies before step {released}, which this process has already released under the same key: the same noise "
-                "on other gradients would cancel, and the budget would be spent twice. Resume from a later state, use a " "fresh key, or pass replay=True to repeat exactly the same steps"
+                f"step {step} lies before step {released}, which this process has already released "
+                "under the same key: the same noise "
+                "on other gradients would cancel, and the budget would be spent twice. Resume from a "
+                "later state, use a "
+                "fresh key, or pass replay=True to repeat exactly the same steps"
             )
 
     def admit(self, name: bytes, step: int, gradients: Tensor, *, replay: bool) -> bytes:
@@ -124,7 +127,10 @@ class Released:
             self.check_start(name, step, replay=False)
         # Of a step of an earlier process only the number is known, and the caller is trusted.
         if known and known != digest:
-            raise BadState(f"step {step + 1} was released for other gradients: this is not a replay, and no step was taken")
+            raise BadState(
+                f"step {step + 1} was released for other gradients: this is not a replay, and no step "
+                "was taken"
+            )
         return digest
 
     def enter(self, name: bytes, step: int, digest: bytes) -> None:

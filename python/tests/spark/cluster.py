@@ -43,7 +43,9 @@ def build_session(master: str, **settings: Any) -> SparkSession:
 
 
 def make_events(count: int, keys: int, steps: int, seed: int, persons: int = 50) -> pd.DataFrame:
-    """Events in the order of their times, of a few keys more than are declared; the last one lies behind the range and lets the watermark pass it."""
+    """Events in the order of their times, of a few keys more than are declared; the last one lies
+    behind the range and lets the watermark pass it.
+    """
     random = np.random.default_rng(seed)
     start = int(pd.Timestamp(START).value) // 1000
     times = np.sort(random.choice(steps * MINUTE, count, replace=False)) + start
@@ -61,7 +63,9 @@ def make_events(count: int, keys: int, steps: int, seed: int, persons: int = 50)
 
 
 def write_files(events: pd.DataFrame, folder: Path, files: int) -> None:
-    """The events in files that a stream reads in the order of their names; the last event has a file of its own."""
+    """The events in files that a stream reads in the order of their names; the last event has a
+    file of its own.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     cuts = np.linspace(0, len(events) - 1, files + 1).astype(int).tolist()
     parts = [events.iloc[first:last] for first, last in zip(cuts, cuts[1:])] + [events.iloc[-1:]]
@@ -147,7 +151,9 @@ def count_by_hand(
     start: Any = START,
     steps: Optional[int] = None,
 ) -> Releases:
-    """What one counter releases of the true totals of events that differ in their times: of a stream whose events may be 10 seconds late, or of a finished table (`closing=None`)."""
+    """What one counter releases of the true totals of events that differ in their times: of a
+    stream whose events may be 10 seconds late, or of a finished table (`closing=None`).
+    """
     start_micros = int(pd.Timestamp(start).tz_localize("UTC").value if pd.Timestamp(start).tzinfo is None else pd.Timestamp(start).value) // 1000
     rows = events.sort_values("ts", kind="stable")
     rows = rows.assign(step=(rows["ts"].astype("int64") // _to_micros(rows["ts"]) - start_micros) // MINUTE)
@@ -198,7 +204,9 @@ def _to_micros(times: Any) -> int:
 
 
 def _counting(persons: list[str], steps: list[int], max_steps: int, min_gap: int) -> list[bool]:
-    """Which events count, in the order of their times: one of a person in a step, in so many steps, so far apart."""
+    """Which events count, in the order of their times: one of a person in a step, in so many steps,
+    so far apart.
+    """
     counted: dict[str, list[int]] = {}
     chosen = []
     for person, step in zip(persons, steps):

@@ -1,8 +1,10 @@
-"""One streaming query in a process of its own, which kills itself or one of its executors at a point that it is told.
+"""One streaming query in a process of its own, which kills itself or one of its executors at a
+point that it is told.
 
     python kill_worker.py FOLDER
 
-The folder holds `settings.json`, `noise.key` and `events`; checkpoint, releases and a line for each point that was struck are written there.
+The folder holds `settings.json`, `noise.key` and `events`; checkpoint, releases and a line for each
+point that was struck are written there.
 """
 
 import json
@@ -80,7 +82,9 @@ class Killer:
         return max((stage.numActiveTasks for stage in stages if stage is not None), default=0)
 
     def _state_files(self, batch: int) -> set[tuple[str, int]]:
-        """The files of the state after a batch, with the times of their last changes: those of an earlier try may be there."""
+        """The files of the state after a batch, with the times of their last changes: those of an
+        earlier try may be there.
+        """
         found = set()
         for path in (self._checkpoint / "state").rglob(f"*{batch + 1}*"):
             if path.name.lstrip(".").startswith((f"{batch + 1}.", f"{batch + 1}_")):
@@ -150,7 +154,8 @@ def find_executors(machine: int) -> list[int]:
     parents = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            # The name of a program, in parentheses, may hold spaces; its parent comes after it and the state.
+            # The name of a program, in parentheses, may hold spaces; its parent comes after it and
+            # the state.
             parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -169,7 +174,8 @@ def main(folder: Path) -> None:
     settings = json.loads((folder / "settings.json").read_text())
     killer = Killer(folder, settings["points"], settings["seed"])
     session = build_session(settings["master"], **settings["spark"])
-    # What Spark says of itself is searched for the key, so it says all that it does in production and more.
+    # What Spark says of itself is searched for the key, so it says all that it does in production
+    # and more.
     session.sparkContext.setLogLevel("INFO")
     key: Any = str(folder / "noise.key")
     if settings["hand_over_key"]:

@@ -1,6 +1,8 @@
-"""Counts a folder of events on a cluster of two workers, and writes down everything that Spark shows of it.
+"""Counts a folder of events on a cluster of two workers, and writes down everything that Spark
+shows of it.
 
-Arguments: the folder, and a file with the bytes of the noise key in hexadecimal digits; the key is handed over as an object.
+Arguments: the folder, and a file with the bytes of the noise key in hexadecimal digits; the key is
+handed over as an object.
 """
 
 import sys

@@ -144,7 +144,8 @@ def test_what_does_not_belong_is_refused(kind):
     refused(KINDS[other](parameters(), plan()), "not of", state)
     refused(fresh(plan(), key=evertally.NoiseKey.generate()), "another key", state)
     refused(fresh(plan()), "not a checkpoint", torch.optim.SGD(parameters(), lr=0.1).state_dict())
-    # Other examples in other batches would be in the steps that are left, and the noise would be the same.
+    # Other examples in other batches would be in the steps that are left, and the noise would be
+    # the same.
     smaller = training_plan(examples=9, batch_size=3, epochs=2, epsilon=1.0, delta=1e-6, parameters=WIDTH)
     assert smaller.plan.fingerprint == plan().plan.fingerprint
     refused(fresh(smaller), "another plan", state)
@@ -235,7 +236,9 @@ def test_a_state_before_released_steps_is_refused_unless_it_is_a_replay():
 
 
 def test_steps_of_an_earlier_process_are_known_by_their_number():
-    """As if this process had begun with the later checkpoint: the earlier one is refused, unless the caller says that it is a replay."""
+    """As if this process had begun with the later checkpoint: the earlier one is refused, unless
+    the caller says that it is a replay.
+    """
     owners, training = parameters(), plan()
     optimizer = DPSGD(owners, training, lr=0.1)
     early = optimizer.state_dict()
