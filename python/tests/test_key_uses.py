@@ -17,7 +17,7 @@ import evertally
 STEPS = 12
 ROWS = np.arange(3.0 * STEPS).reshape(STEPS, 3) / 20
 KEYED = evertally.plan(STEPS, keys=["north", "south", "west"])
-# Every counter of a row a step, with a plan and inputs for it.
+# Every counter of one row per step, with a plan and inputs for it.
 COUNTERS: list[Any] = [
     pytest.param(evertally.Counter, evertally.plan(STEPS), ROWS[:, 0].copy(), id="numbers"),
     pytest.param(evertally.VectorCounter, evertally.plan(STEPS, dimension=3, norm=2.0), ROWS, id="vectors"),
@@ -40,7 +40,7 @@ def key(request: pytest.FixtureRequest, tmp_path: Path) -> evertally.NoiseKey:
 
 
 def test_plans_that_differ_only_in_their_keys_or_their_grid_have_independent_noise() -> None:
-    """The noise of a key was once the same whatever keys stood beside it, and whatever grid
+    """The noise of a key was once the same for any other keys beside it, and for any grid
     releases were rounded to.
 
     Two plans that declared ["a", "other"] and ["a", "b", "other"] under one noise key therefore
@@ -215,7 +215,7 @@ def test_processes_share_the_record_of_a_key_file(tmp_path: Path) -> None:
     assert refused.stderr.splitlines()[-1].startswith(f"evertally.KeyReused: {path} was used before")
     with pytest.raises(evertally.KeyReused):
         evertally.Counter(evertally.plan(12), evertally.NoiseKey.from_file(path)).run(np.array([1.0, 9.0]))
-    # A link leads to the same record; a copy without it starts anew, as the documentation says.
+    # A link leads to the same record; a copy without it has an empty record, as documented.
     link, copy = tmp_path / "link.key", tmp_path / "copy.key"
     link.symlink_to(path)
     assert "KeyReused" in count_elsewhere(link, 1, 2, 4).stderr
@@ -243,7 +243,7 @@ def test_what_cannot_be_recorded_is_not_released(tmp_path: Path) -> None:
     path, record = tmp_path / "noise.key", tmp_path / "noise.key.uses"
     generated().to_file(path)
     counter = evertally.KeyedCounter(evertally.plan(STEPS, keys=["a", "b"]), evertally.NoiseKey.from_file(path))
-    # Something else stands where the record would.
+    # Another file has the place of the record.
     record.touch()
     out = np.zeros(2)
     attempts: list[Callable[[], Any]] = [lambda: counter.step(np.ones(2), out=out), lambda: counter.run(np.ones((3, 2)))]
@@ -253,7 +253,7 @@ def test_what_cannot_be_recorded_is_not_released(tmp_path: Path) -> None:
     assert counter.steps_taken == 0 and not out.any()
     with pytest.raises(OSError):
         evertally.Counter(evertally.plan(3), evertally.NoiseKey.from_file(path))
-    # No step was taken, so that the counter goes on where its record can be kept.
+    # No step was taken, so the counter continues once its record can be written.
     record.unlink()
     counter.step(np.ones(2), out=out)
     assert counter.steps_taken == 1 and len(list(record.iterdir())) == 1
@@ -271,7 +271,7 @@ def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
 
 
 def test_threads_agree_on_one_set_of_data(key: evertally.NoiseKey) -> None:
-    """Whoever is first decides what the data are; all others release the same or nothing."""
+    """The first thread decides what the data are; all others release the same or nothing."""
     plan = evertally.plan(STEPS)
     released: dict[int, list[float]] = {}
 
@@ -303,7 +303,7 @@ def test_records_show_nothing(tmp_path: Path) -> None:
 
 
 def test_states_of_the_first_version_go_on_under_their_own_name() -> None:
-    """Version 0.1 gave plans that differ in their grid the same noise. Its states go on under it,
+    """Version 0.1 gave plans that differ in their grid the same noise. Its states resume with that noise,
     and the record knows them by that name.
     """
     lines = (Path(__file__).parents[2] / "crates/evertally/tests/data/version-1/states.txt").read_text().splitlines()

@@ -157,7 +157,7 @@ def test_arrays_are_written_in_place(dtype: str) -> None:
     assert np.array_equal(single.rows(5)[:, 0], flat)
 
 
-# Arrays in which a row of three singles cannot be written, each for a reason of its own.
+# Arrays into which a row of three float32 numbers cannot be written, each for a different reason.
 UNFIT: dict[str, Any] = {
     "of doubles": np.zeros(3),
     "of whole numbers": np.zeros(3, dtype=np.int32),

@@ -23,7 +23,7 @@ from torch import Tensor
 import evertally
 from evertally import BadState, HorizonSpent
 
-from .state import RELEASED
+from .state import RELEASES
 
 #: The number of coordinates that a pass over the parameters takes at a time, which bounds temporary
 #: float64 numbers.
@@ -79,7 +79,7 @@ class NoiseRows:
         self._name = hashlib.blake2b(
             b"|".join([bytes(key.tag), bytes(plan.fingerprint), precision.encode()]), digest_size=32
         ).digest()
-        RELEASED.check_start(self._name, self.steps_taken, replay=replay)
+        RELEASES.check_start(self._name, self.steps_taken, replay=replay)
         self._arrays = [np.zeros(dimension, dtype=precision) for _ in range(2)]
         self._rows = [torch.from_numpy(array) for array in self._arrays]
         self.adder = Adder(dimension, device)
@@ -97,11 +97,11 @@ class NoiseRows:
         """
         if self.steps_taken >= self.plan.horizon:
             raise HorizonSpent(f"all {self.plan.horizon} steps of the plan are taken")
-        return RELEASED.admit(self._name, self.steps_taken, gradients, replay=self.replay)
+        return RELEASES.admit(self._name, self.steps_taken, gradients, replay=self.replay)
 
     def row(self, permission: bytes) -> Tensor:
         """z_t on the device of the parameters. The next row may overwrite this memory."""
-        RELEASED.enter(self._name, self.steps_taken, permission)
+        RELEASES.enter(self._name, self.steps_taken, permission)
         self.stream.next(out=self._arrays[0])
         return self._rows[0].to(self.device)
 

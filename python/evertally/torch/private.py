@@ -28,7 +28,7 @@ from evertally import BadParameter, BadState, Unsupported
 from .accounting import TrainingPlan
 from .clipping import ClippedSum, common_kind
 from .noise import NoiseRows
-from .state import FORMAT, opened, seal, to_bytes, to_tensor
+from .state import FORMAT, open_checkpoint, seal, to_bytes, to_tensor
 
 #: The parameters of an optimiser: tensors, or groups with options of their own.
 Parameters: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -154,7 +154,7 @@ class PrivateOptimizer(Optimizer):
         """Resumes from a saved state. With ``replay``, the state may lie before released steps;
         these steps must then give the same releases again.
         """
-        private = opened(state_dict)
+        private = open_checkpoint(state_dict)
         if private.get("optimizer") != self._kind():
             raise BadState(f"the checkpoint is of {private.get('optimizer')}, not of {self._kind()}")
         is_same_plan = to_bytes(private, "fingerprint") == bytes(self.training.plan.fingerprint)

@@ -77,7 +77,7 @@ def to_bytes(section: dict[str, Any], name: str) -> bytes:
     return tensor.cpu().numpy().tobytes()
 
 
-def opened(state: Any) -> dict[str, Any]:
+def open_checkpoint(state: Any) -> dict[str, Any]:
     """The private section of a checkpoint, after its seal was verified."""
     if not isinstance(state, dict) or not isinstance(state.get("private"), dict):
         raise BadState("this is not a checkpoint of a private optimiser: it holds no noise state")
@@ -90,7 +90,7 @@ def opened(state: Any) -> dict[str, Any]:
     return section
 
 
-class Released:
+class ReleaseRecord:
     """The steps that this process has released, by key and plan."""
 
     def __init__(self) -> None:
@@ -145,4 +145,4 @@ class Released:
 
 
 #: One record for the process, because a key may be used by several optimisers.
-RELEASED = Released()
+RELEASES = ReleaseRecord()

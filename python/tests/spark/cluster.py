@@ -204,8 +204,8 @@ def _to_micros(times: Any) -> int:
 
 
 def _counting(persons: list[str], steps: list[int], max_steps: int, min_gap: int) -> list[bool]:
-    """Which events count, in the order of their times: one of a person in a step, in so many steps,
-    so far apart.
+    """Which events count, in the order of their times: one per person and step, in at most
+    max_steps steps, at least min_gap apart.
     """
     counted: dict[str, list[int]] = {}
     chosen = []

@@ -65,7 +65,7 @@ class Killer:
             "committed": lambda: (self._checkpoint / "commits" / str(batch)).exists(),
         }
         moments["random"] = moments["offsets"]
-        # Both executors are at work then, so that a task is lost whichever dies.
+        # Both executors are at work then, so a task is lost if either dies.
         moments["executor"] = lambda: moments["offsets"]() and self._running_tasks() >= 2
         moments["executor state"] = moments["state"]
         while not moments[kind]():

@@ -41,8 +41,8 @@ CLUSTER = "local-cluster[2,1,1024]"
 # Virtual machines live for seconds here: what they would save later by compiling well is never
 # saved.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# A run that takes longer than this does not go on by itself.
-LONGEST_RUN_SECONDS = 300
+# A run that takes longer than this is stuck.
+MAX_RUN_SECONDS = 300
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Trial:
                 start_new_session=True,
             )
             try:
-                code = process.wait(LONGEST_RUN_SECONDS)
+                code = process.wait(MAX_RUN_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -229,7 +229,7 @@ def kill_all(trial: Trial, points: list[list[Point]], started: float) -> None:
 
 
 def spread(kinds: list[str], files: int, leave_every: Optional[int] = None) -> list[list[Point]]:
-    """Points of the driver over all batches from the second on; the first and every so many of them
+    """Points of the driver over all batches from the second on; the first and every few of them
     leave the executors alone.
     """
     return [

@@ -92,7 +92,7 @@ def test_finished_tables_release_what_the_program_does(
     choices: dict[str, Any],
     options: list[str],
 ) -> None:
-    """Where no persons and no ids are told apart. With them, the program takes the first event to
+    """Without persons and ids. With them, the program takes the first event to
     be read, and Spark the first in time.
     """
     events = events_of(arguments)

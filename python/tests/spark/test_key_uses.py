@@ -82,7 +82,7 @@ def test_a_process_remembers_keys_without_a_file(spark: SparkSession, events: pd
 def test_a_source_that_changes_after_it_was_recorded_is_not_released(
     spark: SparkSession, key_file: str, events: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """Totals are kept by Spark between the comparison and the release. Where they are lost they are
+    """Spark caches totals between the comparison and the release. If they are lost, they are
     counted again, from a source that may have changed.
     """
     write_files(events, tmp_path / "events", 1)
@@ -125,7 +125,7 @@ def test_a_second_checkpoint_under_one_key_shows_nothing_and_a_restart_goes_on(
     with pytest.raises(StreamingQueryException, match="the noise key serves the same count under another checkpoint"):
         run_stream(count(streamed(), key_file, delay="10 seconds"), tmp_path / "two")
     assert not list((tmp_path / "two").glob("releases/*"))
-    # The same checkpoint goes on, and so does a count of another definition.
+    # The same checkpoint resumes, and a count of another definition is accepted.
     events.iloc[100:-1].to_parquet(tmp_path / "events" / "9998.parquet", coerce_timestamps="us", index=False)
     events.iloc[-1:].to_parquet(tmp_path / "events" / "9999.parquet", coerce_timestamps="us", index=False)
     run_stream(count(streamed(), key_file, delay="10 seconds"), tmp_path / "one")
@@ -177,7 +177,7 @@ def test_lists_of_keys_have_noise_of_their_own(spark: SparkSession, key_file: st
     opened = evertally.plan(STEPS, **BUDGET, open_keys=True)
     table = spark.createDataFrame(events)
     few, more = (as_releases(count(table, key_file, plan=opened, keys=keys)) for keys in (["k0", "other"], ["k0", "k1", "other"]))
-    # Independent noise, rounded to whole numbers, is the same at one step in ten at most, and at
+    # Independent noise, rounded to integers, is the same at one step in ten at most, and at
     # all six in one run of a million.
     assert any(few[step, "k0"] != more[step, "k0"] for step in range(STEPS))
     assert few == count_by_hand(events, opened, key_file, key="region", keys=["k0", "other"], closing=None)

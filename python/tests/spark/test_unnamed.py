@@ -28,7 +28,7 @@ def at(rows: list[tuple[float, str | None]]) -> pd.DataFrame:
     return pd.DataFrame({"ts": times, "region": "k0", "person": persons, "event": range(len(rows)), "amount": 1.0})
 
 
-# Nobody's events lie before those of persons, and far ahead of them: they neither take a place nor
+# Unnamed events lie before those of persons, and far ahead of them: they neither take a place nor
 # let time pass.
 NAMED: list[tuple[float, str | None]] = [(0.1, "ann"), (0.2, "bob"), (1.5, "cid"), (6.5, "eve")]
 UNNAMED: list[tuple[float, str | None]] = [(0.05, None), (5.9, ""), (5.9, " "), (5.9, "\u00a0\t")]
@@ -46,7 +46,7 @@ def test_they_are_left_out_and_counted_by_those_who_ask(spark: SparkSession, bin
     by_program = [count_by_program(binary, events, tmp_path, [*OPTIONS, "--key-file", key_file]) for events in (at(NAMED), rows)]
     assert by_program[0] == by_program[1]
     expected = count_by_hand(at(NAMED), PLAN, key_file, person="person", closing=None)
-    # Two batches of nobody's, then the others.
+    # Two batches of unnamed events, then the others.
     write_files(rows, tmp_path / "events", 3)
     assert as_releases(private_counts(spark.read.parquet(str(tmp_path / "events")), **arguments(key_file))) == expected
 

@@ -1,4 +1,6 @@
-"""Checkpoints: a killed run goes on bit for bit, and nothing that would spend the budget twice is taken."""
+"""Checkpoints: a killed run resumes bit for bit, and a checkpoint that would spend the budget twice
+is refused.
+"""
 
 import io
 import subprocess
@@ -38,7 +40,7 @@ def step(optimizer, owners, number):
 
 
 def through_a_file(state):
-    """As torch writes and reads it, with nothing but tensors and plain values allowed."""
+    """As torch writes and reads it, with only tensors and plain values allowed."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     buffer.seek(0)
@@ -236,7 +238,7 @@ def test_a_state_before_released_steps_is_refused_unless_it_is_a_replay():
 
 
 def test_steps_of_an_earlier_process_are_known_by_their_number():
-    """As if this process had begun with the later checkpoint: the earlier one is refused, unless
+    """As if this process had started with the later checkpoint: the earlier one is refused, unless
     the caller says that it is a replay.
     """
     owners, training = parameters(), plan()

@@ -116,7 +116,7 @@ def test_inputs_may_be_several_or_named():
 
 
 class Constant(nn.Module):
-    """A model whose gradient is its input, so that gradients can be chosen."""
+    """A model whose gradient is its input, so gradients can be chosen."""
 
     def __init__(self, width, dtype):
         super().__init__()

@@ -79,7 +79,7 @@ def test_so_they_have_in_doubles_and_through_a_wrapped_optimiser():
     ("epochs", "clip", "neighbours"), [(1, 1.0, "add-remove"), (3, 2.5, "add-remove"), (3, 1.0, "replace")]
 )
 def test_independent_noise_has_the_scale_that_is_known_without_a_plan(kind, epochs, clip, neighbours):
-    """With ρ = 1/(2σ²) for what an example does in E steps, each of norm C, or 2C where it is
+    """With ρ = 1/(2σ²) for an example in E steps, each of norm C, or 2C if it is
     replaced, a step has σC√E, and n steps √n times that.
     """
     width, batch_size, rho = 4096, 2, 0.25

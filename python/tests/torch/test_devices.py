@@ -1,4 +1,4 @@
-"""The same on an accelerator as on the processor, where there is one."""
+"""An accelerator, if there is one, gives the same results as the CPU."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def batch(examples, seed=0):
 
 
 class Layer(nn.Module):
-    """A linear layer of its inputs plus whatever ``shift(layer, inputs)`` remembers."""
+    """A linear layer of its inputs plus the state of ``shift(layer, inputs)``."""
 
     def __init__(self, shift=None, **attributes):
         super().__init__()
@@ -143,7 +143,7 @@ def test_state_in_attributes_is_found_and_put_back(shift, attributes, name, exam
 
 
 def test_other_orders_show_state_where_inputs_cannot_be_scaled():
-    """Whole numbers are not scaled: here only the order of examples can show that the largest
+    """Integers are not scaled: here only the order of examples can show that the largest
     number is kept.
     """
     inputs = torch.arange(4.0)[:, None].expand(4, WIDTH)
@@ -152,7 +152,7 @@ def test_other_orders_show_state_where_inputs_cannot_be_scaled():
 
 
 class Recurrent(nn.Module):
-    """An LSTM that goes on from where the previous call ended."""
+    """An LSTM that continues from the state of the previous call."""
 
     def __init__(self, *, keeps):
         super().__init__()
