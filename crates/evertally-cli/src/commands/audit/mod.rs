@@ -146,8 +146,8 @@ impl Audited<'_> {
             mechanism: self.plan.mechanism().to_string(),
             workload: self.plan.workload().to_string(),
             horizon: self.args.horizon,
-            keys: self.args.keys,
-            open_keys: self.args.open_keys,
+            keys: self.args.group_count,
+            open_keys: self.args.open_groups,
             dim: self.args.dim,
             epsilon: report.epsilon,
             delta: report.delta,
@@ -194,7 +194,7 @@ impl Audited<'_> {
         let Self { args, plan, runs, length, grid } = self;
         let lanes = match plan.lanes() {
             Lanes::Keyed { keys } => format!(" of {} keys", keys.len()),
-            Lanes::OpenKeys => format!(" of {} open keys", args.keys.unwrap_or_default()),
+            Lanes::OpenKeys => format!(" of {} open keys", args.group_count.unwrap_or_default()),
             Lanes::Vector { dimension } => format!(" of {dimension} coordinates"),
             _ => String::new(),
         };
