@@ -1,4 +1,4 @@
-"""Running totals of a sensitive stream under differential privacy, at the least error that is
+"""Running totals of a sensitive stream under differential privacy, with the least error that is
 provably possible.
 
 All expensive work happens once, in a plan. A counter of the plan takes one input and gives one
