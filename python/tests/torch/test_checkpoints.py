@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import evertally  # noqa: E402
 from evertally import BadState  # noqa: E402
 from evertally.torch import DPFTRL, DPSGD, ClippedSum, CorrelatedNoise, training_plan  # noqa: E402
-from evertally.torch.state import RELEASED  # noqa: E402
+from evertally.torch.state import RELEASES  # noqa: E402
 
 STEPS, WIDTH = 6, 40
 
@@ -246,7 +246,7 @@ def test_steps_of_an_earlier_process_are_known_by_their_number():
     early = optimizer.state_dict()
     step(optimizer, owners, 0)
     late = optimizer.state_dict()
-    RELEASED._steps.clear()
+    RELEASES._steps.clear()
     resumed = DPSGD(owners, training, lr=0.1)
     resumed.load_state_dict(late)
     step(resumed, owners, 1)
