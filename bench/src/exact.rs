@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use evertally::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, IntegerDraws};
+use evertally::noise::{IntegerDraws, KeyedNoise, LaneTag, NoiseKey, StreamKey};
 use evertally::{Budget, Counter, KeyedCounter, NoiseStream, Plan, PlanBuilder, Result};
 
 /// Lanes that are drawn for together.

@@ -1,12 +1,12 @@
 //! State whose inputs are compared with the record of its key before anything is released.
 //!
-//! **Guarantee.** A step whose input is recorded gives the recorded release again; a step with
-//! another input is refused, takes no step and leaves the state as it was. What is new is recorded
-//! before it is handed out, and where the step itself is refused nothing is recorded. If a step was
-//! taken and could not be recorded, its release is withheld and the state is not used any more: it
-//! stands one step ahead of what is known.
+//! **Guarantee.** A step whose input is recorded gives the recorded release again. A step with
+//! another input is refused and leaves the state as it was. A new input is recorded before its
+//! release is handed out; nothing is recorded for a step that the library refuses. If a step was
+//! taken but could not be recorded, its release is withheld and the state refuses further use,
+//! because it is one step ahead of its record.
 //!
-//! **Cost.** A keyed hash of the numbers that are not zero; for a key that has a file, one
+//! **Cost.** A keyed hash of the numbers that are not zero. For a key that has a file, also one
 //! synchronised write per call.
 
 use evertally::NoiseName;
@@ -14,22 +14,23 @@ use evertally_keys::{Digest, Guard, InputChain, Uses};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
-use crate::shared::Shared;
+use crate::process_lock::ProcessLock;
 
-/// A value and the guard of its inputs, behind a lock.
-pub(crate) struct Guarded<T>(Shared<Held<T>>);
+/// A [`GuardedState`] behind a lock.
+pub(crate) struct GuardedLock<T>(ProcessLock<GuardedState<T>>);
 
-/// What the lock is held for.
-pub(crate) struct Held<T> {
+/// A value and the guard of its inputs.
+pub(crate) struct GuardedState<T> {
     pub(crate) value: T,
-    /// None where the key was drawn for this object alone, or nothing under it is private.
+    /// None for a key that was drawn for this object alone, or under which nothing is private.
     guard: Option<Guard>,
     /// Whether a step was taken that is not recorded.
     is_ahead: bool,
 }
 
-impl<T: Send> Guarded<T> {
-    /// A value that has taken no step, or one that goes on from a saved state after so many.
+impl<T: Send> GuardedLock<T> {
+    /// A value that has taken no step, or a value that was resumed after this number of steps from
+    /// this saved state.
     pub(crate) fn new(
         value: T,
         uses: Option<&Uses>,
@@ -40,7 +41,7 @@ impl<T: Send> Guarded<T> {
             None => uses.guard(name),
             Some((steps, state)) => uses.guard_resumed(name, steps, state),
         });
-        Ok(Self(Shared::new(Held { value, guard: guard.transpose()?, is_ahead: false })))
+        Ok(Self(ProcessLock::new(GuardedState { value, guard: guard.transpose()?, is_ahead: false })))
     }
 
     /// Does work that releases nothing new.
@@ -49,30 +50,30 @@ impl<T: Send> Guarded<T> {
         py: Python<'_>,
         work: impl FnOnce(&mut T) -> evertally::Result<R> + Send,
     ) -> PyResult<R> {
-        self.with_held(py, |held| {
-            held.check()?;
-            Ok(work(&mut held.value)?)
+        self.with_state(py, |state| {
+            state.check()?;
+            Ok(work(&mut state.value)?)
         })
     }
 
-    /// Does work that may take steps, by [`Held::admit`].
-    pub(crate) fn with_held<R: Send>(
+    /// Does work that may take steps, through [`GuardedState::admit`].
+    pub(crate) fn with_state<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut Held<T>) -> Result<R, Failure> + Send,
+        work: impl FnOnce(&mut GuardedState<T>) -> Result<R, Failure> + Send,
     ) -> PyResult<R> {
-        self.0.with_guarded(py, work)
+        self.0.with_failure(py, work)
     }
 
-    /// What may be known whether or not all steps are recorded.
-    pub(crate) fn look<R: Send>(&self, py: Python<'_>, look: impl FnOnce(&T) -> R + Send) -> PyResult<R> {
-        self.with_held(py, |held| Ok(look(&held.value)))
+    /// Reads what may be known even if a step is not recorded.
+    pub(crate) fn read<R: Send>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R + Send) -> PyResult<R> {
+        self.with_state(py, |state| Ok(read(&state.value)))
     }
 }
 
-impl<T> Held<T> {
-    /// Takes steps if the record of the key allows them. What `work` makes may be handed out when
-    /// this returns it.
+impl<T> GuardedState<T> {
+    /// Takes steps if the record of the key allows them. The result of `work` may be handed out
+    /// once this function returns it.
     pub(crate) fn admit<R, D: FnOnce(&mut InputChain) -> Vec<Digest>>(
         &mut self,
         digests: impl FnOnce(&T) -> D,
@@ -88,13 +89,13 @@ impl<T> Held<T> {
             Ok(done)
         });
         done.map_err(|failure| {
-            // Nobody may see what was made: its input is not on record.
+            // Nobody may see the result: its input is not on record.
             self.is_ahead = was_taken;
             match failure {
                 Failure::Key(error @ evertally_keys::Error::File { .. }) if was_taken => {
                     Failure::Unrecorded(format!(
                         "nothing is released, because its input cannot be recorded: {error}. \
-                         A key file must stand where its record can be written"
+                         The directory of a key file must be writable"
                     ))
                 }
                 other => other,
@@ -107,8 +108,8 @@ impl<T> Held<T> {
         self.is_ahead
     }
 
-    /// Goes back to the value before the steps that were not recorded.
-    pub(crate) fn go_back_to(&mut self, value: T) {
+    /// Restores the value before the steps that were not recorded.
+    pub(crate) fn restore(&mut self, value: T) {
         self.value = value;
         self.is_ahead = false;
     }
