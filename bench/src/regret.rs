@@ -10,7 +10,7 @@ mod statistics;
 use std::process::ExitCode;
 
 use evertally::{Budget, Calibration, Error, Mechanism, NoiseKey};
-use evertally_learn::adversary::{Adversary, Exploiter, Greedy, Planted, RandomWalk, play};
+use evertally_learn::adversary::{Adversary, Exploiter, Greedy, PlantedModel, RandomWalk, play};
 use evertally_learn::bound::{RegretBound, printed, printed_lambda};
 use evertally_learn::regret::RegretReport;
 use evertally_learn::{Learner, LearningPlan, Losses, Set, Update};
@@ -102,7 +102,7 @@ fn regret(plan: &LearningPlan, opponent: &str, seed: u64) -> Result<f64, Error> 
     let mut learner = Learner::new(plan, NoiseKey::insecure_from_seed(seed))?;
     let loss: Losses = "logistic".parse()?;
     if opponent.starts_with("planted") {
-        let mut source = Planted::logistic(vec![2.0, -2.0, 1.0, 0.0, 1.0], seed)?;
+        let mut source = PlantedModel::logistic(vec![2.0, -2.0, 1.0, 0.0, 1.0], seed)?;
         let game = play(&mut learner, &mut source, &loss, STEPS)?;
         let data = game.data.ok_or_else(|| Error::bad("game", "of examples", "one of gradients"))?;
         return Ok(RegretReport::new(&game.meter, plan, &loss, &data, None)?.regret);
