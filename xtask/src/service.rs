@@ -38,7 +38,7 @@ pub(crate) fn schemathesis() -> Outcome {
         fs::write(&config, settings)
             .map_err(|error| format!("cannot write {}: {error}", config.display()))?;
         process::run(
-            command(root().join("target/debug/trial-served"))
+            command(root().join("target/debug/trial-with-service"))
                 .arg(root().join("target/debug/evertally"))
                 .arg(directory.join("ledger"))
                 .arg(python.with_file_name("st"))

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use evertally_trial::http::Client;
-use evertally_trial::served::{Program, Served};
+use evertally_trial::program::{Process, Program};
 use serde_json::{Value, json};
 
 /// What can go wrong in a worker ends it.
@@ -96,7 +96,7 @@ fn run(binary: &Path, directory: &Path, extent: &Extent) -> Outcome<Value> {
 }
 
 /// The service in a fresh directory, with a population that can pay for whatever is measured.
-fn start(binary: &Path, directory: &Path) -> Outcome<(Served, Target)> {
+fn start(binary: &Path, directory: &Path) -> Outcome<(Process, Target)> {
     let program = Program { binary: binary.to_owned(), directory: directory.to_owned(), options: Vec::new() };
     let mut served = program.start()?;
     let ready = served.ready()?;
