@@ -15,7 +15,7 @@ use evertally::Plan;
 use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
 use evertally_audit::{
-    Attack, Auditor, Clock, Finding, Keys, Promise, Report, Settings, DEFAULT_STREAMS, Verdict,
+    Attack, Auditor, Clock, DEFAULT_STREAMS, Finding, Keys, Promise, Report, Settings, Verdict,
     audit_admission, deployed_gates,
 };
 use serde::Serialize;
