@@ -1,9 +1,9 @@
-//! `bench-regret`: the learner against adversaries that see its parameters, and against planted
-//! distributions; a line of JSON for each.
+//! `bench-regret`: runs the learner against adversaries that see its parameters, and against
+//! planted distributions. It prints a line of JSON for each.
 //!
-//! Linear losses are compared with the best point of the unit ball while the learner may go
-//! anywhere; planted data with the best parameters of the ball in which the learner is held. λ is
-//! the one that the bound recommends, or the paper's.
+//! For linear losses the comparison is with the best point of the unit ball, and the learner is
+//! unconstrained. For planted data the learner stays in the ball whose best parameters it is
+//! compared with. λ is the one that the bound recommends, or the paper's.
 
 mod statistics;
 
@@ -29,7 +29,7 @@ const KEYS: u64 = 24;
 const MECHANISMS: [&str; 6] =
     ["binary", "honaker-streaming", "honaker-full", "square-root", "graded-square-root", "blt"];
 
-/// Who chooses the losses.
+/// The opponents that choose the losses.
 const OPPONENTS: [&str; 4] = ["greedy", "random walk", "exploiter", "planted logistic"];
 
 fn main() -> ExitCode {

@@ -1,8 +1,8 @@
-//! `cargo xtask tidy`: what formatting does not hold.
+//! `cargo xtask tidy`: checks the width of comments.
 //!
-//! rustfmt keeps code to its width and leaves comments alone. This check holds comments to the same
-//! width. Rows of tables are exempt, because Markdown cannot break them, and so are lines of Python
-//! sessions, which are tests.
+//! rustfmt limits the width of code and ignores comments. This check applies the same limit to
+//! comments. Rows of tables are exempt, because Markdown cannot break them. So are lines of Python
+//! sessions, because they are tests.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::process::{self, command};
 /// The width of code in `rustfmt.toml`.
 const MAX_COLUMNS: usize = 110;
 
-/// Refuses comments that are wider than the code.
+/// Fails if a comment is wider than the limit.
 pub(crate) fn run() -> Outcome {
     let files = process::output(command("git").args(["ls-files", "--", "*.rs"]))?;
     let mut wide = Vec::new();
     for file in files.lines() {
         let path = process::root().join(file);
-        // A file that was removed is still listed until the removal is committed.
+        // Git lists a removed file until the removal is committed.
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         wide.extend(wide_comments(Path::new(file), &text));
     }
@@ -28,7 +28,7 @@ pub(crate) fn run() -> Outcome {
     Err(format!("comments wider than {MAX_COLUMNS} columns:\n{}", wide.join("\n")))
 }
 
-/// The places of comment lines that are too wide, as `file:line`.
+/// The locations of comment lines that are too wide, as `file:line`.
 fn wide_comments(file: &Path, text: &str) -> Vec<String> {
     let is_wide = |line: &str| {
         let Some(comment) = line.trim_start().strip_prefix("//") else { return false };
