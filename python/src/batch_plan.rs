@@ -67,7 +67,7 @@ impl BatchPlan {
         let (key, uses) = (given_or_fresh(given)?, given.and_then(NoiseKey::uses));
         let answers = py.detach(|| -> Result<_, Failure> {
             let Some(uses) = uses else { return Ok(self.0.answer(data, key)?) };
-            uses.guard(&self.0.noise_name())?.admit_whole(
+            uses.guard(&self.0.noise_name())?.admit_run(
                 |chain| {
                     chain.step(data.iter().copied());
                 },

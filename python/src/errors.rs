@@ -80,7 +80,7 @@ impl Failure {
 pub(crate) fn key_refused(error: evertally_keys::Error) -> PyErr {
     use evertally_keys::Error as Refusal;
     match error {
-        Refusal::OtherInput { .. } | Refusal::BeginsLater { .. } | Refusal::EndsEarlier { .. } => {
+        Refusal::OtherInput { .. } | Refusal::StartsLater { .. } | Refusal::EndsEarlier { .. } => {
             KeyReused::new_err(error.to_string())
         }
         Refusal::Damaged { .. } => BadState::new_err(error.to_string()),

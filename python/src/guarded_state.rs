@@ -83,7 +83,7 @@ impl<T> GuardedState<T> {
         let Some(guard) = &mut self.guard else { return Ok(work(&mut self.value)?) };
         let (digests, value) = (digests(&self.value), &mut self.value);
         let mut was_taken = false;
-        let done = guard.admit(digests, || {
+        let done = guard.admit(digests, |_| {
             let done = work(value).map_err(Failure::from)?;
             was_taken = true;
             Ok(done)

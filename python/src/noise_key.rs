@@ -175,7 +175,7 @@ impl NoiseKey {
         let digests = |chain: &mut InputChain| {
             chain.step_of_bytes(job);
         };
-        self.guard(py, plan, |guard| guard.admit_whole(digests, |_, _| Ok(())))
+        self.guard(py, plan, |guard| guard.admit_run(digests, |_, _| Ok(())))
     }
 
     /// Records the digests of all steps of a job under the name of a plan's noise, 16 bytes per
@@ -183,7 +183,7 @@ impl NoiseKey {
     fn _admit_steps(&self, py: Python<'_>, plan: &Bound<'_, Plan>, digests: &[u8]) -> PyResult<()> {
         let (steps, _) = digests.as_chunks::<16>();
         let digests = |chain: &mut InputChain| steps.iter().map(|step| chain.step_of_bytes(step)).collect();
-        self.guard(py, plan, |guard| guard.admit(digests, || Ok(())))
+        self.guard(py, plan, |guard| guard.admit(digests, |_| Ok(())))
     }
 
     fn __repr__(&self) -> &'static str {

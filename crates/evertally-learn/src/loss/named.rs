@@ -8,7 +8,7 @@ use evertally::{Error, Result};
 
 use super::{Hinge, Logistic, Loss, Softmax, Squared};
 
-/// The losses by name, as a command line or a file writes them.
+/// A loss by its name, as written on a command line or in a file.
 ///
 /// ```
 /// use evertally_learn::loss::{Loss, Losses};
@@ -33,7 +33,7 @@ pub enum Losses {
 }
 
 impl Losses {
-    /// The loss as a field of a name of noise.
+    /// The loss as a field of a noise name.
     #[must_use]
     pub fn name_value(&self) -> Value {
         match self {

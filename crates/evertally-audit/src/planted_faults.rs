@@ -1,11 +1,11 @@
-//! Mechanisms with one deliberate fault each, so that the audits can be shown to find them.
+//! Mechanisms with one deliberate fault each, to show that the audits find them.
 //!
-//! Every fault is a wrapper around the public interface of the library, which holds none of this.
-//! It is compiled for tests and under the feature `planted-faults` only. Faults of keys and vectors
-//! are in `lanes`, those of admission in `gates`.
+//! Every fault is a wrapper around the public interface of the library, which contains none of this
+//! code. It is compiled only for tests and with the feature `planted-faults`. Faults of keys and
+//! vectors are in `multiple_lanes`, those of admission in `gates`.
 
 mod gates;
-mod lanes;
+mod multiple_lanes;
 
 pub use gates::GateFault;
 
@@ -17,33 +17,33 @@ use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Plan, PlanBui
 use crate::keys::Coins;
 use crate::subject::{CounterSubject, Promise, Session, Subject};
 
-/// What is left of noise that is 15 % short.
-const SHORT: f64 = 0.85;
+/// The standard deviation of noise that is 15 % short, relative to the declared one.
+const SHORT_FACTOR: f64 = 0.85;
 
 /// The faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// Noise of 85 % of the declared standard deviation.
     ShortNoise,
-    /// All noise is drawn anew at every step, as a loop with the draw inside does.
+    /// All noise is drawn again at every step, as if the draw were inside a loop.
     FreshNoise,
-    /// Persons may take part in two steps, and noise was planned for one.
+    /// Persons may take part in two steps, but noise was planned for one.
     MissedParticipation,
     /// Every run has the same key.
     RepeatedKey,
     /// Two streams have the same key.
     SharedKey,
-    /// Box–Muller in double precision, added to the total as a float and released as it is.
+    /// Box–Muller noise in double precision, added to the total and released without rounding.
     FloatNoise,
-    /// The plan believes that its budget calls for 85 % of the noise that it calls for. All that it
-    /// declares agrees with that.
+    /// The plan's calibration gives 85 % of the noise that its budget requires. Its declarations
+    /// are consistent with that.
     ShortCalibration,
-    /// A contribution may leave one key and appear in another, and noise was planned for one key
+    /// A contribution may leave one key and appear in another, but noise was planned for one key
     /// alone.
     MissedMove,
     /// A key that was not released for a step has fresh noise when it is released again.
     SleepingKey,
-    /// Vectors are clipped coordinate by coordinate, and noise was planned for their norm.
+    /// Vectors are clipped coordinate by coordinate, but noise was planned for their norm.
     WideVectors,
     /// One of four coordinates has 85 % of its noise.
     ShortCoordinate,
@@ -83,12 +83,12 @@ impl Fault {
         }
     }
 
-    /// A mechanism over so many steps with this fault, releases rounded to the grid where the fault
-    /// is not that they are not.
+    /// A mechanism with this fault. Releases are rounded to the grid, unless the fault is missing
+    /// rounding.
     ///
     /// # Errors
-    /// Those of the plan, among them [`Error::Unsupported`] for float noise, open keys and vectors
-    /// whose noise is not Gaussian.
+    /// The plan's errors, including [`Error::Unsupported`] for float noise, open keys and vectors
+    /// with noise that is not Gaussian.
     pub fn plant(
         self,
         mechanism: Mechanism,
@@ -99,7 +99,7 @@ impl Fault {
         let builder = Plan::prefix_sum(horizon).mechanism(mechanism).budget(budget);
         let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?);
         Ok(match self {
-            Self::ShortNoise => short_noise(builder.build()?, 1.0 - SHORT, grid)?,
+            Self::ShortNoise => short_noise(builder.build()?, 1.0 - SHORT_FACTOR, grid)?,
             Self::FreshNoise => Box::new(FreshNoise { whole: whole(&builder)?.rounded_to(grid)? }),
             Self::MissedParticipation => Box::new(MissedParticipation {
                 whole: whole(&builder)?.rounded_to(grid)?,
@@ -112,19 +112,19 @@ impl Fault {
             }),
             Self::FloatNoise => Box::new(FloatNoise::new(builder.build()?)?),
             Self::ShortCalibration => Box::new(ShortCalibration {
-                whole: whole(&builder.budget(believed(budget)?))?.rounded_to(grid)?,
+                whole: whole(&builder.budget(understated_budget(budget)?))?.rounded_to(grid)?,
                 promised: budget,
             }),
-            Self::MissedMove => Box::new(lanes::MissedMove::new(&builder, grid)?),
-            Self::SleepingKey => Box::new(lanes::SleepingKey::new(&builder, grid)?),
-            Self::WideVectors => Box::new(lanes::WideVectors::new(builder, grid)?),
-            Self::ShortCoordinate => Box::new(lanes::ShortCoordinate::new(builder, grid)?),
+            Self::MissedMove => Box::new(multiple_lanes::MissedMove::new(&builder, grid)?),
+            Self::SleepingKey => Box::new(multiple_lanes::SleepingKey::new(&builder, grid)?),
+            Self::WideVectors => Box::new(multiple_lanes::WideVectors::new(builder, grid)?),
+            Self::ShortCoordinate => Box::new(multiple_lanes::ShortCoordinate::new(builder, grid)?),
         })
     }
 }
 
 /// A counter whose noise has a standard deviation that is short by this share, rounded to the grid.
-/// Its plan is for one number a step.
+/// Its plan is for one number per step.
 ///
 /// # Errors
 /// As [`CounterSubject::new`].
@@ -148,7 +148,7 @@ impl Subject for ShortNoise {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Shortened {
+        Ok(Box::new(ShortNoiseSession {
             whole: self.whole.start(key)?,
             left: self.left,
             grid: self.grid,
@@ -157,21 +157,20 @@ impl Subject for ShortNoise {
     }
 }
 
-struct Shortened<'a> {
+struct ShortNoiseSession<'a> {
     whole: Box<dyn Session + 'a>,
     left: f64,
     grid: f64,
     total: f64,
 }
 
-impl Session for Shortened<'_> {
+impl Session for ShortNoiseSession<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         self.whole.step(inputs, out)?;
         self.total += inputs.iter().sum::<f64>();
         for out in out {
-            // The noise lies on a grid already, so that many shortened values lie halfway between
-            // two points of it. Rounded away from zero they would make up for a part of the
-            // shortage.
+            // The noise already lies on a grid, so many shortened values lie halfway between two
+            // grid points. Rounding them away from zero would compensate part of the shortage.
             let noise = self.left * (*out - self.total);
             let is_rounded = self.grid > 0.0;
             *out = self.total
@@ -195,18 +194,18 @@ impl Subject for FreshNoise {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Refreshed { subject: self, coins: coins_of(&key), taken: Vec::new() }))
+        Ok(Box::new(FreshNoiseSession { subject: self, coins: coins_of(&key), taken: Vec::new() }))
     }
 }
 
-struct Refreshed<'a> {
+struct FreshNoiseSession<'a> {
     subject: &'a FreshNoise,
     coins: Coins,
     taken: Vec<f64>,
 }
 
-impl Session for Refreshed<'_> {
-    /// Runs the whole stream again, under another key, and releases its last step.
+impl Session for FreshNoiseSession<'_> {
+    /// Runs the whole stream again under another key, and releases its last step.
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         self.taken.extend_from_slice(inputs);
         let mut again = self.subject.whole.start(NoiseKey::insecure_from_seed(self.coins.next()))?;
@@ -271,22 +270,22 @@ impl Subject for SharedKey {
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
         let again = NoiseKey::from_bytes(*key.expose_bytes());
-        Ok(Box::new(Pair(self.one.start(key)?, self.one.start(again)?)))
+        Ok(Box::new(SharedKeySession(self.one.start(key)?, self.one.start(again)?)))
     }
 }
 
-struct Pair<'a>(Box<dyn Session + 'a>, Box<dyn Session + 'a>);
+struct SharedKeySession<'a>(Box<dyn Session + 'a>, Box<dyn Session + 'a>);
 
-impl Session for Pair<'_> {
+impl Session for SharedKeySession<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         self.0.step(&inputs[..1], &mut out[..1])?;
         self.1.step(&inputs[1..], &mut out[1..])
     }
 }
 
-/// A budget of the same noise whose multiplier is 85 % of what it should be.
-fn believed(budget: Budget) -> Result<Budget> {
-    let multiplier = SHORT * budget.noise_multiplier();
+/// A budget of the same kind whose multiplier is 85 % of the required one.
+fn understated_budget(budget: Budget) -> Result<Budget> {
+    let multiplier = SHORT_FACTOR * budget.noise_multiplier();
     match budget.noise() {
         NoiseKind::Gaussian => Budget::zcdp(0.5 / (multiplier * multiplier)),
         NoiseKind::Laplace => Budget::pure(SQRT_2 / multiplier),
@@ -341,18 +340,18 @@ impl Subject for FloatNoise {
         let mut uniform = || ((coins.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
         let mut normal = || (-2.0 * uniform().ln()).sqrt() * (TAU * uniform()).cos();
         let white = (0..self.decoder.columns()).map(|_| normal()).collect();
-        Ok(Box::new(Floating { subject: self, white, step: 0, total: 0.0 }))
+        Ok(Box::new(FloatNoiseSession { subject: self, white, step: 0, total: 0.0 }))
     }
 }
 
-struct Floating<'a> {
+struct FloatNoiseSession<'a> {
     subject: &'a FloatNoise,
     white: Vec<f64>,
     step: usize,
     total: f64,
 }
 
-impl Session for Floating<'_> {
+impl Session for FloatNoiseSession<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         let row = self.subject.decoder.row(self.step).iter().zip(&self.white);
         let noise = self.subject.plan.noise_scale() * row.map(|(l, g)| l * g).sum::<f64>();

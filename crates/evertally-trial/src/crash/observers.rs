@@ -1,4 +1,4 @@
-//! Those who look, and forget nothing.
+//! The observers: readers and followers that record every release.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::scene::{COUNTERS, Scene, lock};
+use super::state::{COUNTERS, TrialState, lock};
 use crate::http::Client;
 use evertally_ledger::simulated::Dice;
 
-/// How many steps are asked for at once.
+/// The number of steps per request.
 const RANGE: u64 = 500;
 
-/// Every release that anybody has seen, as it was written: counter, step and key to the whole document.
+/// Every observed release as it was written: the whole document by counter, step and key.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Observed {
     releases: Mutex<BTreeMap<(String, u64, String), String>>,
 }
 
-impl Seen {
-    /// Notes releases; one that was seen before must be the same to the byte.
+impl Observed {
+    /// Records releases. A release that was observed before must be the same to the byte.
     pub(super) fn note(&self, counter: &str, releases: &Value) -> Result<(), String> {
         for release in releases.as_array().into_iter().flatten() {
             let step =
@@ -36,8 +36,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Asks for every step of every counter once more: all that was seen is still there. Returns
-    /// how many releases that were.
+    /// Requests every step of every counter once more, and checks that every observed release is
+    /// still there. Returns their number.
     pub(super) fn verify(&self, client: &mut Client) -> Result<u64, String> {
         let mut missing = lock(&self.releases).clone();
         let seen = missing.len() as u64;
@@ -62,30 +62,30 @@ impl Seen {
     }
 }
 
-/// Starts those who ask, and those who follow. The latter are not waited for: they hang on a line
-/// that may say nothing for a while.
-pub(super) fn start(scene: &Arc<Scene>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
+/// Starts the readers and the followers. The trial does not wait for followers, because their
+/// connection may be silent for a while.
+pub(super) fn start(state: &Arc<TrialState>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     for counter in COUNTERS {
-        let (asking, following, dice) = (scene.clone(), scene.clone(), Dice::new(dice.bits()));
+        let (asking, following, dice) = (state.clone(), state.clone(), Dice::new(dice.bits()));
         threads.push(thread::spawn(move || read(&asking, counter, dice)));
         thread::spawn(move || follow(&following, counter));
     }
     threads
 }
 
-/// Asks for ranges of releases, the latest and earlier ones.
-fn read(scene: &Scene, counter: &str, mut dice: Dice) {
-    let (mut client, mut last) = (scene.client(), 0);
-    while !scene.stops() {
+/// Requests ranges of releases, both recent and earlier ones.
+fn read(state: &TrialState, counter: &str, mut dice: Dice) {
+    let (mut client, mut last) = (state.client(), 0);
+    while !state.stops() {
         let first = if dice.once_in(3) { dice.below(last + 1) } else { last };
         match ask(&mut client, counter, first) {
             Ok(releases) => {
                 let newest = releases.as_array().and_then(|releases| releases.last()?["step"].as_u64());
                 last = newest.map_or(last, |newest| newest.max(last));
-                scene.seen.note(counter, &releases).unwrap_or_else(|error| scene.fail(error));
+                state.observed.note(counter, &releases).unwrap_or_else(|error| state.fail(error));
             }
-            Err(_) => client = scene.client(),
+            Err(_) => client = state.client(),
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -97,16 +97,16 @@ fn ask(client: &mut Client, counter: &str, first: u64) -> Result<Value, String> 
     Ok(answer.json()?["releases"].clone())
 }
 
-/// Follows the live releases for as long as the connection lasts, again and again.
-fn follow(scene: &Scene, counter: &str) {
-    while !scene.stops() {
+/// Follows the live releases, and reconnects whenever the connection ends.
+fn follow(state: &TrialState, counter: &str) {
+    while !state.stops() {
         thread::sleep(Duration::from_millis(10));
-        let Ok(lines) = scene.client().follow(&format!("/v1/counters/{counter}/live")) else { continue };
+        let Ok(lines) = state.client().follow(&format!("/v1/counters/{counter}/live")) else { continue };
         for line in lines.map_while(Result::ok) {
             let Some(data) = line.strip_prefix("data:") else { continue };
             let Ok(document) = serde_json::from_str::<Value>(data) else { continue };
-            scene.seen.note(counter, &document["releases"]).unwrap_or_else(|error| scene.fail(error));
-            if scene.stops() {
+            state.observed.note(counter, &document["releases"]).unwrap_or_else(|error| state.fail(error));
+            if state.stops() {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! What writers, witnesses and whoever kills the program share.
+//! The shared state of the writers, the observers and the thread that kills the program.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::witness::Seen;
+use super::observers::Observed;
 use crate::exact_counter;
 use crate::http::{Answer, Client};
 
@@ -17,46 +17,46 @@ use crate::http::{Answer, Client};
 pub(super) const EXACT: &str = "exact";
 /// Counts every event exactly, in steps that a client closes.
 pub(super) const BY_HAND: &str = "by-hand";
-/// Has very many steps that a client closes, by key and with much noise.
+/// Has many steps that a client closes, keys, and large noise.
 pub(super) const FAST: &str = "fast";
-/// Counts once a second with much noise.
+/// Counts once per second with large noise.
 pub(super) const NOISY: &str = "noisy";
 /// All of them.
 pub(super) const COUNTERS: [&str; 4] = [EXACT, BY_HAND, FAST, NOISY];
 
-/// How long a thread waits while the program is not there.
+/// The wait of a thread while the program is down.
 const PAUSE: Duration = Duration::from_millis(3);
 
 /// The state of a trial.
 #[derive(Debug)]
-pub struct Scene {
+pub struct TrialState {
     address: RwLock<SocketAddr>,
     token: String,
     stops: AtomicBool,
     failure: Mutex<Option<String>>,
-    pub(super) seen: Seen,
-    /// Unique events acknowledged by counter.
+    pub(super) observed: Observed,
+    /// Unique acknowledged events by counter.
     acknowledged: Mutex<BTreeMap<&'static str, u64>>,
     sent: AtomicU64,
-    /// Counters acknowledged as created, and whether as retired.
+    /// Counters whose creation was acknowledged, and whether their retirement was.
     pub(super) created: Mutex<BTreeMap<String, bool>>,
 }
 
-impl Scene {
+impl TrialState {
     pub(super) fn new(address: SocketAddr, token: &str) -> Self {
         Self {
             address: RwLock::new(address),
             token: token.to_owned(),
             stops: AtomicBool::new(false),
             failure: Mutex::new(None),
-            seen: Seen::default(),
+            observed: Observed::default(),
             acknowledged: Mutex::new(BTreeMap::new()),
             sent: AtomicU64::new(0),
             created: Mutex::new(BTreeMap::new()),
         }
     }
 
-    /// The counters that events are counted by.
+    /// Creates the counters that count events.
     pub(super) fn create_counters(&self) -> Result<(), String> {
         let mut client = self.client();
         let mut post = |path: &str, document: Value| -> Result<Value, String> {
@@ -85,7 +85,7 @@ impl Scene {
         Client::new(*self.address.read().unwrap_or_else(PoisonError::into_inner), &self.token)
     }
 
-    /// The program listens elsewhere.
+    /// Notes that the program listens at a new address.
     pub(super) fn moved(&self, address: SocketAddr) {
         *self.address.write().unwrap_or_else(PoisonError::into_inner) = address;
     }
@@ -98,9 +98,9 @@ impl Scene {
         self.stops.load(Ordering::Relaxed) || self.has_failed()
     }
 
-    /// Asks again and again until there is an answer that is not "try later". `None` when the trial
-    /// has failed elsewhere.
-    pub(super) fn insist(
+    /// Repeats a request until there is an answer other than "try later". `None` if the trial has
+    /// failed elsewhere.
+    pub(super) fn retry(
         &self,
         client: &mut Client,
         ask: impl Fn(&mut Client) -> std::io::Result<Answer>,
@@ -109,7 +109,7 @@ impl Scene {
             match ask(client) {
                 Ok(answer) if ![408, 429, 503].contains(&answer.status) => return Some(answer),
                 Ok(_) => {}
-                // It may have been started elsewhere.
+                // The program may have restarted at another address.
                 Err(_) => *client = self.client(),
             }
             thread::sleep(PAUSE);
@@ -125,18 +125,19 @@ impl Scene {
         self.sent.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Unique events and events sent.
+    /// The numbers of unique events and of events sent.
     pub(super) fn events(&self) -> (u64, u64) {
         (lock(&self.acknowledged).values().sum(), self.sent.load(Ordering::Relaxed))
     }
 
-    /// What the counters without visible noise must show.
+    /// The totals that the counters with negligible noise must show.
     pub(super) fn totals(&self) -> Vec<(&'static str, u64)> {
         let acknowledged = lock(&self.acknowledged);
         [EXACT, BY_HAND].map(|counter| (counter, acknowledged.get(counter).copied().unwrap_or(0))).to_vec()
     }
 
-    /// Every counter that was acknowledged is there, and retired if that was.
+    /// Checks that every acknowledged counter exists, and is retired if its retirement was
+    /// acknowledged.
     pub(super) fn verify_counters(&self, client: &mut Client) -> Result<(), String> {
         for (name, is_retired) in lock(&self.created).iter() {
             let answer = client.get(&format!("/v1/counters/{name}")).map_err(|error| error.to_string())?;

@@ -8,27 +8,28 @@ use crate::data::Example;
 use crate::loss::dot;
 use crate::set::{norm, shorten};
 
-/// What labels are.
+/// The distribution of labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Label {
-    /// The score with Gaussian noise of this deviation, cut to [−1, 1].
+    /// The score with Gaussian noise of this standard deviation, clamped to [−1, 1].
     Number { noise: f64 },
     /// +1 with probability 1/(1 + e^{−score}), and −1.
     Sign,
 }
 
-/// A distribution of examples with a planted θ: features Gaussian in direction and of norm at most
-/// one, labels by a linear or logistic model. It does not look at the parameters.
+/// A distribution of examples with a planted θ. Features have uniform direction and norm at most
+/// one. Labels follow a linear or logistic model. The examples do not depend on the player's
+/// parameters.
 ///
 /// ```
-/// use evertally_learn::adversary::{Adversary, Move, Planted};
-/// let mut source = Planted::logistic(vec![3.0, -3.0], 7)?;
+/// use evertally_learn::adversary::{Adversary, Move, PlantedModel};
+/// let mut source = PlantedModel::logistic(vec![3.0, -3.0], 7)?;
 /// let Move::Example(example) = source.next(&[]) else { panic!("examples, not gradients") };
 /// assert!(example.label.abs() == 1.0 && evertally_learn::norm(example.features) <= 1.0);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Planted {
+pub struct PlantedModel {
     theta: Vec<f64>,
     label: Label,
     white: WhiteNoise,
@@ -37,23 +38,23 @@ pub struct Planted {
     features: Vec<f64>,
 }
 
-impl Planted {
-    /// Labels ⟨θ, x⟩ with Gaussian noise of this standard deviation, cut to [−1, 1]. The seed can
-    /// be guessed by anybody.
+impl PlantedModel {
+    /// Labels ⟨θ, x⟩ with Gaussian noise of this standard deviation, clamped to [−1, 1]. Anyone can
+    /// guess the seed.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for no parameters, or numbers that are not finite.
+    /// [`Error::BadParameter`] if `theta` is empty or a number is not finite.
     pub fn linear(theta: Vec<f64>, noise: f64, insecure_seed: u64) -> Result<Self> {
         if !(noise >= 0.0 && noise.is_finite()) {
-            return Err(Error::bad("noise", "a number that is not negative", noise));
+            return Err(Error::bad("noise", "a nonnegative number", noise));
         }
         Self::new(theta, Label::Number { noise }, insecure_seed)
     }
 
-    /// Labels +1 with probability 1/(1 + e^{−⟨θ, x⟩}) and −1 otherwise. The seed can be guessed by anybody.
+    /// Labels +1 with probability 1/(1 + e^{−⟨θ, x⟩}) and −1 otherwise. Anyone can guess the seed.
     ///
     /// # Errors
-    /// As [`Planted::linear`].
+    /// As [`PlantedModel::linear`].
     pub fn logistic(theta: Vec<f64>, insecure_seed: u64) -> Result<Self> {
         Self::new(theta, Label::Sign, insecure_seed)
     }
@@ -76,7 +77,7 @@ impl Planted {
     }
 }
 
-impl Adversary for Planted {
+impl Adversary for PlantedModel {
     fn next(&mut self, _theta: &[f64]) -> Move<'_> {
         let width = self.features.len() as u64;
         let first = self.step * (width + 1);
@@ -88,8 +89,8 @@ impl Adversary for Planted {
         let label = match self.label {
             Label::Number { noise } => (score + noise * self.white.draw(first + width)).clamp(-1.0, 1.0),
             Label::Sign => {
-                // The magnitude of a Laplace draw of variance one is exponential of mean 1/√2: this
-                // is uniform.
+                // The magnitude of a Laplace draw of variance one is exponential with mean 1/√2, so
+                // this is uniform.
                 let uniform = (-std::f64::consts::SQRT_2 * self.coin.draw(self.step).abs()).exp();
                 if uniform * (1.0 + (-score).exp()) < 1.0 { 1.0 } else { -1.0 }
             }

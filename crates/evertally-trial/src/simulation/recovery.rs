@@ -1,15 +1,15 @@
-//! What comes after an end: the process, the power, or the file itself.
+//! Recovery: what happens after the end of the process, a power cut, or a replaced file.
 
 use evertally_ledger::Mode;
 use evertally_ledger::simulated::Faults;
 
-use super::model::{Counter, Life, Model};
-use super::shapes::PROBE;
-use super::world::{Backup, Broken, World, expect, probe};
+use super::definitions::PROBE;
+use super::model::{Counter, CounterState, Model};
+use super::world::{Backup, BrokenPromise, World, expect, probe};
 
 impl World {
-    /// Ends the process, with all it has not committed. The power is cut where there is a seed, or
-    /// where nothing else helps.
+    /// Ends the process with everything uncommitted. The power is cut as well if there is a seed,
+    /// or if the machine requires it.
     pub fn crash(&mut self, power: Option<u64>) {
         let must_be_cut = !self.machine.has_power() || self.machine.shows_what_is_lost();
         match power {
@@ -21,11 +21,11 @@ impl World {
         self.note(&[4]);
     }
 
-    /// Starts again after a crash. With faults, these may end it once more; whether it runs.
+    /// Restarts after a crash. Faults may end it again. Returns whether it runs.
     ///
     /// # Errors
-    /// Where it does not start though nothing fails, or is not what it was.
-    pub fn restart(&mut self, faults: Faults) -> Result<bool, Broken> {
+    /// If it does not start although nothing fails, or its content has changed.
+    pub fn restart(&mut self, faults: Faults) -> Result<bool, BrokenPromise> {
         self.ledger = None;
         self.machine.plan(faults);
         if let Err(error) = self.open() {
@@ -47,8 +47,8 @@ impl World {
         self.commit_thoroughly()
     }
 
-    /// Finds out whether the commit in doubt was kept.
-    fn resolve(&mut self, had_new_epoch: bool) -> Result<(), Broken> {
+    /// Determines whether the commit in doubt was kept.
+    fn resolve(&mut self, had_new_epoch: bool) -> Result<(), BrokenPromise> {
         let Some(doubtful) = self.in_doubt.take() else {
             self.tentative = self.committed.clone();
             return Ok(());
@@ -57,7 +57,7 @@ impl World {
             let ledger = self.ledger.as_mut().ok_or("there is no ledger")?;
             let published = ledger.shown().counter(PROBE);
             match published {
-                // The very first commit was lost with everything.
+                // The first commit was lost, and with it everything.
                 None => false,
                 Some(published) => {
                     let id = format!("id-{}", self.probes);
@@ -76,7 +76,7 @@ impl World {
             self.tentative = self.committed.clone();
         } else {
             self.tentative = self.committed.clone();
-            // The probe that was asked with has counted now.
+            // The probe of this query counts from now on.
             if let Some(counter) = self.tentative.counters.get_mut(PROBE) {
                 counter.take(&probe(self.probes), self.now);
             }
@@ -84,8 +84,8 @@ impl World {
         Ok(())
     }
 
-    /// What was closed by a commit that was kept may be released already, or not yet.
-    fn find_released(&mut self, before: &Model) -> Result<(), Broken> {
+    /// Steps that a kept commit closed may or may not be released already.
+    fn find_released(&mut self, before: &Model) -> Result<(), BrokenPromise> {
         let shown = self.ledger()?.shown();
         for (name, counter) in &mut self.committed.counters {
             let released = shown.counter(name).map_or(0, |published| published.next_step());
@@ -101,34 +101,34 @@ impl World {
         Ok(())
     }
 
-    /// Remembers the file as it stands, as a backup does.
+    /// Makes a backup of the file.
     pub fn back_up(&mut self) {
         if self.is_alive() {
             self.backups.push(Backup {
                 image: self.machine.image(),
                 model: self.committed.clone(),
-                releases: self.seen.count(),
+                releases: self.published.count(),
             });
         }
     }
 
-    /// Puts an earlier file in place of the present one. Where anything was released since, nothing
-    /// may be until a new epoch is started, whose cost is entered; it is started at once. Whether
-    /// the ledger then runs.
+    /// Restores an earlier file. If anything was released since, nothing may be released before a
+    /// new epoch, whose cost is entered. The epoch is started at once. Returns whether the ledger
+    /// then runs.
     ///
     /// # Errors
-    /// Where it is not recognised, or goes on otherwise than it must.
-    pub fn restore(&mut self, number: usize) -> Result<bool, Broken> {
+    /// If the old file is not recognised, or the ledger continues incorrectly.
+    pub fn restore(&mut self, number: usize) -> Result<bool, BrokenPromise> {
         let Some(backup) = self.backups.get(number) else { return Ok(true) };
         self.ledger = None;
         self.machine.restore(backup.image.clone());
-        let is_older = self.seen.count() > backup.releases;
+        let is_older = self.published.count() > backup.releases;
         let epoch = self.newest_epoch();
         self.committed = backup.model.clone();
         self.committed.epoch = epoch;
         self.tentative = self.committed.clone();
         self.in_doubt = None;
-        self.seen.roll_back(&self.committed);
+        self.published.roll_back(&self.committed);
         self.spent.clone_from(&self.spent_at_release);
         self.backups.truncate(number + 1);
         self.open()?;
@@ -140,12 +140,12 @@ impl World {
         }
     }
 
-    /// Opens the ledger as a copy elsewhere, which must be recognised, and starts a new epoch
-    /// there. Whether the ledger then runs.
+    /// Opens the ledger as a copy in another place, which must be recognised, and starts a new
+    /// epoch there. Returns whether the ledger then runs.
     ///
     /// # Errors
     /// As [`World::restore`].
-    pub fn move_elsewhere(&mut self) -> Result<bool, Broken> {
+    pub fn move_elsewhere(&mut self) -> Result<bool, BrokenPromise> {
         self.crash(None);
         self.identity += 1;
         self.tentative = self.committed.clone();
@@ -157,31 +157,32 @@ impl World {
         }
     }
 
-    /// What a fenced ledger refuses, and what a new epoch costs.
-    fn start_epoch(&mut self) -> Result<bool, Broken> {
+    /// Checks what a fenced ledger refuses and what a new epoch costs.
+    fn start_epoch(&mut self) -> Result<bool, BrokenPromise> {
         let now = self.now;
         let ledger = self.ledger.as_mut().ok_or("there is no ledger")?;
         let class = |error: evertally_ledger::Error| error.class().name();
         let refusals =
             [ledger.close_due(now).err().map(class), ledger.advance("by-hand", 1).err().map(class)];
         expect("what is refused before a new epoch", refusals, [Some("fenced"); 2])?;
-        self.seen.compare(&ledger.shown(), &self.committed, None, true)?;
+        self.published.compare(&ledger.shown(), &self.committed, None, true)?;
         self.tentative = self.committed.clone();
         let started = ledger.start_epoch().map_err(|error| format!("no new epoch: {error}"))?;
         if started.epoch <= self.committed.epoch {
             return Err(format!("epoch {} after {}", started.epoch, self.committed.epoch));
         }
         self.tentative.epoch = started.epoch;
-        let is_concerned =
-            |counter: &Counter| counter.life != Life::Retired && counter.released < counter.shape.steps;
+        let is_concerned = |counter: &Counter| {
+            counter.life != CounterState::Retired && counter.released < counter.definition.steps
+        };
         let concerned = self.committed.counters.iter().filter(|(_, counter)| is_concerned(counter));
         let concerned: Vec<&String> = concerned.map(|(name, _)| name).collect();
         let mut told: Vec<&String> =
             started.restarted.iter().chain(started.left.iter().map(|(name, _)| name)).collect();
         told.sort();
         expect("the counters that a new epoch names", told, concerned)?;
-        let fates = started.restarted.iter().map(|name| (name, Life::Running));
-        for (name, life) in fates.chain(started.left.iter().map(|(name, _)| (name, Life::Halted))) {
+        let fates = started.restarted.iter().map(|name| (name, CounterState::Running));
+        for (name, life) in fates.chain(started.left.iter().map(|(name, _)| (name, CounterState::Halted))) {
             if let Some(counter) = self.tentative.counters.get_mut(name) {
                 counter.life = life;
             }

@@ -1,34 +1,34 @@
-//! Every release that was ever shown.
+//! Every published release.
 
 use std::collections::BTreeMap;
 
 use evertally_ledger::{Shown, Status, StepRelease};
 
-use super::model::{Counter, Life, Model};
-use super::world::{Broken, expect};
-use crate::LARGEST_ERROR;
+use super::model::{Counter, CounterState, Model};
+use super::world::{BrokenPromise, expect};
+use crate::MAX_ERROR;
 
-/// How many steps that were shown before are looked at every time.
-const LATEST: u64 = 3;
+/// The number of earlier steps that are compared every time.
+const RECENT_STEPS: u64 = 3;
 
-/// What was shown, by counter and step.
+/// The published releases, by counter and step.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct Published {
     releases: BTreeMap<(String, u64), StepRelease>,
-    /// What was shown of steps that a restored file does not know, with their epochs: it may be
-    /// shown again, in a later one.
+    /// Releases of steps that a restored file does not have, with their epochs. These steps may be
+    /// released again in a later epoch.
     superseded: BTreeMap<(String, u64), u32>,
-    /// Releases shown, those included that were superseded.
+    /// The number of published releases, including superseded ones.
     count: u64,
 }
 
-impl Seen {
-    /// How many releases were shown so far.
+impl Published {
+    /// The number of published releases so far.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Forgets what a restored file does not hold.
+    /// Forgets the releases that a restored file does not have.
     pub(super) fn roll_back(&mut self, model: &Model) {
         let held =
             |name: &str, step: u64| model.counters.get(name).is_some_and(|counter| step < counter.released);
@@ -42,16 +42,16 @@ impl Seen {
         }
     }
 
-    /// Compares everything that is shown with what was shown before and with the model; where a
-    /// commit is in doubt, a counter may stand in either. Unless it is to be thorough, the latest
-    /// steps are enough.
+    /// Compares every published release with earlier observations and with the model. If a commit
+    /// is in doubt, a counter may agree with either model. Unless the comparison is thorough, only
+    /// recent steps are compared.
     pub(super) fn compare(
         &mut self,
         shown: &Shown,
         model: &Model,
         or: Option<&Model>,
         is_thorough: bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenPromise> {
         for (name, counter) in &model.counters {
             let published = shown.counter(name).ok_or_else(|| format!("{name} is not shown"))?;
             let released = published.next_step();
@@ -67,7 +67,7 @@ impl Seen {
             }
             let known =
                 self.releases.range((name.clone(), 0)..).take_while(|((other, _), _)| other == name).count();
-            let first = if is_thorough { 0 } else { (known as u64).saturating_sub(LATEST) };
+            let first = if is_thorough { 0 } else { (known as u64).saturating_sub(RECENT_STEPS) };
             let releases =
                 shown.releases(&published, first..released).map_err(|error| format!("{name}: {error}"))?;
             expect(
@@ -82,28 +82,33 @@ impl Seen {
         Ok(())
     }
 
-    fn compare_release(&mut self, counter: &Counter, step: u64, release: StepRelease) -> Result<(), Broken> {
-        let name = &counter.shape.name;
+    fn compare_release(
+        &mut self,
+        counter: &Counter,
+        step: u64,
+        release: StepRelease,
+    ) -> Result<(), BrokenPromise> {
+        let name = &counter.definition.name;
         let place = (name.clone(), step);
         if let Some(before) = self.releases.get(&place) {
             return expect(&format!("step {step} of {name}, which was shown before"), &release, before);
         }
         expect("the step of a release", release.step, step)?;
-        expect("the numbers of a release", release.values.len(), counter.shape.width())?;
+        expect("the numbers of a release", release.values.len(), counter.definition.width())?;
         if let Some(epoch) = self.superseded.get(&place)
             && release.epoch <= *epoch
         {
             return Err(format!("step {step} of {name} was released again in epoch {}", release.epoch));
         }
-        if counter.shape.is_exact {
-            if release.standard_error > LARGEST_ERROR {
+        if counter.definition.is_exact {
+            if release.standard_error > MAX_ERROR {
                 return Err(format!(
                     "the error of {name} is {}, too large to compare",
                     release.standard_error
                 ));
             }
             let totals: Vec<f64> =
-                (0..counter.shape.width()).map(|lane| counter.total(step, lane) as f64).collect();
+                (0..counter.definition.width()).map(|lane| counter.total(step, lane) as f64).collect();
             let values: Vec<f64> = release.values.iter().map(|value| value.round()).collect();
             expect(&format!("step {step} of {name}"), values, totals)?;
         }
@@ -115,9 +120,9 @@ impl Seen {
 
 fn status(counter: &Counter) -> Status {
     match counter.life {
-        Life::Retired => Status::Retired,
-        _ if counter.released == counter.shape.steps => Status::Ended,
-        Life::Halted => Status::Fenced,
-        Life::Running => Status::Running,
+        CounterState::Retired => Status::Retired,
+        _ if counter.released == counter.definition.steps => Status::Ended,
+        CounterState::Halted => Status::Fenced,
+        CounterState::Running => Status::Running,
     }
 }

@@ -1,4 +1,4 @@
-//! The counters of a simulation.
+//! The definitions of the counters of a simulation.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,47 +7,47 @@ use evertally::{Budget, Neighbours, Objective, Workload};
 use evertally_ledger::{NewPopulation, Planned, Spec};
 use evertally_stream::BucketLength;
 
-/// When simulations begin, in microseconds since 1970.
+/// The start of simulations, in microseconds since 1970.
 pub const BEGINNING: i64 = 1_767_600_000_000_000;
 
-/// The step of all clocks here.
+/// The length of a step of all clocks here.
 pub const MINUTE: i64 = 60_000_000;
 
-/// The event that tells whether a commit was kept belongs to this counter.
+/// The counter of the events that show whether a commit was kept.
 pub const PROBE: &str = "probe";
 
-/// The population that can pay for its counter once, and not for a new epoch.
+/// The population that can pay for its counter once, but not for a new epoch.
 pub const TIGHT: &str = "tight";
 
-/// What a counter is made from, as far as a model needs to know.
+/// The definition of a counter, as far as the model needs it.
 #[derive(Clone, Debug, Default)]
-pub struct Shape {
+pub struct CounterDefinition {
     /// Its name.
     pub name: String,
-    /// Who pays.
+    /// Its population.
     pub population: &'static str,
-    /// The length of a step; by hand where absent.
+    /// The length of a step, or `None` if steps are closed by hand.
     pub every: Option<i64>,
-    /// When the first step begins.
+    /// The start of the first step.
     pub start: i64,
-    /// How long after its end a step still takes events.
+    /// The grace period: how long after its end a step accepts events.
     pub grace: i64,
     /// The number of steps.
     pub steps: u64,
-    /// The keys, without `other`; zero for none.
+    /// The number of keys without `other`, or zero for none.
     pub keys: usize,
-    /// In how many steps a person may count, and how far apart.
+    /// The number of steps in which a person may count, and their minimum distance.
     pub limits: Option<(u64, u64)>,
-    /// The window of sums; all steps where absent.
+    /// The window of sums, or `None` for all steps.
     pub window: Option<u64>,
-    /// For how many steps ids are remembered; for all where absent.
+    /// The number of steps for which ids are remembered, or `None` for all.
     pub remember: Option<u64>,
-    /// Whether the noise is so small that values can be compared with totals.
+    /// Whether the noise is small enough to compare values with totals.
     pub is_exact: bool,
 }
 
-impl Shape {
-    /// How many numbers a release has.
+impl CounterDefinition {
+    /// The number of values of a release.
     pub fn width(&self) -> usize {
         if self.keys == 0 { 1 } else { self.keys + 1 }
     }
@@ -57,10 +57,10 @@ impl Shape {
         format!("key-{lane}")
     }
 
-    /// The plan, made once for every name: names are used for one shape alone.
+    /// The plan. It is built once per name, because every name has one definition.
     ///
     /// # Errors
-    /// The ledger's, where the shape makes no sense.
+    /// The ledger's error, if the definition is invalid.
     pub fn planned(&self) -> Result<Planned, String> {
         thread_local! {
             static PLANNED: RefCell<HashMap<String, Planned>> = RefCell::default();
@@ -77,8 +77,8 @@ impl Shape {
             start: self.every.map(|_| self.start),
             grace: Some(self.grace).filter(|grace| *grace > 0).map(length).transpose()?,
             steps: Some(self.steps),
-            // A budget that hides nothing: standard errors are at most 0.0818, and so noise reaches
-            // 1/2 with probability below 10⁻⁹.
+            // A budget that hides nothing: standard errors are at most 0.0818, so noise reaches 1/2
+            // with probability below 10⁻⁹.
             epsilon: if self.is_exact { 1e3 } else { 1.0 },
             delta: if self.is_exact { 0.4 } else { 1e-9 },
             mechanism: None,
@@ -92,7 +92,7 @@ impl Shape {
             neighbours: Neighbours::AddRemove,
             // No release is less exact than the others.
             objective: Objective::Worst,
-            // Fine enough that the standard error is that of the noise, and not of rounding.
+            // Fine enough that the standard error comes from the noise and not from rounding.
             grid: self.is_exact.then_some(1.0 / 1024.0),
             remember_ids: Some(self.remember.unwrap_or(1 << 20)),
             noise_name: Spec::NOISE_NAME,
@@ -103,10 +103,11 @@ impl Shape {
     }
 }
 
-/// Who pays: plenty for events and for persons, and enough for one counter.
+/// The populations: a large budget for events and for persons, and one that suffices for a single
+/// counter.
 ///
 /// # Errors
-/// Where these are no budgets.
+/// If a budget is invalid.
 pub fn populations() -> Result<[NewPopulation; 3], String> {
     let population = |name: &str, unit: &str, rho: f64| -> Result<NewPopulation, String> {
         Ok(NewPopulation {
@@ -124,46 +125,44 @@ pub fn populations() -> Result<[NewPopulation; 3], String> {
     ])
 }
 
-/// The counters that every simulation has from the beginning.
-pub fn shapes() -> Vec<Shape> {
-    let clocked = Shape {
-        population: "events",
-        every: Some(MINUTE),
-        start: BEGINNING,
-        steps: 300,
-        is_exact: true,
-        ..Shape::default()
-    };
-    let by_hand = Shape { every: None, start: 0, ..clocked.clone() };
+/// The counters that every simulation has from the start.
+pub fn initial_definitions() -> Vec<CounterDefinition> {
+    let clocked = clocked(String::new());
+    let by_hand = CounterDefinition { every: None, start: 0, ..clocked.clone() };
     vec![
-        Shape { name: PROBE.to_owned(), ..by_hand.clone() },
-        Shape { name: "plain".to_owned(), ..clocked.clone() },
-        Shape { name: "keys".to_owned(), keys: 3, grace: 90_000_000, ..clocked.clone() },
-        Shape {
+        CounterDefinition { name: PROBE.to_owned(), ..by_hand.clone() },
+        CounterDefinition { name: "plain".to_owned(), ..clocked.clone() },
+        CounterDefinition { name: "keys".to_owned(), keys: 3, grace: 90_000_000, ..clocked.clone() },
+        CounterDefinition {
             name: "persons".to_owned(),
             limits: Some((2, 10)),
             population: "persons",
             steps: 30,
             ..clocked.clone()
         },
-        Shape { name: "window".to_owned(), window: Some(5), ..by_hand.clone() },
-        Shape { name: "by-hand".to_owned(), keys: 2, ..by_hand },
-        Shape { name: "noisy".to_owned(), keys: 2, is_exact: false, ..clocked.clone() },
-        Shape { name: "short".to_owned(), steps: 12, ..clocked.clone() },
-        Shape { name: "later".to_owned(), start: BEGINNING + 7 * MINUTE, ..clocked.clone() },
-        Shape { name: TIGHT.to_owned(), population: TIGHT, is_exact: false, ..clocked },
+        CounterDefinition { name: "window".to_owned(), window: Some(5), ..by_hand.clone() },
+        CounterDefinition { name: "by-hand".to_owned(), keys: 2, ..by_hand },
+        CounterDefinition { name: "noisy".to_owned(), keys: 2, is_exact: false, ..clocked.clone() },
+        CounterDefinition { name: "short".to_owned(), steps: 12, ..clocked.clone() },
+        CounterDefinition { name: "later".to_owned(), start: BEGINNING + 7 * MINUTE, ..clocked.clone() },
+        CounterDefinition { name: TIGHT.to_owned(), population: TIGHT, is_exact: false, ..clocked },
     ]
 }
 
-/// One that is created on the way.
-pub fn extra(number: u64) -> Shape {
-    Shape {
-        name: format!("extra-{number}"),
+/// A counter that is created during a simulation.
+pub fn extra_definition(number: u64) -> CounterDefinition {
+    clocked(format!("extra-{number}"))
+}
+
+/// A counter whose steps follow the clock.
+fn clocked(name: String) -> CounterDefinition {
+    CounterDefinition {
+        name,
         population: "events",
         every: Some(MINUTE),
         start: BEGINNING,
         steps: 300,
         is_exact: true,
-        ..Shape::default()
+        ..CounterDefinition::default()
     }
 }

@@ -1,4 +1,4 @@
-//! Faults of admission, each a gate that is not quite the deployed one.
+//! Faults of admission: gates that differ slightly from the deployed ones.
 
 use std::collections::HashSet;
 
@@ -6,24 +6,24 @@ use evertally::{Contribution, Participation};
 use evertally_stream::{ClosedStep, Follow, Gather, Result};
 
 use crate::admission::deployed::{admission, buckets, named};
-use crate::admission::{AdmissionRules, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP};
+use crate::admission::{AdmissionRules, Gate, GatherGate, SyntheticEvent, TICKS_PER_STEP};
 
 /// The faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GateFault {
-    /// A person is bounded in each key by itself.
+    /// A person is bounded separately in each key.
     BoundPerKey,
-    /// Two steps of a person may be one step nearer than promised.
+    /// Two steps of a person may be one step closer than promised.
     GapTooSmall,
     /// One person's id suppresses another person's event.
     SharedIds,
-    /// Values count as they are.
+    /// Values count without clamping.
     NoClamp,
     /// Events without a person are not bounded.
     UnboundedUnnamed,
-    /// An event of a later step closes the open one, whoever else is still to come.
+    /// An event of a later step closes the open step before other events arrive.
     EventsMoveTime,
-    /// A late event counts in the step that is open, without the bound.
+    /// A late event counts in the open step, without the bound.
     LateCounts,
 }
 
@@ -43,43 +43,43 @@ impl GateFault {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::BoundPerKey => "persons bounded in each key by itself",
-            Self::GapTooSmall => "steps of a person one too near",
+            Self::BoundPerKey => "persons bounded separately in each key",
+            Self::GapTooSmall => "steps of a person one step too close",
             Self::SharedIds => "one person's id suppresses another's",
-            Self::NoClamp => "values counted as they are",
+            Self::NoClamp => "values counted without clamping",
             Self::UnboundedUnnamed => "events without a person not bounded",
             Self::EventsMoveTime => "one person's event makes others late",
-            Self::LateCounts => "late events counted beside the bound",
+            Self::LateCounts => "late events counted without the bound",
         }
     }
 
-    /// A gate with this fault, which promises that persons count in two steps at least three apart,
-    /// of three keys.
+    /// A gate with this fault. It has three keys, and promises that persons count in two steps at
+    /// least three apart.
     #[must_use]
     pub fn plant(self, persons: Participation, contribution: Contribution) -> Box<dyn Gate> {
         let rules =
             AdmissionRules { steps: 10, keys: 3, persons: Some(persons), has_ids: true, contribution };
-        Box::new(Faulty { fault: self, rules })
+        Box::new(FaultyGate { fault: self, rules })
     }
 }
 
-struct Faulty {
+struct FaultyGate {
     fault: GateFault,
     rules: AdmissionRules,
 }
 
-impl Gate for Faulty {
+impl Gate for FaultyGate {
     fn rules(&self) -> AdmissionRules {
         self.rules
     }
 
-    fn totals(&self, events: &[MadeUpEvent]) -> Result<Vec<f64>> {
+    fn totals(&self, events: &[SyntheticEvent]) -> Result<Vec<f64>> {
         let rules = &self.rules;
-        // Another rule, or other events, under the deployed gate.
-        let gathered = |rules: AdmissionRules, events: Vec<MadeUpEvent>| Gathering(rules).totals(&events);
+        // The deployed gate with another rule or other events.
+        let gathered = |rules: AdmissionRules, events: Vec<SyntheticEvent>| GatherGate(rules).totals(&events);
         match self.fault {
             GateFault::BoundPerKey => {
-                let per_key = |event: &MadeUpEvent| MadeUpEvent {
+                let per_key = |event: &SyntheticEvent| SyntheticEvent {
                     person: event.person.map(|person| person * 64 + event.key),
                     ..*event
                 };
@@ -93,7 +93,7 @@ impl Gate for Faulty {
             }
             GateFault::SharedIds => {
                 let mut seen = HashSet::new();
-                let is_new = |event: &&MadeUpEvent| event.id.is_none_or(|id| seen.insert(id));
+                let is_new = |event: &&SyntheticEvent| event.id.is_none_or(|id| seen.insert(id));
                 gathered(
                     AdmissionRules { has_ids: false, ..*rules },
                     events.iter().filter(is_new).copied().collect(),
@@ -103,7 +103,7 @@ impl Gate for Faulty {
                 let contribution = Contribution::range(-1e9, 1e9).unwrap_or(rules.contribution);
                 gathered(AdmissionRules { contribution, ..*rules }, events.to_vec())
             }
-            GateFault::UnboundedUnnamed => beside(rules, events, |event| event.person.is_none()),
+            GateFault::UnboundedUnnamed => outside_rules(rules, events, |event| event.person.is_none()),
             GateFault::EventsMoveTime => {
                 let mut follow = Follow::new(buckets(rules)?, admission(rules)?);
                 let mut closed: Vec<ClosedStep> = Vec::new();
@@ -114,24 +114,24 @@ impl Gate for Faulty {
                 Ok(closed.into_iter().flat_map(|closed| closed.totals).collect())
             }
             GateFault::LateCounts => {
-                let now = |event: &MadeUpEvent| MadeUpEvent { time: event.arrival, ..*event };
-                let arrived: Vec<MadeUpEvent> = events.iter().map(now).collect();
-                let is_late = |event: &MadeUpEvent| {
+                let now = |event: &SyntheticEvent| SyntheticEvent { time: event.arrival, ..*event };
+                let arrived: Vec<SyntheticEvent> = events.iter().map(now).collect();
+                let is_late = |event: &SyntheticEvent| {
                     let happened = events.iter().find(|other| other.serial == event.serial);
                     happened.is_some_and(|other| other.time / TICKS_PER_STEP < event.time / TICKS_PER_STEP)
                 };
-                beside(rules, &arrived, is_late)
+                outside_rules(rules, &arrived, is_late)
             }
         }
     }
 }
 
-/// Gathers events under the rules, and some of them beside these: without a bound on persons, and
-/// whatever their ids.
-fn beside(
+/// Gathers events under the rules, and some of them outside the rules: without a bound on persons,
+/// and regardless of ids.
+fn outside_rules(
     rules: &AdmissionRules,
-    events: &[MadeUpEvent],
-    is_free: impl Fn(&MadeUpEvent) -> bool,
+    events: &[SyntheticEvent],
+    is_free: impl Fn(&SyntheticEvent) -> bool,
 ) -> Result<Vec<f64>> {
     let free_rules = AdmissionRules { persons: None, has_ids: false, ..*rules };
     let gather = |rules| Gather::new(buckets(rules)?, admission(rules)?, 1 << 20);

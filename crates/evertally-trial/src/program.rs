@@ -1,4 +1,4 @@
-//! The program as a child process: started, found, killed.
+//! The program as a child process.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -9,38 +9,38 @@ use std::time::{Duration, Instant};
 
 use crate::http::Client;
 
-/// How long a start may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time that a start may take.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How to start the program on a directory.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The built program.
+    /// The path of the program.
     pub binary: PathBuf,
-    /// Where it keeps its ledger.
+    /// The directory of its ledger.
     pub directory: PathBuf,
-    /// Options besides the directory and the address.
+    /// Further options.
     pub options: Vec<String>,
 }
 
-/// A process that serves, or that has just been started. It is killed when this is dropped.
+/// A running process. It is killed when this value is dropped.
 #[derive(Debug)]
-pub struct Served {
+pub struct Process {
     child: Child,
     lines: Receiver<String>,
     started: Instant,
-    /// All that it has said so far, for the message when something goes wrong.
+    /// Its output so far, for error messages.
     said: String,
 }
 
 /// A process that is ready.
 #[derive(Clone, Debug)]
 pub struct Ready {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// The token that it printed; only the first start in a directory does.
+    /// The token that it printed. Only the first start in a directory prints one.
     pub token: Option<String>,
-    /// How long it took from the start of the process until it was ready.
+    /// The time from the start of the process until it was ready.
     pub after: Duration,
 }
 
@@ -48,8 +48,8 @@ impl Program {
     /// `evertally serve DIRECTORY` on any free port.
     ///
     /// # Errors
-    /// Where it cannot be started at all.
-    pub fn start(&self) -> Result<Served, String> {
+    /// If it cannot be started.
+    pub fn start(&self) -> Result<Process, String> {
         let started = Instant::now();
         let mut child = Command::new(&self.binary)
             .arg("serve")
@@ -68,23 +68,23 @@ impl Program {
         ];
         for pipe in pipes.into_iter().flatten() {
             let sender = sender.clone();
-            // Reading goes on for ever, so that the program is never held up by a full pipe.
+            // Reading never stops, so a full pipe never blocks the program.
             std::thread::spawn(move || {
                 for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                    // Nobody listens any more when the start is over.
+                    // The receiver is gone once the start is over.
                     let _ = sender.send(line);
                 }
             });
         }
-        Ok(Served { child, lines, started, said: String::new() })
+        Ok(Process { child, lines, started, said: String::new() })
     }
 }
 
 impl Program {
-    /// Reads and checks everything that the directory holds, while no process serves it.
+    /// Reads and checks everything in the directory, while no process serves it.
     ///
     /// # Errors
-    /// With what the program says, where something is not whole.
+    /// The program's message, if something is damaged.
     pub fn verify(&self) -> Result<(), String> {
         let output = Command::new(&self.binary).arg("serve").arg(&self.directory).arg("--verify").output();
         let output = output.map_err(|error| format!("cannot start {}: {error}", self.binary.display()))?;
@@ -96,15 +96,15 @@ impl Program {
     }
 }
 
-impl Served {
-    /// Waits until the program says where it listens, and answers that it is ready.
+impl Process {
+    /// Waits until the program prints its address and answers that it is ready.
     ///
     /// # Errors
-    /// Where it ends before, or takes longer than a minute.
+    /// If it exits before, or takes longer than a minute.
     pub fn ready(&mut self) -> Result<Ready, String> {
         let mut token = None;
         let address = loop {
-            let left = PATIENCE.saturating_sub(self.started.elapsed());
+            let left = START_TIMEOUT.saturating_sub(self.started.elapsed());
             let line = match self.lines.recv_timeout(left) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => {
@@ -126,7 +126,7 @@ impl Served {
         }
         let mut client = Client::new(address, "");
         while !client.get("/readyz").is_ok_and(|answer| answer.status == 200) {
-            if self.started.elapsed() > PATIENCE {
+            if self.started.elapsed() > START_TIMEOUT {
                 return Err(format!("not ready after a minute: {}", self.said));
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -134,10 +134,10 @@ impl Served {
         Ok(Ready { address, token, after: self.started.elapsed() })
     }
 
-    /// Ends the process at once: `kill -9`.
+    /// Kills the process at once, as `kill -9` does.
     ///
     /// # Errors
-    /// Where it had ended by itself, which it must not.
+    /// If it had exited by itself, which it must not do.
     pub fn kill(mut self) -> Result<(), String> {
         if let Ok(Some(status)) = self.child.try_wait() {
             let rest: Vec<String> = self.lines.try_iter().collect();
@@ -147,7 +147,7 @@ impl Served {
         killed.map(|_| ()).map_err(|error| format!("cannot kill it: {error}"))
     }
 
-    /// The memory that the process holds, in bytes, where the system tells it.
+    /// The resident memory of the process in bytes, if the system reports it.
     pub fn resident_memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -155,22 +155,22 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already where it was killed on purpose.
+        // The process may have been killed already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The word of a line that begins with a prefix.
+/// The word of a line that starts with a prefix.
 fn word_with<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
     let word = &line[line.find(prefix)?..];
     let end = word.find(|c: char| c.is_whitespace() || "\"',;()".contains(c)).unwrap_or(word.len());
     Some(&word[..end])
 }
 
-/// The bytes of all files of a directory.
+/// The total size of all files of a directory, in bytes.
 pub fn size_of(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum()

@@ -2,19 +2,19 @@
 
 use evertally::{Contribution, Neighbours, NoiseKey, Plan, PlanBuilder, Result};
 
-use super::{SHORT, coins_of};
-use crate::keys::same;
+use super::{SHORT_FACTOR, coins_of};
+use crate::keys::copy_of;
 use crate::open_keys::OpenKeysSubject;
 use crate::subject::{CounterSubject, Promise, Session, Subject, rounded};
 use crate::vectors::VectorSubject;
 
 const NAMES: [&str; 2] = ["first", "second"];
 
-/// Coordinates of vectors: so many of magnitude one have norm two.
+/// The number of coordinates of vectors. Four coordinates of magnitude one have norm two.
 const DIMENSION: usize = 4;
 
-/// Planned for contributions that are there or not, and promised for contributions that may move to
-/// another key.
+/// Planned for contributions that are added or removed, but promised for contributions that may
+/// move to another key.
 pub(super) struct MissedMove {
     whole: CounterSubject,
 }
@@ -43,7 +43,7 @@ impl Subject for MissedMove {
     }
 }
 
-/// Keys of odd place have noise of another stream at odd steps.
+/// Keys with an odd index have noise of another stream at odd steps.
 pub(super) struct SleepingKey {
     whole: OpenKeysSubject,
 }
@@ -70,21 +70,21 @@ impl Subject for SleepingKey {
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
         let other = NoiseKey::insecure_from_seed(coins_of(&key).next());
-        Ok(Box::new(Forgetful {
-            awake: self.whole.start(same(&key))?,
+        Ok(Box::new(SleepingKeySession {
+            awake: self.whole.start(copy_of(&key))?,
             asleep: self.whole.start(other)?,
             step: 0,
         }))
     }
 }
 
-struct Forgetful<'a> {
+struct SleepingKeySession<'a> {
     awake: Box<dyn Session + 'a>,
     asleep: Box<dyn Session + 'a>,
     step: usize,
 }
 
-impl Session for Forgetful<'_> {
+impl Session for SleepingKeySession<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         let mut fresh = vec![0.0; out.len()];
         self.awake.step(inputs, out)?;
@@ -97,7 +97,7 @@ impl Session for Forgetful<'_> {
     }
 }
 
-/// Planned for vectors of norm one, and promised for vectors whose coordinates are each at most
+/// Planned for vectors of norm one, but promised for vectors whose coordinates are each at most
 /// one.
 pub(super) struct WideVectors {
     whole: VectorSubject,
@@ -156,22 +156,22 @@ impl Subject for ShortCoordinate {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Uneven { whole: self.whole.start(key)?, grid: self.grid, total: 0.0 }))
+        Ok(Box::new(ShortCoordinateSession { whole: self.whole.start(key)?, grid: self.grid, total: 0.0 }))
     }
 }
 
-struct Uneven<'a> {
+struct ShortCoordinateSession<'a> {
     whole: Box<dyn Session + 'a>,
     grid: f64,
     total: f64,
 }
 
-impl Session for Uneven<'_> {
+impl Session for ShortCoordinateSession<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         self.whole.step(inputs, out)?;
         let last = out.len() - 1;
         self.total += inputs[last];
-        out[last] = self.total + SHORT * (out[last] - self.total);
+        out[last] = self.total + SHORT_FACTOR * (out[last] - self.total);
         out.iter_mut().for_each(|out| *out = rounded(*out, self.grid));
         Ok(())
     }

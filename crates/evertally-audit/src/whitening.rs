@@ -1,41 +1,41 @@
-//! How an auditor looks at releases: which steps are watched, and the covariance that the plan
-//! declares of them.
+//! The watched steps of a run, and the whitening of their releases by the covariance that the plan
+//! declares.
 //!
 //! **Definition.** Noise of scale s, correlated by L and rounded to a grid g, has covariance Σ = s²
 //! L Lᵀ + g²/12 on the watched steps. With Σ = C Cᵀ, C lower triangular, the whitened residual
-//! C⁻¹(y − A x) has uncorrelated entries of variance one if the declaration is true; a change d of
+//! C⁻¹(y − A x) has uncorrelated entries of variance one if the declaration is true; A change d of
 //! the input shifts it by C⁻¹A d. The best test between x and x + d is then the sum of the whitened
 //! residual weighted by that shift: the matched filter.
 //!
-//! **Where Σ comes from.** From the plan's dense L where it has one, which is written from its
-//! definition. At longer horizons, from the norms of rows of L and of their differences: ⟨L_s,
-//! L_t⟩ = (‖L_s‖² + ‖L_t‖² − ‖L_t − L_s‖²)/2.
+//! **Source of Σ.** The plan's dense L, computed from its definition, if it has one. At longer
+//! horizons, the norms of rows of L and of their differences: ⟨L_s, L_t⟩ = (‖L_s‖² + ‖L_t‖² − ‖L_t
+//! − L_s‖²)/2.
 //!
-//! **Cost.** Cubic in the watched steps once, quadratic a run; all steps are watched up to
-//! [`MOST_WATCHED`], and that many beyond.
+//! **Cost.** Cubic in the watched steps once, and quadratic per run. Up to [`MAX_WATCHED_STEPS`]
+//! steps, all are watched. Of more steps, that many are watched.
 
 use evertally::factorization::{Dense, LARGEST_DENSE};
 use evertally::{Matrix, Plan, Result, Workload};
 
-/// The most steps that are watched.
-const MOST_WATCHED: usize = 256;
+/// The maximum number of watched steps.
+const MAX_WATCHED_STEPS: usize = 256;
 
-/// L and R of a plan, where its horizon is not too long to write them out.
+/// L and R of a plan, unless its horizon is too long for dense matrices.
 pub(crate) fn dense(plan: &Plan) -> Result<Option<Dense>> {
     (plan.horizon() <= LARGEST_DENSE).then(|| plan.dense()).transpose()
 }
 
-/// Watched steps and the triangular factor of their declared covariance.
+/// The watched steps and the triangular factor of their declared covariance.
 #[derive(Debug, Clone)]
-pub(crate) struct Lens {
+pub(crate) struct Whitening {
     workload: Workload,
     steps: Vec<usize>,
     factor: Matrix,
     least_innovation: f64,
 }
 
-impl Lens {
-    /// Watches the first `length` steps, or a choice of them.
+impl Whitening {
+    /// Watches the first `length` steps, or a selection of them.
     pub(crate) fn new(plan: &Plan, dense: Option<&Dense>, grid: f64, length: usize) -> Self {
         let steps = watched(length);
         let mut covariance = dense.map_or_else(
@@ -51,7 +51,7 @@ impl Lens {
         Self { workload: plan.workload(), factor: cholesky(&covariance), least_innovation, steps }
     }
 
-    /// What is released at each step.
+    /// The released quantity of each step.
     pub(crate) fn workload(&self) -> Workload {
         self.workload
     }
@@ -71,8 +71,8 @@ impl Lens {
         self.factor.row_norm_squared(index).sqrt()
     }
 
-    /// The smallest standard deviation that is left of the noise of a step when that of all watched
-    /// steps before it is known.
+    /// The smallest standard deviation of a step's noise given the noise of all earlier watched
+    /// steps.
     pub(crate) fn least_innovation(&self) -> f64 {
         self.least_innovation
     }
@@ -86,7 +86,7 @@ impl Lens {
         }
     }
 
-    /// C⁻ᵀ w: the weights on residuals that have the effect of w on whitened ones.
+    /// C⁻ᵀ w: the weights on residuals that are equivalent to the weights w on whitened residuals.
     pub(crate) fn weights(&self, whitened: &[f64]) -> Vec<f64> {
         let mut weights = whitened.to_vec();
         for i in (0..weights.len()).rev() {
@@ -108,8 +108,8 @@ impl Lens {
         self.steps.iter().map(answer).collect()
     }
 
-    /// The matrix of inner products of C⁻¹A e_i, over the watched steps i: what the watched
-    /// releases give away.
+    /// The matrix of inner products of C⁻¹A e_i, over the watched steps i: the information that the
+    /// watched releases reveal.
     pub(crate) fn gram(&self) -> Matrix {
         let columns: Vec<Vec<f64>> = self
             .steps
@@ -124,8 +124,8 @@ impl Lens {
         Matrix::from_fn(columns.len(), columns.len(), product)
     }
 
-    /// The lens for a signal of covariance B Bᵀ beside the noise, B given by its columns: to one
-    /// canary, the others are noise.
+    /// The whitening for noise plus a signal of covariance B Bᵀ, with B given by its columns. For
+    /// one canary, the others are noise.
     pub(crate) fn with_signal(&self, columns: &[Vec<f64>]) -> Self {
         let mut covariance = self.factor.times(&self.factor.transpose());
         for column in columns {
@@ -139,13 +139,14 @@ impl Lens {
     }
 }
 
-/// All steps where they are few; else the first ones, some that are ever further apart, and the last ones.
+/// All steps if they are few. Otherwise the first steps, some at increasing distances, and the last
+/// steps.
 fn watched(length: usize) -> Vec<usize> {
-    if length <= MOST_WATCHED {
+    if length <= MAX_WATCHED_STEPS {
         return (0..length).collect();
     }
-    let (first, last) = (MOST_WATCHED / 2, MOST_WATCHED / 8);
-    let between = MOST_WATCHED - first - last;
+    let (first, last) = (MAX_WATCHED_STEPS / 2, MAX_WATCHED_STEPS / 8);
+    let between = MAX_WATCHED_STEPS - first - last;
     let growth = (length - last) as f64 / first as f64;
     let spread = (0..between).map(|i| (first as f64 * growth.powf(i as f64 / between as f64)) as usize);
     let mut steps: Vec<usize> = (0..first).chain(spread).chain(length - last..length).collect();
@@ -213,10 +214,10 @@ mod tests {
 
     #[test]
     fn what_releases_give_away_is_what_was_encoded() {
-        // Where L is square and invertible, ‖C⁻¹A d‖ = ‖R d‖/s.
+        // If L is square and invertible, ‖C⁻¹A d‖ = ‖R d‖/s.
         let plan = plan(Mechanism::SquareRoot, 12);
         let dense = plan.dense().unwrap();
-        let gram = Lens::new(&plan, Some(&dense), 0.0, 12).gram();
+        let gram = Whitening::new(&plan, Some(&dense), 0.0, 12).gram();
         let encoder = dense.encoder;
         let expected = encoder.transpose().times(&encoder);
         for i in 0..12 {
@@ -244,19 +245,19 @@ mod tests {
 
     #[test]
     fn weights_do_to_residuals_what_the_filter_does_to_whitened_ones() {
-        let lens = Lens::new(&plan(Mechanism::Binary, 9), None, 1.0, 9);
+        let whitening = Whitening::new(&plan(Mechanism::Binary, 9), None, 1.0, 9);
         let filter: Vec<f64> = (0..9).map(|i| f64::from(i) - 3.5).collect();
         let residual: Vec<f64> = (0..9).map(|i| f64::from(i * i % 5)).collect();
         let mut whitened = residual.clone();
-        lens.whiten(&mut whitened);
+        whitening.whiten(&mut whitened);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        assert!((dot(&filter, &whitened) - dot(&lens.weights(&filter), &residual)).abs() < 1e-12);
+        assert!((dot(&filter, &whitened) - dot(&whitening.weights(&filter), &residual)).abs() < 1e-12);
     }
 
     #[test]
     fn rounding_adds_to_the_variance_and_not_to_what_is_left_of_the_noise() {
         let plan = plan(Mechanism::OutputPerturbation, 5);
-        let (plain, rounded) = (Lens::new(&plan, None, 0.0, 5), Lens::new(&plan, None, 2.0, 5));
+        let (plain, rounded) = (Whitening::new(&plan, None, 0.0, 5), Whitening::new(&plan, None, 2.0, 5));
         assert_eq!(plain.least_innovation(), rounded.least_innovation());
         let added = rounded.deviation(3).powi(2) - plain.deviation(3).powi(2);
         assert!((added - 4.0 / 12.0).abs() < 1e-9, "{added}");
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!(watched(5), [0, 1, 2, 3, 4]);
         for length in [257, 300, 5000, 1 << 20] {
             let steps = watched(length);
-            assert!(steps.len() <= MOST_WATCHED && steps.is_sorted_by(|a, b| a < b), "{length}");
+            assert!(steps.len() <= MAX_WATCHED_STEPS && steps.is_sorted_by(|a, b| a < b), "{length}");
             assert_eq!((steps[0], steps[steps.len() - 1]), (0, length - 1));
         }
     }

@@ -1,15 +1,15 @@
-//! A short version of the power table: every fault is found, every true mechanism passes.
+//! A short version of the power table: every fault is found, every correct mechanism passes.
 //!
-//! **False alarms.** A true mechanism fails with probability 10⁻⁴ at most, whatever the seed; seeds
-//! are fixed, so that green stays green. `cargo xtask audit` runs a thousand audits of each.
+//! **False alarms.** A correct mechanism fails with probability 10⁻⁴ at most over seeds. Seeds are
+//! fixed, so a passing test keeps passing. `cargo xtask audit` runs a thousand audits of each.
 
 use evertally::{Budget, Contribution, Mechanism, Neighbours, Participation, Plan, PlanBuilder};
 
 use super::*;
 use crate::attacks::Target;
 use crate::attacks::replay::Encoder;
-use crate::lens::Lens;
 use crate::subject::replayed_distance;
+use crate::whitening::Whitening;
 use crate::{Attack, Auditor, Keys, Report, Settings, Verdict};
 use crate::{Change, OpenKeysSubject, Stream, VectorSubject};
 
@@ -32,7 +32,7 @@ fn passes(builder: &PlanBuilder) {
     }
 }
 
-/// Each fault with the attacks that must find it by themselves.
+/// Each fault with the attacks that must find it on their own.
 #[test]
 fn every_planted_fault_is_found() {
     use Attack::{Covariance, LowBits, Replay, Separation};
@@ -62,9 +62,8 @@ fn every_planted_fault_is_found() {
     }
 }
 
-/// An audit that took σ from the plan would hold a plan to whatever it believes: a plan that
-/// believed in 85 % of the noise passed all attacks. The allowed separation is now computed from
-/// (ε, δ) by the audit itself.
+/// Regression: the audit took σ from the plan, so a plan calibrated to 85 % of the noise passed all
+/// attacks. The audit now computes the allowed separation from (ε, δ) itself.
 #[test]
 fn a_plan_that_believes_a_wrong_sigma_passes_only_if_it_is_trusted() {
     for (mechanism, budget) in [
@@ -74,7 +73,7 @@ fn a_plan_that_believes_a_wrong_sigma_passes_only_if_it_is_trusted() {
         let subject = Fault::ShortCalibration.plant(mechanism, 8, budget, 1.0).unwrap();
         let own = Target::of(&subject.promise());
         let believed = Target { mu: 1.0 / subject.plan().budget().noise_multiplier(), ..own };
-        assert!((believed.mu * SHORT / own.mu - 1.0).abs() < 1e-9);
+        assert!((believed.mu * SHORT_FACTOR / own.mu - 1.0).abs() < 1e-9);
         for seed in 0..3 {
             let trusting = Auditor::against(&*subject, SETTINGS, believed).unwrap();
             let trusting = trusting.audit(Keys::SeededNotPrivate(seed), None, &()).unwrap();
@@ -85,17 +84,17 @@ fn a_plan_that_believes_a_wrong_sigma_passes_only_if_it_is_trusted() {
     }
 }
 
-/// The noise that a report says is found is found in whole audits. Each audit misses it with
-/// probability 0.01 at most: three misses of thirty come once in 300 times, seven once in 10⁷.
-/// Seeds are fixed, so that green stays green.
+/// Whole audits find the shortage that a report states. Each audit misses it with probability 0.01
+/// at most: three misses of thirty occur once in 300 times, seven once in 10⁷. Seeds are fixed, so
+/// a passing test keeps passing.
 #[test]
 fn short_noise_is_found_as_the_report_says() {
     let graded = Mechanism::GradedSquareRoot { decays: None };
     let subject = Fault::ShortNoise.plant(graded, 8, budget(), 1.0).unwrap();
     let auditor = Auditor::new(&*subject, Settings { runs: 100, ..SETTINGS }).unwrap();
-    let auditor = auditor.with_power(1.0 - SHORT).unwrap();
+    let auditor = auditor.with_power(1.0 - SHORT_FACTOR).unwrap();
     let power = auditor.power().unwrap();
-    assert!(power.short <= 1.0 - SHORT && power.probability == 0.99, "{power:?}");
+    assert!(power.short <= 1.0 - SHORT_FACTOR && power.probability == 0.99, "{power:?}");
     assert!((400..700).contains(&auditor.runs()), "{}", auditor.runs());
     let misses = |seed: &u64| {
         let report = auditor.audit(Keys::SeededNotPrivate(*seed), None, &()).unwrap();
@@ -105,7 +104,8 @@ fn short_noise_is_found_as_the_report_says() {
     assert!((0..30).filter(misses).count() < 7);
 }
 
-/// Tests for Gaussian noise do not apply to Laplace noise; those that remain find the same faults.
+/// Tests for Gaussian noise do not apply to Laplace noise. The remaining tests find the same
+/// faults.
 #[test]
 fn faults_of_laplace_noise_are_found() {
     for fault in [
@@ -146,7 +146,7 @@ fn other_promises_are_kept_too() {
     passes(&plan().contribution(Contribution::range(-1.0, 1.0).unwrap()).neighbours(Neighbours::Replace));
     passes(&Plan::prefix_sum(12).budget(Budget::zcdp(0.1).unwrap()));
     passes(&Plan::prefix_sum(1).budget(budget()));
-    // Longer than what is watched, and without an end: the beginning is audited.
+    // Horizons longer than the watched steps, and unbounded ones: the first steps are audited.
     passes(&Plan::prefix_sum(3000).budget(budget()));
     passes(&Plan::unbounded(evertally::Workload::PrefixSum).budget(budget()));
 }
@@ -179,8 +179,8 @@ fn open_keys_and_vectors_keep_their_promises() {
     }
 }
 
-/// Backward replay of keys is the exact arithmetic of every key: within the plan's charge for
-/// rounding it gives the distance of the dense R, for changes that lie in several keys as well.
+/// Backward replay uses the exact arithmetic of every key. Within the plan's allowance for rounding
+/// it gives the distance of the dense R, also for changes in several keys.
 #[test]
 fn keys_are_replayed_backwards_one_and_all() {
     for (mechanism, budget) in [
@@ -193,8 +193,8 @@ fn keys_are_replayed_backwards_one_and_all() {
         let names = ["north", "south", "west"];
         let plan = builder.clone().keys(names).build().unwrap();
         let dense = plan.dense().unwrap();
-        let lens = Lens::new(&plan, Some(&dense), 0.0, 10);
-        let encoder = Encoder::new(&plan, Some(&dense), &lens, budget.noise()).unwrap();
+        let whitening = Whitening::new(&plan, Some(&dense), 0.0, 10);
+        let encoder = Encoder::new(&plan, Some(&dense), &whitening, budget.noise()).unwrap();
         let mut subjects: Vec<Box<dyn Subject>> = vec![Box::new(CounterSubject::new(plan.clone()).unwrap())];
         if let Ok(open) = builder.open_keys().build() {
             subjects.push(Box::new(OpenKeysSubject::new(open, names).unwrap()));
@@ -212,8 +212,7 @@ fn keys_are_replayed_backwards_one_and_all() {
                 let found = subject.noise_distance(&stream, &neighbour, key).unwrap().unwrap();
                 assert!((found / expected - 1.0).abs() < 1e-6, "{mechanism}: {found} {expected}");
             }
-            // Draws of other keys are not those that were released. Trees say nothing of their
-            // draws.
+            // Draws of other keys do not give the releases. Trees do not report their draws.
             let others = ["south", "west", "north"].map(str::to_owned);
             let (whole, key) = (&*subjects[0], NoiseKey::insecure_from_seed(8));
             let found =

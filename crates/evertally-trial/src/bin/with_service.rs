@@ -1,13 +1,13 @@
-//! `trial-served BINARY DIRECTORY COMMAND…`: runs a command while the service runs in a fresh
-//! directory. `{url}` and `{token}` in its arguments stand for where the service is and for its
-//! first token, which may do everything. There are a population `everyone` and two counters,
-//! `clock` and `hand`.
+//! `trial-with-service BINARY DIRECTORY COMMAND…`: runs a command while the service runs in a fresh
+//! directory. `{url}` and `{token}` in its arguments are replaced by the service's address and its
+//! first token, which has every permission. The service has a population `everyone` and two
+//! counters, `clock` and `hand`.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use evertally_trial::http::Client;
-use evertally_trial::served::Program;
+use evertally_trial::program::Program;
 use serde_json::json;
 
 fn main() -> ExitCode {
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 fn run() -> Result<bool, String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [binary, directory, command, rest @ ..] = &arguments[..] else {
-        return Err("usage: trial-served BINARY DIRECTORY COMMAND…".to_owned());
+        return Err("usage: trial-with-service BINARY DIRECTORY COMMAND…".to_owned());
     };
     let program =
         Program { binary: PathBuf::from(binary), directory: PathBuf::from(directory), options: Vec::new() };
@@ -46,7 +46,7 @@ fn run() -> Result<bool, String> {
         .args(filled)
         .status()
         .map_err(|error| format!("cannot run {command}: {error}"))?;
-    // It must have survived whatever it was sent.
+    // The service must have survived all requests.
     served.kill()?;
     Ok(status.success())
 }
