@@ -65,7 +65,7 @@ export function previewPanel(signal: AbortSignal): PreviewPanel {
           ["Mechanism", preview.mechanism],
         ]),
         population ? h("div", {}, h("h3", {}, `Budget of ${population.name}`), budgetBar(population, preview.rho)) : "",
-        preview.affordable === false ? h("p", { class: "notice notice-bad" }, `${population?.name ?? "The population"} has not enough budget left. Lower ε, or choose another population.`) : "");
+        preview.affordable === false ? h("p", { class: "notice notice-bad" }, `${population?.name ?? "The population"} has not enough left for this. Lower ε, or choose another population.`) : "");
     },
   };
 }
