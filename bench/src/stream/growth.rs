@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use evertally::noise::Stretch;
+use evertally::noise::GradeBlock;
 use evertally::{NoiseStream, Result};
 
 use crate::{DEFAULT, key, plan};
@@ -42,7 +42,7 @@ pub(crate) fn grades(n: u64, at: u64) -> Result<f64> {
     let Some(grading) = plan.factorization().recipe().and_then(|recipe| recipe.grading) else {
         return Ok(0.0);
     };
-    let mut stretch = Stretch::default();
+    let mut stretch = GradeBlock::default();
     let mut best = f64::INFINITY;
     for _ in 0..5 {
         let start = Instant::now();
