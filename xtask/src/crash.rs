@@ -58,7 +58,7 @@ pub(crate) fn keys(kills: Option<&str>) -> Outcome {
     let number = |name: &str| report[name].as_u64().unwrap_or(0);
     let text = format!(
         "# Killed between the record and the release\n\n\
-         Written by `cargo xtask crash keys`. `evertally count --key-file K --ledger L --output F`, killed with `kill -9` as soon as the record of its key had an entry and before its \
+         Written by `cargo xtask crash keys`. `evertally count --noise-key K --budget-file L --output F`, killed with `kill -9` as soon as the record of its key had an entry and before its \
          output was there. After every kill the same run with one row changed was refused, and wrote and spent nothing; the same run completed, with the releases of a run that nobody \
          disturbed, to the digit; and the ledger had one entry for it.\n\n\
          | | |\n|:--|--:|\n\

@@ -85,17 +85,20 @@ impl Cli {
     where
         Word: Into<OsString> + Clone,
     {
+        Self::from_arg_matches(&Self::program().try_get_matches_from(words)?)
+    }
+
+    /// All commands, with those for research listed in a group of their own.
+    fn program() -> clap::Command {
         let research = Research::augment_subcommands(clap::Command::new("research"));
-        let mut listed = "Research (evertally research COMMAND):\n".to_owned();
+        let mut all = Self::command();
+        let mut listed = "Research (evertally research COMMAND):".to_owned();
         for command in research.get_subcommands() {
-            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            listed.push_str(&format!("  {:<9}{about}\n", command.get_name()));
+            let (name, about) = (command.get_name(), command.get_about().cloned().unwrap_or_default());
+            listed.push_str(&format!("\n  {name:<9}{about}"));
+            all = all.mut_subcommand(name, |command| command.hide(true));
         }
-        let mut all = Self::command().after_help(listed.trim_end().to_owned());
-        for command in research.get_subcommands() {
-            all = all.mut_subcommand(command.get_name(), |command| command.hide(true));
-        }
-        Self::from_arg_matches(&all.try_get_matches_from(words)?)
+        all.after_help(listed)
     }
 }
 
@@ -136,3 +139,6 @@ fn fail(error: &CliError) -> ExitCode {
     }
     ExitCode::from(error.exit_code())
 }
+
+#[cfg(test)]
+mod tests;
