@@ -103,7 +103,7 @@ struct Watched {
     order: Vec<usize>,
 }
 
-/// What is charged for a run, where there is a ledger.
+/// What is charged for a run, where there is a budget file.
 pub(crate) type Payment = Option<(Charge, Spend)>;
 
 impl Watch {
@@ -141,7 +141,7 @@ impl Watch {
     ) -> Result<T> {
         let Some(watched) = &mut self.0 else { return charge(None) };
         let Watched { key_tag, name, .. } = *watched;
-        // A ledger that knows the digest of the input needs no record.
+        // A budget file that knows the digest of the input needs no record.
         let work = |_is_new, digest| charge(Some(&Used::new(key_tag, name, Some(digest))));
         watched.guard.admit_whole(digests, work)
     }
@@ -172,7 +172,7 @@ impl Watch {
                 && charge.knows(&used)?
             {
                 return Err(CliError::bad(format!(
-                    "the ledger says that {} was used with these options before, and its record does not know of it: \
+                    "the budget file says that {} was used with these options before, and its record does not know of it: \
                      bring back {0}.uses, or use a new key",
                     path.display()
                 )));

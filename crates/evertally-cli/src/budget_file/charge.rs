@@ -49,7 +49,7 @@ impl BudgetFileArgs {
         Ok(())
     }
 
-    /// What is to be entered, where there is a ledger.
+    /// What is to be entered, where there is a budget file.
     pub(crate) fn charge(
         &self,
         command: &str,
@@ -68,7 +68,7 @@ impl BudgetFileArgs {
     }
 }
 
-/// What a run will enter into a ledger.
+/// What a run will enter into a budget file.
 #[derive(Debug)]
 pub(crate) struct Charge {
     path: PathBuf,
@@ -82,10 +82,10 @@ pub(crate) struct Charge {
 impl Charge {
     /// Refuses a run that could not be entered, before it reads any data. Nothing is entered yet,
     /// because a run that finds its data unusable releases nothing. A run under a key that the
-    /// ledger knows may be one that was paid for: what it costs is known when its data are.
+    /// budget file knows may be one that was paid for: what it costs is known when its data are.
     pub(crate) fn check(&self, budget: Budget, key_tag: Option<[u8; 8]>) -> Result<()> {
-        let ledger = read(&self.path)?;
-        let account = ledger.account(&self.population).map_err(|error| self.placed(error))?;
+        let file = read(&self.path)?;
+        let account = file.account(&self.population).map_err(|error| self.placed(error))?;
         let mut used = account.stamps.iter().filter_map(|stamp| stamp.used.as_ref());
         if key_tag.is_some_and(|tag| used.any(|used| used.has_key(tag))) {
             return Ok(());
@@ -112,10 +112,10 @@ impl Charge {
         self.entered(&held, entry)
     }
 
-    /// Whether the ledger knows this use of a key, with whatever input and for whichever population.
+    /// Whether the budget file knows this use of a key, with whatever input and for whichever population.
     pub(crate) fn knows(&self, used: &Used) -> Result<bool> {
-        let ledger = read(&self.path)?;
-        let accounts = ledger.accounts().iter();
+        let file = read(&self.path)?;
+        let accounts = file.accounts().iter();
         let mut stamps = accounts.flat_map(|account| &account.stamps).filter_map(|stamp| stamp.used.as_ref());
         Ok(stamps.any(|before| !matches!(used.relation(before), Relation::Independent)))
     }
@@ -138,7 +138,7 @@ impl Charge {
     }
 
     /// Enters what a run spends that may have been entered before it was interrupted. It is known
-    /// by a name of its own, which is added to that of the run: where it stands in the ledger
+    /// by a name of its own, which is added to that of the run: where it stands in the budget file
     /// already, nothing is entered again.
     pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         self.run = format!("{} {own_name}", self.run);
@@ -185,7 +185,7 @@ impl Charge {
         })
     }
 
-    /// An error with the name of the ledger, and with advice where the unit is another.
+    /// An error with the name of the budget file, and with advice where the unit is another.
     fn placed(&self, error: CliError) -> CliError {
         match error {
             CliError::BadInput(message) if message.starts_with("unit must be") && !self.is_declared => {
@@ -197,7 +197,7 @@ impl Charge {
     }
 }
 
-/// What was entered, and how the ledger stands after it.
+/// What was entered, and how the budget file stands after it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Entered {
     population: String,
@@ -209,7 +209,7 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Adds to a header what a reader needs to find the release in the ledger.
+    /// Adds to a header what a reader needs to find the release in the budget file.
     pub(crate) fn describe(&self, header: &mut Header) {
         header.record("ledger_population", self.population.as_str());
         header.record("ledger_entry", self.entry);
@@ -219,7 +219,7 @@ impl Entered {
         header.record("ledger_head", self.head.as_str());
     }
 
-    /// Whose ledger it stands in, and at which place: what does not change when others spend.
+    /// Whose budget file it stands in, and at which place: what does not change when others spend.
     pub(crate) fn place(&self) -> (&str, usize) {
         (&self.population, self.entry)
     }

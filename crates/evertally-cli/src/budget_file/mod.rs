@@ -1,4 +1,4 @@
-//! The ledger of privacy budgets: a file that says what was granted to each population and what was
+//! The budget file of privacy budgets: a file that says what was granted to each population and what was
 //! spent of it.
 //!
 //! [`record`] is what a line says, [`BudgetFile`] is what all lines together mean, [`store`] keeps them
@@ -22,7 +22,7 @@ use record::{Record, Spent};
 /// The population where none is named.
 pub(crate) const EVERYONE: &str = "everyone";
 
-/// The accounts of a ledger, and the lines that they were made from.
+/// The accounts of a budget file, and the lines that they were made from.
 #[derive(Debug, Default)]
 pub(crate) struct BudgetFile {
     accounts: Vec<Account>,
@@ -39,7 +39,7 @@ pub(crate) struct Account {
     pub(crate) stamps: Vec<Stamp>,
 }
 
-/// When an entry was made, the head of the ledger after it, and what key it used.
+/// When an entry was made, the head of the budget file after it, and what key it used.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stamp {
     pub(crate) time: String,
@@ -52,7 +52,7 @@ impl BudgetFile {
         &self.accounts
     }
 
-    /// The hash of all records, which names this state of the ledger.
+    /// The hash of all records, which names this state of the budget file.
     pub(crate) fn head(&self) -> Head {
         self.head
     }

@@ -1,10 +1,10 @@
-//! A ledger on disk: whole or not at all, and in one pair of hands at a time.
+//! A budget file on disk: whole or not at all, and in one pair of hands at a time.
 //!
-//! Whoever writes holds an exclusive lock on an empty file beside the ledger, `FILE.lock`, from
+//! Whoever writes holds an exclusive lock on an empty file beside the budget file, `FILE.lock`, from
 //! before reading it until it is replaced; so two runs cannot both take the last of a budget. The
-//! ledger itself cannot be locked, because it is replaced by another file. It is written under
+//! budget file itself cannot be locked, because it is replaced by another file. It is written under
 //! another name, brought to the disk, renamed, and the directory is brought to the disk: after a
-//! crash there is the old ledger or the new one. Readers need no lock.
+//! crash there is the old budget file or the new one. Readers need no lock.
 
 use super::BudgetFile;
 use crate::error::{CliError, Result, name_of};
@@ -12,22 +12,22 @@ use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Reads a ledger as it stands.
+/// Reads a budget file as it stands.
 pub(crate) fn read(path: &Path) -> Result<BudgetFile> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             let name = name_of(path);
-            CliError::bad(format!("{name} is not there: evertally budget new {name} makes a ledger"))
+            CliError::bad(format!("{name} is not there: evertally budget new {name} makes a budget file"))
         }
         _ => CliError::reading(path, &error),
     })?;
     refuse_unusual(path, &metadata)?;
     let text = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
     BudgetFile::from_text(&text)
-        .map_err(|reason| CliError::bad(format!("{} is no ledger to rely on: {reason}", name_of(path))))
+        .map_err(|reason| CliError::bad(format!("{} is no budget file to rely on: {reason}", name_of(path))))
 }
 
-/// A ledger that nobody else may change until this is dropped.
+/// A budget file that nobody else may change until this is dropped.
 pub(crate) struct LockedBudgetFile {
     path: PathBuf,
     pub(crate) file: BudgetFile,
@@ -36,9 +36,9 @@ pub(crate) struct LockedBudgetFile {
 }
 
 impl LockedBudgetFile {
-    /// Waits for the ledger and reads it.
+    /// Waits for the budget file and reads it.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        // A link stays a link, and all names of a ledger lead to the same lock.
+        // A link stays a link, and all names of a budget file lead to the same lock.
         let place = std::fs::canonicalize(path);
         let path = place.as_deref().unwrap_or(path);
         // Nothing is left beside a file that is not there.
@@ -47,10 +47,10 @@ impl LockedBudgetFile {
         Ok(Self { file: read(path)?, path: path.to_owned(), _lock })
     }
 
-    /// Waits for the ledger and reads it, or starts one where there is none.
+    /// Waits for the budget file and reads it, or starts one where there is none.
     pub(crate) fn open_or_new(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
-            return Err(CliError::bad("a ledger is a file: expected its name, got -"));
+            return Err(CliError::bad("a budget file is a file: expected its name, got -"));
         }
         if path.exists() {
             return Self::open(path);
@@ -61,7 +61,7 @@ impl LockedBudgetFile {
         Ok(Self { file, path: path.to_owned(), _lock })
     }
 
-    /// Replaces the file by what the ledger is now. When this returns, it is on the disk.
+    /// Replaces the file by what the budget file is now. When this returns, it is on the disk.
     pub(crate) fn write(&self) -> Result<()> {
         let text = self.file.to_text()?;
         self.replace(text.as_bytes())
@@ -101,7 +101,7 @@ fn sync_directory(_directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the lock that belongs to a ledger, waiting for it if need be.
+/// Takes the lock that belongs to a budget file, waiting for it if need be.
 fn lock(path: &Path) -> Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -114,10 +114,10 @@ fn lock(path: &Path) -> Result<File> {
 }
 
 /// Refuses what cannot be replaced under its name, and a file with other names, which would keep
-/// the old ledger.
+/// the old budget file.
 fn refuse_unusual(path: &Path, metadata: &Metadata) -> Result<()> {
     if !metadata.is_file() {
-        return Err(CliError::bad(format!("{} is no file: a ledger must be one", name_of(path))));
+        return Err(CliError::bad(format!("{} is no file: a budget file must be one", name_of(path))));
     }
     #[cfg(unix)]
     {

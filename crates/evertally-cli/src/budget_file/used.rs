@@ -1,10 +1,10 @@
-//! What a run of the ledger took its noise from.
+//! What a run of the budget file took its noise from.
 
 use crate::error::CliError;
 use evertally_keys::Digest;
 use serde::{Deserialize, Serialize};
 
-/// A key file and what it was used for, as far as a ledger may know: tags and digests that tell
+/// A key file and what it was used for, as far as a budget file may know: tags and digests that tell
 /// nothing of the key or the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +55,7 @@ pub(super) fn other_input() -> CliError {
     )
 }
 
-/// Bytes as they stand in ledgers and states.
+/// Bytes as they stand in budget files and states.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

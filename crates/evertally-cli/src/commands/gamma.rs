@@ -53,14 +53,14 @@ pub(crate) struct GammaArgs {
     #[arg(long, value_name = "G", default_value_t = 1e-9, conflicts_with = "certificate")]
     gap: f64,
     /// Verify the bounds of a saved certificate, from the file alone
-    #[arg(long, alias = "verify", value_name = "CERT.npz")]
+    #[arg(long, alias = "verify", value_name = "FILE")]
     certificate: Option<PathBuf>,
     /// Write the certificate: weights, bounds, the matrix or its name, and L and R where they are small
     #[arg(
         long,
         short,
         alias = "save",
-        value_name = "CERT.npz",
+        value_name = "FILE",
         help_heading = "Output",
         conflicts_with = "certificate"
     )]

@@ -1,4 +1,4 @@
-//! `evertally budget`: the ledger of what may be spent, what was, and what is left.
+//! `evertally budget`: the budget file of what may be spent, what was, and what is left.
 
 mod show;
 
@@ -30,7 +30,7 @@ Examples:
 How it adds up: Gaussian noise composes exactly, so that four runs of
 ε = 1 cost about ε = 2.1 at the same δ, and not 4. The total holds even
 where later runs are chosen after seeing earlier releases. A run that
-crashed after it was entered has spent. One ledger can hold several
+crashed after it was entered has spent. One budget file can hold several
 populations; people who may be in two of them need one in common.
 See docs/budget.md for the file and the mathematics.";
 
@@ -57,11 +57,11 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     }
 }
 
-/// State what a population may spend in all: in a new ledger, or in one that is there
+/// State what a population may spend in all: in a new budget file, or in one that is there
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 struct NewArgs {
-    /// The ledger
+    /// The budget file
     file: PathBuf,
     /// Whose budget it is
     #[arg(long, value_name = "NAME", default_value = EVERYONE)]
@@ -137,7 +137,7 @@ fn new(args: &NewArgs) -> Result<()> {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 struct CheckArgs {
-    /// The ledger
+    /// The budget file
     file: PathBuf,
     /// Whose budget it is
     #[arg(long, value_name = "NAME", default_value = EVERYONE)]
@@ -171,8 +171,8 @@ impl CheckArgs {
 
 fn check(args: &CheckArgs) -> Result<()> {
     let budget = args.budget()?;
-    let ledger = budget_file::read(&args.file)?;
-    let account = ledger.account(&args.population).map_err(|error| error.in_file(&args.file))?;
+    let file = budget_file::read(&args.file)?;
+    let account = file.account(&args.population).map_err(|error| error.in_file(&args.file))?;
     let mut odometer = account.odometer.clone();
     let (unit, spend) = (odometer.unit().clone(), budget.spend());
     let entered = odometer.spend("the run in question", &unit, spend);

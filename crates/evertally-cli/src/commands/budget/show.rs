@@ -26,7 +26,7 @@ still fits.";
 #[derive(Debug, Args)]
 #[command(after_help = READING)]
 pub(super) struct ShowArgs {
-    /// The ledger
+    /// The budget file
     file: PathBuf,
     /// Show this population alone
     #[arg(long, value_name = "NAME")]
@@ -40,17 +40,17 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn run(args: &ShowArgs) -> Result<()> {
-    let ledger = budget_file::read(&args.file)?;
+    let file = budget_file::read(&args.file)?;
     let name = name_of(&args.file);
     let accounts: Vec<&Account> = match &args.population {
         Some(population) => {
-            vec![ledger.account(population).map_err(|error| error.in_file(&args.file))?]
+            vec![file.account(population).map_err(|error| error.in_file(&args.file))?]
         }
-        None => ledger.accounts().iter().collect(),
+        None => file.accounts().iter().collect(),
     };
     let views =
         accounts.into_iter().map(|account| View::new(account, args.delta)).collect::<Result<Vec<_>>>()?;
-    let text = if args.json { json(&name, &ledger, views)? } else { people(&name, &ledger, &views) };
+    let text = if args.json { json(&name, &file, views)? } else { people(&name, &file, &views) };
     Destination::open(None)?.write_whole(text.as_bytes())
 }
 
@@ -165,15 +165,15 @@ struct Whole {
     populations: Vec<View>,
 }
 
-fn json(name: &str, ledger: &BudgetFile, populations: Vec<View>) -> Result<String> {
-    let whole = Whole { ledger: name.to_owned(), head: ledger.head().to_string(), populations };
+fn json(name: &str, file: &BudgetFile, populations: Vec<View>) -> Result<String> {
+    let whole = Whole { ledger: name.to_owned(), head: file.head().to_string(), populations };
     let text = serde_json::to_string(&whole);
     text.map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the ledger cannot be printed: {error}")))
+        .map_err(|error| CliError::Failure(format!("the budget file cannot be printed: {error}")))
 }
 
-fn people(name: &str, ledger: &BudgetFile, views: &[View]) -> String {
-    let mut text = format!("{name}, head {}\n", ledger.head());
+fn people(name: &str, file: &BudgetFile, views: &[View]) -> String {
+    let mut text = format!("{name}, head {}\n", file.head());
     for view in views {
         text.push('\n');
         text.push_str(&account(view));

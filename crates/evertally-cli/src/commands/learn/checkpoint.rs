@@ -10,7 +10,7 @@
 //! | 32 | BLAKE3 hash of all before |
 //!
 //! All numbers are little-endian. The description holds the settings, the hash of the data, the
-//! run's own name in ledgers, and what was measured on the way. The learner's part holds true sums
+//! run's own name in budget files, and what was measured on the way. The learner's part holds true sums
 //! of gradients: the whole is as secret as the data, and has no `Debug`.
 
 use evertally::NoiseKey;
@@ -36,7 +36,7 @@ pub(crate) struct Description {
     pub(crate) settings: Vec<(String, String)>,
     /// The hash of the rows, in hexadecimal digits.
     pub(crate) data: String,
-    /// The run's own name in ledgers.
+    /// The run's own name in budget files.
     pub(crate) run: String,
     /// How the model did on the way.
     pub(crate) curve: Vec<Measured>,

@@ -6,7 +6,7 @@
 //! the model.
 //!
 //! **What is spent, and when.** A run that can be resumed is saved before it is entered into a
-//! ledger, and entered before its first step, under a name of its own that the state holds.
+//! budget file, and entered before its first step, under a name of its own that the state holds.
 //! Wherever it is interrupted, going on enters it if it was not: never twice, and never not at all.
 //! The state binds the noise to the rows and the options by hashes, and so does the name of the
 //! noise, so that the same noise never meets two sets of gradients.
@@ -123,7 +123,7 @@ struct Start<'a> {
     charge: Option<Charge>,
 }
 
-/// A run that is ready for its next step, what was entered into a ledger for it, and where it is
+/// A run that is ready for its next step, what was entered into a budget file for it, and where it is
 /// saved with which key.
 type Started<'a> = (Training<'a>, Option<Entered>, Option<(Store, KeptKey)>);
 
@@ -245,7 +245,7 @@ fn first_stream(described: &Description) -> String {
     hexadecimal(hasher.finalize().as_bytes())
 }
 
-/// What a run is called in ledgers: a name that no other run has.
+/// What a run is called in budget files: a name that no other run has.
 fn own_name() -> Result<String> {
     Ok(hexadecimal(&NoiseKey::from_os()?.tag()))
 }

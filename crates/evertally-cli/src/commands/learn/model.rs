@@ -78,12 +78,12 @@ pub(super) struct Privacy {
     pub(super) last_standard_error: f64,
     pub(super) public: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) ledger: Option<LedgerPlace>,
+    pub(super) ledger: Option<BudgetFilePlace>,
 }
 
-/// Where a run stands in a ledger.
+/// Where a run stands in a budget file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct LedgerPlace {
+pub(super) struct BudgetFilePlace {
     population: String,
     entry: usize,
 }
@@ -132,7 +132,7 @@ impl Privacy {
             public: "the options, the names of the columns, the number of rows and their order",
             ledger: entered.map(|entered| {
                 let (population, entry) = entered.place();
-                LedgerPlace { population: population.to_owned(), entry }
+                BudgetFilePlace { population: population.to_owned(), entry }
             }),
         })
     }

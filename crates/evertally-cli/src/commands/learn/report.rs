@@ -150,7 +150,7 @@ impl Report<'_> {
         lines.push(format!("noise: {}, gradients clipped at {}", privacy.mechanism, privacy.clip));
         lines.push(format!("public: {}", privacy.public));
         if let Some(entered) = self.entered {
-            lines.push(format!("ledger: {}", entered.in_words()));
+            lines.push(format!("budget file: {}", entered.in_words()));
         }
         if let Some(held_out) = self.held_out() {
             let figures = match (held_out.accuracy_of_average, held_out.accuracy_of_last) {

@@ -94,7 +94,7 @@ pub(crate) struct NoiseArgs {
     #[arg(long, value_name = "T", default_value_t = 0, help_heading = "Output")]
     pub(super) from_step: u64,
     /// How many rows to write, one for each step [default: all up to the horizon]
-    #[arg(long, alias = "steps", value_name = "K", help_heading = "Output")]
+    #[arg(long, alias = "steps", value_name = "N", help_heading = "Output")]
     pub(super) rows: Option<u64>,
     /// Print what was written as one JSON object, on standard error where the noise goes to standard output
     #[arg(long, help_heading = "Output")]

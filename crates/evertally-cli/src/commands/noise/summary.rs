@@ -17,7 +17,7 @@ pub(super) struct Summary<'a> {
     pub(super) dim: usize,
     pub(super) precision: Precision,
     pub(super) bytes: u64,
-    /// How the ledger stands, where there is one.
+    /// How the budget file stands, where there is one.
     pub(super) entered: Option<Entered>,
 }
 
@@ -98,14 +98,14 @@ impl Summary<'_> {
         } else {
             format!("{}", plan.horizon())
         };
-        let ledger = self.entered.as_ref().map(|entered| format!("ledger: {}\n", entered.in_words()));
-        let ledger = ledger.unwrap_or_default();
+        let spent = self.entered.as_ref().map(|entered| format!("budget file: {}\n", entered.in_words()));
+        let spent = spent.unwrap_or_default();
         Ok(format!(
             "{}: {} steps{coordinates} as {}, {}\n\
              steps {} to {last_step} of {of}, {}, {}\n\
              {}: sensitivity Δ = {:.6}, noise multiplier σ = {:.6}, scale {:.6}\n\
              standard error of a coordinate: {first:.4} at the first row, {last:.4} at the last\n\
-             {ledger}\
+             {spent}\
              whoever holds this file can take the noise off the releases: keep it as you keep the data, and delete it\n",
             self.name,
             self.count,
