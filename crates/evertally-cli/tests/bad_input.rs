@@ -172,7 +172,6 @@ fn files_that_are_not_what_they_should_be() {
         .write("in.txt", EVENTS)
         .run(&format!("count in.txt {TIMED}"))
         .refused(&["in.txt", "--input-format"]);
-    place.write("in.jsonl", "").run(&format!("count in.jsonl {TIMED}")).refused(&["in.jsonl", "empty"]);
     let ran =
         place.write("in.jsonl", "{\"time\":1}\n[1]\n").run(&format!("count in.jsonl {TIMED} --outside drop"));
     assert!(ran.code == Some(2) && ran.stderr.contains("line 2"), "{}", ran.stderr);

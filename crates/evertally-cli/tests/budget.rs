@@ -144,10 +144,7 @@ fn everything_that_releases_enters_what_it_spends() {
     let (answer, parity, noise) = (read(&answer.stdout), read(&parity.stdout), read(&noise.stdout));
     let whole = shown(&place, "");
     let account = &whole["populations"][0];
-    assert_eq!(
-        runs(&place),
-        ["count in.csv", "research answer cells.csv", "research parity table.csv", "noise z.npy"]
-    );
+    assert_eq!(runs(&place), ["count in.csv", "answer cells.csv", "parity table.csv", "noise z.npy"]);
     for (index, header) in [&count["evertally"], &answer["header"], &parity["header"]].into_iter().enumerate()
     {
         assert_eq!(header["ledger_population"], "everyone", "{header}");

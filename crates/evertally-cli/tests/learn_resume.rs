@@ -106,6 +106,19 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
         .over_budget(&["small: the budget of everyone"]);
 }
 
+/// A run that its budget refuses once left `s.lock` behind. The budget file knows the key, so the
+/// refusal comes only after the run was saved.
+#[test]
+fn a_refused_run_leaves_no_files() {
+    let place = customers(200);
+    place.run("budget new l --epsilon 2 --delta 1e-6").ok();
+    let run = format!("{RUN} --noise-key noise.key --budget-file l");
+    place.run(&format!("{run} --model m.json")).ok();
+    let files = place.files();
+    let refused = place.run(&format!("{run} --momentum 0.5 --model other.json --state s"));
+    assert_eq!((refused.code, place.files()), (Some(3), files), "{}", refused.stderr);
+}
+
 #[test]
 fn a_finished_run_writes_the_same_model_again() {
     let place = customers(200);

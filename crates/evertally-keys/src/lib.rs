@@ -31,6 +31,7 @@
 //! `docs/keys.md` says what each face refuses, allows and leaves to the user.
 
 mod digest;
+mod disk;
 mod error;
 mod guard;
 pub mod key_file;
@@ -39,6 +40,7 @@ mod store;
 mod uses;
 
 pub use digest::{Digest, InputChain};
+pub use disk::{is_still_at, sync_directory_of};
 pub use error::{Error, Result};
 pub use guard::Guard;
 pub use uses::Uses;

@@ -8,6 +8,7 @@
 
 use super::BudgetFile;
 use crate::error::{CliError, Result, name_of};
+use evertally_keys::sync_directory_of;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -86,19 +87,8 @@ impl LockedBudgetFile {
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(&self.path).map_err(|error| error.error)?;
-        sync_directory(directory)
+        sync_directory_of(&self.path)
     }
-}
-
-/// A rename is on the disk only when the directory is.
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_directory: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// Takes the lock that belongs to a budget file, waiting for it if need be.

@@ -2,16 +2,14 @@
 
 mod unbounded;
 
-use super::shared::{
-    NumberArgs, PrivacyArgs, WorkloadArgs, aligned, bytes_in_words, delta_in_words, participation,
-};
+use super::planning::PlanningArgs;
+use super::shared::{aligned, bytes_in_words, delta_in_words};
 use crate::error::{CliError, Result};
 use crate::mechanism::{self, Comparison, Entry, Horizon, Report, Request};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
 use evertally::Objective;
-use evertally::post::PostProcess;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -39,27 +37,8 @@ grid, and what is taken where a mechanism has them.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
-    /// The number of steps, or unbounded for a stream with no known end
-    #[arg(long, value_name = "N|unbounded")]
-    horizon: Horizon,
-    /// Keep this many totals, one for each group, instead of one
-    #[arg(long, alias = "keys", value_name = "K", conflicts_with = "dim")]
-    group_count: Option<usize>,
-    /// Count vectors of this many coordinates, of norm one at most, instead of numbers
-    #[arg(long, value_name = "D")]
-    dim: Option<usize>,
     #[command(flatten)]
-    privacy: PrivacyArgs,
-    /// The most steps that one person may count in
-    #[arg(long, value_name = "K", help_heading = "Privacy")]
-    max_steps: Option<u64>,
-    /// The fewest steps between two in which one person counts [default: 1]
-    #[arg(long, value_name = "B", help_heading = "Privacy")]
-    min_gap: Option<u64>,
-    #[command(flatten)]
-    workload: WorkloadArgs,
-    #[command(flatten)]
-    numbers: NumberArgs,
+    planning: PlanningArgs,
     /// Print the comparison as one JSON object
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -71,20 +50,7 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let request = Request {
-        horizon: args.horizon,
-        workload: args.workload.workload(),
-        objective: args.workload.objective,
-        privacy: args.privacy.privacy(participation(args.max_steps, args.min_gap)?),
-        mechanism: args.workload.mechanism.clone(),
-        contribution: None,
-        keys: key_names(args.group_count)?,
-        dimension: dimension(args.dim)?,
-        memory_limit: args.workload.memory_limit,
-        numbers: args.numbers.numbers(),
-        post_processing: PostProcess::default(),
-        definition: Vec::new(),
-    };
+    let request = args.planning.request()?;
     let (text, chart) = if request.horizon == Horizon::Unbounded {
         let endless = mechanism::plan_without_end(&request, plot.is_some())?;
         let as_text = if args.json { unbounded::json } else { unbounded::table };
@@ -99,26 +65,6 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         write_whole_file(path, &render(&chart, format)?)?;
     }
     Ok(())
-}
-
-/// Names for so many keys. Every mechanism of a comparison holds them all, so that there is a limit.
-fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
-    const MOST: usize = 100_000;
-    match keys {
-        None => Ok(Vec::new()),
-        Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
-        Some(keys) => {
-            let beyond = "--dim shows the memory of more";
-            Err(CliError::bad(format!("--group-count: expected from 1 to {MOST}, got {keys}; {beyond}")))
-        }
-    }
-}
-
-fn dimension(dim: Option<usize>) -> Result<Option<usize>> {
-    match dim {
-        Some(0) => Err(CliError::bad("--dim: expected at least 1, got 0")),
-        dim => Ok(dim),
-    }
 }
 
 #[derive(Serialize)]
@@ -319,6 +265,7 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 mod tests {
     use super::*;
     use crate::mechanism::{Numbers, Privacy};
+    use evertally::post::PostProcess;
     use evertally::{Arithmetic, Calibration, Neighbours};
     use evertally::{Objective, Workload};
 

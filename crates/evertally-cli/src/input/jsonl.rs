@@ -1,4 +1,4 @@
-//! JSON lines: one object a line.
+//! JSON lines: one object per line.
 
 use super::{BYTE_ORDER_MARK, Cell, Row, RowReader, Source};
 use crate::error::{CliError, Result};
@@ -13,15 +13,14 @@ pub(crate) struct JsonLinesReader {
     columns: Vec<String>,
     line: u64,
     text: String,
-    may_end: bool,
 }
 
 impl JsonLinesReader {
-    /// An input without a row is a mistake, unless it may be empty. One that is followed may: that
-    /// nothing has come is private, and must look like everything else.
-    pub(crate) fn new(source: Source, columns: &[String], may_be_empty: bool) -> Self {
+    /// An input without rows is valid: whether anything happened is private, so an empty input must
+    /// not look different from others.
+    pub(crate) fn new(source: Source, columns: &[String]) -> Self {
         let source = BufReader::with_capacity(1 << 16, source);
-        Self { source, columns: columns.to_vec(), line: 0, text: String::new(), may_end: may_be_empty }
+        Self { source, columns: columns.to_vec(), line: 0, text: String::new() }
     }
 
     fn name(&self) -> &str {
@@ -43,12 +42,6 @@ impl RowReader for JsonLinesReader {
             if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
                 self.text.drain(..BYTE_ORDER_MARK.len_utf8());
             }
-            if count == 0 && !self.may_end {
-                return Err(CliError::bad(format!(
-                    "{} is empty: expected one JSON object a line",
-                    self.name()
-                )));
-            }
             if count == 0 {
                 return Ok(false);
             }
@@ -56,7 +49,6 @@ impl RowReader for JsonLinesReader {
                 break;
             }
         }
-        self.may_end = true;
         row.line = self.line;
         row.cells.fill(Cell::Missing);
         let mut parser = serde_json::Deserializer::from_str(&self.text);

@@ -4,13 +4,13 @@
 //! A reader yields only the columns it was asked for, one row at a time, into a buffer that is used
 //! again. It knows nothing of what the columns mean.
 
-mod caught;
 mod cell;
 mod csv;
 mod jsonl;
 pub(crate) mod matrix;
 pub(crate) mod npy;
 pub(crate) mod npz;
+mod panic_guard;
 mod parquet;
 mod tail;
 mod waiting;
@@ -103,7 +103,7 @@ pub(crate) fn open(
     }
     let source = Source::open(path, follow)?;
     Ok(match format {
-        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns, follow)),
+        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns)),
         _ => Box::new(csv::CsvReader::open(source, columns)?),
     })
 }
@@ -125,9 +125,7 @@ pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> R
     let name = "memory";
     Ok(match format {
         InputFormat::Parquet => Box::new(parquet::ParquetReader::held(name, bytes, columns)?),
-        InputFormat::Jsonl => {
-            Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns, false))
-        }
+        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns)),
         InputFormat::Csv => Box::new(csv::CsvReader::open(Source::held(name, bytes), columns)?),
     })
 }

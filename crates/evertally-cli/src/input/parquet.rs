@@ -1,7 +1,7 @@
 //! Parquet, read by columns in batches. Only flat columns are read: a list or a group has no single
 //! value a row.
 
-use super::caught::caught;
+use super::panic_guard::without_panic;
 use super::{Cell, Row, RowReader, open_file, positions};
 use crate::error::{CliError, Result, name_of, shown};
 use bytes::Bytes;
@@ -65,7 +65,7 @@ impl ParquetReader {
     }
 
     fn new(name: String, bytes: impl ChunkReader + 'static, columns: &[String]) -> Result<Self> {
-        let file = caught(|| SerializedFileReader::new(bytes)).ok_or_else(|| damaged(&name))?;
+        let file = without_panic(|| SerializedFileReader::new(bytes)).ok_or_else(|| damaged(&name))?;
         let file: Box<dyn FileReader> = Box::new(file.map_err(|error| failure(&name, &error))?);
         let metadata = file.metadata().file_metadata();
         let schema = metadata.schema_descr();
@@ -90,7 +90,7 @@ impl ParquetReader {
 
     /// Reads the next batch of every column; `false` at the end.
     fn fill(&mut self) -> Result<bool> {
-        caught(|| self.fill_columns()).unwrap_or_else(|| Err(damaged(&self.name)))
+        without_panic(|| self.fill_columns()).unwrap_or_else(|| Err(damaged(&self.name)))
     }
 
     fn fill_columns(&mut self) -> Result<bool> {

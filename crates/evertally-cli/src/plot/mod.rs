@@ -4,8 +4,8 @@ mod axis;
 mod bitmap;
 mod curves;
 mod estimates;
+mod frame;
 mod game;
-mod parts;
 mod profiles;
 mod thinning;
 
@@ -38,24 +38,14 @@ const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
 const WARNING: RGBColor = RGBColor(0xB0, 0x1E, 0x1E);
 
 /// Colours that stay apart for colour-blind readers (Okabe and Ito), then darker ones for long lists.
-const COLOURS: [RGBColor; 13] = [
-    RGBColor(0x00, 0x72, 0xB2),
-    RGBColor(0xD5, 0x5E, 0x00),
-    RGBColor(0x00, 0x9E, 0x73),
-    RGBColor(0xCC, 0x79, 0xA7),
-    RGBColor(0xE6, 0x9F, 0x00),
-    RGBColor(0x56, 0xB4, 0xE9),
-    RGBColor(0x5B, 0x3F, 0x99),
-    RGBColor(0x8C, 0x56, 0x4B),
-    RGBColor(0x4D, 0x4D, 0x4D),
-    RGBColor(0x6B, 0x8E, 0x23),
-    RGBColor(0xB2, 0x22, 0x5C),
-    RGBColor(0x2F, 0x6F, 0x6F),
-    RGBColor(0x9A, 0x6B, 0x00),
+const COLOURS: [u32; 13] = [
+    0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x5B3F99, 0x8C564B, 0x4D4D4D, 0x6B8E23,
+    0xB2225C, 0x2F6F6F, 0x9A6B00,
 ];
 
 fn colour(index: usize) -> RGBColor {
-    COLOURS[index % COLOURS.len()]
+    let [_, red, green, blue] = COLOURS[index % COLOURS.len()].to_be_bytes();
+    RGBColor(red, green, blue)
 }
 
 /// The kinds of picture.
@@ -81,16 +71,24 @@ impl PlotFormat {
     }
 }
 
-type Drawn<DB> = std::result::Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+/// What charts are drawn on: plotters asks for errors that own what they say.
+pub(crate) trait Backend: DrawingBackend<ErrorType: 'static> {}
+
+impl<B: DrawingBackend<ErrorType: 'static>> Backend for B {}
+
+type Area<B> = DrawingArea<B, Shift>;
+
+type Drawn<B> = std::result::Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 
 /// Something that can be drawn on any backend, at any scale.
 pub(crate) trait Chart {
     /// Width and height at scale 1, in pixels.
-    fn size(&self) -> (u32, u32);
+    fn size(&self) -> (u32, u32) {
+        (1200, 600)
+    }
 
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static;
+    /// Draws on an area that is white.
+    fn draw<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B>;
 }
 
 /// Turns lengths at scale 1 into pixels.
@@ -135,14 +133,20 @@ fn scaled((width, height): (u32, u32), scale: f64) -> (u32, u32) {
     ((f64::from(width) * scale) as u32, (f64::from(height) * scale) as u32)
 }
 
+fn draw<B: Backend>(chart: &impl Chart, area: &Area<B>, scale: f64) -> Result<()> {
+    area.fill(&WHITE)
+        .and_then(|()| chart.draw(area, Scale(scale)))
+        .and_then(|()| area.present())
+        .map_err(cannot_draw)
+}
+
 fn render_svg(chart: &impl Chart) -> Result<Vec<u8>> {
     let (width, height) = chart.size();
     let (wide, high) = scaled((width, height), VECTOR_SCALE);
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, (wide, high)).into_drawing_area();
-        chart.draw(&area, Scale(VECTOR_SCALE)).map_err(cannot_draw)?;
-        area.present().map_err(cannot_draw)?;
+        draw(chart, &area, VECTOR_SCALE)?;
     }
     // The drawing keeps its coordinates, and the picture says how large it wants to be shown.
     let drawn_size = format!(r#"width="{wide}" height="{high}" viewBox"#);
@@ -156,8 +160,7 @@ fn render_png(chart: &impl Chart) -> Result<Vec<u8>> {
     {
         let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
         let area = bitmap::TidyBitmap(backend).into_drawing_area();
-        chart.draw(&area, Scale(BITMAP_SCALE)).map_err(cannot_draw)?;
-        area.present().map_err(cannot_draw)?;
+        draw(chart, &area, BITMAP_SCALE)?;
     }
     encode_png(&pixels, width, height).map_err(cannot_draw)
 }

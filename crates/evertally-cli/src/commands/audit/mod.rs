@@ -145,10 +145,10 @@ impl Audited<'_> {
         let whole = AuditJson {
             mechanism: self.plan.mechanism().to_string(),
             workload: self.plan.workload().to_string(),
-            horizon: self.args.horizon,
-            keys: self.args.group_count,
+            horizon: self.args.planning.horizon,
+            keys: self.args.planning.group_count,
             open_keys: self.args.open_groups,
-            dim: self.args.dim,
+            dim: self.args.planning.dim,
             epsilon: report.epsilon,
             delta: report.delta,
             neighbours: self.plan.neighbours().to_string(),
@@ -194,7 +194,7 @@ impl Audited<'_> {
         let Self { args, plan, runs, length, grid } = self;
         let lanes = match plan.lanes() {
             Lanes::Keyed { keys } => format!(" of {} keys", keys.len()),
-            Lanes::OpenKeys => format!(" of {} open keys", args.group_count.unwrap_or_default()),
+            Lanes::OpenKeys => format!(" of {} open keys", args.planning.group_count.unwrap_or_default()),
             Lanes::Vector { dimension } => format!(" of {dimension} coordinates"),
             _ => String::new(),
         };
@@ -208,7 +208,7 @@ impl Audited<'_> {
             "{}, {} over {} steps{lanes}, {}, {}, {}\n2 × {runs} runs of {length} steps under {keys}; releases {rounded}\n",
             plan.mechanism(),
             plan.workload(),
-            args.horizon,
+            args.planning.horizon,
             plan.budget(),
             plan.neighbours(),
             plan.participation(),
@@ -223,7 +223,7 @@ impl Audited<'_> {
                 "{} · {} over {} steps · ε = {epsilon}, δ = {delta} · {} + {} runs",
                 self.plan.mechanism(),
                 self.plan.workload(),
-                self.args.horizon,
+                self.args.planning.horizon,
                 report.game.without.len(),
                 report.game.with.len(),
             ),

@@ -1,15 +1,16 @@
 //! What the user may write after `evertally audit`.
 
-use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation};
+use crate::commands::planning::PlanningArgs;
 use crate::error::{CliError, Result};
-use crate::mechanism::{Horizon, Request};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Plan;
 use evertally::plan::Lanes;
-use evertally::post::PostProcess;
 use evertally_audit::{CounterSubject, OpenKeysSubject, Subject, VectorSubject};
 use std::path::PathBuf;
+
+/// Vectors that are longer take too long to audit.
+const MAX_COORDINATES: usize = 100_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,34 +71,16 @@ Exit codes: 0 passed, 1 an attack succeeded, 2 the options cannot be used.";
 #[command(
     after_help = EXAMPLES,
     allow_negative_numbers = true,
+    mut_arg("horizon", |horizon| horizon.required(false).default_value("64")),
     mut_arg("epsilon", |epsilon| epsilon.required(false).default_value("1")),
     mut_arg("delta", |delta| delta.required(false).default_value("1e-6")),
 )]
 pub(crate) struct AuditArgs {
-    /// The number of steps, or unbounded for a stream with no known end
-    #[arg(long, alias = "steps", value_name = "N|unbounded", default_value = "64")]
-    pub(super) horizon: Horizon,
-    /// Audit a counter of this many groups instead of one total
-    #[arg(long, alias = "keys", value_name = "K")]
-    pub(super) group_count: Option<usize>,
+    #[command(flatten)]
+    pub(super) planning: PlanningArgs,
     /// Do not declare the groups in advance: each is released on its own as it appears
     #[arg(long, alias = "open-keys", requires = "group_count")]
     pub(super) open_groups: bool,
-    /// Audit a counter of vectors with this many coordinates and Euclidean norm at most 1
-    #[arg(long, value_name = "D", conflicts_with = "group_count")]
-    pub(super) dim: Option<usize>,
-    #[command(flatten)]
-    privacy: PrivacyArgs,
-    /// The most steps that one person may count in
-    #[arg(long, value_name = "K", help_heading = "Privacy")]
-    max_steps: Option<u64>,
-    /// The fewest steps between two in which one person counts [default: 1]
-    #[arg(long, value_name = "B", help_heading = "Privacy")]
-    min_gap: Option<u64>,
-    #[command(flatten)]
-    workload: WorkloadArgs,
-    #[command(flatten)]
-    numbers: NumberArgs,
     /// Runs on a stream, and as many on its neighbour [default: 2000, fewer where a run is long]
     #[arg(long, value_name = "N", help_heading = "How hard to look")]
     pub(super) runs: Option<usize>,
@@ -134,7 +117,10 @@ pub(crate) struct AuditArgs {
 impl AuditArgs {
     /// The plan that is asked for.
     pub(super) fn plan(&self) -> Result<Plan> {
-        let request = self.request()?;
+        if let Some(dim) = self.planning.dim.filter(|dim| *dim > MAX_COORDINATES) {
+            return Err(CliError::bad(format!("--dim: expected from 1 to {MAX_COORDINATES}, got {dim}")));
+        }
+        let request = self.planning.request()?;
         let builder = if self.open_groups { request.builder()?.open_keys() } else { request.builder()? };
         Ok(with_progress("planning", |progress| builder.build_with_progress(progress))?)
     }
@@ -144,30 +130,13 @@ impl AuditArgs {
         let refuse = |error| refusal(error, rounded_to);
         Ok(match plan.lanes() {
             Lanes::OpenKeys => {
-                let names = key_names(self.group_count)?;
+                let names = self.planning.group_names()?;
                 Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             Lanes::Vector { .. } => {
                 Box::new(VectorSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             _ => Box::new(CounterSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?),
-        })
-    }
-
-    fn request(&self) -> Result<Request> {
-        Ok(Request {
-            horizon: self.horizon,
-            workload: self.workload.workload(),
-            objective: self.workload.objective,
-            privacy: self.privacy.privacy(participation(self.max_steps, self.min_gap)?),
-            mechanism: self.workload.mechanism.clone(),
-            contribution: None,
-            keys: key_names(self.group_count)?,
-            dimension: dimension(self.dim)?,
-            memory_limit: self.workload.memory_limit,
-            numbers: self.numbers.numbers(),
-            post_processing: PostProcess::default(),
-            definition: Vec::new(),
         })
     }
 
@@ -180,11 +149,11 @@ impl AuditArgs {
 
     /// The runs that were asked for, or as many as take a few seconds: a run counts for its steps and keys.
     pub(super) fn runs_of(&self, length: u64, lanes: usize) -> usize {
-        const USUAL: usize = 2_000;
-        const FEWEST: usize = 200;
-        const MOST_NUMBERS: u64 = 1 << 25;
-        let fit = MOST_NUMBERS / length.saturating_mul(lanes as u64).max(1);
-        self.runs.unwrap_or((fit as usize).clamp(FEWEST, USUAL))
+        const USUAL_RUNS: usize = 2_000;
+        const MIN_RUNS: usize = 200;
+        const MAX_NUMBERS: u64 = 1 << 25;
+        let fit = MAX_NUMBERS / length.saturating_mul(lanes as u64).max(1);
+        self.runs.unwrap_or((fit as usize).clamp(MIN_RUNS, USUAL_RUNS))
     }
 }
 
@@ -205,24 +174,5 @@ pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
             CliError::bad(format!("{option}: expected {expected}, got {got}"))
         }
         other => other.into(),
-    }
-}
-
-fn dimension(dim: Option<usize>) -> Result<Option<usize>> {
-    const MOST: usize = 100_000;
-    match dim {
-        Some(dim) if !(1..=MOST).contains(&dim) => {
-            Err(CliError::bad(format!("--dim: expected from 1 to {MOST}, got {dim}")))
-        }
-        _ => Ok(dim),
-    }
-}
-
-fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
-    const MOST: usize = 100_000;
-    match keys {
-        None => Ok(Vec::new()),
-        Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
-        Some(keys) => Err(CliError::bad(format!("--group-count: expected from 1 to {MOST}, got {keys}"))),
     }
 }

@@ -63,10 +63,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
     let start = Start { key, charge, format, truth_not_private: args.plot_truth_not_private };
 
-    let releaser = if args.follow {
-        let Some(prepared) = planned else {
-            return Err(CliError::bad("--follow needs --horizon N or --horizon unbounded"));
-        };
+    // A run that is followed always has a plan: the task refuses one without a horizon.
+    let (followed, planned) = if args.follow { (planned, None) } else { (None, planned) };
+    let releaser = if let Some(prepared) = followed {
         output::check_growing(args.output.as_deref())?;
         let live = task.buckets().map(|buckets| live::clocked(&task, *buckets)).transpose()?.flatten();
         let mut releaser = Releaser::wait(&task, prepared, start, args.output.clone())?;

@@ -77,8 +77,8 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
 
     let start = Start { task: &task, data: &data, plan: &plan, charge };
     let (mut run, entered, saving) = match (args.state.as_deref(), args.resume) {
-        (Some(path), true) => start.go_on(path, key, &described)?,
-        (path, _) => start.begin(path, key, described)?,
+        (Some(path), true) => start.resumed(path, key, &described)?,
+        (path, _) => start.started(path, key, described)?,
     };
     let saving = saving.as_ref().map(|(store, key)| Saving { store, every: args.save_every, key });
     run.run(saving.as_ref(), args.quiet)?;
@@ -128,9 +128,9 @@ struct Start<'a> {
 type Started<'a> = (Training<'a>, Option<Entered>, Option<(Store, KeptKey)>);
 
 impl<'a> Start<'a> {
-    /// Begins a run: saved first, then entered, so that it is known under the same name however
-    /// soon it is interrupted.
-    fn begin(self, path: Option<&Path>, key: Key, described: Description) -> Result<Started<'a>> {
+    /// Starts a run. It is saved first and entered afterwards, so that an interruption at any point
+    /// leaves it with the same name.
+    fn started(self, path: Option<&Path>, key: Key, described: Description) -> Result<Started<'a>> {
         let kept = key.tag().map_or_else(|| KeptKey::Whole(copy_of(key.noise())), KeptKey::Tag);
         let run = described.run.clone();
         let (key, watch) = key.watched(&self.plan.noise_name())?;
@@ -138,21 +138,25 @@ impl<'a> Start<'a> {
         let saved = match path {
             None => None,
             Some(path) => {
-                let store = Store::begin(path)?;
+                let store = Store::start(path)?;
                 training.save(&Saving { store: &store, every: None, key: &kept })?;
                 Some((store, kept))
             }
         };
-        let entered = enter(self.plan, self.data, watch, self.charge, &run);
-        if let (Err(_), Some((store, _))) = (&entered, &saved) {
-            store.remove();
+        match enter(self.plan, self.data, watch, self.charge, &run) {
+            Ok(entered) => Ok((training, entered, saved)),
+            Err(refusal) => {
+                if let Some((store, _)) = saved {
+                    store.remove();
+                }
+                Err(refusal)
+            }
         }
-        Ok((training, entered?, saved))
     }
 
-    /// Goes on with a run that was interrupted.
-    fn go_on(self, path: &Path, key: Key, expected: &Description) -> Result<Started<'a>> {
-        let (store, saved) = Store::go_on(path)?;
+    /// Resumes a run that was interrupted.
+    fn resumed(self, path: &Path, key: Key, expected: &Description) -> Result<Started<'a>> {
+        let (store, saved) = Store::resume(path)?;
         refuse_other_run(path, &saved.description, expected)?;
         let first;
         let plan = match saved.description.noise_name {

@@ -1,7 +1,8 @@
 //! What the user may write after `evertally research noise`.
 
 use crate::budget_file::BudgetFileArgs;
-use crate::commands::shared::{WorkloadArgs, named, participation};
+use crate::commands::planning::ParticipationArgs;
+use crate::commands::shared::{WorkloadArgs, named};
 use crate::error::{CliError, Result};
 use crate::mechanism::{Horizon, NoiseRequest, Privacy, budget_of_multiplier};
 use crate::noise_key::NoiseKeyArgs;
@@ -69,12 +70,8 @@ pub(crate) struct NoiseArgs {
     /// one replaced
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]), help_heading = "Privacy")]
     neighbours: Neighbours,
-    /// The most steps that one person may contribute to
-    #[arg(long, value_name = "K", help_heading = "Privacy")]
-    max_steps: Option<u64>,
-    /// The fewest steps between two that one person contributes to [default: 1]
-    #[arg(long, value_name = "B", help_heading = "Privacy")]
-    min_gap: Option<u64>,
+    #[command(flatten)]
+    participation: ParticipationArgs,
     #[command(flatten)]
     pub(super) noise_key: NoiseKeyArgs,
 
@@ -131,13 +128,12 @@ impl NoiseArgs {
         if self.dim == 0 {
             return Err(CliError::bad("--dim: expected at least 1, got 0"));
         }
-        let participation = participation(self.max_steps, self.min_gap)?;
         Ok(NoiseRequest {
             horizon: self.horizon,
             workload: self.workload.workload(),
             budget: self.budget()?,
             neighbours: self.neighbours,
-            participation,
+            participation: self.participation.bound()?,
             objective: self.workload.objective,
             mechanism: self.workload.mechanism.clone(),
             memory_limit: self.workload.memory_limit,

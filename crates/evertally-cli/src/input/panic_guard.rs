@@ -13,7 +13,7 @@ thread_local! {
 }
 
 /// Does some work; `None` where it panicked. What the work had in hand must not be used afterwards.
-pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn without_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = take_hook();
@@ -35,8 +35,8 @@ mod tests {
 
     #[test]
     fn panics_are_caught_and_all_else_is_handed_on() {
-        assert_eq!(caught(|| 7), Some(7));
-        assert_eq!(caught(|| -> u8 { panic!("in a reader") }), None);
+        assert_eq!(without_panic(|| 7), Some(7));
+        assert_eq!(without_panic(|| -> u8 { panic!("in a reader") }), None);
         assert!(catch_unwind(|| panic!("out of a reader")).is_err());
     }
 }
