@@ -424,9 +424,7 @@ fn records_that_cannot_be_kept_are_clear_errors_and_cost_nothing() {
     std::fs::remove_file(place.path("noise.key.uses")).unwrap();
     place.run(&line).ok();
     let (name, _) = records(&place).remove(0);
-    place
-        .run(&format!("{line} --output noise.key.uses/{name}"))
-        .refused(&["the record of the key stands there"]);
+    place.run(&format!("{line} --output noise.key.uses/{name}")).refused(&["holds the record of the key"]);
     place.write(&format!("noise.key.uses/{name}"), "no record");
     place.run(&line).refused(&["no record of a key's uses"]);
     #[cfg(unix)]

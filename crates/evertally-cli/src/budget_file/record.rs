@@ -1,9 +1,9 @@
 //! The lines of a budget file.
 //!
-//! The first line names the format, and says how many records follow and what they hash to. Each
-//! record is one line of JSON. The head after a record is BLAKE3 of the head before it and the
-//! record's bytes, so that a line that was changed, added, lost or moved is noticed, and every head
-//! names the whole past.
+//! The first line names the format, the number of records and their hash. Each record is one line of
+//! JSON. The head after a record is BLAKE3 of the head before it and the bytes of the record. A
+//! changed, added, lost or moved line is therefore noticed, and every head identifies the whole
+//! past.
 
 use super::{BudgetFile, Used};
 use crate::error::{CliError, Result};
@@ -49,7 +49,7 @@ pub(super) enum Record {
     Spend(Spent),
 }
 
-/// What a population may spend in all.
+/// What a population may spend in total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grant {
@@ -60,7 +60,7 @@ pub(crate) struct Grant {
     pub(crate) total: Total,
 }
 
-/// A total, in the form in which it was stated.
+/// A total, as the user stated it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub(crate) enum Total {
@@ -100,7 +100,7 @@ pub(crate) struct Spent {
     pub(super) mu_squared: f64,
     pub(super) pure_epsilon: f64,
     pub(super) variation: f64,
-    /// Absent where noise was fresh, and in budget files of version 0.1.
+    /// Absent for fresh noise, and in budget files of version 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<Used>,
 }
@@ -121,7 +121,7 @@ fn unwritable(error: &serde_json::Error) -> CliError {
     CliError::Failure(format!("the budget file cannot be written: {error}"))
 }
 
-/// The file of these records: what they hash to, and the records.
+/// The file of these records: their hash, and the records.
 pub(crate) fn sealed<S: AsRef<str>>(lines: &[S]) -> Result<String> {
     let head = lines.iter().fold(Head::default(), |head, line| head.after(line.as_ref())).to_string();
     let opening = Opening { format: FORMAT.to_owned(), records: lines.len(), head };
@@ -140,15 +140,15 @@ impl BudgetFile {
         sealed(&self.lines)
     }
 
-    /// Reads a file and believes nothing in it: the records must hash to the head, and are entered
-    /// again one by one.
+    /// Reads a file and checks everything: the records must hash to the head, and are applied again
+    /// one by one.
     pub(crate) fn from_text(text: &str) -> std::result::Result<Self, String> {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
         let mut lines = text.split('\n');
         let opening = opening(lines.next().unwrap_or_default())?;
-        // A whole file ends with the end of a line.
+        // A complete file ends with a newline.
         let mut lines: Vec<&str> = lines.collect();
         let is_whole = lines.pop() == Some("");
         if !is_whole || lines.len() < opening.records {
@@ -177,7 +177,7 @@ impl BudgetFile {
     }
 }
 
-/// The first line. The format is looked at first: another version may have other fields.
+/// Parses the first line. The format comes first: another version may have other fields.
 fn opening(line: &str) -> std::result::Result<Opening, String> {
     let refuse = || "its first line is not that of a budget file".to_owned();
     let value: serde_json::Value = serde_json::from_str(line).map_err(|_| refuse())?;
@@ -275,7 +275,7 @@ mod tests {
         assert!(BudgetFile::from_text(&text.replace('\n', "\r\n")).is_err());
     }
 
-    /// A file whose hashes were made to fit: the records are still looked at.
+    /// A file with correct hashes: the records are checked as well.
     #[test]
     fn records_that_make_no_sense_are_refused() {
         let forged = |records: &[&str]| BudgetFile::from_text(&sealed(records).unwrap());

@@ -19,19 +19,20 @@ Examples:
     evertally research answer --queries queries.csv --data histogram.csv \\
       --epsilon 1 --delta 1e-6
 
-What is protected: one person is one unit of one cell. The queries, the
-number of cells and everything in the header are public. The mean squared
-error stands beside the least that any factorization of the queries can
-have at this budget, which is proved.";
+What is protected: one person, who is one unit of one cell. The queries,
+the number of cells and everything in the header are public. The header
+states the mean squared error, and the least mean squared error that any
+factorization of the queries can have at this budget, with proof.";
 
-/// Answer linear queries about a histogram with the least noise, by a certified factorization
+/// Answer linear queries about a histogram with the least noise
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct AnswerArgs {
-    /// The queries: a real matrix in an .npy or .csv file, one query a row, one cell a column
+    /// The queries: a real matrix in an .npy or .csv file, with a row per query and a column per
+    /// cell
     #[arg(long, alias = "workload", value_name = "FILE")]
     queries: PathBuf,
-    /// The histogram: a list of numbers in an .npy or .csv file, one a cell
+    /// The histogram: a list of numbers in an .npy or .csv file, one per cell
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
     #[command(flatten)]

@@ -13,33 +13,33 @@ use zeroize::Zeroizing;
 
 const EXAMPLES: &str = "\
 Examples:
-  How do pairs of answers in a questionnaire go together?
+  Which pairs of answers in a questionnaire go together?
     printf 'smokes,drinks,runs\\n1,1,0\\n0,1,1\\n1,0,0\\n' > persons.csv
     evertally research parity persons.csv --degree 2 --epsilon 1 --delta 1e-6
 
-How to read it: a cell of 1 counts as +1; a cell of 0 or -1 counts as -1.
-The answer for a*b is the sum over all rows of the product of a and b: the
-number of rows in which they agree less the number in which they differ.
-Which columns there are is public; one row is protected. Every answer has
-the same independent noise. Where one row is added or removed, no matrix
-mechanism has less mean squared error; where one is replaced, none has less
-than half. (Where 0/1 columns are read as powers of -1, the same
-parity has the sign of (-1)^degree.)";
+How to read it: a cell of 1 counts as +1, and a cell of 0 or -1 as -1. The
+answer for a*b is the sum over all rows of the product of a and b: the
+number of rows in which they agree, minus the number in which they differ.
+The names of the columns are public. One row is protected. The noise of
+every answer is independent and equally large. With --neighbours
+add-remove, no matrix mechanism has less mean squared error. With
+--neighbours replace, none has less than half. (If you read 0/1 columns as
+powers of -1, multiply the answer by (-1)^degree.)";
 
-/// Answer all parities of so many columns of a table, with the least noise
+/// Answer all parities of W columns of a table with the least noise
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct ParityArgs {
-    /// A table of 1 and 0, or 1 and -1: .csv, .jsonl, .parquet or .npy; - for standard input
+    /// A table of 1 and 0, or of 1 and -1: .csv, .jsonl, .parquet or .npy, or - for standard input
     #[arg(value_name = "TABLE")]
     table: PathBuf,
-    /// How many columns each parity multiplies
+    /// The number of columns that each parity multiplies
     #[arg(long, value_name = "W")]
     degree: usize,
-    /// The columns to take, at most 30; where absent, all in the header of a CSV file
+    /// The columns to use, at most 30 [default: all columns of a CSV file]
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     columns: Vec<String>,
-    /// The format of the table [default: by its name]
+    /// The format of the table [default: by the name of the file]
     #[arg(long, value_name = "FORMAT")]
     input_format: Option<InputFormat>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `evertally plan`: every mechanism side by side, before any data is touched.
+//! `evertally plan`: every mechanism side by side, before any data is read.
 
 mod unbounded;
 
@@ -18,22 +18,22 @@ Examples:
   What error will eight weeks of hourly totals have?
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
 
-  The same for persons who may come on four days, and as a picture:
+  The same for persons who contribute on up to four days, as a picture:
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 \\
       --max-steps 4 --min-gap 24 --plot errors.svg
 
-  A stream whose end nobody knows: what does not knowing cost?
+  A stream with no known end: what does not knowing the end cost?
     evertally plan --horizon unbounded --epsilon 1 --delta 1e-6
 
 How to read it: rmse is the typical error of a released total over all
-steps, worst step the largest standard error of one. The ratios compare
-the squared errors with the least that any mechanism of this kind can
-have. Operations a step are averages, preparation included. One event
-counts as one. Memory is for one total unless --group-count or --dim asks for
-more. Exact numbers are whole ones throughout, with releases on a public
-grid, and what is taken where a mechanism has them.";
+steps; worst step is the largest standard error of one step. The ratios
+compare squared errors with the least that any mechanism of this kind can
+have. Operations per step are averages that include preparation. One event
+counts as one. Memory is for one total unless --group-count or --dim asks
+for more. Exact numbers are integers throughout, with releases on a public
+grid. They are the default for every mechanism that supports them.";
 
-/// Compare the mechanisms for a horizon and a budget, and say which one would be taken
+/// Compare all mechanisms for a horizon and a budget before any data is read
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
@@ -101,7 +101,7 @@ enum MechanismJson<'a> {
     },
 }
 
-/// The comparison in the shape that other programs rely on: no field more, no field less.
+/// The comparison as JSON. Other programs rely on exactly these fields.
 fn json(request: &Request, comparison: &Comparison) -> Result<String> {
     let mechanisms = comparison.entries.iter().map(|entry| match entry {
         Entry::Report(report) => MechanismJson::Report {
@@ -133,7 +133,7 @@ fn printed(whole: &impl Serialize) -> Result<String> {
         .map_err(|error| CliError::Failure(format!("the plan cannot be printed: {error}")))
 }
 
-/// The comparison for people: the most accurate mechanism first, then those that were skipped and why.
+/// The comparison as a table: the most accurate mechanism first, then the skipped ones with reasons.
 fn table(request: &Request, comparison: &Comparison) -> String {
     let mut reports: Vec<&Report> = Vec::new();
     let mut skipped = Vec::new();
@@ -157,7 +157,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
         "worst step",
         "mse / optimum",
         "memory",
-        "operations a step",
+        "operations per step",
     ];
     let mut rows = vec![head.map(str::to_owned)];
     for report in &reports {
@@ -215,7 +215,7 @@ fn summary(request: &Request, comparison: &Comparison) -> String {
     )
 }
 
-/// What a step consists of, where it is more than a number.
+/// What a step consists of, if it is more than a number.
 fn lanes_in_words(request: &Request) -> String {
     match (request.dimension, request.keys.len()) {
         (Some(dimension), _) => format!(" of {dimension} coordinates"),
@@ -234,7 +234,7 @@ fn is_chosen(comparison: &Comparison, report: &Report) -> bool {
     comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.in_full)
 }
 
-/// The mean squared error against the least possible: exactly where that is known, else what it is at most.
+/// The mean squared error relative to the least possible: exact if that is known, otherwise a bound.
 fn above_optimum(comparison: &Comparison, report: &Report) -> String {
     match (comparison.optimal, report.most_above_optimum) {
         (Some((lower, _)), _) => format!("{:.4}", report.mean_error / lower),

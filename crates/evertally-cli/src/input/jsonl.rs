@@ -54,7 +54,7 @@ impl RowReader for JsonLinesReader {
         let mut parser = serde_json::Deserializer::from_str(&self.text);
         let picked = Pick { columns: &self.columns, cells: &mut row.cells }.deserialize(&mut parser);
         picked.and_then(|()| parser.end()).map_err(|error| {
-            // The parser knows the column of the text, not of the table; its message never repeats the data.
+            // The column is that of the text, not of the table. The message does not repeat data.
             let (name, line) = (self.name(), self.line);
             CliError::bad(format!(
                 "{name}, line {line}: expected a JSON object, stopped at character {}",
@@ -69,7 +69,7 @@ impl RowReader for JsonLinesReader {
     }
 }
 
-/// Takes the wanted members out of an object and skips the rest without building it.
+/// Takes the requested members of an object and skips the rest without parsing it.
 struct Pick<'a> {
     columns: &'a [String],
     cells: &'a mut [Cell],
@@ -92,7 +92,7 @@ impl<'de> Visitor<'de> for Pick<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<(), A::Error> {
         while let Some(name) = members.next_key::<Cow<'_, str>>()? {
-            // The same column may be asked for twice, as the key and as the person for example.
+            // A column may be requested twice, for example as the group and as the person.
             if !self.columns.iter().any(|column| *column == name) {
                 members.next_value::<IgnoredAny>()?;
                 continue;
@@ -108,8 +108,8 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 }
 
-/// A member's cell, from its text: numbers keep every digit, so that one outside 64 bits is still
-/// seen to be one.
+/// A member's cell, from its text. Numbers keep all digits, so that one outside 64 bits is
+/// recognised.
 fn cell_of(raw: &str) -> Cell {
     match raw.as_bytes().first() {
         Some(b'n') => Cell::Missing,
@@ -118,7 +118,7 @@ fn cell_of(raw: &str) -> Cell {
             cell.set_text(serde_json::from_str::<Cow<'_, str>>(raw).unwrap_or_default().trim());
             cell
         }
-        // Numbers, booleans, arrays and objects: the text is what a message would show if it does not fit.
+        // Numbers, booleans, arrays and objects: the text is what an error would show.
         _ => raw.parse().map_or_else(|_| Cell::Text(raw.to_owned()), Cell::Integer),
     }
 }

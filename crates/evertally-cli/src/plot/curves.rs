@@ -15,7 +15,7 @@ pub(crate) struct Curve {
 pub(crate) struct CurveChart {
     pub(crate) title: String,
     pub(crate) subtitle: String,
-    /// What must be said of the picture, in the colour of warnings.
+    /// A line in the colour of warnings.
     pub(crate) warning: Option<String>,
     pub(crate) across: String,
     pub(crate) up: String,
@@ -23,7 +23,7 @@ pub(crate) struct CurveChart {
 }
 
 const LEGEND_WIDTH: f64 = 230.0;
-/// The share of the height that stays empty above and below the curves.
+/// The empty share of the height above and below the curves.
 const ROOM: f64 = 0.06;
 
 impl Chart for CurveChart {

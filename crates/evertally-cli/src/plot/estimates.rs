@@ -1,11 +1,11 @@
-//! Private running totals with their 95 % bands: one panel a key.
+//! Private running totals with their 95 % intervals: one panel per group.
 
 use super::axis::Axis;
 use super::frame::{Sample, head, legend_row, mesh};
 use super::{Area, Backend, Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
 use plotters::prelude::*;
 
-/// A picture with more panels than this says nothing; the file has them all.
+/// A picture with more panels is unreadable. The file has all groups.
 const MAX_PANELS: usize = 12;
 
 /// One point of a curve.
@@ -16,7 +16,7 @@ pub(crate) struct Point {
     pub(crate) estimate: f64,
     pub(crate) lower: f64,
     pub(crate) upper: f64,
-    /// The true total. Only ever filled where the user has asked for a plot that is not private.
+    /// The true total. Present only if the user asked for a plot that is not private.
     pub(crate) truth_not_private: Option<f64>,
 }
 
@@ -139,7 +139,7 @@ impl EstimateChart {
         let ends = points
             .iter()
             .flat_map(|point| [point.lower, point.upper, point.truth_not_private.unwrap_or(point.upper)]);
-        // Zero is always in sight, so that the height of a curve means its size.
+        // Zero is always visible, so that the height of a curve shows its size.
         let (lo, hi) = ends.fold((0.0_f64, 0.0_f64), |(lo, hi), end| (lo.min(end), hi.max(end)));
         let room = 0.04 * (hi - lo);
         let below = if lo < 0.0 { lo - room } else { 0.0 };

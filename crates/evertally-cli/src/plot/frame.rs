@@ -5,7 +5,7 @@ use super::{Area, Backend, Drawn, FAINT_INK, GRID, INK, Scale, colour};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// How far from the left edge a chart's own words begin.
+/// The left margin of the text.
 pub(super) const LEFT: f64 = 24.0;
 
 const LINE_HEIGHT: f64 = 24.0;
@@ -84,11 +84,11 @@ pub(super) struct Line {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) width: f64,
-    /// Whether its name is to stand out.
+    /// Whether its name is in bold.
     pub(super) is_bold: bool,
 }
 
-/// The area of curves, and to the right of it that of their names, of this width.
+/// Splits an area into one for curves and, to the right, one of this width for their names.
 pub(super) fn beside<B: Backend>(area: &Area<B>, scale: Scale, legend_width: f64) -> (Area<B>, Area<B>) {
     let (width, _) = area.dim_in_pixel();
     area.split_horizontally(width as i32 - scale.px(legend_width))
@@ -117,7 +117,7 @@ pub(super) fn curves<B: Backend>(
     Ok(())
 }
 
-/// The names of curves, one below the other.
+/// A legend with one line per curve.
 pub(super) fn legend<B: Backend>(area: &Area<B>, scale: Scale, lines: &[Line]) -> Drawn<B> {
     for (index, line) in lines.iter().enumerate() {
         let middle = scale.px(14.0 + LINE_HEIGHT * index as f64);

@@ -1,5 +1,5 @@
-//! The game between two neighbouring streams: how the statistic is spread on both, and the errors
-//! that every threshold makes.
+//! Two neighbouring streams, told apart by a statistic: its distribution on both, and the errors of
+//! every threshold.
 
 use super::axis::Axis;
 use super::frame::{Sample, head, legend_row, mesh};
@@ -17,12 +17,12 @@ pub(crate) struct GameChart {
     pub(crate) separation: f64,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// Whether normal curves are what is declared.
+    /// Whether the declared noise is Gaussian, so that normal curves are drawn.
     pub(crate) is_gaussian: bool,
 }
 
 const HEAD: f64 = 100.0;
-/// Bars to a standard deviation.
+/// Bars per standard deviation.
 const BARS: f64 = 4.0;
 /// Points of a smooth curve.
 const POINTS: i32 = 200;
@@ -53,7 +53,7 @@ impl GameChart {
         legend_row(area, scale, 80.0, &[without, with, errors, forbidden])
     }
 
-    /// Bars for what was seen, curves for what is declared.
+    /// Bars for what was measured, curves for what is declared.
     fn draw_spread<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let bars = self.series().map(|(_, values, _)| bars(values));
         let ends = bars.iter().flatten().map(|bar| bar.0);
@@ -79,7 +79,7 @@ impl GameChart {
         Ok(())
     }
 
-    /// The two errors of every threshold, and those that no test may have under (ε, δ).
+    /// The two errors of every threshold, and the errors that (ε, δ) forbids.
     fn draw_errors<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let axes = (Axis::linear(0.0, 1.0, 5), Axis::linear(0.0, 1.0, 5));
         let mut chart = panel(area, scale).build_cartesian_2d(axes.0, axes.1)?;

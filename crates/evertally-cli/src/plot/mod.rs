@@ -1,4 +1,4 @@
-//! Plots as SVG or PNG, drawn with fonts that travel inside the program.
+//! Plots as SVG or PNG, with embedded fonts.
 
 mod axis;
 mod bitmap;
@@ -22,14 +22,14 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use std::path::Path;
 
-/// The family under which the embedded fonts are known, and which SVG viewers fill with their own.
+/// The name of the embedded fonts. SVG viewers use their own font of this family.
 const FAMILY: &str = "sans-serif";
 
-/// Drawings have whole coordinates; at four times the size and shown at one, curves are smooth to a
-/// quarter of a pixel.
+/// Coordinates are integers. Drawn at four times the size, curves are smooth to a quarter of a
+/// pixel.
 const VECTOR_SCALE: f64 = 4.0;
 
-/// Bitmaps are drawn at twice the size, so that they stay sharp on dense screens and in print.
+/// Bitmaps are drawn at twice the size, so that they are sharp on dense screens and in print.
 const BITMAP_SCALE: f64 = 2.0;
 
 const INK: RGBColor = RGBColor(0x22, 0x26, 0x2B);
@@ -37,7 +37,7 @@ const FAINT_INK: RGBColor = RGBColor(0x6B, 0x72, 0x7B);
 const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
 const WARNING: RGBColor = RGBColor(0xB0, 0x1E, 0x1E);
 
-/// Colours that stay apart for colour-blind readers (Okabe and Ito), then darker ones for long lists.
+/// Colours that colour-blind readers can distinguish (Okabe and Ito), then darker ones for long lists.
 const COLOURS: [u32; 13] = [
     0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x5B3F99, 0x8C564B, 0x4D4D4D, 0x6B8E23,
     0xB2225C, 0x2F6F6F, 0x9A6B00,
@@ -48,7 +48,7 @@ fn colour(index: usize) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// The kinds of picture.
+/// The formats of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlotFormat {
     Svg,
@@ -56,8 +56,8 @@ pub(crate) enum PlotFormat {
 }
 
 impl PlotFormat {
-    /// The format that a picture's name asks for. Called before any work is done, so that a wrong
-    /// name costs nothing.
+    /// The format for a file's extension. Call it before any work, so that a wrong name costs
+    /// nothing.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_ascii_lowercase().as_str() {
@@ -71,7 +71,7 @@ impl PlotFormat {
     }
 }
 
-/// What charts are drawn on: plotters asks for errors that own what they say.
+/// What charts are drawn on. plotters requires errors without borrowed data.
 pub(crate) trait Backend: DrawingBackend<ErrorType: 'static> {}
 
 impl<B: DrawingBackend<ErrorType: 'static>> Backend for B {}
@@ -109,12 +109,12 @@ impl Scale {
     }
 
     fn bold(self, size: f64, colour: RGBColor) -> TextStyle<'static> {
-        // The style must be named at once: a font that was made plain keeps its plain glyphs.
+        // The style must be given here: a font that was made plain keeps its plain glyphs.
         (FAMILY, size * self.0, FontStyle::Bold).into_font().color(&colour)
     }
 }
 
-/// Draws a chart into the bytes of a picture.
+/// Renders a chart to the bytes of a picture.
 pub(crate) fn render(chart: &impl Chart, format: PlotFormat) -> Result<Vec<u8>> {
     let fonts: [(FontStyle, &'static [u8]); 2] = [
         (FontStyle::Normal, include_bytes!("../../assets/DejaVuSans-subset.ttf")),
@@ -148,7 +148,7 @@ fn render_svg(chart: &impl Chart) -> Result<Vec<u8>> {
         let area = SVGBackend::with_string(&mut text, (wide, high)).into_drawing_area();
         draw(chart, &area, VECTOR_SCALE)?;
     }
-    // The drawing keeps its coordinates, and the picture says how large it wants to be shown.
+    // The coordinates stay large; only the displayed size is reduced.
     let drawn_size = format!(r#"width="{wide}" height="{high}" viewBox"#);
     let shown_size = format!(r#"width="{width}" height="{height}" viewBox"#);
     Ok(text.replacen(&drawn_size, &shown_size, 1).into_bytes())

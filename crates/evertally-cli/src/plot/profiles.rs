@@ -1,4 +1,4 @@
-//! The standard error of every step, one curve a mechanism.
+//! The standard error of every step, one curve per mechanism.
 
 use super::axis::Axis;
 use super::frame::{Line, beside, curves, head, legend};
@@ -9,7 +9,7 @@ pub(crate) struct Profile {
     pub(crate) name: String,
     /// Steps counted from zero, with the standard error there.
     pub(crate) errors: Vec<(u64, f64)>,
-    /// The mechanism that would be taken is drawn thicker.
+    /// The mechanism that would be chosen has a thicker curve.
     pub(crate) chosen: bool,
 }
 

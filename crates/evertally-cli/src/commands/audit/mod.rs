@@ -1,4 +1,4 @@
-//! `evertally audit`: does the mechanism keep its promise? It is attacked as it runs, and passes or fails.
+//! `evertally audit`: attacks a mechanism as it runs, and reports whether it keeps its promise.
 
 mod options;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     conclusion(&report)
 }
 
-/// What stands before the counter of a plan, attacked as well. Vectors are not made of events.
+/// Attacks the admission of events in front of the counter. Vectors are not made of events.
 fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
     if let Lanes::Vector { .. } = plan.lanes() {
         return Ok(Finding::skipped(Attack::Admission, "vectors are not made of events"));
@@ -64,8 +64,7 @@ fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
     Ok(audit_admission(&gates, USUAL_STREAMS, keys)?)
 }
 
-/// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that
-/// was to vouch for it.
+/// Fails if any attack succeeded.
 fn conclusion(report: &Report) -> Result<()> {
     let failures: Vec<String> = report.failures().map(|finding| finding.attack.to_string()).collect();
     if failures.is_empty() {
@@ -74,7 +73,7 @@ fn conclusion(report: &Report) -> Result<()> {
     Err(CliError::Failure(format!("the audit failed: {}", failures.join(", "))))
 }
 
-/// What was audited, for the words around the findings.
+/// What was audited, for the text around the findings.
 struct Audited<'a> {
     args: &'a AuditArgs,
     plan: &'a Plan,
@@ -106,7 +105,7 @@ struct AuditJson<'a> {
     findings: Vec<FindingJson<'a>>,
 }
 
-/// Noise that is so many percent short is found with this probability.
+/// The probability with which noise that is this many percent short is found.
 #[derive(Serialize)]
 struct PowerJson {
     percent_short: f64,
@@ -139,7 +138,7 @@ impl<'a> FindingJson<'a> {
 }
 
 impl Audited<'_> {
-    /// The findings in the shape that other programs rely on: no field more, no field less.
+    /// The findings as JSON. Other programs rely on exactly these fields.
     fn json(&self, report: &Report) -> Result<String> {
         let bound = report.bound().map(|(_, bound)| bound);
         let whole = AuditJson {
@@ -171,7 +170,7 @@ impl Audited<'_> {
             .map_err(|error| CliError::Failure(format!("the audit cannot be printed: {error}")))
     }
 
-    /// The findings for people, one line an attack.
+    /// The findings as a table, one line per attack.
     fn table(&self, report: &Report) -> String {
         let head = ["attack", "tried", "measured", "allowed", "verdict", "ε at least"];
         let row = |finding: &Finding| {
@@ -199,7 +198,7 @@ impl Audited<'_> {
             _ => String::new(),
         };
         let keys = match args.seed {
-            Some(seed) => format!("keys that follow from seed {seed}: repeatable, NOT PRIVATE"),
+            Some(seed) => format!("keys derived from seed {seed}: repeatable, NOT PRIVATE"),
             None => "fresh keys".to_owned(),
         };
         let rounded =
@@ -237,7 +236,7 @@ impl Audited<'_> {
     }
 }
 
-/// What it all comes to.
+/// The verdict over all attacks.
 fn closing(report: &Report) -> String {
     let verdict = if report.passed() {
         let skipped = report.findings.iter().filter(|finding| finding.verdict == Verdict::Skipped).count();

@@ -1,7 +1,6 @@
-//! The model as a file: all that is needed to score a row, and what was spent on it.
+//! The model as a file: everything needed to score a row, and what it cost.
 //!
-//! It holds what is private or public, and nothing else: how the model did on rows that were held
-//! out is not in it.
+//! It holds only what is private or public. The performance on held-out rows is not in it.
 
 use super::table::Data;
 use super::task::Task;
@@ -21,7 +20,7 @@ struct ModelFile<'a> {
     version: &'static str,
     loss: String,
     label: &'a str,
-    /// In the order of the scores, or of −1 and +1; none where labels are numbers.
+    /// In the order of the scores, or of −1 and +1. Empty if labels are numbers.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     classes: &'a [String],
     features: &'a [String],
@@ -39,7 +38,7 @@ struct Preparation<'a> {
     feature_norm: Option<f64>,
 }
 
-/// One list a score, with one number a feature and the intercept last.
+/// One list per score, with one number per feature and the intercept last.
 #[derive(Serialize)]
 struct Parameters {
     last: Vec<Vec<f64>>,
@@ -81,7 +80,7 @@ pub(super) struct Privacy {
     pub(super) ledger: Option<BudgetFilePlace>,
 }
 
-/// Where a run stands in a budget file.
+/// The entry of a run in a budget file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct BudgetFilePlace {
     population: String,
@@ -144,7 +143,7 @@ impl Privacy {
     }
 }
 
-/// Six digits, rounded up; a billionth above a number of six digits is still that number.
+/// Six digits, rounded up. A relative excess of 10⁻⁹ over a number of six digits is ignored.
 fn rounded_up(value: f64) -> f64 {
     if !(value > 0.0 && value.is_finite()) {
         return value;
