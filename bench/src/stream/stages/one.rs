@@ -12,7 +12,7 @@ use crate::{DEFAULT, key, plan};
 
 const BUFFER: usize = 1 << 16;
 
-/// Silence: what the engine does with it is all that is not drawing.
+/// Noise of zeros, to time everything in the engine except drawing.
 pub(super) struct Zeros(pub(super) usize);
 
 impl WhiteField for Zeros {

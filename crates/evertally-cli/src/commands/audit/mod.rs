@@ -15,7 +15,7 @@ use evertally::Plan;
 use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
 use evertally_audit::{
-    Attack, Auditor, Clock, Finding, Keys, Promise, Report, Settings, USUAL_STREAMS, Verdict,
+    Attack, Auditor, Clock, DEFAULT_STREAMS, Finding, Keys, Promise, Report, Settings, Verdict,
     audit_admission, deployed_gates,
 };
 use serde::Serialize;
@@ -61,7 +61,7 @@ fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
         return Ok(Finding::skipped(Attack::Admission, "vectors are not made of events"));
     }
     let gates = deployed_gates(&Promise::of(plan), plan.horizon(), lanes);
-    Ok(audit_admission(&gates, USUAL_STREAMS, keys)?)
+    Ok(audit_admission(&gates, DEFAULT_STREAMS, keys)?)
 }
 
 /// Fails if any attack succeeded.
