@@ -1,4 +1,4 @@
-"""The semidefinite programs of the paper, as printed, against `evertally gamma`.
+"""Compares `evertally research gamma` with the semidefinite programs as printed in the paper.
 
 Run by `cargo xtask crosscheck sdp` (and by `cargo xtask test`); needs cvxpy, which brings the solver Clarabel.
 
@@ -39,7 +39,7 @@ def hermitian(size, is_complex):
 
 
 def real(expression):
-    # cvxpy cannot take the real part of what is real already.
+    # cvxpy cannot take the real part of a real expression.
     return cp.real(expression) if expression.is_complex() else expression
 
 
@@ -83,7 +83,7 @@ def matrices():
 def ours(program, folder, a):
     path = folder / "matrix.npy"
     np.save(path, a)
-    text = subprocess.run([program, "gamma", "--matrix", path, "--json"], check=True, capture_output=True).stdout
+    text = subprocess.run([program, "research", "gamma", "--matrix", path, "--json"], check=True, capture_output=True).stdout
     return json.loads(text)
 
 

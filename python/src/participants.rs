@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use crate::arrays::readable;
 use crate::errors::{bad, refused};
 use crate::noise_key::NoiseKey;
-use crate::shared::Shared;
+use crate::process_lock::ProcessLock;
 
 /// Decides which events count, in the order given: each person in at most max_steps steps, at least
 /// min_gap apart, with one event per step.
@@ -27,7 +27,7 @@ use crate::shared::Shared;
 /// [True, False, False]
 #[pyclass(frozen, module = "evertally._native", name = "_Participants")]
 pub(crate) struct PyParticipants {
-    admission: Shared<Admission<KnownIds, Participants>>,
+    admission: ProcessLock<Admission<KnownIds, Participants>>,
     max_steps: u64,
     min_gap: u64,
 }
@@ -100,6 +100,6 @@ impl PyParticipants {
 impl PyParticipants {
     fn admitting(persons: Participants, max_steps: u64, min_gap: u64) -> Self {
         let admission = Admission { ids: Some(KnownIds::default()), persons: Some(persons) };
-        Self { admission: Shared::new(admission), max_steps, min_gap }
+        Self { admission: ProcessLock::new(admission), max_steps, min_gap }
     }
 }

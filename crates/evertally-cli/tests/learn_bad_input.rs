@@ -15,7 +15,7 @@ fn cells_are_named_by_line_and_column() {
     for (data, parts) in [
         (
             DATA.replace("0.5,", "many,"),
-            &["d.csv, line 3, column \"a\"", "expected a whole number", "got \"many\""][..],
+            &["d.csv, line 3, column \"a\"", "expected an integer", "got \"many\""][..],
         ),
         (DATA.replace("0.5,", ","), &["d.csv, line 3, column \"a\"", "got nothing"]),
         (DATA.replace("0.5,", "nan,"), &["line 3, column \"a\"", "got \"nan\""]),
@@ -60,9 +60,9 @@ fn options_that_make_no_sense_are_refused_without_traces() {
         ("--box 1,2", &["--box: expected a range that holds 0"]),
         ("--radius 1 --box -1,1", &["--box"]),
         ("--lambda 0", &["--lambda: expected a positive number, got 0"]),
-        ("--lambda 1 --rate 0.1", &["--rate"]),
-        ("--norm 0", &["--norm: expected a positive number"]),
-        ("--rate fast", &["--rate", "cosine:0.5"]),
+        ("--lambda 1 --learning-rate 0.1", &["--learning-rate"]),
+        ("--expected-norm 0", &["--expected-norm: expected a positive number"]),
+        ("--learning-rate fast", &["--learning-rate", "cosine:0.5"]),
         ("--restart-every soon", &["--restart-every", "epoch"]),
         ("--restart-every 0", &["--restart-every"]),
         ("--mechanism magic", &["magic"]),
@@ -80,7 +80,7 @@ fn options_that_make_no_sense_are_refused_without_traces() {
         ("--test absent.csv", &["absent.csv cannot be read"]),
         ("--scale s.csv", &["s.csv has no mean and scale for \"b\""]),
         ("--scale zero.csv", &["zero.csv, line 2, column \"scale\"", "positive"]),
-        ("--scale twice.csv", &["twice.csv, line 4", "\"a\" stands there twice"]),
+        ("--scale twice.csv", &["twice.csv, line 4", "\"a\" is there twice"]),
         ("--scale d.csv", &["d.csv has no column \"feature\""]),
         ("--state d.csv", &["d.csv is there already"]),
         ("--plot p.pdf", &["--plot", ".svg or .png"]),
@@ -89,7 +89,7 @@ fn options_that_make_no_sense_are_refused_without_traces() {
         ("--json --quiet", &["--quiet"]),
         ("--memory-limit 0", &["--memory-limit"]),
         ("--rho 1", &["--rho"]),
-        ("--population p", &["--ledger"]),
+        ("--population p", &["--budget-file"]),
     ] {
         place.run(&format!("{RUN} {extra}")).refused(parts);
         assert_eq!(place.files(), files, "{extra}");

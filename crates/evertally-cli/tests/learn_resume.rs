@@ -14,7 +14,7 @@ const RUN: &str = "learn c.csv --label returns --classes no,yes --loss logistic 
 
 fn customers(rows: u32) -> Place {
     let place = Place::new();
-    place.run(&format!("demo --kind customers --rows {rows} --out c.csv")).ok();
+    place.run(&format!("demo --kind customers --rows {rows} --output c.csv")).ok();
     place.with_key();
     place
 }
@@ -29,28 +29,28 @@ fn killed_after(place: &Place, line: &str, pause: Duration) -> bool {
     ran.code == Some(0)
 }
 
-fn runs_in_ledger(place: &Place) -> usize {
+fn runs_in_budget_file(place: &Place) -> usize {
     let shown: Value = serde_json::from_slice(&place.run("budget show l --json").ok().bytes).unwrap();
     shown["populations"][0]["runs"].as_array().unwrap().len()
 }
 
 /// Kills runs at moments that are spread over all that they do: reading, planning, charging,
 /// training and saving. Whatever was reached, the model is that of a run that nobody disturbed, and
-/// the ledger has one entry.
+/// the budget file has one entry.
 #[test]
 fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
     let place = customers(400);
-    let run = format!("{RUN} --epochs 6 --restart-every 50 --momentum 0.5 --key-file noise.key");
+    let run = format!("{RUN} --epochs 6 --restart-every 50 --momentum 0.5 --noise-key noise.key");
     place.run("budget new l --epsilon 100 --delta 1e-6").ok();
     let begun = Instant::now();
-    place.run(&format!("{run} --ledger l --model undisturbed.json --plot undisturbed.svg")).ok();
+    place.run(&format!("{run} --budget-file l --model undisturbed.json --plot undisturbed.svg")).ok();
     let whole = begun.elapsed();
     let mut all_kills = 0;
     for (attempt, every) in (1..).zip([1, 7, 100]) {
         place.run(&format!("budget new l{attempt} --epsilon 100 --delta 1e-6")).ok();
         let state = format!("{attempt}.state");
         let line = format!(
-            "{run} --ledger l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every {every}"
+            "{run} --budget-file l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every {every}"
         );
         let mut kills = 0;
         loop {
@@ -79,14 +79,14 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
     let place = customers(200);
     place.run("budget new l --epsilon 3 --delta 1e-6").ok();
     let empty = place.read("l");
-    let line = format!("{RUN} --ledger l --model m.json --state s --save-every 5");
+    let line = format!("{RUN} --budget-file l --model m.json --state s --save-every 5");
     place.run(&line).ok();
-    assert_eq!(runs_in_ledger(&place), 1);
+    assert_eq!(runs_in_budget_file(&place), 1);
     let model = place.read("m.json");
-    // As if the crash had come before the entry: the ledger knows nothing.
+    // As if the crash had come before the entry: the budget file knows nothing.
     place.write("l", &empty);
     place.run(&format!("{line} --resume")).ok();
-    assert_eq!((runs_in_ledger(&place), place.read("m.json")), (1, model.clone()));
+    assert_eq!((runs_in_budget_file(&place), place.read("m.json")), (1, model.clone()));
     // And again, when it does; the file may have another name by now.
     std::fs::rename(place.path("c.csv"), place.path("renamed.csv")).unwrap();
     let ran = place.run(&format!("{} --resume", line.replace("c.csv", "renamed.csv"))).ok();
@@ -95,15 +95,28 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
         "{}",
         ran.stdout
     );
-    assert_eq!((runs_in_ledger(&place), place.read("m.json")), (1, model));
-    // A ledger that has no room for it lets it neither begin nor go on.
+    assert_eq!((runs_in_budget_file(&place), place.read("m.json")), (1, model));
+    // A budget file that has no room for it lets it neither begin nor go on.
     place.run("budget new small --epsilon 1 --delta 1e-6").ok();
     place
         .run(&format!(
             "{} --resume",
-            line.replace("c.csv", "renamed.csv").replace("--ledger l", "--ledger small")
+            line.replace("c.csv", "renamed.csv").replace("--budget-file l", "--budget-file small")
         ))
         .over_budget(&["small: the budget of everyone"]);
+}
+
+/// A run that its budget refuses once left `s.lock` behind. The budget file knows the key, so the
+/// refusal comes only after the run was saved.
+#[test]
+fn a_refused_run_leaves_no_files() {
+    let place = customers(200);
+    place.run("budget new l --epsilon 2 --delta 1e-6").ok();
+    let run = format!("{RUN} --noise-key noise.key --budget-file l");
+    place.run(&format!("{run} --model m.json")).ok();
+    let files = place.files();
+    let refused = place.run(&format!("{run} --momentum 0.5 --model other.json --state s"));
+    assert_eq!((refused.code, place.files()), (Some(3), files), "{}", refused.stderr);
 }
 
 #[test]
@@ -164,12 +177,12 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
         ("--holdout 5", "--holdout 5 --neighbours replace", &["--neighbours add-remove"]),
         ("--holdout 5", "--holdout 5 --mechanism binary", &["--mechanism none"]),
         ("--classes no,yes", "--classes yes,no", &["--classes no,yes"]),
-        ("--holdout 5", "--holdout 5 --key-file noise.key", &["key of its own"]),
+        ("--holdout 5", "--holdout 5 --noise-key noise.key", &["key of its own"]),
     ] {
         place.run(&resumed.replace(was, is)).refused(&[&["s is no state to go on from"], parts].concat());
     }
     place.run("budget new l --epsilon 9 --delta 1e-6").ok();
-    place.run(&format!("{resumed} --ledger l")).refused(&["--ledger none", "everyone"]);
+    place.run(&format!("{resumed} --budget-file l")).refused(&["--budget-file none", "everyone"]);
     let text = String::from_utf8(place.read("c.csv")).unwrap();
     for changed in [
         text.replacen("0.", "1.", 1),
@@ -188,11 +201,11 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
 #[test]
 fn keys_in_files_stay_there() {
     let place = customers(200);
-    let line = format!("{RUN} --key-file noise.key --model m.json --state s");
+    let line = format!("{RUN} --noise-key noise.key --model m.json --state s");
     place.run(&line).ok();
     let digits = [0x5a; 32];
     assert!(!place.read("s").windows(32).any(|window| window == digits));
-    place.run(&format!("{RUN} --model m.json --state s --resume")).refused(&["--key-file"]);
+    place.run(&format!("{RUN} --model m.json --state s --resume")).refused(&["--noise-key"]);
     place.write("other.key", "5b".repeat(32));
     only_for_its_owner(&place.path("other.key"));
     place.run(&format!("{} --resume", line.replace("noise.key", "other.key"))).refused(&["another key"]);

@@ -167,7 +167,7 @@ impl Intake {
     /// person's event keep out those of others in the same request.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for an event that this counter can never take.
+    /// [`evertally::Error::BadParameter`] for an event that this counter can never take.
     pub fn prepare(&self, event: &Event<'_>) -> Result<PreparedEvent> {
         check_length("id", event.id)?;
         let planned = &*self.planned;

@@ -272,7 +272,8 @@ impl Ledger {
     /// Grants a population its budget, once.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if it has one, and [`Error::BadParameter`] for what is no budget.
+    /// [`Error::Conflict`] if it has one, and [`evertally::Error::BadParameter`] for what is no
+    /// budget.
     pub fn grant(&mut self, population: &NewPopulation) -> Result<()> {
         self.check_running()?;
         let grant = Grant::new(population)?;
@@ -286,7 +287,7 @@ impl Ledger {
     /// here afterwards.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a name that is no line and an expiry that is over.
+    /// [`evertally::Error::BadParameter`] for a name that is no line and an expiry that is over.
     pub fn add_token(
         &mut self,
         name: &str,

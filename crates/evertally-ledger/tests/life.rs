@@ -43,7 +43,7 @@ fn events_count_once_and_releases_stay() {
 
 #[test]
 fn a_clock_closes_steps_and_late_and_early_events_do_not_count() {
-    let (home, mut ledger) = Home::with_plenty();
+    let (_home, mut ledger) = Home::with_plenty();
     let spec = Spec { grace: Some("2s".parse().unwrap()), ..by_the_second(loud("visits")) };
     let counter = create(&mut ledger, &spec);
     let at = |second: i64| {
@@ -168,7 +168,7 @@ fn the_order_of_events_in_a_request_does_not_matter() {
 
 #[test]
 fn bad_events_are_refused() {
-    let (home, mut ledger) = Home::with_plenty();
+    let (_home, mut ledger) = Home::with_plenty();
     ledger.grant(&population("people", "person", plenty())).unwrap();
     let plain = ledger.create(&loud("plain").plan(START).unwrap(), START).unwrap();
     let clamped = Spec { clamp: Some((0.0, 10.0)), ..by_the_second(loud("clamped")) };
@@ -321,7 +321,7 @@ fn tokens_outlive_the_process() {
 /// much the others were.
 #[test]
 fn large_totals_stay_exact() {
-    let (home, mut ledger) = Home::with_plenty();
+    let (_home, mut ledger) = Home::with_plenty();
     let spec = Spec { clamp: Some((0.0, 1e6)), ..loud("euros") };
     let euros = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     for batch in 0..10 {

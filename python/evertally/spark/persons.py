@@ -1,9 +1,11 @@
-"""Which events of persons count, if persons are bounded.
+"""Which events of a person count, if persons are bounded.
 
-**Definition.** A person counts in at most k steps, at least b apart, with one event in each. Events are decided by time, then by content: the rule of the ``admission``
-module in `evertally-stream`, which decides here as it does in `evertally count`.
+**Definition.** A person counts in at most k steps, at least b apart, with one event in each. Events
+are decided by time, then by content: the rule of the ``admission`` module in `evertally-stream`,
+which decides here as it does in `evertally count`.
 
-**Guarantee.** Whether an event counts depends only on events of the same person. Persons are held as keyed hashes: the state names nobody.
+**Guarantee.** Whether an event counts depends only on the events of the same person. The state
+holds persons as keyed hashes and names nobody.
 """
 
 from typing import Optional
@@ -17,7 +19,7 @@ from evertally.spark.shards import ANOTHER, TOO_LARGE, Job
 
 
 def participants(job: Job, state: Optional[bytes]) -> _Participants:
-    """Who has counted, and in which steps."""
+    """The persons who have counted, and their steps."""
     limits = (job.plan.max_steps, job.plan.min_gap)
     key = job.secret.key()
     if state is None:
@@ -29,12 +31,14 @@ def participants(job: Job, state: Optional[bytes]) -> _Participants:
 
 
 def admitted(job: Job, persons: _Participants, rows: pd.DataFrame) -> pd.DataFrame:
-    """The totals of those events that count. Rows of a person in one step come in their order; steps are put in order here."""
+    """The totals of the events that count. The rows of a person in one step are in order; the steps
+    are put in order here.
+    """
     rows = rows.sort_values("step", kind="stable")
     ids = [None if pd.isna(id) else id for id in rows["id"]] if "id" in rows.columns else None
     counts = persons.admit(rows["person"].tolist(), rows["step"].to_numpy(np.int64), ids)
     rows = rows[counts]
-    # A sum of integers that overflowed could look like any other.
+    # An overflow of a sum of integers would not be visible.
     if len(rows) and len(rows) * int(rows["total"].abs().max()) >= 1 << 63:
         raise BadParameter(TOO_LARGE)
     by = ["step", "key"] if job.is_keyed else ["step"]

@@ -1,7 +1,7 @@
 //! Releases of integer totals and integer noise.
 
 use super::resolution::Resolution;
-use crate::noise::whole::{WholeCorrelator, are_within_reach};
+use crate::noise::integer::{IntegerCorrelator, are_within_reach};
 use crate::plan::Exact;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -46,7 +46,7 @@ fn nearest(value: i128, bits: u32) -> i128 {
 
 /// Integer noise, one row ahead of the data: it is drawn before the inputs of its step are known.
 pub(super) struct IntegerRows {
-    correlator: Box<dyn WholeCorrelator>,
+    correlator: Box<dyn IntegerCorrelator>,
     pub(super) ahead: Vec<i128>,
     pub(super) release: IntegerRelease,
 }
@@ -54,7 +54,7 @@ pub(super) struct IntegerRows {
 impl IntegerRows {
     /// Draws the first row.
     pub(super) fn new(
-        mut correlator: Box<dyn WholeCorrelator>,
+        mut correlator: Box<dyn IntegerCorrelator>,
         width: usize,
         release: IntegerRelease,
     ) -> Self {

@@ -27,7 +27,7 @@ use rayon::prelude::*;
 use super::integer::IntegerRelease;
 use super::resolution::{Resolution, too_large};
 use super::totals::carried;
-use crate::noise::whole::{WholeLane, WholeLanes};
+use crate::noise::integer::{IntegerLane, IntegerLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;
 use crate::plan::{Lanes, Plan};
@@ -72,7 +72,7 @@ enum Noise {
     /// Doubles, scaled and added to the total as units.
     Doubles(LazyLanes),
     /// Integers.
-    Whole(WholeLanes, IntegerRelease),
+    Whole(IntegerLanes, IntegerRelease),
 }
 
 /// Bytes that a key holds between steps, for lanes of this many words.
@@ -452,18 +452,18 @@ fn release_doubles(
 
 /// As [`SparseCounter::release_part`], in integers.
 fn release_integers(
-    lanes: &mut WholeLanes,
+    lanes: &mut IntegerLanes,
     release: IntegerRelease,
     store: &mut Store,
     closed: u64,
     part: &[Lag],
     out: &mut [f64],
 ) {
-    let mut taken: Vec<WholeLane> = part
+    let mut taken: Vec<IntegerLane> = part
         .iter()
         .map(|lag| {
             let record = store.get(lag.record);
-            WholeLane::new(record.tag(), lag.made, record.lane())
+            IntegerLane::new(record.tag(), lag.made, record.lane())
         })
         .collect();
     lanes.advance(&mut taken, closed);

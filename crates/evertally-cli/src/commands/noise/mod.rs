@@ -1,14 +1,15 @@
-//! `evertally noise`: the correlated noise of a mechanism, for those who add it themselves.
+//! `evertally research noise`: the correlated noise of a mechanism, for programs that add it
+//! themselves.
 //!
-//! Rows go to the file as they are made. Nothing here grows with the number of steps.
+//! Rows are written as they are made. Memory does not grow with the number of steps.
 
 mod options;
 mod summary;
 
 pub(crate) use options::NoiseArgs;
 
+use crate::budget_file::PERSON;
 use crate::error::{CliError, Result};
-use crate::ledger::PERSON;
 use crate::mechanism::Horizon;
 use crate::output::{Destination, Element, NpyStream};
 use crate::progress::with_progress;
@@ -19,26 +20,26 @@ use std::ops::Range;
 use summary::Summary;
 use zeroize::Zeroizing;
 
-/// Numbers that are made together where a step has few of them.
+/// How many numbers are made at once if a step has few.
 const BLOCK: usize = 1 << 16;
 
-/// What an `.npy` file may take besides its numbers, by far.
+/// A generous bound on the bytes of an `.npy` file besides its numbers.
 const HEADER_ROOM: u64 = 1 << 16;
 
 pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     let precision = args.precision();
     let request = args.request()?;
-    if args.steps == Some(0) {
-        return Err(CliError::bad("--steps: expected at least 1, got 0"));
+    if args.rows == Some(0) {
+        return Err(CliError::bad("--rows: expected at least 1, got 0"));
     }
-    if args.horizon == Horizon::Unbounded && args.steps.is_none() {
-        return Err(CliError::bad("--horizon unbounded needs --steps K: a file has an end"));
+    if args.horizon == Horizon::Unbounded && args.rows.is_none() {
+        return Err(CliError::bad("--horizon unbounded needs --rows N: a file has an end"));
     }
-    if args.out.as_os_str() == "-" && std::io::stdout().is_terminal() {
-        return Err(CliError::bad("--out -: expected a pipe or a file, since the array is not text"));
+    if args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
+        return Err(CliError::bad("--output -: expected a pipe or a file, since the array is not text"));
     }
-    let key = args.key_file.read()?;
-    let charge = args.ledger.charge("noise", &args.out, PERSON, request.neighbours)?;
+    let key = args.noise_key.read()?;
+    let charge = args.budget_file.charge("noise", &args.output, PERSON, request.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(request.budget, key.tag())?;
     }
@@ -49,17 +50,16 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     if precision == Precision::F32 {
         check_single(&plan)?;
     }
-    key.refuse_outputs(&[Some(&args.out)])?;
-    let out = Destination::open_new(&args.out)?;
+    key.refuse_outputs(&[Some(&args.output)])?;
+    let out = Destination::open_new(&args.output)?;
     let (is_file, name) = (out.is_file(), out.name());
     let noise_name = match precision {
         Precision::F32 => NoiseStream::<f32>::noise_name(&plan),
         Precision::F64 => NoiseStream::<f64>::noise_name(&plan),
     };
     let (key, mut watch) = key.watched(&noise_name)?;
-    // Noise is made to be added to data: it is paid for before there is any, for all steps of the
-    // plan. What it is added to is never seen here, so that all that can be recorded is that it was
-    // made.
+    // The noise will be added to data elsewhere. It is paid for first, for all steps of the plan. The
+    // data are never seen here, so the record only says that the noise was made.
     let entered = watch.admit_whole(charge.map(|charge| (charge, plan.spend())), |_| ())?;
     let bytes = match precision {
         Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     print(args, &summary, is_file)
 }
 
-/// Which steps to write.
+/// The steps to write.
 fn steps(args: &NoiseArgs, horizon: u64) -> Result<Range<u64>> {
     let first = args.from_step;
     if first >= horizon {
@@ -79,26 +79,26 @@ fn steps(args: &NoiseArgs, horizon: u64) -> Result<Range<u64>> {
         )));
     }
     let left = horizon - first;
-    match args.steps {
+    match args.rows {
         Some(count) if count > left => Err(CliError::bad(format!(
-            "--steps: expected at most the {left} from step {first} to the horizon of {horizon}, got {count}"
+            "--rows: expected at most the {left} from step {first} to the horizon of {horizon}, got {count}"
         ))),
         count => Ok(first..first + count.unwrap_or(left)),
     }
 }
 
-/// Whether the disk has room is for the disk to say; a file longer than any system can address is refused.
+/// Refuses a file that is longer than any system can address. The disk says whether it has room.
 fn check_size(steps: u64, dim: usize, precision: Precision) -> Result<()> {
     let numbers = steps.checked_mul(dim as u64);
     let bytes = numbers.and_then(|numbers| numbers.checked_mul(precision.bytes()));
     if bytes.is_none_or(|bytes| bytes > i64::MAX as u64 - HEADER_ROOM) {
         let reason = format!("{steps} × {dim} numbers do not fit into any file");
-        return Err(CliError::bad(format!("{reason}: write fewer with --steps")));
+        return Err(CliError::bad(format!("{reason}: write fewer with --rows")));
     }
     Ok(())
 }
 
-/// Noise that a single cannot hold would be infinite, or nothing at all.
+/// Refuses noise outside the range of single precision, which would become infinite or zero.
 fn check_single(plan: &Plan) -> Result<()> {
     const ROOM: f64 = 1e6;
     let scale = plan.noise_scale();
@@ -110,7 +110,7 @@ fn check_single(plan: &Plan) -> Result<()> {
     Err(CliError::bad("the noise is outside the range of single precision: choose --dtype f64"))
 }
 
-/// Writes the noise of these steps and answers with the number of bytes.
+/// Writes the noise of these steps and returns the number of bytes.
 fn write<F: Element>(plan: &Plan, key: NoiseKey, steps: Range<u64>, out: Destination) -> Result<u64> {
     let width = plan.lanes().width();
     let mut noise =
@@ -133,7 +133,7 @@ fn write_rows<F: Element>(
     progress: &dyn Progress,
 ) -> Result<()> {
     let rows = (BLOCK / width) as u64;
-    // Long rows are handed on as they are: a copy of one could take as much memory as the state.
+    // Long rows are not copied: a copy could take as much memory as the state.
     let mut block = Zeroizing::new(vec![F::ZERO; rows as usize * width]);
     let mut done = 0;
     while done < count {
@@ -152,12 +152,12 @@ fn write_rows<F: Element>(
     Ok(())
 }
 
-/// Says what was written. Where the noise itself went to standard output or a pipe, only a program
-/// that asked hears of it.
+/// Prints what was written. If the noise itself went to standard output or a pipe, prints only with
+/// `--json`, on standard error.
 fn print(args: &NoiseArgs, summary: &Summary<'_>, is_file: bool) -> Result<()> {
     if !is_file {
         if args.json {
-            // Where nobody can read it, the noise is written all the same.
+            // The noise is written even if standard error is closed.
             let _ = std::io::stderr().write_all(summary.json()?.as_bytes());
         }
         return Ok(());
