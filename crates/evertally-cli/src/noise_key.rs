@@ -156,8 +156,8 @@ impl Watch {
         self.admit_whole(payment, |chain| digest_all(chain, steps, &order))
     }
 
-    /// Admits the next steps of a run that may have more later. When this returns, they are paid for
-    /// and may be released.
+    /// Admits the next steps of a run that may have more later. When this returns, they are paid
+    /// for and may be released.
     pub(crate) fn admit_steps(&mut self, steps: EachStep<'_>, payment: Payment) -> Result<Option<Entered>> {
         let Some(watched) = &mut self.0 else { return pay(payment, None) };
         let Watched { guard, key_tag, name, path, order } = watched;
@@ -202,8 +202,8 @@ fn digest_all(chain: &mut InputChain, steps: EachStep<'_>, order: &[usize]) {
 }
 
 /// Totals in the order of their keys' names, as the doubles that are digested. What a double leaves
-/// of a total follows after all of them, so that totals that doubles hold have the digests that they
-/// always had.
+/// of a total follows after all of them, so that totals that doubles hold have the digests that
+/// they always had.
 fn in_order<'a>(totals: &'a [Amount], order: &'a [usize]) -> impl Iterator<Item = f64> + 'a {
     let exact = |place: usize| totals[order.get(place).copied().unwrap_or(place)].to_exact_f64s();
     (0..3).flat_map(move |part| (0..totals.len()).map(move |place| exact(place)[part]))

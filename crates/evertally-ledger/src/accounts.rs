@@ -17,7 +17,8 @@ use std::collections::HashSet;
 pub struct NewPopulation {
     /// Its name: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// What is protected: `event`, `person`, or another word for what the `person` of an event names.
+    /// What is protected: `event`, `person`, or another word for what the `person` of an event
+    /// names.
     pub unit: String,
     /// Which change is hidden.
     pub neighbours: Neighbours,

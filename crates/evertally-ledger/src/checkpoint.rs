@@ -156,7 +156,8 @@ impl Ledger {
         let needed = self.changed.since.first().map_or(sequence + 1, |(since, _)| *since);
         let frames = self.journal.bytes.len();
         let (first, before) = self.cut(needed);
-        // More than came, so that all that is there has its turn, and everything where a counter was retired.
+        // More than came, so that all that is there has its turn, and everything where a counter
+        // was retired.
         let cut = frames - self.journal.bytes.len();
         let most = if looks_at_all { usize::MAX } else { ARRIVALS_AT_ONCE.max(2 * cut) };
         let gone = self.forgotten_arrivals(needed, most);

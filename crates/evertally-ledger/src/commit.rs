@@ -73,7 +73,8 @@ impl Ledger {
                 room = room.saturating_sub(state.planned.width());
             }
             self.changed.note(state, self.journal.sequence + 1);
-            // Steps that were frozen before a crash are released now and were touched by nobody else.
+            // Steps that were frozen before a crash are released now and were touched by nobody
+            // else.
             self.tentative.touched.insert(number);
             if !state.frozen.is_empty() {
                 break;

@@ -119,8 +119,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// The counters that a new epoch concerns: if the ledger is fenced, all that run; otherwise those
-    /// that were left out before.
+    /// The counters that a new epoch concerns: if the ledger is fenced, all that run; otherwise
+    /// those that were left out before.
     fn concerned(&self) -> impl Iterator<Item = &CounterState> {
         let is_fenced = self.halt.fenced.is_some();
         let has_steps = |state: &CounterState| state.released() < state.planned.steps();
@@ -151,7 +151,8 @@ impl Ledger {
         let reason = if mark.ledger != self.global.ledger {
             "its fence belongs to another ledger"
         } else if mark.epoch.number < self.global.epoch.number && self.lost().1.is_empty() {
-            // A new epoch started here, and the fence does not know it: nothing was released in it yet.
+            // A new epoch started here, and the fence does not know it: nothing was released in it
+            // yet.
             return self.is_copy();
         } else if mark.epoch.number < self.global.epoch.number {
             "its history is another one than that of its fence"
@@ -170,9 +171,9 @@ impl Ledger {
         is_copy.then(|| "its file is a copy of the one that was released from".to_owned())
     }
 
-    /// A crash may have come between a release and its mark. The release is about to be shown, so the
-    /// fence must know it first: a backup from before it would otherwise be taken for the present,
-    /// and release the same step with the same noise and other events.
+    /// A crash may have come between a release and its mark. The release is about to be shown, so
+    /// the fence must know it first: a backup from before it would otherwise be taken for the
+    /// present, and release the same step with the same noise and other events.
     pub(crate) fn catch_up_fence(&mut self) -> Result<()> {
         let is_behind = self.mark.as_ref().is_some_and(|mark| {
             mark.ledger == self.global.ledger

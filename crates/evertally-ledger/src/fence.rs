@@ -99,7 +99,8 @@ impl Spent {
     }
 }
 
-/// Where something stands in a list, at whose end it is put where it does not. What was met last is met next.
+/// Where something stands in a list, at whose end it is put where it does not. What was met last is
+/// met next.
 fn place<T: PartialEq>(list: &mut Vec<T>, item: T) -> u32 {
     let place = list.iter().rposition(|known| *known == item);
     place.unwrap_or_else(|| {

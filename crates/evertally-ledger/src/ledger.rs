@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One frame records at most this many values: a service that was down for long catches up in several.
+/// One frame records at most this many values: a service that was down for long catches up in
+/// several.
 pub(crate) const MAX_VALUES_PER_FRAME: usize = 200_000;
 
 /// All that happened, and what follows from it. It holds true totals: no `Debug`.
@@ -234,7 +235,8 @@ impl Ledger {
         Ok(view)
     }
 
-    /// Stops a counter for good and drops everything about it that is private. What was released stays.
+    /// Stops a counter for good and drops everything about it that is private. What was released
+    /// stays.
     ///
     /// # Errors
     /// [`Error::NotFound`], and [`Error::Conflict`] if it was retired before.

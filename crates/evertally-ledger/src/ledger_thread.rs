@@ -42,7 +42,8 @@ pub struct Statistics {
     pub lateness: Duration,
 }
 
-/// What a request becomes once it is applied: a reply that waits for the commit, and learns if it failed.
+/// What a request becomes once it is applied: a reply that waits for the commit, and learns if it
+/// failed.
 type Reply = Box<dyn FnOnce(Option<&Error>) + Send>;
 
 type Change = Box<dyn FnOnce(&mut Ledger, i64) -> Reply + Send>;
@@ -81,8 +82,8 @@ impl std::fmt::Debug for LedgerThread {
 }
 
 impl LedgerThread {
-    /// Starts the thread. The clock gives microseconds since 1970. `on_change` receives the counters
-    /// with something new, after it can be read.
+    /// Starts the thread. The clock gives microseconds since 1970. `on_change` receives the
+    /// counters with something new, after it can be read.
     pub fn start(
         ledger: Ledger,
         clock: impl Fn() -> i64 + Send + 'static,
@@ -92,7 +93,8 @@ impl LedgerThread {
         let (view, counts) = (ledger.read_view(), Arc::<Counts>::default());
         let work = Work { ledger, queue, clock, on_change, counts: Arc::clone(&counts), stops: false };
         let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || work.run());
-        // A process that cannot start a thread cannot serve; every request then finds the queue closed.
+        // A process that cannot start a thread cannot serve; every request then finds the queue
+        // closed.
         Self { jobs, view, counts, thread: Arc::new(Mutex::new(thread.ok())) }
     }
 
@@ -188,8 +190,8 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<CounterView>])> Work<C, O> {
                 let (replies, stops) = self.apply(first);
                 (self.commit(replies), stops)
             }));
-            // Requests that waited find the answer dropped. Later ones learn that nothing is taken any
-            // more.
+            // Requests that waited find the answer dropped. Later ones learn that nothing is taken
+            // any more.
             let Ok((more, stops)) = round else {
                 self.ledger.give_up();
                 if self.stops {

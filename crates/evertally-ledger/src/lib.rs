@@ -27,8 +27,8 @@
 //! # What it takes
 //! That the disk keeps what it has confirmed to be synced; that nobody but the service writes the
 //! files; that the key stays secret; and that the fence is not set back together with the ledger.
-//! The files hold true totals: anyone who can read the directory needs no releases. Names of persons
-//! and ids of events are kept as keyed hashes.
+//! The files hold true totals: anyone who can read the directory needs no releases. Names of
+//! persons and ids of events are kept as keyed hashes.
 //!
 //! ```
 //! use evertally::{Budget, Neighbours};

@@ -41,8 +41,8 @@ impl Location {
     /// A directory, which is made if there is none. The fence is beside it by default.
     ///
     /// # Errors
-    /// [`Error::System`] if the directory cannot be made, [`Error::Conflict`] if another process has
-    /// it open, and [`evertally::Error::BadParameter`] if others may read it.
+    /// [`Error::System`] if the directory cannot be made, [`Error::Conflict`] if another process
+    /// has it open, and [`evertally::Error::BadParameter`] if others may read it.
     pub fn directory(directory: &Path, fence: Option<&Path>) -> Result<Self> {
         make_directory(directory)?;
         let file = owned(File::options().read(true).write(true).create(true).truncate(false))
@@ -69,7 +69,8 @@ impl Location {
         Ok(Self { backend: Box::new(backend), fence: Box::new(fence), identity })
     }
 
-    /// Any storage with any fence. The identity is a number that a copy of the storage would not have.
+    /// Any storage with any fence. The identity is a number that a copy of the storage would not
+    /// have.
     #[must_use]
     pub fn on(backend: impl StorageBackend, fence: impl Fence + 'static, identity: u64) -> Self {
         Self { backend: Box::new(backend), fence: Box::new(fence), identity }
@@ -99,8 +100,8 @@ fn make_directory(directory: &Path) -> Result<()> {
 /// The key of a directory. A new one is drawn from the operating system if there is none.
 ///
 /// # Errors
-/// [`Error::Damaged`] for a file that is no key, [`evertally::Error::BadParameter`] for one that others may
-/// read, and the system's errors.
+/// [`Error::Damaged`] for a file that is no key, [`evertally::Error::BadParameter`] for one that
+/// others may read, and the system's errors.
 pub fn read_or_make_key(directory: &Path) -> Result<NoiseKey> {
     make_directory(directory)?;
     let path = directory.join(KEY);
@@ -166,7 +167,8 @@ fn owned(options: &mut std::fs::OpenOptions) -> &mut std::fs::OpenOptions {
 fn identity_of(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let metadata = file.metadata()?;
-    // Numbers of files are used again; where the system knows it, the moment at which a file was made is not.
+    // Numbers of files are used again; where the system knows it, the moment at which a file was
+    // made is not.
     let made = metadata.created().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let nanos = made.map_or(0, |made| made.as_nanos());
     let hash =

@@ -2,8 +2,8 @@
 //! persons for admission.
 //!
 //! Each person has a row in a table on disk, and all of them stand in memory. The counter keeps the
-//! sum of a hash of every row, so that a lost, added or changed row is noticed. The sum follows each
-//! change in constant time, and is compared when the rows are read.
+//! sum of a hash of every row, so that a lost, added or changed row is noticed. The sum follows
+//! each change in constant time, and is compared when the rows are read.
 
 use crate::error::Result;
 use crate::record::{decode, encode};

@@ -266,7 +266,8 @@ impl ReadView {
         self.state().accounts.populations()
     }
 
-    /// Whether the account of a counter's population would admit it; `None` if there is no such population.
+    /// Whether the account of a counter's population would admit it; `None` if there is no such
+    /// population.
     #[must_use]
     pub fn can_afford(&self, planned: &Planned) -> Option<bool> {
         self.state().accounts.can_afford(planned)
@@ -311,8 +312,8 @@ impl ReadView {
     /// The total over the steps `first..=last` of one lane, with its exact error.
     ///
     /// # Errors
-    /// [`evertally::Error::BadParameter`] for steps that are not released, and the library's errors for
-    /// workloads that have no sums between steps.
+    /// [`evertally::Error::BadParameter`] for steps that are not released, and the library's errors
+    /// for workloads that have no sums between steps.
     pub fn sum(&self, counter: &CounterView, first: u64, last: u64, lane: usize) -> Result<StepRelease> {
         let released = counter.next_step();
         if first > last || last >= released {
@@ -331,7 +332,8 @@ impl ReadView {
         let earlier = first.checked_sub(1).map(of).transpose()?;
         let sum = match earlier {
             Some((before, earlier)) if before != epoch => {
-                // Checks that sums between steps make sense at all; the noise of two epochs is independent.
+                // Checks that sums between steps make sense at all; the noise of two epochs is
+                // independent.
                 plan.interval(Some(&earlier), &later)?;
                 let standard_error = earlier.standard_error.hypot(later.standard_error);
                 Release { value: later.value - earlier.value, standard_error, ..later }

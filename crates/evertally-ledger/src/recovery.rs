@@ -153,7 +153,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// First what makes populations and counters, then the events that came in, then what was done with them.
+    /// First what makes populations and counters, then the events that came in, then what was done
+    /// with them.
     fn apply_frame(&mut self, mut frame: Frame, is_global_new: bool) -> Result<()> {
         let at = Applied { sequence: frame.sequence, time: frame.time, is_global_new };
         let makes = |record: &Record| {

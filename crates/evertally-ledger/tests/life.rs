@@ -1,4 +1,5 @@
-//! The life of counters, from the first event to the last release, with the ledger opened again in between.
+//! The life of counters, from the first event to the last release, with the ledger opened again in
+//! between.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 

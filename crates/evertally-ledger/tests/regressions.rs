@@ -103,7 +103,8 @@ fn two_copies_without_a_fence_do_not_share_noise() {
     );
 }
 
-/// Whatever recovery releases is shown with the commit that made it, and is there after a clean stop.
+/// Whatever recovery releases is shown with the commit that made it, and is there after a clean
+/// stop.
 #[test]
 fn what_recovery_releases_is_shown_and_survives_a_clean_stop() {
     let disk = Disk::default();
@@ -195,7 +196,8 @@ fn costs_of_another_history_are_charged() {
     drop(ledger);
     let aside = home.directory.with_extension("aside");
     copy(&home.directory, &aside);
-    // The backup goes on in a second epoch, which the fence knows; then the newer state is put back.
+    // The backup goes on in a second epoch, which the fence knows; then the newer state is put
+    // back.
     copy(&backup, &home.directory);
     let mut ledger = home.open();
     ledger.start_epoch().unwrap();

@@ -110,7 +110,8 @@ impl Clamp {
             return Err(Error::bad("the clamp", expected, format!("{lo},{hi}")));
         }
         let clamp = Self { lo, hi };
-        // One amount alone would count every value alike, and a clamp near zero every event as nothing.
+        // One amount alone would count every value alike, and a clamp near zero every event as
+        // nothing.
         if clamp.lowest() >= clamp.highest() {
             return Err(Error::bad("the clamp", "wider than the grid of 2^-20", format!("{lo},{hi}")));
         }

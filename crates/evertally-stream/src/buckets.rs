@@ -73,7 +73,8 @@ impl fmt::Display for BucketLength {
 
 /// The declared, public range of time: `steps` buckets of equal length from a first moment on.
 ///
-/// The range is declared and never read off the events, because the first and the last event are private.
+/// The range is declared and never read off the events, because the first and the last event are
+/// private.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buckets {
     from: i64,
@@ -82,7 +83,8 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// `steps` buckets of length `every`, the first starting at `from`. The end must be a representable time.
+    /// `steps` buckets of length `every`, the first starting at `from`. The end must be a
+    /// representable time.
     pub fn new(from: i64, every: BucketLength, steps: u64) -> Result<Self> {
         if steps == 0 {
             return Err(Error::bad("the number of steps", "at least 1", steps));
@@ -123,11 +125,13 @@ impl Buckets {
         Ok(step as u64)
     }
 
-    /// The moment at which a step's bucket starts. For `step == steps` this is the end of the range.
+    /// The moment at which a step's bucket starts. For `step == steps` this is the end of the
+    /// range.
     #[must_use]
     pub fn start_of(&self, step: u64) -> i64 {
         debug_assert!(step <= self.steps, "a step outside the declared range has no start");
-        // `new` has checked that the end of the range fits; the minimum keeps that true for any argument.
+        // `new` has checked that the end of the range fits; the minimum keeps that true for any
+        // argument.
         let offset = i128::from(self.every.micros) * i128::from(step.min(self.steps));
         (i128::from(self.from) + offset) as i64
     }

@@ -1,14 +1,14 @@
 //! Events that compete, held until their step closes.
 //!
 //! **Definition.** Where persons are bounded or ids are compared, whether an event counts depends
-//! on which events come before it in the order of [`admission`](crate::admission). A file need not be
-//! in that order, so an event waits until its step closes. Then the claims of the step are
+//! on which events come before it in the order of [`admission`](crate::admission). A file need not
+//! be in that order, so an event waits until its step closes. Then the claims of the step are
 //! decided in order. Steps must be closed in ascending order; time, and with it the order of the
 //! rule, then runs through all of them.
 //!
-//! **Guarantee.** The same events count in any order in which they are handed in, as long as each comes
-//! before its step closes. The tests compare this with the rule as it is written: sort all events,
-//! decide one by one.
+//! **Guarantee.** The same events count in any order in which they are handed in, as long as each
+//! comes before its step closes. The tests compare this with the rule as it is written: sort all
+//! events, decide one by one.
 //!
 //! **Cost.** A claim takes 64 bytes and the texts of its id and key. Without a bound, one claim
 //! is held for each id in a step. With a bound, one is held for each person in a step, and up to k

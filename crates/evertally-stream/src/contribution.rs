@@ -80,7 +80,8 @@ pub struct ParticipationLimits {
 }
 
 impl ParticipationLimits {
-    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: any two different steps).
+    /// At most `max_steps` steps, any two of them at least `min_gap` apart (1: any two different
+    /// steps).
     ///
     /// # Errors
     /// [`Error::BadParameter`] if either is zero.

@@ -63,7 +63,8 @@ pub enum Closing {
 /// Which events count where not all of them do, and for how long an id is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Precedence {
-    /// The first in time, then by content; an id is known for ever ([`admission`](crate::admission)).
+    /// The first in time, then by content; an id is known for ever
+    /// ([`admission`](crate::admission)).
     #[default]
     Time,
     /// The same, but ids are compared within a step only, and without a bound on persons an event
@@ -98,7 +99,8 @@ pub struct Definition<'a> {
     pub closing: Closing,
     /// The range that values are brought into.
     pub clamp: Option<Clamp>,
-    /// The most steps in which a person counts, and the least gap between them, where that is enforced.
+    /// The most steps in which a person counts, and the least gap between them, where that is
+    /// enforced.
     pub bound: Option<(u64, u64)>,
     /// Which events win. It is written only where persons are bounded or ids are compared.
     pub precedence: Precedence,

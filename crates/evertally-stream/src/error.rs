@@ -2,7 +2,8 @@
 
 use evertally::ErrorClass;
 
-/// What went wrong. Messages may repeat a parameter or a name that did not fit; they never carry a total.
+/// What went wrong. Messages may repeat a parameter or a name that did not fit; they never carry a
+/// total.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -36,7 +36,8 @@ pub fn parse(text: &str) -> Option<i64> {
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return from_unix_seconds(text.parse().ok()?);
     }
-    // Everything else starts with a full date. Without this check, shorter ISO forms would be guessed.
+    // Everything else starts with a full date. Without this check, shorter ISO forms would be
+    // guessed.
     let dated = text.len() >= 10 && text.as_bytes()[4] == b'-' && text.as_bytes()[7] == b'-';
     if !dated {
         return None;
@@ -153,7 +154,8 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a date. Years start in March here, so that a leap day is the last day of one.
+/// Days from 1970-01-01 to a date. Years start in March here, so that a leap day is the last day of
+/// one.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -1,7 +1,7 @@
 //! What counts does not depend on the order in which events are read.
 //!
-//! The oracle is the rule as it is written in `evertally_stream::admission`: sort all events by time
-//! and content, decide one by one, and keep what has counted in plain lists.
+//! The oracle is the rule as it is written in `evertally_stream::admission`: sort all events by
+//! time and content, decide one by one, and keep what has counted in plain lists.
 
 #![allow(clippy::unwrap_used)]
 
@@ -92,8 +92,8 @@ fn gathered(events: &[Made], declared: Declared) -> Totals {
     plain(gather.finish())
 }
 
-/// Every sequence of three events, so that every set of three comes in all of its orders. Each kind of
-/// event has a value of its own, so that the totals show which ones counted.
+/// Every sequence of three events, so that every set of three comes in all of its orders. Each kind
+/// of event has a value of its own, so that the totals show which ones counted.
 #[test]
 fn a_file_in_any_order_counts_what_the_sorted_one_does() {
     let mut kinds: Vec<Made> = Vec::new();

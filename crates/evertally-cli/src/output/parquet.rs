@@ -87,7 +87,8 @@ fn write_column<T: DataType>(
 
 impl ReleaseWriter for ParquetReleases {
     fn write(&mut self, row: &ReleasedRow<'_>) -> Result<()> {
-        // Horizons end at 2^60, so every step fits the signed column that other programs read most easily.
+        // Horizons end at 2^60, so every step fits the signed column that other programs read most
+        // easily.
         self.held.steps.push(i64::try_from(row.step).unwrap_or(i64::MAX));
         self.held.starts.push(row.start.unwrap_or_default());
         self.held.keys.push(ByteArray::from(row.key.unwrap_or_default()));

@@ -22,7 +22,8 @@ fn filled() -> Participants {
     persons
 }
 
-/// Closes content with the hash that belongs to it, as somebody would who changes a state on purpose.
+/// Closes content with the hash that belongs to it, as somebody would who changes a state on
+/// purpose.
 fn sealed(content: &[u8]) -> Vec<u8> {
     [content, blake3::hash(content).as_bytes()].concat()
 }

@@ -5,7 +5,8 @@ use crate::noise::integer::{IntegerCorrelator, are_within_reach};
 use crate::plan::Exact;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Makes a release of a total and its noise: both are integers, and the sum is rounded to the public grid.
+/// Makes a release of a total and its noise: both are integers, and the sum is rounded to the
+/// public grid.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IntegerRelease {
     /// Bits by which totals are finer than noise: they are rounded to its units first.

@@ -54,8 +54,8 @@ impl KeyedCounter {
     /// same order.
     ///
     /// # Errors
-    /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for another number of inputs,
-    /// [`Error::BadInput`] for numbers that cannot be counted; none changes the counter.
+    /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for another number of
+    /// inputs, [`Error::BadInput`] for numbers that cannot be counted; none changes the counter.
     pub fn step(&mut self, x: &[f64]) -> Result<Vec<Release>> {
         let mut values = vec![0.0; x.len()];
         let spread = self.engine.step(x, &mut values)?;
@@ -114,7 +114,8 @@ impl KeyedCounter {
     /// exact standard error.
     ///
     /// # Errors
-    /// As [`crate::Counter::interval`], and [`Error::BadParameter`] for a key that was not declared.
+    /// As [`crate::Counter::interval`], and [`Error::BadParameter`] for a key that was not
+    /// declared.
     pub fn interval(&self, key: &str, first: u64, last: u64) -> Result<Release> {
         let lane = self.keys().iter().position(|declared| declared == key);
         let lane = lane.ok_or_else(|| Error::bad("key", "one of the declared keys", "another"))?;

@@ -17,11 +17,12 @@ use crate::plan::{Exact, Lanes, Plan};
 use crate::privacy::NoiseKind;
 use crate::{Error, Result};
 
-/// The distance of two streams of numbers under a key. For auditors: it needs both streams and the key.
+/// The distance of two streams of numbers under a key. For auditors: it needs both streams and the
+/// key.
 ///
 /// # Errors
-/// [`Error::BadParameter`] unless the plan is exact, for one number per step, and the streams are of
-/// equal length and within the horizon; [`Error::BadInput`] for numbers that cannot be counted.
+/// [`Error::BadParameter`] unless the plan is exact, for one number per step, and the streams are
+/// of equal length and within the horizon; [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
     if *plan.lanes() != Lanes::Scalar {

@@ -28,7 +28,8 @@ const MAX_UNITS_BITS: i32 = 120;
 /// The largest magnitude of a total, as a power of two: with as much noise it is still a double.
 const MAX_TOTAL_BITS: i32 = 1022;
 
-/// The factor by which rounding to units can enlarge what one contribution moves, in this many lanes.
+/// The factor by which rounding to units can enlarge what one contribution moves, in this many
+/// lanes.
 pub(crate) fn rounding_charge(workload: Workload, horizon: u64, width: usize) -> f64 {
     let steps = match workload {
         Workload::Decay { .. } => horizon as f64 + 1.0,
@@ -78,8 +79,8 @@ impl Resolution {
         units.unsigned_abs() <= self.max_units().unsigned_abs()
     }
 
-    /// The nearest integer number of units, a half away from zero; `None` beyond [`Resolution::max_units`] or
-    /// where x is not a number.
+    /// The nearest integer number of units, a half away from zero; `None` beyond
+    /// [`Resolution::max_units`] or where x is not a number.
     ///
     /// By the bits of the double, with the same few shifts for every number: inputs are private,
     /// and so is how long they take.
@@ -97,8 +98,8 @@ impl Resolution {
     }
 
     /// The nearest integer number of units to amount·2^grid_exponent, a half away from zero; `None`
-    /// beyond [`Resolution::max_units`]. Equal to [`Resolution::count`] of the same number wherever a
-    /// double holds it.
+    /// beyond [`Resolution::max_units`]. Equal to [`Resolution::count`] of the same number wherever
+    /// a double holds it.
     pub(crate) fn count_on_grid(self, amount: i128, grid_exponent: i32) -> Option<i128> {
         let (magnitude, most) = (amount.unsigned_abs(), self.max_units().unsigned_abs());
         let shift = grid_exponent.saturating_sub(self.exponent);
@@ -118,8 +119,8 @@ impl Resolution {
         libm::scalbn(units as f64, self.exponent)
     }
 
-    /// The release of a total: noise is added as an integer. The plan guarantees that noise is never
-    /// too large to be counted in units.
+    /// The release of a total: noise is added as an integer. The plan guarantees that noise is
+    /// never too large to be counted in units.
     pub(crate) fn release(self, total: i128, noise: f64) -> f64 {
         self.value(total + self.count(noise).unwrap_or(self.max_units()))
     }

@@ -41,8 +41,8 @@ impl Counter {
 
     /// Like [`Counter::step`], for an input that is the integer `amount` on a grid:
     /// amount·2^`grid_exponent`. It reaches the total without becoming a double, so amounts that no
-    /// double holds are counted exactly as well. The release is the same wherever a double holds the
-    /// input.
+    /// double holds are counted exactly as well. The release is the same wherever a double holds
+    /// the input.
     ///
     /// ```
     /// use evertally::{Budget, Counter, NoiseKey, Plan};
@@ -61,7 +61,8 @@ impl Counter {
         Ok(spread.around(value[0]))
     }
 
-    /// The total over the steps `first..=last`, from the remembered releases, with its exact standard error.
+    /// The total over the steps `first..=last`, from the remembered releases, with its exact
+    /// standard error.
     ///
     /// # Errors
     /// [`Error::BadParameter`](crate::Error::BadParameter) for steps not taken yet, or if releases

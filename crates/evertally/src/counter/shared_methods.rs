@@ -1,7 +1,8 @@
 //! The methods that the three counters share, written once. Keys are taken by value, so that using
 //! one twice needs a copy.
 
-/// Implements, for a counter around an [`Engine`](super::engine::Engine), everything but the shape of a step.
+/// Implements, for a counter around an [`Engine`](super::engine::Engine), everything but the shape
+/// of a step.
 macro_rules! shared_methods {
     ($counter:ident, $lanes:pat, $shape:literal) => {
         shared_methods!($counter, $lanes, $shape, "");

@@ -50,7 +50,8 @@ const TILES_TOGETHER: usize = 64;
 /// The number of the record of a key that has none yet.
 const NEW: u32 = u32::MAX;
 
-/// A key that is to be released: how far its noise is made, where its record is, and where its release goes.
+/// A key that is to be released: how far its noise is made, where its record is, and where its
+/// release goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Lag {
     made: u64,
@@ -58,7 +59,8 @@ struct Lag {
     place: u32,
 }
 
-/// The refusal of a second release. It names the key by its place, because names may be confidential.
+/// The refusal of a second release. It names the key by its place, because names may be
+/// confidential.
 fn released_before(place: u32) -> Error {
     Error::bad(
         "key",
@@ -103,13 +105,13 @@ pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
 /// # Privacy
 /// - **Which keys are released at which steps must not depend on the data**: fix a list, or let
 ///   somebody ask who does not know the data. Releasing the keys that were seen, or those with the
-///   most events, reveals who is in it before any noise is added. A key that was never added to can be
-///   released like any other.
+///   most events, reveals who is in it before any noise is added. A key that was never added to can
+///   be released like any other.
 /// - An event counts for one key, so all keys together spend the budget once, however many are
 ///   released. The plan states the largest contribution, as for every counter
 ///   ([`PlanBuilder::contribution`](crate::PlanBuilder::contribution),
-///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and the caller must enforce
-///   it.
+///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and the caller must
+///   enforce it.
 /// - Two names share their noise if 88 bits of a keyed hash agree: with K names that are ever used,
 ///   with probability at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Nobody can look for such names
 ///   without the noise key. To state δ exactly, add that much.

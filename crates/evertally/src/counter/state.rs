@@ -43,8 +43,8 @@ impl Head {
         bytes.extend(self.step.to_le_bytes());
     }
 
-    /// The plan under which the state resumes: this one, with the noise that the state started with.
-    /// Refuses what does not belong to this plan and key.
+    /// The plan under which the state resumes: this one, with the noise that the state started
+    /// with. Refuses what does not belong to this plan and key.
     pub(crate) fn plan(&self, plan: &Plan, key: &NoiseKey) -> Result<Plan> {
         let refuse = |reason| Err(Error::BadState { reason });
         let named = |plan: &Plan| plan.fingerprint() == self.fingerprint;

@@ -11,8 +11,9 @@
 //! (2⁻⁸⁰·M for decays). Inputs that differ by v differ by at most v plus one unit after rounding,
 //! so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut to whole
 //! units at every step. Two totals can be cut differently in each step after they first differ, by
-//! one unit, as if that step's input had changed by a unit. [`rounding_charge`](super::resolution::rounding_charge) covers both, for
-//! vectors coordinate by coordinate.
+//! one unit, as if that step's input had changed by a unit.
+//! [`rounding_charge`](super::resolution::rounding_charge) covers both, for vectors coordinate by
+//! coordinate.
 //!
 //! **Memory and threads.** 16 bytes per lane, and as much for every input inside a window; a step
 //! allocates nothing else. Many lanes are divided among threads; sums of integers do not depend on
@@ -36,7 +37,8 @@ pub(crate) fn carried(workload: Workload, total: i128) -> i128 {
     }
 }
 
-/// The true answers so far, one lane a coordinate or key. No `Debug`: they are what must not be shown.
+/// The true answers so far, one lane a coordinate or key. No `Debug`: they are what must not be
+/// shown.
 pub(super) struct Totals {
     workload: Workload,
     unit: Resolution,
@@ -51,7 +53,8 @@ impl Totals {
         Self { workload, unit, sums: vec![0; lanes], recent: Vec::new() }
     }
 
-    /// Refuses inputs that the next step cannot take, naming the first that it cannot. Changes nothing.
+    /// Refuses inputs that the next step cannot take, naming the first that it cannot. Changes
+    /// nothing.
     pub(super) fn check<T: Copy + Sync>(&self, step: u64, inputs: &[T], input: impl Input<T>) -> Result<()> {
         let recent = self.leaving(step).map_or(&[][..], |row| &self.recent[row..row + self.sums.len()]);
         let check = |first: usize, inputs: &[T]| {
@@ -254,7 +257,8 @@ mod tests {
         assert_eq!(value(&mut totals, 1, 1.0), 4.0);
     }
 
-    /// Many lanes on any number of threads, saved and restored in the middle, against one lane at a time.
+    /// Many lanes on any number of threads, saved and restored in the middle, against one lane at a
+    /// time.
     #[test]
     fn lanes_and_threads_do_not_matter() {
         let lanes = 2 * LANES_PER_THREAD + 77;

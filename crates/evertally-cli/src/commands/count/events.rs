@@ -75,8 +75,8 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// What did not count, as far as the operator may know. A kind that others may see while the program
-/// runs is reported once and without a number.
+/// What did not count, as far as the operator may know. A kind that others may see while the
+/// program runs is reported once and without a number.
 pub(super) struct LeftOut<'a> {
     task: &'a Task,
     is_following: bool,

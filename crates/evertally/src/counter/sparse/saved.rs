@@ -1,6 +1,7 @@
 //! The saved form of a counter of open keys.
 //!
-//! After the head that all counters share (`EVTK`, version, fingerprint, the noise key's tag, steps closed):
+//! After the head that all counters share (`EVTK`, version, fingerprint, the noise key's tag, steps
+//! closed):
 //!
 //! | bytes | content |
 //! |---|---|
