@@ -48,7 +48,11 @@ decides which events are late. The guarantee then holds for events that
 arrive in the order of their times.
 
 With --person, an event that names no person is left out. It could belong
-to anyone, so no bound on a person's contribution can cover it.";
+to anyone, so no bound on a person's contribution can cover it.
+
+With --person or --id, events are decided by time, then by id, group and
+value: a file need not be sorted. Memory then grows with the events that
+may count, at some hundred bytes for each person (or id) in each step.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
@@ -129,7 +133,7 @@ pub(crate) struct CountArgs {
     /// The fewest steps from one contribution of a person to the next [default: 1]
     #[arg(long, value_name = "B", help_heading = "What counts")]
     pub(super) min_gap: Option<u64>,
-    /// The column that identifies an event. Copies are dropped, at 16 bytes of memory per distinct id
+    /// The column that identifies an event. Of its copies, the earliest counts
     #[arg(long, value_name = "COLUMN", requires = "time", help_heading = "What counts")]
     pub(super) id: Option<String>,
 
