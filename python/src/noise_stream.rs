@@ -99,7 +99,7 @@ impl NoiseStream {
             Precision::Single => Rows::Singles(made(py, || begin(inner, key, slice.clone()))?),
             Precision::Double => Rows::Doubles(made(py, || begin(inner, key, slice.clone()))?),
         };
-        let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
+        let width = slice.map_or(inner.shape().width(), |slice| slice.len());
         Ok(Self { width, plan: plan.unbind(), rows })
     }
 
@@ -122,7 +122,7 @@ impl NoiseStream {
             Precision::Single => Rows::Singles(made(py, || go_on(inner, key, slice.clone(), state))?),
             Precision::Double => Rows::Doubles(made(py, || go_on(inner, key, slice.clone(), state))?),
         };
-        let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
+        let width = slice.map_or(inner.shape().width(), |slice| slice.len());
         Ok(Self { width, plan: plan.clone().unbind(), rows })
     }
 

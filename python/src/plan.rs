@@ -1,6 +1,6 @@
 //! Plans: everything that is decided before the first event.
 
-use evertally::plan::Lanes;
+use evertally::Shape;
 use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -189,14 +189,14 @@ impl Plan {
     /// Whether the plan is for keys that nobody has declared.
     #[getter]
     fn has_open_keys(&self) -> bool {
-        *self.inner.lanes() == Lanes::OpenKeys
+        *self.inner.shape() == Shape::OpenKeys
     }
 
     /// The dimension of vectors; None for other plans.
     #[getter]
     fn dimension(&self) -> Option<usize> {
-        match self.inner.lanes() {
-            Lanes::Vector { dimension } => Some(*dimension),
+        match self.inner.shape() {
+            Shape::Vector { dimension } => Some(*dimension),
             _ => None,
         }
     }
@@ -204,8 +204,8 @@ impl Plan {
     /// The declared keys in their order; None for other plans.
     #[getter]
     fn keys(&self) -> Option<Vec<String>> {
-        match self.inner.lanes() {
-            Lanes::Keyed { keys } => Some(keys.clone()),
+        match self.inner.shape() {
+            Shape::Keyed { keys } => Some(keys.clone()),
             _ => None,
         }
     }

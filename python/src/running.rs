@@ -5,7 +5,7 @@
 //! keys in another order have the same noise, and a row in one order must not pass for one in the
 //! other.
 
-use evertally::plan::Lanes;
+use evertally::Shape;
 use evertally_keys::{Digest, InputChain, Uses};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
@@ -97,7 +97,7 @@ impl<C: Count> Running<C> {
         let (inner, copied) = (&plan.get().inner, copy_of(&key));
         let made = plan.py().detach(|| -> Result<_, Failure> {
             let counter = make(inner, copied)?;
-            let order = uses.and_then(|_| order_of_names(counter.plan().lanes()));
+            let order = uses.and_then(|_| order_of_names(counter.plan().shape()));
             let (name, resumed) = (counter.plan().record_name(), state.map(|state| (counter.steps(), state)));
             Ok((Guarded::new(counter, uses, &name, resumed)?, order))
         });
@@ -116,7 +116,7 @@ impl<C: Count> Running<C> {
 
     /// The number of coordinates or keys.
     pub(crate) fn width(&self) -> usize {
-        self.inner().lanes().width()
+        self.inner().shape().width()
     }
 
     /// The number of steps taken.
@@ -201,8 +201,8 @@ impl<C: Count> Running<C> {
 }
 
 /// The places of declared keys in the order of their names; none where they stand in it.
-fn order_of_names(lanes: &Lanes) -> Option<Box<[usize]>> {
-    let Lanes::Keyed { keys } = lanes else { return None };
+fn order_of_names(shape: &Shape) -> Option<Box<[usize]>> {
+    let Shape::Keyed { keys } = shape else { return None };
     if keys.is_sorted() {
         return None;
     }

@@ -15,8 +15,7 @@
 //! **Cost.** A release for each key and step, as of a `SparseCounter`, and the amounts of odd keys
 //! twice.
 
-use evertally::plan::Lanes;
-use evertally::{Error, NoiseKey, Plan, Result, SparseCounter};
+use evertally::{Error, NoiseKey, Plan, Result, Shape, SparseCounter};
 
 use crate::keys::same;
 use crate::stream::Stream;
@@ -53,7 +52,7 @@ impl OpenKeysSubject {
             let (expected, got) = (expected.to_owned(), got.to_owned());
             Err(Error::BadParameter { name, expected, got })
         };
-        if *plan.lanes() != Lanes::OpenKeys {
+        if *plan.shape() != Shape::OpenKeys {
             return bad("plan", "for open keys", "another");
         }
         let names: Vec<String> = names.into_iter().map(Into::into).collect();

@@ -1,11 +1,10 @@
 //! What is audited: something that promises a plan's privacy and releases a number a step.
 
 use evertally::counter::replay_lane;
-use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Neighbours, NoiseKey, Participation,
-    Plan, Result,
+    Plan, Result, Shape,
 };
 
 use crate::keys::same;
@@ -53,7 +52,7 @@ pub trait Subject: Sync {
 
     /// How many numbers a step has: keys or coordinates, one for a single total.
     fn lanes(&self) -> usize {
-        self.plan().lanes().width()
+        self.plan().shape().width()
     }
 
     /// The grid that all releases lie on, or 0 where none is claimed: it may depend on the plan,
@@ -133,8 +132,8 @@ impl CounterSubject {
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for one number a step or for declared keys.
     pub fn new(plan: Plan) -> Result<Self> {
-        match plan.lanes() {
-            Lanes::Scalar | Lanes::Keyed { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
+        match plan.shape() {
+            Shape::Scalar | Shape::Keyed { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
             _ => Err(Error::BadParameter {
                 name: "plan",
                 expected: "for one number a step or for declared keys".to_owned(),
@@ -183,16 +182,16 @@ impl Subject for CounterSubject {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        let counter = match self.plan.lanes() {
-            Lanes::Keyed { .. } => Running::Keyed(KeyedCounter::new(&self.plan, key)?),
+        let counter = match self.plan.shape() {
+            Shape::Keyed { .. } => Running::Keyed(KeyedCounter::new(&self.plan, key)?),
             _ => Running::Scalar(Counter::new(&self.plan, key)?),
         };
         Ok(Box::new(CounterSession { counter, grid: self.grid }))
     }
 
     fn noise_distance(&self, stream: &Stream, neighbour: &Stream, key: NoiseKey) -> Result<Option<f64>> {
-        match self.plan.lanes() {
-            Lanes::Keyed { keys } => replayed_distance(self, keys, stream, neighbour, &key),
+        match self.plan.shape() {
+            Shape::Keyed { keys } => replayed_distance(self, keys, stream, neighbour, &key),
             _ => replayed_distance(self, &[String::new()], stream, neighbour, &key),
         }
     }

@@ -192,9 +192,9 @@ impl Prepared {
     /// Starts counting with a key.
     pub(crate) fn start(self, key: NoiseKey) -> Result<Running> {
         let plan = &self.plan;
-        let width = plan.lanes().width();
-        let counter = with_progress("making noise", |progress| match plan.lanes() {
-            evertally::plan::Lanes::Keyed { .. } => {
+        let width = plan.shape().width();
+        let counter = with_progress("making noise", |progress| match plan.shape() {
+            evertally::Shape::Keyed { .. } => {
                 KeyedCounter::with_progress(plan, key, progress).map(Lanes::Keyed)
             }
             _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),

@@ -68,7 +68,7 @@ fn refuse_silent_loss(planned: &evertally::Result<Plan>, without_limit: &PlanBui
     if planned.as_ref().is_ok_and(|plan| squared(plan) <= WORTH_ASKING * squared(&best)) {
         return Ok(());
     }
-    let gibibytes = best.cost().bytes(best.lanes().width() as u64) as f64 / (1_u64 << 30) as f64;
+    let gibibytes = best.cost().bytes(best.shape().width() as u64) as f64 / (1_u64 << 30) as f64;
     Err(CliError::bad(format!(
         "{0} needs {gibibytes:.1} GiB of memory for so many coordinates: allow it with --memory-limit {1:.0}G, or name another --mechanism",
         best.mechanism(),

@@ -5,9 +5,8 @@ use crate::error::{CliError, Result};
 use crate::mechanism::{Horizon, Request};
 use crate::progress::with_progress;
 use clap::Args;
-use evertally::Plan;
-use evertally::plan::Lanes;
 use evertally::post::PostProcess;
+use evertally::{Plan, Shape};
 use evertally_audit::{CounterSubject, OpenKeysSubject, Subject, VectorSubject};
 use std::path::PathBuf;
 
@@ -142,12 +141,12 @@ impl AuditArgs {
     /// What is audited: the counter of the plan, its float releases rounded.
     pub(super) fn subject(&self, plan: Plan, rounded_to: f64) -> Result<Box<dyn Subject>> {
         let refuse = |error| refusal(error, rounded_to);
-        Ok(match plan.lanes() {
-            Lanes::OpenKeys => {
+        Ok(match plan.shape() {
+            Shape::OpenKeys => {
                 let names = key_names(self.keys)?;
                 Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
             }
-            Lanes::Vector { .. } => {
+            Shape::Vector { .. } => {
                 Box::new(VectorSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             _ => Box::new(CounterSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?),

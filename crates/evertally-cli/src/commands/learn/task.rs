@@ -6,7 +6,7 @@ use crate::error::{CliError, Result, shown};
 use crate::input;
 use crate::progress::with_progress;
 use evertally::noise_name::{Fields, Value};
-use evertally::{Budget, Mechanism, Participation};
+use evertally::{Budget, Mechanism, Participation, PlanSpec};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 
 /// Where only ρ is given, ε is stated at this δ.
@@ -172,18 +172,26 @@ impl<'a> Task<'a> {
             1 => Participation::single(),
             epochs => Participation::at_most(epochs, epoch)?,
         };
+        let (definition, stream) = match noise {
+            Noise::Named(data) => (self.definition(data), String::new()),
+            Noise::First(stream) => (Vec::new(), stream.to_owned()),
+        };
+        let choices = |spec: &PlanSpec| PlanSpec {
+            mechanism: self.mechanism,
+            neighbours: args.neighbours,
+            participation,
+            definition,
+            stream,
+            memory_limit: args.memory_limit,
+            ..spec.clone()
+        };
         let mut builder = LearningPlan::new(self.dimension(), steps)
             .budget(self.budget)
-            .neighbours(args.neighbours)
-            .participation(participation)
+            .noise(|noise| choices(noise.spec()).into())
             .clip(self.clip)
             .batch_size(args.batch_size)
             .set(self.set)
             .momentum(args.momentum);
-        builder = match noise {
-            Noise::Named(data) => builder.definition(self.definition(data)),
-            Noise::First(stream) => builder.stream(stream),
-        };
         builder = match (args.lambda, args.rate) {
             (Some(regularization), _) => builder.update(Update::Leader { regularization }),
             (None, Some(rate)) => builder.update(Update::Descent { rate }),
@@ -197,12 +205,6 @@ impl<'a> Task<'a> {
             Restart::Steps(steps) => builder.restart_every(steps),
             Restart::Epoch => builder.restart_every(epoch),
         };
-        if let Some(mechanism) = self.mechanism {
-            builder = builder.mechanism(mechanism);
-        }
-        if let Some(bytes) = args.memory_limit {
-            builder = builder.memory_limit(bytes);
-        }
         let plan =
             if args.quiet { builder.build()? } else { with_progress("planning", |_| builder.build())? };
         Ok(match noise {

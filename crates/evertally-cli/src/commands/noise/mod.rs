@@ -112,7 +112,7 @@ fn check_single(plan: &Plan) -> Result<()> {
 
 /// Writes the noise of these steps and answers with the number of bytes.
 fn write<F: Element>(plan: &Plan, key: NoiseKey, steps: Range<u64>, out: Destination) -> Result<u64> {
-    let width = plan.lanes().width();
+    let width = plan.shape().width();
     let mut noise =
         with_progress("making noise", |progress| NoiseStream::<F>::with_progress(plan, key, progress))?;
     if steps.start > 0 {
