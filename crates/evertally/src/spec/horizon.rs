@@ -22,6 +22,17 @@ pub enum Horizon {
     Unbounded,
 }
 
+impl Horizon {
+    /// The declared number of steps, if there is one.
+    #[must_use]
+    pub fn steps(self) -> Option<u64> {
+        match self {
+            Self::Steps(steps) => Some(steps),
+            Self::Unbounded => None,
+        }
+    }
+}
+
 impl From<u64> for Horizon {
     fn from(steps: u64) -> Self {
         Self::Steps(steps)
