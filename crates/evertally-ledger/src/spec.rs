@@ -5,14 +5,14 @@
 //! seconds. The ledger keeps the filled-in spec ([`StoredSpec`]), with the mechanism by its full
 //! name: a later version that would choose another one resumes with this one.
 
+mod stored;
+
+pub(crate) use stored::StoredSpec;
+
 use crate::error::{Error, Result};
 use evertally::privacy::NoiseKind;
-use evertally::{
-    BudgetSpec, Contribution, Horizon, Mechanism, Neighbours, Objective, Participation, Plan, PlanSpec,
-    Shape, Unit, Workload,
-};
+use evertally::{BudgetSpec, Contribution, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Unit};
 use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, ParticipationLimits};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -257,14 +257,7 @@ impl Spec {
     fn known_plan(&self, keys: Option<&KeySet>) -> Result<(Plan, Option<f64>)> {
         static KNOWN: Mutex<BTreeMap<String, (Plan, Option<f64>)>> = Mutex::new(BTreeMap::new());
         const MAX_KNOWN: usize = 256;
-        let alike = StoredSpec {
-            name: String::new(),
-            description: None,
-            population: String::new(),
-            start_micros: None,
-            ..self.into()
-        };
-        let alike = alike.text()?;
+        let alike = StoredSpec::from(self).anonymous().text()?;
         if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&alike) {
             return Ok(known.clone());
         }
@@ -396,97 +389,5 @@ impl CounterPlan {
     /// The same under another name of the stream of noise.
     pub(crate) fn in_stream(&self, stream: &str) -> Self {
         Self { plan: self.plan.with_stream(stream), ..self.clone() }
-    }
-}
-
-/// A spec as the ledger stores it. Its text is hashed, so that names, order and forms of the fields
-/// stay what version 0.1 wrote.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StoredSpec {
-    name: String,
-    description: Option<String>,
-    population: String,
-    every_micros: Option<i64>,
-    start_micros: Option<i64>,
-    grace_micros: Option<i64>,
-    steps: Option<u64>,
-    epsilon: f64,
-    delta: f64,
-    mechanism: Option<Mechanism>,
-    workload: Workload,
-    keys: Vec<String>,
-    participation: Option<(u64, u64)>,
-    clamp: Option<(f64, f64)>,
-    neighbours: Neighbours,
-    objective: Objective,
-    grid: Option<f64>,
-    remember_ids: Option<u64>,
-    /// Absent in the text of version 0.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    noise_name: Option<u8>,
-}
-
-impl From<&Spec> for StoredSpec {
-    fn from(spec: &Spec) -> Self {
-        let plan = &spec.plan;
-        Self {
-            name: spec.name.clone(),
-            description: spec.description.clone(),
-            population: spec.population.clone(),
-            every_micros: spec.every.map(BucketLength::micros),
-            start_micros: spec.start,
-            grace_micros: spec.grace.map(BucketLength::micros),
-            steps: plan.horizon.steps(),
-            epsilon: plan.budget.epsilon.unwrap_or_default(),
-            delta: plan.budget.delta.unwrap_or_default(),
-            mechanism: plan.mechanism,
-            workload: plan.workload,
-            keys: spec.declared_keys().to_vec(),
-            participation: spec.person_bound().map(|bound| (bound.max_steps(), bound.min_gap())),
-            clamp: spec.value_range().map(|range| (range.lo(), range.hi())),
-            neighbours: plan.neighbours,
-            objective: plan.objective,
-            grid: plan.grid,
-            remember_ids: spec.remember_ids,
-            noise_name: Some(spec.noise_name).filter(|version| *version != 1),
-        }
-    }
-}
-
-impl StoredSpec {
-    /// Its text in the ledger.
-    pub(crate) fn text(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::system("a counter cannot be written", &error))
-    }
-
-    pub(crate) fn spec(self) -> Result<Spec> {
-        let length = |micros: Option<i64>| micros.map(BucketLength::from_micros).transpose();
-        let mut spec = Spec::new(&self.name, &self.population, self.epsilon, self.delta)
-            .steps(self.steps)
-            .keys(self.keys);
-        if let Some((max_steps, min_gap)) = self.participation {
-            spec = spec.persons(max_steps, min_gap)?;
-        }
-        if let Some((lo, hi)) = self.clamp {
-            spec = spec.values(lo, hi)?;
-        }
-        Ok(Spec {
-            description: self.description,
-            every: length(self.every_micros)?,
-            start: self.start_micros,
-            grace: length(self.grace_micros)?,
-            plan: PlanSpec {
-                mechanism: self.mechanism,
-                workload: self.workload,
-                neighbours: self.neighbours,
-                objective: self.objective,
-                grid: self.grid,
-                ..spec.plan
-            },
-            remember_ids: self.remember_ids,
-            noise_name: self.noise_name.unwrap_or(1),
-            ..spec
-        })
     }
 }
