@@ -67,7 +67,7 @@ fn texts() -> Outcome {
     let granted = r#"{"grant":{"time":"2026-01-05T08:30:00Z","population":"everyone","unit":"event","neighbours":"add-remove","total":{"concentrated":{"rho":1.0}}}}"#;
     let spent = r#"{"spend":{"time":"2026-01-05T09:00:00Z","population":"everyone","run":"count visits.csv","unit":"event","neighbours":"add-remove","mu_squared":0.3,"pure_epsilon":0.0,"variation":0.0}}"#;
     write("ledger", "records", [granted, spent].join("\n"))?;
-    write("ledger", "whole", fuzz::sealed_ledger(&[granted, spent, spent])?)?;
+    write("ledger", "whole", fuzz::sealed_budget_file(&[granted, spent, spent])?)?;
     let approximate = r#"{"approximate":{"epsilon":3.0,"delta":1e-6,"calibration":"exact","pure_part":0.5}}"#;
     write("ledger", "approximate", granted.replace(r#"{"concentrated":{"rho":1.0}}"#, approximate))?;
     let count = "count\nvisits.csv\n--time\ntime\n--every\n1h\n--from\n2026-01-05\n--steps\n24\n--epsilon\n1\n--delta\n1e-6";

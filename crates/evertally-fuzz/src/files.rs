@@ -56,14 +56,14 @@ pub fn ledger(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     check_ledger(&text);
     let records: Vec<&str> = text.split('\n').collect();
-    match fuzz::sealed_ledger(&records) {
+    match fuzz::sealed_budget_file(&records) {
         Ok(sealed) => check_ledger(&sealed),
         Err(message) => panic!("records are hashed whatever they are: {message}"),
     }
 }
 
 fn check_ledger(text: &str) {
-    match fuzz::ledger(text) {
+    match fuzz::budget_file(text) {
         Ok(written) => assert_eq!(written, text),
         Err(message) => check_line(&message),
     }

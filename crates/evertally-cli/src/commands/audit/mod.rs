@@ -145,8 +145,8 @@ impl Audited<'_> {
             mechanism: self.plan.mechanism().to_string(),
             workload: self.plan.workload().to_string(),
             horizon: self.args.horizon,
-            keys: self.args.keys,
-            open_keys: self.args.open_keys,
+            keys: self.args.group_count,
+            open_keys: self.args.open_groups,
             dim: self.args.dim,
             epsilon: report.epsilon,
             delta: report.delta,
@@ -193,7 +193,7 @@ impl Audited<'_> {
         let Self { args, plan, runs, length, grid } = self;
         let lanes = match plan.shape() {
             Shape::Keyed { keys } => format!(" of {} keys", keys.len()),
-            Shape::OpenKeys => format!(" of {} open keys", args.keys.unwrap_or_default()),
+            Shape::OpenKeys => format!(" of {} open keys", args.group_count.unwrap_or_default()),
             Shape::Vector { dimension } => format!(" of {dimension} coordinates"),
             _ => String::new(),
         };

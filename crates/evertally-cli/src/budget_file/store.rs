@@ -6,14 +6,14 @@
 //! another name, brought to the disk, renamed, and the directory is brought to the disk: after a
 //! crash there is the old ledger or the new one. Readers need no lock.
 
-use super::Ledger;
+use super::BudgetFile;
 use crate::error::{CliError, Result, name_of};
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Reads a ledger as it stands.
-pub(crate) fn read(path: &Path) -> Result<Ledger> {
+pub(crate) fn read(path: &Path) -> Result<BudgetFile> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             let name = name_of(path);
@@ -23,19 +23,19 @@ pub(crate) fn read(path: &Path) -> Result<Ledger> {
     })?;
     refuse_unusual(path, &metadata)?;
     let text = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
-    Ledger::from_text(&text)
+    BudgetFile::from_text(&text)
         .map_err(|reason| CliError::bad(format!("{} is no ledger to rely on: {reason}", name_of(path))))
 }
 
 /// A ledger that nobody else may change until this is dropped.
-pub(crate) struct Held {
+pub(crate) struct LockedBudgetFile {
     path: PathBuf,
-    pub(crate) ledger: Ledger,
+    pub(crate) file: BudgetFile,
     /// Closing the file gives the lock back.
     _lock: File,
 }
 
-impl Held {
+impl LockedBudgetFile {
     /// Waits for the ledger and reads it.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         // A link stays a link, and all names of a ledger lead to the same lock.
@@ -44,7 +44,7 @@ impl Held {
         // Nothing is left beside a file that is not there.
         read(path)?;
         let _lock = lock(path)?;
-        Ok(Self { ledger: read(path)?, path: path.to_owned(), _lock })
+        Ok(Self { file: read(path)?, path: path.to_owned(), _lock })
     }
 
     /// Waits for the ledger and reads it, or starts one where there is none.
@@ -57,13 +57,13 @@ impl Held {
         }
         let _lock = lock(path)?;
         // It may have been made while this waited.
-        let ledger = if path.exists() { read(path)? } else { Ledger::default() };
-        Ok(Self { ledger, path: path.to_owned(), _lock })
+        let file = if path.exists() { read(path)? } else { BudgetFile::default() };
+        Ok(Self { file, path: path.to_owned(), _lock })
     }
 
     /// Replaces the file by what the ledger is now. When this returns, it is on the disk.
     pub(crate) fn write(&self) -> Result<()> {
-        let text = self.ledger.to_text()?;
+        let text = self.file.to_text()?;
         self.replace(text.as_bytes())
             .map_err(|error| CliError::writing(&self.path.display().to_string(), &error))
     }

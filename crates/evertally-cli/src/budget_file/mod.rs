@@ -1,7 +1,7 @@
 //! The ledger of privacy budgets: a file that says what was granted to each population and what was
 //! spent of it.
 //!
-//! [`record`] is what a line says, [`Ledger`] is what all lines together mean, [`store`] keeps them
+//! [`record`] is what a line says, [`BudgetFile`] is what all lines together mean, [`store`] keeps them
 //! on disk, and [`charge`] is the part of a run that spends. `docs/budget.md` describes the file
 //! and what it guarantees.
 
@@ -10,9 +10,9 @@ mod record;
 mod store;
 mod used;
 
-pub(crate) use charge::{Charge, EVENT, Entered, LedgerArgs, PERSON};
+pub(crate) use charge::{BudgetFileArgs, Charge, EVENT, Entered, PERSON};
 pub(crate) use record::{Grant, Head, Total, sealed};
-pub(crate) use store::{Held, read};
+pub(crate) use store::{LockedBudgetFile, read};
 pub(crate) use used::{Used, hexadecimal};
 
 use crate::error::{CliError, Result, shown};
@@ -24,7 +24,7 @@ pub(crate) const EVERYONE: &str = "everyone";
 
 /// The accounts of a ledger, and the lines that they were made from.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct BudgetFile {
     accounts: Vec<Account>,
     /// The records in order, as they stand in the file.
     lines: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Stamp {
     pub(crate) used: Option<Used>,
 }
 
-impl Ledger {
+impl BudgetFile {
     pub(crate) fn accounts(&self) -> &[Account] {
         &self.accounts
     }

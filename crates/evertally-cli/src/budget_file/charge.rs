@@ -2,7 +2,7 @@
 
 use super::record::Spent;
 use super::used::{Relation, Used, other_input};
-use super::{EVERYONE, Held, read};
+use super::{EVERYONE, LockedBudgetFile, read};
 use crate::error::{CliError, Result};
 use crate::output::Header;
 use crate::time;
@@ -18,24 +18,24 @@ pub(crate) const EVENT: &str = "event";
 pub(crate) const PERSON: &str = "person";
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Ledger")]
-pub(crate) struct LedgerArgs {
-    /// Enter what this run spends into a ledger before anything is released, and refuse to exceed
-    /// its total (see evertally budget --help)
-    #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
-    /// Whose budget it is [default: everyone]
-    #[arg(long, value_name = "NAME", requires = "ledger")]
+#[command(next_help_heading = "Budget file")]
+pub(crate) struct BudgetFileArgs {
+    /// Record what this run spends in a budget file before anything is released, and refuse to
+    /// exceed its total (see evertally budget --help)
+    #[arg(long, alias = "ledger", value_name = "FILE")]
+    budget_file: Option<PathBuf>,
+    /// The population whose budget is spent [default: everyone]
+    #[arg(long, value_name = "NAME", requires = "budget_file")]
     population: Option<String>,
-    /// What one protected unit of this run is, as the ledger calls it [default: event or person, by
-    /// what is protected]
-    #[arg(long, value_name = "NAME", requires = "ledger")]
+    /// The protected unit of this run, as the budget file calls it [default: event or person,
+    /// depending on what the run protects]
+    #[arg(long, value_name = "NAME", requires = "budget_file")]
     unit: Option<String>,
 }
 
-impl LedgerArgs {
+impl BudgetFileArgs {
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.ledger.as_deref()
+        self.budget_file.as_deref()
     }
 
     /// Refuses to call the unit of a run an event that bounds what somebody contributes: taking one
@@ -57,7 +57,7 @@ impl LedgerArgs {
         natural_unit: &str,
         neighbours: Neighbours,
     ) -> Result<Option<Charge>> {
-        let Some(path) = &self.ledger else { return Ok(None) };
+        let Some(path) = &self.budget_file else { return Ok(None) };
         Ok(Some(Charge {
             path: path.clone(),
             population: self.population.as_deref().unwrap_or(EVERYONE).to_owned(),
@@ -103,7 +103,7 @@ impl Charge {
     /// released. A run that makes the releases of an earlier one again, under its key and with its
     /// input, spends nothing more.
     pub(crate) fn enter(self, spend: Spend, used: Option<&Used>) -> Result<Entered> {
-        let mut held = Held::open(&self.path)?;
+        let mut held = LockedBudgetFile::open(&self.path)?;
         let found = used.map(|used| self.find(&held, used)).transpose()?.flatten();
         let entry = match found {
             Some(entry) => entry,
@@ -122,9 +122,9 @@ impl Charge {
 
     /// The entry that makes the same releases, counted from one. The same noise on another input is
     /// refused, whichever population it was entered for.
-    fn find(&self, held: &Held, used: &Used) -> Result<Option<usize>> {
+    fn find(&self, held: &LockedBudgetFile, used: &Used) -> Result<Option<usize>> {
         let mut found = None;
-        for account in held.ledger.accounts() {
+        for account in held.file.accounts() {
             let is_own = account.odometer.population() == self.population;
             for (place, stamp) in account.stamps.iter().enumerate() {
                 match stamp.used.as_ref().map(|before| used.relation(before)) {
@@ -142,8 +142,8 @@ impl Charge {
     /// already, nothing is entered again.
     pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         self.run = format!("{} {own_name}", self.run);
-        let mut held = Held::open(&self.path)?;
-        let account = held.ledger.account(&self.population).map_err(|error| self.placed(error))?;
+        let mut held = LockedBudgetFile::open(&self.path)?;
+        let account = held.file.account(&self.population).map_err(|error| self.placed(error))?;
         // The input may have been renamed meanwhile; the last word stays.
         let is_it = |run: &str| run.rsplit(' ').next() == Some(own_name);
         let found = account.odometer.entries().iter().position(|entry| is_it(entry.name()));
@@ -156,7 +156,7 @@ impl Charge {
     }
 
     /// Writes an entry, and answers with its place, counted from one.
-    fn write(&self, held: &mut Held, spend: Spend, used: Option<&Used>) -> Result<usize> {
+    fn write(&self, held: &mut LockedBudgetFile, spend: Spend, used: Option<&Used>) -> Result<usize> {
         let spent = Spent {
             time: time::now(),
             population: self.population.clone(),
@@ -168,19 +168,19 @@ impl Charge {
             variation: spend.variation(),
             used: used.cloned(),
         };
-        held.ledger.spend(spent).map_err(|error| self.placed(error))?;
+        held.file.spend(spent).map_err(|error| self.placed(error))?;
         held.write()?;
-        Ok(held.ledger.account(&self.population)?.odometer.entries().len())
+        Ok(held.file.account(&self.population)?.odometer.entries().len())
     }
 
-    fn entered(self, held: &Held, entry: usize) -> Result<Entered> {
-        let odometer = &held.ledger.account(&self.population)?.odometer;
+    fn entered(self, held: &LockedBudgetFile, entry: usize) -> Result<Entered> {
+        let odometer = &held.file.account(&self.population)?.odometer;
         Ok(Entered {
             entry,
             total: odometer.total().to_string(),
             spent: odometer.spent().to_string(),
             left: odometer.remaining().to_string(),
-            head: held.ledger.head().to_string(),
+            head: held.file.head().to_string(),
             population: self.population,
         })
     }

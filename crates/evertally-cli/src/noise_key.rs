@@ -5,8 +5,8 @@
 //! recorded, the budget is charged, and the record is extended. Only then is something released. A
 //! refusal leaves neither a record nor a charge.
 
+use crate::budget_file::{Charge, Entered, Used};
 use crate::error::{CliError, Result, tell};
-use crate::ledger::{Charge, Entered, Used};
 use clap::Args;
 use evertally::{NoiseKey, NoiseName, Spend};
 use evertally_keys::{Guard, InputChain, Uses, key_file};
@@ -15,22 +15,22 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Privacy")]
-pub(crate) struct KeyArgs {
+pub(crate) struct NoiseKeyArgs {
     /// A file with a secret noise key of 64 hexadecimal digits, so that the run can be repeated. By
     /// default, noise comes fresh from the operating system. A key remembers its input in
     /// FILE.uses: the same options with other data are refused
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    #[arg(long, alias = "key-file", value_name = "FILE")]
+    noise_key: Option<PathBuf>,
 }
 
-impl KeyArgs {
+impl NoiseKeyArgs {
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.key_file.as_deref()
+        self.noise_key.as_deref()
     }
 
     /// The key in the file, or a fresh one that nobody keeps.
     pub(crate) fn read(&self) -> Result<Key> {
-        let Some(path) = &self.key_file else {
+        let Some(path) = &self.noise_key else {
             return Ok(Key { noise: NoiseKey::from_os()?, file: None });
         };
         let noise = key_file::read(path)?;

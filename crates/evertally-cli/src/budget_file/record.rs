@@ -5,7 +5,7 @@
 //! record's bytes, so that a line that was changed, added, lost or moved is noticed, and every head
 //! names the whole past.
 
-use super::{Ledger, Used};
+use super::{BudgetFile, Used};
 use crate::error::{CliError, Result};
 use evertally::{Budget, Neighbours, Odometer, Unit};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ pub(crate) fn sealed<S: AsRef<str>>(lines: &[S]) -> Result<String> {
     Ok(text)
 }
 
-impl Ledger {
+impl BudgetFile {
     /// The file.
     pub(crate) fn to_text(&self) -> Result<String> {
         sealed(&self.lines)
@@ -218,8 +218,8 @@ mod tests {
         }
     }
 
-    fn ledger() -> Ledger {
-        let mut ledger = Ledger::default();
+    fn ledger() -> BudgetFile {
+        let mut ledger = BudgetFile::default();
         ledger.grant(grant(Total::Concentrated { rho: 1.0 })).unwrap();
         ledger.spend(spent(0.3)).unwrap();
         ledger.spend(spent(0.1 + 0.2)).unwrap();
@@ -229,10 +229,10 @@ mod tests {
     #[test]
     fn a_ledger_is_read_back_bit_for_bit() {
         let text = ledger().to_text().unwrap();
-        let read = Ledger::from_text(&text).unwrap();
+        let read = BudgetFile::from_text(&text).unwrap();
         assert_eq!(read.to_text().unwrap(), text);
         assert_eq!(read.head(), ledger().head());
-        let spends = |ledger: &Ledger| -> Vec<u64> {
+        let spends = |ledger: &BudgetFile| -> Vec<u64> {
             let entries = ledger.accounts[0].odometer.entries();
             entries.iter().map(|entry| entry.spend().mu_squared().to_bits()).collect()
         };
@@ -251,7 +251,7 @@ mod tests {
                 }
                 bytes[at] = byte;
                 let changed = String::from_utf8(bytes).unwrap();
-                assert!(Ledger::from_text(&changed).is_err(), "byte {at} as {:?}", char::from(byte));
+                assert!(BudgetFile::from_text(&changed).is_err(), "byte {at} as {:?}", char::from(byte));
             }
         }
     }
@@ -260,25 +260,25 @@ mod tests {
     fn every_cut_is_noticed() {
         let text = ledger().to_text().unwrap();
         for end in 0..text.len() {
-            assert!(Ledger::from_text(&text[..end]).is_err(), "{end} bytes were taken");
+            assert!(BudgetFile::from_text(&text[..end]).is_err(), "{end} bytes were taken");
         }
         let lines: Vec<&str> = text.lines().collect();
         let without = |gone: usize| {
             let kept = lines.iter().enumerate().filter(|(at, _)| *at != gone);
             kept.map(|(_, line)| format!("{line}\n")).collect::<String>()
         };
-        assert!(Ledger::from_text(&without(3)).unwrap_err().contains("cut off: it has 2 of 3"));
+        assert!(BudgetFile::from_text(&without(3)).unwrap_err().contains("cut off: it has 2 of 3"));
         for gone in 0..lines.len() {
-            assert!(Ledger::from_text(&without(gone)).is_err(), "{gone}");
+            assert!(BudgetFile::from_text(&without(gone)).is_err(), "{gone}");
         }
-        assert!(Ledger::from_text(&(text.clone() + "\n")).unwrap_err().contains("edited"));
-        assert!(Ledger::from_text(&text.replace('\n', "\r\n")).is_err());
+        assert!(BudgetFile::from_text(&(text.clone() + "\n")).unwrap_err().contains("edited"));
+        assert!(BudgetFile::from_text(&text.replace('\n', "\r\n")).is_err());
     }
 
     /// A file whose hashes were made to fit: the records are still looked at.
     #[test]
     fn records_that_make_no_sense_are_refused() {
-        let forged = |records: &[&str]| Ledger::from_text(&sealed(records).unwrap());
+        let forged = |records: &[&str]| BudgetFile::from_text(&sealed(records).unwrap());
         let lines = ledger().lines;
         let (granted, spend) = (lines[0].as_str(), lines[1].as_str());
         assert!(forged(&[granted, spend]).is_ok());
@@ -317,7 +317,7 @@ mod tests {
             ("{\"format\":\"evertally ledger 1\",\"records\":-1,\"head\":\"\"}\n", "first line"),
             ("[]\n", "first line"),
         ] {
-            let error = Ledger::from_text(text).unwrap_err();
+            let error = BudgetFile::from_text(text).unwrap_err();
             assert!(error.contains(reason), "{text:?}: {error}");
         }
     }
