@@ -51,10 +51,9 @@ pub(crate) struct AnswerArgs {
 }
 
 pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
-    let privacy = args.privacy.privacy(None);
-    let budget = privacy.budget()?;
+    let (budget, neighbours) = (args.privacy.budget()?, args.privacy.neighbours);
     let key = args.noise_key.read()?;
-    let charge = args.budget_file.charge("answer", &args.data, PERSON, privacy.neighbours)?;
+    let charge = args.budget_file.charge("answer", &args.data, PERSON, neighbours)?;
     if let Some(charge) = &charge {
         charge.check(budget, key.tag())?;
     }
@@ -85,7 +84,7 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     // The output is opened before anything is released: one that cannot be written must not cost the budget.
     let destination = Destination::open(args.output.as_deref())?;
     let plan = with_progress("factorizing", |progress| {
-        BatchPlan::with_progress(queries, budget, privacy.neighbours, progress)
+        BatchPlan::with_progress(queries, budget, neighbours, progress)
     })?;
     let (key, mut watch) = key.watched(&plan.noise_name())?;
     let answers = plan.answer(&data, key)?;

@@ -59,10 +59,9 @@ pub(crate) struct ParityArgs {
 }
 
 pub(crate) fn run(args: &ParityArgs) -> Result<()> {
-    let privacy = args.privacy.privacy(None);
-    let budget = privacy.budget()?;
+    let (budget, neighbours) = (args.privacy.budget()?, args.privacy.neighbours);
     let key = args.noise_key.read()?;
-    let charge = args.budget_file.charge("parity", &args.table, PERSON, privacy.neighbours)?;
+    let charge = args.budget_file.charge("parity", &args.table, PERSON, neighbours)?;
     if let Some(charge) = &charge {
         charge.check(budget, key.tag())?;
     }
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     let mut table = Table::open(args)?;
     let columns = table.columns.clone();
     check_columns(&table.name, columns.len())?;
-    let plan = ParityPlan::new(columns.len(), args.degree, budget, privacy.neighbours)?;
+    let plan = ParityPlan::new(columns.len(), args.degree, budget, neighbours)?;
     // The output is opened before anything is released: one that cannot be written must not cost the budget.
     let destination = Destination::open(args.output.as_deref())?;
     let mut totals = ParityTotals::new(&plan).named(&columns);

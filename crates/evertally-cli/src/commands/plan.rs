@@ -3,15 +3,14 @@
 mod unbounded;
 
 use super::shared::{
-    NumberArgs, PrivacyArgs, WorkloadArgs, aligned, bytes_in_words, delta_in_words, participation,
+    NumberArgs, PrivacyArgs, WorkloadArgs, aligned, bytes_in_words, delta_in_words, participation, plan_spec,
 };
 use crate::error::{CliError, Result};
-use crate::mechanism::{self, Comparison, Entry, Horizon, Report, Request};
+use crate::mechanism::{self, Comparison, Entry, Report};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
-use evertally::Objective;
-use evertally::post::PostProcess;
+use evertally::{Contribution, Horizon, Objective, PlanSpec, Shape};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -71,28 +70,25 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let request = Request {
-        horizon: args.horizon,
-        workload: args.workload.workload(),
-        objective: args.workload.objective,
-        privacy: args.privacy.privacy(participation(args.max_steps, args.min_gap)?),
-        mechanism: args.workload.mechanism.clone(),
-        contribution: None,
-        keys: key_names(args.group_count)?,
-        dimension: dimension(args.dim)?,
-        memory_limit: args.workload.memory_limit,
-        numbers: args.numbers.numbers(),
-        post_processing: PostProcess::default(),
-        definition: Vec::new(),
+    let participation = participation(args.max_steps, args.min_gap)?;
+    let spec = plan_spec(args.horizon, &args.privacy, &args.workload, &args.numbers, participation)?;
+    let spec = match (args.dim, args.group_count) {
+        (Some(0), _) => return Err(CliError::bad("--dim: expected at least 1, got 0")),
+        (Some(dimension), _) => {
+            let contribution = Contribution::norm(1.0)?;
+            PlanSpec { shape: Shape::Vector { dimension }, contribution, ..spec }
+        }
+        (None, Some(keys)) => PlanSpec { shape: Shape::Keyed { keys: key_names(keys)? }, ..spec },
+        (None, None) => spec,
     };
-    let (text, chart) = if request.horizon == Horizon::Unbounded {
-        let endless = mechanism::plan_without_end(&request, plot.is_some())?;
+    let (text, chart) = if spec.horizon == Horizon::Unbounded {
+        let endless = mechanism::plan_without_end(&spec, plot.is_some())?;
         let as_text = if args.json { unbounded::json } else { unbounded::table };
-        (as_text(&request, &endless)?, unbounded::chart(&request, &endless))
+        (as_text(&spec, &endless)?, unbounded::chart(&spec, &endless))
     } else {
-        let comparison = mechanism::compare(&request, plot.is_some())?;
-        let text = if args.json { json(&request, &comparison)? } else { table(&request, &comparison) };
-        (text, chart(&request, &comparison))
+        let comparison = mechanism::compare(&spec, plot.is_some())?;
+        let text = if args.json { json(&spec, &comparison)? } else { table(&spec, &comparison) };
+        (text, chart(&spec, &comparison))
     };
     Destination::open(None)?.write_whole(text.as_bytes())?;
     if let Some((path, format)) = plot {
@@ -101,24 +97,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     Ok(())
 }
 
-/// Names for so many keys. Every mechanism of a comparison holds them all, so that there is a limit.
-fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
-    const MOST: usize = 100_000;
-    match keys {
-        None => Ok(Vec::new()),
-        Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
-        Some(keys) => {
-            let beyond = "--dim shows the memory of more";
-            Err(CliError::bad(format!("--group-count: expected from 1 to {MOST}, got {keys}; {beyond}")))
-        }
+/// Names for this many keys. Every mechanism of a comparison holds them all, so there is a limit.
+fn key_names(keys: usize) -> Result<Vec<String>> {
+    const MAX: usize = 100_000;
+    if (1..=MAX).contains(&keys) {
+        return Ok((0..keys).map(|key| key.to_string()).collect());
     }
-}
-
-fn dimension(dim: Option<usize>) -> Result<Option<usize>> {
-    match dim {
-        Some(0) => Err(CliError::bad("--dim: expected at least 1, got 0")),
-        dim => Ok(dim),
-    }
+    let beyond = "--dim shows the memory of more";
+    Err(CliError::bad(format!("--group-count: expected from 1 to {MAX}, got {keys}; {beyond}")))
 }
 
 #[derive(Serialize)]
@@ -156,7 +142,7 @@ enum MechanismJson<'a> {
 }
 
 /// The comparison in the shape that other programs rely on: no field more, no field less.
-fn json(request: &Request, comparison: &Comparison) -> Result<String> {
+fn json(spec: &PlanSpec, comparison: &Comparison) -> Result<String> {
     let mechanisms = comparison.entries.iter().map(|entry| match entry {
         Entry::Report(report) => MechanismJson::Report {
             name: &report.name,
@@ -169,10 +155,11 @@ fn json(request: &Request, comparison: &Comparison) -> Result<String> {
         },
         Entry::Skipped { name, reason } => MechanismJson::Skipped { name, skipped: reason },
     });
+    let (epsilon, delta) = budget_of(spec);
     let whole = PlanJson {
-        horizon: request.horizon,
-        epsilon: request.privacy.epsilon,
-        delta: request.privacy.delta,
+        horizon: spec.horizon,
+        epsilon,
+        delta,
         noise_multiplier: comparison.noise_multiplier,
         optimal: comparison.optimal.map(|(lower, upper)| OptimalJson { lower, upper }),
         mechanisms: mechanisms.collect(),
@@ -188,7 +175,7 @@ fn printed(whole: &impl Serialize) -> Result<String> {
 }
 
 /// The comparison for people: the most accurate mechanism first, then those that were skipped and why.
-fn table(request: &Request, comparison: &Comparison) -> String {
+fn table(spec: &PlanSpec, comparison: &Comparison) -> String {
     let mut reports: Vec<&Report> = Vec::new();
     let mut skipped = Vec::new();
     for entry in &comparison.entries {
@@ -197,7 +184,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
             Entry::Skipped { name, reason } => skipped.push((name, reason)),
         }
     }
-    let error = |report: &Report| match request.objective {
+    let error = |report: &Report| match spec.objective {
         Objective::Worst => report.worst_rmse,
         _ => report.rmse,
     };
@@ -231,7 +218,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
             format!("{:.0}", report.operations_per_step),
         ]);
     }
-    let mut text = summary(request, comparison);
+    let mut text = summary(spec, comparison);
     text.push_str(&aligned(&rows, 2));
     if !skipped.is_empty() {
         text.push_str("\nskipped:\n");
@@ -247,7 +234,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
     text
 }
 
-fn summary(request: &Request, comparison: &Comparison) -> String {
+fn summary(spec: &PlanSpec, comparison: &Comparison) -> String {
     let optimum = match comparison.optimal {
         Some((lower, upper)) => {
             format!("best possible mean error factor: between {lower:.7} and {upper:.7}\n")
@@ -262,26 +249,31 @@ fn summary(request: &Request, comparison: &Comparison) -> String {
     };
     format!(
         "{} steps{} at {}: noise multiplier σ = {:.6}\n{optimum}{worst}\n",
-        request.horizon,
-        lanes_in_words(request),
-        privacy_in_words(request),
+        spec.horizon,
+        shape_in_words(spec),
+        privacy_in_words(spec),
         comparison.noise_multiplier
     )
 }
 
-/// What a step consists of, where it is more than a number.
-fn lanes_in_words(request: &Request) -> String {
-    match (request.dimension, request.keys.len()) {
-        (Some(dimension), _) => format!(" of {dimension} coordinates"),
-        (None, 0) => String::new(),
-        (None, keys) => format!(" of {keys} keys"),
+/// What a step consists of, if it is more than a number.
+fn shape_in_words(spec: &PlanSpec) -> String {
+    match &spec.shape {
+        Shape::Vector { dimension } => format!(" of {dimension} coordinates"),
+        Shape::Keyed { keys } => format!(" of {} keys", keys.len()),
+        _ => String::new(),
     }
 }
 
-fn privacy_in_words(request: &Request) -> String {
-    let privacy = &request.privacy;
-    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
-    format!("ε = {epsilon}, δ = {delta} ({}, {})", privacy.calibration, privacy.neighbours)
+fn privacy_in_words(spec: &PlanSpec) -> String {
+    let (epsilon, delta) = budget_of(spec);
+    let calibration = spec.budget.calibration.unwrap_or_default();
+    format!("ε = {epsilon}, δ = {} ({calibration}, {})", delta_in_words(delta), spec.neighbours)
+}
+
+/// ε and δ, which the options of a plan always give.
+fn budget_of(spec: &PlanSpec) -> (f64, f64) {
+    (spec.budget.epsilon.unwrap_or_default(), spec.budget.delta.unwrap_or_default())
 }
 
 fn is_chosen(comparison: &Comparison, report: &Report) -> bool {
@@ -297,8 +289,7 @@ fn above_optimum(comparison: &Comparison, report: &Report) -> String {
     }
 }
 
-fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
-    let privacy = &request.privacy;
+fn chart(spec: &PlanSpec, comparison: &Comparison) -> ProfileChart {
     let profiles = comparison.entries.iter().filter_map(|entry| match entry {
         Entry::Report(report) => Some(Profile {
             name: report.in_full.clone(),
@@ -307,10 +298,11 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
         }),
         Entry::Skipped { .. } => None,
     });
-    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
+    let (epsilon, delta) = budget_of(spec);
+    let delta = delta_in_words(delta);
     ProfileChart {
         title: "Standard error of each released total".to_owned(),
-        subtitle: format!("{} steps · ε = {epsilon}, δ = {delta} · {}", request.horizon, privacy.neighbours),
+        subtitle: format!("{} steps · ε = {epsilon}, δ = {delta} · {}", spec.horizon, spec.neighbours),
         profiles: profiles.collect(),
     }
 }
@@ -318,32 +310,10 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{Numbers, Privacy};
-    use evertally::{Arithmetic, Calibration, Neighbours};
-    use evertally::{Objective, Workload};
+    use evertally::{Arithmetic, Budget};
 
-    fn example() -> (Request, Comparison) {
-        let privacy = Privacy {
-            epsilon: 1.0,
-            delta: 1e-6,
-            calibration: Calibration::Exact,
-            neighbours: Neighbours::AddRemove,
-            participation: None,
-        };
-        let request = Request {
-            horizon: Horizon::Steps(4),
-            workload: Workload::PrefixSum,
-            objective: Objective::Mean,
-            privacy,
-            mechanism: None,
-            contribution: None,
-            keys: Vec::new(),
-            dimension: None,
-            memory_limit: None,
-            numbers: Numbers::default(),
-            post_processing: PostProcess::default(),
-            definition: Vec::new(),
-        };
+    fn example() -> (PlanSpec, Comparison) {
+        let spec = PlanSpec::new(4, Budget::new(1.0, 1e-6).unwrap());
         let report = Report {
             name: "square-root".to_owned(),
             in_full: "square-root".to_owned(),
@@ -366,27 +336,27 @@ mod tests {
             entries: vec![Entry::Report(report), skipped],
             chosen: Some(("square-root".to_owned(), "the most accurate".to_owned())),
         };
-        (request, comparison)
+        (spec, comparison)
     }
 
     #[test]
     fn json_has_exactly_the_promised_shape() {
-        let (request, mut comparison) = example();
+        let (spec, mut comparison) = example();
         let expected = concat!(
             r#"{"horizon":4,"epsilon":1.0,"delta":1e-6,"noise_multiplier":4.25,"optimal":{"lower":1.25,"upper":1.25},"#,
             r#""mechanisms":[{"name":"square-root","arithmetic":"exact","sensitivity":1.25,"mean_error":1.5,"max_error":2.0,"rmse":5.0,"#,
             r#""state_bytes":2048},{"name":"optimal","skipped":"too large"}]}"#,
             "\n"
         );
-        assert_eq!(json(&request, &comparison).unwrap(), expected);
+        assert_eq!(json(&spec, &comparison).unwrap(), expected);
         comparison.optimal = None;
-        assert!(json(&request, &comparison).unwrap().contains(r#""optimal":null"#));
+        assert!(json(&spec, &comparison).unwrap().contains(r#""optimal":null"#));
     }
 
     #[test]
     fn the_table_names_the_choice_and_what_was_skipped() {
-        let (request, comparison) = example();
-        let text = table(&request, &comparison);
+        let (spec, comparison) = example();
+        let text = table(&spec, &comparison);
         for part in
             ["→  square-root", "1.2000", "2.0 KiB", "optimal  too large", "would take square-root: the most"]
         {

@@ -108,7 +108,8 @@ impl Budget {
         match self.guarantee {
             Guarantee::Approximate { epsilon, delta, .. } => Self::approximate(epsilon, delta, calibration),
             Guarantee::Concentrated { .. } | Guarantee::Pure { .. } => {
-                let expected = format!("left unset for {self}: only an (ε, δ) budget has a choice");
+                let expected =
+                    format!("left unset for {self}: only epsilon with a delta above 0 has a choice");
                 Err(Error::bad("calibration", expected, calibration))
             }
         }

@@ -7,12 +7,11 @@ use options::refusal;
 
 use super::shared::{aligned, delta_in_words};
 use crate::error::{CliError, Result};
-use crate::mechanism::Horizon;
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{GameChart, PlotFormat, render};
 use crate::progress::with_progress;
 use evertally::privacy::NoiseKind;
-use evertally::{Plan, Shape};
+use evertally::{Horizon, Plan, Shape};
 use evertally_audit::{
     Attack, Auditor, Clock, Finding, Keys, Promise, Report, Settings, USUAL_STREAMS, Verdict,
     audit_admission, deployed_gates,

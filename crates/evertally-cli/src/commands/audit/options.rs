@@ -1,12 +1,10 @@
 //! What the user may write after `evertally audit`.
 
-use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation};
+use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation, plan_spec};
 use crate::error::{CliError, Result};
-use crate::mechanism::{Horizon, Request};
-use crate::progress::with_progress;
+use crate::mechanism;
 use clap::Args;
-use evertally::post::PostProcess;
-use evertally::{Plan, Shape};
+use evertally::{Contribution, Horizon, Plan, PlanSpec, Shape};
 use evertally_audit::{CounterSubject, OpenKeysSubject, Subject, VectorSubject};
 use std::path::PathBuf;
 
@@ -133,9 +131,21 @@ pub(crate) struct AuditArgs {
 impl AuditArgs {
     /// The plan that is asked for.
     pub(super) fn plan(&self) -> Result<Plan> {
-        let request = self.request()?;
-        let builder = if self.open_groups { request.builder()?.open_keys() } else { request.builder()? };
-        Ok(with_progress("planning", |progress| builder.build_with_progress(progress))?)
+        let participation = participation(self.max_steps, self.min_gap)?;
+        let spec = plan_spec(self.horizon, &self.privacy, &self.workload, &self.numbers, participation)?;
+        mechanism::plan(&match (self.dim, self.group_count) {
+            (Some(dimension), _) => {
+                check_count("--dim", dimension)?;
+                let contribution = Contribution::norm(1.0)?;
+                PlanSpec { shape: Shape::Vector { dimension }, contribution, ..spec }
+            }
+            (None, Some(keys)) => {
+                let keys = key_names(keys)?;
+                let shape = if self.open_groups { Shape::OpenKeys } else { Shape::Keyed { keys } };
+                PlanSpec { shape, ..spec }
+            }
+            (None, None) => spec,
+        })
     }
 
     /// What is audited: the counter of the plan, its float releases rounded.
@@ -143,30 +153,13 @@ impl AuditArgs {
         let refuse = |error| refusal(error, rounded_to);
         Ok(match plan.shape() {
             Shape::OpenKeys => {
-                let names = key_names(self.group_count)?;
+                let names = key_names(self.group_count.unwrap_or_default())?;
                 Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             Shape::Vector { .. } => {
                 Box::new(VectorSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             _ => Box::new(CounterSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?),
-        })
-    }
-
-    fn request(&self) -> Result<Request> {
-        Ok(Request {
-            horizon: self.horizon,
-            workload: self.workload.workload(),
-            objective: self.workload.objective,
-            privacy: self.privacy.privacy(participation(self.max_steps, self.min_gap)?),
-            mechanism: self.workload.mechanism.clone(),
-            contribution: None,
-            keys: key_names(self.group_count)?,
-            dimension: dimension(self.dim)?,
-            memory_limit: self.workload.memory_limit,
-            numbers: self.numbers.numbers(),
-            post_processing: PostProcess::default(),
-            definition: Vec::new(),
         })
     }
 
@@ -207,21 +200,16 @@ pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
     }
 }
 
-fn dimension(dim: Option<usize>) -> Result<Option<usize>> {
-    const MOST: usize = 100_000;
-    match dim {
-        Some(dim) if !(1..=MOST).contains(&dim) => {
-            Err(CliError::bad(format!("--dim: expected from 1 to {MOST}, got {dim}")))
-        }
-        _ => Ok(dim),
+/// Refuses more coordinates or keys than an audit can run.
+fn check_count(option: &str, count: usize) -> Result<()> {
+    const MAX: usize = 100_000;
+    if (1..=MAX).contains(&count) {
+        return Ok(());
     }
+    Err(CliError::bad(format!("{option}: expected from 1 to {MAX}, got {count}")))
 }
 
-fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
-    const MOST: usize = 100_000;
-    match keys {
-        None => Ok(Vec::new()),
-        Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
-        Some(keys) => Err(CliError::bad(format!("--group-count: expected from 1 to {MOST}, got {keys}"))),
-    }
+fn key_names(keys: usize) -> Result<Vec<String>> {
+    check_count("--group-count", keys)?;
+    Ok((0..keys).map(|key| key.to_string()).collect())
 }

@@ -2,11 +2,12 @@
 
 use super::labels::Labels;
 use super::options::LearnArgs;
+use crate::commands::shared::refusal;
 use crate::error::{CliError, Result, shown};
 use crate::input;
 use crate::progress::with_progress;
 use evertally::noise_name::{Fields, Value};
-use evertally::{Budget, Mechanism, Participation, PlanSpec};
+use evertally::{Budget, BudgetSpec, Mechanism, Participation, PlanSpec};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 
 /// Where only ρ is given, ε is stated at this δ.
@@ -237,16 +238,17 @@ pub(super) fn option_of(setting: &str) -> &str {
 }
 
 fn budget(args: &LearnArgs) -> Result<(Budget, f64)> {
-    match (args.epsilon, args.delta, args.rho) {
+    let LearnArgs { epsilon, delta, rho, calibration, .. } = *args;
+    let given = BudgetSpec { epsilon, calibration, rho, ..BudgetSpec::default() };
+    match (epsilon, delta, rho) {
         (_, Some(0.0), _) => Err(CliError::bad(
             "--delta: expected more than 0, since gradients are bounded in Euclidean norm and call for Gaussian noise",
         )),
-        (Some(epsilon), Some(delta), None) => {
-            let calibration = args.calibration.unwrap_or_default();
-            Ok((Budget::new(epsilon, delta)?.with_calibration(calibration)?, delta))
+        (Some(_), Some(delta), None) => {
+            Ok((BudgetSpec { delta: Some(delta), ..given }.budget().map_err(refusal)?, delta))
         }
-        (None, delta, Some(rho)) => {
-            let (budget, delta) = (Budget::zcdp(rho)?, delta.unwrap_or(USUAL_DELTA));
+        (None, delta, Some(_)) => {
+            let (budget, delta) = (given.budget().map_err(refusal)?, delta.unwrap_or(USUAL_DELTA));
             budget.spend().epsilon(delta)?;
             Ok((budget, delta))
         }
