@@ -143,7 +143,7 @@ impl Watch {
         let Watched { key_tag, name, .. } = *watched;
         // A ledger that knows the digest of the input needs no record.
         let work = |_is_new, digest| charge(Some(&Used::new(key_tag, name, Some(digest))));
-        watched.guard.admit_whole(digests, work)
+        watched.guard.admit_run(digests, work)
     }
 
     /// Admits all steps of a run whose number is fixed.
@@ -166,7 +166,7 @@ impl Watch {
             steps(&mut |totals| digests.push(chain.step(in_order(totals, order))));
             digests
         };
-        guard.admit_knowing(digests, |is_new| {
+        guard.admit(digests, |is_new| {
             let used = Used::new(*key_tag, *name, None);
             if let Some((charge, _)) = payment.as_ref().filter(|_| is_new)
                 && charge.knows(&used)?

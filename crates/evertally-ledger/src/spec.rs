@@ -165,7 +165,7 @@ impl Spec {
     /// Checks everything and makes the plan. By default a counter starts at `now`.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] and the library's errors for what cannot be used.
+    /// [`evertally::Error::BadParameter`] and the library's errors for what cannot be used.
     pub fn plan(&self, now: i64) -> Result<CounterPlan> {
         let mut spec = self.clone();
         match spec.every {

@@ -9,7 +9,7 @@ use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_an
 use crate::progress::Progress;
 use clap::Args;
 use evertally::Arithmetic;
-use evertally::batch::{Answer, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
+use evertally::batch::{Answer, MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
@@ -121,11 +121,11 @@ fn header(plan: &ParityPlan, columns: &[String]) -> Header {
 }
 
 fn check_columns(name: &str, columns: usize) -> Result<()> {
-    if columns <= MOST_PARITY_COLUMNS {
+    if columns <= MAX_PARITY_COLUMNS {
         return Ok(());
     }
     Err(CliError::bad(format!(
-        "{name} has {columns} columns: expected at most {MOST_PARITY_COLUMNS}; choose some with --columns"
+        "{name} has {columns} columns: expected at most {MAX_PARITY_COLUMNS}; choose some with --columns"
     )))
 }
 

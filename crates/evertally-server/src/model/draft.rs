@@ -113,7 +113,7 @@ impl ToSchema for NewCounter {
 impl NewCounter {
     pub(crate) fn spec(self) -> Result<Spec> {
         if self.0.name.is_none() {
-            return Err(Problem::bad("name must be given"));
+            return Err(Problem::bad_field("name", "given"));
         }
         self.0.spec()
     }
@@ -133,7 +133,10 @@ impl Draft {
         match (self.max_steps, self.min_gap) {
             (None, None) => {}
             (None, Some(_)) => {
-                return Err(Problem::bad("min_gap needs max_steps: a gap alone bounds nothing"));
+                return Err(Problem::bad_field(
+                    "min_gap",
+                    "given with max_steps: a gap alone bounds nothing",
+                ));
             }
             (Some(max_steps), min_gap) => spec = spec.persons(max_steps, min_gap.unwrap_or(1))?,
         }
@@ -165,18 +168,18 @@ impl Draft {
 
 /// A time of a request.
 pub(crate) fn moment(what: &str, text: &str) -> Result<i64> {
-    time::parse(text).ok_or_else(|| Problem::bad(format!("{what} must be {}", time::EXPECTED)))
+    time::parse(text).ok_or_else(|| Problem::bad_field(what, time::EXPECTED))
 }
 
 fn length(what: &str, text: &str) -> Result<BucketLength> {
     let length = text.parse::<BucketLength>().ok().filter(|_| text.len() <= MAX_LENGTH);
-    length.ok_or_else(|| Problem::bad(format!("{what} must be like 30s, 15m, 1h, 1d or 1w")))
+    length.ok_or_else(|| Problem::bad_field(what, "like 30s, 15m, 1h, 1d or 1w"))
 }
 
 /// A choice of the plan by its name. Messages repeat names, so they must not be long.
 fn choice<T: FromStr<Err = evertally::Error>>(what: &str, name: &str) -> Result<T> {
     if name.chars().count() > 100 {
-        return Err(Problem::bad(format!("{what} must be at most 100 characters")));
+        return Err(Problem::bad_field(what, "at most 100 characters"));
     }
     Ok(name.parse()?)
 }

@@ -13,7 +13,7 @@ use crate::progress::with_progress;
 use evertally::privacy::NoiseKind;
 use evertally::{Horizon, Plan, Shape};
 use evertally_audit::{
-    Attack, Auditor, Clock, Finding, Keys, Promise, Report, Settings, USUAL_STREAMS, Verdict,
+    Attack, Auditor, Clock, DEFAULT_STREAMS, Finding, Keys, Promise, Report, Settings, Verdict,
     audit_admission, deployed_gates,
 };
 use serde::Serialize;
@@ -59,7 +59,7 @@ fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
         return Ok(Finding::skipped(Attack::Admission, "vectors are not made of events"));
     }
     let gates = deployed_gates(&Promise::of(plan), plan.horizon(), lanes);
-    Ok(audit_admission(&gates, USUAL_STREAMS, keys)?)
+    Ok(audit_admission(&gates, DEFAULT_STREAMS, keys)?)
 }
 
 /// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that
