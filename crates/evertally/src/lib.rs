@@ -27,6 +27,7 @@
 //! | [`gamma`] | the least error that any factorization has |
 //! | [`bounds`] | what is proven of every mechanism, at any horizon |
 //! | [`noise_name`] | what noise is derived from, besides the key |
+//! | [`spec`] | the choices of a plan, as plain data |
 //! | [`plan`] | all choices, checked, and what follows from them |
 //! | [`counter`] | the running state, one step at a time |
 //! | [`batch`] | any linear queries at once, on data that does not change |
@@ -46,10 +47,12 @@ mod mixture;
 pub mod noise;
 pub mod noise_name;
 mod noise_stream;
+mod objective;
 pub mod plan;
 pub mod post;
 pub mod privacy;
 pub mod release;
+pub mod spec;
 pub mod workload;
 
 pub use counter::{Counter, KeyedCounter, SparseCounter, VectorCounter, VectorRelease};
@@ -59,7 +62,11 @@ pub use matrix::Matrix;
 pub use noise::{NoiseKey, Progress};
 pub use noise_name::NoiseName;
 pub use noise_stream::NoiseStream;
-pub use plan::{Accuracy, Arithmetic, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
-pub use privacy::{Budget, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit};
+pub use objective::Objective;
+pub use plan::{Accuracy, Comparison, Milestone, Optimum, Plan, PlanBuilder};
+pub use privacy::{
+    Budget, BudgetSpec, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit,
+};
 pub use release::{Release, Spread, Tail};
+pub use spec::{Arithmetic, Horizon, PlanSpec, Shape};
 pub use workload::Workload;

@@ -119,7 +119,7 @@ impl Plan {
     /// parts.
     #[must_use]
     pub fn record_name(&self) -> NoiseName {
-        let crate::plan::Lanes::Keyed { keys } = self.lanes() else { return self.noise_name() };
+        let crate::spec::Shape::Keyed { keys } = self.shape() else { return self.noise_name() };
         let part = keys_digest(keys);
         if self.naming() == Naming::Second && self.declared_keys() == Some(part) {
             return self.noise_name();

@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, Recipe, StreamingCorrelator, WhiteField};
-use crate::plan::Objective;
+use crate::objective::Objective;
 use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
 use crate::workload::Workload;

@@ -28,7 +28,7 @@ use loss::Loss;
 use super::streamed::{Streamed, indistinct};
 use super::{Mechanism, Request};
 use crate::mixture::{Node, Pair, QuadraticForm, as_run, workload_node};
-use crate::plan::Objective;
+use crate::objective::Objective;
 use crate::workload::Workload;
 use crate::{Error, Result, elliptic};
 
