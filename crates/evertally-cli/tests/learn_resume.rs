@@ -179,7 +179,7 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
         ("--classes no,yes", "--classes yes,no", &["--classes no,yes"]),
         ("--holdout 5", "--holdout 5 --noise-key noise.key", &["key of its own"]),
     ] {
-        place.run(&resumed.replace(was, is)).refused(&[&["s is no state to go on from"], parts].concat());
+        place.run(&resumed.replace(was, is)).refused(&[&["s is no state to resume from"], parts].concat());
     }
     place.run("budget new l --epsilon 9 --delta 1e-6").ok();
     place.run(&format!("{resumed} --budget-file l")).refused(&["--budget-file none", "everyone"]);
@@ -191,7 +191,7 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
     ] {
         assert_ne!(changed, text);
         place.write("c.csv", changed);
-        place.run(&resumed).refused(&["s is no state to go on from", "other rows"]);
+        place.run(&resumed).refused(&["s is no state to resume from", "other rows"]);
     }
     place.write("c.csv", text);
     place.run(&resumed).ok();
@@ -238,7 +238,7 @@ fn files_that_are_no_states_are_refused() {
         ),
     ] {
         place.write("s", &bytes);
-        place.run(&resumed).refused(&["s is no state to go on from", reason]);
+        place.run(&resumed).refused(&["s is no state to resume from", reason]);
         assert_eq!(place.read("s"), bytes);
     }
     place.write("s", &whole);

@@ -1,9 +1,10 @@
 //! `evertally plan --horizon unbounded`: what not knowing the end costs.
 
-use super::{aligned, lanes_in_words, printed, privacy_in_words};
+use super::{aligned, lanes_in_words, privacy_in_words};
 use crate::commands::shared::{bytes_in_words, delta_in_words};
 use crate::error::Result;
 use crate::mechanism::{Endless, Horizon, Request};
+use crate::output::json_line;
 use crate::plot::{Profile, ProfileChart, grouped};
 use evertally::Workload;
 use serde::Serialize;
@@ -38,7 +39,7 @@ pub(super) fn json(request: &Request, endless: &Endless) -> Result<String> {
         known_horizon: moment.known_horizon,
         ratio: moment.ratio,
     });
-    printed(&EndlessJson {
+    json_line(&EndlessJson {
         horizon: request.horizon,
         cap: endless.cap,
         epsilon: request.privacy.epsilon,
