@@ -1,4 +1,4 @@
-//! `learn --state` and `--resume`: a run that is killed goes on to the same model, bit for bit, and
+//! `learn --state` and `--resume`: a run that is killed resumes to the same model, bit for bit, and
 //! is charged once.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
@@ -19,7 +19,7 @@ fn customers(rows: u32) -> Place {
     place
 }
 
-/// Begins or goes on, and is killed after so long; whether it was done before that.
+/// Starts or resumes a run, and kills it after a pause. Returns whether it had finished before.
 fn killed_after(place: &Place, line: &str, pause: Duration) -> bool {
     let mut child = place.command(line).spawn().unwrap();
     std::thread::sleep(pause);
@@ -96,7 +96,7 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
         ran.stdout
     );
     assert_eq!((runs_in_budget_file(&place), place.read("m.json")), (1, model));
-    // A budget file that has no room for it lets it neither begin nor go on.
+    // A budget file without room lets it neither start nor resume.
     place.run("budget new small --epsilon 1 --delta 1e-6").ok();
     place
         .run(&format!(
