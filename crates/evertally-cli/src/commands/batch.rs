@@ -9,7 +9,7 @@ use crate::noise_key::{Key, NoiseKeyArgs, Watch};
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use clap::Args;
 use evertally::batch::Answer;
-use evertally::{Budget, Neighbours, NoiseKey, NoiseName, Spend};
+use evertally::{Arithmetic, Budget, Neighbours, NoiseKey, NoiseName, Spend};
 use evertally_keys::InputChain;
 use std::path::{Path, PathBuf};
 
@@ -104,4 +104,21 @@ impl Admission {
         }
         Ok(())
     }
+}
+
+/// Adds the size of the noise to a header, its cost, and the mean squared error beside the least
+/// possible one.
+pub(super) fn record_noise(
+    header: &mut Header,
+    budget: Budget,
+    spend: Spend,
+    sensitivity: f64,
+    [error, least_error]: [f64; 2],
+) {
+    header.record("noise_multiplier", budget.noise_multiplier());
+    header.record("rho", spend.rho());
+    header.record("sensitivity", sensitivity);
+    header.record("arithmetic", Arithmetic::Float.to_string());
+    header.record("mean_squared_error", error);
+    header.record("least_mean_squared_error", least_error);
 }

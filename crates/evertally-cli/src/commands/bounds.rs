@@ -2,7 +2,7 @@
 
 use super::shared::delta_in_words;
 use crate::error::{CliError, Result};
-use crate::output::Destination;
+use crate::output::{Destination, json_line};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Workload;
@@ -177,9 +177,7 @@ fn json(
                 .collect(),
         }),
     };
-    serde_json::to_string(&whole)
-        .map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the bounds cannot be printed: {error}")))
+    json_line(&whole)
 }
 
 type ParityRow<'a> = (&'static str, &'static str, &'a evertally::Result<f64>);

@@ -5,7 +5,7 @@ use super::certificate_file;
 use crate::error::{CliError, Result};
 use crate::input::matrix::read_matrix;
 use crate::input::npz::Archive;
-use crate::output::{Destination, refuse_overwriting};
+use crate::output::{Destination, json_line, refuse_overwriting};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::gamma::{self, Certificate, Subject, Weights};
@@ -202,9 +202,7 @@ fn json(certificate: &Certificate) -> Result<String> {
             iterations,
         },
     };
-    let text = serde_json::to_string(&whole);
-    text.map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the bounds cannot be printed: {error}")))
+    json_line(&whole)
 }
 
 fn words(certificate: &Certificate, verb: &str, elapsed: Duration) -> String {

@@ -4,9 +4,9 @@ mod unbounded;
 
 use super::planning::PlanningArgs;
 use super::shared::{aligned, bytes_in_words, delta_in_words};
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::mechanism::{self, Comparison, Entry, Report};
-use crate::output::{Destination, write_whole_file};
+use crate::output::{Destination, json_line, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
 use evertally::{Horizon, Objective, PlanSpec, Shape};
@@ -124,14 +124,7 @@ fn json(spec: &PlanSpec, comparison: &Comparison) -> Result<String> {
         optimal: comparison.optimal.map(|(lower, upper)| OptimalJson { lower, upper }),
         mechanisms: mechanisms.collect(),
     };
-    printed(&whole)
-}
-
-/// One line of JSON.
-fn printed(whole: &impl Serialize) -> Result<String> {
-    let text = serde_json::to_string(whole);
-    text.map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the plan cannot be printed: {error}")))
+    json_line(&whole)
 }
 
 /// The comparison as a table: the most accurate mechanism first, then the skipped ones with reasons.

@@ -7,7 +7,7 @@ use options::refusal;
 
 use super::shared::{aligned, delta_in_words};
 use crate::error::{CliError, Result};
-use crate::output::{Destination, write_whole_file};
+use crate::output::{Destination, json_line, write_whole_file};
 use crate::plot::{GameChart, PlotFormat, render};
 use crate::progress::with_progress;
 use evertally::privacy::NoiseKind;
@@ -163,9 +163,7 @@ impl Audited<'_> {
             }),
             findings: report.findings.iter().map(FindingJson::of).collect(),
         };
-        let text = serde_json::to_string(&whole);
-        text.map(|text| text + "\n")
-            .map_err(|error| CliError::Failure(format!("the audit cannot be printed: {error}")))
+        json_line(&whole)
     }
 
     /// The findings as a table, one line per attack.

@@ -1,9 +1,10 @@
 //! `evertally plan --horizon unbounded`: what not knowing the end costs.
 
-use super::{aligned, budget_of, printed, privacy_in_words, shape_in_words};
+use super::{aligned, budget_of, privacy_in_words, shape_in_words};
 use crate::commands::shared::{bytes_in_words, delta_in_words};
 use crate::error::Result;
 use crate::mechanism::Endless;
+use crate::output::json_line;
 use crate::plot::{Profile, ProfileChart, grouped};
 use evertally::{Horizon, PlanSpec, Workload};
 use serde::Serialize;
@@ -39,7 +40,7 @@ pub(super) fn json(spec: &PlanSpec, endless: &Endless) -> Result<String> {
         ratio: moment.ratio,
     });
     let (epsilon, delta) = budget_of(spec);
-    printed(&EndlessJson {
+    json_line(&EndlessJson {
         horizon: spec.horizon,
         cap: endless.cap,
         epsilon,
