@@ -14,7 +14,7 @@
 //! **Cost.** Cubic in the watched steps once, quadratic a run; all steps are watched up to
 //! [`MOST_WATCHED`], and that many beyond.
 
-use evertally::factorization::{Dense, LARGEST_DENSE};
+use evertally::factorization::{Dense, MAX_DENSE};
 use evertally::{Matrix, Plan, Result, Workload};
 
 /// The most steps that are watched.
@@ -22,7 +22,7 @@ const MOST_WATCHED: usize = 256;
 
 /// L and R of a plan, where its horizon is not too long to write them out.
 pub(crate) fn dense(plan: &Plan) -> Result<Option<Dense>> {
-    (plan.horizon() <= LARGEST_DENSE).then(|| plan.dense()).transpose()
+    (plan.horizon() <= MAX_DENSE).then(|| plan.dense()).transpose()
 }
 
 /// Watched steps and the triangular factor of their declared covariance.

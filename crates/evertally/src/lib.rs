@@ -46,6 +46,7 @@ mod mixture;
 pub mod noise;
 pub mod noise_name;
 mod noise_stream;
+mod objective;
 pub mod plan;
 pub mod post;
 pub mod privacy;

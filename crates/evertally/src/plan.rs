@@ -20,7 +20,6 @@ mod choice;
 mod compare;
 mod cost;
 mod exact;
-mod objective;
 mod parts;
 mod spending;
 mod unbounded;
@@ -34,12 +33,12 @@ pub use arithmetic::Arithmetic;
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, Optimum};
 pub(crate) use exact::Exact;
-pub use objective::Objective;
 pub use unbounded::Milestone;
 
 use crate::counter::totals::Unit;
 use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::noise_name::{Naming, first};
+pub use crate::objective::Objective;
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Spread};
 use crate::workload::Workload;
@@ -320,7 +319,7 @@ impl Plan {
     /// L and R as dense matrices, for small horizons.
     ///
     /// # Errors
-    /// [`Error::TooCostly`] for horizons beyond [`crate::factorization::LARGEST_DENSE`].
+    /// [`Error::TooCostly`] for horizons beyond [`crate::factorization::MAX_DENSE`].
     pub fn dense(&self) -> Result<Dense> {
         self.inner.factorization.dense()
     }

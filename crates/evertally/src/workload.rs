@@ -201,23 +201,23 @@ impl Filter {
         }
     }
 
-    /// Reads what `save` wrote after so many steps; `None` if the numbers do not fit.
-    pub(crate) fn restore(&mut self, step: u64, saved: &mut impl Iterator<Item = f64>) -> Option<()> {
-        for sum in &mut self.sums {
-            *sum = saved.next()?;
-        }
+    /// Reads what `save` wrote after this many steps; `None` if the numbers do not fit.
+    pub(crate) fn restore(&mut self, step: u64, saved: &[f64]) -> Option<()> {
+        let (sums, rest) = saved.split_at_checked(self.sums.len())?;
         if let Workload::SlidingWindow { width } = self.workload {
-            // Both follow from the step, and are written down for whoever reads the numbers.
-            self.since_sum = step % width;
+            // Both numbers follow from the step. They are saved so that a state can be read alone.
+            let since_sum = step % width;
             let length = step.min(width) * self.sums.len() as u64;
-            if [saved.next()?, saved.next()?] != [self.since_sum as f64, length as f64] {
+            let ([first, second], recent) = rest.split_first_chunk()?;
+            if [*first, *second] != [since_sum as f64, length as f64] || recent.len() as u64 != length {
                 return None;
             }
-            self.recent.clear();
-            for _ in 0..length {
-                self.recent.push_back(saved.next()?);
-            }
+            self.since_sum = since_sum;
+            self.recent = recent.iter().copied().collect();
+        } else if !rest.is_empty() {
+            return None;
         }
+        self.sums.copy_from_slice(sums);
         Some(())
     }
 }

@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use zeroize::Zeroize;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, tree};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
 use crate::privacy::Participation;
@@ -32,14 +32,22 @@ use crate::{Error, Result};
 /// The mean and the largest error need every step to be looked at.
 const LARGEST_HORIZON: u64 = 1 << 24;
 
-pub(crate) struct HonakerFull {
+pub(super) static KIND: Kind = Kind {
+    name: "honaker-full",
+    code: 4,
+    preparation: |horizon, _, _| 2.0 * horizon as f64 * (horizon as f64).log2().max(1.0),
+    factorize: |request, _| Ok(Arc::new(HonakerFull::new(request)?)),
+    ..Kind::DEFAULT
+};
+
+struct HonakerFull {
     variances: Arc<Variances>,
     mean: f64,
     max: f64,
 }
 
 impl HonakerFull {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+    fn new(request: &Request<'_>) -> Result<Self> {
         let mechanism = Mechanism::HonakerFull;
         request.prefix_sum_only(&mechanism)?;
         let horizon = request.horizon;

@@ -5,20 +5,28 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Decay, Progress, Recipe, WhiteField, misfit};
 use crate::privacy::{MARGIN, Participation, round_up};
 use crate::workload::{Filter, Workload};
 
-pub(crate) struct InputPerturbation {
+pub(super) static KIND: Kind = Kind {
+    name: "input-perturbation",
+    code: 0,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(InputPerturbation::new(request))),
+    ..Kind::DEFAULT
+};
+
+struct InputPerturbation {
     horizon: u64,
     workload: Workload,
 }
 
 impl InputPerturbation {
-    pub(crate) fn new(request: &Request<'_>) -> Self {
+    fn new(request: &Request<'_>) -> Self {
         Self { horizon: request.horizon, workload: request.workload }
     }
 }
@@ -143,11 +151,7 @@ impl Correlator for Filtered {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        let mut numbers = saved.iter().copied();
-        self.filter.restore(step, &mut numbers).ok_or_else(misfit)?;
-        if numbers.next().is_some() {
-            return Err(misfit());
-        }
+        self.filter.restore(step, saved).ok_or_else(misfit)?;
         self.step = step;
         Ok(())
     }

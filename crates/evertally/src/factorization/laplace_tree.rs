@@ -16,20 +16,29 @@ use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
-use crate::privacy::Participation;
+use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
 
-pub(crate) struct LaplaceTree {
+pub(super) static KIND: Kind = Kind {
+    name: "laplace-tree",
+    code: 14,
+    noise: NoiseKind::Laplace,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(LaplaceTree::new(request)?)),
+    ..Kind::DEFAULT
+};
+
+struct LaplaceTree {
     horizon: u64,
     shape: Shape,
 }
 
 impl LaplaceTree {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+    fn new(request: &Request<'_>) -> Result<Self> {
         request.prefix_sum_only(&Mechanism::LaplaceTree)?;
         Ok(Self { horizon: request.horizon, shape: Shape::best(request.horizon) })
     }

@@ -6,14 +6,22 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, Recipe, WhiteField, misfit};
+use crate::noise::{Correlator, Progress, Recipe, WhiteField, expect_no_numbers};
 use crate::privacy::{MARGIN, Participation, round_up, toeplitz_sensitivity};
 use crate::workload::Workload;
 
-pub(crate) struct OutputPerturbation {
+pub(super) static KIND: Kind = Kind {
+    name: "output-perturbation",
+    code: 1,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(OutputPerturbation::new(request))),
+    ..Kind::DEFAULT
+};
+
+struct OutputPerturbation {
     horizon: u64,
     workload: Workload,
 }
@@ -22,7 +30,7 @@ pub(crate) struct OutputPerturbation {
 const LARGEST_SUM: u64 = 1 << 24;
 
 impl OutputPerturbation {
-    pub(crate) fn new(request: &Request<'_>) -> Self {
+    fn new(request: &Request<'_>) -> Self {
         Self { horizon: request.horizon, workload: request.workload }
     }
 }
@@ -115,9 +123,7 @@ impl Correlator for Fresh {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if !saved.is_empty() {
-            return Err(misfit());
-        }
+        expect_no_numbers(saved)?;
         self.step = step;
         Ok(())
     }

@@ -8,19 +8,27 @@
 use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, tree};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size, tree};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
 use crate::privacy::{MARGIN, Participation, round_up};
 
-pub(crate) struct SmoothBinary {
+pub(super) static KIND: Kind = Kind {
+    name: "smooth-binary",
+    code: 5,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(SmoothBinary::new(request)?)),
+    ..Kind::DEFAULT
+};
+
+struct SmoothBinary {
     horizon: u64,
     leaves: ConstantWeight,
 }
 
 impl SmoothBinary {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+    fn new(request: &Request<'_>) -> Result<Self> {
         let mechanism = Mechanism::SmoothBinary;
         request.prefix_sum_only(&mechanism)?;
         let mut ones = 1;
@@ -69,7 +77,7 @@ impl Codes for ConstantWeight {
         let moved = (carried ^ code) >> 2 >> lowest.trailing_zeros();
         carried | moved
     }
-    fn most_ones(&self) -> u32 {
+    fn max_ones(&self) -> u32 {
         self.ones
     }
 }

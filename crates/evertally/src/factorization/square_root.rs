@@ -19,16 +19,25 @@ use std::sync::Arc;
 
 use super::streamed::{Streamed, indistinct};
 use super::window_root::WindowRoot;
-use super::{Factorization, Mechanism, Request};
+use super::{Factorization, Kind, Mechanism, Request};
 use crate::Result;
 use crate::mixture::Pair;
 use crate::workload::Workload;
+
+pub(super) static KIND: Kind = Kind {
+    name: "square-root",
+    code: 7,
+    has_exact_path: true,
+    preparation: |_, _, _| 1e7,
+    factorize: |request, _| factorize(request),
+    ..Kind::DEFAULT
+};
 
 /// Steps after which nothing is left of a decay: exp(−60) is 10⁻²⁶.
 const FADED: f64 = 60.0;
 
 /// One pair of mixtures, or two for a window that ends before the horizon does.
-pub(crate) fn factorize(request: &Request<'_>) -> Result<Arc<dyn Factorization>> {
+fn factorize(request: &Request<'_>) -> Result<Arc<dyn Factorization>> {
     let factor = match request.workload {
         Workload::SlidingWindow { width } if width < request.horizon => {
             return Ok(Arc::new(WindowRoot::new(request, width)?));

@@ -264,7 +264,7 @@ impl Drop for WindowStream {
 mod tests {
     use super::super::series;
     use super::*;
-    use crate::plan::Objective;
+    use crate::objective::Objective;
     use crate::workload::Workload;
 
     fn root(width: u64, horizon: u64) -> WindowRoot {

@@ -50,7 +50,7 @@ mod statistics;
 
 pub use convolution::{CausalConvolver, causal_convolution_direct};
 pub use correlator::Correlator;
-pub(crate) use correlator::{Prepared, misfit};
+pub(crate) use correlator::{Prepared, expect_no_numbers, misfit};
 pub use cyclic::CyclicConvolver;
 pub(crate) use field::SliceField;
 pub use field::{KeyedField, VectorField, WhiteField};

@@ -5,7 +5,6 @@
 //! leaves out the grid, the declared keys and how events were chosen.
 
 use super::{Layout, Purpose};
-use crate::factorization::Mechanism;
 use crate::plan::{Arithmetic, Lanes, Objective, Plan};
 use crate::privacy::{Calibration, Contribution, Guarantee, Neighbours, Participation};
 use crate::workload::Workload;
@@ -17,7 +16,8 @@ pub(super) fn of(plan: &Plan) -> String {
         "evertally noise 1|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}:{}",
         workload(plan.workload()),
         plan.horizon(),
-        mechanism(plan.mechanism()),
+        // The names of mechanisms never change.
+        plan.mechanism(),
         budget(plan.budget().guarantee()),
         neighbours(plan.neighbours()),
         participation(plan.participation()),
@@ -76,30 +76,6 @@ fn workload(workload: Workload) -> String {
         Workload::PrefixSum => "prefix-sum".to_owned(),
         Workload::SlidingWindow { width } => format!("window:{width}"),
         Workload::Decay { factor } => format!("decay:{factor}"),
-    }
-}
-
-fn mechanism(mechanism: Mechanism) -> String {
-    let name = match mechanism {
-        Mechanism::InputPerturbation => "input-perturbation",
-        Mechanism::OutputPerturbation => "output-perturbation",
-        Mechanism::Binary => "binary",
-        Mechanism::HonakerStreaming => "honaker-streaming",
-        Mechanism::HonakerFull => "honaker-full",
-        Mechanism::SmoothBinary => "smooth-binary",
-        Mechanism::GroupAlgebra => "group-algebra",
-        Mechanism::SquareRoot => "square-root",
-        Mechanism::NormalizedSquareRoot => "normalized-square-root",
-        Mechanism::GradedSquareRoot { .. } => "graded-square-root",
-        Mechanism::Blt { .. } => "blt",
-        Mechanism::BandedSquareRoot { .. } => "banded-square-root",
-        Mechanism::BandedInverseSquareRoot { .. } => "banded-inverse-square-root",
-        Mechanism::Optimal => "optimal",
-        Mechanism::LaplaceTree => "laplace-tree",
-    };
-    match mechanism.parameter() {
-        Some(parameter) => format!("{name}:{parameter}"),
-        None => name.to_owned(),
     }
 }
 

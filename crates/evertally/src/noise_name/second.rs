@@ -1,7 +1,6 @@
 //! Version 2: names as fields. `docs/noise-name.md` has the same table with the numbers of all choices.
 
 use super::{Fields, Layout, Purpose, Value};
-use crate::factorization::Mechanism;
 use crate::plan::{Arithmetic, Lanes, Objective, Plan};
 use crate::privacy::{Budget, Calibration, Guarantee, Neighbours, Participation};
 use crate::workload::Workload;
@@ -102,25 +101,8 @@ fn objective(objective: Objective) -> u8 {
 /// The mechanism, its parameter, and a hash of the factors where they were fitted to the plan.
 fn mechanism(plan: &Plan) -> Value {
     let mechanism = plan.mechanism();
-    let code = match mechanism {
-        Mechanism::InputPerturbation => 0,
-        Mechanism::OutputPerturbation => 1,
-        Mechanism::Binary => 2,
-        Mechanism::HonakerStreaming => 3,
-        Mechanism::HonakerFull => 4,
-        Mechanism::SmoothBinary => 5,
-        Mechanism::GroupAlgebra => 6,
-        Mechanism::SquareRoot => 7,
-        Mechanism::NormalizedSquareRoot => 8,
-        Mechanism::GradedSquareRoot { .. } => 9,
-        Mechanism::Blt { .. } => 10,
-        Mechanism::BandedSquareRoot { .. } => 11,
-        Mechanism::BandedInverseSquareRoot { .. } => 12,
-        Mechanism::Optimal => 13,
-        Mechanism::LaplaceTree => 14,
-    };
     // No parameter is zero, so that zero says that there is none.
-    let value = Value::new().code(code).whole(mechanism.parameter().unwrap_or(0));
+    let value = Value::new().code(mechanism.code()).whole(mechanism.parameter().unwrap_or(0));
     match plan.factorization().digest() {
         Some(digest) => value.code(1).raw(&digest),
         None => value.code(0),

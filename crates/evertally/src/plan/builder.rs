@@ -291,7 +291,7 @@ impl PlanBuilder {
         progress: &dyn Progress,
     ) -> Result<Plan> {
         self.check_noise(mechanism, budget)?;
-        self.check_memory(mechanism, mechanism.least_cost(self.horizon, self.workload), State::Own)?;
+        self.check_memory(mechanism, mechanism.min_cost(self.horizon, self.workload), State::Own)?;
         let factorization = mechanism.factorize(self.request(progress))?;
         self.assemble(factorization, budget)
     }

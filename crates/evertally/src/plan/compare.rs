@@ -115,7 +115,7 @@ impl PlanBuilder {
     fn optimum(&self, budget: Budget, progress: &dyn Progress) -> Option<Result<Optimal>> {
         let workload = self.request(progress).workload;
         let within_reach = Mechanism::Optimal.preparation(self.horizon(), workload) <= LARGEST_PREPARATION
-            && self.horizon() <= factorization::LARGEST_DENSE;
+            && self.horizon() <= factorization::MAX_DENSE;
         let wanted = self.named_mechanism().is_none_or(|mechanism| mechanism == Mechanism::Optimal);
         let needed = wanted || !self.is_structured();
         (within_reach && needed && self.bound_applies(budget)).then(|| Optimal::new(&self.request(progress)))

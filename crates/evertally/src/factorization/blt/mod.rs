@@ -23,14 +23,25 @@
 mod descent;
 mod loss;
 
+use std::sync::Arc;
+
 use loss::Loss;
 
 use super::streamed::{Streamed, indistinct};
-use super::{Mechanism, Request};
+use super::{Kind, Mechanism, Request};
 use crate::mixture::{Node, Pair, Span, as_run, workload_node};
-use crate::plan::Objective;
+use crate::objective::Objective;
 use crate::workload::Workload;
 use crate::{Error, Result, elliptic};
+
+pub(super) static KIND: Kind = Kind {
+    name: "blt",
+    code: 10,
+    has_exact_path: true,
+    preparation: |_, _, _| 1e8,
+    factorize: |request, buffers| Ok(Arc::new(factorize(request, buffers)?)),
+    ..Kind::DEFAULT
+};
 
 /// The most buffers that may be named.
 const LARGEST_BUFFERS: u64 = 32;
@@ -48,7 +59,7 @@ const FREE: f64 = 1e-8;
 const LEAST_FACTOR: f64 = 1e-200;
 
 /// Makes the factorization, with the buffers named or as many as help.
-pub(crate) fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
+fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
     let mechanism = Mechanism::Blt { buffers };
     let factor = match request.workload {
         Workload::PrefixSum => 1.0,

@@ -35,13 +35,22 @@ use weights::Weights;
 
 use super::whole::graded_amplification;
 use super::{
-    Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
+    Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
 };
 use crate::matrix::Matrix;
 use crate::mixture::Pair;
 use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, Grading, Progress, Recipe, Stretch, WhiteField};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
 use crate::{Error, Result};
+
+pub(super) static KIND: Kind = Kind {
+    name: "graded-square-root",
+    code: 9,
+    has_exact_path: true,
+    preparation: |horizon, _, _| 1e3 * (horizon as f64).min(65536.0),
+    factorize: |request, decays| Ok(Arc::new(GradedSquareRoot::new(request, decays)?)),
+    ..Kind::DEFAULT
+};
 
 /// The longest horizon: beyond it the slowest decays are too close to one for doubles.
 const LARGEST_HORIZON: u64 = 1 << 40;

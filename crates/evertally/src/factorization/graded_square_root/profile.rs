@@ -337,7 +337,7 @@ mod tests {
     use super::super::Parts;
     use super::super::shape::Shape;
     use super::*;
-    use crate::plan::Objective;
+    use crate::objective::Objective;
 
     fn parts(horizon: u64, objective: Objective) -> Parts {
         let shape = Shape::for_horizon(horizon, objective);

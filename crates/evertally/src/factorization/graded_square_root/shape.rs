@@ -1,7 +1,7 @@
 //! The few numbers that fix e and f̂ for a horizon, from the horizon alone.
 
 use super::table;
-use crate::plan::Objective;
+use crate::objective::Objective;
 
 /// The numbers of one knot: how the amplitudes at either end depend on the rate, and how the root is bent.
 pub const PARAMETERS: usize = 8;

@@ -340,7 +340,7 @@ fn away_from(rate: f64, pairs: &[(f64, f64)], excess: f64) -> f64 {
 mod tests {
     use super::super::{pair, terms};
     use super::*;
-    use crate::plan::Objective;
+    use crate::objective::Objective;
     use crate::privacy::CompensatedSum;
 
     /// Σ_{i≥t} e_i² f̂(i−t)² added up.
