@@ -15,7 +15,7 @@ use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
     Arithmetic, Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey,
-    NoiseName, Objective, Participation, Plan, PlanBuilder, Release, Spend, Tail, Workload,
+    NoiseName, Objective, Participation, Plan, PlanBuilder, Spend, Workload,
 };
 
 /// The level of every interval that is written.
@@ -200,7 +200,7 @@ impl Prepared {
             _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),
         })?;
         let rounds = self.post_processing.rounds();
-        Ok(Running { counter, post: vec![self.post_processing; width], rounds, quantiles: Vec::new() })
+        Ok(Running { counter, post: vec![self.post_processing; width], rounds })
     }
 }
 
@@ -215,8 +215,6 @@ pub(crate) struct Running {
     post: Vec<PostProcess>,
     /// Whether only whole numbers may leave.
     rounds: bool,
-    /// Margins in standard errors for the shapes of noise met so far: one for a normal, a few for trees.
-    quantiles: Vec<(Tail, f64)>,
 }
 
 impl Running {
@@ -226,9 +224,10 @@ impl Running {
             Lanes::Single(counter) => vec![counter.step(totals.first().copied().unwrap_or_default())?],
             Lanes::Keyed(counter) => counter.step(totals)?,
         };
+        // All releases of a step have the same error.
+        let margin = releases.first().map_or(0.0, |release| release.margin(LEVEL));
         let mut estimates = Vec::with_capacity(releases.len());
         for (index, release) in releases.iter().enumerate() {
-            let margin = self.margin(release);
             let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
             // The interval is that of the release before post-processing, widened where the
             // estimate was pushed out.
@@ -244,18 +243,6 @@ impl Running {
             });
         }
         Ok(estimates)
-    }
-
-    /// Half the width of the interval. A quantile takes thousands of operations and only depends on
-    /// the noise's shape.
-    fn margin(&mut self, release: &Release) -> f64 {
-        if let Some(&(_, quantile)) = self.quantiles.iter().find(|(tail, _)| *tail == release.tail) {
-            return quantile * release.standard_error;
-        }
-        let unit = Release { standard_error: 1.0, ..*release };
-        let quantile = unit.margin(LEVEL);
-        self.quantiles.push((release.tail, quantile));
-        quantile * release.standard_error
     }
 }
 

@@ -85,9 +85,8 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     })?;
     let (key, mut watch) = key.watched(&plan.noise_name())?;
     let answers = plan.answer(&data, key)?;
-    let quantile = evertally::batch::Answer { query: 0, value: 0.0, standard_error: 1.0 }.margin(0.95);
     let rows = answers.iter().map(|answer| {
-        let margin = quantile * answer.standard_error;
+        let margin = answer.margin(0.95);
         AnswerRow {
             query: answer.query.into(),
             answer: answer.value,
