@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use evertally::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WholeDraws};
+use evertally::internals::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WholeDraws};
 use evertally::{Budget, Counter, KeyedCounter, NoiseStream, Plan, PlanBuilder, Result};
 
 /// Lanes that are drawn for together.

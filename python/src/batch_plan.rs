@@ -25,7 +25,7 @@ use crate::spend::Spend;
 /// >>> bool(plan.mean_squared_error < 1.0001 * plan.least_mean_squared_error)
 /// True
 #[pyclass(frozen, module = "evertally", name = "BatchPlan")]
-pub(crate) struct BatchPlan(pub(crate) evertally::batch::BatchPlan);
+pub(crate) struct BatchPlan(pub(crate) evertally::research::batch::BatchPlan);
 
 #[pymethods]
 impl BatchPlan {
@@ -45,7 +45,9 @@ impl BatchPlan {
         let budget = BudgetChoices { epsilon, delta, rho, sigma, calibration }.budget()?;
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
         let queries = real_matrix(queries)?;
-        py.detach(|| evertally::batch::BatchPlan::new(queries, budget, neighbours)).or_raise().map(Self)
+        py.detach(|| evertally::research::batch::BatchPlan::new(queries, budget, neighbours))
+            .or_raise()
+            .map(Self)
     }
 
     /// Private answers to all queries about a histogram, an array of float64 with one number a cell.

@@ -1,6 +1,6 @@
 //! Plans: everything that is decided before the first event.
 
-use evertally::plan::Lanes;
+use evertally::Lanes;
 use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

@@ -5,7 +5,7 @@
 //! keys in another order have the same noise, and a row in one order must not pass for one in the
 //! other.
 
-use evertally::plan::Lanes;
+use evertally::Lanes;
 use evertally_keys::{Digest, InputChain, Uses};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;

@@ -14,7 +14,7 @@
 //! **Cost.** Cubic in the watched steps once, quadratic a run; all steps are watched up to
 //! [`MOST_WATCHED`], and that many beyond.
 
-use evertally::factorization::{Dense, MAX_DENSE};
+use evertally::internals::factorization::{Dense, MAX_DENSE};
 use evertally::{Matrix, Plan, Result, Workload};
 
 /// The most steps that are watched.

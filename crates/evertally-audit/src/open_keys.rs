@@ -15,7 +15,7 @@
 //! **Cost.** A release for each key and step, as of a `SparseCounter`, and the amounts of odd keys
 //! twice.
 
-use evertally::plan::Lanes;
+use evertally::Lanes;
 use evertally::{Error, NoiseKey, Plan, Result, SparseCounter};
 
 use crate::keys::same;

@@ -1,7 +1,7 @@
 //! What is audited: something that promises a plan's privacy and releases a number a step.
 
-use evertally::counter::replay_lane;
-use evertally::plan::Lanes;
+use evertally::Lanes;
+use evertally::internals::replay::replay_lane;
 use evertally::privacy::NoiseKind;
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Neighbours, NoiseKey, Participation,

@@ -4,7 +4,7 @@
 //! own at every step. Noise is drawn in floats, so that releases are looked at after rounding to a
 //! grid.
 
-use evertally::plan::Lanes;
+use evertally::Lanes;
 use evertally::{Error, NoiseKey, Plan, Result, VectorCounter};
 
 use crate::subject::{Session, Subject, checked_grid, rounded};

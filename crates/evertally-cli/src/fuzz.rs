@@ -16,7 +16,7 @@ use crate::ledger::{Ledger, sealed};
 use crate::mechanism::Horizon;
 use crate::{Cli, output, time as times};
 use clap::Parser;
-use evertally::gamma::{Certificate, Subject, verify};
+use evertally::research::gamma::{Certificate, Subject, verify};
 
 /// What a reader made of its input, or the line that the operator would see.
 pub type Outcome<T> = std::result::Result<T, String>;

@@ -194,7 +194,7 @@ impl Prepared {
         let plan = &self.plan;
         let width = plan.lanes().width();
         let counter = with_progress("making noise", |progress| match plan.lanes() {
-            evertally::plan::Lanes::Keyed { .. } => {
+            evertally::Lanes::Keyed { .. } => {
                 KeyedCounter::with_progress(plan, key, progress).map(Lanes::Keyed)
             }
             _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),

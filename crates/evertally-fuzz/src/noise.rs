@@ -1,6 +1,6 @@
 //! The noise alone: rows taken, filled, sought and resumed in any order are always the same rows.
 
-use evertally::noise::Real;
+use evertally::internals::noise::Real;
 use evertally::{NoiseStream, Plan};
 
 use crate::check_line;

@@ -1,7 +1,7 @@
 //! Saved states that were tampered with, by somebody who can make the hash fit.
 
-use evertally::noise::Real;
-use evertally::plan::Lanes;
+use evertally::Lanes;
+use evertally::internals::noise::Real;
 use evertally::{Error, NoiseStream, Plan, SparseCounter};
 
 use crate::check_line;

@@ -1,6 +1,6 @@
 //! Steps of numbers, vectors and declared keys, with whatever comes between them.
 
-use evertally::plan::Lanes;
+use evertally::Lanes;
 use evertally::{Counter, Error, KeyedCounter, Plan, Result, VectorCounter};
 
 use crate::check_line;

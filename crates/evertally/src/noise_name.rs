@@ -12,23 +12,16 @@
 //! ascending order. It uses no `Display` and no `Debug` text, so a reworded message never changes
 //! noise.
 //!
-//! **Versions.** Version 2 is written by this module. Version 1 was a line of text; the module
-//! `first` keeps it, word for word, because states and ledgers of 0.1 go on under it.
+//! **Versions.** Plans write version 2 (`plan/name`). Version 1 was a line of text, which `plan/name`
+//! keeps word for word, because states and ledgers of 0.1 resume under it.
 //!
 //! **What a name does not hold** is the input itself. The same name with two inputs shares noise, and the
 //! difference of the two releases is exact: whoever holds a key must see to it that this never happens. The
 //! crate `evertally-keys` does so for the command line and for Python.
 
 mod encoding;
-pub(crate) mod first;
-mod second;
-#[doc(hidden)]
-pub mod version_1;
 
 pub use encoding::{Fields, Value};
-pub(crate) use second::keys_digest;
-
-use crate::plan::Plan;
 
 /// Which form the names of a plan's noise have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,46 +91,3 @@ pub(crate) enum Layout {
     /// One lane per key, known by its name.
     Keys,
 }
-
-impl Plan {
-    /// The name of this plan's noise. Counters of plans with other names have independent noise
-    /// under one key.
-    ///
-    /// A part of a plan ([`Plan::with_keys`]) has the name of the whole.
-    #[must_use]
-    pub fn noise_name(&self) -> NoiseName {
-        NoiseName(match self.naming() {
-            Naming::First => first::of(self).into_bytes(),
-            Naming::Second => second::of(self),
-        })
-    }
-
-    /// The name under which the inputs of this plan's counters are recorded: that of the noise, and
-    /// for a part of a plan ([`Plan::with_keys`]) the keys of the part besides, because each part
-    /// has inputs of its own.
-    ///
-    /// A record knows a part by all of its keys. It does not see that one key is in two parts.
-    #[must_use]
-    pub fn record_name(&self) -> NoiseName {
-        let crate::plan::Lanes::Keyed { keys } = self.lanes() else { return self.noise_name() };
-        let part = keys_digest(keys);
-        if self.naming() == Naming::Second && self.declared_keys() == Some(part) {
-            return self.noise_name();
-        }
-        let mut fields = Fields::new(*b"EVNQ", 2);
-        fields.put(1, Value::new().raw(self.noise_name().as_bytes()));
-        fields.put(2, Value::new().raw(&part));
-        NoiseName(fields.into_bytes())
-    }
-
-    /// The label of one of the streams of this plan.
-    pub(crate) fn stream_label(&self, purpose: Purpose, layout: Layout) -> Vec<u8> {
-        match self.naming() {
-            Naming::First => first::label(self, purpose, layout).into_bytes(),
-            Naming::Second => second::label(self, purpose, layout),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,8 @@ use zeroize::Zeroize;
 
 use crate::counter::state::{Head, Saved, as_named, reals, words};
 use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real, SliceField};
-use crate::noise_name::{Layout, NoiseName, Purpose, first};
+use crate::noise_name::{Layout, NoiseName, Purpose};
+use crate::plan::first;
 use crate::plan::{Lanes, Plan};
 use crate::{Error, Result};
 

@@ -14,7 +14,7 @@
 //!
 //! **Cost.** A few products a pattern; two runs for each change that is replayed.
 
-use evertally::factorization::Dense;
+use evertally::internals::factorization::Dense;
 use evertally::privacy::NoiseKind;
 use evertally::{Matrix, Plan, Result};
 

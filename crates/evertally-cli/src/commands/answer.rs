@@ -9,8 +9,8 @@ use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_an
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Arithmetic;
-use evertally::batch::BatchPlan;
-use evertally::gamma::Subject;
+use evertally::research::batch::BatchPlan;
+use evertally::research::gamma::Subject;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

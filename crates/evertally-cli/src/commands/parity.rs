@@ -9,7 +9,7 @@ use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_an
 use crate::progress::Progress;
 use clap::Args;
 use evertally::Arithmetic;
-use evertally::batch::{Answer, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
+use evertally::research::batch::{Answer, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 

@@ -1,7 +1,7 @@
 //! Against closed forms, grids, random points of the set, and one solver against the other.
 
 use evertally::NoiseKey;
-use evertally::noise::WhiteNoise;
+use evertally::internals::noise::WhiteNoise;
 
 use super::*;
 use crate::loss::{Hinge, Logistic, Softmax, Squared};

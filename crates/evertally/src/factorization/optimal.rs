@@ -1,4 +1,4 @@
-//! The factorization of least mean squared error, dense, by the fixed point of [`crate::gamma`].
+//! The factorization of least mean squared error, dense, by the fixed point of [`crate::research::gamma`].
 //!
 //! The fixed point gives X = RᵀR with equal diagonal; R is taken lower triangular, so that L = A R⁻¹ is lower
 //! triangular too and the noise can be made step by step. O(n³) to prepare, O(n²) memory, O(n) a step.
@@ -11,10 +11,10 @@ use zeroize::Zeroize;
 
 use super::row_norms::RowNorms;
 use super::{Cost, Dense, Factorization, Kind, MAX_DENSE, Mechanism, Request, dense_size};
-use crate::gamma::{Certificate, Factors, Subject, gamma_f};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, expect_no_numbers};
 use crate::privacy::{MARGIN, Participation, columns_sensitivity, round_up};
+use crate::research::gamma::{Certificate, Factors, Subject, gamma_f};
 use crate::{Error, Result};
 
 /// The gap to which the optimum is found: relative, in γ_F.

@@ -37,7 +37,7 @@ const CONTEXT_SEED: &str = "evertally 2026 insecure noise key from a 64-bit test
 /// [`NoiseKey::tag`].
 ///
 /// ```
-/// use evertally::noise::NoiseKey;
+/// use evertally::NoiseKey;
 ///
 /// let key = NoiseKey::from_os()?;
 /// assert_eq!(format!("{key:?}"), "NoiseKey(..)");
@@ -64,7 +64,7 @@ impl NoiseKey {
     /// be known to nobody who may see a release. A password or a hash of public data will not do.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// let key = NoiseKey::from_os()?;
     /// let again = NoiseKey::from_bytes(*key.expose_bytes());
@@ -80,7 +80,7 @@ impl NoiseKey {
     /// nothing released under it is private.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// assert_eq!(NoiseKey::insecure_from_seed(7).tag(), NoiseKey::insecure_from_seed(7).tag());
     /// ```
@@ -99,7 +99,7 @@ impl NoiseKey {
     /// label, the same stream.
     ///
     /// ```
-    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
     ///
     /// let key = NoiseKey::insecure_from_seed(7);
     /// let north = WhiteNoise::gaussian(key.stream(b"north"));
@@ -115,7 +115,7 @@ impl NoiseKey {
     /// of all noise and of the secrets of other purposes.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// let key = NoiseKey::insecure_from_seed(7);
     /// assert_ne!(*key.subkey(b"inputs"), *key.subkey(b"names"));
@@ -130,7 +130,7 @@ impl NoiseKey {
     /// probability 2⁻⁶⁴.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// assert_ne!(NoiseKey::insecure_from_seed(1).tag(), NoiseKey::insecure_from_seed(2).tag());
     /// ```
@@ -153,7 +153,7 @@ impl fmt::Debug for NoiseKey {
 /// The key of one noise stream, made by [`NoiseKey::stream`].
 ///
 /// ```
-/// use evertally::noise::NoiseKey;
+/// use evertally::NoiseKey;
 ///
 /// let stream = NoiseKey::insecure_from_seed(7).stream(b"visits");
 /// assert_eq!(format!("{stream:?}"), "StreamKey(..)");

@@ -37,7 +37,7 @@ pub(crate) const BLOCK_BITS: u32 = 40;
 /// Unit-variance white noise of very many named keys, a pure function of (stream key, name, index).
 ///
 /// ```
-/// use evertally::noise::{KeyedNoise, NoiseKey};
+/// use evertally::internals::noise::{KeyedNoise, NoiseKey};
 ///
 /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
 /// let tags = [noise.tag(b"/"), noise.tag(b"/about"), noise.tag(b"/contact")];
@@ -63,7 +63,7 @@ pub struct KeyedNoise {
 /// out all the same, as they are no use in a log.
 ///
 /// ```
-/// use evertally::noise::{KeyedNoise, LaneTag, NoiseKey};
+/// use evertally::internals::noise::{KeyedNoise, LaneTag, NoiseKey};
 ///
 /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
 /// let tag = noise.tag(b"/about");
@@ -86,7 +86,7 @@ impl KeyedNoise {
     /// Independent Laplace draws of variance 1, that is of scale 1/√2.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::laplace(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// assert_eq!(format!("{noise:?}"), "KeyedNoise(Laplace, ..)");
@@ -101,7 +101,7 @@ impl KeyedNoise {
     /// [`WhiteNoise::gaussian_chacha8`](super::WhiteNoise::gaussian_chacha8) describes.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian_chacha8(NoiseKey::insecure_from_seed(7).stream(b"simulation"));
     /// assert_eq!(format!("{noise:?}"), "KeyedNoise(GaussianChaCha8, ..)");
@@ -125,7 +125,7 @@ impl KeyedNoise {
     /// most of which is wiping.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// let mut tagger = noise.tagger();
@@ -149,7 +149,7 @@ impl KeyedNoise {
     /// The draw with this index for every key.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// let tags: Vec<_> = (0..1000_u32).map(|page| noise.tag(&page.to_le_bytes())).collect();
@@ -168,7 +168,7 @@ impl KeyedNoise {
     /// multiple of eight on cost little more than one.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// let tags = [noise.tag(b"/"), noise.tag(b"/about")];

@@ -13,7 +13,7 @@
 //! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix sum.
 //!
 //! ```
-//! use evertally::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
+//! use evertally::internals::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
 //!
 //! let n = 1000;
 //! let key = NoiseKey::insecure_from_seed(1); // NoiseKey::from_os() outside of examples

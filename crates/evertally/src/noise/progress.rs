@@ -8,7 +8,7 @@ use std::sync::Mutex;
 /// implementation should be quick and must not call back into the work.
 ///
 /// ```
-/// use evertally::noise::{CausalConvolver, Progress};
+/// use evertally::internals::noise::{CausalConvolver, Progress};
 ///
 /// let convolver = CausalConvolver::new(&[1.0; 100]);
 /// let mut x = vec![1.0; 100];

@@ -34,7 +34,7 @@ const PARALLEL_CHUNK_LEN: usize = 1 << 13;
 /// Unit-variance white noise, addressed by index: a pure function of (stream key, index).
 ///
 /// ```
-/// use evertally::noise::{NoiseKey, WhiteNoise};
+/// use evertally::internals::noise::{NoiseKey, WhiteNoise};
 ///
 /// let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"visits"));
 /// let mut all = [0.0; 10];
@@ -58,7 +58,7 @@ impl WhiteNoise {
     /// Independent Laplace draws of variance 1, that is of scale 1/√2.
     ///
     /// ```
-    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
     ///
     /// let scale = 3.0;
     /// let white = WhiteNoise::laplace(NoiseKey::insecure_from_seed(7).stream(b"visits"));
@@ -79,7 +79,7 @@ impl WhiteNoise {
     /// noise.
     ///
     /// ```
-    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
     ///
     /// let white = WhiteNoise::gaussian_chacha8(NoiseKey::insecure_from_seed(7).stream(b"simulation"));
     /// assert_eq!(format!("{white:?}"), "WhiteNoise(GaussianChaCha8, ..)");

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
 use super::cost::{State, check_limit, held};
 use super::exact::{Exact, Needs};
+use super::name::keys_digest;
 use super::{Arithmetic, Inner, Lanes, Objective, Plan};
 use crate::counter::totals::{Unit, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
-use crate::noise_name::{Naming, keys_digest};
+use crate::noise_name::Naming;
 use crate::privacy::{
     Budget, Contribution, Neighbours, NoiseKind, Participation, replace_factor, replace_factor_l1, round_up,
 };

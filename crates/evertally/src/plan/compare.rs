@@ -6,9 +6,9 @@ use super::{Objective, Plan, PlanBuilder};
 use crate::Result;
 use crate::factorization::Mechanism;
 use crate::factorization::optimal::Optimal;
-use crate::gamma::{Subject, gamma_2, gamma_f};
 use crate::noise::Progress;
 use crate::privacy::{Budget, NoiseKind};
+use crate::research::gamma::{Subject, gamma_2, gamma_f};
 use crate::workload::Workload;
 use crate::{Error, factorization};
 

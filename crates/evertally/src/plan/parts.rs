@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 use super::builder::check_keys;
 use super::cost::check_limit;
+use super::name::keys_digest;
 use super::{Inner, Lanes, Plan};
-use crate::noise_name::keys_digest;
 use crate::{Error, Result};
 
 impl Plan {

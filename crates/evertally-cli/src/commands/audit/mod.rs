@@ -11,8 +11,8 @@ use crate::mechanism::Horizon;
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{GameChart, PlotFormat, render};
 use crate::progress::with_progress;
+use evertally::Lanes;
 use evertally::Plan;
-use evertally::plan::Lanes;
 use evertally::privacy::NoiseKind;
 use evertally_audit::{
     Attack, Auditor, Clock, Finding, Keys, Promise, Report, Settings, USUAL_STREAMS, Verdict,

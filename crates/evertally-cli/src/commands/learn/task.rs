@@ -5,7 +5,7 @@ use super::options::LearnArgs;
 use crate::error::{CliError, Result, shown};
 use crate::input;
 use crate::progress::with_progress;
-use evertally::noise_name::{Fields, Value};
+use evertally::internals::noise_name::{Fields, Value};
 use evertally::{Budget, Mechanism, Participation};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 

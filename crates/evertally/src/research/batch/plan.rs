@@ -16,11 +16,11 @@ use zeroize::Zeroize;
 
 use super::fixed::{Encoder, ROUNDING_CHARGE};
 use super::{Answer, check_gaussian};
-use crate::gamma::{Certificate, Factors, Subject, Weights, gamma_f, verify};
 use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, Progress, WhiteNoise};
 use crate::noise_name::{Fields, NoiseName, Value};
 use crate::privacy::{Budget, Neighbours, round_up};
+use crate::research::gamma::{Certificate, Factors, Subject, Weights, gamma_f, verify};
 use crate::{Error, Result};
 
 /// How close to the optimum the factorization is brought. Nobody sees a millionth in an error.
@@ -29,7 +29,7 @@ const RELATIVE_GAP: f64 = 1e-6;
 /// A certified factorization of a matrix of queries, and the noise for a budget.
 ///
 /// ```
-/// use evertally::batch::BatchPlan;
+/// use evertally::research::batch::BatchPlan;
 /// use evertally::{Budget, Matrix, Neighbours, NoiseKey};
 ///
 /// let prefix_sums = Matrix::from_fn(8, 8, |t, j| f64::from(u8::from(j <= t)));
@@ -81,8 +81,8 @@ impl BatchPlan {
     /// complex matrix; otherwise as [`new`](Self::new).
     ///
     /// ```
-    /// use evertally::batch::BatchPlan;
-    /// use evertally::gamma::{Subject, gamma_f};
+    /// use evertally::research::batch::BatchPlan;
+    /// use evertally::research::gamma::{Subject, gamma_f};
     /// use evertally::{Budget, Neighbours, Workload};
     ///
     /// let certificate = gamma_f(Subject::workload(Workload::PrefixSum, 16), 1e-9, &())?;

@@ -7,7 +7,7 @@ impl BatchPlan {
     /// What one set of answers costs one person, computed from the noise that is run.
     ///
     /// ```
-    /// use evertally::batch::BatchPlan;
+    /// use evertally::research::batch::BatchPlan;
     /// use evertally::{Budget, Matrix, Neighbours};
     /// let queries = Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
     /// let plan = BatchPlan::new(queries, Budget::zcdp(0.125)?, Neighbours::AddRemove)?;
@@ -32,7 +32,7 @@ impl ParityPlan {
     /// What one set of answers costs one person, computed from the noise that is run.
     ///
     /// ```
-    /// use evertally::batch::ParityPlan;
+    /// use evertally::research::batch::ParityPlan;
     /// use evertally::{Budget, Neighbours};
     /// let plan = ParityPlan::new(30, 2, Budget::zcdp(0.125)?, Neighbours::Replace)?;
     /// assert!((plan.spend().mu() - 0.5).abs() < 1e-14);

@@ -16,7 +16,7 @@
 //! | `parity` | all parities of w among d columns, d to 30, whose matrix is never written out |
 //!
 //! ```
-//! use evertally::batch::BatchPlan;
+//! use evertally::research::batch::BatchPlan;
 //! use evertally::{Budget, Matrix, Neighbours, NoiseKey};
 //!
 //! // Three age groups; everybody, the younger two, and the older two.
@@ -49,7 +49,7 @@ use crate::{Error, Result};
 /// The private answer to one query, with the error that the noise gives it.
 ///
 /// ```
-/// use evertally::batch::Answer;
+/// use evertally::research::batch::Answer;
 /// let answer = Answer { query: 0, value: 100.0, standard_error: 10.0 };
 /// let (low, high) = answer.interval(0.95);
 /// assert!((low - 80.4).abs() < 0.01 && (high - 119.6).abs() < 0.01);

@@ -52,7 +52,7 @@ pub struct Proof {
 /// the certificate does not fit together.
 ///
 /// ```
-/// use evertally::gamma::{Subject, gamma_f, verify};
+/// use evertally::research::gamma::{Subject, gamma_f, verify};
 /// use evertally::Workload;
 ///
 /// let mut certificate = gamma_f(Subject::workload(Workload::PrefixSum, 100), 1e-9, &())?;

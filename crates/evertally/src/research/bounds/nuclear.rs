@@ -56,7 +56,7 @@ pub(super) fn nuclear_norm_per_step(n: f64) -> f64 {
 ///
 /// ```
 /// // One step: A = (1).
-/// assert!((evertally::bounds::nuclear_norm(1)?.middle() - 1.0).abs() < 1e-13);
+/// assert!((evertally::research::bounds::nuclear_norm(1)?.middle() - 1.0).abs() < 1e-13);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn nuclear_norm(horizon: u64) -> Result<Interval> {
@@ -71,7 +71,7 @@ pub fn nuclear_norm(horizon: u64) -> Result<Interval> {
 /// As [`nuclear_norm`].
 ///
 /// ```
-/// let bound = evertally::bounds::nuclear_mean_error(1024)?;
+/// let bound = evertally::research::bounds::nuclear_mean_error(1024)?;
 /// assert!((bound.lower / 8.465_681_309_376_945 - 1.0).abs() < 1e-9);
 /// # Ok::<(), evertally::Error>(())
 /// ```

@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul};
 /// from proven figures is proven too.
 ///
 /// ```
-/// use evertally::bounds::Interval;
+/// use evertally::research::bounds::Interval;
 /// let third = Interval::point(1.0) / Interval::point(3.0);
 /// assert!(third.lower < 1.0 / 3.0 && 1.0 / 3.0 < third.upper);
 /// assert!((third.middle() - 1.0 / 3.0).abs() < 1e-15);

@@ -1,6 +1,6 @@
 //! Version 2: names as fields. `docs/noise-name.md` has the same table with the numbers of all choices.
 
-use super::{Fields, Layout, Purpose, Value};
+use crate::noise_name::{Fields, Layout, Purpose, Value};
 use crate::plan::{Arithmetic, Lanes, Objective, Plan};
 use crate::privacy::{Budget, Calibration, Guarantee, Neighbours, Participation};
 use crate::workload::Workload;

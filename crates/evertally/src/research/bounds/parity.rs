@@ -33,7 +33,7 @@ pub struct ParityBounds {
 /// `BadParameter` unless 1 ≤ d ≤ 1000 and w ≤ d.
 ///
 /// ```
-/// assert!((evertally::bounds::parity_gamma(10, 3)?.middle() - 120.0).abs() < 1e-9);
+/// assert!((evertally::research::bounds::parity_gamma(10, 3)?.middle() - 120.0).abs() < 1e-9);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn parity_gamma(dimension: u32, weight: u32) -> Result<Interval> {
@@ -56,7 +56,7 @@ pub fn parity_gamma(dimension: u32, weight: u32) -> Result<Interval> {
 /// Those of [`parity_gamma`]; a bound that does not apply at (ε, δ) says so in its own field.
 ///
 /// ```
-/// let bounds = evertally::bounds::parity_bounds(10, 2, 0.5, 1e-6)?;
+/// let bounds = evertally::research::bounds::parity_bounds(10, 2, 0.5, 1e-6)?;
 /// assert!(bounds.paper? < bounds.any_mechanism? );
 /// # Ok::<(), evertally::Error>(())
 /// ```

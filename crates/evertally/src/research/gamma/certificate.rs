@@ -9,7 +9,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use evertally::Matrix;
-/// use evertally::gamma::ComplexMatrix;
+/// use evertally::research::gamma::ComplexMatrix;
 ///
 /// let i = ComplexMatrix::new(Matrix::zeros(1, 1), Matrix::from_fn(1, 1, |_, _| 1.0))?;
 /// assert_eq!(i.rows(), 1);

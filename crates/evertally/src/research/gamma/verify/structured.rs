@@ -40,7 +40,7 @@ const SMALLEST_WEIGHT: f64 = 6.3e-61;
 const LARGEST_WEIGHT: f64 = 1.6e60;
 /// The smallest decay factor of the structured method, 2⁻¹⁰⁰; below, the workload is the identity
 /// for all purposes.
-pub(in crate::gamma) const SMALLEST_DECAY: f64 = 7.9e-31;
+pub(in crate::research::gamma) const SMALLEST_DECAY: f64 = 7.9e-31;
 
 /// Bounds on γ_F: S/√Σv ≤ γ_F ≤ √(S·max(d/v)).
 pub(super) fn prove_gamma_f(decay: f64, weights: &[f64]) -> Result<Proof> {

@@ -79,7 +79,7 @@ fn direct(n: u32) -> (f64, f64) {
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰; so for every function of this module.
 ///
 /// ```
-/// use evertally::bounds::square_root_row_norm_squared;
+/// use evertally::research::bounds::square_root_row_norm_squared;
 /// assert!((square_root_row_norm_squared(2)?.middle() - 1.25).abs() < 1e-13);
 /// assert!(square_root_row_norm_squared(0).is_err());
 /// # Ok::<(), evertally::Error>(())
@@ -91,7 +91,7 @@ pub fn square_root_row_norm_squared(horizon: u64) -> Result<Interval> {
 /// ‖L‖_F²/n of the square root: the mean of G(1), …, G(n).
 ///
 /// ```
-/// # use evertally::bounds::square_root_decoder_mean;
+/// # use evertally::research::bounds::square_root_decoder_mean;
 /// assert!((square_root_decoder_mean(2)?.middle() - 1.125).abs() < 1e-13);
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -105,7 +105,7 @@ pub fn square_root_decoder_mean(horizon: u64) -> Result<Interval> {
 /// The mean error factor of the square-root mechanism, ‖L‖_F²‖R‖²/n.
 ///
 /// ```
-/// let factor = evertally::bounds::square_root_mean_error(2)?;
+/// let factor = evertally::research::bounds::square_root_mean_error(2)?;
 /// assert!((factor.middle() - 1.406_25).abs() < 1e-13);
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -119,7 +119,7 @@ pub fn square_root_mean_error(horizon: u64) -> Result<Interval> {
 /// The largest error factor of the square-root mechanism, that of its last step.
 ///
 /// ```
-/// let factor = evertally::bounds::square_root_max_error(2)?;
+/// let factor = evertally::research::bounds::square_root_max_error(2)?;
 /// assert!((factor.middle() - 1.562_5).abs() < 1e-13);
 /// # Ok::<(), evertally::Error>(())
 /// ```

@@ -50,7 +50,7 @@ const UNIT_BITS: i32 = 40;
 /// Which parities are answered, and with how much noise.
 ///
 /// ```
-/// use evertally::batch::ParityPlan;
+/// use evertally::research::batch::ParityPlan;
 /// use evertally::{Budget, Neighbours};
 ///
 /// let plan = ParityPlan::new(30, 2, Budget::new(1.0, 1e-6)?, Neighbours::AddRemove)?;
@@ -162,7 +162,7 @@ impl ParityPlan {
     /// The sets of columns in the order in which parities are answered: 0 1, 0 2, …, 1 2, ….
     ///
     /// ```
-    /// use evertally::batch::ParityPlan;
+    /// use evertally::research::batch::ParityPlan;
     /// use evertally::{Budget, Neighbours};
     /// let plan = ParityPlan::new(3, 2, Budget::new(1.0, 1e-6)?, Neighbours::AddRemove)?;
     /// assert_eq!(plan.sets().collect::<Vec<_>>(), [[0, 1], [0, 2], [1, 2]]);
@@ -177,7 +177,7 @@ impl ParityPlan {
 /// a column for each kind of person, whose bits say which columns of the table are −1.
 ///
 /// ```
-/// let queries = evertally::batch::parity_queries(2, 1)?;
+/// let queries = evertally::research::batch::parity_queries(2, 1)?;
 /// assert_eq!(queries.row(0), [1.0, -1.0, 1.0, -1.0]);
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -237,7 +237,7 @@ fn most_changed(columns: usize, degree: usize) -> u64 {
 /// The true parities of the rows so far. No `Debug` of what they are: they must not be shown.
 ///
 /// ```
-/// use evertally::batch::{ParityPlan, ParityTotals};
+/// use evertally::research::batch::{ParityPlan, ParityTotals};
 /// use evertally::{Budget, Neighbours, NoiseKey};
 ///
 /// let plan = ParityPlan::new(3, 2, Budget::new(1.0, 1e-6)?, Neighbours::AddRemove)?;

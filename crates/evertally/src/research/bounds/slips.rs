@@ -26,7 +26,7 @@ fn short(horizon: u64) -> Result<u64> {
 /// `BadParameter` unless 1 ≤ n ≤ 2²².
 ///
 /// ```
-/// assert!(evertally::bounds::fresh_noise_shortfall(1024)? > 5.0);
+/// assert!(evertally::research::bounds::fresh_noise_shortfall(1024)? > 5.0);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn fresh_noise_shortfall(horizon: u64) -> Result<f64> {
@@ -43,7 +43,7 @@ pub fn fresh_noise_shortfall(horizon: u64) -> Result<f64> {
 /// As [`fresh_noise_shortfall`].
 ///
 /// ```
-/// assert!(evertally::bounds::growing_scale_shortfall(2)? > 1.07);
+/// assert!(evertally::research::bounds::growing_scale_shortfall(2)? > 1.07);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn growing_scale_shortfall(horizon: u64) -> Result<f64> {
@@ -60,7 +60,7 @@ pub fn growing_scale_shortfall(horizon: u64) -> Result<f64> {
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰.
 ///
 /// ```
-/// assert!((evertally::bounds::unscaled_noise_shortfall(2)? - 1.25_f64.sqrt()).abs() < 1e-12);
+/// assert!((evertally::research::bounds::unscaled_noise_shortfall(2)? - 1.25_f64.sqrt()).abs() < 1e-12);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn unscaled_noise_shortfall(horizon: u64) -> Result<f64> {
@@ -98,7 +98,7 @@ pub struct Regret {
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰ and the others are positive and finite.
 ///
 /// ```
-/// let regret = evertally::bounds::regret(1 << 20, 1.0, 1000, 1.0, 5.0)?;
+/// let regret = evertally::research::bounds::regret(1 << 20, 1.0, 1000, 1.0, 5.0)?;
 /// assert!(regret.corrected > 1.9 * regret.paper);
 /// assert!(regret.attained > regret.paper && regret.attained < regret.corrected);
 /// # Ok::<(), evertally::Error>(())

@@ -19,8 +19,8 @@ use crate::{Error, Result};
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰; so for every function of this module.
 ///
 /// ```
-/// assert_eq!(evertally::bounds::binary_tree_ones(8)?, 8 * 3 / 2 + 1);
-/// assert_eq!(evertally::bounds::binary_tree_ones(3)?, 4);
+/// assert_eq!(evertally::research::bounds::binary_tree_ones(8)?, 8 * 3 / 2 + 1);
+/// assert_eq!(evertally::research::bounds::binary_tree_ones(3)?, 4);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn binary_tree_ones(horizon: u64) -> Result<u128> {
@@ -40,7 +40,7 @@ pub fn binary_tree_ones(horizon: u64) -> Result<u128> {
 /// As [`binary_tree_ones`].
 ///
 /// ```
-/// assert_eq!(evertally::bounds::binary_tree_sensitivity_squared(1000)?, 11);
+/// assert_eq!(evertally::research::bounds::binary_tree_sensitivity_squared(1000)?, 11);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn binary_tree_sensitivity_squared(horizon: u64) -> Result<u32> {
@@ -54,7 +54,7 @@ pub fn binary_tree_sensitivity_squared(horizon: u64) -> Result<u32> {
 /// As [`binary_tree_ones`].
 ///
 /// ```
-/// assert!((evertally::bounds::binary_tree_mean_error(4)?.middle() - 3.75).abs() < 1e-12);
+/// assert!((evertally::research::bounds::binary_tree_mean_error(4)?.middle() - 3.75).abs() < 1e-12);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn binary_tree_mean_error(horizon: u64) -> Result<Interval> {
@@ -70,7 +70,7 @@ pub fn binary_tree_mean_error(horizon: u64) -> Result<Interval> {
 /// `BadParameter` if m exceeds 1000.
 ///
 /// ```
-/// let ratio = evertally::bounds::tree_ratio_at_power(12)?;
+/// let ratio = evertally::research::bounds::tree_ratio_at_power(12)?;
 /// assert!(6.0 < ratio.lower && ratio.upper < 6.5);
 /// # Ok::<(), evertally::Error>(())
 /// ```

@@ -66,7 +66,7 @@ fn paper_variance(epsilon: f64, delta: f64) -> Result<Interval> {
 /// bound. A bound whose own conditions are not met carries the reason in place of its figure.
 ///
 /// ```
-/// use evertally::bounds::{Group, bounds};
+/// use evertally::research::bounds::{Group, bounds};
 /// let table = bounds(1 << 20, 0.5, 1e-6, None)?;
 /// let named = |group, name| table.iter().find(|b| b.group == group && b.name == name);
 /// let least = named(Group::MatrixMechanism, "nuclear-norm").unwrap().value.clone()?;

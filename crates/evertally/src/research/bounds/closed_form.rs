@@ -26,8 +26,8 @@ fn lower_root(n: f64) -> f64 {
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰; so for every function of this module.
 ///
 /// ```
-/// let closed = evertally::bounds::paper_upper_mean(1024)?;
-/// let exact = evertally::bounds::square_root_mean_error(1024)?;
+/// let closed = evertally::research::bounds::paper_upper_mean(1024)?;
+/// let exact = evertally::research::bounds::square_root_mean_error(1024)?;
 /// assert!(exact.upper < closed.lower);
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -42,8 +42,8 @@ pub fn paper_upper_mean(horizon: u64) -> Result<Interval> {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// let closed = evertally::bounds::paper_lower_mean(1024)?;
-/// assert!(closed.upper < evertally::bounds::nuclear_mean_error(1024)?.lower);
+/// let closed = evertally::research::bounds::paper_lower_mean(1024)?;
+/// assert!(closed.upper < evertally::research::bounds::nuclear_mean_error(1024)?.lower);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn paper_lower_mean(horizon: u64) -> Result<Interval> {
@@ -56,7 +56,7 @@ pub fn paper_lower_mean(horizon: u64) -> Result<Interval> {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// assert!(evertally::bounds::paper_corollary_mean(1)?.upper >= 1.0);
+/// assert!(evertally::research::bounds::paper_corollary_mean(1)?.upper >= 1.0);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn paper_corollary_mean(horizon: u64) -> Result<Interval> {
@@ -69,8 +69,8 @@ pub fn paper_corollary_mean(horizon: u64) -> Result<Interval> {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// let printed = evertally::bounds::paper_row_norm_squared(100)?;
-/// assert!(printed.upper < evertally::bounds::square_root_row_norm_squared(100)?.lower);
+/// let printed = evertally::research::bounds::paper_row_norm_squared(100)?;
+/// assert!(printed.upper < evertally::research::bounds::square_root_row_norm_squared(100)?.lower);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn paper_row_norm_squared(step: u64) -> Result<Interval> {
@@ -83,8 +83,8 @@ pub fn paper_row_norm_squared(step: u64) -> Result<Interval> {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// let corrected = evertally::bounds::row_norm_squared_bound(100)?;
-/// assert!(corrected.lower > evertally::bounds::square_root_row_norm_squared(100)?.upper);
+/// let corrected = evertally::research::bounds::row_norm_squared_bound(100)?;
+/// assert!(corrected.lower > evertally::research::bounds::square_root_row_norm_squared(100)?.upper);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn row_norm_squared_bound(step: u64) -> Result<Interval> {
@@ -97,7 +97,7 @@ pub fn row_norm_squared_bound(step: u64) -> Result<Interval> {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// assert!((evertally::bounds::paper_tree_mean(8)?.middle() - 6.0).abs() < 1e-12);
+/// assert!((evertally::research::bounds::paper_tree_mean(8)?.middle() - 6.0).abs() < 1e-12);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn paper_tree_mean(horizon: u64) -> Result<Interval> {
@@ -115,7 +115,7 @@ fn tree_mean(n: f64) -> f64 {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// assert!(evertally::bounds::paper_tree_ratio(1 << 20)?.lower > 7.0);
+/// assert!(evertally::research::bounds::paper_tree_ratio(1 << 20)?.lower > 7.0);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn paper_tree_ratio(horizon: u64) -> Result<Interval> {
@@ -129,7 +129,7 @@ pub fn paper_tree_ratio(horizon: u64) -> Result<Interval> {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// assert!(evertally::bounds::paper_optimum_ratio(1 << 20)?.lower > 9.0);
+/// assert!(evertally::research::bounds::paper_optimum_ratio(1 << 20)?.lower > 9.0);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn paper_optimum_ratio(horizon: u64) -> Result<Interval> {
@@ -142,7 +142,7 @@ pub fn paper_optimum_ratio(horizon: u64) -> Result<Interval> {
 /// As [`paper_upper_mean`].
 ///
 /// ```
-/// assert!(evertally::bounds::paper_additive_gap(1 << 50)?.lower > 10.0);
+/// assert!(evertally::research::bounds::paper_additive_gap(1 << 50)?.lower > 10.0);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 pub fn paper_additive_gap(horizon: u64) -> Result<Interval> {
@@ -156,7 +156,7 @@ pub fn paper_additive_gap(horizon: u64) -> Result<Interval> {
 /// What the error of the binary tree over that of the square root tends to: ½(π/ln 2)².
 ///
 /// ```
-/// assert!((evertally::bounds::limiting_tree_ratio() - 10.27).abs() < 0.01);
+/// assert!((evertally::research::bounds::limiting_tree_ratio() - 10.27).abs() < 0.01);
 /// ```
 #[must_use]
 pub fn limiting_tree_ratio() -> f64 {

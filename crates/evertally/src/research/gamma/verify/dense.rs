@@ -95,7 +95,7 @@ fn scaled_back(lower: f64, upper: f64, unit: f64) -> Proof {
 }
 
 /// L = U diag(√s), R = diag(1/√s) UᴴA.
-pub(in crate::gamma) fn mean_factors<T: Entry>(a: &Mat<T>, svd: &Thin<T>) -> (Mat<T>, Mat<T>) {
+pub(in crate::research::gamma) fn mean_factors<T: Entry>(a: &Mat<T>, svd: &Thin<T>) -> (Mat<T>, Mat<T>) {
     let (roots, inverse) = raised(&svd.values, MEAN_FLOOR);
     let left = scale(&svd.left, None, &roots);
     let right = scale(&svd.left, None, &inverse).adjoint() * a;
@@ -105,7 +105,7 @@ pub(in crate::gamma) fn mean_factors<T: Entry>(a: &Mat<T>, svd: &Thin<T>) -> (Ma
 /// L = diag(1/√u) U diag(√s), R = diag(1/√s) Uᴴ diag(√u) A; a row that weighs nothing gives a row of zeros.
 ///
 /// Equal to diag(√s)Vᴴ diag(1/√v) but for rounding, which 1/√v would enlarge where columns weigh little.
-pub(in crate::gamma) fn worst_factors<T: Entry>(
+pub(in crate::research::gamma) fn worst_factors<T: Entry>(
     a: &Mat<T>,
     svd: &Thin<T>,
     row_roots: &[f64],

@@ -24,7 +24,7 @@
 //! | [`verify`](verify()) | the checker, which alone decides what bounds are stated |
 //!
 //! ```
-//! use evertally::gamma::{Subject, gamma_2, gamma_f};
+//! use evertally::research::gamma::{Subject, gamma_2, gamma_f};
 //! use evertally::{Matrix, Workload};
 //!
 //! let mean = gamma_f(Subject::workload(Workload::PrefixSum, 1024), 1e-9, &())?;

@@ -4,7 +4,7 @@
 //! more, so that messages may change and old noise may not. Nothing new takes such a name: it
 //! leaves out the grid, the declared keys and how events were chosen.
 
-use super::{Layout, Purpose};
+use crate::noise_name::{Layout, Purpose};
 use crate::plan::{Arithmetic, Lanes, Objective, Plan};
 use crate::privacy::{Calibration, Contribution, Guarantee, Neighbours, Participation};
 use crate::workload::Workload;

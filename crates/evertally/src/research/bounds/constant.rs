@@ -52,7 +52,7 @@ const FINENESS: f64 = 4096.0;
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000 and 0 ≤ δ < 1.
 ///
 /// ```
-/// use evertally::bounds::{Reach, oblivious_constant, paper_constant};
+/// use evertally::research::bounds::{Reach, oblivious_constant, paper_constant};
 /// assert!(oblivious_constant(1.0, 1e-6)? > 20.0 * paper_constant(1.0, Reach::Oblivious)?);
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -91,7 +91,7 @@ fn constant(epsilon: f64, delta: f64) -> f64 {
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000.
 ///
 /// ```
-/// use evertally::bounds::{Reach, paper_constant};
+/// use evertally::research::bounds::{Reach, paper_constant};
 /// assert!((paper_constant(0.5, Reach::Oblivious)? - 0.3387).abs() < 1e-4);
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -111,7 +111,7 @@ pub fn paper_constant(epsilon: f64, reach: Reach) -> Result<f64> {
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000.
 ///
 /// ```
-/// use evertally::bounds::{Reach, largest_paper_delta};
+/// use evertally::research::bounds::{Reach, largest_paper_delta};
 /// let limit = largest_paper_delta(0.01, Reach::Oblivious)?;
 /// assert!(1e-3 < limit && limit < 0.01);
 /// # Ok::<(), evertally::Error>(())

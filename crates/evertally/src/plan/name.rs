@@ -1,0 +1,53 @@
+//! How a plan's choices become the name of its noise: the one place that knows both.
+//!
+//! `second` writes the names of today, as fields. `first` keeps the text of version 0.1.
+
+pub(crate) mod first;
+mod second;
+#[cfg(test)]
+mod tests;
+pub mod version_1;
+
+use super::{Lanes, Plan};
+use crate::noise_name::{Fields, Layout, Naming, NoiseName, Purpose, Value};
+pub(super) use second::keys_digest;
+
+impl Plan {
+    /// The name of this plan's noise. Counters of plans with other names have independent noise
+    /// under one key.
+    ///
+    /// A part of a plan ([`Plan::with_keys`]) has the name of the whole.
+    #[must_use]
+    pub fn noise_name(&self) -> NoiseName {
+        NoiseName::new(match self.naming() {
+            Naming::First => first::of(self).into_bytes(),
+            Naming::Second => second::of(self),
+        })
+    }
+
+    /// The name under which the inputs of this plan's counters are recorded: that of the noise, and
+    /// for a part of a plan ([`Plan::with_keys`]) the keys of the part besides, because each part
+    /// has inputs of its own.
+    ///
+    /// A record knows a part by all of its keys. It does not see that one key is in two parts.
+    #[must_use]
+    pub fn record_name(&self) -> NoiseName {
+        let Lanes::Keyed { keys } = self.lanes() else { return self.noise_name() };
+        let part = keys_digest(keys);
+        if self.naming() == Naming::Second && self.declared_keys() == Some(part) {
+            return self.noise_name();
+        }
+        let mut fields = Fields::new(*b"EVNQ", 2);
+        fields.put(1, Value::new().raw(self.noise_name().as_bytes()));
+        fields.put(2, Value::new().raw(&part));
+        NoiseName::new(fields.into_bytes())
+    }
+
+    /// The label of one of the streams of this plan.
+    pub(crate) fn stream_label(&self, purpose: Purpose, layout: Layout) -> Vec<u8> {
+        match self.naming() {
+            Naming::First => first::label(self, purpose, layout).into_bytes(),
+            Naming::Second => second::label(self, purpose, layout),
+        }
+    }
+}
