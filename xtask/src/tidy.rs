@@ -1,8 +1,11 @@
-//! `cargo xtask tidy`: what formatting does not hold.
+//! `cargo xtask tidy`: what formatting and the compiler do not check.
 //!
-//! rustfmt keeps code to its width and leaves comments alone. This check holds comments to the same
-//! width. Rows of tables are exempt, because Markdown cannot break them, and so are lines of Python
-//! sessions, which are tests.
+//! - rustfmt keeps code to its width and leaves comments alone. This check holds comments to the
+//!   same width. Rows of tables are exempt, because Markdown cannot break them, and so are lines of
+//!   Python sessions, which are tests.
+//! - The modules of the library depend on each other in one direction (`modules`).
+
+mod modules;
 
 use std::path::Path;
 
@@ -12,8 +15,13 @@ use crate::process::{self, command};
 /// The width of code in `rustfmt.toml`.
 const MAX_COLUMNS: usize = 110;
 
-/// Refuses comments that are wider than the code.
+/// Refuses comments that are wider than the code, and cycles between modules of the library.
 pub(crate) fn run() -> Outcome {
+    comments()?;
+    modules::run()
+}
+
+fn comments() -> Outcome {
     let files = process::output(command("git").args(["ls-files", "--", "*.rs"]))?;
     let mut wide = Vec::new();
     for file in files.lines() {

@@ -3,8 +3,8 @@
 //! **Definition.** Everything outside the plan that decides which events count, in which step and
 //! for how much: the columns and their roles, the buckets of time, the clamp, the bound on persons,
 //! how ids are told apart, and how steps are closed. [`Definition::encode`] writes it as fields
-//! ([`evertally::internals::noise_name::Fields`]), and [`evertally::PlanBuilder::definition`] puts it into the
-//! name of the noise.
+//! ([`evertally::internals::noise_name::Fields`]), and [`evertally::PlanBuilder::definition`] puts it
+//! into the name of the noise.
 //!
 //! **Guarantee.** Two definitions under which the same rows could count differently have different
 //! encodings, so that their noise under one key is independent. Faces that count the same thing in

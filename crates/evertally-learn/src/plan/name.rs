@@ -4,8 +4,8 @@
 //! alone: they take gradients at other parameters, and common noise would cancel between them. So
 //! do the segments of a run.
 //!
-//! Version 2 encodes every choice as fields ([`evertally::internals::noise_name`]). Version 1 is the text that
-//! 0.1 wrote, kept word for word for states that began under it.
+//! Version 2 encodes every choice as fields ([`evertally::internals::noise_name`]). Version 1 is the
+//! text that 0.1 wrote, kept word for word for states that began under it.
 
 use evertally::internals::noise_name::{Fields, Value, version_1};
 use evertally::{NoiseName, Plan};
