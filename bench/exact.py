@@ -1,7 +1,7 @@
 """Times OpenDP's discrete Gaussian noise on request, for `cargo xtask bench exact`.
 
-Each line of input is `draws`, a scale and a number of draws; each line of output is the seconds they took, as noise added to that many
-zeros in one call.
+Each line of input is `draws`, a scale and a number of draws. Each line of output is the seconds they took,
+as noise added to that many zeros in one call.
 """
 
 import sys
@@ -19,7 +19,7 @@ def draws(scale: int, count: int) -> float:
     start = time.perf_counter()
     noise = add_noise(zeros)
     seconds = time.perf_counter() - start
-    # The noise is looked at: it has the scale that was asked for, and is not rounded to a coarser grid.
+    # Check that the noise has the requested scale and is not rounded to a coarser grid.
     spread = (sum(value * value for value in noise) / count) ** 0.5 / scale
     assert 0.8 < spread < 1.2, spread
     assert any(value % 2 for value in noise)

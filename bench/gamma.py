@@ -1,8 +1,9 @@
 """Times the optimal factorization by its peers on request, for `cargo xtask bench gamma`.
 
-Each line of input is a task, a horizon and the optimal mean error factor; each line of output is the seconds until the mean error
-is within a relative 1e-6 of it. jax_privacy does not prove how far it is from the optimum, so it is told when to stop; the fixed
-point proves its own gap. Compilation is not timed. A run that is not there after a minute is given up, and the minute answered.
+Each line of input is a task, a horizon and the optimal mean error factor. Each line of output is the seconds until
+the mean error is within a relative 1e-6 of it. jax_privacy does not prove its distance from the optimum, so it gets
+the optimum in order to stop. The fixed point proves its own gap. Compilation is not timed. A run that takes longer
+than a minute is stopped, and the answer is the minute.
 """
 
 import sys

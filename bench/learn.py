@@ -1,27 +1,28 @@
 """Times steps of private training on request, for `cargo xtask bench learn`.
 
-Each line of input is a task and its arguments, each line of output one number: the seconds of a step, or an error factor. One program for both
-sides, each run by the interpreter that has its packages. Plans, compilation and first steps are not timed.
+Each line of input is a task and its arguments. Each line of output is one number: the seconds of a step, or an error
+factor. Both sides use this program, each with the interpreter that has its packages. Plans, compilation and first steps are not timed.
 """
 
 import os
 import sys
 import time
 
-# The horizon of all runs; more steps are never taken.
+# The horizon of all runs. No run takes more steps.
 HORIZON = 2048
 BATCH = 256
-# A model of several tensors, as models are.
+# A model of several tensors.
 TENSORS = 4
-# A small network for whole steps of training, of about 10^5 parameters.
+# A small network of about 10^5 parameters, for whole steps of training.
 INPUTS, HIDDEN, CLASSES = 784, 128, 10
 NETWORK_STEPS = 5
-# Noise is made eight steps ahead; runs of other lengths would be charged for steps that they do not take.
+# Noise is made eight steps ahead. Runs of other lengths would include the cost of steps that they
+# do not take.
 WARM_STEPS = 8
 
 
 def two_cores() -> None:
-    """Both sides on two cores, where the system can be told."""
+    """Limits both sides to two cores, if the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "2"
@@ -35,7 +36,7 @@ class Torch:
         self.width = 0
 
     def keep(self, key, width, make):
-        """What is made before the clock starts is made once, and given up when the width changes."""
+        """Objects that are created before the timing starts are created once, and dropped when the width changes."""
         if width != self.width:
             self.made.clear()
             self.width = width
@@ -103,7 +104,7 @@ class Torch:
         return (time.perf_counter() - start) / steps
 
     def noise(self, mechanism, width, steps):
-        """The noise alone, written into an array in use."""
+        """The noise alone, written to an existing array."""
         import evertally
         import numpy as np
 
@@ -120,7 +121,7 @@ class Torch:
         return (time.perf_counter() - start) / steps
 
     def network(self, name):
-        """A whole step on a small network: gradients, and clipping and noise where the name says so."""
+        """A whole step on a small network: gradients, with clipping and noise depending on the name."""
         import torch
         from evertally.torch import DPSGD, PerExampleClipper
         from torch.nn.functional import cross_entropy

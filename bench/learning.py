@@ -1,10 +1,10 @@
-"""The data of `cargo xtask learning`, and its picture.
+"""The data and the plot of `cargo xtask learning`.
 
-    learning.py export FOLDER        writes one CSV a data set: features, then the label
+    learning.py export FOLDER        writes one CSV per data set: features, then the label
     learning.py plot JSON SVG        draws accuracy over ε
 
-Features are standardised by the means and deviations of all rows, which are published with these data sets and are taken as public here. A run on
-private data has to know such numbers from elsewhere.
+Features are standardised by the means and deviations of all rows, which are published with these data sets and count
+as public here. A run on private data must take such numbers from a public source.
 """
 
 import json
@@ -29,7 +29,7 @@ def signs(condition):
 
 
 def data_sets():
-    """Name, features, labels, as the packages ship them."""
+    """Name, features and labels, from the packages."""
     from sklearn import datasets
 
     digits = datasets.load_digits()
@@ -41,7 +41,7 @@ def data_sets():
 
     import statsmodels.api as statsmodels
 
-    # 6,366 answers to a question that people would rather not be known to have answered.
+    # 6,366 answers to a sensitive question.
     fair = statsmodels.datasets.fair.load_pandas().data
     yield "affairs", standardised(fair.drop(columns="affairs")), signs(fair["affairs"] > 0)
 
@@ -50,7 +50,7 @@ def data_sets():
 
     diamonds = data("diamonds")
     columns = pandas.get_dummies(diamonds.drop(columns="price"), dtype=float)
-    # The threshold is a round number near the middle of the prices.
+    # The threshold is a round number near the median price.
     yield "diamonds", standardised(columns), signs(diamonds["price"] > 2400)
 
 
@@ -78,7 +78,7 @@ def plot(results, picture):
     regimes = list(dict.fromkeys(cell["regime"] for cell in cells))
     mechanisms = list(dict.fromkeys(cell["mechanism"] for cell in cells if cell["epsilon"]))
     palette = ["#6B727B", "#E69F00", "#8C564B", "#56B4E9", "#0072B2", "#009E73", "#CC79A7", "#5B3F99", "#D55E00", "#B2225C", "#2F6F6F"]
-    # A tree that is restarted is drawn as the tree that is not.
+    # A restarted tree has the same style as a tree without restarts.
     kinds = list(dict.fromkeys(mechanism.split(",")[0] for mechanism in mechanisms))
     colours = {mechanism: palette[kinds.index(mechanism.split(",")[0]) % len(palette)] for mechanism in mechanisms}
     figure, axes = plt.subplots(len(regimes), len(names), figsize=(3.1 * len(names), 3.2 * len(regimes)), squeeze=False)

@@ -1,7 +1,7 @@
 """Times square-root noise by numpy and scipy on request, for `cargo xtask bench noise`.
 
-Each line of input is a task and a length; each line of output is the seconds it took. The coefficients are made before
-the clock starts, and the first request for a length is preceded by an untimed one, so that scipy's plan is cached.
+Each line of input is a task and a length. Each line of output is the seconds it took. The coefficients are computed
+before the timing starts. The first request for a length follows an untimed one, so that scipy's plan is cached.
 """
 
 import sys

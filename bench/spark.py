@@ -1,7 +1,8 @@
 """Times Spark jobs with and without privacy on request, for `cargo xtask bench spark`.
 
-Each line of input is a task and its arguments, each line of output a document of what was measured. One session for all tasks; a query of either kind differs from the
-other in nothing but the private step: source, range of time, watermark, declared keys, aggregation by window and sink are the same.
+Each line of input is a task and its arguments. Each line of output is a document of measurements. All tasks share one
+session. The two kinds of query differ only in the private step: source, time range, watermark, declared keys,
+aggregation by window and sink are the same.
 """
 
 import json
@@ -25,7 +26,7 @@ START = "2026-01-05T00:00:00Z"
 MINUTE = 60_000_000
 STEPS = 60
 BATCHES = 10
-# Zipf's law over as many keys as are declared.
+# Zipf's law over the declared keys.
 EXPONENT = 1.1
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 SCHEMA = "ts timestamp, region string"
@@ -37,7 +38,7 @@ def build_session(cores: int) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "4g",
         "spark.sql.session.timeZone": "UTC",
-        # Both kinds of query keep their state in the same store, and it keeps what changes.
+        # Both kinds of query use the same state store, which writes changes only.
         PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
@@ -54,7 +55,7 @@ def names(keys: int) -> list[str]:
 
 
 def write_events(folder: Path, events: int, keys: int) -> None:
-    """The events of all steps in the order of their times, in one file for each core and batch; made once."""
+    """The events of all steps in order of time, in one file per core and batch. They are written once."""
     done = folder / "_DONE"
     if done.exists():
         return
@@ -70,7 +71,7 @@ def write_events(folder: Path, events: int, keys: int) -> None:
         path = folder / f"{number:04}.parquet"
         table = pd.DataFrame({"ts": pd.to_datetime(times[first:last], unit="us", utc=True), "region": regions[first:last]})
         table.to_parquet(path, coerce_timestamps="us", index=False)
-        # A stream takes files by their age.
+        # A stream reads files in order of age.
         os.utime(path, (1_700_000_000 + number,) * 2)
     done.touch()
 
@@ -96,7 +97,7 @@ class Bench:
         )
 
     def plain(self, events: DataFrame, keys: int) -> DataFrame:
-        """The same totals without privacy: of the same range of time, those of other keys under one name."""
+        """The same totals without privacy: for the same time range, with other keys under one name."""
         declared = F.broadcast(self.spark.createDataFrame([(name,) for name in [*names(keys), "other"]], "declared string"))
         start = F.lit(START).cast("timestamp")
         ahead = F.current_timestamp() + F.expr("interval 1 minute")
@@ -107,9 +108,9 @@ class Bench:
         return rows.groupBy(F.window("ts", "1 minute"), "key").count()
 
     def query(self, kind: str, events: int, keys: int, partitions: int) -> dict[str, Any]:
-        """Seconds from the call to the end of a query, and what its batches report."""
+        """The seconds from the call to the end of a query, and the progress reports of its batches."""
         self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        # Each query has a place of its own: Spark may still be tidying that of the one before.
+        # Each query has its own directory, because Spark may still be cleaning up the previous one.
         self.queries += 1
         checkpoint = self.folder / f"checkpoint-{self.queries}"
         for earlier in self.folder.glob("checkpoint-*"):
@@ -138,18 +139,20 @@ class Bench:
         return {
             "seconds": seconds,
             "processor_seconds": worked,
-            # A query that goes on: the first batch loads the libraries and makes the state of every key.
+            # The steady state of a query: the first batch loads the libraries and creates the state
+            # of every key.
             "going_seconds": sum(spent[1:]),
             "going_events": sum(batch["numInputRows"] for batch in batches[1:]),
-            # All but the last, which ends beyond the watermark; the first batch closes none, as the watermark moves after it.
+            # All but the last step, which ends after the watermark. The first batch closes none,
+            # because the watermark moves after it.
             "going_steps": STEPS - 1,
             "batch_seconds": spent,
             "durations": durations,
-            "state_bytes_a_key": written_state(checkpoint, keys),
+            "state_bytes_per_key": written_state(checkpoint, keys),
         }
 
     def noise(self, dimension: int, steps: int, slices: int) -> dict[str, Any]:
-        """Seconds of a job that makes the noise of some steps and throws it away."""
+        """The seconds of a job that makes the noise of some steps and discards it."""
         rows = noise(dimension, spark=self.spark, noise_key=self.key_file, steps=range(steps), slices=slices, horizon=1000, **BUDGET)
         began = time.perf_counter()
         rows.write.format("noop").mode("overwrite").save()
@@ -165,18 +168,18 @@ class Bench:
 
 
 def processor_seconds() -> float:
-    """What this process and all that it has started have kept processors busy for, where the system tells: a busy machine does not make it more."""
+    """The processor time of this process and its descendants, if the system reports it. Other load on the machine does not increase it."""
     parents: dict[int, int] = {}
     spent: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name of a program may hold anything, and ends with the last parenthesis.
+            # The name of a program may contain any character. It ends with the last parenthesis.
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         number = int(path.parent.name)
         parents[number] = int(fields[1])
-        # With children that have ended.
+        # Includes children that have ended.
         spent[number] = sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
     ours, found = {os.getpid()}, 0
     while len(ours) > found:
@@ -186,7 +189,7 @@ def processor_seconds() -> float:
 
 
 def written_state(checkpoint: Path, keys: int) -> float:
-    """Bytes a key that a batch writes for the operator whose state is the larger, compressed as Spark does: the whole state of its shards."""
+    """The bytes per key that a batch writes for the operator with the larger state, as compressed by Spark: the whole state of its shards."""
     written: dict[tuple[str, str], int] = {}
     for path in (checkpoint / "state").glob("*/*/*.changelog"):
         place = (path.parts[-3], path.name)
@@ -197,7 +200,8 @@ def written_state(checkpoint: Path, keys: int) -> float:
 
 
 def main() -> None:
-    # Answers have the output to themselves: whatever else is written there, by Java too, goes where errors go.
+    # Only answers go to standard output. All other output, including Java's, goes to standard
+    # error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     bench = Bench(Path(sys.argv[1]))

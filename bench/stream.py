@@ -1,6 +1,6 @@
 """Times correlated noise by its peers on request, for `cargo xtask bench stream`.
 
-Each line of input is a task and its arguments, each line of output one number. Kernels, compilation and optimisation are not timed.
+Each line of input is a task and its arguments. Each line of output is one number. Kernels, compilation and optimisation are not timed.
 """
 
 import sys
@@ -10,7 +10,7 @@ import numpy as np
 
 from peers.memory import Memory
 
-# How long one run may take. Where it did not come to the end, `steps` says how far it came.
+# The time limit of one run. If a run did not finish, `steps` returns the number of steps taken.
 PATIENCE = 10.0
 BLT_BUFFERS = 7
 WIDE_HORIZON = 1000
@@ -30,13 +30,13 @@ class Peers:
         self.made = {}
 
     def keep(self, key, make):
-        """What is made before the clock starts is made once."""
+        """Objects that are created before the timing starts are created once."""
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]
 
     def one(self, name: str, n: int) -> float:
-        """Seconds of as many steps of one stream as patience allows."""
+        """The seconds of as many steps of one stream as the time limit allows."""
         self.steps = n
         if name == "scipy":
             return self.scipy(n)
@@ -79,7 +79,7 @@ class Peers:
         from peers import jax_stream
 
         if name == "jax-square-root":
-            # A step takes O(n), so that few of them are scanned at a time.
+            # A step takes O(n), so only a few are scanned at a time.
             return jax_stream.runner(jax_stream.square_root(n), "float32", 16)
         jax.config.update("jax_enable_x64", True)
         matrix = jax_stream.blt(n, BLT_BUFFERS, "max").inverse_as_streaming_matrix()
@@ -94,7 +94,7 @@ class Peers:
         return jax_stream.blt_error(jax_stream.blt(n, buffers, objective), n)
 
     def check(self, name: str) -> float:
-        """The mean error factor of what is run, over a few steps, by running it on unit vectors."""
+        """The mean error factor of the code, over a few steps, by running it on unit vectors."""
         import jax
         from peers import jax_stream, tree
         from scipy.signal import fftconvolve
@@ -115,7 +115,7 @@ class Peers:
         return run
 
     def wide(self, dtype: str, buffers: int, width: int, steps: int) -> float:
-        """Seconds of a buffered Toeplitz matrix for many coordinates, with the draws."""
+        """The seconds of a buffered Toeplitz matrix for many coordinates, including the draws."""
         import jax
         from peers import jax_stream
 

@@ -1,4 +1,4 @@
-"""The semidefinite programs of the paper, as printed, against `evertally gamma`.
+"""Compares `evertally gamma` with the semidefinite programs as printed in the paper.
 
 Run by `cargo xtask crosscheck sdp` (and by `cargo xtask test`); needs cvxpy, which brings the solver Clarabel.
 
@@ -39,7 +39,7 @@ def hermitian(size, is_complex):
 
 
 def real(expression):
-    # cvxpy cannot take the real part of what is real already.
+    # cvxpy cannot take the real part of a real expression.
     return cp.real(expression) if expression.is_complex() else expression
 
 

@@ -1,5 +1,5 @@
 // Builds the page into `dist/` under names that never change, because the server embeds these files
-// and they are kept in the repository: whoever has no Node still gets the page.
+// and they are committed, so that people without Node can build it.
 
 import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";

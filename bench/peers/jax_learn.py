@@ -1,4 +1,4 @@
-"""jax_privacy's correlated-noise privatizer, chained with optax's SGD: compiled steps, one call each, as a training loop makes them."""
+"""jax_privacy's correlated-noise privatizer, chained with optax's SGD: compiled steps, with one call per step as in a training loop."""
 
 import time
 
@@ -44,7 +44,7 @@ def keep(key, width: int, make):
 
 
 class Step:
-    """A compiled step whose state and parameters stay where they are."""
+    """A compiled step whose state and parameters stay in place."""
 
     def __init__(self, transformation, parameters, gradients) -> None:
         def step(gradients, state, parameters):
@@ -52,7 +52,7 @@ class Step:
             return state, optax.apply_updates(parameters, updates)
 
         self.gradients = gradients
-        # Donated memory must not be shared by two parts of the state.
+        # Two parts of the state must not share donated memory.
         self.state = jax.tree.map(jnp.copy, transformation.init(parameters))
         self.parameters = parameters
         self.step = jax.jit(step, donate_argnums=(1, 2))
@@ -79,7 +79,7 @@ def optimizer_step(name: str, width: int, steps: int) -> float:
 
 
 def network(name: str) -> float:
-    """A whole step on a small network, clipping included."""
+    """A whole step on a small network, including clipping."""
 
     def make():
         keys = jax.random.split(jax.random.key(0), 4)

@@ -9,19 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax_privacy.matrix_factorization import buffered_toeplitz, streaming_matrix, toeplitz
 
-# Optimising takes longer than running, so what it gave is kept.
+# Optimising takes longer than running, so its result is kept.
 KEPT = pathlib.Path(__file__).parents[2] / "target" / "bench-stream-blt"
 
 
 def square_root(n: int) -> streaming_matrix.StreamingMatrix:
-    """In single precision, as jax has it unless told otherwise."""
+    """In single precision, which is jax's default."""
     return toeplitz.inverse_as_streaming_matrix(toeplitz.optimal_max_error_strategy_coefs(n))
 
 
 def blt(n: int, buffers: int, error: str) -> buffered_toeplitz.BufferedToeplitz:
-    """As its optimiser gives it, in the double precision that it asks for.
+    """The result of its optimiser, in the double precision that it requires.
 
-    The number of buffers is fixed because the optimiser, left to choose, stops at 2^20 and 2^24 with more error than this.
+    The number of buffers is fixed, because the optimiser's own choice at 2^20 and 2^24 has a larger error.
     """
     path = KEPT / f"{n}-{buffers}-{error}.json"
     if not path.exists():
@@ -40,7 +40,7 @@ def blt_error(made: buffered_toeplitz.BufferedToeplitz, n: int) -> float:
 
 
 def streamed_error(matrix: streaming_matrix.StreamingMatrix, n: int) -> float:
-    """The mean error factor of what is run, by running it on unit vectors."""
+    """The mean error factor of the code, by running it on unit vectors."""
     inverse = np.array(matrix.materialize(n), dtype=float)
     strategy, noise = np.linalg.inv(inverse), np.cumsum(inverse, axis=0)
     return float((noise**2).sum() / n * (strategy**2).sum(axis=0).max())
@@ -58,7 +58,7 @@ def runner(matrix: streaming_matrix.StreamingMatrix, dtype: str, chunk: int):
     steps = jax.jit(steps, donate_argnums=1).lower(key, begin()).compile()
 
     def run(n: int, patience: float, memory) -> tuple[float, int]:
-        """Seconds of as many steps as patience allows, and how many they were."""
+        """The seconds of as many steps as the time limit allows, and their number."""
         keys = list(jax.random.split(jax.random.key(time.time_ns()), min(max(n // chunk, 1), 1 << 12)))
         memory.begin()
         state, done = begin(), 0
@@ -77,7 +77,7 @@ def runner(matrix: streaming_matrix.StreamingMatrix, dtype: str, chunk: int):
 
 
 def wide_runner(made: buffered_toeplitz.BufferedToeplitz, dtype: str, width: int, steps: int):
-    """Compiled steps of many coordinates, draws included. Scanned, because a call a step takes more than twice as long."""
+    """Compiled steps of many coordinates, including draws. They are scanned, because one call per step takes more than twice as long."""
     matrix = buffered_toeplitz.BufferedToeplitz.build(
         made.buf_decay, made.output_scale, dtype=dtype
     ).inverse_as_streaming_matrix()

@@ -1,4 +1,4 @@
-"""What a task adds to the memory of the process at most, as the system tells it."""
+"""The peak memory that a task adds to the process, as reported by the system."""
 
 
 class Memory:
@@ -7,7 +7,7 @@ class Memory:
 
     def begin(self) -> None:
         try:
-            # Forgets the highest mark so far.
+            # Reset the peak.
             with open("/proc/self/clear_refs", "w") as file:
                 file.write("5")
         except OSError:

@@ -1,7 +1,7 @@
-"""Tree aggregation as private learning codes it: one noise a level, the changed levels replaced at each step.
+"""Tree aggregation as in private learning code: one noise value per level, with the changed levels replaced at each step.
 
-Both are written from their definitions, for one number a step and in plain floats: arrays of one number would be slower. The draws
-are made a block at a time, which is quicker than one by one.
+Both are written from their definitions, for one number per step and in plain floats, because arrays of one number would
+be slower. Draws are made in blocks, which is faster than one by one.
 """
 
 import numpy as np
@@ -10,14 +10,14 @@ BLOCK = 1 << 14
 
 
 def normals():
-    """Standard normal draws as floats, without end."""
+    """An endless sequence of standard normal draws as floats."""
     generator = np.random.default_rng()
     while True:
         yield from generator.standard_normal(BLOCK).tolist()
 
 
 def binary(draws):
-    """The noise of each step: the sum over the nodes that the binary digits of its number name (Dwork et al., 2010)."""
+    """The noise of each step: the sum over the nodes given by the binary digits of its number (Dwork et al., 2010)."""
     total, levels = 0.0, []
     while True:
         level = 0
@@ -48,12 +48,12 @@ def honaker(draws):
 
 
 def decoder(tree, n: int) -> np.ndarray:
-    """L, a column a draw, by running the code on unit vectors for draws."""
+    """L with one column per draw, by running the code with unit vectors as draws."""
     units = iter(np.eye(2 * n))
     stream = tree(units)
     return np.array([next(stream) for _ in range(n)])
 
 
 def mean_error(tree, n: int) -> float:
-    """‖L‖²Δ²/n. A step stands in one node of every level."""
+    """‖L‖²Δ²/n. A step is in one node of every level."""
     return float((decoder(tree, n) ** 2).sum() / n * (n.bit_length()))

@@ -1,18 +1,18 @@
 //! Times exact noise and the counters on request, for `cargo xtask bench exact`.
 //!
-//! Each line of input is a task and its numbers; each line of output is the seconds it took. The
-//! Python worker beside it, `exact.py`, answers for OpenDP.
+//! Each line of input is a task and its numbers. Each line of output is the seconds it took. The
+//! Python worker `exact.py` answers for OpenDP.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use evertally::internals::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WholeDraws};
+use evertally::internals::noise::{IntegerDraws, KeyedNoise, LaneTag, NoiseKey, StreamKey};
 use evertally::{Budget, Counter, KeyedCounter, NoiseStream, Plan, PlanBuilder, Result};
 
-/// Lanes that are drawn for together.
+/// The number of lanes that are drawn together.
 const LANES: u32 = 1000;
-/// Steps of one lane that are drawn together.
+/// The number of steps of one lane that are drawn together.
 const STEPS: u64 = 64;
 
 fn main() -> io::Result<()> {
@@ -22,10 +22,10 @@ fn main() -> io::Result<()> {
         let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
         let seconds = match (words.first().copied(), &numbers[..]) {
             (Some("across"), &[scale, draws]) => {
-                Ok(across(&WholeDraws::gaussian(stream(), LANES), scale, draws))
+                Ok(across(&IntegerDraws::gaussian(stream(), LANES), scale, draws))
             }
             (Some("laplace"), &[scale, draws]) => {
-                Ok(across(&WholeDraws::laplace(stream(), LANES), scale, draws))
+                Ok(across(&IntegerDraws::laplace(stream(), LANES), scale, draws))
             }
             (Some("along"), &[scale, draws]) => Ok(along(scale, draws)),
             (Some("one-by-one"), &[scale, draws]) => Ok(one_by_one(scale, draws)),
@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// What is timed here hides nothing.
+/// The benchmark protects no data, so its key may be public.
 fn key() -> NoiseKey {
     NoiseKey::insecure_from_seed(1)
 }
@@ -58,7 +58,7 @@ fn seconds(work: impl FnOnce()) -> f64 {
 }
 
 /// Many lanes, step by step.
-fn across(noise: &WholeDraws, scale: u64, draws: u64) -> f64 {
+fn across(noise: &IntegerDraws, scale: u64, draws: u64) -> f64 {
     let mut row = [0; LANES as usize];
     seconds(|| {
         for index in 0..draws / u64::from(LANES) {
@@ -67,9 +67,9 @@ fn across(noise: &WholeDraws, scale: u64, draws: u64) -> f64 {
     })
 }
 
-/// One lane, some steps at a time.
+/// One lane, several steps at a time.
 fn along(scale: u64, draws: u64) -> f64 {
-    let noise = WholeDraws::gaussian(stream(), 1);
+    let noise = IntegerDraws::gaussian(stream(), 1);
     let (scales, mut out) = ([scale; STEPS as usize], [0; STEPS as usize]);
     seconds(|| {
         for first in (0..draws).step_by(STEPS as usize) {
@@ -80,7 +80,7 @@ fn along(scale: u64, draws: u64) -> f64 {
 
 /// One lane, one step at a time.
 fn one_by_one(scale: u64, draws: u64) -> f64 {
-    let noise = WholeDraws::gaussian(stream(), 1);
+    let noise = IntegerDraws::gaussian(stream(), 1);
     seconds(|| {
         for index in 0..draws {
             black_box(noise.one(0, index, black_box(scale)));
@@ -88,7 +88,7 @@ fn one_by_one(scale: u64, draws: u64) -> f64 {
     })
 }
 
-/// Noise in floats, of many lanes, step by step.
+/// Float noise of many lanes, step by step.
 fn floats(draws: u64) -> f64 {
     let noise = KeyedNoise::gaussian(stream());
     let tags: Vec<LaneTag> = (0..LANES).map(|lane| noise.tag(&lane.to_le_bytes())).collect();
@@ -125,7 +125,7 @@ fn keyed(horizon: u64, keys: usize, steps: u64) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The noise of the same plan, correlated in floats.
+/// The float noise of the same plan.
 fn float_stream(horizon: u64, steps: u64) -> Result<f64> {
     let mut noise = NoiseStream::<f64>::new(&plan(horizon)?.build()?, key())?;
     let start = Instant::now();

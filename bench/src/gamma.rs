@@ -1,7 +1,7 @@
 //! Times the certified optimum on request, for `cargo xtask bench gamma`.
 //!
-//! A line `time N GAP` is answered with the seconds it took to certify γ_F of the prefix sum over N
-//! steps to that relative gap, a line `optimum N` with the optimal mean error factor.
+//! The answer to a line `time N GAP` is the seconds it took to certify γ_F of the prefix sum over N
+//! steps to that relative gap. The answer to `optimum N` is the optimal mean error factor.
 
 use std::io::{self, BufRead, Write};
 use std::time::Instant;

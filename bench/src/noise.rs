@@ -1,8 +1,7 @@
 //! Times square-root noise on request, for `cargo xtask bench noise`.
 //!
-//! Each line of input is a task and a length; each line of output is the seconds it took. The
-//! Python worker beside it, `noise.py`, speaks the same protocol, so that the two can be timed in
-//! turns.
+//! Each line of input is a task and a length. Each line of output is the seconds it took. The
+//! Python worker `noise.py` uses the same protocol, so that the two can be timed alternately.
 
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
@@ -20,7 +19,7 @@ fn main() -> io::Result<()> {
         };
         first += n as u64;
         let seconds = match task {
-            // Everything from nothing: coefficients, plan, transforms of the kernel, memory,
+            // Everything from the start: coefficients, plan, transforms of the kernel, memory,
             // normals, convolution.
             "first" => {
                 drop(kept.take());
@@ -33,7 +32,7 @@ fn main() -> io::Result<()> {
                 kept = Some((convolver, z));
                 seconds
             }
-            // The plan of the last `first` again: normals and convolution.
+            // Reuses the plan of the last `first`: normals and convolution.
             "reused" => {
                 if kept.as_ref().is_none_or(|(convolver, _)| convolver.len() != n) {
                     kept = Some((CausalConvolver::new(&square_root_coefficients(n)), vec![0.0; n]));
@@ -59,7 +58,7 @@ fn main() -> io::Result<()> {
             }
             _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "unknown task")),
         };
-        // The values are looked at, so that no compiler can leave them out.
+        // The values are used, so that the compiler cannot remove their computation.
         if let Some((_, z)) = &kept {
             assert!(z.iter().step_by(997).all(|value| value.is_finite()));
         }

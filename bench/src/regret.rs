@@ -1,16 +1,16 @@
-//! `bench-regret`: the learner against adversaries that see its parameters, and against planted
-//! distributions; a line of JSON for each.
+//! `bench-regret`: runs the learner against adversaries that see its parameters, and against
+//! planted distributions. It prints a line of JSON for each.
 //!
-//! Linear losses are compared with the best point of the unit ball while the learner may go
-//! anywhere; planted data with the best parameters of the ball in which the learner is held. λ is
-//! the one that the bound recommends, or the paper's.
+//! For linear losses the comparison is with the best point of the unit ball, and the learner is
+//! unconstrained. For planted data the learner stays in the ball whose best parameters it is
+//! compared with. λ is the one that the bound recommends, or the paper's.
 
 mod statistics;
 
 use std::process::ExitCode;
 
 use evertally::{Budget, Calibration, Error, Mechanism, NoiseKey};
-use evertally_learn::adversary::{Adversary, Exploiter, Greedy, Planted, RandomWalk, play};
+use evertally_learn::adversary::{Adversary, Exploiter, Greedy, PlantedModel, RandomWalk, play};
 use evertally_learn::bound::{RegretBound, printed, printed_lambda};
 use evertally_learn::regret::RegretReport;
 use evertally_learn::{Learner, LearningPlan, Losses, Set, Update};
@@ -29,7 +29,7 @@ const KEYS: u64 = 24;
 const MECHANISMS: [&str; 6] =
     ["binary", "honaker-streaming", "honaker-full", "square-root", "graded-square-root", "blt"];
 
-/// Who chooses the losses.
+/// The opponents that choose the losses.
 const OPPONENTS: [&str; 4] = ["greedy", "random walk", "exploiter", "planted logistic"];
 
 fn main() -> ExitCode {
@@ -102,7 +102,7 @@ fn regret(plan: &LearningPlan, opponent: &str, seed: u64) -> Result<f64, Error> 
     let mut learner = Learner::new(plan, NoiseKey::insecure_from_seed(seed))?;
     let loss: Losses = "logistic".parse()?;
     if opponent.starts_with("planted") {
-        let mut source = Planted::logistic(vec![2.0, -2.0, 1.0, 0.0, 1.0], seed)?;
+        let mut source = PlantedModel::logistic(vec![2.0, -2.0, 1.0, 0.0, 1.0], seed)?;
         let game = play(&mut learner, &mut source, &loss, STEPS)?;
         let data = game.data.ok_or_else(|| Error::bad("game", "of examples", "one of gradients"))?;
         return Ok(RegretReport::new(&game.meter, plan, &loss, &data, None)?.regret);

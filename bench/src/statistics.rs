@@ -1,4 +1,4 @@
-//! Figures of several seeds.
+//! Statistics over several seeds.
 
 /// The mean, and its standard error.
 pub(crate) fn mean_and_error(values: &[f64]) -> (f64, f64) {

@@ -1,6 +1,8 @@
-"""Running totals of a sensitive stream under differential privacy, at the least error that is provably possible.
+"""Running totals of a sensitive stream under differential privacy, with the least error that is
+provably possible.
 
-Everything expensive happens once, in a plan; a counter made from it takes one input and gives one release a step.
+All expensive work happens once, in a plan. A counter of the plan takes one input and gives one
+release per step.
 
 >>> import evertally
 >>> plan = evertally.plan(1000, epsilon=1.0, delta=1e-6)
@@ -10,20 +12,21 @@ Everything expensive happens once, in a plan; a counter made from it takes one i
 >>> low < release.value < high
 True
 
-Steps are counted from zero. Arrays are read and written in place: they are contiguous and of float64 unless something else is said.
+Steps are counted from zero. Arrays are read and written in place: they must be contiguous and, by
+default, of float64.
 
-=============================  ===================================================================================
-``plan``, ``compare``          all choices, checked, and what follows from them: the mechanism, its error at every step
-``Counter``                    running totals of one number a step; ``VectorCounter``, ``KeyedCounter`` and
-                               ``SparseCounter`` for vectors, declared keys and keys that come as they come
-``NoiseStream``                the noise alone, for those who add it themselves
+=============================  ======================================================================
+``plan``, ``compare``          all choices, checked, and their consequences: mechanism and errors
+``Counter``                    running totals of one number per step; ``VectorCounter``, ``KeyedCounter`` and
+                               ``SparseCounter`` for vectors, declared keys and open keys
+``NoiseStream``                the noise alone, for callers who add it themselves
 ``Learner``                    private learning on numpy gradients; ``evertally.torch`` for PyTorch
-``BatchPlan``                  any linear queries at once, on data that does not change
-``gamma``, ``bounds``          the least error that any mechanism can have, proven
-``Odometer``, ``Spend``        what several plans cost one population
+``BatchPlan``                  any linear queries at once, on static data
+``gamma``, ``bounds``          proven bounds on the least error of any mechanism
+``Odometer``, ``Spend``        the privacy cost of several plans for one population
 ``evertally.spark``            private running totals on a Spark cluster
-``evertally.plots``            error profiles and releases drawn, where matplotlib is installed
-=============================  ===================================================================================
+``evertally.plots``            plots of error profiles and releases, with matplotlib
+=============================  ======================================================================
 """
 
 from evertally._errors import (

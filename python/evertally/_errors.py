@@ -1,16 +1,16 @@
-"""What can go wrong, one class for each class of error in the library."""
+"""The exceptions: one class for each class of error in the library."""
 
 
 class Error(Exception):
-    """Every error of the library. Messages never carry a key, a true count or a noise value."""
+    """The base class of all errors. Messages never contain a key, a true count or a noise value."""
 
 
 class BadParameter(Error, ValueError):
-    """Something was given that cannot be used."""
+    """An argument cannot be used."""
 
 
 class Unsupported(Error):
-    """The request is well formed, but nothing here can serve it."""
+    """The request is well formed, but the library cannot serve it."""
 
 
 class HorizonSpent(Error):
@@ -26,14 +26,16 @@ class BadState(Error):
 
 
 class KeyReused(Error):
-    """A key was used before for the same count with other data: the same noise on both would give their difference away."""
+    """A key was used before for the same count with other data. The same noise on both would reveal
+    their difference.
+    """
 
 
 class SystemFailure(Error):
-    """The machine failed; when it gives no randomness, there is no fallback."""
+    """The system failed, for example because it gave no randomness. There is no fallback."""
 
 
-# Readers know them by the name under which they are imported.
-for _error in (Error, BadParameter, Unsupported, HorizonSpent, BudgetSpent, BadState, KeyReused, SystemFailure):
+# Tracebacks show the name under which users import them.
+for _error in (Error, *Error.__subclasses__()):
     _error.__module__ = "evertally"
 del _error

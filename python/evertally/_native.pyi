@@ -1,11 +1,16 @@
-"""The types of the extension module; what things do is said in their docstrings."""
+"""The types of the extension module. The docstrings of the module say what things do.
+
+Classes and dictionaries whose names begin with an underscore and that the module does not have, such as
+``_StepCounter`` and ``_PlanChoices``, exist only here: they hold what several signatures have in common.
+"""
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias, final
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self, Unpack
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Objective: TypeAlias = Literal["mean", "worst"]
@@ -15,86 +20,45 @@ _Workload: TypeAlias = Literal["prefix-sum"] | tuple[Literal["window"], int] | t
 _Domain: TypeAlias = tuple[Literal["ball"], float] | tuple[Literal["box"], float, float]
 
 __all__ = [
-    "BatchPlan",
-    "Bound",
-    "Certificate",
-    "Comparison",
-    "Counter",
-    "KeyedCounter",
-    "Learner",
-    "LearningPlan",
-    "NoiseKey",
-    "NoiseStream",
-    "Odometer",
-    "Plan",
-    "Release",
-    "Releases",
-    "SparseCounter",
-    "Spend",
-    "VectorCounter",
-    "VectorRelease",
-    "_CellDigests",
-    "_OTHER",
-    "_Participants",
-    "__version__",
-    "_bucket_micros",
-    "_definition",
-    "_plan_again",
-    "bounds",
-    "compare",
-    "gamma",
-    "plan",
+    "BatchPlan", "Bound", "Certificate", "Comparison", "Counter", "KeyedCounter", "Learner",
+    "LearningPlan", "NoiseKey", "NoiseStream", "Odometer", "Plan", "Release", "Releases",
+    "SparseCounter", "Spend", "VectorCounter", "VectorRelease", "_CellDigests", "_OTHER",
+    "_Participants", "__version__", "_bucket_micros", "_definition", "_plan_again", "bounds",
+    "compare", "gamma", "plan",
 ]
 
 __version__: str
 
+class _PlanChoices(TypedDict, total=False):
+    rho: float | None
+    sigma: float | None
+    calibration: _Calibration | None
+    mechanism: str | None
+    workload: _Workload | None
+    neighbours: _Neighbours | None
+    max_steps: int | None
+    min_gap: int | None
+    objective: _Objective | None
+    contribution: tuple[float, float] | None
+    norm: float | None
+    dimension: int | None
+    keys: Sequence[str] | None
+    open_keys: bool | None
+    stream: str | None
+    arithmetic: Literal["exact", "float"] | None
+    grid: float | None
+    memory_limit: int | None
+
+class _StreamChoices(_PlanChoices, total=False):
+    horizon: int | None
+    epsilon: float | None
+    delta: float | None
+
 def plan(
-    horizon: int | None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    *,
-    rho: float | None = None,
-    sigma: float | None = None,
-    calibration: _Calibration | None = None,
-    mechanism: str | None = None,
-    workload: _Workload | None = None,
-    neighbours: _Neighbours | None = None,
-    max_steps: int | None = None,
-    min_gap: int | None = None,
-    objective: _Objective | None = None,
-    contribution: tuple[float, float] | None = None,
-    norm: float | None = None,
-    dimension: int | None = None,
-    keys: Sequence[str] | None = None,
-    open_keys: bool | None = None,
-    stream: str | None = None,
-    arithmetic: Literal["exact", "float"] | None = None,
-    grid: float | None = None,
-    memory_limit: int | None = None,
+    horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_PlanChoices]
 ) -> Plan: ...
 def compare(
-    horizon: int | None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    *,
-    rho: float | None = None,
-    sigma: float | None = None,
-    calibration: _Calibration | None = None,
-    mechanism: str | None = None,
-    workload: _Workload | None = None,
-    neighbours: _Neighbours | None = None,
-    max_steps: int | None = None,
-    min_gap: int | None = None,
-    objective: _Objective | None = None,
-    contribution: tuple[float, float] | None = None,
-    norm: float | None = None,
-    dimension: int | None = None,
-    keys: Sequence[str] | None = None,
-    open_keys: bool | None = None,
-    stream: str | None = None,
-    arithmetic: Literal["exact", "float"] | None = None,
-    grid: float | None = None,
-    memory_limit: int | None = None,
+    horizon: int | None, epsilon: float | None = None, delta: float | None = None, **choices: Unpack[_PlanChoices]
 ) -> Comparison: ...
 def gamma(
     matrix: npt.ArrayLike | _Workload,
@@ -235,15 +199,26 @@ class NoiseKey:
     def _admit_job(self, plan: Plan, job: bytes) -> None: ...
     def _admit_steps(self, plan: Plan, digests: bytes) -> None: ...
 
+class _SavedByPlan:
+    def save(self) -> bytes: ...
+    @property
+    def plan(self) -> Plan: ...
+
+class _StepCounter(_SavedByPlan):
+    def __new__(cls, plan: Plan, key: NoiseKey | None = None, *, remember: bool = False) -> Self: ...
+    def run(self, inputs: _Floats) -> Releases: ...
+    @property
+    def steps_taken(self) -> int: ...
+
 @final
-class NoiseStream:
+class NoiseStream(_SavedByPlan):
     def __new__(
         cls,
         plan: Plan | int,
         key: NoiseKey | None = None,
         dtype: npt.DTypeLike | None = None,
         coordinates: tuple[int, int] | None = None,
-        **choices: Any,
+        **choices: Unpack[_StreamChoices],
     ) -> NoiseStream: ...
     @staticmethod
     def resume(
@@ -257,38 +232,32 @@ class NoiseStream:
     def fill(self, out: npt.NDArray[Any]) -> None: ...
     def rows(self, steps: int) -> npt.NDArray[Any]: ...
     def seek(self, step: int) -> None: ...
-    def save(self) -> bytes: ...
     @property
     def steps_taken(self) -> int: ...
-    @property
-    def plan(self) -> Plan: ...
     @property
     def dimension(self) -> int: ...
     @property
     def dtype(self) -> str: ...
 
-@final
-class Release:
+class _StepRelease:
     @property
     def step(self) -> int: ...
     @property
-    def value(self) -> float: ...
-    @property
     def standard_error(self) -> float: ...
     def margin(self, level: float = 0.95) -> float: ...
+
+@final
+class Release(_StepRelease):
+    @property
+    def value(self) -> float: ...
     def interval(self, level: float = 0.95) -> tuple[float, float]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
-class VectorRelease:
-    @property
-    def step(self) -> int: ...
+class VectorRelease(_StepRelease):
     @property
     def values(self) -> _Floats: ...
-    @property
-    def standard_error(self) -> float: ...
-    def margin(self, level: float = 0.95) -> float: ...
     def interval(self, level: float = 0.95) -> tuple[_Floats, _Floats]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, place: int, /) -> Release: ...
@@ -306,51 +275,30 @@ class Releases:
     def __len__(self) -> int: ...
 
 @final
-class Counter:
-    def __new__(cls, plan: Plan, key: NoiseKey | None = None, *, remember: bool = False) -> Counter: ...
+class Counter(_StepCounter):
     @staticmethod
     def resume(plan: Plan, key: NoiseKey, state: bytes) -> Counter: ...
     def step(self, x: SupportsFloat | SupportsIndex) -> Release: ...
-    def run(self, inputs: _Floats) -> Releases: ...
     def interval(self, first: int, last: int) -> Release: ...
-    def save(self) -> bytes: ...
-    @property
-    def steps_taken(self) -> int: ...
-    @property
-    def plan(self) -> Plan: ...
 
 @final
-class VectorCounter:
-    def __new__(cls, plan: Plan, key: NoiseKey | None = None, *, remember: bool = False) -> VectorCounter: ...
+class VectorCounter(_StepCounter):
     @staticmethod
     def resume(plan: Plan, key: NoiseKey, state: bytes) -> VectorCounter: ...
     def step(self, x: _Floats, out: _Floats | None = None) -> VectorRelease: ...
-    def run(self, inputs: _Floats) -> Releases: ...
     def interval(self, first: int, last: int) -> VectorRelease: ...
-    def save(self) -> bytes: ...
-    @property
-    def steps_taken(self) -> int: ...
-    @property
-    def plan(self) -> Plan: ...
 
 @final
-class KeyedCounter:
-    def __new__(cls, plan: Plan, key: NoiseKey | None = None, *, remember: bool = False) -> KeyedCounter: ...
+class KeyedCounter(_StepCounter):
     @staticmethod
     def resume(plan: Plan, key: NoiseKey, state: bytes) -> KeyedCounter: ...
     def step(self, inputs: _Floats | dict[str, float], out: _Floats | None = None) -> VectorRelease: ...
-    def run(self, inputs: _Floats) -> Releases: ...
     def interval(self, key: str, first: int, last: int) -> Release: ...
-    def save(self) -> bytes: ...
     @property
     def keys(self) -> list[str]: ...
-    @property
-    def steps_taken(self) -> int: ...
-    @property
-    def plan(self) -> Plan: ...
 
 @final
-class SparseCounter:
+class SparseCounter(_SavedByPlan):
     def __new__(cls, plan: Plan, key: NoiseKey | None = None) -> SparseCounter: ...
     @staticmethod
     def resume(plan: Plan, key: NoiseKey, state: bytes) -> SparseCounter: ...
@@ -360,11 +308,8 @@ class SparseCounter:
     def release(self, key: str) -> Release: ...
     def release_each(self, keys: Sequence[str]) -> VectorRelease: ...
     def keys_held(self) -> int: ...
-    def save(self) -> bytes: ...
     @property
     def steps_closed(self) -> int: ...
-    @property
-    def plan(self) -> Plan: ...
 
 @final
 class Certificate:

@@ -1,4 +1,4 @@
-"""Error profiles and releases drawn with matplotlib.
+"""Plots of error profiles and releases, with matplotlib.
 
 >>> import evertally, evertally.plots
 >>> plans = {name: evertally.plan(256, mechanism=name) for name in ("binary", "square-root")}
@@ -6,7 +6,7 @@
 >>> [line.get_label() for line in axes.get_lines()]
 ['binary', 'square-root']
 
-Every function draws on the axes that it is given, or on new ones, and returns them.
+Every function draws on the given axes, or on new ones, and returns them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["certificate", "error_profiles", "releases"]
 
-# Beyond so many points a profile is drawn at steps that are spread evenly over its logarithm: no screen shows more.
-_MOST_POINTS = 4096
+# A longer profile is drawn at this number of steps, spaced evenly on a logarithmic scale: no screen
+# shows more.
+_MAX_POINTS = 4096
 
 
 def error_profiles(
@@ -33,13 +34,14 @@ def error_profiles(
 ) -> Axes:
     """Draws the standard error of every step of one or more plans, by their names or their mechanisms.
 
-    relative: divide by the error of the first plan, step by step, where all horizons are the same.
+    relative: whether to divide by the error of the first plan, step by step. All horizons must then
+        be the same.
     """
     named = plans if isinstance(plans, Mapping) else {plan.mechanism: plan for plan in plans}
     if not named:
         raise ValueError("there is no plan to draw")
     if relative and len({plan.horizon for plan in named.values()}) > 1:
-        raise ValueError("errors are compared step by step, so that all plans need the same horizon")
+        raise ValueError("errors are compared step by step, so all plans need the same horizon")
     axes = _axes(axes)
     first: npt.NDArray[np.float64] | None = None
     for name, plan in named.items():
@@ -68,7 +70,7 @@ def releases(
     """Draws a run of releases with the band that holds the truth at each step with probability `level`.
 
     truth: the true totals, for tests and teaching; they are as sensitive as the data.
-    column: which coordinate or key to draw, where there are several.
+    column: the coordinate or key to draw, if there are several.
 
     >>> import evertally, evertally.plots, numpy
     >>> run = evertally.Counter(evertally.plan(100)).run(numpy.ones(100))
@@ -78,7 +80,7 @@ def releases(
     """
     steps = made.steps
     if steps is None:
-        raise ValueError("the answers of a batch have no steps to draw them over")
+        raise ValueError("the answers of a batch have no steps")
     low, high = made.interval(level)
     values = made.values
     if values.ndim == 2:
@@ -94,7 +96,7 @@ def releases(
 
 
 def certificate(found: Certificate, *, axes: Axes | None = None) -> Axes:
-    """Draws the weights that prove the bounds of a certificate, and says the bounds.
+    """Draws the weights that prove the bounds of a certificate, with the bounds as the title.
 
     >>> import evertally, evertally.plots
     >>> axes = evertally.plots.certificate(evertally.gamma("prefix-sum", 64))
@@ -112,7 +114,7 @@ def certificate(found: Certificate, *, axes: Axes | None = None) -> Axes:
 
 
 def _axes(given: Axes | None) -> Axes:
-    """The axes that were given, or new ones."""
+    """The given axes, or new ones."""
     if given is not None:
         return given
     try:
@@ -124,7 +126,7 @@ def _axes(given: Axes | None) -> Axes:
 
 def _steps(horizon: int) -> npt.NDArray[np.int64]:
     """All steps of a short horizon, and some of a long one."""
-    if horizon <= _MOST_POINTS:
+    if horizon <= _MAX_POINTS:
         return np.arange(horizon, dtype=np.int64)
-    spread = np.geomspace(1, horizon, _MOST_POINTS)
+    spread = np.geomspace(1, horizon, _MAX_POINTS)
     return np.unique(np.minimum(spread.astype(np.int64), horizon)) - 1

@@ -1,12 +1,12 @@
 //! Arrays in and out, without copies.
 //!
-//! **Guarantee.** What is accepted is an array of exactly the type, shape and layout that is asked
-//! for: it is used in place. Everything else is refused with a message that says what was given,
-//! never with its contents.
+//! **Guarantee.** Only an array of exactly the requested type, shape and layout is accepted, and it
+//! is used in place. Everything else is refused with a message that names its type, never its
+//! contents.
 //!
-//! **What the caller sees to.** Work goes on without the interpreter's lock. While it does,
-//! rust-numpy keeps other calls of this kind from the same array, but not Python code that writes
-//! into it from another thread, as with numpy's own functions.
+//! **The caller's responsibility.** Work runs without the interpreter's lock. Meanwhile rust-numpy
+//! refuses other calls of this kind on the same array, but not Python code that writes into it from
+//! another thread, as with numpy's own functions.
 
 use evertally::Matrix;
 use numpy::{
@@ -25,7 +25,8 @@ pub(crate) enum Precision {
 }
 
 impl Precision {
-    /// Reads whatever numpy takes for a type: `"float32"`, `numpy.float32`, `numpy.dtype("float32")`.
+    /// Reads anything that numpy accepts as a type: `"float32"`, `numpy.float32`,
+    /// `numpy.dtype("float32")`.
     pub(crate) fn read(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Self> {
         let expected = "float32 or float64";
         let found = PyArrayDescr::new(py, given.clone()).map_err(|_| bad("dtype", expected, kind(given)))?;

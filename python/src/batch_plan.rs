@@ -1,4 +1,4 @@
-//! Any linear queries at once, on data that does not change.
+//! Any linear queries at once, on static data.
 
 use evertally::Neighbours;
 use numpy::{Ix1, PyArray1, PyArray2};
@@ -12,7 +12,8 @@ use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::release::Releases;
 use crate::spend::Spend;
 
-/// The best factorization of a matrix of queries about a histogram, one a row, and the noise for a budget.
+/// The best factorization of a matrix of queries about a histogram, one query per row, and the
+/// noise for a budget.
 ///
 /// One person is one unit of one cell of the histogram.
 ///
@@ -50,11 +51,12 @@ impl BatchPlan {
             .map(Self)
     }
 
-    /// Private answers to all queries about a histogram, an array of float64 with one number a cell.
+    /// Private answers to all queries about a histogram, an array of float64 with one number per
+    /// cell.
     ///
-    /// key: the secret of the noise, which serves one histogram: the same histogram has the same
-    ///     answers again, and another one raises `KeyReused`. None draws one that nobody keeps, and
-    ///     each call spends the budget again.
+    /// key: the secret key of the noise, which serves one histogram: the same histogram has the
+    ///     same answers again, and another histogram raises `KeyReused`. Defaults to a fresh key
+    ///     from the operating system, which is not kept: each call then spends the budget again.
     #[pyo3(signature = (data, key=None))]
     fn answer(
         &self,
@@ -67,7 +69,7 @@ impl BatchPlan {
         let (key, uses) = (given_or_fresh(given)?, given.and_then(NoiseKey::uses));
         let answers = py.detach(|| -> Result<_, Failure> {
             let Some(uses) = uses else { return Ok(self.0.answer(data, key)?) };
-            uses.guard(&self.0.noise_name())?.admit_whole(
+            uses.guard(&self.0.noise_name())?.admit_run(
                 |chain| {
                     chain.step(data.iter().copied());
                 },
@@ -77,7 +79,7 @@ impl BatchPlan {
         Ok(Releases::of_queries(py, &answers.map_err(Failure::raise)?))
     }
 
-    /// The proof of how good the factorization is.
+    /// The certificate of the factorization's error.
     #[getter]
     fn certificate(&self) -> Certificate {
         Certificate(self.0.certificate().clone())
@@ -95,7 +97,7 @@ impl BatchPlan {
         self.0.budget().to_string()
     }
 
-    /// How far one person can move R x, rounded up.
+    /// The largest change of R x by one person, rounded up.
     #[getter]
     fn sensitivity(&self) -> f64 {
         self.0.sensitivity()
@@ -126,13 +128,13 @@ impl BatchPlan {
         self.0.mean_squared_error()
     }
 
-    /// What the mean squared error of any factorization at this budget is at least.
+    /// A lower bound on the mean squared error of any factorization at this budget.
     #[getter]
     fn least_mean_squared_error(&self) -> f64 {
         self.0.least_mean_squared_error()
     }
 
-    /// What one set of answers costs one person.
+    /// The privacy cost of one set of answers for one person.
     fn spend(&self) -> Spend {
         Spend(self.0.spend())
     }

@@ -1,4 +1,4 @@
-//! What is proven of every mechanism.
+//! Proven bounds on the error of every mechanism.
 
 use evertally::Workload;
 use evertally::research::bounds::{Group, Interval};
@@ -11,17 +11,18 @@ use crate::gamma::Certificate;
 /// One bound on the mean squared error of private running totals. Made by `bounds`.
 #[pyclass(frozen, get_all, module = "evertally", name = "Bound")]
 pub(crate) struct Bound {
-    /// A stable name for programs.
+    /// A stable name, for programs.
     name: &'static str,
-    /// What it is about: "any-mechanism", "oblivious", "matrix-mechanism", "attained" or "tree-ratio".
+    /// The group of the bound: "any-mechanism", "oblivious", "matrix-mechanism", "attained" or
+    /// "tree-ratio".
     group: &'static str,
-    /// The formula, in the letters of the documentation.
+    /// The formula, in the notation of the documentation.
     formula: &'static str,
-    /// Whether it is a closed form of the paper.
+    /// Whether the bound is a closed form from the paper.
     from_paper: bool,
-    /// The figure, rounded to the safe side; None where it does not hold.
+    /// The value, rounded to the safe side. None if the bound does not apply.
     value: Option<f64>,
-    /// Why there is none.
+    /// Why there is no value.
     reason: Option<String>,
 }
 
@@ -37,9 +38,9 @@ impl Bound {
 }
 
 /// Every bound on the mean squared error of a private running total of `horizon` steps at (ε, δ),
-/// one event counting as one.
+/// where each event counts as one.
 ///
-/// certificate: what `gamma("prefix-sum", horizon)` found, for the sharpest of them; it is proved
+/// certificate: the result of `gamma("prefix-sum", horizon)`, for the sharpest bound. It is proved
 ///     again first.
 ///
 /// >>> import evertally
@@ -75,7 +76,7 @@ pub(crate) fn bounds(
     Ok(table.into_iter().map(bound).collect())
 }
 
-/// The least mean error factor, by a certificate that is about running totals of this horizon.
+/// The least mean error factor, from a certificate for running totals of this horizon.
 fn optimum(
     certificate: &evertally::research::gamma::Certificate,
     horizon: u64,

@@ -1,5 +1,5 @@
-//! Digests of what some keys count in some steps, which add up over the machines that keys are
-//! divided among. Private to the package.
+//! Digests of the totals of some keys in some steps, which add up over shards of keys. Private to
+//! the package.
 
 use evertally_keys::InputChain;
 use numpy::{Ix2, PyArray1, PyUntypedArrayMethods};
@@ -9,9 +9,10 @@ use crate::arrays::readable;
 use crate::errors::bad;
 use crate::noise_key::NoiseKey;
 
-/// Digests tables of whole totals with a row for each step and a column for each name: a pair of
-/// words per step, made with a secret derived from the key. The pairs of several shards add up,
-/// modulo 2^64 each, to that of all of them together; a step without totals has zeros.
+/// Digests tables of integer totals with a row for each step and a column for each name. The digest
+/// of a step is a pair of words, computed with a secret derived from the key. The pairs of several
+/// shards add up, modulo 2^64 each, to the pair of all keys together. A step without totals has
+/// zeros.
 ///
 /// >>> import evertally, numpy
 /// >>> from evertally._native import _CellDigests
@@ -33,7 +34,7 @@ impl CellDigests {
         Self { chain: InputChain::new(&key.get().copied()), names }
     }
 
-    /// The pairs of words of some steps, one after the other.
+    /// The pairs of words of all rows, in order.
     fn digest<'py>(&self, py: Python<'py>, cells: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let cells = readable::<i64, Ix2>("cells", cells)?;
         let (width, totals) = (cells.shape()[1], cells.as_slice()?);
@@ -54,7 +55,7 @@ impl CellDigests {
         let counted = self.names.iter().zip(totals).filter(|(_, total)| **total != 0);
         let lanes = counted.map(|(name, total)| self.chain.lane(name.as_bytes(), i128::from(*total)));
         lanes.fold([0_u64; 2], |[low, high], lane| {
-            // Two halves that wrap on their own are what numpy can add up.
+            // Numpy can add two halves that wrap separately.
             [low.wrapping_add(lane as u64), high.wrapping_add((lane >> 64) as u64)]
         })
     }

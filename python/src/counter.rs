@@ -1,24 +1,19 @@
-//! A counter of one number a step.
+//! A counter of one number per step.
 
 use evertally_keys::InputChain;
 use numpy::{Ix1, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::arrays::readable;
-use crate::noise_key::NoiseKey;
-use crate::plan::Plan;
+use crate::counter_core::{CounterCore, counter_methods};
 use crate::release::{Release, Releases};
-use crate::running::{Running, count};
-
-count!(evertally::Counter);
 
 /// A private running total, or another workload, of one stream of numbers.
 ///
-/// plan: a plan for one number a step.
-/// key: the secret of the noise, which remembers what was counted under it; None draws one that
-///     nobody keeps, so that the counter can be saved but not resumed.
-/// remember: keep every release, so that `interval` can be asked; memory then grows with the steps.
+/// plan: a plan for one number per step.
+/// key: the secret key of the noise, which remembers what was counted under it. Defaults to a fresh
+///     key from the operating system, which is not kept: the counter can be saved but not resumed.
+/// remember: whether to keep every release, for `interval`. Memory then grows with the steps.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(100, epsilon=1.0, delta=1e-6)
@@ -33,8 +28,8 @@ count!(evertally::Counter);
 ///     ...
 /// evertally.HorizonSpent: the horizon of 100 steps is spent: a further release would not be private
 ///
-/// A counter saves and resumes bit for bit. The record of the key sees to it that a state that is
-/// resumed twice counts the same data both times (see `NoiseKey`): the same data give the same
+/// A counter saves and resumes bit for bit. A state may be resumed twice, but the record of the key
+/// ensures that both counters count the same data (see `NoiseKey`): the same data give the same
 /// releases, and other data raise `KeyReused` and take no step.
 ///
 /// >>> key = evertally.NoiseKey.generate()
@@ -48,30 +43,19 @@ count!(evertally::Counter);
 ///     ...
 /// evertally.KeyReused: this key was used before ... (they differ at step 1): ...
 #[pyclass(frozen, module = "evertally", name = "Counter")]
-pub(crate) struct Counter(Running<evertally::Counter>);
+pub(crate) struct Counter(CounterCore<evertally::Counter>);
+
+counter_methods!(Counter, remembering);
 
 #[pymethods]
 impl Counter {
-    #[new]
-    #[pyo3(signature = (plan, key=None, *, remember=false))]
-    fn new(plan: &Bound<'_, Plan>, key: Option<&Bound<'_, NoiseKey>>, remember: bool) -> PyResult<Self> {
-        Running::new(plan, key, remember).map(Self)
-    }
-
-    /// Continues from a saved state; the state of another plan or key is refused, and so are other
-    /// data than were counted after it.
-    #[staticmethod]
-    fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
-        Running::resume(plan, key, state).map(Self)
-    }
-
-    /// Takes the input of the next step and releases its private answer. A refusal takes no step.
+    /// Takes the input of the next step and releases its private answer. Refused input takes no step.
     fn step(&self, py: Python<'_>, x: f64) -> PyResult<Release> {
         let digests = |_: &evertally::Counter| move |chain: &mut InputChain| vec![chain.step([x])];
         self.0.admit(py, digests, |counter| counter.step(x)).map(Release)
     }
 
-    /// Takes one step for each number of an array of float64. A refusal takes none of them.
+    /// Takes one step for each number of an array of float64. If one is refused, no step is taken.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
         let inputs = readable::<f64, Ix1>("inputs", inputs)?;
         let inputs = inputs.as_slice()?;
@@ -90,30 +74,9 @@ impl Counter {
         Ok(Releases::of_steps(spreads, values.into_any()))
     }
 
-    /// The total over the steps first to last, both included, from the remembered releases, with
+    /// The total over the steps `first` to `last`, both included, from the remembered releases, with
     /// its exact standard error.
     fn interval(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<Release> {
         self.0.with(py, |counter| counter.interval(first, last)).map(Release)
-    }
-
-    /// The state as bytes, for `resume`. It holds true totals: guard it like the data.
-    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.save(py)?))
-    }
-
-    /// The number of steps taken.
-    #[getter]
-    fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.steps(py)
-    }
-
-    /// The plan that the counter follows.
-    #[getter]
-    fn plan(&self, py: Python<'_>) -> Py<Plan> {
-        self.0.plan(py)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.0.description("Counter", self.steps_taken(py)?))
     }
 }

@@ -1,7 +1,7 @@
-//! Errors keep their class: each [`ErrorClass`] is a Python class, all of them below `evertally.Error`.
+//! Each [`ErrorClass`] is a Python class; all of them are subclasses of `evertally.Error`.
 //!
 //! The classes are written in Python (`evertally/_errors.py`), because an extension module cannot
-//! make one that is a `ValueError` besides. Files that cannot be read or written raise `OSError`,
+//! make a class that is also a `ValueError`. Files that cannot be read or written raise `OSError`,
 //! as Python's own functions do.
 
 use evertally::ErrorClass;
@@ -17,7 +17,7 @@ pyo3::import_exception!(evertally._errors, BadState);
 pyo3::import_exception!(evertally._errors, KeyReused);
 pyo3::import_exception!(evertally._errors, SystemFailure);
 
-/// The Python exception of an error: its class, and its own words.
+/// The Python exception of an error, with its class and message.
 fn exception(class: ErrorClass, message: String) -> PyErr {
     match class {
         ErrorClass::BadParameter => BadParameter::new_err(message),
@@ -26,7 +26,7 @@ fn exception(class: ErrorClass, message: String) -> PyErr {
         ErrorClass::BudgetSpent => BudgetSpent::new_err(message),
         ErrorClass::BadState => BadState::new_err(message),
         ErrorClass::System => SystemFailure::new_err(message),
-        // A class that is younger than this list is still one of the library's.
+        // A class that was added after this list is still a class of the library.
         _ => Error::new_err(message),
     }
 }
@@ -80,12 +80,12 @@ impl Failure {
 pub(crate) fn key_refused(error: evertally_keys::Error) -> PyErr {
     use evertally_keys::Error as Refusal;
     match error {
-        Refusal::OtherInput { .. } | Refusal::BeginsLater { .. } | Refusal::EndsEarlier { .. } => {
+        Refusal::OtherInput { .. } | Refusal::StartsLater { .. } | Refusal::EndsEarlier { .. } => {
             KeyReused::new_err(error.to_string())
         }
         Refusal::Damaged { .. } => BadState::new_err(error.to_string()),
         Refusal::File { path, error, .. } => {
-            // With its number, Python finds the class: FileNotFoundError and the like.
+            // From the number Python derives the class, such as FileNotFoundError.
             let words = error.to_string();
             let words = words.split(" (os error").next().unwrap_or_default().to_owned();
             match error.raw_os_error() {
@@ -97,14 +97,14 @@ pub(crate) fn key_refused(error: evertally_keys::Error) -> PyErr {
     }
 }
 
-/// The exception of an error in events; a function, because a second `OrRaise` would leave parsed
-/// values without a type.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+/// The exception of an error in events. It is a function, because with a second `OrRaise` the types
+/// of parsed values could not be inferred.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes the error by value")]
 pub(crate) fn refused(error: evertally_stream::Error) -> PyErr {
     exception(error.class(), error.to_string())
 }
 
-/// `BadParameter`, in the words that the library uses.
+/// `BadParameter`, with the wording of the library.
 pub(crate) fn bad(name: &str, expected: &str, got: impl std::fmt::Display) -> PyErr {
     BadParameter::new_err(format!("{name} must be {expected}, got {got}"))
 }

@@ -10,13 +10,15 @@ use crate::arrays::{kind, matrix};
 use crate::choices::read_workload;
 use crate::errors::{OrRaise, bad};
 
-/// Bounds the least error of any factorization of a matrix, or of a workload over a horizon, and proves them.
+/// Proves bounds on the least error of any factorization of a matrix, or of a workload over a
+/// horizon.
 ///
-/// matrix: a real or complex matrix; or a workload as in `plan`, "prefix-sum", ("window", width) or
-///     ("decay", factor), with its horizon, which need not be written out and may be long.
+/// matrix: a real or complex matrix. Or a workload as in `plan` ("prefix-sum", ("window", width) or
+///     ("decay", factor)) with a horizon, which may be long because its matrix is never written
+///     out.
 /// objective: "mean" bounds γ_F, the least ‖L‖_F·‖R‖₁→₂; "worst" bounds γ_2, the least product of
 ///     the largest row norm of L and ‖R‖₁→₂.
-/// relative_gap: how close the two bounds are to be brought. They hold whatever gap is reached.
+/// relative_gap: the target for the relative gap between the two bounds. They hold at any gap.
 ///
 /// >>> import evertally, numpy
 /// >>> certificate = evertally.gamma(numpy.tril(numpy.ones((16, 16))))
@@ -46,20 +48,20 @@ pub(crate) fn gamma(
     found.or_raise().map(Certificate)
 }
 
-/// Two bounds on the least error of any factorization, and all that is needed to prove them again.
+/// Two bounds on the least error of any factorization, with everything needed to prove them again.
 /// Made by `gamma`.
 #[pyclass(frozen, module = "evertally", name = "Certificate")]
 pub(crate) struct Certificate(pub(crate) evertally::research::gamma::Certificate);
 
 #[pymethods]
 impl Certificate {
-    /// The norm is at least this.
+    /// The lower bound on the norm.
     #[getter]
     fn lower(&self) -> f64 {
         self.0.lower
     }
 
-    /// The norm is at most this; the factors attain it.
+    /// The upper bound on the norm. The factors attain it.
     #[getter]
     fn upper(&self) -> f64 {
         self.0.upper
@@ -86,7 +88,7 @@ impl Certificate {
         (self.0.subject.rows(), self.0.subject.columns())
     }
 
-    /// Iterations that it took.
+    /// The number of iterations of the solver.
     #[getter]
     fn iterations(&self) -> usize {
         self.0.iterations
@@ -105,13 +107,14 @@ impl Certificate {
         PyArray1::from_slice(py, self.0.weights.columns())
     }
 
-    /// The weights of the rows, where the objective is the worst query; None otherwise.
+    /// The weights of the rows if the objective is "worst", and None otherwise.
     #[getter]
     fn row_weights<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
         self.0.weights.rows().map(|rows| PyArray1::from_slice(py, rows))
     }
 
-    /// L and R of the factorization that attains the upper bound, as arrays. R is not triangular in general.
+    /// L and R of the factorization that attains the upper bound, as arrays. R is not triangular in
+    /// general.
     fn factors<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         match py.detach(|| self.0.factors()).or_raise()? {
             Factors::Real { decoder, encoder } => {
@@ -121,8 +124,7 @@ impl Certificate {
         }
     }
 
-    /// Proves the bounds from the weights alone, and returns those that were proved: a lower and an
-    /// upper one.
+    /// Proves the bounds from the weights alone, and returns the proved lower and upper bound.
     fn verify(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
         let proof = py.detach(|| verify(&self.0)).or_raise()?;
         Ok((proof.lower, proof.upper))
@@ -136,7 +138,7 @@ impl Certificate {
     }
 }
 
-/// A matrix that is given, or a workload with its horizon.
+/// A matrix, or a workload with its horizon.
 fn subject(given: &Bound<'_, PyAny>, horizon: Option<usize>) -> PyResult<Subject> {
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyTuple>() {
         let horizon = horizon.ok_or_else(|| bad("horizon", "given with a workload", "nothing"))?;
@@ -160,9 +162,9 @@ fn is_complex(given: &Bound<'_, PyAny>) -> PyResult<bool> {
     given.py().import("numpy")?.call_method1("iscomplexobj", (given,))?.extract()
 }
 
-/// A real matrix, whatever numpy can make one of; it is copied.
+/// A copy of a real matrix, from anything that numpy can convert.
 pub(crate) fn real_matrix(given: &Bound<'_, PyAny>) -> PyResult<Matrix> {
-    // Numpy would drop the imaginary parts, with a warning at most.
+    // Numpy would drop the imaginary parts with only a warning.
     if is_complex(given)? {
         return Err(bad("matrix", "of real numbers", "complex ones"));
     }

@@ -1,20 +1,20 @@
-//! A counter of one number a step for each declared key.
+//! A counter of one number per step for each declared key.
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
+use crate::counter_core::{CounterCore, counter_methods};
 use crate::errors::bad;
-use crate::noise_key::NoiseKey;
-use crate::plan::Plan;
 use crate::release::{Release, Releases, VectorRelease};
-use crate::running::{Running, count};
-use crate::vector_counter::{rows, run, step_into};
 
-count!(evertally::KeyedCounter);
-
-/// Private running totals for a public set of keys. An event counts for one key, so that all keys
+/// Private running totals for a public set of keys. An event counts for one key, so all keys
 /// together spend the budget once.
+///
+/// plan: a plan with declared keys.
+/// key: the secret key of the noise, which remembers what was counted under it. Defaults to a fresh
+///     key from the operating system, which is not kept: the counter can be saved but not resumed.
+/// remember: whether to keep every release, for `interval`. Memory then grows with the steps.
 ///
 /// >>> import evertally, numpy
 /// >>> plan = evertally.plan(24, epsilon=1.0, delta=1e-6, keys=["north", "south"])
@@ -27,26 +27,15 @@ count!(evertally::KeyedCounter);
 /// >>> abs(south.value - 14) < 10 * south.standard_error
 /// True
 #[pyclass(frozen, module = "evertally", name = "KeyedCounter")]
-pub(crate) struct KeyedCounter(Running<evertally::KeyedCounter>);
+pub(crate) struct KeyedCounter(CounterCore<evertally::KeyedCounter>);
+
+counter_methods!(KeyedCounter, remembering);
 
 #[pymethods]
 impl KeyedCounter {
-    #[new]
-    #[pyo3(signature = (plan, key=None, *, remember=false))]
-    fn new(plan: &Bound<'_, Plan>, key: Option<&Bound<'_, NoiseKey>>, remember: bool) -> PyResult<Self> {
-        Running::new(plan, key, remember).map(Self)
-    }
-
-    /// Continues from a saved state; the state of another plan or key is refused, and so are other
-    /// data than were counted after it.
-    #[staticmethod]
-    fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
-        Running::resume(plan, key, state).map(Self)
-    }
-
-    /// Takes the inputs of the next step and releases the private answers of all keys in their
-    /// order, in a new array or in `out`. Inputs are an array of float64 in the order of the keys,
-    /// or a dictionary in which a key that is left out counts nothing. A refusal takes no step.
+    /// Takes the inputs of the next step and releases the private answers of all keys, in the order
+    /// of the keys, into a new array or into `out`. Inputs are an array of float64 in this order, or
+    /// a dictionary; a key that the dictionary leaves out counts zero. Refused input takes no step.
     #[pyo3(signature = (inputs, out=None))]
     fn step(
         &self,
@@ -62,53 +51,25 @@ impl KeyedCounter {
             }
             Err(_) => inputs,
         };
-        let width = self.0.width();
-        step_into(py, inputs, out, width, |x, out| {
-            self.0.step_into(py, x, out, evertally::KeyedCounter::step_into)
-        })
+        self.0.step_row(py, inputs, out)
     }
 
-    /// Takes one step for each row of an array of float64, with a column for each key. A refusal
-    /// takes none of them.
+    /// Takes one step for each row of an array of float64, which has a column for each key. If a row
+    /// is refused, no step is taken.
     fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Releases> {
-        run(py, inputs, self.0.width(), |inputs, out, width| {
-            self.0.all_or_nothing(py, inputs, |counter| {
-                rows(inputs, out, width).map(|(x, out)| counter.step_into(x, out)).collect()
-            })
-        })
+        self.0.run_rows(py, inputs)
     }
 
-    /// The total of a key over the steps first to last, both included, from the remembered
+    /// The total of a key over the steps `first` to `last`, both included, from the remembered
     /// releases, with its exact standard error.
     fn interval(&self, py: Python<'_>, key: &str, first: u64, last: u64) -> PyResult<Release> {
         self.0.with(py, |counter| counter.interval(key, first, last)).map(Release)
     }
 
-    /// The declared keys, in the order in which inputs and releases stand.
+    /// The declared keys, in the order of inputs and releases.
     #[getter]
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.0.with(py, |counter| Ok(counter.keys().to_vec()))
-    }
-
-    /// The state as bytes, for `resume`. It holds true totals: guard it like the data.
-    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.save(py)?))
-    }
-
-    /// The number of steps taken.
-    #[getter]
-    fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.steps(py)
-    }
-
-    /// The plan that the counter follows.
-    #[getter]
-    fn plan(&self, py: Python<'_>) -> Py<Plan> {
-        self.0.plan(py)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.0.description("KeyedCounter", self.steps_taken(py)?))
     }
 }
 

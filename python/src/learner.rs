@@ -12,24 +12,27 @@ use zeroize::Zeroizing;
 use crate::arrays::{kind, readable};
 use crate::choices::BudgetChoices;
 use crate::errors::{BadParameter, Failure, OrRaise, bad};
-use crate::guarded::Guarded;
+use crate::guarded_state::GuardedLock;
 use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::spend::Spend;
 
-/// A planned training run: follow the regularised leader, or descend, on noisy sums of clipped gradients.
+/// A planned training run: follow the regularised leader, or gradient descent, on noisy sums of
+/// clipped gradients.
 ///
-/// dimension, steps: the number of parameters, and of steps.
+/// dimension, steps: the number of parameters and the number of steps.
 /// epsilon, delta, rho, sigma, calibration: the budget of the whole run, as in `plan`.
 /// clip, batch_size: the norm at which the gradient of each example is clipped, and the public
-///     number of examples a step.
-/// max_steps, min_gap: one example takes part in at most so many steps, at least so far apart: E
-///     passes over data of B batches in one order are max_steps=E, min_gap=B.
-/// regularization, radius, rate: the rule, one of three: λ of the leader, or the λ that the bound
-///     on regret recommends for best parameters at this distance from the start; or the learning
-///     rate of descent, a number, or a schedule: "linear:0.5", "cosine:0.5" or "inverse-root:0.5".
-/// domain: where parameters may lie: None for everywhere, ("ball", radius) or ("box", lo, hi).
-/// momentum, restart_every, start: heavy-ball momentum; noise that starts afresh after so many
-///     steps; parameters to begin with.
+///     number of examples per step.
+/// max_steps, min_gap: one example takes part in at most max_steps steps, at least min_gap apart.
+///     For E passes over B batches in one order, use max_steps=E and min_gap=B.
+/// regularization, radius, rate: the update rule; give exactly one. Either λ of the leader; or the
+///     distance of the best parameters from the start, for which the bound on regret recommends a
+///     λ; or the learning rate of descent: a number, or a schedule such as "linear:0.5",
+///     "cosine:0.5" or "inverse-root:0.5".
+/// domain: the set of allowed parameters: ("ball", radius) or ("box", lo, hi). Defaults to None,
+///     which allows all.
+/// momentum, restart_every, start: heavy-ball momentum; the number of steps after which the noise
+///     restarts (never by default); the initial parameters (zeros by default).
 ///
 /// >>> import evertally, numpy
 /// >>> plan = evertally.LearningPlan(3, 500, epsilon=2.0, delta=1e-6, clip=1.0, radius=1.0, domain=("ball", 1.0))
@@ -103,7 +106,9 @@ impl LearningPlan {
             (None, Some(radius), None) => builder.recommended(radius),
             (None, None, Some(rate)) => builder.update(Update::Descent { rate: read_rate(rate)? }),
             _ => {
-                return Err(BadParameter::new_err("of regularization, radius and rate exactly one is given"));
+                return Err(BadParameter::new_err(
+                    "exactly one of regularization, radius and rate must be given",
+                ));
             }
         };
         py.detach(|| builder.build()).or_raise().map(Self)
@@ -148,13 +153,13 @@ impl LearningPlan {
         self.0.clip()
     }
 
-    /// The public number of examples a step, by which sums are divided.
+    /// The public number of examples per step, by which sums are divided.
     #[getter]
     fn batch_size(&self) -> usize {
         self.0.batch_size()
     }
 
-    /// 32 bytes by which saved states know their plan.
+    /// 32 bytes by which saved states recognise their plan.
     #[getter]
     fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.fingerprint())
@@ -166,14 +171,14 @@ impl LearningPlan {
         self.0.standard_error(step).or_raise()
     }
 
-    /// What the first steps cost one example; all of them where nothing is said.
+    /// The privacy cost of the first `steps` steps for one example. Defaults to all steps.
     #[pyo3(signature = (steps=None))]
     fn spend(&self, steps: Option<u64>) -> PyResult<Spend> {
         self.0.spend_after(steps.unwrap_or(self.0.steps())).or_raise().map(Spend)
     }
 
     /// The bound on expected average regret against the best parameters at this distance from the
-    /// start; None for descent or with momentum.
+    /// start. None for descent or with momentum.
     fn regret_bound(&self, distance: f64) -> PyResult<Option<f64>> {
         let (Some(bound), Some(regularization)) = (RegretBound::of_plan(&self.0).ok(), self.regularization())
         else {
@@ -193,15 +198,15 @@ impl LearningPlan {
     }
 }
 
-/// Learns privately, one step at a time. Parameters may be published as they come.
+/// Learns privately, one step at a time. The parameters of every step may be published.
 ///
 /// plan: a LearningPlan.
-/// key: the secret of the noise, which remembers the gradients of every step by keyed hashes; None
-///     draws one that nobody keeps, so that the learner can be saved but not resumed. Other
-///     gradients under the same plan and key raise `KeyReused`.
+/// key: the secret key of the noise, which remembers the gradients of every step by keyed hashes:
+///     other gradients under the same plan and key raise `KeyReused`. Defaults to a fresh key from
+///     the operating system, which is not kept: the learner can be saved but not resumed.
 #[pyclass(frozen, module = "evertally", name = "Learner")]
 pub(crate) struct Learner {
-    inner: Guarded<evertally_learn::Learner>,
+    inner: GuardedLock<evertally_learn::Learner>,
     plan: Py<LearningPlan>,
 }
 
@@ -217,8 +222,8 @@ impl Learner {
         })
     }
 
-    /// Continues from a saved state, bit for bit; the state of another plan or key is refused, and
-    /// so are other gradients than were taken after it.
+    /// Resumes from a saved state, bit for bit. The state of another plan or key is refused, and so
+    /// are gradients that differ from those already taken after it.
     #[staticmethod]
     fn resume(plan: &Bound<'_, LearningPlan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         let (uses, key) = (key.get().uses(), key.get().copied());
@@ -226,7 +231,7 @@ impl Learner {
     }
 
     /// Takes the gradients of one step at `theta`, an array of float64 with one row for each
-    /// example, and gives the next parameters. Each row is clipped. A refusal takes no step.
+    /// example, and returns the next parameters. Each row is clipped. A refused call takes no step.
     fn step<'py>(
         &self,
         py: Python<'py>,
@@ -236,10 +241,10 @@ impl Learner {
         let (width, values) = (gradients.shape()[1], gradients.as_slice()?);
         if width != self.plan.get().dimension() {
             let expected = format!("rows of {} numbers", self.plan.get().dimension());
-            return Err(bad("gradients", &expected, format!("{width} a row")));
+            return Err(bad("gradients", &expected, format!("{width} per row")));
         }
-        let theta = self.inner.with_held(py, |held| {
-            held.admit(
+        let theta = self.inner.with_state(py, |state| {
+            state.admit(
                 |_| |chain: &mut InputChain| vec![chain.step(values.iter().copied())],
                 |learner| learner.step(values.chunks_exact(width)).map(<[f64]>::to_vec),
             )
@@ -247,21 +252,21 @@ impl Learner {
         Ok(PyArray1::from_vec(py, theta))
     }
 
-    /// The parameters at which the next gradients are to be taken.
+    /// The parameters at which to compute the next gradients.
     #[getter]
     fn theta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let theta = self.inner.with(py, |learner| Ok(learner.theta().to_vec()))?;
         Ok(PyArray1::from_vec(py, theta))
     }
 
-    /// The mean of the parameters at which gradients were taken: the model of online-to-batch conversion.
+    /// The mean of the parameters at which gradients were taken, for online-to-batch conversion.
     #[getter]
     fn average<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let average = self.inner.with(py, |learner| Ok(learner.average().to_vec()))?;
         Ok(PyArray1::from_vec(py, average))
     }
 
-    /// The private sum of all clipped gradients so far: all that was learned from the data.
+    /// The private sum of all clipped gradients so far. All parameters are functions of these sums.
     #[getter]
     fn released<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let released = self.inner.with(py, |learner| Ok(learner.released().to_vec()))?;
@@ -271,16 +276,16 @@ impl Learner {
     /// The number of steps taken.
     #[getter]
     fn steps_taken(&self, py: Python<'_>) -> PyResult<u64> {
-        self.inner.look(py, evertally_learn::Learner::steps_taken)
+        self.inner.read(py, evertally_learn::Learner::steps_taken)
     }
 
-    /// The plan that is followed.
+    /// The plan that the learner follows.
     #[getter]
     fn plan(&self, py: Python<'_>) -> Py<LearningPlan> {
         self.plan.clone_ref(py)
     }
 
-    /// What the steps taken so far cost one example.
+    /// The privacy cost of the steps taken so far for one example.
     fn spend(&self, py: Python<'_>) -> PyResult<Spend> {
         self.inner.with(py, |learner| learner.spend()).map(Spend)
     }
@@ -308,13 +313,13 @@ impl Learner {
         let made = plan.py().detach(|| -> Result<_, Failure> {
             let learner = make(inner)?;
             let (name, taken) = (learner.plan().noise_name(), learner.steps_taken());
-            Guarded::new(learner, uses, &name, state.map(|state| (taken, state)))
+            GuardedLock::new(learner, uses, &name, state.map(|state| (taken, state)))
         });
         Ok(Self { inner: made.map_err(Failure::raise)?, plan: plan.clone().unbind() })
     }
 }
 
-/// A learning rate: a number, or a schedule by its name.
+/// A learning rate: a number, or the name of a schedule.
 fn read_rate(given: &Bound<'_, PyAny>) -> PyResult<Schedule> {
     if let Ok(rate) = given.extract::<f64>() {
         return Ok(Schedule::Constant(rate));
@@ -325,7 +330,7 @@ fn read_rate(given: &Bound<'_, PyAny>) -> PyResult<Schedule> {
     }
 }
 
-/// Where parameters may lie.
+/// The set of allowed parameters.
 fn read_domain(given: Option<&Bound<'_, PyAny>>) -> PyResult<Set> {
     let Some(given) = given else { return Ok(Set::Everything) };
     if let Ok((name, radius)) = given.extract::<(String, f64)>()

@@ -1,12 +1,12 @@
 //! The Python package `evertally`: the library on numpy arrays, behind `evertally._native`.
 //!
-//! One file a class. Three rules hold in all of them:
+//! One file per class. Three rules hold in all of them:
 //! - **Arrays are not copied.** Inputs are read where numpy keeps them and outputs are written
-//!   where numpy will keep them. What is not contiguous, or has another type, is refused by name
-//!   rather than copied in silence.
-//! - **The interpreter is free while work is done.** Every call that could take longer than a few
-//!   microseconds detaches from it, and takes the lock of its object after that, so that no thread
-//!   waits for a lock while it keeps the others from running (`shared`).
+//!   where numpy will keep them. An array of another type or layout is refused, not copied
+//!   silently.
+//! - **The interpreter is free during work.** Every call that could take longer than a few
+//!   microseconds detaches from the interpreter first and takes the lock of its object afterwards,
+//!   so no thread blocks the others while it waits for a lock (`process_lock`).
 //! - **Errors keep their class** (`errors`).
 
 mod arrays;
@@ -16,10 +16,12 @@ mod cell_digests;
 mod choices;
 mod comparison;
 mod counter;
+mod counter_core;
+mod counter_rows;
 mod definition;
 mod errors;
 mod gamma;
-mod guarded;
+mod guarded_state;
 mod keyed_counter;
 mod learner;
 mod noise_key;
@@ -27,16 +29,15 @@ mod noise_stream;
 mod odometer;
 mod participants;
 mod plan;
+mod process_lock;
 mod release;
-mod running;
-mod shared;
 mod sparse_counter;
 mod spend;
 mod vector_counter;
 
 use pyo3::prelude::*;
 
-/// What the package is made of; use `evertally`.
+/// The extension module behind `evertally`. Import `evertally` instead.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -1,4 +1,4 @@
-//! Correlated noise for those who add it themselves.
+//! Correlated noise, for callers who add it themselves.
 
 use std::ops::Range;
 
@@ -13,24 +13,25 @@ use crate::choices::Choices;
 use crate::errors::{OrRaise, bad};
 use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::plan::Plan;
-use crate::shared::Shared;
+use crate::process_lock::ProcessLock;
 
 /// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate. Nothing
-/// guards what it is added to: the record of a key never sees your data, so one key for one set of
-/// data is yours to keep. A counter does it for you.
+/// checks what it is added to: the record of a key never sees your data, so it is your
+/// responsibility to use one key for one set of data. A counter does this for you.
 ///
-/// Adding it to the true answers of step t makes the release of the plan. Private learning adds it
-/// to sums of clipped gradients. Raw noise is as sensitive as the data: whoever holds it can take
-/// it off the release.
+/// The true answers of step t plus row t are the release of the plan. Private learning adds rows to
+/// sums of clipped gradients. Raw noise is as sensitive as the data: anyone who holds it can
+/// subtract it from the release.
 ///
-/// plan: a Plan; or a dimension, with the choices of a plan as keyword arguments.
-/// key: the secret; None draws one that nobody keeps, so that the stream can be saved but not
-///     resumed. Two streams of equal plans and precision under one key are the same noise: added to
-///     different data, it would give their exact difference away.
-/// dtype: "float64" or "float32".
-/// coordinates: a pair (first, last): rows have the coordinates from first up to but without last
-///     alone, with the same bits as in the whole stream. Several machines can so make the noise of
-///     one vector, in memory for their slice of it.
+/// plan: a Plan, or a dimension with the choices of a plan as keyword arguments.
+/// key: the secret key of the noise. Defaults to a fresh key from the operating system, which is
+///     not kept: the stream can be saved but not resumed. Two streams of equal plans and precision
+///     under one key are the same noise; added to different data, it would reveal their exact
+///     difference.
+/// dtype: "float64" (the default) or "float32".
+/// coordinates: a pair (first, last). Rows then have only the coordinates from first to before
+///     last, with the same bits as in the whole stream. Several machines can so share the noise of
+///     one vector, each with memory for its slice. Defaults to all coordinates.
 ///
 /// >>> import evertally, numpy
 /// >>> noise = evertally.NoiseStream(3, horizon=1000, epsilon=2.0, delta=1e-6, norm=1.0, dtype="float32")
@@ -65,11 +66,11 @@ pub(crate) struct NoiseStream {
 }
 
 enum Rows {
-    Singles(Shared<evertally::NoiseStream<f32>>),
-    Doubles(Shared<evertally::NoiseStream<f64>>),
+    Singles(ProcessLock<evertally::NoiseStream<f32>>),
+    Doubles(ProcessLock<evertally::NoiseStream<f64>>),
 }
 
-/// Does the same in whichever precision the stream has.
+/// Does the same work in the precision of the stream.
 macro_rules! in_precision {
     ($rows:expr, $stream:ident => $work:expr) => {
         match $rows {
@@ -96,15 +97,15 @@ impl NoiseStream {
         let inner = &plan.get().inner;
         let slice = coordinates.map(read_slice).transpose()?;
         let rows = match precision(py, dtype)? {
-            Precision::Single => Rows::Singles(made(py, || begin(inner, key, slice.clone()))?),
-            Precision::Double => Rows::Doubles(made(py, || begin(inner, key, slice.clone()))?),
+            Precision::Single => Rows::Singles(made(py, || start(inner, key, slice.clone()))?),
+            Precision::Double => Rows::Doubles(made(py, || start(inner, key, slice.clone()))?),
         };
         let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
         Ok(Self { width, plan: plan.unbind(), rows })
     }
 
-    /// Continues from a saved state, bit for bit. The state of another plan, key, precision or
-    /// slice of coordinates is refused.
+    /// Resumes from a saved state, bit for bit. The state of another plan, key, precision or slice
+    /// of coordinates is refused.
     #[staticmethod]
     #[pyo3(signature = (plan, key, state, dtype=None, coordinates=None))]
     fn resume(
@@ -119,8 +120,8 @@ impl NoiseStream {
         let key = key.get().copied();
         let slice = coordinates.map(read_slice).transpose()?;
         let rows = match precision(py, dtype)? {
-            Precision::Single => Rows::Singles(made(py, || go_on(inner, key, slice.clone(), state))?),
-            Precision::Double => Rows::Doubles(made(py, || go_on(inner, key, slice.clone(), state))?),
+            Precision::Single => Rows::Singles(made(py, || resume(inner, key, slice.clone(), state))?),
+            Precision::Double => Rows::Doubles(made(py, || resume(inner, key, slice.clone(), state))?),
         };
         let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
         Ok(Self { width, plan: plan.clone().unbind(), rows })
@@ -133,26 +134,26 @@ impl NoiseStream {
         in_precision!(&self.rows, stream => next_row(py, stream, self.width, out))
     }
 
-    /// The noise of as many steps as `out` has rows, in place; for a single coordinate, `out` may
-    /// have one dimension. Quicker than row by row.
+    /// Writes the noise of the next steps into the rows of `out`, one step per row. For a single
+    /// coordinate, `out` may have one dimension. Faster than row by row.
     fn fill(&self, py: Python<'_>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         in_precision!(&self.rows, stream => fill(py, stream, self.width, out))
     }
 
-    /// The noise of the next steps as a new array, one row a step.
+    /// The noise of the next steps as a new array, one row per step.
     fn rows<'py>(&self, py: Python<'py>, steps: usize) -> PyResult<Bound<'py, PyAny>> {
         self.check(py, steps)?;
         in_precision!(&self.rows, stream => new_rows(py, stream, self.width, steps))
     }
 
-    /// Goes to before any step; the noise of the steps before it is made again. Rows that come
-    /// again are the same: added to other answers than before, they cancel in the difference of the
+    /// Moves to a step, counted from zero, by computing the noise of the steps before it. Repeated
+    /// rows are the same: added to other answers than before, they cancel in the difference of the
     /// two releases.
     fn seek(&self, py: Python<'_>, step: u64) -> PyResult<()> {
         in_precision!(&self.rows, stream => stream.with(py, |stream| stream.seek(step)))
     }
 
-    /// The state as bytes, for `resume`. Raw noise can be computed from them.
+    /// The state as bytes, for `resume`. Raw noise can be computed from it.
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let state = in_precision!(&self.rows, stream => stream.with(py, |stream| Ok(stream.save())))?;
         Ok(PyBytes::new(py, &state))
@@ -164,7 +165,7 @@ impl NoiseStream {
         in_precision!(&self.rows, stream => stream.with(py, |stream| Ok(stream.steps_taken())))
     }
 
-    /// The plan whose noise this is.
+    /// The plan of the noise.
     #[getter]
     fn plan(&self, py: Python<'_>) -> Py<Plan> {
         self.plan.clone_ref(py)
@@ -195,7 +196,7 @@ impl NoiseStream {
 }
 
 impl NoiseStream {
-    /// Refuses rows beyond the horizon before memory is asked for.
+    /// Refuses rows beyond the horizon before memory is allocated.
     fn check(&self, py: Python<'_>, steps: usize) -> PyResult<()> {
         let horizon = self.plan.get().inner.horizon();
         if steps as u64 > horizon - self.steps_taken(py)? {
@@ -209,11 +210,11 @@ impl NoiseStream {
 fn made<F: Real>(
     py: Python<'_>,
     make: impl FnOnce() -> evertally::Result<evertally::NoiseStream<F>> + Send,
-) -> PyResult<Shared<evertally::NoiseStream<F>>> {
-    py.detach(make).or_raise().map(Shared::new)
+) -> PyResult<ProcessLock<evertally::NoiseStream<F>>> {
+    py.detach(make).or_raise().map(ProcessLock::new)
 }
 
-fn begin<F: Real>(
+fn start<F: Real>(
     plan: &evertally::Plan,
     key: evertally::NoiseKey,
     slice: Option<Range<usize>>,
@@ -224,7 +225,7 @@ fn begin<F: Real>(
     }
 }
 
-fn go_on<F: Real>(
+fn resume<F: Real>(
     plan: &evertally::Plan,
     key: evertally::NoiseKey,
     slice: Option<Range<usize>>,
@@ -236,10 +237,10 @@ fn go_on<F: Real>(
     }
 }
 
-/// A pair of the first coordinate and the one after the last.
+/// A pair of the first coordinate and the coordinate after the last.
 fn read_slice(given: &Bound<'_, PyAny>) -> PyResult<Range<usize>> {
     let pair = given.extract::<(usize, usize)>();
-    let expected = "a pair (first, last) of whole numbers from 0";
+    let expected = "a pair (first, last) of integers from 0";
     pair.map(|(first, last)| first..last).map_err(|_| bad("coordinates", expected, kind(given)))
 }
 
@@ -247,7 +248,7 @@ fn precision(py: Python<'_>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Preci
     dtype.map_or(Ok(Precision::Double), |dtype| Precision::read(py, dtype))
 }
 
-/// A plan that was given, or one for vectors of the dimension that was given.
+/// The given plan, or a plan for vectors of the given dimension.
 fn plan_or_dimension<'py>(
     given: &Bound<'py, PyAny>,
     choices: Option<&Bound<'py, PyDict>>,
@@ -277,7 +278,7 @@ fn plan_or_dimension<'py>(
 
 fn next_row<'py, F: Real + Element>(
     py: Python<'py>,
-    stream: &Shared<evertally::NoiseStream<F>>,
+    stream: &ProcessLock<evertally::NoiseStream<F>>,
     width: usize,
     out: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -294,7 +295,7 @@ fn next_row<'py, F: Real + Element>(
 
 fn new_rows<'py, F: Real + Element>(
     py: Python<'py>,
-    stream: &Shared<evertally::NoiseStream<F>>,
+    stream: &ProcessLock<evertally::NoiseStream<F>>,
     width: usize,
     steps: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -305,7 +306,7 @@ fn new_rows<'py, F: Real + Element>(
 
 fn fill<F: Real + Element>(
     py: Python<'_>,
-    stream: &Shared<evertally::NoiseStream<F>>,
+    stream: &ProcessLock<evertally::NoiseStream<F>>,
     width: usize,
     out: &Bound<'_, PyAny>,
 ) -> PyResult<()> {

@@ -1,4 +1,4 @@
-//! What may still be spent on one population.
+//! The remaining budget of one population.
 
 use evertally::privacy::{Neighbours, Unit};
 use pyo3::prelude::*;
@@ -8,13 +8,14 @@ use crate::batch_plan::BatchPlan;
 use crate::choices::BudgetChoices;
 use crate::errors::{OrRaise, bad};
 use crate::plan::Plan;
-use crate::shared::Shared;
+use crate::process_lock::ProcessLock;
 use crate::spend::Spend;
 
-/// The account of one population: a total that is stated first, and what mechanisms have spent of it.
+/// The account of one population: a total that is fixed first, and what mechanisms have spent of
+/// it.
 ///
-/// It may be asked after every release, and later mechanisms may depend on earlier releases: the
-/// total holds all the same.
+/// Later mechanisms, and questions to the odometer, may depend on earlier releases: the total still
+/// holds.
 ///
 /// >>> import evertally
 /// >>> odometer = evertally.Odometer("visitors", epsilon=2.0, delta=1e-6)
@@ -30,7 +31,7 @@ use crate::spend::Spend;
 ///     ...
 /// evertally.BudgetSpent: the budget of visitors does not allow ...
 #[pyclass(frozen, module = "evertally", name = "Odometer")]
-pub(crate) struct Odometer(Shared<evertally::Odometer>);
+pub(crate) struct Odometer(ProcessLock<evertally::Odometer>);
 
 #[pymethods]
 impl Odometer {
@@ -54,12 +55,12 @@ impl Odometer {
         if pure_part != 0.0 {
             odometer = odometer.with_pure_part(pure_part).or_raise()?;
         }
-        Ok(Self(Shared::new(odometer)))
+        Ok(Self(ProcessLock::new(odometer)))
     }
 
-    /// Enters a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan is taken to
-    /// protect what its parameters tell, an event or a person; `unit` says it where its maker knows
-    /// better. What the total does not allow is refused, and changes nothing.
+    /// Records a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. Whether a plan
+    /// protects an event or a person follows from its parameters, unless `unit` says otherwise. A
+    /// mechanism that exceeds the total is refused, and nothing changes.
     #[pyo3(signature = (name, mechanism, *, unit=None))]
     fn spend(
         &self,
@@ -80,31 +81,31 @@ impl Odometer {
         })
     }
 
-    /// Whether a further mechanism of this cost would be admitted.
+    /// Whether another mechanism of this cost would be admitted.
     fn can_afford(&self, py: Python<'_>, mechanism: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (spend, _) = cost(mechanism)?;
         self.0.with(py, |odometer| Ok(odometer.can_afford(&spend)))
     }
 
-    /// The ε of the largest further mechanism that would be admitted at δ, rounded down; zero where
+    /// The ε of the largest mechanism that would still be admitted at δ, rounded down. Zero if
     /// there is none.
     fn room(&self, py: Python<'_>, delta: f64) -> PyResult<f64> {
         self.0.with(py, |odometer| odometer.room(delta))
     }
 
-    /// What was spent.
+    /// The total spend so far.
     #[getter]
     fn spent(&self, py: Python<'_>) -> PyResult<Spend> {
         self.0.with(py, |odometer| Ok(Spend(odometer.spent())))
     }
 
-    /// A spend that is still admitted, and hardly more is.
+    /// The largest spend that is still admitted, rounded down.
     #[getter]
     fn remaining(&self, py: Python<'_>) -> PyResult<Spend> {
         self.0.with(py, |odometer| Ok(Spend(odometer.remaining())))
     }
 
-    /// The mechanisms that were entered, in order, each with its cost.
+    /// The recorded mechanisms in order, each with its cost.
     #[getter]
     fn entries(&self, py: Python<'_>) -> PyResult<Vec<(String, Spend)>> {
         self.0.with(py, |odometer| {
@@ -122,7 +123,7 @@ impl Odometer {
     }
 }
 
-/// What a mechanism costs, and what it protects where it says so.
+/// The cost of a mechanism, and the unit that it protects, if known.
 fn cost(mechanism: &Bound<'_, PyAny>) -> PyResult<(evertally::Spend, Option<Unit>)> {
     if let Ok(plan) = mechanism.cast::<Plan>() {
         let plan = &plan.get().inner;

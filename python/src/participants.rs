@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use crate::arrays::readable;
 use crate::errors::{bad, refused};
 use crate::noise_key::NoiseKey;
-use crate::shared::Shared;
+use crate::process_lock::ProcessLock;
 
 /// Lets each person count in at most max_steps steps, at least min_gap apart, with one event a
 /// step; the first events to arrive win.
@@ -27,7 +27,7 @@ use crate::shared::Shared;
 /// [True, False, False]
 #[pyclass(frozen, module = "evertally._native", name = "_Participants")]
 pub(crate) struct PyParticipants {
-    persons: Shared<Participants>,
+    persons: ProcessLock<Participants>,
     max_steps: u64,
     min_gap: u64,
 }
@@ -37,7 +37,7 @@ impl PyParticipants {
     #[new]
     fn new(max_steps: u64, min_gap: u64, key: &Bound<'_, NoiseKey>) -> PyResult<Self> {
         let persons = Participants::new(max_steps, min_gap, &key.get().copied()).map_err(refused)?;
-        Ok(Self { persons: Shared::new(persons), max_steps, min_gap })
+        Ok(Self { persons: ProcessLock::new(persons), max_steps, min_gap })
     }
 
     /// Continues from a saved state; the state of other limits or another key is refused.
@@ -45,7 +45,7 @@ impl PyParticipants {
     fn resume(max_steps: u64, min_gap: u64, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         let copied = key.get().copied();
         let persons = key.py().detach(|| Participants::resume(max_steps, min_gap, &copied, state));
-        Ok(Self { persons: Shared::new(persons.map_err(refused)?), max_steps, min_gap })
+        Ok(Self { persons: ProcessLock::new(persons.map_err(refused)?), max_steps, min_gap })
     }
 
     /// Which events count, in the order given, one person and one step each; steps are an array of

@@ -1,4 +1,4 @@
-//! What is published: values with their errors.
+//! Published values with their errors.
 
 use evertally::{Spread, Tail};
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 
 use crate::errors::bad;
 
-/// Levels are checked here, because the library takes a wrong one for a mistake in the calling code.
+/// Levels are checked here, because the library treats a wrong level as a bug of its caller.
 fn checked(level: f64) -> PyResult<f64> {
     if level > 0.0 && level < 1.0 { Ok(level) } else { Err(bad("level", "strictly between 0 and 1", level)) }
 }
 
-/// One private answer, with the error that the noise gives it.
+/// One private answer, with the error caused by its noise.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(100, epsilon=1.0, delta=1e-6)
@@ -40,7 +40,7 @@ impl Release {
         self.0.value
     }
 
-    /// The standard deviation of the noise in it.
+    /// The standard deviation of its noise.
     #[getter]
     fn standard_error(&self) -> f64 {
         self.0.standard_error
@@ -64,7 +64,7 @@ impl Release {
     }
 }
 
-/// The private answers of one step, for coordinates or keys; each has the same error.
+/// The private answers of one step, for coordinates or keys. All have the same error.
 ///
 /// >>> import evertally, numpy
 /// >>> plan = evertally.plan(10, dimension=3)
@@ -100,13 +100,14 @@ impl VectorRelease {
         self.values.clone_ref(py)
     }
 
-    /// The standard deviation of the noise in each.
+    /// The standard deviation of the noise in each value.
     #[getter]
     fn standard_error(&self) -> f64 {
         self.spread.standard_error
     }
 
-    /// Half the width of the interval around a value that holds the true one with probability `level`.
+    /// Half the width of the interval around a value that holds the true one with probability
+    /// `level`.
     #[pyo3(signature = (level=0.95))]
     fn margin(&self, level: f64) -> PyResult<f64> {
         Ok(self.spread.margin(checked(level)?))
@@ -173,8 +174,8 @@ impl Releases {
         }
     }
 
-    /// Margins at a level. The factor by which errors are multiplied takes longer to find than all
-    /// else, so that it is found once for consecutive answers of one kind of noise.
+    /// Margins at a level. Computing the factor of the error takes longest, so it is computed once
+    /// for consecutive answers with the same kind of noise.
     fn margins(&self, level: f64) -> Vec<f64> {
         let mut known: Option<(Tail, f64)> = None;
         let margin = |spread: &Spread| {
@@ -192,14 +193,14 @@ impl Releases {
 
 #[pymethods]
 impl Releases {
-    /// The steps, counted from zero; None for the answers of a batch.
+    /// The steps, counted from zero. None for the answers of a batch.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<u64>>> {
         let steps: Vec<u64> = self.spreads.iter().map(|spread| spread.step).collect();
         self.is_stream.then(|| steps.into_pyarray(py))
     }
 
-    /// The private values: one a step, or one row a step.
+    /// The private values: one value or one row per step.
     #[getter]
     fn values(&self, py: Python<'_>) -> Py<PyAny> {
         self.values.clone_ref(py)

@@ -1,43 +1,23 @@
-//! A counter for keys that nobody declares.
+//! A counter for open keys: keys that are not declared in advance.
 
 use evertally_keys::InputChain;
 use numpy::{Ix1, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::arrays::readable;
+use crate::counter_core::{CounterCore, counter_methods};
 use crate::errors::bad;
 use crate::noise_key::NoiseKey;
 use crate::plan::Plan;
 use crate::release::{Release, VectorRelease};
-use crate::running::{Count, Running};
 
-impl Count for evertally::SparseCounter {
-    fn new(plan: &evertally::Plan, key: evertally::NoiseKey, _remember: bool) -> evertally::Result<Self> {
-        Self::new(plan, key)
-    }
-
-    fn resume(plan: &evertally::Plan, key: evertally::NoiseKey, state: &[u8]) -> evertally::Result<Self> {
-        Self::resume(plan, key, state)
-    }
-
-    fn save(&self) -> Vec<u8> {
-        Self::save(self)
-    }
-
-    fn plan(&self) -> &evertally::Plan {
-        self.plan()
-    }
-
-    fn steps(&self) -> u64 {
-        self.steps_closed()
-    }
-}
-
-/// Private running totals for keys that come as they come. A step takes what is added to any key
-/// until it is closed; then any key may be released, once. A key that was never added to has a
-/// total of zero, and is released like any other: which keys are asked for must not be taken from
-/// the data.
+/// Private running totals for keys that are not declared in advance. A step takes amounts for any
+/// key until it is closed; then any key may be released, once. A key without amounts has a total of
+/// zero and is released like any other. Do not choose the keys to release from the data.
+///
+/// plan: a plan with open keys.
+/// key: the secret key of the noise, which remembers what was counted under it. Defaults to a fresh
+///     key from the operating system, which is not kept: the counter can be saved but not resumed.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(365, epsilon=1.0, delta=1e-6, open_keys=True)
@@ -48,29 +28,24 @@ impl Count for evertally::SparseCounter {
 /// >>> counter.release_each(["/", "/about"]).values.shape
 /// (2,)
 #[pyclass(frozen, module = "evertally", name = "SparseCounter")]
-pub(crate) struct SparseCounter(Running<evertally::SparseCounter>);
+pub(crate) struct SparseCounter(CounterCore<evertally::SparseCounter>);
+
+counter_methods!(SparseCounter, steps_closed, |plan, key, _| Self::new(plan, key));
 
 #[pymethods]
 impl SparseCounter {
     #[new]
     #[pyo3(signature = (plan, key=None))]
     fn new(plan: &Bound<'_, Plan>, key: Option<&Bound<'_, NoiseKey>>) -> PyResult<Self> {
-        Running::new(plan, key, false).map(Self)
+        CounterCore::new(plan, key, false).map(Self)
     }
 
-    /// Continues from a saved state; the state of another plan or key is refused, and so are other
-    /// data than were counted after it.
-    #[staticmethod]
-    fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
-        Running::resume(plan, key, state).map(Self)
-    }
-
-    /// Adds to what the open step has for a key.
+    /// Adds an amount to a key in the open step.
     fn add(&self, py: Python<'_>, key: &str, amount: f64) -> PyResult<()> {
         self.0.with(py, |counter| counter.add(key, amount))
     }
 
-    /// Adds to several keys, amounts being an array of float64. Where one is refused, those before
+    /// Adds to several keys; `amounts` is an array of float64. If an amount is refused, those before
     /// it have been added.
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn add_each(&self, py: Python<'_>, keys: Vec<String>, amounts: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -84,10 +59,9 @@ impl SparseCounter {
         })
     }
 
-    /// Ends the open step, and returns its number. Its totals can be released from now on, until
-    /// the next step is closed. Where the key was used for this step with other amounts,
-    /// `KeyReused` is raised and the step stays open: amounts can still be added, negative ones
-    /// too.
+    /// Closes the open step and returns its number. Its totals can be released until the next step
+    /// is closed. If the key was used for this step with other amounts, `KeyReused` is raised and
+    /// the step stays open: more amounts can be added, including negative ones.
     fn close_step(&self, py: Python<'_>) -> PyResult<u64> {
         let digests = |counter: &evertally::SparseCounter| {
             let amounts: Vec<_> = counter.open_inputs().collect();
@@ -98,12 +72,12 @@ impl SparseCounter {
         self.0.admit(py, digests, evertally::SparseCounter::close_step)
     }
 
-    /// Releases the total of a key as of the step closed last.
+    /// Releases the total of a key as of the last closed step.
     fn release(&self, py: Python<'_>, key: &str) -> PyResult<Release> {
         self.0.with(py, |counter| counter.release(key)).map(Release)
     }
 
-    /// Releases the totals of several keys as of the step closed last, in their order.
+    /// Releases the totals of several keys as of the last closed step, in the order of `keys`.
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
     fn release_each(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<VectorRelease> {
         let values = PyArray1::<f64>::zeros(py, [keys.len()], false);
@@ -114,30 +88,14 @@ impl SparseCounter {
         VectorRelease::new(spread, &values)
     }
 
-    /// The number of steps closed. The step that is open has this number.
+    /// The number of closed steps, which is also the number of the open step.
     #[getter]
     fn steps_closed(&self, py: Python<'_>) -> PyResult<u64> {
         self.0.steps(py)
     }
 
-    /// The number of keys that hold memory. It tells how many keys the data has, so that it is not
-    /// for publication.
+    /// The number of keys that use memory. It depends on the data: do not publish it.
     fn keys_held(&self, py: Python<'_>) -> PyResult<usize> {
         self.0.with(py, |counter| Ok(counter.keys_held()))
-    }
-
-    /// The state as bytes, for `resume`. It holds true totals: guard it like the data.
-    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.save(py)?))
-    }
-
-    /// The plan that the counter follows.
-    #[getter]
-    fn plan(&self, py: Python<'_>) -> Py<Plan> {
-        self.0.plan(py)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.0.description("SparseCounter", self.steps_closed(py)?))
     }
 }

@@ -1,12 +1,13 @@
-//! What plans cost one protected unit.
+//! The privacy cost of plans for one protected unit.
 
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
 
-/// What one or more mechanisms cost a protected unit: μ² of Gaussian noise, ε of pure noise.
+/// The privacy cost of one or more mechanisms for one protected unit: μ² of Gaussian noise, ε of
+/// pure noise.
 ///
-/// Costs that were fixed in advance add up with `+`; for those that were chosen after seeing
+/// Costs that were fixed in advance add up with `+`. For mechanisms that are chosen after seeing
 /// releases, use an `Odometer`.
 ///
 /// >>> import evertally
@@ -22,15 +23,15 @@ pub(crate) struct Spend(pub(crate) evertally::Spend);
 
 #[pymethods]
 impl Spend {
-    /// A spend of its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
-    /// variation between the noise that is run and Gaussian noise.
+    /// A spend from its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
+    /// variation between the noise in use and Gaussian noise.
     #[new]
     #[pyo3(signature = (mu_squared=0.0, pure_epsilon=0.0, variation=0.0))]
     fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> PyResult<Self> {
         evertally::Spend::new(mu_squared, pure_epsilon, variation).or_raise().map(Self)
     }
 
-    /// μ = 1/σ: neighbours are told apart no better than N(0, 1) and N(μ, 1).
+    /// μ = 1/σ: neighbours are no easier to distinguish than N(0, 1) and N(μ, 1).
     #[getter]
     fn mu(&self) -> f64 {
         self.0.mu()
@@ -48,24 +49,24 @@ impl Spend {
         self.0.pure_epsilon()
     }
 
-    /// The total variation between the noise that is run and Gaussian noise.
+    /// The total variation between the noise in use and Gaussian noise.
     #[getter]
     fn variation(&self) -> f64 {
         self.0.variation()
     }
 
-    /// ρ of everything together, as zCDP.
+    /// ρ of all parts together, as zCDP.
     #[getter]
     fn rho(&self) -> f64 {
         self.0.rho()
     }
 
-    /// The least ε that is known to be spent at δ, rounded up; infinite where none is known.
+    /// The smallest ε that is known to hold at δ, rounded up. Infinite if none is known.
     fn epsilon(&self, delta: f64) -> PyResult<f64> {
         self.0.epsilon(delta).or_raise()
     }
 
-    /// The least δ that is known to be spent at ε, rounded up.
+    /// The smallest δ that is known to hold at ε, rounded up.
     fn delta(&self, epsilon: f64) -> PyResult<f64> {
         self.0.delta_at(epsilon).or_raise()
     }

@@ -17,7 +17,7 @@ import evertally
 STEPS = 12
 ROWS = np.arange(3.0 * STEPS).reshape(STEPS, 3) / 20
 KEYED = evertally.plan(STEPS, keys=["north", "south", "west"])
-# Every counter of a row a step, with a plan and inputs for it.
+# Every counter of one row per step, with a plan and inputs for it.
 COUNTERS: list[Any] = [
     pytest.param(evertally.Counter, evertally.plan(STEPS), ROWS[:, 0].copy(), id="numbers"),
     pytest.param(evertally.VectorCounter, evertally.plan(STEPS, dimension=3, norm=2.0), ROWS, id="vectors"),
@@ -40,18 +40,21 @@ def key(request: pytest.FixtureRequest, tmp_path: Path) -> evertally.NoiseKey:
 
 
 def test_plans_that_differ_only_in_their_keys_or_their_grid_have_independent_noise() -> None:
-    """The noise of a key was once the same whatever keys stood beside it, and whatever grid releases were rounded to.
+    """The noise of a key was once the same for any other keys beside it, and for any grid
+    releases were rounded to.
 
-    Two plans that declared ["a", "other"] and ["a", "b", "other"] under one noise key therefore released `other` with and without b under the same noise:
-    their difference was the exact count of b. A plan of a finer grid released the same total less rounded.
+    Two plans that declared ["a", "other"] and ["a", "b", "other"] under one noise key therefore
+    released `other` with and without b under the same noise: their difference was the exact count
+    of b. A plan of a finer grid released the same total less rounded.
     """
     key = generated()
     few = evertally.KeyedCounter(evertally.plan(100, keys=["a", "other"]), key).run(np.tile([5.0, 7.0], (100, 1))).values
     three = evertally.plan(100, keys=["a", "b", "other"])
     more = evertally.KeyedCounter(three, key).run(np.tile([5.0, 4.0, 3.0], (100, 1))).values
     coarse, fine = (evertally.Counter(evertally.plan(100, grid=grid), key).run(np.zeros(100)).values for grid in (1.0, 2.0**-20))
-    # Shared noise would leave these differences at every one of a hundred steps. Noise that is independent does not: it differs by more than one at
-    # some step but for one run in 2^50 and fewer.
+    # Shared noise would leave these differences at every one of a hundred steps. Noise that is
+    # independent does not: it differs by more than one at some step but for one run in 2^50 and
+    # fewer.
     assert np.max(np.abs(few[:, 0] - more[:, 0])) > 1.0
     assert np.max(np.abs(few[:, 1] - more[:, 2] - 4.0 * np.arange(1, 101))) > 1.0
     assert np.max(np.abs(coarse - fine)) > 1.0
@@ -102,7 +105,9 @@ def test_a_state_goes_on_with_the_data_that_followed_it(key: evertally.NoiseKey,
 
 
 def test_keys_in_another_order_are_not_mistaken_for_each_other() -> None:
-    """The noise does not depend on the order of keys. A record that did would let two rows with the same numbers in another order pass for one."""
+    """The noise does not depend on the order of keys. A record that did would let two rows with the
+    same numbers in another order pass for one.
+    """
     key = generated()
     one, other = (evertally.plan(STEPS, keys=names) for names in (["a", "c", "b"], ["b", "a", "c"]))
     released = evertally.KeyedCounter(one, key).step(np.array([1.0, 2.0, 3.0])).values
@@ -210,7 +215,7 @@ def test_processes_share_the_record_of_a_key_file(tmp_path: Path) -> None:
     assert refused.stderr.splitlines()[-1].startswith(f"evertally.KeyReused: {path} was used before")
     with pytest.raises(evertally.KeyReused):
         evertally.Counter(evertally.plan(12), evertally.NoiseKey.from_file(path)).run(np.array([1.0, 9.0]))
-    # A link leads to the same record; a copy without it starts anew, as the documentation says.
+    # A link leads to the same record; a copy without it has an empty record, as documented.
     link, copy = tmp_path / "link.key", tmp_path / "copy.key"
     link.symlink_to(path)
     assert "KeyReused" in count_elsewhere(link, 1, 2, 4).stderr
@@ -219,7 +224,9 @@ def test_processes_share_the_record_of_a_key_file(tmp_path: Path) -> None:
 
 
 def test_a_record_goes_along_when_a_key_is_written_to_a_file(tmp_path: Path) -> None:
-    """A key that was drawn, written to a file and then used by the same object once left no record for other processes."""
+    """A key that was drawn, written to a file and then used by the same object once left no record
+    for other processes.
+    """
     plan, path = evertally.plan(12), tmp_path / "noise.key"
     key = generated()
     counter = evertally.Counter(plan, key)
@@ -236,7 +243,7 @@ def test_what_cannot_be_recorded_is_not_released(tmp_path: Path) -> None:
     path, record = tmp_path / "noise.key", tmp_path / "noise.key.uses"
     generated().to_file(path)
     counter = evertally.KeyedCounter(evertally.plan(STEPS, keys=["a", "b"]), evertally.NoiseKey.from_file(path))
-    # Something else stands where the record would.
+    # Another file has the place of the record.
     record.touch()
     out = np.zeros(2)
     attempts: list[Callable[[], Any]] = [lambda: counter.step(np.ones(2), out=out), lambda: counter.run(np.ones((3, 2)))]
@@ -246,7 +253,7 @@ def test_what_cannot_be_recorded_is_not_released(tmp_path: Path) -> None:
     assert counter.steps_taken == 0 and not out.any()
     with pytest.raises(OSError):
         evertally.Counter(evertally.plan(3), evertally.NoiseKey.from_file(path))
-    # No step was taken, so that the counter goes on where its record can be kept.
+    # No step was taken, so the counter continues once its record can be written.
     record.unlink()
     counter.step(np.ones(2), out=out)
     assert counter.steps_taken == 1 and len(list(record.iterdir())) == 1
@@ -264,7 +271,7 @@ def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
 
 
 def test_threads_agree_on_one_set_of_data(key: evertally.NoiseKey) -> None:
-    """Whoever is first decides what the data are; all others release the same or nothing."""
+    """The first thread decides what the data are; all others release the same or nothing."""
     plan = evertally.plan(STEPS)
     released: dict[int, list[float]] = {}
 
@@ -296,7 +303,9 @@ def test_records_show_nothing(tmp_path: Path) -> None:
 
 
 def test_states_of_the_first_version_go_on_under_their_own_name() -> None:
-    """Version 0.1 gave plans that differ in their grid the same noise. Its states go on under it, and the record knows them by that name."""
+    """Version 0.1 gave plans that differ in their grid the same noise. Its states resume with that noise,
+    and the record knows them by that name.
+    """
     lines = (Path(__file__).parents[2] / "crates/evertally/tests/data/version-1/states.txt").read_text().splitlines()
     _, state, bits = next(line.split("\t") for line in lines if line.startswith("grid\t"))
     expected = np.array([int(word, 16) for word in bits.split()], dtype=np.uint64).view(np.float64)

@@ -24,7 +24,8 @@ def test_parameters_follow_the_private_sums() -> None:
         assert np.allclose(theta, -learner.released / 4 / 5.0) and np.array_equal(theta, learner.theta)
         seen.append(theta)
     assert np.allclose(learner.average, np.mean(seen[:-1], axis=0))
-    # The second gradient is clipped to (0.6, 0, 0.8); what is left of the difference is noise, within 8 of its standard deviations.
+    # The second gradient is clipped to (0.6, 0, 0.8); what is left of the difference is noise,
+    # within 8 of its standard deviations.
     truth = 20 * np.array([0.7, 0.2, 0.6])
     assert np.all(np.abs(learner.released - truth) < 8 * 4 * chosen.standard_error(19))
     with pytest.raises(evertally.HorizonSpent):

@@ -65,7 +65,9 @@ def test_bounds_are_below_plans_and_need_their_own_certificate() -> None:
 
 
 def test_batches_answer_all_queries() -> None:
-    """The answers of 4000 fresh keys: their mean squared error, over its expectation, is within 6 of its standard deviations but for a chance of 1e-8."""
+    """The answers of 4000 fresh keys: their mean squared error, over its expectation, is within 6
+    of its standard deviations but for a chance of 1e-8.
+    """
     queries = np.tril(np.ones((4, 4)))
     plan = evertally.BatchPlan(queries, 1.0, 1e-6)
     data = np.array([5.0, 0.0, 2.0, 9.0])

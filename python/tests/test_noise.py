@@ -20,8 +20,9 @@ FLOATS = ["float32", "float64"]
 def is_the_noise_of(plan: evertally.Plan, noise: npt.NDArray[Any]) -> bool:
     """Whether independent columns of noise have the covariance that the plan states.
 
-    Once whitened by that covariance they are independent standard normal draws. Their sum of squares, and the correlation of every two rows, are
-    then within six standard deviations of what is expected but for a chance of 2e-9 each: below 1e-7 for all 29 of them at eight rows.
+    Once whitened by that covariance they are independent standard normal draws. Their sum of
+    squares, and the correlation of every two rows, are then within six standard deviations of what
+    is expected but for a chance of 2e-9 each: below 1e-7 for all 29 of them at eight rows.
     """
     decoder, _ = plan.dense()
     covariance = plan.noise_scale**2 * decoder @ decoder.T
@@ -131,7 +132,7 @@ def test_the_shorthand_is_a_plan() -> None:
     with pytest.raises(TypeError, match="twice"):
         evertally.NoiseStream(3, horizon=10, dimension=3)
     with pytest.raises(TypeError, match="unexpected"):
-        evertally.NoiseStream(3, horizon=10, colour="red")
+        evertally.NoiseStream(3, horizon=10, colour="red")  # type: ignore[call-arg]
     with pytest.raises(evertally.BadParameter, match="plan"):
         evertally.NoiseStream("3", horizon=10)  # type: ignore[arg-type]
 
@@ -156,7 +157,7 @@ def test_arrays_are_written_in_place(dtype: str) -> None:
     assert np.array_equal(single.rows(5)[:, 0], flat)
 
 
-# Arrays in which a row of three singles cannot be written, each for a reason of its own.
+# Arrays into which a row of three float32 numbers cannot be written, each for a different reason.
 UNFIT: dict[str, Any] = {
     "of doubles": np.zeros(3),
     "of whole numbers": np.zeros(3, dtype=np.int32),

@@ -1,4 +1,4 @@
-"""Plots, where matplotlib is installed, and a clear word where it is not."""
+"""Plots with matplotlib, and a clear error without it."""
 
 import subprocess
 import sys

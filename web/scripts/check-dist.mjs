@@ -1,4 +1,4 @@
-// Fails where `dist/` is not what the sources build: whoever has no Node gets the page from there.
+// Fails when `dist/` is not what the sources build. People without Node get the page from there.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,8 +1,9 @@
-/** The service's routes as typed functions. Every failure is a `Problem`; a refused token also ends the session. */
+/** The service's routes as typed functions. Failures are `Problem`s; a refused token ends the session. */
 
 import { Problem } from "./problem";
 import type {
-  Counter, CounterPage, Epoch, EpochStarted, IntervalSum, NewCounter, NewPopulation, Population, Preview, ReleasePage, Role, Status, Token,
+  AdvanceResult, Counter, Counters, CreatedToken, Draft, EpochPreview, EpochStarted, ErrorBody, NewCounter, Population,
+  PopulationDraft, Populations, Preview, Releases, ServiceStatus, Sum, Token, TokenDraft, Tokens,
 } from "./types";
 
 interface Options {
@@ -35,10 +36,10 @@ async function problemOf(response: Response): Promise<Problem> {
   const wait = Number(response.headers.get("retry-after") ?? Number.NaN);
   const retryAfter = Number.isFinite(wait) ? wait : null;
   try {
-    const { error } = (await response.json()) as { error: { class: string; message: string } };
-    return new Problem(response.status, error.class, error.message, retryAfter);
+    const { error } = (await response.json()) as ErrorBody;
+    return new Problem(response.status, error.class, error.message, error.field, retryAfter);
   } catch {
-    return new Problem(response.status, "unknown", `the service answered ${response.status}`, retryAfter);
+    return new Problem(response.status, "unknown", `the service answered ${response.status}`, null, retryAfter);
   }
 }
 
@@ -73,19 +74,19 @@ export class Api {
     return (await (await this.fetch(path, options)).json()) as T;
   }
 
-  status(signal?: AbortSignal): Promise<Status> {
+  status(signal?: AbortSignal): Promise<ServiceStatus> {
     return this.json("/v1/status", { signal });
   }
 
   async populations(signal?: AbortSignal): Promise<Population[]> {
-    return (await this.json<{ populations: Population[] }>("/v1/populations", { signal })).populations;
+    return (await this.json<Populations>("/v1/populations", { signal })).populations;
   }
 
-  createPopulation(body: NewPopulation): Promise<Population> {
+  createPopulation(body: PopulationDraft): Promise<Population> {
     return this.json("/v1/populations", { method: "POST", body });
   }
 
-  counters(parameters: { limit?: number; after?: string | undefined; status?: string | undefined }, signal?: AbortSignal): Promise<CounterPage> {
+  counters(parameters: { limit?: number; after?: string | undefined; status?: string | undefined }, signal?: AbortSignal): Promise<Counters> {
     return this.json(`/v1/counters${query(parameters)}`, { signal });
   }
 
@@ -97,11 +98,11 @@ export class Api {
     return this.json("/v1/counters", { method: "POST", body });
   }
 
-  plan(body: NewCounter, signal?: AbortSignal): Promise<Preview> {
+  plan(body: Draft, signal?: AbortSignal): Promise<Preview> {
     return this.json("/v1/plan", { method: "POST", body, signal });
   }
 
-  releases(name: string, parameters: ReleaseQuery, signal?: AbortSignal): Promise<ReleasePage> {
+  releases(name: string, parameters: ReleaseQuery, signal?: AbortSignal): Promise<Releases> {
     return this.json(`${counterPath(name)}/releases${query(parameters)}`, { signal });
   }
 
@@ -109,7 +110,7 @@ export class Api {
     return (await this.fetch(`${counterPath(name)}/releases${query(parameters)}`, { accept: "*/*" })).blob();
   }
 
-  sum(name: string, parameters: { first: number; last: number; key?: string | undefined }, signal?: AbortSignal): Promise<IntervalSum> {
+  sum(name: string, parameters: { first: number; last: number; key?: string | undefined }, signal?: AbortSignal): Promise<Sum> {
     return this.json(`${counterPath(name)}/sum${query(parameters)}`, { signal });
   }
 
@@ -118,7 +119,7 @@ export class Api {
     return this.fetch(`${counterPath(name)}/live${query({ from })}`, { accept: "text/event-stream", headers, signal });
   }
 
-  advance(name: string, steps: number): Promise<{ next_step: number }> {
+  advance(name: string, steps: number): Promise<AdvanceResult> {
     return this.json(`${counterPath(name)}/advance`, { method: "POST", body: { steps } });
   }
 
@@ -131,10 +132,10 @@ export class Api {
   }
 
   async tokens(signal?: AbortSignal): Promise<Token[]> {
-    return (await this.json<{ tokens: Token[] }>("/v1/tokens", { signal })).tokens;
+    return (await this.json<Tokens>("/v1/tokens", { signal })).tokens;
   }
 
-  createToken(body: { name: string; role: Role; expires?: string }): Promise<Token & { token: string }> {
+  createToken(body: TokenDraft): Promise<CreatedToken> {
     return this.json("/v1/tokens", { method: "POST", body });
   }
 
@@ -142,7 +143,7 @@ export class Api {
     await this.fetch(`/v1/tokens/${encodeURIComponent(id)}`, { method: "DELETE" });
   }
 
-  epoch(signal?: AbortSignal): Promise<Epoch> {
+  epoch(signal?: AbortSignal): Promise<EpochPreview> {
     return this.json("/v1/epoch", { signal });
   }
 

@@ -1,24 +1,24 @@
-/** What every view shares: the service's routes, its latest status, its clock, and the ways from one view to another. */
+/** What all views share: the service's routes, status and clock, and the addresses of views. */
 
 import type { Api } from "./api";
-import type { Role, Status } from "./types";
+import type { Role, ServiceStatus } from "./types";
 
 export interface App {
   api: Api;
-  status: Status;
-  /** Asks for the status now, because something was done that may have changed it. */
+  status: ServiceStatus;
+  /** Loads the status now, after an action that may have changed it. */
   refreshStatus(): Promise<void>;
-  onStatus(signal: AbortSignal, listener: (status: Status) => void): void;
-  /** A short confirmation that is shown for a while and read out. */
+  onStatus(signal: AbortSignal, listener: (status: ServiceStatus) => void): void;
+  /** Shows a short confirmation for a while, which screen readers read out. */
   announce(message: string): void;
 }
 
-/** Draws itself into `main`; whatever it starts ends with `signal`. */
+/** Draws itself into `main`. Everything that it starts ends with `signal`. */
 export type View = (app: App, main: HTMLElement, signal: AbortSignal) => void | Promise<void>;
 
 let offset = 0;
 
-/** The service's clock, by the difference seen in its last status: countdowns hold even where this machine's clock is wrong. */
+/** The service's clock, by the offset in its last status. Countdowns do not depend on the local clock. */
 export function serviceNow(): number {
   return Date.now() + offset;
 }
@@ -43,7 +43,7 @@ export const paths = {
 
 export type Route = { view: "counters" | "create" | "budget" | "tokens" | "epoch" } | { view: "counter"; name: string } | { view: "unknown" };
 
-/** Which view an address asks for. Pure. */
+/** The view of an address. Pure. */
 export function route(hash: string): Route {
   const parts = hash.replace(/^#\/?/, "").split("/").filter(Boolean);
   const [head, name] = parts;

@@ -1,4 +1,4 @@
-/** Elements without a framework. Text is only ever set as text, so that nothing the service sends can become markup. */
+/** Elements without a framework. Text is always set as text, so that no data can become markup. */
 
 export type Child = Node | string | number | null | undefined | false;
 
@@ -38,20 +38,20 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, attrs: Attribute
   return element;
 }
 
-/** Sets text only where it changed: a screen reader is not told the same twice. */
+/** Sets text only when it changed, so that a screen reader does not repeat it. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
 let counter = 0;
 
-/** An id for the pairs that labels, hints and errors make with their fields. */
+/** An id that connects a field with its label, hint and error. */
 export function freshId(stem: string): string {
   counter += 1;
   return `${stem}-${counter}`;
 }
 
-/** Runs `action` every `milliseconds` while the page is looked at, until the view is left. */
+/** Runs `action` every `milliseconds` while the page is visible, until the view is left. */
 export function repeat(signal: AbortSignal, milliseconds: number, action: () => void): void {
   const timer = setInterval(() => {
     if (document.visibilityState === "visible") action();

@@ -1,4 +1,4 @@
-/** From what is typed in the form to what the service takes. Pure: mistakes that need no service are found here, the rest by it. */
+/** Turns the form into a request. Finds mistakes that need no service; the service finds the rest. Pure. */
 
 import { parseDuration } from "./format";
 import type { NewCounter } from "./types";
@@ -30,12 +30,12 @@ export interface Values {
   remember_ids: string;
 }
 
-export interface Draft {
+export interface Reading {
   body: NewCounter;
   mistakes: Record<string, string>;
 }
 
-export function draftOf(values: Values): Draft {
+export function draftOf(values: Values): Reading {
   const mistakes: Record<string, string> = {};
   const real = (field: keyof Values, example: string): number => {
     const text = values[field].trim().replace(/^\u2212/, "-");
@@ -43,9 +43,9 @@ export function draftOf(values: Values): Draft {
     if (!Number.isFinite(number)) mistakes[field] ??= `A number is needed, such as ${example}.`;
     return number;
   };
-  const whole = (field: keyof Values): number => {
+  const integer = (field: keyof Values): number => {
     const number = Number(values[field].trim().replaceAll(/[\s,_]/g, ""));
-    if (!Number.isSafeInteger(number) || number < 1) mistakes[field] ??= "A whole number from 1 is needed.";
+    if (!Number.isSafeInteger(number) || number < 1) mistakes[field] ??= "A positive integer is needed.";
     return number;
   };
   const given = (field: keyof Values) => values[field].trim() !== "";
@@ -55,24 +55,23 @@ export function draftOf(values: Values): Draft {
     return text;
   };
 
-  const body: NewCounter = { epsilon: real("epsilon", "1"), delta: real("delta", "1e-6") };
+  const name = values.name.trim();
+  const body: NewCounter = { name, epsilon: real("epsilon", "1"), delta: real("delta", "1e-6") };
   if (body.epsilon <= 0) mistakes["epsilon"] = "ε must be above 0.";
   if (body.delta < 0 || body.delta >= 1) mistakes["delta"] = "δ must be from 0 to below 1.";
 
-  const name = values.name.trim();
-  body.name = name;
   if (name === "") mistakes["name"] = "A counter needs a name.";
   else if (!/^[A-Za-z0-9._-]{1,100}$/.test(name)) mistakes["name"] = "A name has 1 to 100 letters, digits, and the signs - _ .";
   if (given("description")) body.description = values.description.trim();
   body.population = values.population;
 
   body.every = values.every === "" ? null : values.every === "other" ? duration("every_other") : values.every;
-  body.steps = given("steps") ? whole("steps") : null;
+  body.steps = given("steps") ? integer("steps") : null;
 
   const keys = values.keys.split(/[\n,]/).map((key) => key.trim()).filter(Boolean);
   if (keys.length > 0) {
     body.keys = [...new Set(keys)];
-    if (body.keys.includes("other")) mistakes["keys"] = "“other” is added by itself, for events with any other key.";
+    if (body.keys.includes("other")) mistakes["keys"] = "“other” is added automatically, for events with any other key.";
   }
   if (values.counted === "values") {
     const bounds = values.clamp.split(/\s*(?:,|\bto\b)\s*/).map((text) => Number(text.trim().replace(/^\u2212/, "-")));
@@ -81,11 +80,11 @@ export function draftOf(values: Values): Draft {
     else body.clamp = [low!, high!];
   }
   if (values.protect === "person") {
-    body.max_steps = whole("max_steps");
-    if (given("min_gap")) body.min_gap = whole("min_gap");
+    body.max_steps = integer("max_steps");
+    if (given("min_gap")) body.min_gap = integer("min_gap");
   }
 
-  if (values.workload === "window") body.workload = `window:${whole("workload_amount")}`;
+  if (values.workload === "window") body.workload = `window:${integer("workload_amount")}`;
   if (values.workload === "decay") {
     const factor = real("workload_amount", "0.99");
     if (!(factor > 0 && factor < 1)) mistakes["workload_amount"] ??= "A number between 0 and 1 is needed, such as 0.99.";
@@ -97,11 +96,11 @@ export function draftOf(values: Values): Draft {
   if (given("start")) body.start = new Date(values.start).toISOString();
   if (given("grace")) body.grace = duration("grace");
   if (given("grid")) body.grid = real("grid", "0.01");
-  if (given("remember_ids")) body.remember_ids = whole("remember_ids");
+  if (given("remember_ids")) body.remember_ids = integer("remember_ids");
   return { body, mistakes };
 }
 
-/** A life that suits a step: an hour of seconds, a day of minutes, a year of hours, ten years of days. */
+/** A usual number of steps: a day of seconds, a month of minutes, a year of hours, ten years of days. */
 export function usualSteps(every: string): number | null {
   const seconds = parseDuration(every);
   if (seconds === null) return 1000;

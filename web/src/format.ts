@@ -1,4 +1,4 @@
-/** How numbers, durations and moments are written. Pure: nothing here looks at the clock or the document. */
+/** Formats of numbers, durations and moments. Pure. */
 
 const MINUS = "\u2212";
 const NARROW = "\u202f";
@@ -7,7 +7,7 @@ function group(digits: string): string {
   return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** A number as released: whole numbers in full, others with at most `places` digits after the point. */
+/** A released number: integers in full, others with at most `places` digits after the point. */
 export function number(value: number, places = 3): string {
   if (!Number.isFinite(value)) return "not a number";
   const size = Math.abs(value);
@@ -37,7 +37,7 @@ export function scientific(value: number): string {
   return short === 1 ? `${sign}10${raised}` : `${sign}${short}${NARROW}×${NARROW}10${raised}`;
 }
 
-/** ε, δ or ρ: three digits that matter, powers of ten where that is shorter. */
+/** ε, δ or ρ: three significant digits, as a power of ten when that is shorter. */
 export function parameter(value: number): string {
   if (value === 0) return "0";
   if (!Number.isFinite(value)) return "no bound";
@@ -45,7 +45,7 @@ export function parameter(value: number): string {
   return size < 1e-3 || size >= 1e6 ? scientific(value) : number(Number(value.toPrecision(3)), 6);
 }
 
-/** An error or margin, two digits that matter below 100 and whole numbers from there. Rounded up: it never promises more than holds. */
+/** An error or margin: two significant digits below 100, integers above. Rounded up, so that it holds. */
 export function margin(value: number): string {
   if (!Number.isFinite(value) || value < 0) return "unknown";
   if (value === 0) return "0";
@@ -57,7 +57,7 @@ export function margin(value: number): string {
   return number(rounded, Math.max(0, -Math.floor(Math.log10(unit))));
 }
 
-/** Takes off what floating point adds, so that 24.000000000000004 is 24 and not 25. */
+/** Removes the error of floating point, so that 24.000000000000004 rounds up to 24 and not to 25. */
 function shave(value: number): number {
   return value * (1 - 1e-12);
 }
@@ -97,7 +97,7 @@ export function times(ratio: number): string {
 const UNITS = [["d", 86_400], ["h", 3600], ["m", 60], ["s", 1]] as const;
 const WORDS: Record<string, string> = { d: "day", h: "hour", m: "minute", s: "second" };
 
-/** Seconds of "15m", "1h", "90s", "250ms" or "1d12h"; null where it is none of these. */
+/** The seconds of "15m", "1h", "90s", "250ms" or "1d12h". Null for any other text. */
 export function parseDuration(text: string): number | null {
   const trimmed = text.trim();
   if (!/^(\d+(\.\d+)?(ms|[smhdw])\s*)+$/.test(trimmed)) return null;
@@ -137,7 +137,7 @@ export function cadence(every: string | null): string {
   return `every ${every}`;
 }
 
-/** A moment in the reader's own time zone. The seconds are left out where they are nought. */
+/** A moment in the reader's own time zone. Zero seconds are left out. */
 export function moment(time: string | number | Date): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return "unknown";

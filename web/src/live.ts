@@ -1,9 +1,9 @@
-/** Follows a counter: reads its events as they come, and comes back after every loss, from where it was. */
+/** Follows a counter: reads its events, and reconnects after every loss without missing a step. */
 
 import type { Api } from "./api";
 import { asProblem } from "./problem";
 import { backoff, eventParser } from "./sse";
-import type { LiveEvent } from "./types";
+import type { LiveStep } from "./types";
 
 export type Connection =
   | { state: "connecting" }
@@ -13,16 +13,16 @@ export type Connection =
   | { state: "refused"; reason: string };
 
 interface Follower {
-  onEvent(event: LiveEvent): void;
+  onEvent(event: LiveStep): void;
   onConnection(connection: Connection): void;
   signal: AbortSignal;
 }
 
-/** The service sends a comment every 15 s; three of them missing means that nobody is there. */
+/** The service sends a comment every 15 s. After three missing ones the connection counts as lost. */
 const SILENCE = 45_000;
 
 export interface Following {
-  /** Does not wait for the next try. */
+  /** Reconnects now. */
   retry(): void;
 }
 
@@ -41,7 +41,7 @@ export function follow(api: Api, name: string, from: number, follower: Follower)
       follower.signal.addEventListener("abort", wake, { once: true });
     });
 
-  /** Reads one connection to its end; true when the service said that nothing more will come. */
+  /** Reads one connection to its end. Returns true when the service said that no more releases follow. */
   async function read(): Promise<boolean> {
     const abort = new AbortController();
     const stop = () => abort.abort();
@@ -61,7 +61,7 @@ export function follow(api: Api, name: string, from: number, follower: Follower)
         for (const event of parse(value)) {
           if (event.id !== null) lastId = event.id;
           if (event.type === "end") return true;
-          if (event.type === "release") follower.onEvent(JSON.parse(event.data) as LiveEvent);
+          if (event.type === "release") follower.onEvent(JSON.parse(event.data) as LiveStep);
         }
       }
     } finally {
@@ -79,7 +79,7 @@ export function follow(api: Api, name: string, from: number, follower: Follower)
       } catch (cause) {
         if (follower.signal.aborted) return;
         const { status, message } = asProblem(cause);
-        // What will not get better by waiting is not tried again.
+        // A refusal that waiting cannot change is not tried again.
         if ([400, 401, 403, 404, 405, 422].includes(status)) return follower.onConnection({ state: "refused", reason: message });
       }
       if (follower.signal.aborted) return;

@@ -1,4 +1,4 @@
-/** Where the page starts: takes a token, signs in, and shows the view that the address asks for. */
+/** The start of the page: signs in with a token, and shows the view of the address. */
 
 import "./styles/index.css";
 import { Api } from "./api";
@@ -8,8 +8,8 @@ import { asProblem, sentence } from "./problem";
 import * as session from "./session";
 import { shell, type Shell } from "./shell";
 import { applyTheme } from "./theme";
-import type { Status } from "./types";
-import { problemBox } from "./ui/parts";
+import type { ServiceStatus } from "./types";
+import { problemBox } from "./ui/blocks";
 import { budgetView } from "./views/budget";
 import { counterView } from "./views/counter";
 import { createView } from "./views/create";
@@ -18,7 +18,7 @@ import { ingestView } from "./views/ingest";
 import { overview } from "./views/overview";
 import { signIn } from "./views/sign-in";
 import { tokensView } from "./views/tokens";
-import { unknownView } from "./views/unknown";
+import { notFoundView } from "./views/not-found";
 
 const STATUS_EVERY = 10_000;
 const REFUSED = "The token was refused: it may have expired or been revoked. Sign in with another one.";
@@ -26,7 +26,7 @@ const REFUSED = "The token was refused: it may have expired or been revoked. Sig
 const root = document.getElementById("app")!;
 let signedIn: AbortController | null = null;
 
-function viewFor(hash: string, status: Status): { view: View; title: string } {
+function viewFor(hash: string, status: ServiceStatus): { view: View; title: string } {
   if (status.role === "ingest") return { view: ingestView, title: "Events" };
   const wanted = route(hash);
   const admin = status.role === "admin";
@@ -34,10 +34,10 @@ function viewFor(hash: string, status: Status): { view: View; title: string } {
     case "counters": return { view: overview, title: "Counters" };
     case "counter": return { view: counterView(wanted.name), title: wanted.name };
     case "budget": return { view: budgetView, title: "Budget" };
-    case "create": return admin ? { view: createView, title: "New counter" } : { view: unknownView, title: "Not found" };
-    case "tokens": return admin ? { view: tokensView, title: "Tokens" } : { view: unknownView, title: "Not found" };
-    case "epoch": return admin ? { view: epochView, title: "New epoch" } : { view: unknownView, title: "Not found" };
-    case "unknown": return { view: unknownView, title: "Not found" };
+    case "create": return admin ? { view: createView, title: "New counter" } : { view: notFoundView, title: "Not found" };
+    case "tokens": return admin ? { view: tokensView, title: "Tokens" } : { view: notFoundView, title: "Not found" };
+    case "epoch": return admin ? { view: epochView, title: "New epoch" } : { view: notFoundView, title: "Not found" };
+    case "unknown": return { view: notFoundView, title: "Not found" };
   }
 }
 
@@ -50,11 +50,11 @@ function leave(message: string): void {
 }
 
 /** Shows views until the session ends. */
-function enter(api: Api, first: Status): void {
+function enter(api: Api, first: ServiceStatus): void {
   signedIn?.abort();
   const all = new AbortController();
   signedIn = all;
-  const listeners = new Set<(status: Status) => void>();
+  const listeners = new Set<(status: ServiceStatus) => void>();
 
   const frame: Shell = shell(() => leave("You have signed out. The token is no longer in this browser."));
   const app: App = {
@@ -89,7 +89,7 @@ function enter(api: Api, first: Status): void {
     const { view, title } = viewFor(location.hash, app.status);
     document.title = `${title} · Evertally`;
     frame.setCurrent(location.hash);
-    // A view that was left may still be writing into its own element, which is no longer on the page.
+    // A view that was left may still write into its own element, which is no longer on the page.
     const main = h("main", { attrs: { id: "main", tabindex: -1 } });
     frame.replaceMain(main);
     Promise.resolve(view(app, main, here.signal)).catch((cause: unknown) => {
@@ -104,7 +104,7 @@ function enter(api: Api, first: Status): void {
     if (session.adoptFromAddress()) void start();
     else show(true);
   }, { signal: all.signal });
-  // A link to where one is already changes no address; it shows the view anew.
+  // A link to the current address causes no event, so the view is drawn again here.
   root.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     if (link && link.getAttribute("href") === location.hash) show(true);
@@ -119,7 +119,7 @@ function enter(api: Api, first: Status): void {
   show(false);
 }
 
-/** Tries a token, and goes in with it where the service takes it. */
+/** Signs in with a token if the service accepts it. */
 async function connect(token: string): Promise<void> {
   let entered = false;
   const api = new Api(token, () => {

@@ -1,17 +1,19 @@
-/** What went wrong, and beside which field of a form it should be said. Pure. */
+/** What went wrong, and which field of a form it concerns. Pure. */
 
 export class Problem extends Error {
   constructor(
     readonly status: number,
     readonly className: string,
     message: string,
+    /** The field of the request that must change, as the service names it. */
+    readonly field: string | null = null,
     readonly retryAfter: number | null = null,
   ) {
     super(message);
   }
 }
 
-/** What to do about it, for classes where the service's own sentence does not say. */
+/** What to do about a problem, for classes whose message does not say it. */
 export function advice(problem: Problem): string {
   switch (problem.className) {
     case "unreachable":
@@ -37,47 +39,14 @@ export function asProblem(cause: unknown): Problem {
   return new Problem(0, "page", cause instanceof Error ? cause.message : String(cause));
 }
 
+/** A failure and what to do about it. */
 export function sentence(cause: unknown): string {
   const problem = asProblem(cause);
-  const told = problem.message.charAt(0).toUpperCase() + problem.message.slice(1);
-  const ended = /[.!?]$/.test(told) ? told : `${told}.`;
-  return [ended, advice(problem)].filter(Boolean).join(" ");
+  return [asSentence(problem.message), advice(problem)].filter(Boolean).join(" ");
 }
 
-/** Words by which the service's sentences name what they are about, and the field each belongs to. */
-const NAMES: [RegExp, string][] = [
-  [/\bepsilon\b|ε/i, "epsilon"],
-  [/\bdelta\b|δ/i, "delta"],
-  [/\bpopulations?\b/i, "population"],
-  [/\bmax[_ -]steps\b/i, "max_steps"],
-  [/\bmin[_ -]gap\b/i, "min_gap"],
-  [/\bmechanisms?\b/i, "mechanism"],
-  [/\bworkloads?\b/i, "workload"],
-  [/\bclamp(ing)?\b/i, "clamp"],
-  [/\bgrid\b/i, "grid"],
-  [/\bkeys?\b/i, "keys"],
-  [/\bneighbou?rs?\b/i, "neighbours"],
-  [/\bobjectives?\b/i, "objective"],
-  [/\bremember[_ -]ids\b/i, "remember_ids"],
-  [/\bgrace\b/i, "grace"],
-  [/\bstart\b/i, "start"],
-  [/\bevery\b/i, "every"],
-  [/\b(steps|horizon)\b/i, "steps"],
-  [/\bdescription\b/i, "description"],
-  [/\bexpires?\b|\bexpiry\b/i, "expires"],
-  [/\brole\b/i, "role"],
-  [/\bname\b/i, "name"],
-  [/\bunit\b/i, "unit"],
-];
-
-/** The field that a refusal concerns, or null: by class where that decides, else by the first field that its sentence names. */
-export function fieldOf(problem: Problem): string | null {
-  if (problem.className === "budget-spent") return "epsilon";
-  if (problem.className === "conflict" && /\bname\b|exists|taken|used/i.test(problem.message)) return "name";
-  let best: { at: number; field: string } | null = null;
-  for (const [pattern, field] of NAMES) {
-    const at = problem.message.search(pattern);
-    if (at >= 0 && (best === null || at < best.at)) best = { at, field };
-  }
-  return best?.field ?? null;
+/** A message with a capital letter and a full stop. */
+export function asSentence(message: string): string {
+  const stop = [".", "!", "?"].some((mark) => message.endsWith(mark)) ? "" : ".";
+  return message.charAt(0).toUpperCase() + message.slice(1) + stop;
 }

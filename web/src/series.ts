@@ -1,4 +1,4 @@
-/** The points of one curve, kept few however long a page stays open. Pure. */
+/** The points of a curve. Their number stays small, for as long as the page is open. Pure. */
 
 import type { Release } from "./types";
 
@@ -21,7 +21,7 @@ export function thin(releases: readonly Release[], limit: number): Release[] {
 }
 
 /**
- * Curves by key, each in order of step and without doubles. What was released never changes, so a step that comes twice (after a
+ * Curves by key, each in the order of steps. Releases never change, so a step that arrives twice (after a
  * lost connection) is kept once.
  */
 export class Curves {
@@ -52,7 +52,7 @@ export class Curves {
   }
 }
 
-/** The stretch of steps that a choice of range covers, given how many steps are released. */
+/** The first step of a range, given the number of released steps. */
 export function rangeStart(range: string, nextStep: number, stepSeconds: number | null): number {
   if (range === "all" || nextStep === 0) return 0;
   const [kind, amount] = range.split(":");
@@ -65,7 +65,7 @@ export interface RangeChoice {
   label: string;
 }
 
-/** Ranges that make sense for a counter: by time where it has a clock, by steps where it has none; none longer than its life. */
+/** The ranges to offer: by time with a clock, else by steps, and none longer than what is released. */
 export function ranges(stepSeconds: number | null, released: number): RangeChoice[] {
   const all = { id: "all", label: "All" };
   const choices: [number, RangeChoice][] = stepSeconds
@@ -77,7 +77,10 @@ export function ranges(stepSeconds: number | null, released: number): RangeChoic
   return [...offered, all];
 }
 
-/** The range that is shown first: the longest of at most some hundred steps, because over thousands the band is thinner than a line. */
+/**
+ * The range that is shown first: the longest with at most 400 steps, because over thousands of steps the
+ * band is thinner than a line.
+ */
 export function firstRange(offered: readonly RangeChoice[], nextStep: number, stepSeconds: number | null): string {
   const short = offered.filter(({ id }) => nextStep - rangeStart(id, nextStep, stepSeconds) <= 400);
   return (short.at(-1) ?? offered[0])?.id ?? "all";

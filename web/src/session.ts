@@ -1,6 +1,6 @@
 /**
- * The token: taken from the address (`#token=…`) or a form, kept for this tab alone, and removed from the address at once, so that
- * it stays out of the history and of what is copied from the address bar.
+ * The token, from the address (`#token=…`) or a form. It is kept for this tab only, and removed from the
+ * address at once, so that it stays out of the history and of copied addresses.
  */
 
 const KEY = "evertally-token";
@@ -22,7 +22,7 @@ export function splitFragment(fragment: string): { token: string | null; rest: s
   return { token, rest: kept.length > 0 ? `#${kept.join("&")}` : "" };
 }
 
-/** Takes a token out of the address bar, if one is there. */
+/** Removes a token from the address bar and returns it, if there is one. */
 export function adoptFromAddress(): boolean {
   const { token, rest } = splitFragment(location.hash);
   if (rest === location.hash) return false;

@@ -1,16 +1,17 @@
-/** The frame around every view: name, ways, theme, sign-out, and the notice that the service does not run as it should. */
+/** The frame around every view: name, navigation, theme, sign-out, and notices about the service. */
 
 import { paths } from "./app";
 import { h, setText } from "./dom";
 import { plural } from "./format";
+import { asSentence } from "./problem";
 import { nextTheme, setTheme, theme, type Theme } from "./theme";
-import type { Status } from "./types";
-import { tally } from "./ui/parts";
+import type { ServiceStatus } from "./types";
+import { tally } from "./ui/blocks";
 
 export interface Shell {
   element: HTMLElement;
   replaceMain(main: HTMLElement): void;
-  setStatus(status: Status): void;
+  setStatus(status: ServiceStatus): void;
   setCurrent(hash: string): void;
   setReachable(reachable: boolean): void;
   announce(message: string): void;
@@ -26,29 +27,29 @@ export function themeButton(): HTMLButtonElement {
   } } }, h("span", { class: "theme-label" }, "Theme:\u00a0"), word);
 }
 
-function banner(status: Status): HTMLElement | null {
+function banner(status: ServiceStatus): HTMLElement | null {
   if (status.mode === "running") {
     if (status.counters.fenced === 0 || status.role === "ingest") return null;
     return h("div", { class: "banner banner-quiet", attrs: { role: "status" } },
       h("span", {}, `${plural(status.counters.fenced, "counter was", "counters were")} left out of the last epoch, because the population could not pay.`),
       status.role === "admin" && h("a", { attrs: { href: paths.epoch } }, "See what it would cost"));
   }
-  const reason = status.reason ? ` The service says: ${status.reason.replace(/[.!?]?$/, ".")}` : "";
+  const reason = status.reason ? ` The service says: ${asSentence(status.reason)}` : "";
   if (status.mode === "read-only") {
     return h("div", { class: "banner", attrs: { role: "alert" } }, h("div", { class: "banner-text" },
       h("strong", {}, "The service is read-only."),
-      h("p", {}, `It could not be sure that what it wrote is on disk, so it takes no events and makes no releases. What was released stays readable.${reason} Check the disk, then start the service again.`)));
+      h("p", {}, `A write to the disk may have failed, so the service records no events and makes no releases. Earlier releases stay readable.${reason} Check the disk, then start the service again.`)));
   }
   return h("div", { class: "banner", attrs: { role: "alert" } },
     h("div", { class: "banner-text" },
       h("strong", {}, "Releases have stopped: the service is fenced."),
-      h("p", {}, `The stored data looks like a restored backup or a copy. Going on from it could release the same step twice with different noise, which would cost privacy that nobody accounted for.${reason} ${status.role === "admin" ? "In a new epoch the counters go on with fresh noise, at a cost that is shown first." : "An administrator can start a new epoch."}`)),
+      h("p", {}, `The stored data looks like a restored backup or a copy. Continuing from it could release the same step twice with different noise, which would cost privacy that nobody accounted for.${reason} ${status.role === "admin" ? "In a new epoch the counters continue with fresh noise, at a cost that is shown first." : "An administrator can start a new epoch."}`)),
     status.role === "admin" && h("a", { class: "button button-primary", attrs: { href: paths.epoch } }, "See what a new epoch costs"));
 }
 
 export function shell(signOut: () => void): Shell {
   const notices = h("div", { class: "notices" });
-  const unreachable = h("div", { class: "banner banner-quiet", attrs: { role: "status", hidden: true } }, "The service does not answer. What you see may be old; this page keeps trying.");
+  const unreachable = h("div", { class: "banner banner-quiet", attrs: { role: "status", hidden: true } }, "The service does not answer. This page may be out of date. It keeps trying.");
   const nav = h("nav", { attrs: { "aria-label": "Views" } });
   const who = h("span", { class: "who" });
   const live = h("div", { class: "toast", attrs: { role: "status", "aria-live": "polite" } });

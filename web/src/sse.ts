@@ -1,8 +1,8 @@
 /**
  * Server-sent events, read from bytes.
  *
- * The browser's own EventSource cannot send a token, so the stream is fetched and parsed here. A parser takes text in pieces of
- * any size, because a network cuts where it likes, and gives whole events.
+ * The browser's own EventSource cannot send a token, so the stream is fetched and parsed here. The
+ * parser accepts chunks of any size, because a network may split the text anywhere.
  */
 
 export interface ServerEvent {
@@ -11,7 +11,7 @@ export interface ServerEvent {
   data: string;
 }
 
-/** Returns a function that takes the next piece of text and gives the events that it completes. */
+/** Returns a function that takes the next chunk of text and returns the events that it completes. */
 export function eventParser(): (piece: string) => ServerEvent[] {
   let rest = "";
   let started = false;
@@ -50,7 +50,10 @@ export function eventParser(): (piece: string) => ServerEvent[] {
   };
 }
 
-/** How long to wait before trying again: doubling from one second to thirty, less up to a half so that many pages do not come at once. */
+/**
+ * How long to wait before the next attempt: doubling from 1 s to 30 s, minus up to a half at random, so
+ * that many pages do not reconnect at once.
+ */
 export function backoff(attempt: number, random: number): number {
   const longest = Math.min(30_000, 1000 * 2 ** Math.min(attempt, 10));
   return longest * (1 - random / 2);

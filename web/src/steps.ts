@@ -6,7 +6,7 @@ export interface Clock {
   width: number;
 }
 
-/** The whole steps between two moments. `last` is below `first` where there is none. */
+/** The complete steps between two moments. `last` is below `first` when there are none. */
 export function stepsBetween(from: number, to: number, clock: Clock): { first: number; last: number } {
   return { first: Math.ceil((from - clock.start) / clock.width), last: Math.floor((to - clock.start) / clock.width) - 1 };
 }

@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, unless chosen here. The choice is kept in this browser. */
+/** Light or dark. Follows the system by default; a choice made here is kept in this browser. */
 
 const KEY = "evertally-theme";
 const CHOICES = ["auto", "light", "dark"] as const;

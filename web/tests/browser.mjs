@@ -1,4 +1,4 @@
-// Chromium for the page tests, with what must hold of every visit: no errors in the console, no request to another host.
+// Chromium for the page tests. Every visit must have no console errors and no request to another host.
 
 import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -44,7 +44,10 @@ export async function visit(browser, base, { token = null, hash = "", width = 12
   };
 }
 
-/** What an accessibility checker would say: names, headings, ids, tables, width, and the contrast of every text that is shown. Runs in the page. */
+/**
+ * Accessibility checks: names, headings, ids, tables, width, and the contrast of every visible text. Runs in
+ * the page.
+ */
 export function audit(page) {
   return page.evaluate(() => {
     const faults = [];

@@ -1,4 +1,4 @@
-// A make-believe service for developing and testing the page: plausible counters, populations and tokens, no privacy at all.
+// A mock service for developing and testing the page: plausible counters, populations and tokens, no privacy.
 
 /** A small generator of uniform numbers with a seed, so that every run draws the same curves. */
 export function generator(seed) {
@@ -15,18 +15,19 @@ export function generator(seed) {
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86400 };
 
 export class Refusal extends Error {
-  constructor(status, className, message) {
+  constructor(status, className, message, field = null) {
     super(message);
     this.status = status;
     this.className = className;
+    this.field = field;
   }
 }
 
-const bad = (message) => new Refusal(400, "bad-parameter", message);
+const bad = (field, expected) => new Refusal(400, "bad-parameter", `${field} must be ${expected}`, field);
 
 export function seconds(text) {
   const match = /^(\d+)([smhd])$/.exec(text);
-  if (!match) throw bad("every: expected a length of time such as 15m");
+  if (!match) throw bad("every", "a length of time such as 15m");
   return Number(match[1]) * SECONDS[match[2]];
 }
 
@@ -62,8 +63,8 @@ export class World {
   }
 
   makeToken({ name, role, expires = null }) {
-    if (!name) throw bad("name: expected 1 to 100 characters");
-    if (expires !== null && Date.parse(expires) <= Date.now()) throw bad("expires: expected a time in the future");
+    if (!name) throw bad("name", "1 to 100 characters");
+    if (expires !== null && Date.parse(expires) <= Date.now()) throw bad("expires", "a time in the future");
     const token = { id: `tok${this.nextToken++}`, name, role, created: new Date().toISOString(), expires, token: `evt_${Array.from({ length: 32 }, () => "abcdefghijkmnpqrstuvwxyz23456789"[Math.floor(this.random() * 32)]).join("")}` };
     this.tokens.set(token.id, token);
     return token;
@@ -71,15 +72,15 @@ export class World {
 
   population(name) {
     const found = this.populations.get(name);
-    if (!found) throw new Refusal(404, "not-found", `population: there is none called ${name}`);
+    if (!found) throw new Refusal(404, "not-found", `population: there is none called ${name}`, "population");
     return found;
   }
 
   createPopulation({ name, unit = "event", neighbours = "add-remove", epsilon, delta }) {
-    if (!/^[\w.-]{1,100}$/.test(name ?? "")) throw bad("name: expected 1 to 100 letters, digits, - _ .");
-    if (!(epsilon > 0)) throw bad("epsilon: expected a number above 0");
-    if (this.populations.has(name)) throw new Refusal(409, "conflict", "a population of this name exists");
-    this.populations.set(name, { name, unit, neighbours, total: { epsilon, delta }, entries: [] });
+    if (!/^[\w.-]{1,100}$/.test(name ?? "")) throw bad("name", "1 to 100 letters, digits, - _ .");
+    if (!(epsilon > 0)) throw bad("epsilon", "a number above 0");
+    if (this.populations.has(name)) throw new Refusal(409, "conflict", "a population of this name exists", "name");
+    this.populations.set(name, { name, unit, neighbours, total: { epsilon, delta, rho: null }, entries: [] });
     return this.showPopulation(name);
   }
 
@@ -94,11 +95,11 @@ export class World {
   /** Checks a new counter as the service would, and gives what it would become. */
   plan(wanted) {
     const { population = "everyone", every = null, steps = null, epsilon, delta, workload = "prefix-sum", keys = null, max_steps, min_gap = null, clamp = null } = wanted;
-    if (!(epsilon > 0)) throw bad("epsilon: expected a number above 0");
-    if (!(delta >= 0 && delta < 1)) throw bad("delta: expected a number from 0 to below 1");
+    if (!(epsilon > 0)) throw bad("epsilon", "a number above 0");
+    if (!(delta >= 0 && delta < 1)) throw bad("delta", "a number from 0 to below 1");
     if (every !== null) seconds(every);
-    if (epsilon > 50) throw bad("epsilon: expected at most 50, because more protects nobody");
-    const participation = max_steps ? { max_steps, min_gap } : null;
+    if (epsilon > 50) throw bad("epsilon", "at most 50, because more protects nobody");
+    const participation = max_steps ? { max_steps, min_gap: min_gap ?? 1, unnamed: "left out" } : null;
     const magnitude = (clamp ? Math.max(Math.abs(clamp[0]), Math.abs(clamp[1])) : 1) * Math.sqrt(max_steps ?? 1);
     const counter = {
       population, every, steps, workload, participation, clamp, keys: keys ? [...keys, "other"] : null, budget: { epsilon, delta }, rho: rhoOf(epsilon), noise: 4.2 * magnitude,
@@ -125,11 +126,11 @@ export class World {
 
   createCounter(wanted, past = 0, rate = () => 3) {
     const { name } = wanted;
-    if (!/^[\w.-]{1,100}$/.test(name ?? "")) throw bad("name: expected 1 to 100 letters, digits, - _ .");
-    if (this.used.has(name)) throw new Refusal(409, "conflict", "a counter of this name exists or existed");
+    if (!/^[\w.-]{1,100}$/.test(name ?? "")) throw bad("name", "1 to 100 letters, digits, - _ .");
+    if (this.used.has(name)) throw new Refusal(409, "conflict", "a counter of this name exists or existed", "name");
     const planned = this.plan(wanted);
     const population = this.population(planned.population);
-    if (this.showPopulation(planned.population).left.rho < planned.rho) throw new Refusal(409, "budget-spent", `population ${planned.population} has not enough left`);
+    if (this.showPopulation(planned.population).left.rho < planned.rho) throw new Refusal(409, "budget-spent", `population ${planned.population} has not enough left`, "epsilon");
     population.entries.push({ counter: name, epoch: this.epoch, rho: planned.rho });
     const step = planned.every === null ? null : seconds(planned.every) * 1000;
     const start = step === null ? null : wanted.start ? Date.parse(wanted.start) : (Math.floor(Date.now() / step) - past) * step;

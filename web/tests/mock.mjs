@@ -1,4 +1,5 @@
-// The HTTP contract of `evertally serve` over a make-believe world. `node tests/mock.mjs [few|none|many]` serves the page for development.
+// The HTTP interface of `evertally serve` over mock data.
+// `node tests/mock.mjs [few|none|many]` serves the page for development.
 
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -188,7 +189,7 @@ export async function startMock({ scene = "few", port = 0 } = {}) {
     } catch (cause) {
       const status = cause instanceof Refusal ? cause.status : 500;
       response.writeHead(status, { ...HEADERS, "content-type": "application/json" });
-      response.end(JSON.stringify({ error: { class: cause.className ?? "system", message: cause.message } }));
+      response.end(JSON.stringify({ error: { class: cause.className ?? "system", message: cause.message, field: cause.field ?? null } }));
       if (!(cause instanceof Refusal)) console.error(cause);
     }
   });

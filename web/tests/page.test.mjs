@@ -1,5 +1,5 @@
-// The page in a real browser, with real clicks and keys. Runs against the mock, or against the service at EVERTALLY_URL with the admin
-// token EVERTALLY_TOKEN; everything that it needs there it makes itself, under names of its own.
+// The page in a real browser, with real clicks and keys. Runs against the mock, or against the service at
+// EVERTALLY_URL with the admin token EVERTALLY_TOKEN, where it creates what it needs under its own names.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audit, launch, missing, visit } from "./browser.mjs";

@@ -1,5 +1,5 @@
-// What the page tests run against: a service whose address and admin token the environment gives, one that is started from the binary
-// EVERTALLY_BIN with made-up events, or the mock.
+// The service behind the page tests: the one that the environment names, one started from the binary
+// EVERTALLY_BIN with demo events, or the mock.
 
 import { spawn } from "node:child_process";
 import { startMock } from "./mock.mjs";

@@ -96,13 +96,13 @@ describe.skipIf(missing)("the page in trouble", () => {
   test("ten thousand counters: one page of rows, and a search over all", () => stage("many", async (mock) => {
     const { page, end, shot } = await visit(browser, mock.url, { token: mock.world.admin });
     await page.getByText("1 to 100 of 10,000 counters").waitFor();
-    expect(await page.locator(".roll tbody tr").count()).toBe(100);
+    expect(await page.locator(".counter-list tbody tr").count()).toBe(100);
     await page.getByRole("button", { name: "Next" }).click();
     await page.getByText("101 to 200 of 10,000 counters").waitFor();
     await page.getByRole("link", { name: "branch-00100" }).waitFor();
     await page.getByRole("searchbox").fill("branch-0999");
     await page.getByRole("link", { name: "branch-09990" }).waitFor({ timeout: 20_000 });
-    expect(await page.locator(".roll tbody tr").count()).toBe(10);
+    expect(await page.locator(".counter-list tbody tr").count()).toBe(10);
     await shot("many");
     await end();
   }));

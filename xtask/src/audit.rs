@@ -1,5 +1,5 @@
-//! `cargo xtask audit`: how often the audit finds each planted fault, and how often it passes each
-//! true mechanism.
+//! `cargo xtask audit`: measures how often the audit finds each planted fault, and how often it
+//! passes each correct mechanism.
 
 use serde_json::json;
 use std::fmt::Write as _;
@@ -8,27 +8,28 @@ use crate::Outcome;
 use crate::bench::write_results;
 use crate::process::{cargo, command, output};
 
-/// Audits of each subject.
+/// The number of audits per subject.
 const AUDITS: u32 = 1000;
 
-/// What is demanded: the share of audits that must find a fault.
-const LEAST_POWER: f64 = 0.999;
+/// The minimum share of audits that must find a fault.
+const MIN_POWER: f64 = 0.999;
 
-/// The most false alarms in so many audits that a rate of 10⁻⁴ explains: more come once in 250,000 times.
-const MOST_FALSE_ALARMS: u32 = 3;
+/// The maximum number of false alarms in [`AUDITS`] audits at a rate of 10⁻⁴. More occur once in
+/// 250,000 times.
+const MAX_FALSE_ALARMS: u32 = 3;
 
-/// The most audits of so many in which separation may miss the noise that it says it finds with
-/// probability 0.99: more come once in 10⁶ times.
-const MOST_MISSES: u32 = 28;
+/// The maximum number of [`AUDITS`] audits in which separation may miss the shortage that it states
+/// to find with probability 0.99. More occur once in 10⁶ times.
+const MAX_MISSES: u32 = 28;
 
-/// The attacks, in the order in which the example counts them.
+/// The attacks, in the order of the example's output.
 const ATTACKS: [&str; 7] =
     ["one run", "error rates", "separation", "replay", "covariance", "low bits", "admission"];
 
-/// Where separation stands among them.
+/// The index of separation in [`ATTACKS`].
 const SEPARATION: usize = 2;
 
-/// One subject's audits.
+/// The audits of one subject.
 struct Row {
     is_fault: bool,
     name: String,
@@ -54,18 +55,18 @@ impl Row {
         Some(Self { is_fault, name, mechanism, steps, audits, failures, by_attack, bound, seconds })
     }
 
-    /// The share of audits that ended as they should.
+    /// The share of audits with the right verdict.
     fn rate(&self) -> f64 {
         let right = if self.is_fault { self.failures } else { self.audits - self.failures };
         f64::from(right) / f64::from(self.audits)
     }
 
     fn is_good_enough(&self) -> bool {
-        if self.is_fault { self.rate() >= LEAST_POWER } else { self.failures <= MOST_FALSE_ALARMS }
+        if self.is_fault { self.rate() >= MIN_POWER } else { self.failures <= MAX_FALSE_ALARMS }
     }
 }
 
-/// What the audits say that they find: the first line of the table.
+/// The power that the audits state: the first line of the table.
 struct Power {
     percent_short: f64,
     probability: f64,
@@ -77,16 +78,16 @@ impl Power {
         Some(Self { percent_short: percent_short.parse().ok()?, probability: probability.parse().ok()? })
     }
 
-    /// Whether noise that is as short as that was found by separation as often as stated.
+    /// Whether separation found the stated shortage as often as stated.
     fn is_as_stated(&self, rows: &[Row]) -> bool {
         let name = format!("noise {} % short", self.percent_short);
         let row = rows.iter().find(|row| row.is_fault && row.name == name);
-        row.is_some_and(|row| row.audits - row.by_attack[SEPARATION] <= MOST_MISSES)
+        row.is_some_and(|row| row.audits - row.by_attack[SEPARATION] <= MAX_MISSES)
     }
 }
 
-/// Audits every subject, or takes the table that `power_table` printed on another machine: a
-/// thousand audits of each take three quarters of an hour of one core.
+/// Audits every subject, or reads the table that `power_table` printed on another machine. A
+/// thousand audits of each take three quarters of an hour on one core.
 pub(crate) fn run(table: Option<&str>) -> Outcome {
     let table = match table {
         Some(path) => {
@@ -104,13 +105,13 @@ pub(crate) fn run(table: Option<&str>) -> Outcome {
     let mut bad: Vec<_> =
         rows.iter().filter(|row| !row.is_good_enough()).map(|row| row.name.as_str()).collect();
     if !power.is_as_stated(&rows) {
-        bad.push("the power that is stated");
+        bad.push("the stated power");
     }
     if bad.is_empty() { Ok(()) } else { Err(format!("the audit is not good enough on: {}", bad.join(", "))) }
 }
 
 fn audit_every_subject() -> Result<String, String> {
-    eprintln!("auditing every subject {AUDITS} times; this takes some minutes");
+    eprintln!("auditing every subject {AUDITS} times; this takes several minutes");
     output(cargo().args(["run", "--quiet", "--release", "--package", "evertally-audit"]).args([
         "--features",
         "planted-faults",
@@ -130,7 +131,7 @@ fn text(power: &Power, rows: &[Row]) -> Result<String, String> {
         table.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
         for row in rows.iter().filter(|row| row.is_fault == is_fault) {
             let attacks = row.by_attack.iter().map(u32::to_string).collect::<Vec<_>>().join(" | ");
-            // Where there is no noise at all, the bound is as large as the library can say.
+            // Without noise, the bound is the largest that the library computes.
             let bound = row.bound.map_or_else(String::new, |bound| {
                 if bound < 1e3 { format!("{bound:.2}") } else { "> 1000".to_owned() }
             });
@@ -149,16 +150,16 @@ fn text(power: &Power, rows: &[Row]) -> Result<String, String> {
     let audits = rows.iter().map(|row| row.audits).min().unwrap_or(0);
     Ok(format!(
         "# What the audit finds\n\n\
-         {audits} audits of each subject, each with keys of its own, at ε = 1 and δ = 10⁻⁶ (δ = 0 for laplace-tree), 2 × 700 runs, at a rate \
-         of false alarms of 10⁻⁴ for the whole audit, timing left out; releases are rounded to whole numbers, but for those of float \
-         noise. Under each attack, the number of audits in which it succeeded. Admission is attacked on 200 random streams of events for \
+         {audits} audits of each subject, each with separate keys, at ε = 1 and δ = 10⁻⁶ (δ = 0 for laplace-tree), 2 × 700 runs, at a false-alarm \
+         rate of 10⁻⁴ for the whole audit, without timing. Releases are rounded to integers, except those of float \
+         noise. Each attack's column is the number of audits in which it succeeded. Admission is attacked with 200 random streams of events for \
          each gate. Written by `cargo xtask audit`.\n\n\
-         At these settings noise {} % short is found with probability {}, by separation alone. That is the smallest shortage of noise that \
-         is planted here.\n\n\
+         At these settings noise {} % short is found with probability {}, by separation alone. That is the smallest shortage \
+         planted here.\n\n\
          ## Planted faults: the share that was found\n\n{}\n\
-         ## True mechanisms: the share that passed\n\n{}\n\
-         - **one run** cannot refute anything with so few canaries; **error rates** are too coarse at such a δ. Both bound ε without assuming \
-         anything of the noise.\n\
+         ## Correct mechanisms: the share that passed\n\n{}\n\
+         - **one run** cannot refute anything with so few canaries, and **error rates** are too coarse at such a δ. Both bound ε without assumptions \
+         about the noise.\n\
          - **median ε at least**: by separation, of Gaussian noise.\n\n\
          evertally {}, {}.\n",
         power.percent_short,

@@ -1,10 +1,11 @@
-//! `cargo xtask crosscheck sdp`: γ_F against the paper's semidefinite programs, solved by Clarabel.
+//! `cargo xtask crosscheck sdp`: compares γ_F with the paper's semidefinite programs, solved by
+//! Clarabel.
 
 use crate::Outcome;
 use crate::process::{build_as_tested, command, root, run};
 use crate::venv;
 
-/// The versions that the cross-check was written with.
+/// The packages of the cross-check.
 const PACKAGES: [&str; 4] = ["cvxpy==1.9.3", "clarabel==0.11.1", "numpy==2.4.6", "scipy==1.17.1"];
 
 /// Solves both programs for small matrices, real and complex, and compares them with `evertally gamma`.
@@ -14,7 +15,7 @@ pub(crate) fn sdp() -> Outcome {
     run(command(&python).arg(root().join("crosscheck/sdp.py")).arg(root().join("target/debug/evertally")))
 }
 
-/// Whether there is a Python to make an environment with.
+/// Whether there is a Python that can create environments.
 pub(crate) fn python_is_installed() -> bool {
     let mut python = command("python3");
     python

@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz [SECONDS]`: lets libFuzzer look for inputs that break a promise.
+//! `cargo xtask fuzz [SECONDS]`: runs libFuzzer on every target.
 //!
-//! What the targets promise is in `crates/evertally-fuzz`, whose tests try each for a moment. Here
-//! each runs for longer, guided by the code that inputs reach and with addresses checked. What is
-//! found stands in `fuzz/artifacts`; made a seed, it is tried again by every test.
+//! `crates/evertally-fuzz` states what the targets promise, and its tests run each briefly. Here
+//! each runs for longer, guided by code coverage and with the address sanitizer. Failing inputs are
+//! written to `fuzz/artifacts`. Copied to the seeds, they run in every test.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,12 +10,11 @@ use std::process::{Command, Stdio};
 use crate::Outcome;
 use crate::process::{command, root, run as run_to_end};
 
-/// Seconds for each target where none are named.
+/// The default number of seconds per target.
 const SECONDS: u64 = 60;
 
-/// Seconds after which one input is taken to hang, and the memory in megabytes beyond which it is
-/// taken to grow for ever. Long inputs are tried from the beginning: a few bytes choose a plan, and
-/// then nothing is done with it.
+/// The seconds after which an input counts as hanging, and its memory limit in megabytes. Long
+/// inputs are tried from the start, because a few bytes only choose a plan.
 const LIMITS: [&str; 3] = ["-timeout=20", "-rss_limit_mb=4096", "-len_control=0"];
 
 /// Runs every target in turn, and stops at the first that fails.
@@ -37,7 +36,7 @@ pub(crate) fn run(seconds: Option<&str>) -> Outcome {
         run_to_end(
             nightly()
                 .args(["fuzz", "run", "--fuzz-dir", "fuzz", &name])
-                // What libFuzzer finds worth keeping goes into the first folder; the second is only read.
+                // libFuzzer writes new inputs to the first folder, and only reads the second.
                 .args([format!("fuzz/corpus/{name}"), format!("fuzz/seeds/{name}")])
                 .args(["--", &format!("-max_total_time={seconds}")])
                 .args(LIMITS),
@@ -46,14 +45,14 @@ pub(crate) fn run(seconds: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// cargo of the nightly toolchain, which libFuzzer's instrumentation needs.
+/// The cargo of the nightly toolchain, which libFuzzer's instrumentation needs.
 fn nightly() -> Command {
     let mut cargo = command("cargo");
     cargo.arg("+nightly");
     cargo
 }
 
-/// Says what is missing, and how to get it.
+/// Reports what is missing, and how to install it.
 fn check_installed() -> Outcome {
     let works = |arguments: &[&str]| {
         let mut cargo = nightly();

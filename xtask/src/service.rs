@@ -1,5 +1,5 @@
-//! The service tested from outside: its document against its answers by schemathesis, and its page
-//! in a browser.
+//! Tests of the service from outside: its answers against its OpenAPI document by schemathesis, and
+//! its page in a browser.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use crate::venv;
 
 const PACKAGES: [&str; 1] = ["schemathesis==4.32.5"];
 
-/// Requests for each route in each phase: enough for a check on every change, and not for finding
-/// what is rare.
+/// The number of requests per route and phase. It suffices for a check of every change, not for
+/// rare faults.
 const EXAMPLES: &str = "40";
 
-/// Both, as far as what they need is there.
+/// Runs both, as far as the required programs are installed.
 pub(crate) fn test() -> Outcome {
     if crosscheck::python_is_installed() {
         schemathesis()?;
@@ -26,9 +26,9 @@ pub(crate) fn test() -> Outcome {
     page()
 }
 
-/// Posts whatever the document of the service allows, and what it forbids, and compares answers
-/// with what it says: once about any counters, most of which are not there, and once about one that
-/// is.
+/// Sends requests that the document allows and requests that it forbids, and compares the answers
+/// with the document: once for any counters, most of which do not exist, and once for one that
+/// exists.
 pub(crate) fn schemathesis() -> Outcome {
     let python = venv::python("schemathesis", &PACKAGES)?;
     process::build_as_tested()?;
@@ -38,7 +38,7 @@ pub(crate) fn schemathesis() -> Outcome {
         fs::write(&config, settings)
             .map_err(|error| format!("cannot write {}: {error}", config.display()))?;
         process::run(
-            command(root().join("target/debug/trial-served"))
+            command(root().join("target/debug/trial-with-service"))
                 .arg(root().join("target/debug/evertally"))
                 .arg(directory.join("ledger"))
                 .arg(python.with_file_name("st"))
@@ -47,10 +47,10 @@ pub(crate) fn schemathesis() -> Outcome {
                 .args(["run", "{url}/openapi.json", "--header", "Authorization: Bearer {token}"])
                 .args(["--max-examples", EXAMPLES, "--seed", "1", "--generation-database", "none"])
                 .args(["--request-timeout", "10", "--no-color", "--warnings", "off"])
-                // A stream of events has no end, so that nothing can be said of its body; the tests
-                // of the server follow it.
+                // A stream of events does not end, so its body cannot be checked. The tests of the
+                // server follow it.
                 .args(["--exclude-path-regex", "/live$"])
-                // Whether a start is too long ago, or a budget spent, is not for a schema to say.
+                // A schema cannot say whether a start is too long ago or a budget is spent.
                 .args(["--checks", "all", "--exclude-checks", "positive_data_acceptance"])
                 .current_dir(&directory),
         )?;
@@ -58,8 +58,8 @@ pub(crate) fn schemathesis() -> Outcome {
     Ok(())
 }
 
-/// The tests of the page, in a headless browser against the program, and whether what is served is
-/// what its sources make.
+/// Tests the page in a headless browser against the program, and checks that the served page is
+/// built from its sources.
 pub(crate) fn page() -> Outcome {
     let web = root().join("web");
     if !web.join("package.json").is_file() {
@@ -85,7 +85,7 @@ pub(crate) fn page() -> Outcome {
     process::run(npm(&["test"]).env("CHROMIUM", chromium))
 }
 
-/// Debian's browser; it is installed where that is possible without asking.
+/// Debian's Chromium. It is installed if that is possible without a prompt.
 fn chromium() -> Option<PathBuf> {
     let find = || {
         ["/usr/bin/chromium", "/usr/bin/chromium-browser"]

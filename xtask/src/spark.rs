@@ -1,8 +1,7 @@
-//! The tests of `evertally.spark`, and an environment for its benchmarks and crash trials.
+//! The tests of `evertally.spark`, and the environment of its benchmarks and crash trials.
 //!
-//! Spark runs on Java, which a package cannot bring: where there is none the tests are skipped, and
-//! say so. An older Java than Spark needs is a failure, because installing another is all that it
-//! takes.
+//! Spark needs Java, which a Python package cannot install. Without Java the tests are skipped with
+//! a message. A Java that is too old is a failure.
 
 use std::env;
 use std::fs;
@@ -11,50 +10,49 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::process::{command, root, run};
-use crate::python::{cached, let_see, mypy, pytest, released_with};
+use crate::python::{add_cached_packages, cached, mypy, pytest, release_environment};
 
-/// What `evertally.spark` is run with: Spark, and what it hands tables to Python with.
+/// The packages of `evertally.spark`: Spark, and those that it needs to exchange tables with
+/// Python.
 pub(crate) const SPARK: [&str; 5] =
     ["pyspark==4.3.0", "pandas==2.3.3", "pyarrow==26.0.1", "protobuf==7.36.2", "numpy==2.4.6"];
 
-/// The first Java that Spark 4 runs on.
-const OLDEST_JAVA: u32 = 17;
+/// The oldest Java that Spark 4 supports.
+const MIN_JAVA: u32 = 17;
 
-/// Runs the tests in an environment that has the package and the tools, and from then on Spark.
+/// Adds Spark to an environment that has the package and the tools, and runs the tests.
 pub(crate) fn test(python: &Path) -> Outcome {
     let Some(java) = java()? else {
         eprintln!(
-            "skipped: the tests of evertally.spark need Java {OLDEST_JAVA} or later, and `java -version` finds none; set JAVA_HOME or PATH"
+            "skipped: the tests of evertally.spark need Java {MIN_JAVA} or later, and `java -version` finds none; set JAVA_HOME or PATH"
         );
         return Ok(());
     };
     eprintln!("the tests of evertally.spark, on Java {java}");
-    let_see(python, &SPARK)?;
+    add_cached_packages(python, &SPARK)?;
     let tests = root().join("python/tests/spark");
     run(with_spark(pytest(python).arg(&tests), python)?)?;
     run(mypy(python).args(["-p", "evertally.spark"]))?;
     run(mypy(python).arg(&tests).env("MYPYPATH", &tests))
 }
 
-/// The interpreter for benchmarks and crash trials: the package as it is released, beside Spark.
+/// The interpreter for benchmarks and crash trials: the release build of the package, with Spark.
 pub(crate) fn environment() -> Result<PathBuf, String> {
     match java()? {
-        Some(_) => released_with("spark", &SPARK),
-        None => {
-            Err(format!("there is no Java: Spark needs {OLDEST_JAVA} or later, found by JAVA_HOME or PATH"))
-        }
+        Some(_) => release_environment("spark", &SPARK),
+        None => Err(format!("there is no Java: Spark needs {MIN_JAVA} or later, found by JAVA_HOME or PATH")),
     }
 }
 
-/// The interpreter with the settings that Spark is run with.
+/// The interpreter with the environment variables of Spark.
 pub(crate) fn program(python: &Path) -> Result<Command, String> {
     let mut program = command(python);
     with_spark(&mut program, python)?;
     Ok(program)
 }
 
-/// Executors run the same interpreter; the directory in which a local cluster logs is in the clone,
-/// and not in the cache.
+/// Executors run the same interpreter. The logs of a local cluster are in the clone, not in the
+/// cache.
 fn with_spark<'a>(command: &'a mut Command, python: &Path) -> Result<&'a mut Command, String> {
     Ok(command
         .env("SPARK_HOME", home(python)?)
@@ -63,7 +61,7 @@ fn with_spark<'a>(command: &'a mut Command, python: &Path) -> Result<&'a mut Com
         .env("SPARK_LOCAL_IP", "127.0.0.1"))
 }
 
-/// A home for Spark that is a directory of links to the cached package.
+/// A home directory for Spark, with links to the cached package.
 fn home(python: &Path) -> Result<PathBuf, String> {
     let package = cached(python, &SPARK)?.join("pyspark");
     let home = root().join("target/spark/home");
@@ -82,24 +80,28 @@ fn home(python: &Path) -> Result<PathBuf, String> {
     Ok(home)
 }
 
-/// The version of Java that Spark would run on, or nothing where there is none; one that is too old
+/// The Java of `JAVA_HOME`, or of `PATH` if that is not set.
+pub(crate) fn java_program() -> PathBuf {
+    let home = env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
+    home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"))
+}
+
+/// The version of Java that Spark would run on, or `None` without Java. A version that is too old
 /// is an error.
 pub(crate) fn java() -> Result<Option<u32>, String> {
-    let home = env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
-    let program = home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"));
-    let Ok(answer) = command(program).arg("-version").output() else { return Ok(None) };
+    let Ok(answer) = command(java_program()).arg("-version").output() else { return Ok(None) };
     if !answer.status.success() {
         return Ok(None);
     }
     let text = String::from_utf8_lossy(&answer.stderr).into_owned();
     match version(&text) {
-        Some(found) if found >= OLDEST_JAVA => Ok(Some(found)),
-        Some(found) => Err(format!("Spark needs Java {OLDEST_JAVA} or later, found {found}")),
+        Some(found) if found >= MIN_JAVA => Ok(Some(found)),
+        Some(found) => Err(format!("Spark needs Java {MIN_JAVA} or later, found {found}")),
         None => Err(format!("`java -version` names no version: {}", text.lines().next().unwrap_or_default())),
     }
 }
 
-/// The number in `openjdk version "17.0.15" 2025-04-15`; those before 9 are called `1.8.0`.
+/// The number in `openjdk version "17.0.15" 2025-04-15`. Versions before 9 are called `1.8.0`.
 fn version(text: &str) -> Option<u32> {
     let quoted = text.split('"').nth(1)?;
     let numbers = quoted.strip_prefix("1.").unwrap_or(quoted);

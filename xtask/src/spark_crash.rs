@@ -1,58 +1,54 @@
-//! `cargo xtask crash spark`: a streaming query on Spark, its driver and its executors killed at
+//! `cargo xtask crash spark`: kills the driver and the executors of a streaming query on Spark at
 //! chosen points.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::bench::{duration, processor, write_results};
+use crate::bench::{cores, duration, processor, write_results};
 use crate::process::{self, command, output, root};
 use crate::spark;
 
-/// Fewer points than this are no trial.
-const FEWEST_POINTS: usize = 20;
+/// The minimum number of points of a valid trial.
+const MIN_POINTS: usize = 20;
 
-/// What is killed where, in the words of the trial and in those of the report.
+/// The kinds of points: their names in the trial, and their descriptions in the report.
 const KINDS: [(&str, &str); 9] = [
-    ("offsets", "driver: what the batch consists of is logged"),
-    ("sink", "driver: before the sink begins"),
+    ("offsets", "driver: the content of the batch is logged"),
+    ("sink", "driver: before the sink starts"),
     ("state", "driver: some of the batch's state is written"),
-    ("written", "driver: releases lie beside their place"),
-    ("shown", "driver: releases are in their place, and Spark has not noted it"),
-    ("committed", "driver: Spark has noted that the batch is done"),
+    ("written", "driver: releases are written under temporary names"),
+    ("shown", "driver: releases are in place, and Spark has not recorded it"),
+    ("committed", "driver: Spark has recorded that the batch is done"),
     ("random", "driver: a random moment of the batch"),
     ("executor", "executor: while every executor has a task"),
     ("executor state", "executor: some of the batch's state is written"),
 ];
 
-/// Kills the query at every kind of point, and writes what came of it.
+/// Kills the query at every kind of point, and writes the results.
 pub(crate) fn run() -> Outcome {
     let python = spark::environment()?;
     process::build_as_tested()?;
     let directory = process::fresh_directory("spark-crash")?;
-    let seed =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let said = process::output_with_progress(
         spark::program(&python)?
             .arg("python/tests/spark/kills.py")
             .arg(&directory)
-            .arg(seed.to_string())
+            .arg(process::seed_from_clock())
             .env("EVERTALLY_BINARY", root().join("target/debug/evertally")),
     )?;
     let report: Value =
-        serde_json::from_str(&said).map_err(|error| format!("the trial said {said:?}: {error}"))?;
+        serde_json::from_str(&said).map_err(|error| format!("the trial printed {said:?}: {error}"))?;
     let points = report["points"].as_array().map_or(&[][..], Vec::as_slice);
-    if points.len() < FEWEST_POINTS {
-        return Err(format!("the queries ended after {} points of {FEWEST_POINTS}", points.len()));
+    if points.len() < MIN_POINTS {
+        return Err(format!("the queries ended after {} points of {MIN_POINTS}", points.len()));
     }
-    // A point that the query ran past is not among them: every kind must have been struck.
+    // Points that the query ran past are not in the list. Every kind must have been reached.
     if let Some((kind, _)) = KINDS.iter().find(|(kind, _)| points.iter().all(|point| point["kind"] != *kind))
     {
-        return Err(format!("no point of the kind `{kind}` was struck"));
+        return Err(format!("no point of the kind `{kind}` was reached"));
     }
     let text = text(&report, points)?;
     println!("{text}");
@@ -69,10 +65,10 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
     let number = |name: &str| report[name].as_u64().unwrap_or(0);
     let mut text = String::from(
         "# A query on Spark, killed\n\n\
-         Written by `cargo xtask crash spark`. A streaming query with persons bounded, state, checkpoint and `ReleaseFiles`, its driver or an executor killed with `kill -9` at chosen points; \
-         a dead driver is started again from the checkpoint, a dead executor is replaced by Spark while the query goes on. After every death of a driver, every release that lay anywhere, \
-         also in what was still being written, was the one of `evertally count`, to the bit; none was in two batches, and none that could be seen before was gone. At the end none was \
-         missing. The noise key was never in the checkpoint, the releases, the logs of drivers and executors or the record of events that Spark's pages are made from.\n\n\
+         Written by `cargo xtask crash spark`. The driver or an executor of a streaming query with bounded persons, state, checkpoint and `ReleaseFiles` was killed with `kill -9` at chosen points. \
+         A dead driver was restarted from the checkpoint. Spark replaced a dead executor while the query continued. After every death of a driver, every release in any file, \
+         including unfinished ones, was the one of `evertally count`, to the bit. None was in two batches, and none that was visible before was gone. At the end none was \
+         missing. The noise key was never in the checkpoint, the releases, the logs of drivers and executors, or the event log of Spark's pages.\n\n\
          | killed | local cluster of two workers | one process | batches |\n|:--|--:|--:|:--|\n",
     );
     for (kind, words) in KINDS {
@@ -99,8 +95,8 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
     let _ = write!(
         text,
         "\n| | |\n|:--|--:|\n\
-         | points struck | {} |\n| of these, drivers whose executors were left to find out by themselves | {left_alone} |\n| starts from the checkpoint, the first and the last included | {} |\n\
-         | tasks lost with their executor and tried again | {} |\n| batches of the two queries | {} |\n| releases of the two queries | {} |\n| comparisons of a release with that of one machine | {} |\n\
+         | points reached | {} |\n| of these, drivers whose executors were not killed with them | {left_alone} |\n| starts from the checkpoint, including the first and the last | {} |\n\
+         | tasks lost with their executor and retried | {} |\n| batches of the two queries | {} |\n| releases of the two queries | {} |\n| comparisons of a release with that of a single machine | {} |\n\
          | time | {} |\n\n{} cores ({}); evertally {}, pyspark {}, {}.\n",
         points.len(),
         number("starts"),
@@ -118,14 +114,8 @@ fn text(report: &Value, points: &[Value]) -> Result<String, String> {
     Ok(text)
 }
 
-/// What Java calls itself; Spark takes that of `JAVA_HOME` where it is set.
+/// The first line of `java --version`.
 fn java() -> Result<String, String> {
-    let home = std::env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
-    let program = home.map_or_else(|| PathBuf::from("java"), |home| PathBuf::from(home).join("bin/java"));
-    let said = output(command(program).arg("--version"))?;
-    Ok(said.lines().next().unwrap_or("Java").to_owned())
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
+    let version = output(command(spark::java_program()).arg("--version"))?;
+    Ok(version.lines().next().unwrap_or("Java").to_owned())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: what must pass before a change is shared.
+//! `cargo xtask test`: runs every check that must pass before a change lands.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use crate::python;
 use crate::service;
 use crate::tidy;
 
-/// The checks in order, cheapest first, so that a slip in formatting does not wait for the tests.
+/// The checks in order, cheapest first, so that a formatting error is found before the tests run.
 const CHECKS: [(&str, &[&str]); 4] = [
     ("Formatting", &["fmt", "--all", "--check"]),
     ("Lints", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
@@ -46,7 +46,7 @@ pub(crate) fn run() -> Outcome {
     }
     heading("Licences, bans and sources (cargo deny)");
     if deny_is_installed() {
-        // Advisories need a download, so they are left to continuous integration.
+        // Advisories need a download, so only continuous integration checks them.
         process::run(cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
     } else {
         eprintln!("skipped: cargo-deny is not installed; `cargo install --locked cargo-deny` installs it");

@@ -1,14 +1,14 @@
-//! A Python environment with pinned packages, made once under `target/` and reused.
+//! Python environments with pinned packages, created once under `target/` and reused.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::process::{command, output, root, run};
 
-/// Returns the interpreter of `target/venv/<name>`, with exactly these packages asked for (`name==version`).
+/// Returns the interpreter of `target/venv/<name>` with these packages (`name==version`).
 ///
-/// What was installed is noted in a file written last, so that an interrupted installation is done
-/// again and a changed pin is noticed.
+/// A file written last lists the installed packages, so that an interrupted installation is
+/// repeated and a changed pin is noticed.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let home = root().join("target/venv").join(name);
     let python = home.join("bin").join("python");
@@ -24,6 +24,6 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
     run(command(&python)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
         .args(packages))?;
-    fs::write(&note, wanted).map_err(|error| format!("cannot note what was installed: {error}"))?;
+    fs::write(&note, wanted).map_err(|error| format!("cannot record the installed packages: {error}"))?;
     Ok(python)
 }

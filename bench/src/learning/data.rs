@@ -1,4 +1,4 @@
-//! Rows from a file, and their split into what trains, what chooses the rate, and what tests.
+//! Rows from a file, and their split for training, for choosing the rate, and for testing.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) struct Split {
 }
 
 impl Table {
-    /// Features, then the label: −1 and +1, or classes from zero on.
+    /// Features, then the label: −1 and +1, or classes from zero.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let mut reader = csv::Reader::from_path(path).map_err(|error| fail(&error))?;
@@ -42,8 +42,8 @@ impl Table {
         Ok(Self { name, loss, data })
     }
 
-    /// A fifth of the rows to choose, a fifth to test, and so many of the others to train, in an
-    /// order that the seed gives.
+    /// A fifth of the rows for choosing, a fifth for testing, and a number of the others for
+    /// training, in an order given by the seed.
     pub(crate) fn split(&self, seed: u64, training_rows: usize) -> Result<Split, evertally::Error> {
         let mut order: Vec<usize> = (0..self.data.len()).collect();
         let mut random = SplitMix(seed);
@@ -74,14 +74,14 @@ impl Table {
     }
 }
 
-/// The share of rows whose label is predicted.
+/// The share of rows whose label is predicted correctly.
 pub(crate) fn accuracy(loss: &Losses, theta: &[f64], data: &Dataset) -> f64 {
     let right =
         data.iter().filter(|example| loss.prediction(theta, example.features) == example.label).count();
     right as f64 / data.len() as f64
 }
 
-/// A generator for orders of rows, which are public here: Steele, Lea and Flood's.
+/// The generator of Steele, Lea and Flood for the order of rows, which is public here.
 struct SplitMix(u64);
 
 impl SplitMix {

@@ -1,10 +1,10 @@
 //! `bench-learning FOLDER [quick]`: trains on every table in a folder, with every mechanism and
 //! budget, and prints a line of JSON for each.
 //!
-//! The regularised leader on a linear model, gradients clipped at one. The rate is chosen from a
-//! ladder, for every cell by itself, on rows that neither train nor test and on seeds of their own;
-//! choosing costs a budget that is not counted here. Every seed has its own order of rows, split
-//! and noise, the same for all mechanisms.
+//! The regularised leader trains a linear model, with gradients clipped at one. The rate is chosen
+//! from powers of two, separately for every cell, on rows that are not used for training or testing
+//! and on separate seeds. The cost of this choice is not counted here. Every seed has its own order
+//! of rows, split and noise, which are the same for all mechanisms.
 
 mod data;
 mod run;
@@ -86,7 +86,7 @@ fn table_cells(table: &Table, regime: &Regime, settings: Settings) -> Result<(),
         println!("{}", cell.line(epsilon));
         Ok(())
     };
-    // Without noise that anyone could notice: a standard deviation of a thousandth of one example's gradient.
+    // With negligible noise: a standard deviation of a thousandth of one example's gradient.
     cell(("square-root", false), Budget::zcdp(1e6)?, None)?;
     for epsilon in EPSILONS {
         for choice in if regime.epochs == 1 { &ONE_PASS[..] } else { &MANY } {

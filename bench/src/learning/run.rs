@@ -10,16 +10,16 @@ use serde_json::json;
 use crate::data::{Split, Table, accuracy};
 use crate::statistics::mean_and_error;
 
-/// About how many steps a run has.
+/// The approximate number of steps of a run.
 const STEPS: usize = 256;
 
-/// Rates are powers of two from this one on.
+/// The smallest rate. Rates are powers of two.
 const FIRST_RATE: f64 = 0.0625;
 
-/// Seeds that choose a rate are not those that are reported.
+/// The first of the seeds that choose a rate. They differ from the reported seeds.
 const CHOOSING_SEEDS: u64 = 1 << 32;
 
-/// Parameters of this norm compete in hindsight.
+/// The norm of the comparison parameters in hindsight.
 const RADIUS: f64 = 30.0;
 
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) struct Settings {
     pub(crate) seeds: u64,
 }
 
-/// How often and in which portions the rows are read.
+/// The number of passes over the rows, and the batch size.
 pub(crate) struct Regime {
     pub(crate) epochs: u64,
     pub(crate) batch_size: usize,
@@ -55,7 +55,7 @@ impl Regime {
         if self.epochs == 1 { "one pass".to_owned() } else { format!("{} passes", self.epochs) }
     }
 
-    /// Rows in whole batches.
+    /// The number of rows in complete batches.
     fn rows(&self) -> usize {
         self.steps_a_pass * self.batch_size
     }
@@ -65,12 +65,12 @@ impl Regime {
     }
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Copy)]
 struct Run {
     validation: f64,
     test: f64,
-    /// The mean loss of the parameters on what came next.
+    /// The mean loss of the parameters on the following rows.
     online_loss: f64,
 }
 
@@ -79,12 +79,12 @@ pub(crate) struct Cell<'a> {
     table: &'a Table,
     regime: &'a Regime,
     name: String,
-    /// The standard error of a coordinate of the sums: mean over the steps, and at the end.
+    /// The standard error of a coordinate of the sums: its mean over the steps, and its last value.
     noise: (f64, f64),
     accuracy: (f64, Vec<f64>),
     regret: (f64, Vec<f64>),
-    /// Regret and its bound at the λ that the bound recommends; the bound is for gradients that are
-    /// not shortened.
+    /// Regret and its bound at the λ that the bound recommends. The bound applies if no gradient is
+    /// shortened.
     recommended: (Vec<f64>, f64),
 }
 

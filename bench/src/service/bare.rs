@@ -1,5 +1,5 @@
-//! What the service stands beside: an axum endpoint that parses the same bodies into the same
-//! structs, and does nothing with them.
+//! The endpoint that the service is compared with: it parses the same bodies into the same structs
+//! with axum, and does nothing with them.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::{Outcome, Target};
 
-/// An event as the service reads it: strings borrowed from the body.
+/// An event as the service parses it, with strings borrowed from the body.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "fields are parsed, and that is all")]
@@ -30,7 +30,7 @@ struct Event<'a> {
     value: Option<f64>,
 }
 
-/// The endpoint as a child process, ended when this is dropped.
+/// The endpoint as a child process. It is killed when this value is dropped.
 pub(crate) struct Bare {
     child: Child,
     pub(crate) target: Target,
@@ -51,7 +51,7 @@ impl Drop for Bare {
     }
 }
 
-/// Serves until it is killed, after a line that says where.
+/// Prints its address, and serves until it is killed.
 pub(crate) fn serve() -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -60,7 +60,7 @@ pub(crate) fn serve() -> Outcome<()> {
         let router = Router::new().route("/v1/counters/{name}/events", post(parse));
         axum::serve(
             axum::serve::ListenerExt::tap_io(listener, |stream| {
-                // The service does the same: an answer is not held back for an acknowledgement.
+                // As in the service, an answer does not wait for an acknowledgement.
                 let _ = stream.set_nodelay(true);
             }),
             router,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// All of them, so that quantiles are exact.
+/// All times, so that quantiles are exact.
 #[derive(Default)]
 pub(crate) struct Latencies {
     micros: Vec<u32>,
@@ -19,7 +19,7 @@ impl Latencies {
         self.micros.append(&mut other.micros);
     }
 
-    /// The time that a share of all stayed below, in seconds; not a number where there are none.
+    /// The quantile of the times in seconds, or NaN if there are none.
     pub(crate) fn quantile(&mut self, share: f64) -> f64 {
         if self.micros.is_empty() {
             return f64::NAN;

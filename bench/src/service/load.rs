@@ -1,4 +1,4 @@
-//! Events as fast as a few connections can post them, to both sides in turns.
+//! Posts events as fast as a few connections allow, to both sides alternately.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,43 +10,48 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
 use crate::latency::Latencies;
-use crate::template::{Shape, Template};
+use crate::template::{RequestKind, Template};
 use crate::{Extent, Outcome, Target};
 
 const JSON: &str = "application/json";
 
-/// What is posted. Every connection waits for its answer before it posts again.
-const SHAPES: [Shape; 4] = [
-    Shape { name: "one event", kind: JSON, events: 1, connections: 64 },
-    Shape { name: "batches of 100", kind: JSON, events: 100, connections: 32 },
-    Shape { name: "batches of 1,000", kind: JSON, events: 1000, connections: 16 },
-    Shape { name: "NDJSON of 1,000 lines", kind: "application/x-ndjson", events: 1000, connections: 16 },
+/// The kinds of requests. Every connection waits for its answer before it posts again.
+const REQUEST_KINDS: [RequestKind; 4] = [
+    RequestKind { name: "one event", kind: JSON, events: 1, connections: 64 },
+    RequestKind { name: "batches of 100", kind: JSON, events: 100, connections: 32 },
+    RequestKind { name: "batches of 1,000", kind: JSON, events: 1000, connections: 16 },
+    RequestKind {
+        name: "NDJSON of 1,000 lines",
+        kind: "application/x-ndjson",
+        events: 1000,
+        connections: 16,
+    },
 ];
 
-/// What came of one round.
+/// The result of one round.
 #[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) requests: u64,
-    /// Answered with something else than 200.
+    /// Requests with an answer other than 200.
     pub(crate) refused: u64,
     pub(crate) seconds: f64,
     pub(crate) latencies: Latencies,
 }
 
-/// Ids that no request has had.
+/// The next unused id.
 pub(crate) type Ids = Rc<Cell<u64>>;
 
-/// Every shape, in rounds that alternate between the sides.
+/// Measures every kind of request, in rounds that alternate between the sides.
 pub(crate) async fn beside(service: &Target, bare: &Target, extent: &Extent) -> Outcome<Vec<Value>> {
     let ids = Ids::default();
     let mut rows = Vec::new();
-    for shape in SHAPES {
+    for request in REQUEST_KINDS {
         let mut sides = [Measured::default(), Measured::default()];
         let mut ratios = Vec::new();
         for round in 0..=extent.rounds {
             let mut rates = [0.0; 2];
             for ((target, side), rate) in [service, bare].into_iter().zip(&mut sides).zip(&mut rates) {
-                let measured = press(target, &shape, extent.round, &ids).await?;
+                let measured = press(target, &request, extent.round, &ids).await?;
                 *rate = measured.requests as f64 / measured.seconds;
                 // The first round warms up.
                 if round > 0 {
@@ -58,13 +63,13 @@ pub(crate) async fn beside(service: &Target, bare: &Target, extent: &Extent) -> 
             }
         }
         ratios.sort_by(f64::total_cmp);
-        let [service, bare] = sides.map(|side| side.summary(&shape));
+        let [service, bare] = sides.map(|side| side.summary(&request));
         eprintln!(
-            "{}: {} and {} requests a second",
-            shape.name, service["requests_per_second"], bare["requests_per_second"]
+            "{}: {} and {} requests per second",
+            request.name, service["requests_per_second"], bare["requests_per_second"]
         );
         rows.push(json!({
-            "shape": shape.name, "events": shape.events, "connections": shape.connections, "service": service, "bare": bare,
+            "shape": request.name, "events": request.events, "connections": request.connections, "service": service, "bare": bare,
             "ratio": ratios[ratios.len() / 2], "least_ratio": ratios[0], "most_ratio": ratios[ratios.len() - 1],
         }));
     }
@@ -79,26 +84,31 @@ impl Measured {
         self.latencies.append(other.latencies);
     }
 
-    fn summary(mut self, shape: &Shape) -> Value {
+    fn summary(mut self, request: &RequestKind) -> Value {
         let rate = self.requests as f64 / self.seconds;
         json!({
-            "requests_per_second": rate, "events_per_second": rate * shape.events as f64, "refused": self.refused,
+            "requests_per_second": rate, "events_per_second": rate * request.events as f64, "refused": self.refused,
             "latency": self.latencies.summary(),
         })
     }
 }
 
-/// Posts for a while on every connection of a shape.
-pub(crate) async fn press(target: &Target, shape: &Shape, time: Duration, ids: &Ids) -> Outcome<Measured> {
-    let template = Template::new(target, "load", shape);
+/// Posts for some time on every connection.
+pub(crate) async fn press(
+    target: &Target,
+    request: &RequestKind,
+    time: Duration,
+    ids: &Ids,
+) -> Outcome<Measured> {
+    let template = Template::new(target, "load", request);
     let mut connections = Vec::new();
-    for _ in 0..shape.connections {
+    for _ in 0..request.connections {
         let connection = TcpStream::connect(target.address).await?;
         connection.set_nodelay(true)?;
         connections.push(connection);
     }
     let (local, since) = (LocalSet::new(), Instant::now());
-    let events = shape.events as u64;
+    let events = request.events as u64;
     let tasks: Vec<_> = connections
         .into_iter()
         .map(|connection| {
@@ -121,7 +131,7 @@ pub(crate) async fn press(target: &Target, shape: &Shape, time: Duration, ids: &
     Ok(measured)
 }
 
-/// One connection: a request, its answer, the next request.
+/// One connection: sends a request, waits for its answer, and repeats.
 async fn post(
     mut connection: TcpStream,
     mut template: Template,
@@ -143,14 +153,15 @@ async fn post(
             measured.requests += 1;
         } else {
             measured.refused += 1;
-            // A refusal costs the server nothing: asked again at once, it would be all that is measured.
+            // A refusal costs the server almost nothing. Immediate retries would dominate the
+            // measurement.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
     Ok(measured)
 }
 
-/// Reads one answer with a body of stated length, and returns its status.
+/// Reads one answer with a content length, and returns its status.
 async fn answer(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> Outcome<u16> {
     buffer.clear();
     let head = loop {

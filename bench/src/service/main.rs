@@ -1,9 +1,8 @@
-//! The worker of `cargo xtask bench service`: `bench-service BINARY DIRECTORY (quick|full)`. The
-//! report is one line of JSON.
+//! The worker of `cargo xtask bench service`: `bench-service BINARY DIRECTORY (quick|full)`. It
+//! prints one line of JSON.
 //!
-//! The service runs as a process of its own, and so does the bare endpoint that it stands beside;
-//! this process is the client of both, on one thread. All three share the machine, so that what the
-//! client takes is taken from both sides alike.
+//! The service and the bare endpoint run as separate processes. This process is the client of both,
+//! on one thread. All three share the machine, so the client's load affects both sides equally.
 
 mod bare;
 mod latency;
@@ -19,13 +18,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use evertally_trial::http::Client;
-use evertally_trial::served::{Program, Served};
+use evertally_trial::program::{Process, Program};
 use serde_json::{Value, json};
 
-/// What can go wrong in a worker ends it.
+/// Any error ends the worker.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// How much is measured.
+/// The extent of a measurement.
 struct Extent {
     rounds: usize,
     round: Duration,
@@ -49,7 +48,7 @@ const QUICK: Extent = Extent {
     slow_connections: 1000,
 };
 
-/// Where a server listens, and what opens it.
+/// The address of a server, and a token.
 #[derive(Clone)]
 struct Target {
     address: SocketAddr,
@@ -95,8 +94,9 @@ fn run(binary: &Path, directory: &Path, extent: &Extent) -> Outcome<Value> {
     }))
 }
 
-/// The service in a fresh directory, with a population that can pay for whatever is measured.
-fn start(binary: &Path, directory: &Path) -> Outcome<(Served, Target)> {
+/// Starts the service in a fresh directory, with a population whose budget suffices for all
+/// counters.
+fn start(binary: &Path, directory: &Path) -> Outcome<(Process, Target)> {
     let program = Program { binary: binary.to_owned(), directory: directory.to_owned(), options: Vec::new() };
     let mut served = program.start()?;
     let ready = served.ready()?;

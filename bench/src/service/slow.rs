@@ -1,4 +1,4 @@
-//! Very many connections that never come to an end, and what they do to the others.
+//! Many slow connections that never finish, and their effect on the others.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,18 +10,20 @@ use tokio::task::LocalSet;
 
 use crate::latency::Latencies;
 use crate::load::{Ids, press};
-use crate::template::Shape;
+use crate::template::RequestKind;
 use crate::{Extent, Outcome, Target};
 
-/// Those who are not slow: few enough that the machine is not full without the others.
-const OTHERS: Shape = Shape { name: "others", kind: "application/json", events: 1, connections: 8 };
+/// The ordinary connections. They are few, so that the machine is not saturated without the slow
+/// ones.
+const OTHERS: RequestKind =
+    RequestKind { name: "others", kind: "application/json", events: 1, connections: 8 };
 
-/// Between two bytes of a slow connection.
+/// The pause between two bytes of a slow connection.
 const TRICKLE: Duration = Duration::from_millis(500);
 
-/// The times of the others without and with slow connections, in rounds that alternate.
+/// Measures the ordinary connections without and with slow ones, in alternating rounds.
 pub(crate) async fn beside(target: &Target, extent: &Extent) -> Outcome<Value> {
-    // Ids that the load before has not had.
+    // Ids that the earlier load has not used.
     let ids = Ids::new(1_000_000_000_000.into());
     let mut without = Latencies::default();
     let mut with = Latencies::default();
@@ -35,7 +37,7 @@ pub(crate) async fn beside(target: &Target, extent: &Extent) -> Outcome<Value> {
         }
         let measured = local
             .run_until(async {
-                // Until all of them have connected.
+                // Wait until all of them have connected.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 press(target, &OTHERS, extent.round, &ids).await
             })
@@ -51,7 +53,8 @@ pub(crate) async fn beside(target: &Target, extent: &Extent) -> Outcome<Value> {
     }))
 }
 
-/// Half of them send a head byte by byte, the others a body. When they are cut off they come again.
+/// Half of them send a head byte by byte, the others a body. They reconnect when they are
+/// disconnected.
 async fn trickle(target: Target, number: usize, reconnections: Rc<std::cell::Cell<u64>>) {
     let line = format!("POST /v1/counters/load/events HTTP/1.1\r\nhost: {}\r\n", target.address);
     let whole = format!(
@@ -66,7 +69,7 @@ async fn trickle(target: Target, number: usize, reconnections: Rc<std::cell::Cel
             while sent.is_ok() {
                 let mut answer = [0; 256];
                 tokio::select! {
-                    // Whatever it answers, it is over with this connection.
+                    // Any answer ends this connection.
                     _ = connection.read(&mut answer) => break,
                     () = tokio::time::sleep(TRICKLE) => sent = connection.write_all(byte).await,
                 }

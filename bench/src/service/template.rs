@@ -1,21 +1,21 @@
-//! Requests made once, in which only the ids change.
+//! Prepared requests in which only the ids change.
 
 use crate::Target;
 
-/// The digits of an id.
+/// The number of digits of an id.
 const DIGITS: usize = 16;
 const BLANK: &str = "0000000000000000";
 
-/// How events are posted.
+/// A kind of request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct RequestKind {
     pub(crate) name: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) events: usize,
     pub(crate) connections: usize,
 }
 
-/// A request with ids to be filled in.
+/// A request with places for ids.
 #[derive(Clone)]
 pub(crate) struct Template {
     bytes: Vec<u8>,
@@ -23,10 +23,10 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    pub(crate) fn new(target: &Target, counter: &str, shape: &Shape) -> Self {
+    pub(crate) fn new(target: &Target, counter: &str, request: &RequestKind) -> Self {
         let event = format!(r#"{{"id":"{BLANK}"}}"#);
-        let events = vec![event; shape.events];
-        let body = match (shape.kind, shape.events) {
+        let events = vec![event; request.events];
+        let body = match (request.kind, request.events) {
             ("application/x-ndjson", _) => events.join("\n") + "\n",
             (_, 1) => events.concat(),
             _ => format!("[{}]", events.join(",")),
@@ -35,14 +35,14 @@ impl Template {
             "POST /v1/counters/{counter}/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-type: {}\r\ncontent-length: {}\r\n\r\n{body}",
             target.address,
             target.token,
-            shape.kind,
+            request.kind,
             body.len(),
         );
         let ids = request.match_indices(BLANK).map(|(at, _)| at).collect();
         Self { bytes: request.into_bytes(), ids }
     }
 
-    /// The request with consecutive ids from the first one on.
+    /// The request with consecutive ids from `first`.
     pub(crate) fn with_ids_from(&mut self, first: u64) -> &[u8] {
         for (id, at) in (first..).zip(&self.ids) {
             let mut rest = id;
@@ -62,8 +62,8 @@ mod tests {
     #[test]
     fn ids_are_filled_in_one_after_another() {
         let target = Target { address: ([127, 0, 0, 1], 80).into(), token: "evt_x".to_owned() };
-        let shape = Shape { name: "", kind: "application/json", events: 3, connections: 1 };
-        let mut template = Template::new(&target, "c", &shape);
+        let request = RequestKind { name: "", kind: "application/json", events: 3, connections: 1 };
+        let mut template = Template::new(&target, "c", &request);
         let text = String::from_utf8(template.with_ids_from(98).to_vec()).unwrap();
         let (_, body) = text.split_once("\r\n\r\n").unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Very many counters that tick every second: how late their releases are.
+//! Many counters that tick every second, and the delay of their releases.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,16 +12,17 @@ use tokio::time::{sleep, timeout};
 
 use crate::latency::Latencies;
 use crate::load::{Ids, press};
-use crate::template::Shape;
+use crate::template::RequestKind;
 use crate::{Extent, Outcome, Target, create_counter};
 
-/// Counters that are followed live; the others tick as well, unseen.
+/// The number of counters that are followed live. The others tick as well.
 const FOLLOWED: usize = 200;
 
-/// What is posted meanwhile, in the second half.
-const INGEST: Shape = Shape { name: "ingest", kind: "application/json", events: 100, connections: 8 };
+/// The requests that are posted during the second half.
+const INGEST: RequestKind =
+    RequestKind { name: "ingest", kind: "application/json", events: 100, connections: 8 };
 
-/// Makes the counters, and says how long that took.
+/// Creates the counters, and reports the time.
 pub(crate) fn create(target: &Target, counters: usize) -> Outcome<Value> {
     let (bar, since) = (bar("creating counters", counters as u64), Instant::now());
     let mut client = Client::new(target.address, &target.token);
@@ -37,14 +38,14 @@ pub(crate) fn create(target: &Target, counters: usize) -> Outcome<Value> {
     Ok(json!({"counters": counters, "seconds": since.elapsed().as_secs_f64()}))
 }
 
-/// A release that came in: how late, and of which step of which follower.
+/// An arrived release: its delay, its step and its follower.
 struct Tick {
     follower: usize,
     step: u64,
     late: Duration,
 }
 
-/// Follows some of the counters without and with events coming in.
+/// Follows some of the counters without and with incoming events.
 pub(crate) async fn measure(target: &Target, extent: &Extent) -> Outcome<Value> {
     let (sender, mut ticks) = unbounded_channel();
     let every = (extent.counters / FOLLOWED).max(1);
@@ -56,7 +57,7 @@ pub(crate) async fn measure(target: &Target, extent: &Extent) -> Outcome<Value> 
         }));
     }
     drop(sender);
-    // The first releases to come are those of the past.
+    // The first releases to arrive are past ones.
     sleep(Duration::from_secs(2)).await;
     while ticks.try_recv().is_ok() {}
     let without = gather(&mut ticks, extent.ticks, async {
@@ -80,7 +81,7 @@ pub(crate) async fn measure(target: &Target, extent: &Extent) -> Outcome<Value> 
     Ok(json!({"followed": extent.counters.div_ceil(every), "without_ingest": without, "with_ingest": with}))
 }
 
-/// The lateness of the ticks that come while something else is done.
+/// The delay of the ticks that arrive while other work runs.
 async fn gather(
     ticks: &mut UnboundedReceiver<Tick>,
     time: Duration,
@@ -101,7 +102,7 @@ async fn gather(
     Ok(json!({"lateness": late.summary(), "skipped": skipped, "events_per_second": rate?}))
 }
 
-/// Reads server-sent events for ever.
+/// Reads server-sent events without end.
 async fn follow(
     target: &Target,
     counter: &str,

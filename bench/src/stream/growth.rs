@@ -1,27 +1,27 @@
-//! How the cost of a step grows with the horizon and along it.
+//! The growth of a step's cost with the horizon and along it.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use evertally::internals::noise::Stretch;
+use evertally::internals::noise::GradeBlock;
 use evertally::{NoiseStream, Result};
 
 use crate::{DEFAULT, key, plan};
 
-/// The most steps that one figure is an average of.
+/// The maximum number of steps that one figure averages.
 const LONGEST_SPAN: u64 = 1 << 14;
 
-/// Blocks of grades that one figure is an average of.
+/// The number of blocks of grades that one figure averages.
 const BLOCKS: u32 = 256;
 
-/// Seconds a step, row by row, from this step on: the best of several. The noise before it is made
-/// again first.
+/// Seconds per step, row by row, from this step on: the best of several. The earlier noise is made
+/// first.
 pub(crate) fn step(n: u64, at: u64) -> Result<f64> {
     let plan = plan(DEFAULT, n).build()?;
     let mut noise = NoiseStream::<f64>::new(&plan, key())?;
     let span = (n / 4).min(LONGEST_SPAN).min(n - at);
     let mut best = f64::INFINITY;
-    // Seeking far is what takes long, so it is done once.
+    // A distant seek is slow, so it is done once.
     noise.seek(at)?;
     let state = noise.save();
     for _ in 0..5 {
@@ -35,14 +35,14 @@ pub(crate) fn step(n: u64, at: u64) -> Result<f64> {
     Ok(best)
 }
 
-/// Seconds a step for its grades alone: the only part of a step that depends on where it is, and
-/// one that can be timed anywhere.
+/// Seconds per step for its grades alone. They are the only part of a step that depends on its
+/// position, and can be timed anywhere.
 pub(crate) fn grades(n: u64, at: u64) -> Result<f64> {
     let plan = plan(DEFAULT, n).build()?;
     let Some(grading) = plan.factorization().recipe().and_then(|recipe| recipe.grading) else {
         return Ok(0.0);
     };
-    let mut stretch = Stretch::default();
+    let mut stretch = GradeBlock::default();
     let mut best = f64::INFINITY;
     for _ in 0..5 {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! One number a step for each of many keys.
+//! One number per step for each of many keys.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,16 +8,16 @@ use evertally::{Arithmetic, KeyedCounter, Plan, Result};
 use crate::memory::Memory;
 use crate::{key, plan as one_plan};
 
-/// A plan for this many keys, in floats: the engine of streamed noise is what is timed here, and
-/// `bench exact` has the exact path.
+/// A plan for this many keys, in floats. This benchmark times the engine of streamed noise. `bench
+/// exact` times the exact path.
 pub(crate) fn plan(mechanism: &str, keys: usize, steps: u64) -> Result<Plan> {
     let keys = (0..keys).map(|key| format!("key {key}"));
     one_plan(mechanism, steps).keys(keys).arithmetic(Arithmetic::Float).build()
 }
 
-/// Seconds of all steps, each with an input and a release for every key.
+/// The seconds of all steps, each with an input and a release per key.
 pub(crate) fn seconds(mechanism: &str, keys: usize, steps: u64, memory: &mut Memory) -> Result<f64> {
-    // Names, inputs and outputs are the caller's, so that the counter's own memory is counted without them.
+    // Names, inputs and outputs belong to the caller. The counter's own memory excludes them.
     let plan = plan(mechanism, keys, steps)?;
     let (inputs, mut out) = (vec![1.0; keys], vec![1.0; keys]);
     memory.begin();
@@ -31,7 +31,7 @@ pub(crate) fn seconds(mechanism: &str, keys: usize, steps: u64, memory: &mut Mem
     Ok(seconds)
 }
 
-/// Bytes a key, as the plan tells them in advance.
+/// The bytes per key, as predicted by the plan.
 pub(crate) fn planned_bytes(mechanism: &str, keys: usize, steps: u64) -> Result<u64> {
     Ok(plan(mechanism, keys, steps)?.cost().bytes_per_coordinate)
 }

@@ -1,7 +1,7 @@
 //! Times correlated noise on request, for `cargo xtask bench stream`.
 //!
-//! Each line of input is a task and its arguments, each line of output one answer: seconds unless
-//! the task says otherwise. The Python worker beside it, `stream.py`, speaks the same protocol.
+//! Each line of input is a task and its arguments. Each line of output is one answer, in seconds by
+//! default. The Python worker `stream.py` uses the same protocol.
 
 mod growth;
 mod keyed;
@@ -30,20 +30,21 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing where the task is unknown.
+/// `None` if the task is unknown.
 fn answer(words: &[&str], memory: &mut Memory) -> Result<Option<String>> {
-    // Numbers stand last.
+    // Numbers are the last words.
     let names = words.iter().take_while(|word| word.parse::<u64>().is_err()).count();
     let numbers: Vec<u64> = words[names..].iter().map_while(|word| word.parse().ok()).collect();
     let seconds = match (&words[..names], &numbers[..]) {
-        // What the process held at most during the last task, beyond what it held before, in bytes.
+        // The peak memory of the process during the last task, beyond that before the task, in
+        // bytes.
         (["peak"], []) => memory.peak() as f64,
-        // What it held beyond that at the end of the last task.
+        // The additional memory at the end of the last task.
         (["resident"], []) => memory.resident() as f64,
-        // The mechanism that stands for a name in this version.
+        // The mechanism of a name in this version.
         (["name", name], &[n]) => return Ok(Some(plan(name, n).build()?.mechanism().to_string())),
         (["error", name], &[n]) => plan(name, n).build()?.accuracy().mean_error,
-        // Numbers that a lane holds.
+        // The numbers per lane.
         (["rows", name], &[n]) => one::rows(name, n)? as f64,
         (["one", name], &[n]) => one::seconds(name, n, memory)?,
         (["wide", "f32", name], &[width, steps]) => {
@@ -61,7 +62,7 @@ fn answer(words: &[&str], memory: &mut Memory) -> Result<Option<String>> {
         (["growth", "bytes"], &[n]) => plan(DEFAULT, n).build()?.cost().bytes(1) as f64,
         (["growth", "step"], &[n, at]) => growth::step(n, at)?,
         (["growth", "grades"], &[n, at]) => growth::grades(n, at)?,
-        (["stage", room, stage], &[count]) => match stages::seconds(room, stage, count)? {
+        (["stage", group, stage], &[count]) => match stages::seconds(group, stage, count)? {
             Some(seconds) => seconds,
             None => return Ok(None),
         },
@@ -72,8 +73,8 @@ fn answer(words: &[&str], memory: &mut Memory) -> Result<Option<String>> {
 
 const DEFAULT: &str = "graded-square-root";
 
-/// A plan for running totals with this mechanism, or with the default one where this version does
-/// not know the name.
+/// A plan for running totals with this mechanism, or with the default one if this version does not
+/// know the name.
 fn plan(mechanism: &str, horizon: u64) -> PlanBuilder {
     let plan = Plan::prefix_sum(horizon);
     let plan = match mechanism.parse().or_else(|_| DEFAULT.parse::<Mechanism>()) {
@@ -92,7 +93,7 @@ fn wide_plan(mechanism: &str, horizon: u64, width: usize) -> Result<Plan> {
     plan(mechanism, horizon).dimension(width).contribution(Contribution::norm(1.0)?).build()
 }
 
-/// What is timed here hides nothing.
+/// The benchmark protects no data, so its key may be public.
 fn key() -> NoiseKey {
     NoiseKey::insecure_from_seed(1)
 }

@@ -1,4 +1,5 @@
-//! What a task adds to the memory of the process, as the system tells it. Zero where it does not.
+//! The memory that a task adds to the process, as reported by the system. Zero if the system does
+//! not report it.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn begin(&mut self) {
-        // Forgets the highest mark so far. Where that is not allowed, a fresh process has none to speak of.
+        // Resets the peak. If that is not allowed, the peak of a fresh process is still small.
         let _ = fs::write("/proc/self/clear_refs", "5");
         self.before = bytes("VmRSS:");
     }

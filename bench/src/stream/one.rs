@@ -1,4 +1,4 @@
-//! One stream: all values of its noise, through a buffer that does not grow with them.
+//! One stream: all values of its noise, through a buffer of fixed size.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use evertally::{NoiseStream, Result};
 use crate::memory::Memory;
 use crate::{key, plan};
 
-/// Values asked for at a time.
+/// The number of values per request.
 const BUFFER: usize = 1 << 16;
 
 /// Seconds from a plan to the last of n values.
@@ -30,7 +30,7 @@ pub(crate) fn seconds(mechanism: &str, n: u64, memory: &mut Memory) -> Result<f6
     Ok(seconds)
 }
 
-/// How many numbers the streaming engine holds for a lane; zero where the mechanism does not run on it.
+/// The numbers per lane in the streaming engine. Zero if the mechanism does not use it.
 pub(crate) fn rows(mechanism: &str, n: u64) -> Result<usize> {
     let recipe = plan(mechanism, n).build()?.factorization().recipe();
     Ok(recipe.map_or(0, |recipe| recipe.rows()))

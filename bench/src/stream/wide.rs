@@ -1,4 +1,4 @@
-//! Many coordinates a step, and the two limits: white noise, and writing at all.
+//! Many coordinates per step, and two limits: white noise, and writes to memory.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,16 +10,17 @@ use rayon::prelude::*;
 use crate::memory::Memory;
 use crate::{key, wide_plan};
 
-/// Rows that the engine makes together: untimed steps are as many, so that the timed ones make whole bursts.
+/// The number of rows that the engine makes together. This many steps are not timed, so that the
+/// timed ones are complete bursts.
 const BURST: u64 = 8;
 
-/// The horizon, of which the first steps are timed.
+/// The horizon. Only its first steps are timed.
 const HORIZON: u64 = 1000;
 
-/// Times of a buffer that are averaged.
+/// The number of fills of a buffer that are averaged.
 const REPEATS: u64 = 16;
 
-/// Seconds of this many steps, after a first burst.
+/// The seconds of this many steps, after a first burst.
 pub(crate) fn seconds<F: Real>(
     mechanism: &str,
     width: usize,
@@ -41,13 +42,13 @@ pub(crate) fn seconds<F: Real>(
     Ok(seconds)
 }
 
-/// Seconds to draw as much white noise into memory in use.
+/// The seconds to draw the same amount of white noise into existing memory.
 pub(crate) fn white<F: Real>(width: usize) -> f64 {
     let white = WhiteNoise::gaussian(key().stream(b"bench"));
     average::<F>(width, |repeat, buffer| white.fill_parallel(repeat * width as u64, buffer))
 }
 
-/// Seconds to write one constant to as much memory in use.
+/// The seconds to write a constant to the same amount of existing memory.
 pub(crate) fn write<F: Real>(width: usize) -> f64 {
     average::<F>(width, |repeat, buffer| {
         let value = F::from_f64(repeat as f64);

@@ -1,21 +1,22 @@
-//! How often the audit finds each planted fault, and how often it passes each true mechanism.
+//! Measures how often the audit finds each planted fault, and how often it passes each correct
+//! mechanism.
 //!
-//! Prints one line a row, its fields between tabs, for `cargo xtask audit`: kind, name, mechanism,
-//! steps, audits, failures, failures of each attack in the order of [`ATTACKS`], the median lower
-//! bound on ε by separation, and seconds. The number of audits a row is the first argument.
-//! Admission has rows of its own, in which the mechanism is the way that events come in. The first
-//! line says what the runs find: the shortage of noise in percent, and the probability. Timing is
-//! left out: it would measure how busy this very table keeps the machine.
+//! Prints tab-separated lines for `cargo xtask audit`: kind, name, mechanism, steps, audits,
+//! failures, failures of each attack in the order of [`ATTACKS`], the median lower bound on ε by
+//! separation, and seconds. The first argument is the number of audits per row. Admission has
+//! separate rows. The first line states what the runs find: the shortage of noise in percent, and
+//! the probability. Timing is left out, because it would measure the load that this program itself
+//! causes.
 
 use std::time::Instant;
 
 use evertally::{
     Budget, Contribution, Error, Mechanism, Neighbours, Participation, Plan, PlanBuilder, Result,
 };
-use evertally_audit::planted::{Fault, GateFault, short_noise};
+use evertally_audit::planted_faults::{Fault, GateFault, short_noise};
 use evertally_audit::{
-    Attack, Auditor, CounterSubject, Finding, Gate, Keys, OpenKeysSubject, Promise, Report, Settings,
-    Subject, USUAL_STREAMS, VectorSubject, Verdict, audit_admission, deployed_gates,
+    Attack, Auditor, CounterSubject, DEFAULT_STREAMS, Finding, Gate, Keys, OpenKeysSubject, Promise, Report,
+    Settings, Subject, VectorSubject, Verdict, audit_admission, deployed_gates,
 };
 use rayon::prelude::*;
 
@@ -32,7 +33,7 @@ const ATTACKS: [Attack; 7] = [
 ];
 
 const STEPS: u64 = 16;
-/// Fresh noise makes a counter anew for every step, so that a run costs the square of its length.
+/// Fresh noise needs a new counter at every step, so the cost of a run is quadratic in its length.
 const FEW_STEPS: u64 = 8;
 const GRID: f64 = 1.0;
 
@@ -40,12 +41,12 @@ fn main() -> Result<()> {
     let audits = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1000);
     let (normal, pure) = (Budget::new(1.0, 1e-6)?, Budget::pure(1.0)?);
     let graded = Mechanism::GradedSquareRoot { decays: None };
-    // Noise that is as short as the audit says it finds.
+    // Noise with the smallest shortage that the audit claims to find.
     let plan = Plan::prefix_sum(STEPS).mechanism(graded).budget(normal).build()?;
     let whole = CounterSubject::new(plan.clone())?.rounded_to(GRID)?;
     let power = Auditor::new(&whole, SETTINGS)?.power().ok_or(Error::BadParameter {
         name: "runs",
-        expected: "so many that some shortage of noise is found".to_owned(),
+        expected: "enough runs to find some shortage of noise".to_owned(),
         got: SETTINGS.runs.to_string(),
     })?;
     let percent = power.percent_short();
@@ -62,7 +63,7 @@ fn main() -> Result<()> {
     for (mechanism, budget) in [(graded, normal), (Mechanism::LaplaceTree, pure)] {
         for fault in Fault::ALL {
             let steps = if fault == Fault::FreshNoise { FEW_STEPS } else { STEPS };
-            // Not every fault can be made with Laplace noise.
+            // Some faults do not exist with Laplace noise.
             if let Ok(subject) = fault.plant(mechanism, steps, budget, GRID) {
                 row("fault", fault.name(), &*subject, audits)?;
             }
@@ -98,7 +99,7 @@ fn mechanisms(normal: Budget, pure: Budget) -> Result<Vec<(&'static str, PlanBui
     }
     all.push(("window of 5 steps", Plan::sliding_window(STEPS, 5).budget(normal)));
     all.push(("decay by 0.8", Plan::decay(STEPS, 0.8).budget(normal)));
-    all.push(("three steps a person", prefix_sum().participation(Participation::at_most(3, 4)?)));
+    all.push(("three steps per person", prefix_sum().participation(Participation::at_most(3, 4)?)));
     all.push(("two keys", prefix_sum().keys(["north", "south"])));
     all.push(("two keys, replace", prefix_sum().keys(["north", "south"]).neighbours(Neighbours::Replace)));
     all.push(("pure ε", Plan::prefix_sum(STEPS).budget(pure)));
@@ -116,10 +117,10 @@ fn row(kind: &str, name: &str, subject: &dyn Subject, audits: u64) -> Result<()>
     Ok(())
 }
 
-/// Admission alone: gates on their own random streams.
+/// Admission alone: gates with random streams.
 fn gate_row(kind: &str, name: &str, gates: &[Box<dyn Gate>], audits: u64) -> Result<()> {
     let started = Instant::now();
-    let audit = |seed| Ok(vec![audit_admission(gates, USUAL_STREAMS, Keys::SeededNotPrivate(seed))?]);
+    let audit = |seed| Ok(vec![audit_admission(gates, DEFAULT_STREAMS, Keys::SeededNotPrivate(seed))?]);
     let found: Vec<Vec<Finding>> = (0..audits).into_par_iter().map(audit).collect::<Result<_>>()?;
     let steps = gates.first().map_or(0, |gate| gate.rules().steps as u64);
     print(kind, name, ("admission", steps), &found, started);

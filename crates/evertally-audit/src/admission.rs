@@ -1,68 +1,65 @@
-//! Admission under attack: what one person, or one id, can change in the totals that a counter is
-//! fed.
+//! Attacks on admission: how much one person, or one id, can change in the inputs of a counter.
 //!
-//! **Definition.** Before the counter, a [`Gate`] decides which events count, in which step and
-//! key, and for how much. The mechanism is the gate and the counter together, and its neighbours
-//! are streams of *events*: all events of one person there or not; or, where events are protected
-//! one by one, all copies of one id there or not. What the gate moves then must be a change that
-//! the counter's plan hides: at most k steps, at least b apart, one key in each, and an amount
+//! **Definition.** A [`Gate`] before the counter decides which events count, in which step and key,
+//! and for how much. The mechanism consists of the gate and the counter, and its neighbours are
+//! streams of *events*: with or without all events of one person, or, if single events are
+//! protected, with or without all copies of one id. The resulting change of the totals must be one
+//! that the counter's plan hides: at most k steps, at least b apart, one key in each, and an amount
 //! within the declared range.
 //!
-//! **The attack** is brute force. Small streams are made up at random: persons who come often, ids
-//! that are used twice and by several persons, events that come late or from the future, events
-//! without a person, values far outside the range. For every person or id in a stream, the totals
-//! with and without are compared. The same is done where nobody else is there, and where everybody
-//! else does something else. The three moves must be equal: what others do is no part of anybody's
-//! privacy.
+//! **The attack** is brute force. It generates small random streams: persons with many events, ids
+//! that occur twice and for several persons, late and future events, events without a person, and
+//! values far outside the range. For every person or id in a stream it compares the totals with and
+//! without it. It repeats this with no other events, and with other events of everyone else. The
+//! three changes must be equal: one person's effect must not depend on other people.
 //!
-//! **Guarantee.** No false alarms: a gate that keeps its promise passes on every stream. What is
-//! found is found on the streams that were tried, and no more is proved.
+//! **Guarantee.** No false alarms: a gate that keeps its promise passes on every stream. A pass
+//! covers only the streams that were tried.
 //!
-//! **Cost.** Six passes over a few dozen events for each unit of each stream.
+//! **Cost.** Six passes over a few dozen events per unit and stream.
 
 pub(crate) mod deployed;
-mod made_up;
+mod synthetic_events;
 
-pub use deployed::{Clocking, Following, Gathering, deployed_gates};
-pub use made_up::{MadeUpEvent, TICKS_PER_STEP};
+pub use deployed::{ClockedGate, FollowGate, GatherGate, deployed_gates};
+pub use synthetic_events::{SyntheticEvent, TICKS_PER_STEP};
 
 use evertally::{Contribution, Error, Participation, Result};
 
 use crate::keys::{Keys, Purpose};
 use crate::report::{Attack, Finding, verdict};
-use made_up::{Unit, only, others, random_events, unit_of, without};
+use synthetic_events::{Unit, merged, only, random_events, unit_of, without};
 
-/// Streams that are tried on each gate by default.
-pub const USUAL_STREAMS: usize = 200;
+/// The default number of streams per gate.
+pub const DEFAULT_STREAMS: usize = 200;
 
-/// What a gate promises of the totals that it lets through.
+/// What a gate promises about its totals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdmissionRules {
-    /// Steps of a stream.
+    /// The number of steps of a stream.
     pub steps: usize,
-    /// Keys, the one for undeclared names included; one for a single total.
+    /// The number of keys, including the one for undeclared names. It is one for a single total.
     pub keys: usize,
-    /// In how many steps a person may count. `None` where events are protected one by one, with
-    /// their copies.
+    /// The steps in which a person may count. `None` if single events, with their copies, are
+    /// protected.
     pub persons: Option<Participation>,
-    /// Whether copies are known by their ids.
+    /// Whether ids identify copies.
     pub has_ids: bool,
-    /// What one event may count for.
+    /// The range of one event's contribution.
     pub contribution: Contribution,
 }
 
-/// What stands before a counter: events go in, the totals of steps come out.
+/// The admission before a counter. It turns events into totals per step.
 pub trait Gate: Sync {
-    /// What it promises.
+    /// The gate's promise.
     fn rules(&self) -> AdmissionRules;
 
-    /// The totals of a whole stream, step by step, in each one number per key. Events come in the
-    /// order of their arrival.
+    /// The totals of a whole stream, step by step, with one number per key in each step. Events are
+    /// in order of arrival.
     ///
     /// # Errors
-    /// Those of the gate. None of the events that an audit makes up is outside of the declared
-    /// steps.
-    fn totals(&self, events: &[MadeUpEvent]) -> evertally_stream::Result<Vec<f64>>;
+    /// The gate's errors. All events of an audit lie within the declared steps.
+    fn totals(&self, events: &[SyntheticEvent]) -> evertally_stream::Result<Vec<f64>>;
 }
 
 /// How a promise was broken.
@@ -76,7 +73,7 @@ enum Breach {
 }
 
 impl Breach {
-    fn in_words(self) -> String {
+    fn description(self) -> String {
         match self {
             Self::Steps(steps) => format!("{steps} steps moved"),
             Self::Gap(gap) => format!("steps {gap} apart moved"),
@@ -91,17 +88,17 @@ impl Breach {
 ///
 /// ```
 /// use evertally::{Budget, Plan};
-/// use evertally_audit::{Keys, Promise, USUAL_STREAMS, Verdict, audit_admission, deployed_gates};
+/// use evertally_audit::{Keys, Promise, DEFAULT_STREAMS, Verdict, audit_admission, deployed_gates};
 /// let plan = Plan::prefix_sum(24).budget(Budget::new(1.0, 1e-6)?).build()?;
 /// let gates = deployed_gates(&Promise::of(&plan), plan.horizon(), 1);
-/// let finding = audit_admission(&gates, USUAL_STREAMS, Keys::SeededNotPrivate(1))?;
+/// let finding = audit_admission(&gates, DEFAULT_STREAMS, Keys::SeededNotPrivate(1))?;
 /// assert_eq!(finding.verdict, Verdict::Passed);
 /// # Ok::<(), evertally::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::BadParameter`] where a gate refuses a stream, and [`Error::NoEntropy`] where the system
-/// gives no randomness.
+/// [`Error::BadParameter`] if a gate refuses a stream, and [`Error::NoEntropy`] if the operating
+/// system provides no randomness.
 pub fn audit_admission(gates: &[Box<dyn Gate>], streams: usize, keys: Keys) -> Result<Finding> {
     let mut coins = keys.coins(Purpose::Admission)?;
     let (mut units, mut breach) = (0, None);
@@ -123,7 +120,7 @@ pub fn audit_admission(gates: &[Box<dyn Gate>], streams: usize, keys: Keys) -> R
     Ok(Finding {
         attack: Attack::Admission,
         tried: format!("{units} persons or ids added and removed, {} gates", gates.len()),
-        measured: breach.map_or_else(|| "moved as promised".to_owned(), Breach::in_words),
+        measured: breach.map_or_else(|| "moved as promised".to_owned(), Breach::description),
         allowed,
         bound: None,
         verdict: verdict(breach.is_none()),
@@ -135,11 +132,11 @@ fn allowed(rules: &AdmissionRules) -> String {
     format!("{participation}, one key, {}", rules.contribution)
 }
 
-/// Moves one unit among these events, alone, and among strangers.
+/// Compares the effect of one unit among these events, alone, and among other events.
 fn check(
     gate: &dyn Gate,
-    events: &[MadeUpEvent],
-    strangers: &[MadeUpEvent],
+    events: &[SyntheticEvent],
+    strangers: &[SyntheticEvent],
     unit: Unit,
 ) -> Result<Option<Breach>> {
     let rules = gate.rules();
@@ -153,24 +150,24 @@ fn check(
     Ok(breach(&rules, unit, &moved))
 }
 
-/// What events of one unit move in the totals of others.
-fn moved(gate: &dyn Gate, own: &[MadeUpEvent], company: &[MadeUpEvent]) -> Result<Vec<f64>> {
-    let totals = |events: &[MadeUpEvent]| {
+/// The change of the totals by the events of one unit, in the presence of other events.
+fn moved(gate: &dyn Gate, own: &[SyntheticEvent], company: &[SyntheticEvent]) -> Result<Vec<f64>> {
+    let totals = |events: &[SyntheticEvent]| {
         gate.totals(events).map_err(|error| Error::BadParameter {
             name: "admission",
-            expected: "a gate that takes every stream of events".to_owned(),
+            expected: "a gate that accepts every stream of events".to_owned(),
             got: error.to_string(),
         })
     };
-    let (with, without) = (totals(&others(own, company))?, totals(company)?);
+    let (with, without) = (totals(&merged(own, company))?, totals(company)?);
     Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
 }
 
-/// Whether a move is one that the plan does not hide.
+/// The breach of a change that the plan does not hide.
 fn breach(rules: &AdmissionRules, unit: Unit, moved: &[f64]) -> Option<Breach> {
     let participation = rules.persons.unwrap_or_default();
     let most_steps = match unit {
-        // Whoever names nobody counts nowhere where persons are bounded.
+        // If persons are bounded, events without a person must not count.
         Unit::Unnamed => 0,
         _ => participation.max_steps(),
     };

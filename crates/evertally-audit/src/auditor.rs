@@ -1,5 +1,5 @@
-//! The audit from beginning to end: what is prepared once, what is run, and how the rate of false
-//! alarms is shared out.
+//! The whole audit: its preparation, its runs, and the division of the false-alarm rate among
+//! attacks.
 
 use evertally::{Error, Progress, Result};
 
@@ -8,26 +8,26 @@ use crate::attacks::low_bits::{self, Shift};
 use crate::attacks::replay::{self, Distances, Encoder};
 use crate::attacks::{Target, covariance, game, one_run, timing};
 use crate::keys::{Keys, Purpose};
-use crate::lens::{self, Lens};
 use crate::neighbours::Neighbourhood;
 use crate::power::{Power, Rule};
 use crate::report::{Attack, Finding, Report};
 use crate::sampling::{Sample, Tally, kept_lanes};
 use crate::stream::Stream;
 use crate::subject::{Promise, Subject};
+use crate::whitening::{self, Whitening};
 
-/// The part of the false alarms that the attack with canaries has: half, because δ puts a floor
-/// under its chances.
+/// The canary attack's part of the false alarms. It is half, because δ limits its p-value from
+/// below.
 const PART_OF_CANARIES: f64 = 0.5;
 
-/// The part of each other attack that decides by chance: error rates, separation, covariance, low
-/// bits and timing.
+/// The part of each other statistical attack: error rates, separation, covariance, low bits and
+/// timing.
 const PART_OF_EACH: f64 = 0.1;
 
-/// Releases that are held of the runs on one stream: half a gibibyte.
-const MOST_NUMBERS: usize = 1 << 26;
+/// The maximum number of releases kept of the runs on one stream: half a gibibyte.
+const MAX_KEPT_RELEASES: usize = 1 << 26;
 
-/// How hard an audit looks.
+/// The settings of an audit.
 ///
 /// ```
 /// use evertally_audit::Settings;
@@ -35,15 +35,16 @@ const MOST_NUMBERS: usize = 1 << 26;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Runs on a stream, and as many on its neighbour: 2,000 by default. [`Auditor::power`] says
-    /// what they find, and [`Auditor::with_power`] picks as many as find a given shortage.
+    /// The number of runs on a stream, and on its neighbour: 2,000 by default. [`Auditor::power`]
+    /// states what they find, and [`Auditor::with_power`] chooses the number that finds a given
+    /// shortage.
     pub runs: usize,
-    /// The most steps that a run takes: 256 unless said otherwise. Of longer horizons the beginning
-    /// is audited.
+    /// The maximum number of steps per run: 256 by default. Only the first steps of a longer
+    /// horizon are audited.
     pub length: u64,
-    /// The most changes that are tried between neighbouring streams: 20,000 unless said otherwise.
+    /// The maximum number of changes between neighbouring streams: 20,000 by default.
     pub changes: usize,
-    /// The probability with which a subject that keeps its promise may fail: 10⁻⁴ unless said otherwise.
+    /// The probability with which a subject that keeps its promise may fail: 10⁻⁴ by default.
     pub false_alarm: f64,
 }
 
@@ -54,13 +55,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Below this, exact intervals are too wide to say anything.
-    const FEWEST_RUNS: usize = 100;
+    /// With fewer runs, exact intervals are too wide to be useful.
+    const MIN_RUNS: usize = 100;
 
     fn check(&self) -> Result<()> {
         let bad = |name, expected: String, got: String| Err(Error::BadParameter { name, expected, got });
-        if self.runs < Self::FEWEST_RUNS {
-            return bad("runs", format!("at least {}", Self::FEWEST_RUNS), self.runs.to_string());
+        if self.runs < Self::MIN_RUNS {
+            return bad("runs", format!("at least {}", Self::MIN_RUNS), self.runs.to_string());
         }
         if self.length == 0 || self.length > 1 << 24 {
             return bad("length", "a number of steps from 1 to 2^24".to_owned(), self.length.to_string());
@@ -79,17 +80,17 @@ impl Settings {
     }
 }
 
-/// An audit of one subject, prepared: it can be run any number of times.
+/// A prepared audit of one subject. It can be run any number of times.
 pub struct Auditor<'a> {
     subject: &'a dyn Subject,
     settings: Settings,
     promise: Promise,
     target: Target,
     lanes: usize,
-    most_runs: usize,
-    lens: Lens,
+    max_runs: usize,
+    whitening: Whitening,
     near: Neighbourhood,
-    /// The change that the watched releases give away most.
+    /// The change that is easiest to distinguish from the watched releases.
     farthest: usize,
     distances: Distances,
     filter: game::Filter,
@@ -101,42 +102,42 @@ impl<'a> Auditor<'a> {
     /// Prepares the audit: the declared covariance, the neighbours and the test between them.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for settings out of range, or for releases so coarsely rounded that
-    /// nothing could be measured in them.
+    /// [`Error::BadParameter`] for settings out of range, or for releases rounded too coarsely to
+    /// be measured.
     pub fn new(subject: &'a dyn Subject, settings: Settings) -> Result<Self> {
         Self::against(subject, settings, Target::of(&subject.promise()))
     }
 
-    /// Like [`Auditor::new`], with what is allowed handed in: tests show what an audit that trusted
-    /// the plan would miss.
+    /// Like [`Auditor::new`], with an explicit target. Tests use it to show what an audit that
+    /// trusted the plan would miss.
     pub(crate) fn against(subject: &'a dyn Subject, settings: Settings, target: Target) -> Result<Self> {
         settings.check()?;
         let (plan, promise, grid) = (subject.plan(), subject.promise(), subject.grid());
         let length = plan.horizon().min(settings.length) as usize;
         let lanes = subject.lanes();
-        let dense = lens::dense(plan)?;
-        let lens = Lens::new(plan, dense.as_ref(), grid, length);
-        if grid > lens.least_innovation() {
+        let dense = whitening::dense(plan)?;
+        let whitening = Whitening::new(plan, dense.as_ref(), grid, length);
+        if grid > whitening.least_innovation() {
             return Err(Error::BadParameter {
                 name: "grid",
-                expected: format!("at most the noise of a step, {:.3}", lens.least_innovation()),
+                expected: format!("at most the noise of a step, {:.3}", whitening.least_innovation()),
                 got: grid.to_string(),
             });
         }
-        let most_runs = MOST_NUMBERS / (lens.steps().len() * kept_lanes(lanes));
-        if settings.runs > most_runs {
+        let max_runs = MAX_KEPT_RELEASES / (whitening.steps().len() * kept_lanes(lanes));
+        if settings.runs > max_runs {
             return Err(Error::BadParameter {
                 name: "runs",
-                expected: format!("at most {most_runs} of so many steps"),
+                expected: format!("at most {max_runs} of this many steps"),
                 got: settings.runs.to_string(),
             });
         }
-        let near = Neighbourhood::new(&promise, lens.steps(), lanes, settings.changes);
-        let farthest = replay::farthest(&Encoder::seen(&lens), &near.changes).0;
-        let encoder = Encoder::new(plan, dense.as_ref(), &lens, target.noise);
+        let near = Neighbourhood::new(&promise, whitening.steps(), lanes, settings.changes);
+        let farthest = replay::farthest(&Encoder::of_releases(&whitening), &near.changes).0;
+        let encoder = Encoder::new(plan, dense.as_ref(), &whitening, target.noise);
         let distances = Distances::new(plan, &target, encoder.as_ref(), &near);
-        let filter = game::Filter::new(&lens, kept_lanes(lanes), &near.changes[farthest]);
-        let shift = Shift::new(&lens);
+        let filter = game::Filter::new(&whitening, kept_lanes(lanes), &near.changes[farthest]);
+        let shift = Shift::new(&whitening);
         let share = PART_OF_EACH * settings.false_alarm;
         let rule = Rule::new(filter.separation, filter.rounding(grid), &target, share);
         Ok(Self {
@@ -145,8 +146,8 @@ impl<'a> Auditor<'a> {
             promise,
             target,
             lanes,
-            most_runs,
-            lens,
+            max_runs,
+            whitening,
             near,
             farthest,
             distances,
@@ -156,43 +157,44 @@ impl<'a> Auditor<'a> {
         })
     }
 
-    /// The same audit with as many runs as find noise that is short by this share of its standard
-    /// deviation, with probability 0.99.
+    /// The same audit with the number of runs that finds noise short by this share of its standard
+    /// deviation with probability 0.99.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the share lies between 0 and 1, and where so many runs do not
-    /// fit into memory.
+    /// [`Error::BadParameter`] unless the share lies between 0 and 1, and if the required runs do
+    /// not fit into memory.
     pub fn with_power(mut self, short: f64) -> Result<Self> {
-        self.settings.runs = self.rule.runs(short, Settings::FEWEST_RUNS, self.most_runs)?;
+        self.settings.runs = self.rule.runs(short, Settings::MIN_RUNS, self.max_runs)?;
         Ok(self)
     }
 
-    /// The noise that is found to be short with probability 0.99, at these settings. `None` where
-    /// the separation test finds none that surely.
+    /// The shortage of noise that is found with probability 0.99 at these settings. `None` if the
+    /// separation test finds no shortage with that probability.
     #[must_use]
     pub fn power(&self) -> Option<Power> {
         self.rule.power(self.settings.runs)
     }
 
-    /// Runs on a stream, and as many on its neighbour.
+    /// The number of runs on a stream, and on its neighbour.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.settings.runs
     }
 
-    /// Runs every attack. Without a clock, timing is left out. Runs use all threads; what is found
-    /// does not depend on how many there are.
+    /// Runs every attack. Without a clock, timing is skipped. Runs use all threads. The findings do
+    /// not depend on their number.
     ///
     /// # Errors
-    /// Those of the subject, and [`Error::NoEntropy`] where the system gives no randomness.
+    /// The subject's errors, and [`Error::NoEntropy`] if the operating system provides no
+    /// randomness.
     pub fn audit(&self, keys: Keys, clock: Option<&dyn Clock>, progress: &dyn Progress) -> Result<Report> {
         let share = PART_OF_EACH * self.settings.false_alarm;
         let canaries = PART_OF_CANARIES * self.settings.false_alarm;
         let (runs, digit_runs) = (self.settings.runs, self.settings.runs / low_bits::PART_OF_RUNS);
-        let length = self.lens.length();
+        let length = self.whitening.length();
         let tally = Tally::new(progress, 2 * (runs + digit_runs));
         let draw = |stream: &Stream, purpose: Purpose, runs: usize| {
-            Sample::draw(self.subject, &self.lens, stream, (keys, purpose), runs, &tally)
+            Sample::draw(self.subject, &self.whitening, stream, (keys, purpose), runs, &tally)
         };
         let stream = Stream::busy(length, self.lanes);
         let neighbour = stream.with(&self.near.changes[self.farthest]);
@@ -206,7 +208,7 @@ impl<'a> Auditor<'a> {
                 self.subject,
                 &self.promise,
                 &self.target,
-                &self.lens,
+                &self.whitening,
                 self.lanes,
                 keys,
                 canaries,
@@ -222,9 +224,9 @@ impl<'a> Auditor<'a> {
                 keys,
                 &self.target,
             )?,
-            covariance::attack(&self.lens, &[&without, &with], &self.target, share),
+            covariance::attack(&self.whitening, &[&without, &with], &self.target, share),
             low_bits::attack(
-                &self.lens,
+                &self.whitening,
                 self.subject.grid(),
                 &self.shift,
                 (&quiet, &shifted),
@@ -251,6 +253,6 @@ impl<'a> Auditor<'a> {
     /// The number of steps that every run takes.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.lens.length()
+        self.whitening.length()
     }
 }

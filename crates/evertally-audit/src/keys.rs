@@ -2,7 +2,7 @@
 
 use evertally::{NoiseKey, Result};
 
-/// Where noise keys come from.
+/// The source of noise keys.
 ///
 /// ```
 /// use evertally_audit::{Keys, Purpose};
@@ -14,14 +14,14 @@ use evertally::{NoiseKey, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
-    /// A fresh key of the operating system for every run: what is deployed.
+    /// A fresh key from the operating system for every run, as in deployment.
     Os,
-    /// Keys that follow from a number, so that an audit can be repeated to the last bit. Nothing
+    /// Keys derived from a number, so that an audit can be repeated to the last bit. Nothing
     /// released under them is private.
     SeededNotPrivate(u64),
 }
 
-/// What a key or a coin is for: no two purposes share any.
+/// The purpose of a key or coin. Different purposes never share keys or coins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Runs on a stream.
@@ -30,7 +30,7 @@ pub enum Purpose {
     With,
     /// Runs on a quiet stream, for the low bits.
     Quiet,
-    /// Runs on a stream that is shifted, for the low bits.
+    /// Runs on a shifted stream, for the low bits.
     Shifted,
     /// The run with canaries, and their coins.
     Canaries,
@@ -38,7 +38,7 @@ pub enum Purpose {
     Replay,
     /// Runs that are timed, and the order of their values.
     Timing,
-    /// The events that admission is attacked with.
+    /// The events for the attack on admission.
     Admission,
 }
 
@@ -46,7 +46,7 @@ impl Keys {
     /// The key of a run.
     ///
     /// # Errors
-    /// [`evertally::Error::NoEntropy`] where the system gives no randomness.
+    /// [`evertally::Error::NoEntropy`] if the operating system provides no randomness.
     pub fn key(&self, purpose: Purpose, index: u64) -> Result<NoiseKey> {
         match *self {
             Self::Os => NoiseKey::from_os(),
@@ -54,7 +54,7 @@ impl Keys {
         }
     }
 
-    /// The auditor's own coins. They are not the mechanism's, and need not be secret.
+    /// The auditor's own coins. They are independent of the mechanism and need not be secret.
     ///
     /// # Errors
     /// As [`Keys::key`].
@@ -66,8 +66,8 @@ impl Keys {
     }
 }
 
-/// A key that may be used twice, which only an audit wants.
-pub(crate) fn same(key: &NoiseKey) -> NoiseKey {
+/// A copy of a key, to use it twice. Only an audit needs this.
+pub(crate) fn copy_of(key: &NoiseKey) -> NoiseKey {
     NoiseKey::from_bytes(*key.expose_bytes())
 }
 
@@ -82,7 +82,7 @@ fn mixed(seed: u64, purpose: Purpose, index: u64) -> u64 {
 pub(crate) struct Coins(u64);
 
 impl Coins {
-    /// Coins that are the same in every audit, for choices that anybody may know.
+    /// Coins that are the same in every audit, for public choices.
     pub(crate) fn public() -> Self {
         Self(0x0A0D_17ED)
     }
@@ -106,7 +106,7 @@ impl Coins {
         self.next() >> 63 == 1
     }
 
-    /// A number below `end`, even to one part in 2^64/end.
+    /// A number below `end`, uniform to one part in 2^64/end.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }

@@ -1,9 +1,9 @@
-//! Attacks on the mechanism as it runs: does it keep the promise that its plan makes?
+//! Attacks on the running mechanism, to test whether it keeps the promise of its plan.
 //!
-//! A proof is about the mechanism on paper. An audit runs the real one, end to end, as an attacker
-//! would: it knows the plan, chooses the streams and holds the keys where that helps it, and says
-//! what it could tell about one person. Each attack gives what was measured, what the promise
-//! allows, a lower bound on ε where one follows, and a verdict.
+//! A proof covers the mechanism on paper. An audit runs the real mechanism end to end, as an
+//! attacker would. It knows the plan, chooses the streams, uses the keys if that helps, and reports
+//! what it could infer about one person. Each attack reports a measurement, the limit that the
+//! promise sets, a lower bound on ε if one follows, and a verdict.
 //!
 //! ```
 //! use evertally::{Budget, Plan};
@@ -17,35 +17,34 @@
 //! # Ok::<(), evertally::Error>(())
 //! ```
 //!
-//! | room | its one decision |
+//! | module | responsibility |
 //! |---|---|
-//! | `subject`, `open_keys`, `vectors` | what is audited: a plan, a promise, and releases |
-//! | `admission` | what stands before a counter: gates, and the events that they are attacked with |
-//! | `calibration` | what a budget allows, whatever a plan believes |
-//! | `lens` | how releases are looked at: declared covariance, whitening, the matched filter |
-//! | `neighbours` | which streams must look alike |
-//! | `attacks` | one file an attack |
+//! | `subject`, `open_keys`, `vectors` | the subject of an audit: a plan, a promise, and releases |
+//! | `admission` | gates before a counter, and the events that attack them |
+//! | `calibration` | what a budget allows, independently of the plan |
+//! | `whitening` | watched steps, declared covariance, the matched filter |
+//! | `neighbours` | streams that must be indistinguishable |
+//! | `attacks` | one file per attack |
 //! | `statistics` | tails, exact intervals, ranks |
-//! | `power` | which noise is found to be short, and how many runs that takes |
-//! | `auditor` | the order of it all, and how the rate of false alarms is shared out |
+//! | `power` | the shortage of noise that a number of runs finds |
+//! | `auditor` | the sequence of attacks, and the division of the false-alarm rate |
 //!
 //! **Guarantee.** A subject that keeps its promise and releases what its plan declares fails with
-//! probability at most [`Settings::false_alarm`], all attacks together; the share of each is split
-//! again over its comparisons (Bonferroni). An audit that passes proves nothing: it found no fault
-//! of the kinds that it looks for.
+//! probability at most [`Settings::false_alarm`] over all attacks. The share of each attack is
+//! divided among its comparisons (Bonferroni). A passed audit proves nothing: it only found no
+//! fault of the kinds that it looks for.
 //!
-//! This crate does no input or output. Time is read from the clock that the caller hands in.
+//! This crate does no input or output. The caller provides the clock.
 
 mod admission;
 mod attacks;
 mod auditor;
 mod calibration;
 mod keys;
-mod lens;
 mod neighbours;
 mod open_keys;
 #[cfg(any(test, feature = "planted-faults"))]
-pub mod planted;
+pub mod planted_faults;
 mod power;
 mod report;
 mod sampling;
@@ -53,10 +52,11 @@ mod statistics;
 mod stream;
 mod subject;
 mod vectors;
+mod whitening;
 
 pub use admission::{
-    AdmissionRules, Clocking, Following, Gate, Gathering, MadeUpEvent, TICKS_PER_STEP, USUAL_STREAMS,
-    audit_admission, deployed_gates,
+    AdmissionRules, ClockedGate, DEFAULT_STREAMS, FollowGate, Gate, GatherGate, SyntheticEvent,
+    TICKS_PER_STEP, audit_admission, deployed_gates,
 };
 pub use auditor::{Auditor, Settings};
 pub use keys::{Keys, Purpose};
@@ -67,7 +67,7 @@ pub use stream::{Change, Stream};
 pub use subject::{CounterSubject, Promise, Session, Subject};
 pub use vectors::VectorSubject;
 
-/// A clock in nanoseconds since any fixed moment, handed in by the caller. Any `Fn() -> u64` is one.
+/// A clock in nanoseconds since any fixed moment. Any `Fn() -> u64` is a clock.
 pub trait Clock {
     /// The time.
     fn nanoseconds(&self) -> u64;

@@ -1,19 +1,19 @@
-//! Neighbouring streams: every change that the promise hides, or a choice of them where they are too many.
+//! Neighbouring streams: every change that the promise hides, or a selection if there are too many.
 //!
-//! **Definition.** A contribution is a value at each of at most k steps, at least b apart. What it
-//! moves is a convex function of the values, so that the largest move has them at the ends of the
-//! range, or absent. Neighbours differ by one contribution, or, where contributions are replaced,
-//! by one less another.
+//! **Definition.** A contribution is a value at each of at most k steps, at least b apart. The size
+//! of its effect is a convex function of the values, so the largest effect has them at the ends of
+//! the range, or absent. Neighbours differ by one contribution. If contributions are replaced, they
+//! differ by one contribution minus another.
 //!
 //! **Across lanes.** With keys, each step of a contribution counts for one key, and another step
-//! may count for another. What is replaced may leave one key and appear in another: two orthogonal
-//! moves, √2 Δ of Gaussian noise and 2 Δ of Laplace noise. So each change is also spread over
-//! lanes, in all ways that differ by more than the names of the lanes. The coordinates of a vector
-//! are lanes as well, and a step may point in between them.
+//! may count for another. A replaced contribution may leave one key and appear in another. These
+//! two orthogonal changes have size √2 Δ for Gaussian noise and 2 Δ for Laplace noise. Each change
+//! is therefore also spread over lanes, in all ways that differ by more than a permutation of the
+//! lanes. The coordinates of a vector are lanes as well, and a step may point between them.
 //!
-//! **Guarantee.** Where [`Neighbourhood::is_complete`], every pattern of steps with every choice of
-//! ends and lanes is in the list, and no other change moves further; otherwise it holds evenly
-//! spaced patterns and random ones.
+//! **Guarantee.** If [`Neighbourhood::is_complete`], the list has every pattern of steps with every
+//! choice of ends and lanes, and no other change is larger. Otherwise it has evenly spaced patterns
+//! and random ones.
 
 use evertally::{Contribution, Neighbours};
 
@@ -26,57 +26,59 @@ use crate::subject::Promise;
 #[derive(Debug, Clone)]
 pub(crate) struct Neighbourhood {
     pub(crate) changes: Vec<Change>,
-    /// Whether none that is left out moves further.
+    /// Whether no omitted change is larger.
     pub(crate) is_complete: bool,
 }
 
 impl Neighbourhood {
-    /// The changes at these steps of a stream with so many lanes, up to about `most` of them.
-    pub(crate) fn new(promise: &Promise, steps: &[usize], lanes: usize, most: usize) -> Self {
-        let (contributions, all_contributions) = contributions(promise, steps, most);
+    /// The changes at these steps of a stream with `lanes` lanes, up to about `max` of them.
+    pub(crate) fn new(promise: &Promise, steps: &[usize], lanes: usize, max: usize) -> Self {
+        let (contributions, all_contributions) = contributions(promise, steps, max);
         let (mut changes, mut is_complete) = match promise.neighbours {
             Neighbours::AddRemove => (contributions.clone(), all_contributions),
             Neighbours::Replace => {
-                let are_all = all_contributions && contributions.len().pow(2) <= most;
-                (replacements(&contributions, most), are_all)
+                let are_all = all_contributions && contributions.len().pow(2) <= max;
+                (replacements(&contributions, max), are_all)
             }
         };
-        // Lanes beyond those that are kept of a run would not be seen.
+        // Lanes beyond the kept ones of a run would not be observed.
         let used = kept_lanes(lanes);
         if used > 1 {
-            is_complete &= spread(&mut changes, lanes, used, most);
+            is_complete &= spread(&mut changes, lanes, used, max);
             if promise.neighbours == Neighbours::Replace && !is_complete {
-                // The longest move of all where columns of R have no negative inner products.
+                // The largest change if no inner product of columns of R is negative.
                 changes.extend(contributions.iter().map(|one| one.less(&one.in_lane(1))));
             }
         }
         if promise.contribution.is_vector() {
             is_complete &= contributions.iter().all(|change| change.entries().len() == 1);
-            if used == BETWEEN {
-                changes.extend(contributions.iter().take(most / 4).map(between));
+            if used == DIAGONAL_COORDINATES {
+                changes.extend(contributions.iter().take(max / 4).map(diagonal));
             }
         }
         Self { changes, is_complete }
     }
 }
 
-/// Coordinates that a direction in between has: half of the amount in each of four has the norm of
-/// the whole amount, without rounding.
-const BETWEEN: usize = 4;
+/// The number of coordinates of a diagonal direction. Half of the amount in each of four
+/// coordinates has the norm of the whole amount, without rounding.
+const DIAGONAL_COORDINATES: usize = 4;
 
 /// A contribution in the direction (½, ½, ½, ½).
-fn between(contribution: &Change) -> Change {
-    let quarters = |&(step, _, amount): &Entry| (0..BETWEEN).map(move |lane| (step, lane, 0.5 * amount));
+fn diagonal(contribution: &Change) -> Change {
+    let quarters =
+        |&(step, _, amount): &Entry| (0..DIAGONAL_COORDINATES).map(move |lane| (step, lane, 0.5 * amount));
     Change::of(contribution.entries().iter().flat_map(quarters))
 }
 
 /// Adds to changes in one lane the same changes spread over `used` of the lanes: all that differ by
-/// more than the names of lanes, or random ones where these are too many. Whether none is left out.
-fn spread(changes: &mut Vec<Change>, lanes: usize, used: usize, most: usize) -> bool {
+/// more than a permutation of lanes, or random ones if these are too many. Returns whether none is
+/// omitted.
+fn spread(changes: &mut Vec<Change>, lanes: usize, used: usize, max: usize) -> bool {
     let longest = changes.iter().map(|change| change.entries().len()).max().unwrap_or(0);
     let ways: f64 = changes.iter().map(|change| ways_to_spread(change.entries().len(), used)).sum();
     let before = changes.len();
-    if ways <= most.max(2 * before) as f64 {
+    if ways <= max.max(2 * before) as f64 {
         for index in 0..before {
             let change = changes[index].clone();
             each_spread(&change, used, &mut |spread| changes.push(spread));
@@ -84,7 +86,7 @@ fn spread(changes: &mut Vec<Change>, lanes: usize, used: usize, most: usize) -> 
         return longest.min(lanes) <= used;
     }
     let mut coins = Coins::public();
-    for _ in 0..most {
+    for _ in 0..max {
         let change = &changes[coins.below(before)];
         let anywhere = |&(step, _, amount): &Entry| (step, coins.below(used), amount);
         changes.push(Change::of(change.entries().iter().map(anywhere).collect::<Vec<_>>()));
@@ -92,7 +94,7 @@ fn spread(changes: &mut Vec<Change>, lanes: usize, used: usize, most: usize) -> 
     false
 }
 
-/// The ways to divide so many entries among at most `lanes` lanes without names.
+/// The number of ways to divide `entries` entries among at most `lanes` unnamed lanes.
 fn ways_to_spread(entries: usize, lanes: usize) -> f64 {
     // ways[j]: divisions among exactly j lanes so far. The next entry joins one of them or opens
     // another.
@@ -107,8 +109,8 @@ fn ways_to_spread(entries: usize, lanes: usize) -> f64 {
     ways.iter().sum()
 }
 
-/// Every way to spread a change over more than one lane: an entry joins a lane that an earlier one
-/// has opened, or opens the next.
+/// Every way to spread a change over more than one lane: an entry joins a lane that an earlier
+/// entry opened, or opens the next lane.
 fn each_spread(change: &Change, lanes: usize, take: &mut impl FnMut(Change)) {
     fn go(
         entries: &[Entry],
@@ -132,7 +134,7 @@ fn each_spread(change: &Change, lanes: usize, take: &mut impl FnMut(Change)) {
     go(change.entries(), &mut Vec::new(), 0, lanes, take);
 }
 
-/// The ends that a value may lie at, zero left out.
+/// The ends of the range of a value, without zero.
 pub(crate) fn ends(contribution: Contribution) -> Vec<f64> {
     let (lo, hi) = (contribution.lo(), contribution.hi());
     if lo >= 0.0 {
@@ -144,7 +146,7 @@ pub(crate) fn ends(contribution: Contribution) -> Vec<f64> {
     }
 }
 
-fn contributions(promise: &Promise, steps: &[usize], most: usize) -> (Vec<Change>, bool) {
+fn contributions(promise: &Promise, steps: &[usize], max: usize) -> (Vec<Change>, bool) {
     let length = steps.last().map_or(0, |last| last + 1);
     let participation = promise.participation;
     let at_most = usize::try_from(participation.bounded(length as u64)).unwrap_or(usize::MAX);
@@ -154,12 +156,12 @@ fn contributions(promise: &Promise, steps: &[usize], most: usize) -> (Vec<Change
         gap: usize::try_from(participation.min_gap()).unwrap_or(usize::MAX),
         ends: ends(promise.contribution),
     };
-    if shape.count() <= most as f64 {
+    if shape.count() <= max as f64 {
         let mut all = Vec::new();
         shape.extend(&mut Vec::new(), 0, &mut all);
         (all, true)
     } else {
-        (shape.choice(most), false)
+        (shape.selection(max), false)
     }
 }
 
@@ -179,10 +181,10 @@ impl Shape<'_> {
         self.steps.partition_point(|&step| step < least)
     }
 
-    /// How many contributions there are; a float, because it may be astronomical.
+    /// The number of contributions, as a float because it may be huge.
     fn count(&self) -> f64 {
         let n = self.steps.len();
-        // starting[i]: contributions of so many steps whose first is at i or later.
+        // starting[i]: contributions of the current number of steps whose first is at i or later.
         let mut starting = vec![1.0; n + 1];
         let mut total = 0.0;
         for _ in 0..self.at_most.min(n) {
@@ -199,7 +201,7 @@ impl Shape<'_> {
         total
     }
 
-    /// All contributions that begin with these entries.
+    /// All contributions that start with these entries.
     fn extend(&self, begun: &mut Vec<Entry>, from: usize, all: &mut Vec<Change>) {
         if begun.len() == self.at_most {
             return;
@@ -214,13 +216,13 @@ impl Shape<'_> {
         }
     }
 
-    /// Evenly spaced patterns of one sign, in half of the places, and random patterns of random signs.
-    fn choice(&self, most: usize) -> Vec<Change> {
+    /// Half evenly spaced patterns of one sign, and half random patterns of random signs.
+    fn selection(&self, max: usize) -> Vec<Change> {
         let mut chosen = Vec::new();
         let mut spacing = self.gap;
         let length = self.steps.last().map_or(0, |last| last + 1);
-        while spacing <= length && chosen.len() < most / 2 {
-            for first in 0..self.steps.len().min(most / 64 + 1) {
+        while spacing <= length && chosen.len() < max / 2 {
+            for first in 0..self.steps.len().min(max / 64 + 1) {
                 for &end in &self.ends {
                     chosen.push(self.spaced(first, spacing, end));
                 }
@@ -228,7 +230,7 @@ impl Shape<'_> {
             spacing = spacing.saturating_mul(2);
         }
         let mut coins = Coins::public();
-        while chosen.len() < most {
+        while chosen.len() < max {
             let mut entries = Vec::new();
             let mut index = coins.below(self.steps.len());
             while entries.len() < self.at_most && index < self.steps.len() {
@@ -253,9 +255,9 @@ impl Shape<'_> {
     }
 }
 
-/// One contribution less another, all pairs or random ones.
-fn replacements(contributions: &[Change], most: usize) -> Vec<Change> {
-    if contributions.len().pow(2) <= most {
+/// One contribution minus another, for all pairs or random ones.
+fn replacements(contributions: &[Change], max: usize) -> Vec<Change> {
+    if contributions.len().pow(2) <= max {
         return contributions
             .iter()
             .flat_map(|one| contributions.iter().map(move |other| one.less(other)))
@@ -263,7 +265,7 @@ fn replacements(contributions: &[Change], most: usize) -> Vec<Change> {
     }
     let mut coins = Coins::public();
     let mut any = || &contributions[coins.below(contributions.len())];
-    (0..most).map(|_| any().less(any())).collect()
+    (0..max).map(|_| any().less(any())).collect()
 }
 
 #[cfg(test)]
@@ -280,8 +282,8 @@ mod tests {
         }
     }
 
-    fn of(promise: &Promise, steps: usize, lanes: usize, most: usize) -> Neighbourhood {
-        Neighbourhood::new(promise, &(0..steps).collect::<Vec<_>>(), lanes, most)
+    fn of(promise: &Promise, steps: usize, lanes: usize, max: usize) -> Neighbourhood {
+        Neighbourhood::new(promise, &(0..steps).collect::<Vec<_>>(), lanes, max)
     }
 
     #[test]
@@ -325,8 +327,8 @@ mod tests {
         assert_eq!(moved.changes[16], Change::of([(0, 0, 1.0), (0, 1, -1.0)]));
         assert_eq!(moved.changes[17], Change::of([(0, 0, 1.0), (1, 1, -1.0)]));
         assert!(!of(&promise, 40, 1, 1000).is_complete);
-        // Where pairs are too many, the move to the same place in another lane is there all the
-        // same.
+        // If there are too many pairs, the list still has the move to the same step in another
+        // lane.
         let some = of(&promise, 100, 2, 1000);
         assert!(!some.is_complete);
         for step in 0..100 {

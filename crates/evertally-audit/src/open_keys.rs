@@ -1,28 +1,28 @@
-//! Keys that nobody declares, audited: a [`SparseCounter`] whose keys are released at different
-//! steps.
+//! The audit of open keys: a [`SparseCounter`] whose keys are released at different steps.
 //!
-//! **What is peculiar to it.** A key's noise is made when the key is released, for all steps since
-//! its last release at once. Noise that is taken up late must be the noise that would have been
-//! there, correlated with all that was released before. So keys of even place are released at every
-//! step. Those of odd place sleep: one counter releases them at even steps and another, under the
-//! same noise key and fed the same amounts, at odd ones. Together they give every step, and each
-//! counter has made two steps of noise at a time. Only an audit may use a key twice.
+//! **Specifics.** A key's noise is drawn when the key is released, for all steps since its last
+//! release at once. Noise that is drawn late must equal the noise that an earlier draw would have
+//! given, with the same correlation to earlier releases. Keys with an even index are therefore
+//! released at every step. Keys with an odd index sleep: one counter releases them at even steps,
+//! and another counter, with the same noise key and inputs, at odd steps. Together they release
+//! every step, and each counter draws two steps of noise at a time. Only an audit may use a key
+//! twice.
 //!
-//! **What is not looked at.** Time. To add to a key takes time and to leave it alone takes none, so
-//! that the time of a step tells how many keys have something in it. Steps of open keys are closed
-//! and released by a clock, or not within anybody's sight.
+//! **Not audited.** Timing. Adding to a key takes time, so the duration of a step reveals how many
+//! keys have events. Close and release steps of open keys by a clock, or out of an observer's
+//! sight.
 //!
-//! **Cost.** A release for each key and step, as of a `SparseCounter`, and the amounts of odd keys
+//! **Cost.** One release per key and step, as for a `SparseCounter`, and the amounts of odd keys
 //! twice.
 
 use evertally::Lanes;
 use evertally::{Error, NoiseKey, Plan, Result, SparseCounter};
 
-use crate::keys::same;
+use crate::keys::copy_of;
 use crate::stream::Stream;
 use crate::subject::{Session, Subject, checked_grid, replayed_distance, rounded};
 
-/// The counters of a plan for open keys, watched at some of them.
+/// The counters of a plan for open keys, watched at some keys.
 ///
 /// ```
 /// use evertally::{Budget, Plan};
@@ -43,7 +43,8 @@ impl OpenKeysSubject {
     /// Audits the counters of a plan, watched at these keys.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the plan is for open keys, and without any key to watch.
+    /// [`Error::BadParameter`] unless the plan is for open keys and there is at least one key to
+    /// watch.
     pub fn new<I>(plan: Plan, names: I) -> Result<Self>
     where
         I: IntoIterator,
@@ -90,7 +91,7 @@ impl Subject for OpenKeysSubject {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        let counters = [SparseCounter::new(&self.plan, same(&key))?, SparseCounter::new(&self.plan, key)?];
+        let counters = [SparseCounter::new(&self.plan, copy_of(&key))?, SparseCounter::new(&self.plan, key)?];
         Ok(Box::new(OpenKeysSession { subject: self, counters, step: 0 }))
     }
 
@@ -109,7 +110,7 @@ impl Session for OpenKeysSession<'_> {
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
         let names = &self.subject.names;
         for (which, counter) in self.counters.iter_mut().enumerate() {
-            // The first counter knows all keys, the second those that sleep.
+            // The first counter has all keys, the second only those that sleep.
             let known = |lane: &usize| which == 0 || lane % 2 == 1;
             for lane in (0..names.len()).filter(known) {
                 counter.add(&names[lane], inputs[lane])?;
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use evertally::Budget;
 
-    /// A key that sleeps must release what it releases when it never sleeps, bit for bit.
+    /// A sleeping key must have the same releases as one that never sleeps, bit for bit.
     #[test]
     fn sleeping_keys_release_what_waking_ones_do() {
         let budget = Budget::new(1.0, 1e-6).unwrap();

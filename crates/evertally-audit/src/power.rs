@@ -1,19 +1,21 @@
-//! What the separation test promises to find, and how many runs a promise takes.
+//! The power of the separation test: the shortage that it finds, and the number of runs that it
+//! needs.
 //!
-//! **Definition.** Noise is short by p where its standard deviation is 1 − p times the declared
-//! one. The test finds it where the pooled variance v̂ of the statistic, with f degrees of freedom,
-//! lies below c = (r/(1 + 10⁻⁹))²·q/f. Here r is the declared separation over the allowed one, and
-//! q the quantile of the chi-square law that the test's share of false alarms leaves. The true
-//! variance of the statistic is v = (1 − p)²(1 − g) + g, where g is the part of it that comes from
-//! rounding to the grid and is not short.
+//! **Definition.** Noise is short by p if its standard deviation is 1 − p times the declared one.
+//! The test finds it if the pooled variance v̂ of the statistic, with f degrees of freedom, is
+//! below c = (r/(1 + 10⁻⁹))²·q/f. Here r is the declared separation over the allowed one, and q is
+//! the chi-square quantile for the test's share of false alarms. The true variance of the statistic
+//! is v = (1 − p)²(1 − g) + g, where g is the part that comes from rounding to the grid, which is
+//! not short.
 //!
-//! **Guarantee.** The power is stated from below; no simulation enters. Gaussian noise: f v̂/v has
-//! the chi-square law, so that noise is found with probability P(χ² ≤ f c/v) exactly, and more
-//! where the means give it away. Laplace noise: the variance of v̂ is at most 5v²/f, because the
-//! excess kurtosis of a weighted sum is at most 3, and Cantelli's inequality bounds P(v̂ > c). That
-//! is a proof, and far from sharp: covariance finds less than what is stated there.
+//! **Guarantee.** The stated power is a lower bound, computed without simulation. Gaussian noise: f
+//! v̂/v has the chi-square distribution, so short noise is found with probability P(χ² ≤ f c/v)
+//! exactly, and with a larger one if the means reveal it. Laplace noise: the variance of v̂ is at
+//! most 5v²/f, because the excess kurtosis of a weighted sum is at most 3, and Cantelli's
+//! inequality bounds P(v̂ > c). That is a proof, but far from sharp: covariance finds smaller
+//! shortages than stated.
 //!
-//! **Cost.** Two quantiles for a number of runs, and some thirty of these for a search.
+//! **Cost.** Two quantiles per number of runs, and about thirty such numbers for a search.
 
 use evertally::privacy::NoiseKind;
 use evertally::{Error, Result};
@@ -22,16 +24,16 @@ use crate::attacks::Target;
 use crate::attacks::game::{PART_OF_INTERVAL, ROUNDING};
 use crate::statistics::chi_square;
 
-/// The probability with which noise that is short is found, wherever a shortage is stated.
+/// The probability of finding a stated shortage of noise.
 const PROBABILITY: f64 = 0.99;
 
-/// What an audit finds for certain, or nearly.
+/// The shortage of noise that an audit finds with high probability.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
     /// Noise whose standard deviation is short by this share of the declared one, or by more, is
     /// found.
     pub short: f64,
-    /// The probability with which it is found, at least.
+    /// A lower bound on the probability of finding it.
     pub probability: f64,
 }
 
@@ -48,17 +50,17 @@ impl Power {
     }
 }
 
-/// All that the decision of the separation test depends on but the runs.
+/// Everything that the decision of the separation test depends on, except the runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rule {
     /// The declared separation over the largest one that passes.
     pub(crate) ratio: f64,
-    /// The part of the declared variance of the statistic that rounding to the grid adds.
+    /// The part of the statistic's declared variance that comes from rounding to the grid.
     pub(crate) rounding: f64,
     pub(crate) noise: NoiseKind,
-    /// The share of degrees of freedom that the test takes.
+    /// The degrees of freedom, relative to those of normal noise.
     pub(crate) freedom: f64,
-    /// The share of false alarms that the test has.
+    /// The test's share of false alarms.
     pub(crate) share: f64,
 }
 
@@ -68,7 +70,7 @@ impl Rule {
         Self { ratio: separation / limit, rounding, noise: target.noise, freedom: target.freedom(), share }
     }
 
-    /// What so many runs on either stream find. `None` where no noise would be short enough.
+    /// The shortage that `runs` runs on either stream find. `None` if they find no shortage.
     pub(crate) fn power(&self, runs: usize) -> Option<Power> {
         let freedom = 2.0 * runs as f64 - 2.0;
         let effective = self.freedom * freedom;
@@ -84,13 +86,13 @@ impl Rule {
         (noise > 0.0).then(|| Power { short: 1.0 - noise.sqrt(), probability: PROBABILITY })
     }
 
-    /// The fewest runs that find noise short by this share. More runs find more, so that a search
-    /// by halves does.
+    /// The minimum number of runs that finds noise short by this share. More runs find more, so
+    /// bisection works.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a share outside 0 to 1, and where more than `most` runs would be
+    /// [`Error::BadParameter`] for a share outside 0 to 1, and if more than `max` runs would be
     /// needed.
-    pub(crate) fn runs(&self, short: f64, fewest: usize, most: usize) -> Result<usize> {
+    pub(crate) fn runs(&self, short: f64, min: usize, max: usize) -> Result<usize> {
         let bad = |expected: String| {
             let got = format!("{} %", 100.0 * short);
             Err(Error::BadParameter { name: "power", expected, got })
@@ -99,17 +101,17 @@ impl Rule {
             return bad("a shortage above 0 % and below 100 %".to_owned());
         }
         let finds = |runs: usize| self.power(runs).is_some_and(|power| power.short <= short);
-        if !finds(most) {
-            let expected = match self.power(most) {
+        if !finds(max) {
+            let expected = match self.power(max) {
                 Some(power) => {
                     let percent = power.percent_short();
-                    format!("at least {percent} %, which {most} runs find: no more fit into memory")
+                    format!("at least {percent} %, which {max} runs find: no more fit into memory")
                 }
-                None => format!("left out: {most} runs find no shortage, and no more fit into memory"),
+                None => format!("left out: {max} runs find no shortage, and no more fit into memory"),
             };
             return bad(expected);
         }
-        let (mut low, mut high) = (fewest, most);
+        let (mut low, mut high) = (min, max);
         while low < high {
             let middle = low + (high - low) / 2;
             if finds(middle) { high = middle } else { low = middle + 1 }

@@ -1,18 +1,18 @@
-//! What an audit found.
+//! The findings of an audit.
 
 use std::fmt;
 
 use crate::power::Power;
 
-/// Which attack was tried.
+/// The attacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Attack {
-    /// Canaries in a single run, each in or out by a coin, guessed afterwards.
+    /// Canaries in a single run, included by a coin toss and guessed afterwards.
     OneRun,
-    /// Two neighbouring streams told apart at several thresholds, by counting errors.
+    /// Distinguishing two neighbouring streams at several thresholds, by counting errors.
     ErrorRates,
-    /// How many standard deviations lie between two neighbouring streams.
+    /// The separation of two neighbouring streams in standard deviations.
     Separation,
     /// Both streams under one key: noise must not depend on data, and the distance must be covered.
     Replay,
@@ -20,9 +20,9 @@ pub enum Attack {
     Covariance,
     /// The last digits of releases.
     LowBits,
-    /// How long a step takes.
+    /// The duration of a step.
     Timing,
-    /// What one person's events, or one id, can change in the totals that a counter is fed.
+    /// The effect of one person's events, or of one id, on the inputs of a counter.
     Admission,
 }
 
@@ -41,10 +41,10 @@ impl fmt::Display for Attack {
     }
 }
 
-/// How an attack ended.
+/// The verdict of an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Nothing was found that the promise does not allow.
+    /// The attack found no violation of the promise.
     Passed,
     /// The promise is broken, or the declaration is false.
     Failed,
@@ -67,29 +67,29 @@ impl fmt::Display for Verdict {
 pub struct Bound {
     /// The subject is not (ε', δ)-private for any ε' below this.
     pub epsilon: f64,
-    /// The probability with which that is true.
+    /// The confidence level of the bound.
     pub confidence: f64,
 }
 
 /// The outcome of one attack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Which one.
+    /// The attack.
     pub attack: Attack,
-    /// What was done.
+    /// What the attack did.
     pub tried: String,
-    /// What was seen.
+    /// What it measured.
     pub measured: String,
-    /// What may be seen.
+    /// What the promise allows.
     pub allowed: String,
-    /// What follows for ε, where something does.
+    /// The lower bound on ε, if one follows.
     pub bound: Option<Bound>,
-    /// How it ended.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Finding {
-    /// The finding of an attack that was not made, and why.
+    /// The finding of a skipped attack, with the reason.
     #[must_use]
     pub fn skipped(attack: Attack, reason: &str) -> Self {
         let (tried, nothing) = (reason.to_owned(), String::new());
@@ -104,12 +104,12 @@ impl Finding {
     }
 }
 
-/// The verdict on whether a bound, or anything else, was kept.
+/// The verdict for a check that holds or not.
 pub(crate) fn verdict(holds: bool) -> Verdict {
     if holds { Verdict::Passed } else { Verdict::Failed }
 }
 
-/// The statistic of the distinguishing game, for whoever wants to draw it.
+/// The statistic of the distinguishing game, for plotting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Game {
     /// Its values on a stream, in declared standard deviations.
@@ -120,18 +120,19 @@ pub struct Game {
     pub separation: f64,
 }
 
-/// Everything that an audit found.
+/// The report of an audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// One finding an attack.
+    /// One finding per attack.
     pub findings: Vec<Finding>,
-    /// The probability that a subject which keeps its promise fails all the same, at most.
+    /// The maximum probability that a subject which keeps its promise fails.
     pub false_alarm: f64,
     /// ε of the promise.
     pub epsilon: f64,
     /// δ of the promise.
     pub delta: f64,
-    /// What the number of runs finds; `None` where no shortage of noise is found that surely.
+    /// The shortage of noise that the runs find. `None` if they find no shortage with that
+    /// probability.
     pub power: Option<Power>,
     /// The game between two neighbouring streams.
     pub game: Game,
@@ -149,7 +150,7 @@ impl Report {
         self.findings.iter().filter(|finding| finding.verdict == Verdict::Failed)
     }
 
-    /// The finding of an attack, if it was made.
+    /// The finding of an attack, if there is one.
     #[must_use]
     pub fn finding(&self, attack: Attack) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.attack == attack)

@@ -1,4 +1,4 @@
-//! Many runs at once, and what is kept of each.
+//! Parallel runs, and the releases kept of each.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,19 +6,19 @@ use evertally::{Progress, Result};
 use rayon::prelude::*;
 
 use crate::keys::{Keys, Purpose};
-use crate::lens::Lens;
 use crate::stream::Stream;
 use crate::subject::Subject;
+use crate::whitening::Whitening;
 
-/// The most lanes that are kept of a run: enough to see whether they are independent.
-const MOST_KEPT: usize = 4;
+/// The maximum number of lanes kept of a run, which suffices to test their independence.
+const MAX_KEPT_LANES: usize = 4;
 
-/// Lanes that are kept of a subject with so many.
+/// The number of lanes kept of a subject with `lanes` lanes.
 pub(crate) fn kept_lanes(lanes: usize) -> usize {
-    lanes.min(MOST_KEPT)
+    lanes.min(MAX_KEPT_LANES)
 }
 
-/// The runs that are done, of those that there will be.
+/// The number of finished runs, and the total.
 pub(crate) struct Tally<'a> {
     sink: &'a dyn Progress,
     done: Mutex<usize>,
@@ -30,27 +30,27 @@ impl<'a> Tally<'a> {
         Self { sink, done: Mutex::new(0), total }
     }
 
-    /// One more run is done. The lock is held while reporting, which is what keeps reports in order.
+    /// Counts one more finished run. The lock is held while reporting, to keep reports in order.
     fn finish_one(&self) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;
         if done.is_multiple_of((self.total / 100).max(1)) {
-            // The end is reported when the last attack has been made.
+            // The end is reported after the last attack.
             self.sink.report(0.99 * *done as f64 / self.total as f64);
         }
     }
 }
 
-/// The watched releases of one run, of the lanes that are kept, lane by lane.
+/// The watched releases of the kept lanes of one run, lane by lane.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedReleases {
     lanes: Vec<Vec<f64>>,
 }
 
-impl Watched {
-    /// Reads from a whole run, or from answers, what is watched.
-    pub(crate) fn of(lens: &Lens, whole: &[f64], lanes: usize) -> Self {
-        let lane = |lane: usize| lens.steps().iter().map(|&step| whole[step * lanes + lane]).collect();
+impl WatchedReleases {
+    /// Selects the watched values from a whole run, or from answers.
+    pub(crate) fn of(whitening: &Whitening, whole: &[f64], lanes: usize) -> Self {
+        let lane = |lane: usize| whitening.steps().iter().map(|&step| whole[step * lanes + lane]).collect();
         Self { lanes: (0..kept_lanes(lanes)).map(lane).collect() }
     }
 
@@ -66,7 +66,7 @@ impl Watched {
         self.lanes.iter().flatten().copied()
     }
 
-    /// What lies between two runs, or between a run and its answers.
+    /// The difference of two runs, or of a run and its answers.
     pub(crate) fn less(&self, other: &Self) -> Self {
         let less = |(ours, theirs): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
             ours.iter().zip(theirs).map(|(a, b)| a - b).collect()
@@ -75,17 +75,17 @@ impl Watched {
     }
 }
 
-/// Runs of one stream under keys of their own, in the order of the keys whatever the threads.
+/// Runs of one stream under separate keys, in the order of the keys.
 pub(crate) struct Sample {
-    pub(crate) runs: Vec<Watched>,
-    /// What the runs would have released without noise.
-    pub(crate) answers: Watched,
+    pub(crate) runs: Vec<WatchedReleases>,
+    /// The releases of the runs without noise.
+    pub(crate) answers: WatchedReleases,
 }
 
 impl Sample {
     pub(crate) fn draw(
         subject: &dyn Subject,
-        lens: &Lens,
+        whitening: &Whitening,
         stream: &Stream,
         (keys, purpose): (Keys, Purpose),
         runs: usize,
@@ -94,10 +94,10 @@ impl Sample {
         let run = |index: usize| {
             let released = subject.run(stream, keys.key(purpose, index as u64)?)?;
             tally.finish_one();
-            Ok(Watched::of(lens, &released, stream.lanes()))
+            Ok(WatchedReleases::of(whitening, &released, stream.lanes()))
         };
         let runs = (0..runs).into_par_iter().map(run).collect::<Result<_>>()?;
         let answers = stream.answers(subject.plan().workload());
-        Ok(Self { runs, answers: Watched::of(lens, &answers, stream.lanes()) })
+        Ok(Self { runs, answers: WatchedReleases::of(whitening, &answers, stream.lanes()) })
     }
 }

@@ -1,8 +1,8 @@
-//! Streams that an auditor feeds, and the changes between two of them.
+//! Input streams of an audit, and the changes between two of them.
 
 use evertally::Workload;
 
-/// The inputs of a run: one row a step, one number a lane.
+/// The inputs of a run: one row per step, one number per lane.
 ///
 /// ```
 /// use evertally_audit::{Change, Stream};
@@ -18,14 +18,13 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream in which nothing happens.
+    /// A stream of zeros.
     #[must_use]
     pub fn zeros(steps: usize, lanes: usize) -> Self {
         Self { lanes, values: vec![0.0; steps * lanes] }
     }
 
-    /// A public stream of small whole numbers, so that what is audited is a mechanism at work and
-    /// not one at rest.
+    /// A public stream of small integers, so that the audit covers nonzero inputs.
     #[must_use]
     pub fn busy(steps: usize, lanes: usize) -> Self {
         Self { lanes, values: (0..steps * lanes).map(|index| (index * 7 % 10) as f64).collect() }
@@ -55,7 +54,7 @@ impl Stream {
         self.values.iter().skip(lane).step_by(self.lanes.max(1)).copied().collect()
     }
 
-    /// The stream after a change. What lies beyond its last step or lane is left out.
+    /// The stream after a change. Entries beyond its last step or lane are ignored.
     #[must_use]
     pub fn with(&self, change: &Change) -> Self {
         let mut changed = self.clone();
@@ -68,7 +67,7 @@ impl Stream {
         changed
     }
 
-    /// A x, in the order of the inputs: what would be released without noise.
+    /// A x, in the order of the inputs: the releases without noise.
     #[must_use]
     pub fn answers(&self, workload: Workload) -> Vec<f64> {
         let coefficients = workload.coefficients(self.steps());
@@ -82,26 +81,26 @@ impl Stream {
     }
 }
 
-/// The difference of two streams: amounts with the step and the lane that they are added to.
+/// The difference of two streams: amounts with their steps and lanes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Change {
     entries: Vec<(usize, usize, f64)>,
 }
 
 impl Change {
-    /// The change made of these (step, lane, amount).
+    /// The change with these entries (step, lane, amount).
     #[must_use]
     pub fn of(entries: impl IntoIterator<Item = (usize, usize, f64)>) -> Self {
         Self { entries: entries.into_iter().collect() }
     }
 
-    /// What is added where.
+    /// The entries (step, lane, amount).
     #[must_use]
     pub fn entries(&self) -> &[(usize, usize, f64)] {
         &self.entries
     }
 
-    /// This change, then the opposite of another one.
+    /// This change minus another one.
     #[must_use]
     pub fn less(&self, other: &Self) -> Self {
         let opposite = other.entries.iter().map(|&(step, lane, amount)| (step, lane, -amount));

@@ -1,4 +1,5 @@
-//! What is audited: something that promises a plan's privacy and releases a number a step.
+//! The subject of an audit: a mechanism that promises a plan's privacy and releases numbers at
+//! every step.
 
 use evertally::Lanes;
 use evertally::internals::replay::replay_lane;
@@ -8,25 +9,25 @@ use evertally::{
     Plan, Result,
 };
 
-use crate::keys::same;
+use crate::keys::copy_of;
 use crate::stream::Stream;
 
-/// What the subject says that it protects. An audit holds the subject to this, whatever its plan
-/// was made for.
+/// The protection that the subject claims. An audit tests this claim, independently of the
+/// subject's plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Promise {
-    /// How much may be learnt.
+    /// The privacy budget.
     pub budget: Budget,
-    /// Which streams are neighbours.
+    /// The neighbouring relation.
     pub neighbours: Neighbours,
-    /// In how many steps one person may take part.
+    /// The steps in which one person may take part.
     pub participation: Participation,
-    /// How large one contribution may be.
+    /// The range of one contribution.
     pub contribution: Contribution,
 }
 
 impl Promise {
-    /// What a plan says of itself.
+    /// The promise of a plan.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         Self {
@@ -40,29 +41,29 @@ impl Promise {
 
 /// A mechanism under audit.
 ///
-/// The auditor may run it as often as it likes, on streams and under keys of its own choice. It
-/// trusts the plan's figures for nothing but what it then measures.
+/// The auditor may run it any number of times, on any streams and keys. It uses the plan's figures
+/// only as declarations, and measures them.
 pub trait Subject: Sync {
     /// The plan whose L, R and noise scale the subject claims to run.
     fn plan(&self) -> &Plan;
 
-    /// What the subject says that it protects.
+    /// The protection that the subject claims.
     fn promise(&self) -> Promise {
         Promise::of(self.plan())
     }
 
-    /// How many numbers a step has: keys or coordinates, one for a single total.
+    /// The number of lanes per step: keys or coordinates, or one for a single total.
     fn lanes(&self) -> usize {
         self.plan().lanes().width()
     }
 
-    /// The grid that all releases lie on, or 0 where none is claimed: it may depend on the plan,
-    /// never on data. Rounding to it adds grid²/12 to the variance that the plan declares.
+    /// The grid of all releases, or 0 if none is claimed. It may depend on the plan, never on data.
+    /// Rounding to it adds grid²/12 to the variance that the plan declares.
     fn grid(&self) -> f64 {
         0.0
     }
 
-    /// Why steps are not timed, where it is documented that their time depends on data.
+    /// The reason why steps are not timed, if their duration is documented to depend on data.
     fn untimed(&self) -> Option<&'static str> {
         None
     }
@@ -70,13 +71,13 @@ pub trait Subject: Sync {
     /// Starts a stream under a key.
     ///
     /// # Errors
-    /// Those of the mechanism.
+    /// The mechanism's errors.
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>>;
 
     /// Runs a whole stream: the releases, in the order of the inputs.
     ///
     /// # Errors
-    /// Those of the mechanism.
+    /// The mechanism's errors.
     fn run(&self, stream: &Stream, key: NoiseKey) -> Result<Vec<f64>> {
         let mut session = self.start(key)?;
         let mut releases = vec![0.0; stream.steps() * stream.lanes()];
@@ -86,17 +87,17 @@ pub trait Subject: Sync {
         Ok(releases)
     }
 
-    /// How far apart two streams lie in the space that the noise is drawn in, by the mechanism's
-    /// own arithmetic: the noise z under `key` gives a certain output on `stream`; z' is the noise
-    /// that gives the same output on `neighbour`; the answer is the length of (z' − z)/s, each
-    /// coordinate divided by the standard deviation s of its draw: Euclidean, or the sum of
-    /// magnitudes for Laplace noise. It may not exceed the μ that the budget allows.
+    /// The distance of two streams in the space of the noise draws, by the mechanism's own
+    /// arithmetic. The noise z under `key` gives some output on `stream`, and z' is the noise that
+    /// gives the same output on `neighbour`. The result is the length of (z' − z)/s, where s is the
+    /// standard deviation of each draw: the Euclidean length, or the sum of magnitudes for Laplace
+    /// noise. It must not exceed the μ that the budget allows.
     ///
-    /// Infinite where those draws are not the ones that were released. `None` where the mechanism
-    /// cannot tell: then the dense L and R of the plan stand in.
+    /// Infinite if those draws do not give the releases. `None` if the mechanism cannot invert its
+    /// arithmetic. The dense L and R of the plan are used then.
     ///
     /// # Errors
-    /// Those of the mechanism.
+    /// The mechanism's errors.
     fn noise_distance(&self, _stream: &Stream, _neighbour: &Stream, _key: NoiseKey) -> Result<Option<f64>> {
         Ok(None)
     }
@@ -104,14 +105,14 @@ pub trait Subject: Sync {
 
 /// A running stream.
 pub trait Session {
-    /// Takes the inputs of the next step and writes its releases, one a lane.
+    /// Takes the inputs of the next step and writes its releases, one per lane.
     ///
     /// # Errors
-    /// Those of the mechanism.
+    /// The mechanism's errors.
     fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()>;
 }
 
-/// The real thing: a [`Counter`] or a [`KeyedCounter`], as it is deployed.
+/// A deployed [`Counter`] or [`KeyedCounter`].
 ///
 /// ```
 /// use evertally::{Budget, Plan};
@@ -128,29 +129,30 @@ pub struct CounterSubject {
 }
 
 impl CounterSubject {
-    /// Audits the counters of a plan, and their releases as they come: on a grid, where the plan has one.
+    /// Audits the counters of a plan, and their unrounded releases. They lie on a grid if the plan
+    /// has one.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the plan is for one number a step or for declared keys.
+    /// [`Error::BadParameter`] unless the plan is for one number per step or for declared keys.
     pub fn new(plan: Plan) -> Result<Self> {
         match plan.lanes() {
             Lanes::Scalar | Lanes::Keyed { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
             _ => Err(Error::BadParameter {
                 name: "plan",
-                expected: "for one number a step or for declared keys".to_owned(),
-                got: "one for vectors or open keys".to_owned(),
+                expected: "for one number per step or for declared keys".to_owned(),
+                got: "a plan for vectors or open keys".to_owned(),
             }),
         }
     }
 
-    /// Releases are rounded to multiples of this, a power of two, as whoever publishes float
-    /// releases should; 0 leaves them alone.
+    /// Rounds releases to multiples of this power of two, as float releases should be rounded
+    /// before publication. 0 leaves them unrounded.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for any other number: multiples of a power of two are floats, so
-    /// that rounding to them is exact.
+    /// [`Error::BadParameter`] for any other number. Multiples of a power of two are floats, so
+    /// rounding to them is exact.
     pub fn rounded_to(self, grid: f64) -> Result<Self> {
-        // A grid that releases lie on already is not made finer.
+        // An existing grid of the releases is not made finer.
         Ok(Self { grid: self.grid.max(checked_grid(grid)?), ..self })
     }
 }
@@ -168,7 +170,7 @@ pub(crate) fn checked_grid(grid: f64) -> Result<f64> {
     })
 }
 
-/// The multiple of the grid that is nearest.
+/// The nearest multiple of the grid.
 pub(crate) fn rounded(value: f64, grid: f64) -> f64 {
     if grid == 0.0 { value } else { (value / grid).round() * grid }
 }
@@ -199,9 +201,9 @@ impl Subject for CounterSubject {
 }
 
 /// The distance of two streams by the arithmetic of the exact path, run backwards for every lane in
-/// which they differ. Lanes have draws of their own, so that squares add up, or magnitudes for
-/// Laplace noise. `None` for plans without an exact path. Infinite where the draws that were run
-/// backwards are not those that the subject released.
+/// which they differ. Lanes have separate draws, so squares add up, or magnitudes for Laplace
+/// noise. `None` for plans without an exact path. Infinite if the recovered draws are not those of
+/// the subject's releases.
 pub(crate) fn replayed_distance(
     subject: &dyn Subject,
     names: &[String],
@@ -214,7 +216,7 @@ pub(crate) fn replayed_distance(
         return Ok(None);
     }
     let noise = plan.budget().noise();
-    let released = subject.run(stream, same(key))?;
+    let released = subject.run(stream, copy_of(key))?;
     let mut sum = 0.0;
     for (lane, name) in names.iter().enumerate() {
         let [ours, theirs] = [stream, neighbour].map(|stream| stream.lane(lane));
@@ -223,7 +225,7 @@ pub(crate) fn replayed_distance(
         }
         let replayed = match replay_lane(plan, key, name, &ours, &theirs) {
             Ok(replayed) => replayed,
-            // Trees are replayed by their dense factors, up to where there are any.
+            // Trees are replayed by their dense factors, if there are any.
             Err(Error::TooCostly { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -1,8 +1,7 @@
-//! Vectors, audited: a [`VectorCounter`] whose coordinates are lanes.
+//! The audit of vectors: a [`VectorCounter`] whose coordinates are lanes.
 //!
-//! **What is peculiar to it.** A contribution is a vector of bounded norm, in a direction of its
-//! own at every step. Noise is drawn in floats, so that releases are looked at after rounding to a
-//! grid.
+//! **Specifics.** A contribution is a vector of bounded norm, in any direction at every step. Noise
+//! is drawn in floats, so releases are audited after rounding to a grid.
 
 use evertally::Lanes;
 use evertally::{Error, NoiseKey, Plan, Result, VectorCounter};
@@ -27,7 +26,7 @@ pub struct VectorSubject {
 }
 
 impl VectorSubject {
-    /// Audits the counters of a plan, and their releases as they come.
+    /// Audits the counters of a plan, and their unrounded releases.
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for vectors.

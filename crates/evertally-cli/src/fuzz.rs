@@ -3,6 +3,7 @@
 //!
 //! Each answers with what it made of the input, or with the line that the operator would see.
 
+use crate::budget_file::{BudgetFile, sealed};
 use crate::commands::certificate_file;
 use crate::commands::count::{key_set, keys_by_line, parse_clamp};
 use crate::commands::gamma::named;
@@ -12,10 +13,8 @@ use crate::error::{CliError, one_line};
 use crate::input::matrix::{csv_array, parse_list, parse_matrix};
 use crate::input::npz::Archive;
 use crate::input::{InputFormat, Row, held};
-use crate::ledger::{Ledger, sealed};
 use crate::mechanism::Horizon;
 use crate::{Cli, output, time as times};
-use clap::Parser;
 use evertally::research::gamma::{Certificate, Subject, verify};
 
 /// What a reader made of its input, or the line that the operator would see.
@@ -110,13 +109,13 @@ pub fn archive(entries: &[(String, Vec<u8>)]) -> Outcome<Vec<u8>> {
     output::npz(entries).map_err(line)
 }
 
-/// Reads a ledger. Answers with the file that it would be written to.
-pub fn ledger(text: &str) -> Outcome<String> {
-    Ledger::from_text(text)?.to_text().map_err(line)
+/// Reads a budget file. Answers with the file that it would be written to.
+pub fn budget_file(text: &str) -> Outcome<String> {
+    BudgetFile::from_text(text)?.to_text().map_err(line)
 }
 
 /// The file of these records, whose hashes fit.
-pub fn sealed_ledger(records: &[&str]) -> Outcome<String> {
+pub fn sealed_budget_file(records: &[&str]) -> Outcome<String> {
     sealed(records).map_err(line)
 }
 
@@ -185,7 +184,7 @@ pub fn steps(text: &str) -> Outcome<Option<u64>> {
 
 /// The words after the program's name. What they ask for is not done.
 pub fn command_line(words: &[&str]) -> Outcome<()> {
-    match Cli::try_parse_from(std::iter::once("evertally").chain(words.iter().copied())) {
+    match Cli::parse_words(std::iter::once("evertally").chain(words.iter().copied())) {
         Err(error) if error.use_stderr() => Err(one_line(&error)),
         // Help and version are no failures.
         _ => Ok(()),

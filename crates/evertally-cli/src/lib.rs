@@ -1,44 +1,61 @@
 //! The `evertally` program: private running totals on the command line. It holds no mathematics.
 //!
-//! All of it is here and not in `main`, so that what reads files can be fuzzed. It is a program,
-//! not a library: nothing in it is promised to stay. The library is the crate `evertally`.
+//! The program is a library so that the code that reads files can be fuzzed. None of it is a public
+//! interface. The library for other programs is the crate `evertally`.
 
+mod budget_file;
 mod commands;
 mod draws;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod input;
-mod key;
-mod ledger;
 mod mechanism;
+mod noise_key;
 mod output;
 mod plot;
 mod progress;
 mod time;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::research::Research;
 use error::CliError;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-const EXAMPLES: &str = "\
+/// The first screen of the help: what the program is for, how to start, and the two groups.
+const HELP_TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
 Start here:
-  evertally demo --out visits.csv
-  evertally count visits.csv --time time --every 1h \\
-    --from 2026-01-05 --steps 1344 \\
-    --key region --keys north,south,east,west,harbour \\
-    --epsilon 1 --delta 1e-6 --plot visits.svg
-  evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
-  evertally learn --help
-  evertally serve --demo
+  Make some events, and publish hourly totals of them with a picture:
+    evertally demo --output visits.csv
+    evertally count visits.csv --time time --every 1h \\
+      --from 2026-01-05 --horizon 1344 --epsilon 1 --delta 1e-6 \\
+      --plot visits.svg
+  Ask what error to expect, before any data is read:
+    evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
+  Run counters for years, with a page to watch them:
+    evertally serve --demo
+
+Commands:
+{subcommands}
+
+{after-help}
+
+Options:
+{options}
 
 Exit codes: 0 done, 1 something failed, 2 the command line or the input
-cannot be used, 3 the privacy budget does not allow it.";
+cannot be used, 3 the privacy budget does not allow it.
+evertally COMMAND --help explains a command, with examples.
+";
 
 /// Publish running totals of a sensitive stream under differential privacy, with the error of every number
 #[derive(Debug, Parser)]
-#[command(name = "evertally", version, after_help = EXAMPLES)]
+#[command(name = "evertally", version, help_template = HELP_TEMPLATE)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -48,24 +65,44 @@ struct Cli {
 enum Command {
     Count(Box<commands::count::CountArgs>),
     Plan(Box<commands::plan::PlanArgs>),
-    Noise(Box<commands::noise::NoiseArgs>),
-    Learn(Box<commands::learn::LearnArgs>),
-    Budget(commands::budget::BudgetArgs),
-    Audit(Box<commands::audit::AuditArgs>),
-    Bounds(commands::bounds::BoundsArgs),
-    Paper(commands::paper::PaperArgs),
-    Gamma(commands::gamma::GammaArgs),
-    Answer(Box<commands::answer::AnswerArgs>),
-    Parity(Box<commands::parity::ParityArgs>),
-    Predict(commands::learn::predict::PredictArgs),
     Serve(Box<commands::serve::ServeArgs>),
+    Audit(Box<commands::audit::AuditArgs>),
+    Budget(commands::budget::BudgetArgs),
+    Learn(Box<commands::learn::LearnArgs>),
+    Predict(commands::learn::predict::PredictArgs),
     Demo(commands::demo::DemoArgs),
+    /// Study what is possible: bounds, best mechanisms, single batches of queries, raw noise
+    #[command(subcommand)]
+    Research(Research),
+    /// The research commands under the names that they had before there were groups.
+    #[command(flatten)]
+    Ungrouped(Research),
+}
+
+impl Cli {
+    /// The words of the command line, program name first.
+    fn parse_words<Word>(words: impl IntoIterator<Item = Word>) -> Result<Self, clap::Error>
+    where
+        Word: Into<OsString> + Clone,
+    {
+        let research = Research::augment_subcommands(clap::Command::new("research"));
+        let mut listed = "Research (evertally research COMMAND):\n".to_owned();
+        for command in research.get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            listed.push_str(&format!("  {:<9}{about}\n", command.get_name()));
+        }
+        let mut all = Self::command().after_help(listed.trim_end().to_owned());
+        for command in research.get_subcommands() {
+            all = all.mut_subcommand(command.get_name(), |command| command.hide(true));
+        }
+        Self::from_arg_matches(&all.try_get_matches_from(words)?)
+    }
 }
 
 /// Does what the command line asks for, and answers with the exit code.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::parse_words(std::env::args_os()) {
         Ok(cli) => cli,
         // Nothing was asked for: the help says what could be.
         Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -82,18 +119,13 @@ pub fn run() -> ExitCode {
     let done = match &cli.command {
         Command::Count(args) => commands::count::run(args),
         Command::Plan(args) => commands::plan::run(args),
-        Command::Noise(args) => commands::noise::run(args),
-        Command::Learn(args) => commands::learn::run(args),
-        Command::Budget(args) => commands::budget::run(args),
-        Command::Audit(args) => commands::audit::run(args),
-        Command::Bounds(args) => commands::bounds::run(args),
-        Command::Paper(args) => commands::paper::run(args),
-        Command::Gamma(args) => commands::gamma::run(args),
-        Command::Answer(args) => commands::answer::run(args),
-        Command::Parity(args) => commands::parity::run(args),
-        Command::Predict(args) => commands::learn::predict::run(args),
         Command::Serve(args) => commands::serve::run(args),
+        Command::Audit(args) => commands::audit::run(args),
+        Command::Budget(args) => commands::budget::run(args),
+        Command::Learn(args) => commands::learn::run(args),
+        Command::Predict(args) => commands::learn::predict::run(args),
         Command::Demo(args) => commands::demo::run(args),
+        Command::Research(research) | Command::Ungrouped(research) => research.run(),
     };
     done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
 }

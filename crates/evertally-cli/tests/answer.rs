@@ -19,7 +19,7 @@ fn example() -> Place {
 #[test]
 fn answers_are_those_of_the_queries() {
     let place = example();
-    let text = place.run(&format!("answer --workload queries.csv --data x.csv {OPEN}")).ok().stdout;
+    let text = place.run(&format!("research answer --queries queries.csv --data x.csv {OPEN}")).ok().stdout;
     assert!(text.contains("\nquery,answer,standard_error,lower,upper\n"), "{text}");
     for (row, truth) in rows(&text).iter().zip([555.0, 460.0, 95.0, 0.0]) {
         let numbers: Vec<f64> = row.iter().map(|cell| cell.parse().unwrap()).collect();
@@ -34,7 +34,7 @@ fn answers_are_those_of_the_queries() {
 #[test]
 fn the_header_says_what_a_reader_needs() {
     let place = example();
-    let line = format!("answer --workload queries.csv --data x.csv {BUDGET} --json --output a.json");
+    let line = format!("research answer --queries queries.csv --data x.csv {BUDGET} --json --output a.json");
     place.run(&line).ok();
     let whole: serde_json::Value = serde_json::from_slice(&place.read("a.json")).unwrap();
     let header = &whole["header"];
@@ -55,12 +55,12 @@ fn keys_decide_the_noise() {
     let place = example();
     place.with_key();
     let run = |extra: &str| {
-        let line = format!("answer --workload queries.csv --data x.csv {BUDGET} {extra}");
+        let line = format!("research answer --queries queries.csv --data x.csv {BUDGET} {extra}");
         rows(&place.forget_uses().run(&line).ok().stdout)
     };
-    assert_eq!(run("--key-file noise.key"), run("--key-file noise.key"));
+    assert_eq!(run("--noise-key noise.key"), run("--noise-key noise.key"));
     assert_ne!(run(""), run(""));
-    assert_ne!(run("--key-file noise.key"), run("--key-file noise.key --neighbours replace"));
+    assert_ne!(run("--noise-key noise.key"), run("--noise-key noise.key --neighbours replace"));
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn bad_input_is_refused_without_traces() {
         ("queries.csv", "x.csv", "--epsilon 1", &["--delta"]),
     ];
     for (workload, data, budget, parts) in cases {
-        let line = format!("answer --workload {workload} --data {data} {budget} --output out.csv");
+        let line = format!("research answer --queries {workload} --data {data} {budget} --output out.csv");
         place.run(&line).refused(parts);
     }
-    let line = format!("answer --workload queries.csv --data x.csv {BUDGET} --output x.csv");
+    let line = format!("research answer --queries queries.csv --data x.csv {BUDGET} --output x.csv");
     place.run(&line).refused(&["cannot be an output"]);
     assert_eq!(place.files(), before);
 }

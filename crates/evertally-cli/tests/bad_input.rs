@@ -28,26 +28,26 @@ fn options_that_contradict_or_miss_each_other() {
         ("count in.csv --time time --epsilon 1 --delta 1e-6", &["--every", "--from"]),
         (
             "count in.csv --time time --every 1h --from 2026-01-05 --epsilon 1 --delta 1e-6",
-            &["--steps", "--to"],
+            &["--horizon", "--to"],
         ),
         ("count in.csv --every 1h --epsilon 1 --delta 1e-6", &["--time"]),
-        ("count in.csv --value amount --follow --epsilon 1 --delta 1e-6", &["--steps"]),
-        ("count in.csv --value amount --key region --keys a --epsilon 1 --delta 1e-6", &["--time"]),
+        ("count in.csv --value amount --follow --epsilon 1 --delta 1e-6", &["--horizon"]),
+        ("count in.csv --value amount --group-by region --groups a --epsilon 1 --delta 1e-6", &["--time"]),
         (
-            "count in.csv --time time --every 0h --from 2026-01-05 --steps 4 --epsilon 1 --delta 1e-6",
+            "count in.csv --time time --every 0h --from 2026-01-05 --horizon 4 --epsilon 1 --delta 1e-6",
             &["--every", "1h"],
         ),
         (
-            "count in.csv --time time --every 1h --from today --steps 4 --epsilon 1 --delta 1e-6",
+            "count in.csv --time time --every 1h --from today --horizon 4 --epsilon 1 --delta 1e-6",
             &["--from", "today"],
         ),
         (
-            "count in.csv --time time --every 1h --from 2026-01-05 --steps 0 --epsilon 1 --delta 1e-6",
-            &["--steps"],
+            "count in.csv --time time --every 1h --from 2026-01-05 --horizon 0 --epsilon 1 --delta 1e-6",
+            &["--horizon"],
         ),
         (
-            "count in.csv --time time --every 1h --from 2026-01-05 --steps -3 --epsilon 1 --delta 1e-6",
-            &["--steps"],
+            "count in.csv --time time --every 1h --from 2026-01-05 --horizon -3 --epsilon 1 --delta 1e-6",
+            &["--horizon"],
         ),
         (
             "count in.csv --time time --every 1h --from 2026-01-05 --to 2026-01-05T00:30 --epsilon 1 --delta 1e-6",
@@ -58,7 +58,7 @@ fn options_that_contradict_or_miss_each_other() {
             &["--to", "after --from"],
         ),
         (
-            "count in.csv --time time --every 1w --from 2026-01-05 --steps 1152921504606846977 --epsilon 1 --delta 1e-6",
+            "count in.csv --time time --every 1w --from 2026-01-05 --horizon 1152921504606846977 --epsilon 1 --delta 1e-6",
             &["steps"],
         ),
         ("count in.csv --value amount --epsilon one --delta 1e-6", &["--epsilon", "one"]),
@@ -88,11 +88,11 @@ fn more_options_of_a_timed_count() {
         ("--value amount --clamp NaN,1", &["--clamp"]),
         ("--value amount --clamp 3", &["--clamp", "LO,HI"]),
         ("--clamp 0,1", &["--value"]),
-        ("--key region", &["--keys"]),
-        ("--key region --keys north,north", &["--keys", "number 2", "number 1"]),
-        ("--key region --keys north,,south", &["--keys"]),
-        ("--key region --keys absent.txt", &["--keys", "absent.txt,other"]),
-        ("--key region --keys other,north,other", &["--keys", "number 3", "number 1"]),
+        ("--group-by region", &["--groups"]),
+        ("--group-by region --groups north,north", &["--groups", "number 2", "number 1"]),
+        ("--group-by region --groups north,,south", &["--groups"]),
+        ("--group-by region --groups absent.txt", &["--groups", "absent.txt,other"]),
+        ("--group-by region --groups other,north,other", &["--groups", "number 3", "number 1"]),
         ("--person region", &["--max-steps"]),
         ("--max-steps 2", &["--person"]),
         ("--person region --max-steps 0", &["--max-steps"]),
@@ -103,7 +103,7 @@ fn more_options_of_a_timed_count() {
         ("--plot-truth-not-private", &["--plot"]),
         ("--memory-limit 0", &["--memory-limit"]),
         ("--follow --format parquet", &["--follow", "Parquet"]),
-        ("--key-file absent.key", &["absent.key"]),
+        ("--noise-key absent.key", &["absent.key"]),
     ];
     for (extra, parts) in cases {
         refused_without_traces(EVENTS, extra, parts);
@@ -116,7 +116,7 @@ fn key_files_must_be_private_and_whole() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     place.with_key();
-    let line = format!("count in.csv {TIMED} --key-file noise.key");
+    let line = format!("count in.csv {TIMED} --noise-key noise.key");
     place.write("in.csv", EVENTS);
     std::fs::set_permissions(place.path("noise.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
     place.run(&line).refused(&["noise.key", "chmod 600"]);
@@ -159,7 +159,7 @@ fn parameters_outside_the_mathematics() {
 #[test]
 fn files_that_are_not_what_they_should_be() {
     refused_without_traces("", "", &["in.csv", "empty", "header"]);
-    refused_without_traces(EVENTS, "--key town --keys north", &["no column", "town", "region"]);
+    refused_without_traces(EVENTS, "--group-by town --groups north", &["no column", "town", "region"]);
     // Without a header, the first event is taken for one: the message shows what was found.
     refused_without_traces("2026-01-05T00:10:00Z,north,1\n", "", &["no column \"time\" in its first line"]);
     refused_without_traces("time,time\n1,2\n", "", &["more than one column", "time"]);
@@ -226,12 +226,12 @@ fn rows_past_the_horizon_or_too_large() {
     let place = Place::new();
     place.write("in.csv", "n\n1\n2\n3\n");
     place
-        .run(&format!("count in.csv {ROWS} --steps 2 --output o.csv"))
+        .run(&format!("count in.csv {ROWS} --horizon 2 --output o.csv"))
         .refused(&["line 4", "2 declared steps"]);
     place.write("in.csv", "n\n9007199254740993\n");
     place.run(&format!("count in.csv {ROWS} --output o.csv")).refused(&["line 2", "2^53"]);
     place.write("in.csv", "n\n");
-    place.run(&format!("count in.csv {ROWS} --output o.csv")).refused(&["no rows", "--steps"]);
+    place.run(&format!("count in.csv {ROWS} --output o.csv")).refused(&["no rows", "--horizon"]);
     assert_eq!(place.files(), ["in.csv"]);
 }
 
@@ -269,18 +269,18 @@ fn a_damaged_parquet_file_never_crashes() {
 fn an_output_never_destroys_what_is_read() {
     let place = Place::new();
     place.with_key().write("in.csv", EVENTS).write("in.svg", EVENTS).write("keys.csv", "north\n");
-    let keyed = "--key region --keys keys.csv";
+    let keyed = "--group-by region --groups keys.csv";
     for extra in [
         "--output in.csv",
         "--output ./in.csv --follow",
-        "--output noise.key --key-file noise.key",
+        "--output noise.key --noise-key noise.key",
         "--output keys.csv",
         "--output out.svg --plot out.svg",
     ] {
         place.run(&format!("count in.csv {TIMED} {keyed} {extra}")).refused(&["cannot be an output"]);
     }
     // A key may have the name of an output that is not there yet.
-    place.run(&format!("count in.csv {TIMED} --key region --keys north --output north")).ok();
+    place.run(&format!("count in.csv {TIMED} --group-by region --groups north --output north")).ok();
     std::fs::remove_file(place.path("north")).unwrap();
     let line = format!("count in.svg --input-format csv {TIMED} {keyed} --plot in.svg");
     place.run(&line).refused(&["in.svg", "cannot be an output"]);
@@ -293,7 +293,7 @@ fn nothing_is_released_where_the_rest_would_fail() {
     let place = Place::new();
     // A bad row far behind what any buffer holds back.
     place.write("in.csv", format!("n\n{}x\n", "1\n".repeat(20_000)));
-    place.run(&format!("count in.csv {ROWS} --steps 30000")).refused(&["line 20002"]);
+    place.run(&format!("count in.csv {ROWS} --horizon 30000")).refused(&["line 20002"]);
     place.write("in.csv", EVENTS);
     for extra in ["--plot absent/o.svg", "--plot o.svg --output .", "--plot o.svg --output absent/o.csv"] {
         let ran = place.run(&format!("count in.csv {TIMED} {extra}"));
@@ -327,7 +327,7 @@ fn messages_command_no_terminal() {
 
 #[test]
 fn an_output_that_cannot_be_written_is_a_failure() {
-    let ran = Place::new().run("demo --out absent/visits.csv");
+    let ran = Place::new().run("demo --output absent/visits.csv");
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.stderr.lines().count(), 1);
     assert!(ran.stderr.contains("absent/visits.csv"), "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! `budget` and `--ledger`: what is spent is entered before anything is released, once, and never
+//! `budget` and `--budget-file`: what is spent is entered before anything is released, once, and never
 //! beyond the total.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
 /// A count of rows at ε = 1, which three times cost ε = 1.81 and four times 2.12.
-const COUNT: &str = "count in.csv --value n --epsilon 1 --delta 1e-6 --ledger l";
+const COUNT: &str = "count in.csv --value n --epsilon 1 --delta 1e-6 --budget-file l";
 
 fn place(total: &str) -> Place {
     let place = Place::new();
@@ -89,14 +89,14 @@ fn people_see_what_was_spent_and_what_is_left() {
 #[test]
 fn a_run_that_would_exceed_is_refused_before_it_reads() {
     let place = place("--epsilon 0.5 --delta 1e-6");
-    let spends = "--epsilon 1 --delta 1e-6 --ledger l --unit event";
+    let spends = "--epsilon 1 --delta 1e-6 --budget-file l --unit event";
     for line in [
         "count absent.csv --value n",
-        "count absent.csv --time t --every 1h --from 2026-01-05 --steps 4",
-        "count absent.csv --value n --steps 3 --follow --output out.csv",
-        "answer --workload absent.csv --data absent.csv",
-        "parity absent.csv --degree 1",
-        "noise --horizon 10 --out absent.npy",
+        "count absent.csv --time t --every 1h --from 2026-01-05 --horizon 4",
+        "count absent.csv --value n --horizon 3 --follow --output out.csv",
+        "research answer --queries absent.csv --data absent.csv",
+        "research parity absent.csv --degree 1",
+        "research noise --horizon 10 --output absent.npy",
     ] {
         place.run(&format!("{line} {spends}")).over_budget(&["l: the budget of everyone", "is left"]);
     }
@@ -109,15 +109,17 @@ fn data_that_cannot_be_used_cost_nothing() {
     let before = place.read("l");
     place.write("bad.csv", "n\n3\nmany\n").write("queries.csv", "1,1\n").write("short.csv", "1\n");
     place.write("table.csv", "a,b\n1,2\n");
-    let spends = "--epsilon 1 --delta 1e-6 --ledger l";
+    let spends = "--epsilon 1 --delta 1e-6 --budget-file l";
     place.run(&format!("count bad.csv --value n {spends}")).refused(&["line 3"]);
     place.run(&format!("count absent.csv --value n {spends}")).refused(&["absent.csv"]);
     place.run(&format!("count in.csv --value m {spends}")).refused(&["\"m\""]);
     place
-        .run(&format!("answer --workload queries.csv --data short.csv --unit event {spends}"))
+        .run(&format!("research answer --queries queries.csv --data short.csv --unit event {spends}"))
         .refused(&["short.csv"]);
-    place.run(&format!("parity table.csv --degree 1 --unit event {spends}")).refused(&["line 2"]);
-    place.run(&format!("noise --horizon 0 --out z.npy --unit event {spends}")).refused(&["horizon"]);
+    place.run(&format!("research parity table.csv --degree 1 --unit event {spends}")).refused(&["line 2"]);
+    place
+        .run(&format!("research noise --horizon 0 --output z.npy --unit event {spends}"))
+        .refused(&["horizon"]);
     // Nor does an output that cannot be written.
     let ran = place.run(&format!("{COUNT} --output absent/out.csv"));
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -130,18 +132,22 @@ fn data_that_cannot_be_used_cost_nothing() {
 fn everything_that_releases_enters_what_it_spends() {
     let place = place("--epsilon 10 --delta 1e-6 --unit person");
     place.write("queries.csv", "1,1\n1,0\n").write("cells.csv", "5,7\n").write("table.csv", "a,b\n1,0\n");
-    let spends = "--epsilon 1 --delta 1e-6 --ledger l";
+    let spends = "--epsilon 1 --delta 1e-6 --budget-file l";
     let count =
         place.run(&format!("count in.csv --value n --max-steps 2 --format jsonl {spends}")).ok().stdout;
     let count: Value = serde_json::from_str(count.lines().next().unwrap()).unwrap();
-    let answer = place.run(&format!("answer --workload queries.csv --data cells.csv --json {spends}")).ok();
-    let parity = place.run(&format!("parity table.csv --degree 2 --json {spends}")).ok();
-    let noise = place.run(&format!("noise --horizon 10 --json --out z.npy {spends}")).ok();
+    let answer =
+        place.run(&format!("research answer --queries queries.csv --data cells.csv --json {spends}")).ok();
+    let parity = place.run(&format!("research parity table.csv --degree 2 --json {spends}")).ok();
+    let noise = place.run(&format!("research noise --horizon 10 --json --output z.npy {spends}")).ok();
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let (answer, parity, noise) = (read(&answer.stdout), read(&parity.stdout), read(&noise.stdout));
     let whole = shown(&place, "");
     let account = &whole["populations"][0];
-    assert_eq!(runs(&place), ["count in.csv", "answer cells.csv", "parity table.csv", "noise z.npy"]);
+    assert_eq!(
+        runs(&place),
+        ["count in.csv", "research answer cells.csv", "research parity table.csv", "noise z.npy"]
+    );
     for (index, header) in [&count["evertally"], &answer["header"], &parity["header"]].into_iter().enumerate()
     {
         assert_eq!(header["ledger_population"], "everyone", "{header}");
@@ -152,7 +158,7 @@ fn everything_that_releases_enters_what_it_spends() {
     }
     assert_eq!(noise["ledger"]["head"], whole["head"]);
     assert_eq!(noise["rho"], account["runs"][3]["rho"]);
-    let text = place.run(&format!("noise --horizon 10 --out y.npy {spends}")).ok().stdout;
+    let text = place.run(&format!("research noise --horizon 10 --output y.npy {spends}")).ok().stdout;
     assert!(text.contains("ledger: entry 5 of everyone: ρ = 0.140072 spent"), "{text}");
     // Without a ledger the cost is stated all the same.
     let csv = place.run("count in.csv --value n --epsilon 1 --delta 1e-6").ok().stdout;
@@ -177,7 +183,9 @@ fn of_runs_that_race_for_the_last_of_a_budget_one_gets_it() {
             if name.is_multiple_of(2) {
                 format!("{COUNT} --output {name}.csv")
             } else {
-                format!("noise --horizon 3 --sigma 3 --unit event --ledger l --out {name}.npy")
+                format!(
+                    "research noise --horizon 3 --sigma 3 --unit event --budget-file l --output {name}.npy"
+                )
             }
         };
         // 0.028 or 0.056 each: the first leaves too little for three more.
@@ -215,7 +223,7 @@ fn following(place: &Place, line: &str) -> (Child, ChildStdin) {
 #[test]
 fn a_run_that_was_killed_has_spent() {
     let place = place("--epsilon 1 --delta 1e-6");
-    let line = format!("{} --steps 5 --follow --output out.csv", COUNT.replace("in.csv", "-"));
+    let line = format!("{} --horizon 5 --follow --output out.csv", COUNT.replace("in.csv", "-"));
     let (mut child, _input) = following(&place, &line);
     let partial = place.path("out.csv.partial");
     wait_until("a release", || std::fs::read_to_string(&partial).is_ok_and(|text| text.contains("\n0,")));
@@ -238,7 +246,7 @@ fn what_was_spent_in_the_meantime_counts() {
     place.write("l", &fresh);
     let lock = File::options().append(true).open(place.path("l.lock")).unwrap();
     lock.lock().unwrap();
-    let line = format!("{} --steps 5 --follow --output out.csv", COUNT.replace("in.csv", "-"));
+    let line = format!("{} --horizon 5 --follow --output out.csv", COUNT.replace("in.csv", "-"));
     let (child, _input) = following(&place, &line);
     wait_until("the output", || place.path("out.csv.partial").exists());
     // It waits for the lock with its output open; now somebody else has spent.
@@ -296,7 +304,7 @@ fn names_that_lead_to_one_ledger_are_one_and_others_are_refused() {
     only_for_its_owner(&place.path("l"));
     std::fs::create_dir(place.path("deep")).unwrap();
     symlink("../l", place.path("deep/link")).unwrap();
-    place.run(&COUNT.replace("--ledger l", "--ledger deep/link")).ok();
+    place.run(&COUNT.replace("--budget-file l", "--budget-file deep/link")).ok();
     assert!(std::fs::symlink_metadata(place.path("deep/link")).unwrap().is_symlink());
     assert_eq!(runs(&place).len(), 1);
     // The lock stands beside the ledger, not beside the link, and who may read it has not changed.
@@ -304,7 +312,9 @@ fn names_that_lead_to_one_ledger_are_one_and_others_are_refused() {
     assert_eq!(std::fs::metadata(place.path("l")).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::hard_link(place.path("l"), place.path("copy")).unwrap();
     for name in ["l", "copy"] {
-        place.run(&COUNT.replace("--ledger l", &format!("--ledger {name}"))).refused(&["hard link"]);
+        place
+            .run(&COUNT.replace("--budget-file l", &format!("--budget-file {name}")))
+            .refused(&["hard link"]);
     }
 }
 
@@ -314,20 +324,27 @@ fn the_unit_must_be_that_of_the_ledger() {
     place.run("budget new persons --unit person --epsilon 2 --delta 1e-6").ok();
     place.run("budget new others --unit household --neighbours replace --epsilon 2 --delta 1e-6").ok();
     place.write("queries.csv", "1,1\n").write("cells.csv", "5,7\n");
-    let answer = "answer --workload queries.csv --data cells.csv --epsilon 1 --delta 1e-6 --ledger l";
+    let answer =
+        "research answer --queries queries.csv --data cells.csv --epsilon 1 --delta 1e-6 --budget-file l";
     let before = ["l", "persons", "others"].map(|name| place.read(name));
     place.run(answer).refused(&["unit must be one event", "got one person", "--unit"]);
     let bounded = format!("{COUNT} --max-steps 2");
     place.run(&bounded).refused(&["one event", "one person"]);
     place.run(&format!("{bounded} --unit event")).refused(&["--unit event", "bound"]);
     place.run(&format!("{COUNT} --neighbours replace")).refused(&["(add-remove)", "got one event (replace)"]);
-    place.run(&COUNT.replace("--ledger l", "--ledger persons")).refused(&["one person", "got one event"]);
-    place.run(&COUNT.replace("--ledger l", "--ledger others --unit household")).refused(&["(replace)"]);
+    place
+        .run(&COUNT.replace("--budget-file l", "--budget-file persons"))
+        .refused(&["one person", "got one event"]);
+    place
+        .run(&COUNT.replace("--budget-file l", "--budget-file others --unit household"))
+        .refused(&["(replace)"]);
     assert_eq!(before, ["l", "persons", "others"].map(|name| place.read(name)));
     place.run(&format!("{answer} --unit event")).ok();
-    place.run(&bounded.replace("--ledger l", "--ledger persons")).ok();
-    place.run(&COUNT.replace("--ledger l", "--ledger persons --unit person")).ok();
-    place.run(&COUNT.replace("--ledger l", "--ledger others --unit household --neighbours replace")).ok();
+    place.run(&bounded.replace("--budget-file l", "--budget-file persons")).ok();
+    place.run(&COUNT.replace("--budget-file l", "--budget-file persons --unit person")).ok();
+    place
+        .run(&COUNT.replace("--budget-file l", "--budget-file others --unit household --neighbours replace"))
+        .ok();
 }
 
 #[test]
@@ -415,9 +432,12 @@ fn options_that_make_no_sense_are_refused_without_traces() {
         ("budget new l --epsilon 0.5 --delta 1e-6 --calibration paper", &["--calibration"]),
         ("budget new l --rho 1 --neighbours swap", &["--neighbours"]),
         ("budget", &["budget"]),
-        ("count in.csv --value n --epsilon 1 --delta 1e-6 --population p", &["--ledger"]),
-        ("count in.csv --value n --epsilon 1 --delta 1e-6 --unit event", &["--ledger"]),
-        ("count in.csv --value n --epsilon 1 --delta 1e-6 --ledger l", &["l is not there", "budget new l"]),
+        ("count in.csv --value n --epsilon 1 --delta 1e-6 --population p", &["--budget-file"]),
+        ("count in.csv --value n --epsilon 1 --delta 1e-6 --unit event", &["--budget-file"]),
+        (
+            "count in.csv --value n --epsilon 1 --delta 1e-6 --budget-file l",
+            &["l is not there", "budget new l"],
+        ),
     ] {
         if line == "budget" {
             // Nothing was asked for: the help says what could be.
@@ -440,8 +460,14 @@ fn help_teaches_by_example() {
     for line in ["budget --help", "budget new --help", "budget check --help"] {
         assert!(place.run(line).ok().stdout.contains("evertally budget new visits.ledger"), "{line}");
     }
-    for line in ["count --help", "answer --help", "parity --help", "noise --help", "learn --help"] {
-        assert!(place.run(line).ok().stdout.contains("--ledger <FILE>"), "{line}");
+    for line in [
+        "count --help",
+        "research answer --help",
+        "research parity --help",
+        "research noise --help",
+        "learn --help",
+    ] {
+        assert!(place.run(line).ok().stdout.contains("--budget-file <FILE>"), "{line}");
     }
     assert!(place.run("--help").ok().stdout.contains("3 the privacy budget does not allow it"));
 }

@@ -101,17 +101,18 @@ fn releases_and_pictures_show_no_count_and_no_key() {
         for format in ["csv", "jsonl", "parquet"] {
             let out = format!("out{number}.{format}");
             planted.succeeds(&format!(
-                "count in.csv --value n {BUDGET} --key-file noise.key {extra} --output {out}"
+                "count in.csv --value n {BUDGET} --noise-key noise.key {extra} --output {out}"
             ));
         }
         let pictures = format!("--plot out{number}.svg");
         planted
-            .succeeds(&format!("count in.jsonl --value n {BUDGET} --key-file noise.key {extra} {pictures}"));
+            .succeeds(&format!("count in.jsonl --value n {BUDGET} --noise-key noise.key {extra} {pictures}"));
     }
-    planted.succeeds(&format!("count in.csv --value n {BUDGET} --key-file noise.key --plot out.png"));
-    let timed = format!("--time time --every 1h --from 2026-01-05 --steps 4 {BUDGET} --key-file noise.key");
+    planted.succeeds(&format!("count in.csv --value n {BUDGET} --noise-key noise.key --plot out.png"));
+    let timed =
+        format!("--time time --every 1h --from 2026-01-05 --horizon 4 {BUDGET} --noise-key noise.key");
     planted.succeeds(&format!(
-        "count timed.csv {timed} --value amount --clamp 0,1000000000 --key region --keys north,south"
+        "count timed.csv {timed} --value amount --clamp 0,1000000000 --group-by region --groups north,south"
     ));
     planted.succeeds(&format!(
         "count timed.csv {timed} --value amount --clamp 0,1000000000 --output follow.csv"
@@ -121,7 +122,7 @@ fn releases_and_pictures_show_no_count_and_no_key() {
 #[test]
 fn releases_that_are_followed_show_no_count_and_no_key() {
     let planted = Planted::new();
-    let line = format!("count - --value n {BUDGET} --key-file noise.key --follow --steps 3");
+    let line = format!("count - --value n {BUDGET} --noise-key noise.key --follow --horizon 3");
     for (input, code) in [
         (format!("n\n{COUNT}\n0\n0\n"), 0),
         (format!("n\n{COUNT}\nx\n"), 2),
@@ -138,7 +139,9 @@ fn releases_that_are_followed_show_no_count_and_no_key() {
 fn a_summary_of_noise_holds_none() {
     let planted = Planted::new();
     for (number, extra) in ["", "--json", "--json --dim 3"].iter().enumerate() {
-        let line = format!("noise --horizon 64 --sigma 1 --key-file noise.key --out {number}.npy {extra}");
+        let line = format!(
+            "research noise --horizon 64 --sigma 1 --noise-key noise.key --output {number}.npy {extra}"
+        );
         let ran = planted.run(&line);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let file = planted.place.read(&format!("{number}.npy"));
@@ -158,11 +161,16 @@ fn a_summary_of_noise_holds_none() {
 fn models_show_no_row_and_no_key() {
     let planted = Planted::new();
     let run =
-        format!("learn rows.csv --label y --batch-size 8 {BUDGET} --key-file noise.key --model model.json");
-    for (number, extra) in
-        ["", "--json", "--regret", "--regret --json", "--feature-norm 1 --intercept --epochs 3"]
-            .iter()
-            .enumerate()
+        format!("learn rows.csv --label y --batch-size 8 {BUDGET} --noise-key noise.key --model model.json");
+    for (number, extra) in [
+        "",
+        "--json",
+        "--regret-not-private",
+        "--regret-not-private --json",
+        "--feature-norm 1 --intercept --epochs 3",
+    ]
+    .iter()
+    .enumerate()
     {
         planted.succeeds(&format!("{run} --loss logistic {extra}"));
         planted.succeeds(&format!("{run} --loss logistic {extra} --holdout 4 --plot {number}.svg"));
@@ -171,7 +179,7 @@ fn models_show_no_row_and_no_key() {
     planted.fails(&format!("{run} --loss squared:2 --label b --features y,c"));
     planted.fails(&format!("{run} --loss softmax:2"));
     planted.fails(&format!("{run} --loss logistic --batch-size 99"));
-    planted.fails(&run.replace("--key-file noise.key", "--key-file bad.key --loss logistic"));
+    planted.fails(&run.replace("--noise-key noise.key", "--noise-key bad.key --loss logistic"));
     planted.fails(&run.replace("rows.csv", "noise.key --input-format csv --loss logistic"));
     planted.place.write("rows.csv", format!("a,b,y\n{COUNT},1,1\n1,x,-1\n"));
     planted.fails(&format!("{run} --loss logistic"));
@@ -180,15 +188,15 @@ fn models_show_no_row_and_no_key() {
 #[test]
 fn failures_say_no_count_and_no_key() {
     let planted = Planted::new();
-    let rows = format!("--value n {BUDGET} --key-file noise.key");
-    planted.fails(&format!("count in.csv {rows} --steps 2"));
+    let rows = format!("--value n {BUDGET} --noise-key noise.key");
+    planted.fails(&format!("count in.csv {rows} --horizon 2"));
     planted.fails(&format!("count in.csv {rows} --output absent/out.csv"));
     planted.fails(&format!("count in.csv {rows} --output in.csv"));
     planted.fails(&format!("count in.csv {rows} --output noise.key"));
     planted.fails(&format!("count in.csv {rows} --plot out.pdf"));
     planted.fails(&format!("count in.csv {rows} --grid 0"));
-    planted.fails(&format!("count in.csv --value n {BUDGET} --key-file bad.key"));
-    planted.fails(&format!("count in.csv --value n {BUDGET} --key-file in.csv"));
+    planted.fails(&format!("count in.csv --value n {BUDGET} --noise-key bad.key"));
+    planted.fails(&format!("count in.csv --value n {BUDGET} --noise-key in.csv"));
     planted.fails(&format!("count noise.key --input-format csv {rows}"));
     planted.fails(&format!("count cells.csv {rows}"));
     planted.fails(&format!("count noise.key --input-format jsonl {rows}"));
@@ -198,63 +206,66 @@ fn failures_say_no_count_and_no_key() {
     {
         planted.place.write("in.csv", format!("n\n{COUNT}\n{bad}\n"));
         planted.fails(&format!("count in.csv {rows} --output out{number}.csv"));
-        planted.fails(&format!("count in.csv {rows} --steps 9 --follow --window 1 --mechanism absent"));
+        planted.fails(&format!("count in.csv {rows} --horizon 9 --follow --window 1 --mechanism absent"));
     }
     planted.place.write("in.csv", format!("n\n{COUNT}\n{}", "9007199254740990\n".repeat(3)));
     planted.succeeds(&format!("count in.csv {rows}"));
     let timed =
-        format!("--time time --every 1h --from 2026-01-05 {BUDGET} --key-file noise.key --value amount");
+        format!("--time time --every 1h --from 2026-01-05 {BUDGET} --noise-key noise.key --value amount");
     // The total of a step passes what can be counted.
     let event = "2026-01-05T00:10:00Z,north,9007199254740990\n";
     planted.place.write(
         "timed.csv",
         format!("time,region,amount\n2026-01-05T00:10:00Z,north,{COUNT}\n{event}{event}"),
     );
-    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,9007199254740991"));
-    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,10 --key region --keys north,north"));
-    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,10 --memory-limit 1"));
+    planted.fails(&format!("count timed.csv {timed} --horizon 4 --clamp 0,9007199254740991"));
+    planted.fails(&format!(
+        "count timed.csv {timed} --horizon 4 --clamp 0,10 --group-by region --groups north,north"
+    ));
+    planted.fails(&format!("count timed.csv {timed} --horizon 4 --clamp 0,10 --memory-limit 1"));
     planted.place.write(
         "timed.csv",
         format!("time,region,amount\n2026-01-05T00:10:00Z,north,{COUNT}\n2027-01-05,north,1\n"),
     );
-    planted.fails(&format!("count timed.csv {timed} --steps 4 --clamp 0,1000000000"));
+    planted.fails(&format!("count timed.csv {timed} --horizon 4 --clamp 0,1000000000"));
 }
 
 #[test]
 fn every_other_command_shows_no_count_and_no_key() {
     let planted = Planted::new();
-    let key = format!("{BUDGET} --key-file noise.key");
+    let key = format!("{BUDGET} --noise-key noise.key");
     for json in ["", "--json"] {
-        planted.succeeds(&format!("answer --workload queries.csv --data cells.csv {key} {json}"));
-        planted.succeeds(&format!("parity table.csv --degree 2 {key} {json}"));
+        planted.succeeds(&format!("research answer --queries queries.csv --data cells.csv {key} {json}"));
+        planted.succeeds(&format!("research parity table.csv --degree 2 {key} {json}"));
         planted.succeeds(&format!("plan --horizon 64 {BUDGET} {json}"));
-        planted.succeeds(&format!("gamma --matrix queries.csv {json}"));
-        planted.succeeds(&format!("bounds --horizon 64 {BUDGET} {json}"));
+        planted.succeeds(&format!("research gamma --matrix queries.csv {json}"));
+        planted.succeeds(&format!("research bounds --horizon 64 {BUDGET} {json}"));
         planted.succeeds(&format!(
-            "noise --horizon 64 --sigma 1 --key-file noise.key --out noise{}.npy {json}",
+            "research noise --horizon 64 --sigma 1 --noise-key noise.key --output noise{}.npy {json}",
             json.len()
         ));
     }
-    planted.succeeds("paper --json");
-    planted.succeeds("gamma --matrix queries.csv --save certificate.npz");
-    planted.succeeds("gamma --verify certificate.npz");
-    planted.succeeds("demo --days 2 --out demo.csv");
+    planted.succeeds("research paper --json");
+    planted.succeeds("research gamma --matrix queries.csv --output certificate.npz");
+    planted.succeeds("research gamma --certificate certificate.npz");
+    planted.succeeds("demo --days 2 --output demo.csv");
     planted.succeeds("budget new ledger --epsilon 3 --delta 1e-6");
-    planted.succeeds(&format!("count in.csv --value n {key} --ledger ledger"));
+    planted.succeeds(&format!("count in.csv --value n {key} --budget-file ledger"));
     planted.succeeds("budget show ledger");
-    planted.fails("count in.csv --value n --epsilon 9 --delta 1e-6 --key-file noise.key --ledger ledger");
-    planted.fails(&format!("answer --workload queries.csv --data table.csv {key}"));
-    planted.fails(&format!("answer --workload cells.csv --data queries.csv {key}"));
-    planted.fails(&format!("answer --workload queries.csv --data noise.key {key}"));
-    planted.fails(&format!("parity cells.csv --degree 1 {key}"));
-    planted.fails(&format!("parity table.csv --degree 9 {key}"));
-    planted.fails("noise --horizon 64 --sigma 1 --key-file bad.key --out noise.npy");
-    planted.fails("gamma --verify noise.key");
+    planted
+        .fails("count in.csv --value n --epsilon 9 --delta 1e-6 --noise-key noise.key --budget-file ledger");
+    planted.fails(&format!("research answer --queries queries.csv --data table.csv {key}"));
+    planted.fails(&format!("research answer --queries cells.csv --data queries.csv {key}"));
+    planted.fails(&format!("research answer --queries queries.csv --data noise.key {key}"));
+    planted.fails(&format!("research parity cells.csv --degree 1 {key}"));
+    planted.fails(&format!("research parity table.csv --degree 9 {key}"));
+    planted.fails("research noise --horizon 64 --sigma 1 --noise-key bad.key --output noise.npy");
+    planted.fails("research gamma --certificate noise.key");
     planted.fails("budget show noise.key");
     planted.place.write("cells.csv", format!("{COUNT},0,x\n"));
-    planted.fails(&format!("answer --workload queries.csv --data cells.csv {key}"));
+    planted.fails(&format!("research answer --queries queries.csv --data cells.csv {key}"));
     planted.place.write("cells.csv", format!("{COUNT}000000000,0,0\n"));
-    planted.fails(&format!("answer --workload queries.csv --data cells.csv {key}"));
+    planted.fails(&format!("research answer --queries queries.csv --data cells.csv {key}"));
 }
 
 /// The search is not blind: a message that repeats a cell is heard, and so is a key in any of its forms.

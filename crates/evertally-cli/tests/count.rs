@@ -16,7 +16,7 @@ const SHUFFLED: &str = "time,region,amount,who,id
 fn counted(extra: &str) -> String {
     let place = Place::new();
     place.with_key().write("in.csv", SHUFFLED);
-    place.run(&format!("count in.csv {TIMED} --key-file noise.key {extra}")).ok().stdout
+    place.run(&format!("count in.csv {TIMED} --noise-key noise.key {extra}")).ok().stdout
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn every_declared_step_is_released_even_when_empty() {
 
 #[test]
 fn every_declared_key_is_released_and_the_rest_is_other() {
-    let csv = counted("--key region --keys north,south,east");
+    let csv = counted("--group-by region --groups north,south,east");
     let keys = ["north", "south", "east", "other"];
     assert_eq!(column(&csv, "key"), keys.repeat(4));
     let totals = [1, 1, 0, 1, 1, 1, 0, 1, 3, 1, 0, 1, 4, 1, 0, 1].map(f64::from);
@@ -41,7 +41,7 @@ fn every_declared_key_is_released_and_the_rest_is_other() {
 
     let place = Place::new();
     place.with_key().write("in.csv", SHUFFLED).write("keys.txt", "north\nsouth\n\neast\n");
-    let line = format!("count in.csv {TIMED} --key-file noise.key --key region --keys keys.txt");
+    let line = format!("count in.csv {TIMED} --noise-key noise.key --group-by region --groups keys.txt");
     assert_eq!(place.run(&line).ok().stdout, csv);
 }
 
@@ -54,7 +54,7 @@ fn values_are_clamped_copies_dropped_and_persons_bounded() {
     let outside = SHUFFLED.replace("02:30,north,2.5,p1,5\n2026-01-05 ", "02:30,north,2.5,p1,5\n2027-01-05 ");
     let place = Place::new();
     place.with_key().write("in.csv", outside);
-    let ran = place.run(&format!("count in.csv {TIMED} --key-file noise.key --outside drop"));
+    let ran = place.run(&format!("count in.csv {TIMED} --noise-key noise.key --outside drop"));
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(0), 1));
     assert_near(&ran.stdout, &[3.0, 3.0, 4.0, 5.0]);
 }
@@ -65,8 +65,8 @@ fn unsorted_input_equals_sorted_input() {
     lines[1..].reverse();
     let place = Place::new();
     place.with_key().write("in.csv", lines.join("\n"));
-    let extra = "--key region --keys north,south --value amount --clamp 0,10";
-    let reversed = place.run(&format!("count in.csv {TIMED} --key-file noise.key {extra}")).ok().stdout;
+    let extra = "--group-by region --groups north,south --value amount --clamp 0,10";
+    let reversed = place.run(&format!("count in.csv {TIMED} --noise-key noise.key {extra}")).ok().stdout;
     assert_eq!(reversed, counted(extra));
 }
 
@@ -81,9 +81,9 @@ fn json_lines_and_standard_input_are_read_alike() {
 {"time":"2026-01-05 02:30","region":"north"}"#;
     let place = Place::new();
     place.with_key().write("in.jsonl", json);
-    let extra = "--key region --keys north,south";
+    let extra = "--group-by region --groups north,south";
     let by_csv = counted(extra);
-    let line = format!("{TIMED} --key-file noise.key {extra}");
+    let line = format!("{TIMED} --noise-key noise.key {extra}");
     assert_eq!(place.run(&format!("count in.jsonl {line}")).ok().stdout, by_csv);
     assert_eq!(
         place.run_with_input(&format!("count - --input-format jsonl {line}"), json).ok().stdout,
@@ -96,11 +96,11 @@ fn json_lines_and_standard_input_are_read_alike() {
 fn rows_are_steps() {
     let place = Place::new();
     place.with_key().write("in.csv", "\u{feff}n,more\n5,x\n-2,y\n1e3,z\n");
-    let csv = place.run(&format!("count in.csv {ROWS} --key-file noise.key")).ok().stdout;
+    let csv = place.run(&format!("count in.csv {ROWS} --noise-key noise.key")).ok().stdout;
     assert_near(&csv, &[5.0, 3.0, 1003.0]);
     assert!(csv.contains("taken as public"), "{csv}");
     assert!(csv.contains("\nstep,estimate,standard_error,lower,upper\n"), "{csv}");
-    let line = format!("count in.csv {ROWS} --key-file noise.key --steps 5 --clamp 0,10");
+    let line = format!("count in.csv {ROWS} --noise-key noise.key --horizon 5 --clamp 0,10");
     let csv = place.forget_uses().run(&line).ok().stdout;
     assert_near(&csv, &[5.0, 5.0, 15.0, 15.0, 15.0]);
     assert!(csv.contains("declared"), "{csv}");
@@ -110,7 +110,7 @@ fn rows_are_steps() {
 fn the_three_output_formats_hold_the_same_releases() {
     let place = Place::new();
     place.with_key().write("in.csv", SHUFFLED);
-    let line = format!("count in.csv {TIMED} --key-file noise.key --key region --keys north,south");
+    let line = format!("count in.csv {TIMED} --noise-key noise.key --group-by region --groups north,south");
     for name in ["out.csv", "out.jsonl", "out.parquet"] {
         assert_eq!(place.run(&format!("{line} --output {name}")).ok().stdout, "");
     }
@@ -148,16 +148,16 @@ fn the_three_output_formats_hold_the_same_releases() {
     // Read back as rows of steps and as events, the Parquet file gives what the JSON lines give.
     for extra in [
         "--value upper --epsilon 1 --delta 1e-6",
-        "--time start --every 1h --from 2026-01-05 --steps 4 --key key --keys north,south --epsilon 1 --delta 1e-6",
+        "--time start --every 1h --from 2026-01-05 --horizon 4 --group-by key --groups north,south --epsilon 1 --delta 1e-6",
     ] {
         let again = |name: &str, body: &str| {
             place.write(name, body);
-            place.forget_uses().run(&format!("count {name} {extra} --key-file noise.key")).ok().stdout
+            place.forget_uses().run(&format!("count {name} {extra} --noise-key noise.key")).ok().stdout
         };
         let body: String = json.lines().skip(1).map(|line| format!("{line}\n")).collect();
         let by_json = again("again.jsonl", &body);
         assert_eq!(
-            place.run(&format!("count out.parquet {extra} --key-file noise.key")).ok().stdout,
+            place.run(&format!("count out.parquet {extra} --noise-key noise.key")).ok().stdout,
             by_json
         );
         let body: String =
@@ -199,7 +199,7 @@ fn workloads_budgets_and_mechanisms_can_be_chosen() {
     let place = Place::new();
     place.with_key().write("in.csv", "n\n1000\n2000\n4000\n8000\n");
     let run = |extra: &str| {
-        let line = format!("count in.csv --value n --steps 4 --key-file noise.key {extra}");
+        let line = format!("count in.csv --value n --horizon 4 --noise-key noise.key {extra}");
         place.forget_uses().run(&line).ok().stdout
     };
     assert_near(&run("--epsilon 1 --delta 1e-6 --window 2"), &[1000.0, 3000.0, 6000.0, 12000.0]);
@@ -225,7 +225,7 @@ fn workloads_budgets_and_mechanisms_can_be_chosen() {
 fn post_processing_holds_what_it_promises() {
     let place = Place::new();
     place.with_key().write("in.csv", format!("n\n{}", "0\n".repeat(200)));
-    let line = "count in.csv --value n --epsilon 1 --delta 1e-6 --key-file noise.key";
+    let line = "count in.csv --value n --epsilon 1 --delta 1e-6 --noise-key noise.key";
     let estimates = |extra: &str| {
         let csv = place.run(&format!("{line} {extra}")).ok().stdout;
         let cells = column(&csv, "estimate");
@@ -263,7 +263,7 @@ fn a_clamped_row_is_hidden_whatever_it_was_inside_its_range() {
     let place = Place::new();
     place.with_key().write("in.csv", "n\n5\n-7\n30\n");
     let errors = |clamp: &str| {
-        let line = format!("count in.csv {ROWS} --key-file noise.key --clamp {clamp}");
+        let line = format!("count in.csv {ROWS} --noise-key noise.key --clamp {clamp}");
         column(&place.forget_uses().run(&line).ok().stdout, "standard_error")
     };
     // From -10 to 10 is as far as from 0 to 20.
@@ -293,7 +293,7 @@ fn links_and_devices_are_written_to_and_not_replaced() {
     std::os::unix::fs::symlink("real.csv", place.path("link.csv")).unwrap();
     std::os::unix::fs::symlink("/dev/null", place.path("sink.csv")).unwrap();
     for name in ["link.csv", "sink.csv"] {
-        place.run(&format!("count in.csv {TIMED} --key-file noise.key --output {name}")).ok();
+        place.run(&format!("count in.csv {TIMED} --noise-key noise.key --output {name}")).ok();
         assert!(place.path(name).is_symlink(), "{name} was replaced");
     }
     assert_eq!(String::from_utf8(place.read("real.csv")).unwrap(), counted(""));
@@ -305,7 +305,7 @@ fn a_mark_at_the_start_of_a_file_is_skipped() {
     place.with_key().write("keys.txt", "\u{feff}north\r\nsouth\r\n");
     let events = "{\"time\":\"2026-01-05T00:10:00Z\",\"region\":\"north\"}\n";
     place.write("in.jsonl", format!("\u{feff}{events}"));
-    let line = format!("{TIMED} --key-file noise.key --key region --keys keys.txt");
+    let line = format!("{TIMED} --noise-key noise.key --group-by region --groups keys.txt");
     let csv = place.run(&format!("count in.jsonl {line}")).ok().stdout;
     assert!(csv.contains("# keys: north,south,other\n"), "{csv}");
 }
@@ -315,10 +315,10 @@ fn noise_is_fresh_unless_a_key_is_given() {
     let place = Place::new();
     place.with_key().write("in.csv", "n\n1\n2\n3\n");
     // Whole numbers of small noise could agree by chance.
-    let line = "count in.csv --value n --steps 3 --epsilon 1e-6 --delta 1e-6".to_owned();
+    let line = "count in.csv --value n --horizon 3 --epsilon 1e-6 --delta 1e-6".to_owned();
     let estimates = |line: &str| column(&place.run(line).ok().stdout, "estimate");
     assert_ne!(estimates(&line), estimates(&line));
-    let keyed = format!("{line} --key-file noise.key");
+    let keyed = format!("{line} --noise-key noise.key");
     assert_eq!(estimates(&keyed), estimates(&keyed));
     assert_ne!(estimates(&keyed), ["1", "3", "6"]);
 }

@@ -8,7 +8,7 @@ use common::Place;
 fn the_same_seed_gives_the_same_file() {
     let place = Place::new();
     let first = place.run("demo --days 7").ok().stdout;
-    assert_eq!(place.run("demo --days 7 --out visits.csv").ok().stdout, "");
+    assert_eq!(place.run("demo --days 7 --output visits.csv").ok().stdout, "");
     assert_eq!(place.read("visits.csv"), first.as_bytes());
     assert_ne!(place.run("demo --days 7 --seed 2").ok().stdout, first);
     // More days only add to the end.

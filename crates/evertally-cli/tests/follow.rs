@@ -59,7 +59,7 @@ fn following_sorted_events_counts_what_gathering_counts() {
     let events =
         "time,region\n2026-01-05T00:10:00Z,north\n2026-01-05T02:10:00Z,south\n2026-01-05T02:11:00Z,north\n";
     place.with_key().write("in.csv", events);
-    let line = format!("{TIMED} --key region --keys north,south --key-file noise.key");
+    let line = format!("{TIMED} --group-by region --groups north,south --noise-key noise.key");
     let totals = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 2.0, 1.0, 0.0];
     assert_near(&place.run(&format!("count in.csv {line}")).ok().stdout, &totals);
     let followed = place.forget_uses().run_with_input(&format!("count - --follow {line}"), events).ok();
@@ -98,7 +98,7 @@ fn releases_of_an_unfinished_run_are_kept() {
 fn rows_are_released_one_by_one() {
     let place = Place::new();
     let mut child =
-        place.command(&format!("count - {ROWS} --steps 3 --follow")).stdin(Stdio::piped()).spawn().unwrap();
+        place.command(&format!("count - {ROWS} --horizon 3 --follow")).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     writeln!(input, "n\n4\n5").unwrap();
     let mut lines = past_the_header(&mut child);
@@ -112,7 +112,7 @@ fn rows_are_released_one_by_one() {
 fn the_end_of_the_input_ends_what_has_no_other_end() {
     let place = Place::new();
     place.with_key();
-    let unbounded = "--steps unbounded --follow --key-file noise.key";
+    let unbounded = "--horizon unbounded --follow --noise-key noise.key";
     let csv = place.run_with_input(&format!("count - {ROWS} {unbounded}"), "n\n4\n5\n6\n").ok().stdout;
     assert_near(&csv, &[4.0, 9.0, 15.0]);
     assert!(csv.contains("# horizon: unbounded, by a cap of 1099511627776 steps\n"), "{csv}");
@@ -120,15 +120,15 @@ fn the_end_of_the_input_ends_what_has_no_other_end() {
     assert!(!csv.contains("# rmse"), "{csv}");
 }
 
-/// `--steps unbounded` with `--time` once ended with the bucket of the last event: three lines, or
+/// `--horizon unbounded` with `--time` once ended with the bucket of the last event: three lines, or
 /// nine if one more event had come eight hours in. Help and threat model call the last event
 /// private. Now the end is declared.
 #[test]
 fn the_number_of_lines_does_not_depend_on_the_last_event() {
     let place = Place::new();
     place.with_key();
-    let until = "--steps unbounded --until 2026-01-05T12:00:00Z --key-file noise.key --outside drop";
-    let timed = TIMED.replace("--steps 4", until);
+    let until = "--horizon unbounded --until 2026-01-05T12:00:00Z --noise-key noise.key --outside drop";
+    let timed = TIMED.replace("--horizon 4", until);
     let few = "time\n2026-01-05T00:10:00Z\n2026-01-05T02:10:00Z\n";
     let mut seen = Vec::new();
     for last in ["", "2026-01-05T02:20:00Z\n", "2026-01-05T08:00:00Z\n", "2027-01-05T00:00:00Z\n"] {
@@ -159,12 +159,12 @@ fn the_number_of_lines_does_not_depend_on_the_last_event() {
 fn a_stream_without_an_end_needs_one_that_is_public() {
     let place = Place::new();
     place.write("in.csv", "time\n2026-01-05T00:10:00Z\n");
-    let timed = TIMED.replace("--steps 4", "--steps unbounded");
+    let timed = TIMED.replace("--horizon 4", "--horizon unbounded");
     for (options, parts) in [
         (format!("{timed} --follow"), ["--until TIME", "--lag LENGTH", "private"].as_slice()),
-        (timed.clone(), &["--steps unbounded", "--until", "--follow"]),
+        (timed.clone(), &["--horizon unbounded", "--until", "--follow"]),
         (format!("{timed} --lag 1s"), &["--follow"]),
-        (format!("{ROWS} --steps 4 --follow --lag 1s"), &["--time"]),
+        (format!("{ROWS} --horizon 4 --follow --lag 1s"), &["--time"]),
         (format!("{timed} --follow --lag soon"), &["--lag", "soon", "30s"]),
         (format!("{timed} --follow --lag 0s"), &["--lag", "0s"]),
         (format!("{timed} --follow --until 2026-01-05"), &["--until", "after --from"]),
@@ -173,12 +173,12 @@ fn a_stream_without_an_end_needs_one_that_is_public() {
             &["--until", "whole number of steps of 1h"],
         ),
         (format!("{timed} --follow --until noon"), &["--until", "noon"]),
-        (format!("{TIMED} --follow --until 2026-01-06"), &["--until", "--steps unbounded"]),
-        (format!("{ROWS} --steps unbounded --until 2026-01-06"), &["--time"]),
+        (format!("{TIMED} --follow --until 2026-01-06"), &["--until", "--horizon unbounded"]),
+        (format!("{ROWS} --horizon unbounded --until 2026-01-06"), &["--time"]),
     ] {
         place.run(&format!("count in.csv {options}")).refused(parts);
     }
-    let many = TIMED.replace("--every 1h", "--every 1s").replace("--steps 4", "--steps 40000");
+    let many = TIMED.replace("--every 1h", "--every 1s").replace("--horizon 4", "--horizon 40000");
     place
         .run(&format!("count in.csv {many} --follow --lag 1w --memory-limit 4K"))
         .refused(&["40000 steps", "limit"]);
@@ -197,7 +197,7 @@ fn the_clock_closes_steps_while_nothing_comes() {
     let line =
         format!("count - --time time --every 1s --from {from} --epsilon 1000 --delta 0.4 --follow --lag 1s");
     let mut child =
-        place.command(&format!("{line} --steps unbounded")).stdin(Stdio::piped()).spawn().unwrap();
+        place.command(&format!("{line} --horizon unbounded")).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     // One event, which nobody can have had yet.
     writeln!(input, "time\n{}", from + 3600).unwrap();
@@ -224,7 +224,7 @@ fn the_clock_ends_what_was_declared_while_the_input_is_open() {
     let from = just_now();
     let line =
         format!("count - --time time --every 1s --from {from} --epsilon 1000 --delta 0.4 --follow --lag 1s");
-    for end in ["--steps 3".to_owned(), format!("--steps unbounded --until {}", from + 3)] {
+    for end in ["--horizon 3".to_owned(), format!("--horizon unbounded --until {}", from + 3)] {
         let mut child = place.command(&format!("{line} {end}")).stdin(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         writeln!(input, "time").unwrap();
@@ -239,7 +239,7 @@ fn the_clock_ends_what_was_declared_while_the_input_is_open() {
 fn a_longer_input_without_an_end_starts_as_the_shorter_one() {
     let place = Place::new();
     place.with_key().write("long.csv", "n\n4\n5\n6\n7\n").write("short.csv", "n\n4\n5\n");
-    let options = format!("{ROWS} --steps unbounded --key-file noise.key");
+    let options = format!("{ROWS} --horizon unbounded --noise-key noise.key");
     let long = place.run(&format!("count long.csv {options}")).ok().stdout;
     let short = place.run(&format!("count short.csv {options}")).ok().stdout;
     assert!(long.starts_with(&short), "{long}\n{short}");
@@ -248,7 +248,7 @@ fn a_longer_input_without_an_end_starts_as_the_shorter_one() {
     assert_near(&decayed, &[4.0, 7.0, 9.5, 11.75]);
     let recent = place.forget_uses().run(&format!("count long.csv {options} --window 2")).ok().stdout;
     assert_near(&recent, &[4.0, 9.0, 11.0, 13.0]);
-    let pure = "--value n --steps unbounded --epsilon 2 --delta 0";
+    let pure = "--value n --horizon unbounded --epsilon 2 --delta 0";
     assert!(place.run(&format!("count long.csv {pure}")).ok().stdout.contains("# mechanism: laplace-tree\n"));
-    place.run(&format!("count long.csv {ROWS} --steps many")).refused(&["--steps", "many", "unbounded"]);
+    place.run(&format!("count long.csv {ROWS} --horizon many")).refused(&["--horizon", "many", "unbounded"]);
 }

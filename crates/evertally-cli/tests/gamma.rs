@@ -24,7 +24,7 @@ fn encloses(bounds: &serde_json::Value, value: f64) {
 
 #[test]
 fn json_has_exactly_the_promised_shape() {
-    let text = Place::new().run("gamma --workload prefix-sum --horizon 16 --json").ok().stdout;
+    let text = Place::new().run("research gamma --workload prefix-sum --horizon 16 --json").ok().stdout;
     let keys: Vec<_> = text.split('"').skip(1).step_by(2).collect();
     assert_eq!(keys, ["lower", "upper", "gap", "mean_error_lower", "mean_error_upper", "iterations"]);
     let bounds: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -35,17 +35,17 @@ fn json_has_exactly_the_promised_shape() {
 
 #[test]
 fn known_norms() {
-    encloses(&bounds("gamma --workload identity --horizon 9 --json"), 3.0);
-    encloses(&bounds("gamma --workload parity:4,2 --json"), 6.0);
-    encloses(&bounds("gamma --workload window:1 --horizon 25 --json"), 5.0);
-    let worst = bounds("gamma --workload prefix-sum --horizon 2 --worst --json");
+    encloses(&bounds("research gamma --workload identity --horizon 9 --json"), 3.0);
+    encloses(&bounds("research gamma --workload parity:4,2 --json"), 6.0);
+    encloses(&bounds("research gamma --workload window:1 --horizon 25 --json"), 5.0);
+    let worst = bounds("research gamma --workload prefix-sum --horizon 2 --objective worst --json");
     assert!((worst["worst_error_upper"].as_f64().unwrap() - 4.0 / 3.0).abs() < 1e-8, "{worst}");
     let place = Place::new();
     // Diagonal: the Euclidean norm of the entries. A row of ones: one. Both with a header and without.
     place.write("diagonal.csv", "a,b\n3,0\n0,-4\n").write("ones.csv", "1,1,1\n");
-    encloses(&bounds_in(&place, "gamma --matrix diagonal.csv --json"), 5.0);
-    encloses(&bounds_in(&place, "gamma --matrix ones.csv --json"), 1.0);
-    let text = place.run("gamma --matrix ones.csv").ok().stdout;
+    encloses(&bounds_in(&place, "research gamma --matrix diagonal.csv --json"), 5.0);
+    encloses(&bounds_in(&place, "research gamma --matrix ones.csv --json"), 1.0);
+    let text = place.run("research gamma --matrix ones.csv").ok().stdout;
     for part in ["γ_F of a real 1 × 3 matrix", "lower bound", "upper bound", "gap", "iterations", "time"] {
         assert!(text.contains(part), "{part:?} is missing from {text}");
     }
@@ -74,20 +74,22 @@ fn certificates_are_proved_again() {
     for (subject, matrix) in [
         ("--matrix unitary.npy", "unitary.npy"),
         ("--matrix a.csv", "a.csv"),
-        ("--matrix a.csv --worst", "a.csv"),
+        ("--matrix a.csv --objective worst", "a.csv"),
         ("--workload prefix-sum --horizon 3", "prefix.csv"),
         ("--workload decay:0.9 --horizon 2000", ""),
     ] {
-        let found = bounds_in(&place, &format!("gamma {subject} --save cert.npz --json"));
-        let proved = bounds_in(&place, "gamma --verify cert.npz --json");
+        let found = bounds_in(&place, &format!("research gamma {subject} --output cert.npz --json"));
+        let proved = bounds_in(&place, "research gamma --certificate cert.npz --json");
         for (name, sharper) in [("lower", 1.0), ("upper", -1.0)] {
             let of = |bounds: &serde_json::Value| bounds[name].as_f64().unwrap();
             assert!(sharper * (of(&proved) - of(&found)) >= 0.0, "{subject}: {found} {proved}");
         }
         if !matrix.is_empty() {
-            place.run(&format!("gamma --verify cert.npz --matrix {matrix}")).ok();
+            place.run(&format!("research gamma --certificate cert.npz --matrix {matrix}")).ok();
         }
-        place.run("gamma --verify cert.npz --matrix b.csv").refused(&["cert.npz", "another matrix"]);
+        place
+            .run("research gamma --certificate cert.npz --matrix b.csv")
+            .refused(&["cert.npz", "another matrix"]);
     }
 }
 
@@ -115,15 +117,17 @@ fn tampered(bytes: &[u8], entry: &str, index: usize, change: impl Fn(f64) -> f64
 fn tampered_certificates_are_refused() {
     let place = Place::new();
     place.write("a.csv", "1,2,0\n0,1,1\n5,0,1\n");
-    place.run("gamma --matrix a.csv --save cert.npz").ok();
+    place.run("research gamma --matrix a.csv --output cert.npz").ok();
     let whole = place.read("cert.npz");
     // Claimed bounds, weights, the matrix and the factors; each with sound checksums.
     let better = |x: f64| x * (1.0 + 1e-7);
     let worse = |x: f64| x * (1.0 - 1e-7);
     place.write("bad.npz", tampered(&whole, "bounds.npy", 0, better));
-    place.run("gamma --verify bad.npz").refused(&["bad.npz is refused", "follow from its weights"]);
+    place
+        .run("research gamma --certificate bad.npz")
+        .refused(&["bad.npz is refused", "follow from its weights"]);
     place.write("bad.npz", tampered(&whole, "bounds.npy", 1, worse));
-    place.run("gamma --verify bad.npz").refused(&["bad.npz is refused"]);
+    place.run("research gamma --certificate bad.npz").refused(&["bad.npz is refused"]);
     for (entry, change) in [
         ("bounds.npy", f64::NAN),
         ("columns.npy", 0.5),
@@ -135,18 +139,18 @@ fn tampered_certificates_are_refused() {
     ] {
         let change = move |x: f64| if change.is_finite() && change > 0.0 { x * change } else { change };
         place.write("bad.npz", tampered(&whole, entry, 0, change));
-        place.run("gamma --verify bad.npz").refused(&["bad.npz"]);
+        place.run("research gamma --certificate bad.npz").refused(&["bad.npz"]);
     }
     // A byte changed without its checksum, a cut file, and something else.
     let mut changed = whole.clone();
     changed[300] ^= 1;
     place.write("bad.npz", changed);
-    place.run("gamma --verify bad.npz").refused(&["damaged"]);
+    place.run("research gamma --certificate bad.npz").refused(&["damaged"]);
     place.write("bad.npz", &whole[..whole.len() - 10]);
-    place.run("gamma --verify bad.npz").refused(&["damaged, cut"]);
+    place.run("research gamma --certificate bad.npz").refused(&["damaged, cut"]);
     place.write("bad.npz", "");
-    place.run("gamma --verify bad.npz").refused(&["not a usable .npz"]);
-    place.run("gamma --verify missing.npz").refused(&["missing.npz cannot be read"]);
+    place.run("research gamma --certificate bad.npz").refused(&["not a usable .npz"]);
+    place.run("research gamma --certificate missing.npz").refused(&["missing.npz cannot be read"]);
 }
 
 #[test]
@@ -161,47 +165,47 @@ fn bad_input_is_refused() {
         .write("object.npy", npy("|O", "(1, 1)", &[1.0]))
         .write("inf.npy", npy("<f8", "(1, 1)", &[f64::INFINITY]));
     let cases: &[(&str, &[&str])] = &[
-        ("gamma", &["--workload", "--matrix", "--verify"]),
-        ("gamma --workload prefix-sum", &["--horizon"]),
-        ("gamma --workload prefix-sums --horizon 3", &["prefix-sums"]),
-        ("gamma --workload window:0 --horizon 3", &["window"]),
-        ("gamma --workload window:x --horizon 3", &["window:x"]),
-        ("gamma --workload decay:1.5 --horizon 3", &["decay"]),
-        ("gamma --workload parity:3 --horizon 3", &["parity:D,W"]),
-        ("gamma --workload parity:3,4", &["degree"]),
-        ("gamma --workload parity:30,2", &["435 exactly"]),
-        ("gamma --workload identity --horizon 100000", &["4096"]),
-        ("gamma --workload prefix-sum --horizon 1000000000000", &["horizon", "16777216"]),
-        ("gamma --workload decay:1e-40 --horizon 1000000", &["4096"]),
-        ("gamma --workload identity --horizon 0", &["not empty"]),
-        ("gamma --workload prefix-sum --horizon 3 --gap 0", &["gap"]),
-        ("gamma --workload prefix-sum --horizon 3 --matrix a.csv", &["--matrix"]),
-        ("gamma --matrix nan.csv", &["nan.csv, line 1, column 2", "finite"]),
-        ("gamma --matrix ragged.csv", &["line 2", "expected 2 numbers"]),
-        ("gamma --matrix empty.csv", &["empty.csv is empty"]),
-        ("gamma --matrix cut.npy", &["cut.npy", "ends before"]),
-        ("gamma --matrix list.npy", &["two dimensions"]),
-        ("gamma --matrix object.npy", &["Python objects"]),
-        ("gamma --matrix inf.npy", &["row 1, column 1"]),
-        ("gamma --matrix a.txt", &[".npy or .csv"]),
-        ("gamma --matrix nothing.npy", &["cannot be read"]),
+        ("research gamma", &["--workload", "--matrix", "--certificate"]),
+        ("research gamma --workload prefix-sum", &["--horizon"]),
+        ("research gamma --workload prefix-sums --horizon 3", &["prefix-sums"]),
+        ("research gamma --workload window:0 --horizon 3", &["window"]),
+        ("research gamma --workload window:x --horizon 3", &["window:x"]),
+        ("research gamma --workload decay:1.5 --horizon 3", &["decay"]),
+        ("research gamma --workload parity:3 --horizon 3", &["parity:D,W"]),
+        ("research gamma --workload parity:3,4", &["degree"]),
+        ("research gamma --workload parity:30,2", &["435 exactly"]),
+        ("research gamma --workload identity --horizon 100000", &["4096"]),
+        ("research gamma --workload prefix-sum --horizon 1000000000000", &["horizon", "16777216"]),
+        ("research gamma --workload decay:1e-40 --horizon 1000000", &["4096"]),
+        ("research gamma --workload identity --horizon 0", &["not empty"]),
+        ("research gamma --workload prefix-sum --horizon 3 --gap 0", &["gap"]),
+        ("research gamma --workload prefix-sum --horizon 3 --matrix a.csv", &["--matrix"]),
+        ("research gamma --matrix nan.csv", &["nan.csv, line 1, column 2", "finite"]),
+        ("research gamma --matrix ragged.csv", &["line 2", "expected 2 numbers"]),
+        ("research gamma --matrix empty.csv", &["empty.csv is empty"]),
+        ("research gamma --matrix cut.npy", &["cut.npy", "ends before"]),
+        ("research gamma --matrix list.npy", &["two dimensions"]),
+        ("research gamma --matrix object.npy", &["Python objects"]),
+        ("research gamma --matrix inf.npy", &["row 1, column 1"]),
+        ("research gamma --matrix a.txt", &[".npy or .csv"]),
+        ("research gamma --matrix nothing.npy", &["cannot be read"]),
     ];
     for (line, parts) in cases {
         place.run(line).refused(parts);
     }
     place.write("one.csv", "1\n");
-    place.run("gamma --matrix one.csv --save one.csv").refused(&["cannot be an output"]);
+    place.run("research gamma --matrix one.csv --output one.csv").refused(&["cannot be an output"]);
 }
 
 #[test]
 fn factors_of_a_long_workload_are_refused_unread() {
     // Written out, 200,000 steps would take 320 GB.
     let place = Place::new();
-    place.run("gamma --workload decay:0.5 --horizon 200000 --gap 1e-3 --save cert.npz").ok();
+    place.run("research gamma --workload decay:0.5 --horizon 200000 --gap 1e-3 --output cert.npz").ok();
     let whole = place.read("cert.npz");
     let one = npy("<f8", "(1, 1)", &[1.0]);
     place.write("bad.npz", with_entries(&whole, &[("L.npy", &one), ("R.npy", &one)]));
-    place.run("gamma --verify bad.npz").refused(&["bad.npz is refused", "1024 steps"]);
+    place.run("research gamma --certificate bad.npz").refused(&["bad.npz is refused", "1024 steps"]);
 }
 
 /// The archive with stored entries added.

@@ -17,7 +17,7 @@ use std::time::Instant;
 const KILLS: usize = 16;
 
 const STEPS: usize = 6000;
-const COUNT: &str = "count v.csv --value n --steps 6000 --epsilon 1 --delta 1e-6";
+const COUNT: &str = "count v.csv --value n --horizon 6000 --epsilon 1 --delta 1e-6";
 
 /// Whether there is a record with an entry.
 fn is_recorded(uses: &Path) -> bool {
@@ -67,7 +67,7 @@ fn killed_after_the_record_the_same_run_completes_and_another_is_refused() {
         write_key(&place, "k", number);
         write_key(&place, "reference", number);
         place.run("budget new l --epsilon 1 --delta 1e-6").ok();
-        let line = format!("{COUNT} --key-file k --ledger l --output out.csv");
+        let line = format!("{COUNT} --noise-key k --budget-file l --output out.csv");
 
         let mut child = place.command(&line).spawn().unwrap();
         while !is_recorded(&place.path("k.uses")) && child.try_wait().unwrap().is_none() {
@@ -85,7 +85,7 @@ fn killed_after_the_record_the_same_run_completes_and_another_is_refused() {
         assert!(!place.path("out.csv").exists());
         place.run(&line).ok();
         assert_eq!(entries(&place, "l"), 1, "and is paid for once");
-        place.run(&format!("{COUNT} --key-file reference --output expected.csv")).ok();
+        place.run(&format!("{COUNT} --noise-key reference --output expected.csv")).ok();
         assert_eq!(estimates(&place.read("out.csv")), estimates(&place.read("expected.csv")));
         place.run(&line.replace("v.csv", "other.csv")).refused(&["k was used before"]);
     }

@@ -7,7 +7,7 @@ mod common;
 use common::{Place, Ran, column, only_for_its_owner};
 use serde_json::Value;
 
-const KEY: &str = "--key-file noise.key";
+const KEY: &str = "--noise-key noise.key";
 const BUDGET: &str = "--epsilon 1 --delta 1e-6";
 
 /// Four hours of visits; five from the south, three from the north, two from elsewhere.
@@ -23,7 +23,7 @@ const VISITS: &str = "time,region,person,id,n\n\
     2026-01-05T03:20:00Z,south,p7,9,-1\n\
     2026-01-05T03:30:00Z,north,p1,9,3\n";
 
-const TIMED: &str = "--time time --every 1h --from 2026-01-05 --steps 4";
+const TIMED: &str = "--time time --every 1h --from 2026-01-05 --horizon 4";
 
 fn place() -> Place {
     let place = Place::new();
@@ -48,14 +48,14 @@ fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// `--keys north,south` and `--keys north` under one key file once shared the noise of `other`, and
+/// `--groups north,south` and `--groups north` under one key file once shared the noise of `other`, and
 /// the two columns differed by exactly the running count of the south, at every step. The budget
 /// ledger admitted both.
 #[test]
 fn other_keys_have_other_noise() {
     let place = place();
     let count = |keys: &str| {
-        let line = format!("count v.csv {TIMED} --key region --keys {keys} {BUDGET} {KEY}");
+        let line = format!("count v.csv {TIMED} --group-by region --groups {keys} {BUDGET} {KEY}");
         released(place.run(&line)).stdout
     };
     let (both, north) = (count("north,south"), count("north"));
@@ -72,7 +72,7 @@ fn other_keys_have_other_noise() {
 fn other_clamps_have_other_noise() {
     let place = place();
     let count = |clamp: &str| {
-        let line = format!("count v.csv --value n {clamp} --steps 10 {BUDGET} {KEY}");
+        let line = format!("count v.csv --value n {clamp} --horizon 10 {BUDGET} {KEY}");
         estimates(&released(place.run(&line)).stdout, None)
     };
     let values = [1.0, 2.0, -3.0, 4.0, 1.0, 0.0, 2.0, 7.0, -1.0, 3.0];
@@ -113,7 +113,7 @@ fn following_has_other_noise() {
 fn an_edited_file_is_refused_and_nothing_is_written_or_spent() {
     let place = place();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
-    let line = format!("count v.csv {TIMED} {BUDGET} {KEY} --ledger l --output out.csv --plot out.svg");
+    let line = format!("count v.csv {TIMED} {BUDGET} {KEY} --budget-file l --output out.csv --plot out.svg");
     place.run(&line).ok();
     let before = (place.read("l"), place.read("out.csv"), place.read("out.svg"), records(&place));
     assert_eq!(before.3.len(), 1);
@@ -152,7 +152,7 @@ fn runs_in_ledger(place: &Place) -> usize {
 fn another_name_is_allowed_and_said_to_spend_again() {
     let place = place();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
-    let count = |more: &str| place.run(&format!("count v.csv {TIMED} {KEY} --ledger l {more}"));
+    let count = |more: &str| place.run(&format!("count v.csv {TIMED} {KEY} --budget-file l {more}"));
     count(BUDGET).ok();
     let second = released(count("--epsilon 2 --delta 1e-6"));
     assert!(second.stderr.contains("noise of its own, and spends its budget again"), "{}", second.stderr);
@@ -166,7 +166,7 @@ fn another_name_is_allowed_and_said_to_spend_again() {
 fn a_run_that_was_paid_for_can_be_repeated_when_the_budget_is_spent() {
     let place = place();
     place.run("budget new l --epsilon 1 --delta 1e-6").ok();
-    let line = format!("count v.csv {TIMED} {BUDGET} --ledger l");
+    let line = format!("count v.csv {TIMED} {BUDGET} --budget-file l");
     let first = place.run(&format!("{line} {KEY}")).ok().stdout;
     place.run(&line).over_budget(&["the budget of everyone"]);
     let again = place.run(&format!("{line} {KEY}")).ok().stdout;
@@ -181,8 +181,8 @@ fn a_run_that_was_paid_for_can_be_repeated_when_the_budget_is_spent() {
 fn the_ledger_knows_what_a_key_was_used_for() {
     let place = place();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
-    let count = format!("count v.csv {TIMED} {BUDGET} {KEY} --ledger l");
-    let follow = format!("count - --input-format csv {TIMED} {BUDGET} {KEY} --ledger l --follow");
+    let count = format!("count v.csv {TIMED} {BUDGET} {KEY} --budget-file l");
+    let follow = format!("count - --input-format csv {TIMED} {BUDGET} {KEY} --budget-file l --follow");
     place.run(&count).ok();
     released(place.run_with_input(&follow, VISITS));
     std::fs::remove_dir_all(place.path("noise.key.uses")).unwrap();
@@ -202,7 +202,7 @@ fn the_ledger_knows_what_a_key_was_used_for() {
 fn a_followed_stream_is_compared_step_by_step() {
     let place = place();
     let follow = |rows: &str| {
-        let line = format!("count - --input-format csv --value n --steps 10 {BUDGET} {KEY} --follow");
+        let line = format!("count - --input-format csv --value n --horizon 10 {BUDGET} {KEY} --follow");
         place.run_with_input(&line, rows)
     };
     let whole = follow("n\n3\n1\n4\n1\n").ok().stdout;
@@ -220,7 +220,7 @@ fn a_growing_file_may_be_counted_again_where_the_end_is_open() {
     let place = place();
     let count = |rows: &str| {
         place.write("n.csv", rows);
-        place.run(&format!("count n.csv --value n --steps unbounded {BUDGET} {KEY}"))
+        place.run(&format!("count n.csv --value n --horizon unbounded {BUDGET} {KEY}"))
     };
     let first = estimates(&count("n\n3\n1\n").ok().stdout, None);
     let second = estimates(&count("n\n3\n1\n4\n").ok().stdout, None);
@@ -229,7 +229,7 @@ fn a_growing_file_may_be_counted_again_where_the_end_is_open() {
     // With a declared number of rows, those that are missing are zero and were released as such.
     let declared = |rows: &str| {
         place.write("n.csv", rows);
-        place.run(&format!("count n.csv --value n --steps 5 {BUDGET} {KEY}"))
+        place.run(&format!("count n.csv --value n --horizon 5 {BUDGET} {KEY}"))
     };
     released(declared("n\n3\n1\n"));
     declared("n\n3\n1\n0\n0\n").ok();
@@ -240,14 +240,14 @@ fn a_growing_file_may_be_counted_again_where_the_end_is_open() {
 fn answers_parities_noise_and_learning_remember_their_input() {
     let place = place();
     place.write("q.csv", "1,1\n1,0\n").write("h.csv", "120,340\n");
-    let answer = format!("answer --workload q.csv --data h.csv {BUDGET} {KEY}");
+    let answer = format!("research answer --queries q.csv --data h.csv {BUDGET} {KEY}");
     let first = place.run(&answer).ok().stdout;
     assert_eq!(place.run(&answer).ok().stdout, first);
     place.write("h.csv", "120,341\n");
     place.run(&answer).refused(&["noise.key was used before"]);
 
     place.write("t.csv", "a,b,c\n1,0,1\n0,1,1\n1,1,1\n");
-    let parity = format!("parity t.csv --degree 2 {BUDGET} {KEY}");
+    let parity = format!("research parity t.csv --degree 2 {BUDGET} {KEY}");
     let first = released(place.run(&parity)).stdout;
     place.write("t.csv", "a,b,c\n1,1,1\n1,0,1\n0,1,1\n");
     assert_eq!(place.run(&parity).ok().stdout, first, "the order of rows does not matter");
@@ -255,14 +255,14 @@ fn answers_parities_noise_and_learning_remember_their_input() {
     place.run(&parity).refused(&["noise.key was used before"]);
 
     // What raw noise is added to is not seen: it is the same noise again, and that is all that can be said.
-    let noise = format!("noise --horizon 4 --dim 2 {BUDGET} {KEY} --out");
+    let noise = format!("research noise --horizon 4 --dim 2 {BUDGET} {KEY} --output");
     released(place.run(&format!("{noise} a.npy")));
     released(place.run(&format!("{noise} b.npy")));
     assert_eq!(place.read("a.npy"), place.read("b.npy"));
     assert_eq!(records(&place).len(), 3);
 
     // The rows are part of the name: other rows have noise of their own, and cost their budget.
-    place.run("demo --kind customers --rows 80 --out c.csv").ok();
+    place.run("demo --kind customers --rows 80 --output c.csv").ok();
     let learn = |out: &str| {
         let options = "--label returns --classes no,yes --loss logistic --feature-norm 1 --radius 10 --quiet";
         released(place.run(&format!("learn c.csv {options} {BUDGET} {KEY} --model {out}")))
@@ -282,7 +282,7 @@ fn two_programs_at_once_agree_on_the_input_or_one_of_them_stops() {
         let place = place();
         place.run("budget new l --epsilon 10 --delta 1e-6").ok();
         place.write("w.csv", format!("{VISITS}2026-01-05T02:59:59Z,north,p9,10,1\n"));
-        let line = |file: &str| format!("count {file} {TIMED} {BUDGET} {KEY} --ledger l");
+        let line = |file: &str| format!("count {file} {TIMED} {BUDGET} {KEY} --budget-file l");
         let files = if round % 2 == 0 { ["v.csv", "w.csv"] } else { ["v.csv", "v.csv"] };
         let running = files.map(|file| place.command(&line(file)).spawn().unwrap());
         let ran = running.map(|child| Ran::of(child.wait_with_output().unwrap()));
@@ -294,7 +294,7 @@ fn two_programs_at_once_agree_on_the_input_or_one_of_them_stops() {
     }
 }
 
-/// `--keys north,south` and `--keys south,north` have the same noise, key by key. The input was
+/// `--groups north,south` and `--groups south,north` have the same noise, key by key. The input was
 /// once digested in the order of the options, so that two files with the counts of north and south
 /// exchanged passed for one, and their difference was exact.
 #[test]
@@ -303,7 +303,7 @@ fn the_order_of_keys_is_no_part_of_the_input() {
     let swapped = VISITS.replace("north", "n").replace("south", "north").replace(",n,", ",south,");
     place.write("swapped.csv", &swapped);
     let count = |file: &str, keys: &str, follow: &str| {
-        place.run(&format!("count {file} {TIMED} --key region --keys {keys} {BUDGET} {KEY} {follow}"))
+        place.run(&format!("count {file} {TIMED} --group-by region --groups {keys} {BUDGET} {KEY} {follow}"))
     };
     let first = count("v.csv", "north,south", "").ok().stdout;
     let again = count("v.csv", "south,north", "").ok().stdout;
@@ -313,7 +313,7 @@ fn the_order_of_keys_is_no_part_of_the_input() {
     count("swapped.csv", "south,north", "").refused(&["other data"]);
     count("swapped.csv", "north,south", "").refused(&["other data"]);
     let follow = |events: &str, keys: &str| {
-        let line = format!("count - {TIMED} --key region --keys {keys} {BUDGET} {KEY} --follow");
+        let line = format!("count - {TIMED} --group-by region --groups {keys} {BUDGET} {KEY} --follow");
         place.run_with_input(&line, events)
     };
     assert_eq!(follow(VISITS, "north,south").code, Some(0));
@@ -325,16 +325,16 @@ fn the_order_of_keys_is_no_part_of_the_input() {
 #[test]
 fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
     let place = place();
-    let line = format!("count - --input-format csv --value n --steps 5 {BUDGET} {KEY} --follow");
+    let line = format!("count - --input-format csv --value n --horizon 5 {BUDGET} {KEY} --follow");
     place.run_with_input(&line, "n\n3\n1\n").ok();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
     let ledger = place.read("l");
     let files = place.files();
-    let other = place.run_with_input(&format!("{line} --ledger l --output out.csv"), "n\n4\n1\n");
+    let other = place.run_with_input(&format!("{line} --budget-file l --output out.csv"), "n\n4\n1\n");
     other.refused(&["other data", "they differ at step 0"]);
     assert_eq!((place.read("l"), place.files()), (ledger, files));
     // The rightful run goes on, and pays once.
-    place.run_with_input(&format!("{line} --ledger l --output out.csv"), "n\n3\n1\n").ok();
+    place.run_with_input(&format!("{line} --budget-file l --output out.csv"), "n\n3\n1\n").ok();
     assert_eq!(runs_in_ledger(&place), 1);
 }
 
@@ -344,7 +344,7 @@ fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
 fn a_followed_run_that_was_killed_before_its_first_step_can_be_run() {
     let place = place();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
-    let line = format!("count - {TIMED} {BUDGET} {KEY} --follow --ledger l");
+    let line = format!("count - {TIMED} {BUDGET} {KEY} --follow --budget-file l");
     let mut child = place.command(&line).stdin(std::process::Stdio::piped()).spawn().unwrap();
     let input = child.stdin.take().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
@@ -364,7 +364,7 @@ fn the_ledger_knows_a_key_in_all_of_its_populations() {
     place.run("budget new l --population others --rho 1").ok();
     let count = |rows: &str, more: &str| {
         place.write("n.csv", rows);
-        place.run(&format!("count n.csv --value n --steps unbounded {BUDGET} {KEY} --ledger l {more}"))
+        place.run(&format!("count n.csv --value n --horizon unbounded {BUDGET} {KEY} --budget-file l {more}"))
     };
     count("n\n3\n1\n", "").ok();
     place.forget_uses();
@@ -384,7 +384,7 @@ fn a_record_tells_nothing_without_the_key() {
         assert_eq!(place.run(line).code, Some(0), "{line}");
         records(&place).remove(0)
     };
-    place.run("demo --kind customers --rows 80 --out c.csv").ok();
+    place.run("demo --kind customers --rows 80 --output c.csv").ok();
     let learn = format!(
         "learn c.csv --label returns --classes no,yes --loss logistic --radius 10 --quiet {BUDGET} {KEY} --model m"
     );
@@ -403,7 +403,7 @@ fn a_record_tells_nothing_without_the_key() {
     // Equal inputs under two names do not show as equal.
     place.forget_uses();
     for clamp in ["0,11", "0,12"] {
-        released(place.run(&format!("count v.csv --value n --clamp {clamp} --steps 10 {BUDGET} {KEY}")));
+        released(place.run(&format!("count v.csv --value n --clamp {clamp} --horizon 10 {BUDGET} {KEY}")));
     }
     let records = records(&place);
     assert_ne!(records[0].1[64..], records[1].1[64..]);
@@ -414,7 +414,7 @@ fn records_that_cannot_be_kept_are_clear_errors_and_cost_nothing() {
     let place = place();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
     let ledger = place.read("l");
-    let line = format!("count v.csv {TIMED} {BUDGET} {KEY} --ledger l");
+    let line = format!("count v.csv {TIMED} {BUDGET} {KEY} --budget-file l");
     // Something else stands where the record would.
     place.write("noise.key.uses", "");
     let ran = place.run(&line);

@@ -19,7 +19,7 @@ const BUDGET: &str = "--epsilon 2 --delta 1e-6";
 
 fn customers(rows: u32) -> Place {
     let place = Place::new();
-    place.run(&format!("demo --kind customers --rows {rows} --out c.csv")).ok();
+    place.run(&format!("demo --kind customers --rows {rows} --output c.csv")).ok();
     place.with_key();
     place
 }
@@ -69,7 +69,7 @@ fn a_model_says_what_it_is_and_what_it_cost() {
 #[test]
 fn what_was_planted_is_found() {
     let place = customers(4000);
-    let run = format!("learn c.csv {RUN} --epsilon 1000 --delta 0.4 --epochs 20 --norm 6 --json");
+    let run = format!("learn c.csv {RUN} --epsilon 1000 --delta 0.4 --epochs 20 --expected-norm 6 --json");
     let report = json(&place.run(&format!("{run} --holdout 4 --model m.json")).ok().bytes);
     let theta = numbers(&json(&place.read("m.json"))["parameters"]["last"][0]);
     assert!(theta[0] < -2.0 && theta[1] > 3.0 && theta[3] < -1.0, "{theta:?}");
@@ -93,7 +93,7 @@ fn what_was_planted_is_found() {
 fn a_key_gives_the_same_model_and_other_data_or_options_other_noise() {
     let place = customers(300);
     let run = |options: &str, model: &str| {
-        let line = format!("learn c.csv {RUN} {BUDGET} --key-file noise.key {options} --model {model}");
+        let line = format!("learn c.csv {RUN} {BUDGET} --noise-key noise.key {options} --model {model}");
         place.forget_uses().run(&line).ok();
         numbers(&json(&place.read(model))["parameters"]["last"][0])
     };
@@ -123,7 +123,7 @@ fn another_loss_has_other_noise() {
     let place = customers(1);
     place.write("zeros.csv", format!("a,b,y\n{}", "0,0,1\n".repeat(8)));
     let noise = |loss: &str| {
-        let options = "--batch-size 2 --clip 1 --lambda 1 --key-file noise.key --model m.json";
+        let options = "--batch-size 2 --clip 1 --lambda 1 --noise-key noise.key --model m.json";
         let line = format!("learn zeros.csv --label y --loss {loss} {BUDGET} {options}");
         place.forget_uses().run(&line).ok();
         numbers(&json(&place.read("m.json"))["parameters"]["last"][0])
@@ -190,7 +190,7 @@ fn every_format_gives_the_same_model() {
     });
     place.write("c.jsonl", objects.collect::<String>());
     let features = names[..names.len() - 1].join(",");
-    let run = format!("{RUN} {BUDGET} --key-file noise.key --intercept --shuffle 7 --features {features}");
+    let run = format!("{RUN} {BUDGET} --noise-key noise.key --intercept --shuffle 7 --features {features}");
     for ending in ["csv", "parquet", "jsonl"] {
         place.run(&format!("learn c.{ending} {run} --model {ending}.json")).ok();
     }
@@ -212,7 +212,7 @@ fn every_loss_set_and_update_trains() {
         "--label y --loss squared --features x --clip 2 --intercept",
         "--label y --loss squared:2 --features x --feature-norm 1 --radius 4 --momentum 0.5",
         "--label k --loss softmax:3 --features x,y --feature-norm 1 --box -3,3 --epochs 4 --restart-every epoch",
-        "--label k --loss softmax:3 --features x,y --classes 2,1,0 --rate cosine:0.5 --restart-every 2",
+        "--label k --loss softmax:3 --features x,y --classes 2,1,0 --learning-rate cosine:0.5 --restart-every 2",
         "--label k --loss softmax:3 --features x,y --lambda 3 --mechanism square-root --neighbours replace",
     ] {
         let line = format!("learn n.csv {options} --rho 0.5 --batch-size 9 --holdout 3 --model m.json");
@@ -243,7 +243,7 @@ fn public_scales_are_applied_and_kept() {
         })
         .collect();
     place.write("scaled.csv", format!("height,size,y\n{scaled}"));
-    let run = format!("--label y --loss logistic --key-file noise.key --batch-size 16 {BUDGET}");
+    let run = format!("--label y --loss logistic --noise-key noise.key --batch-size 16 {BUDGET}");
     place.run(&format!("learn d.csv {run} --scale s.csv --model a.json")).ok();
     place.run(&format!("learn scaled.csv {run} --model b.json")).ok();
     let (a, b) = (json(&place.read("a.json")), json(&place.read("b.json")));
@@ -309,7 +309,7 @@ fn the_report_has_a_fixed_shape() {
 fn a_ledger_is_charged_before_anything_is_learned() {
     let place = customers(200);
     place.run("budget new l --epsilon 2.5 --delta 1e-6").ok();
-    let run = format!("learn c.csv {RUN} {BUDGET} --ledger l");
+    let run = format!("learn c.csv {RUN} {BUDGET} --budget-file l");
     let ran = place.run(&format!("{run} --model a.json")).ok();
     assert!(ran.stdout.contains("ledger: entry 1 of everyone"), "{}", ran.stdout);
     assert_eq!(json(&place.read("a.json"))["privacy"]["ledger"]["entry"], 1);
@@ -338,10 +338,10 @@ fn a_ledger_is_charged_before_anything_is_learned() {
 #[test]
 fn regret_is_measured_beside_its_bounds_and_labelled() {
     let place = customers(1000);
-    let run = format!("learn c.csv {RUN} {BUDGET} --epochs 2 --holdout 5 --key-file noise.key");
+    let run = format!("learn c.csv {RUN} {BUDGET} --epochs 2 --holdout 5 --noise-key noise.key");
     let plain = place.run(&format!("{run} --model a.json --state s")).ok().stdout;
     assert!(!plain.to_lowercase().contains("regret") && !plain.contains("NOT PRIVATE"), "{plain}");
-    let told = place.run(&format!("{run} --model b.json --regret")).ok().stdout;
+    let told = place.run(&format!("{run} --model b.json --regret-not-private")).ok().stdout;
     assert!(told.starts_with(&plain.replace("a.json", "b.json")), "{told}");
     for part in
         ["NOT PRIVATE, and not to be published", "average regret", "the paper's, corrected", "above the best"]
@@ -364,7 +364,7 @@ fn regret_is_measured_beside_its_bounds_and_labelled() {
     assert!(figure("exact_bound_at_best") <= figure("exact_bound"), "{regret}");
     assert!((figure("average_loss") - figure("hindsight_loss") - figure("regret")).abs() < 1e-12);
     assert!(told.contains(&format!("{:.6}", figure("regret"))), "{told}");
-    place.run(&format!("{run} --model d.json --regret --quiet")).refused(&["--quiet"]);
+    place.run(&format!("{run} --model d.json --regret-not-private --quiet")).refused(&["--quiet"]);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn key_files_of_others_are_refused() {
     place.write("bad.key", "5a");
     only_for_its_owner(&place.path("bad.key"));
     place
-        .run(&format!("learn c.csv {RUN} {BUDGET} --key-file bad.key --model m.json"))
+        .run(&format!("learn c.csv {RUN} {BUDGET} --noise-key bad.key --model m.json"))
         .refused(&["64 hexadecimal"]);
 }
 

@@ -60,9 +60,9 @@ fn options_that_make_no_sense_are_refused_without_traces() {
         ("--box 1,2", &["--box: expected a range that holds 0"]),
         ("--radius 1 --box -1,1", &["--box"]),
         ("--lambda 0", &["--lambda: expected a positive number, got 0"]),
-        ("--lambda 1 --rate 0.1", &["--rate"]),
-        ("--norm 0", &["--norm: expected a positive number"]),
-        ("--rate fast", &["--rate", "cosine:0.5"]),
+        ("--lambda 1 --learning-rate 0.1", &["--learning-rate"]),
+        ("--expected-norm 0", &["--expected-norm: expected a positive number"]),
+        ("--learning-rate fast", &["--learning-rate", "cosine:0.5"]),
         ("--restart-every soon", &["--restart-every", "epoch"]),
         ("--restart-every 0", &["--restart-every"]),
         ("--mechanism magic", &["magic"]),
@@ -89,7 +89,7 @@ fn options_that_make_no_sense_are_refused_without_traces() {
         ("--json --quiet", &["--quiet"]),
         ("--memory-limit 0", &["--memory-limit"]),
         ("--rho 1", &["--rho"]),
-        ("--population p", &["--ledger"]),
+        ("--population p", &["--budget-file"]),
     ] {
         place.run(&format!("{RUN} {extra}")).refused(parts);
         assert_eq!(place.files(), files, "{extra}");

@@ -14,7 +14,7 @@ const RUN: &str = "learn c.csv --label returns --classes no,yes --loss logistic 
 
 fn customers(rows: u32) -> Place {
     let place = Place::new();
-    place.run(&format!("demo --kind customers --rows {rows} --out c.csv")).ok();
+    place.run(&format!("demo --kind customers --rows {rows} --output c.csv")).ok();
     place.with_key();
     place
 }
@@ -40,17 +40,17 @@ fn runs_in_ledger(place: &Place) -> usize {
 #[test]
 fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
     let place = customers(400);
-    let run = format!("{RUN} --epochs 6 --restart-every 50 --momentum 0.5 --key-file noise.key");
+    let run = format!("{RUN} --epochs 6 --restart-every 50 --momentum 0.5 --noise-key noise.key");
     place.run("budget new l --epsilon 100 --delta 1e-6").ok();
     let begun = Instant::now();
-    place.run(&format!("{run} --ledger l --model undisturbed.json --plot undisturbed.svg")).ok();
+    place.run(&format!("{run} --budget-file l --model undisturbed.json --plot undisturbed.svg")).ok();
     let whole = begun.elapsed();
     let mut all_kills = 0;
     for (attempt, every) in (1..).zip([1, 7, 100]) {
         place.run(&format!("budget new l{attempt} --epsilon 100 --delta 1e-6")).ok();
         let state = format!("{attempt}.state");
         let line = format!(
-            "{run} --ledger l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every {every}"
+            "{run} --budget-file l{attempt} --model {attempt}.json --plot {attempt}.svg --state {state} --save-every {every}"
         );
         let mut kills = 0;
         loop {
@@ -79,7 +79,7 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
     let place = customers(200);
     place.run("budget new l --epsilon 3 --delta 1e-6").ok();
     let empty = place.read("l");
-    let line = format!("{RUN} --ledger l --model m.json --state s --save-every 5");
+    let line = format!("{RUN} --budget-file l --model m.json --state s --save-every 5");
     place.run(&line).ok();
     assert_eq!(runs_in_ledger(&place), 1);
     let model = place.read("m.json");
@@ -101,7 +101,7 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
     place
         .run(&format!(
             "{} --resume",
-            line.replace("c.csv", "renamed.csv").replace("--ledger l", "--ledger small")
+            line.replace("c.csv", "renamed.csv").replace("--budget-file l", "--budget-file small")
         ))
         .over_budget(&["small: the budget of everyone"]);
 }
@@ -164,12 +164,12 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
         ("--holdout 5", "--holdout 5 --neighbours replace", &["--neighbours add-remove"]),
         ("--holdout 5", "--holdout 5 --mechanism binary", &["--mechanism none"]),
         ("--classes no,yes", "--classes yes,no", &["--classes no,yes"]),
-        ("--holdout 5", "--holdout 5 --key-file noise.key", &["key of its own"]),
+        ("--holdout 5", "--holdout 5 --noise-key noise.key", &["key of its own"]),
     ] {
         place.run(&resumed.replace(was, is)).refused(&[&["s is no state to go on from"], parts].concat());
     }
     place.run("budget new l --epsilon 9 --delta 1e-6").ok();
-    place.run(&format!("{resumed} --ledger l")).refused(&["--ledger none", "everyone"]);
+    place.run(&format!("{resumed} --budget-file l")).refused(&["--budget-file none", "everyone"]);
     let text = String::from_utf8(place.read("c.csv")).unwrap();
     for changed in [
         text.replacen("0.", "1.", 1),
@@ -188,11 +188,11 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
 #[test]
 fn keys_in_files_stay_there() {
     let place = customers(200);
-    let line = format!("{RUN} --key-file noise.key --model m.json --state s");
+    let line = format!("{RUN} --noise-key noise.key --model m.json --state s");
     place.run(&line).ok();
     let digits = [0x5a; 32];
     assert!(!place.read("s").windows(32).any(|window| window == digits));
-    place.run(&format!("{RUN} --model m.json --state s --resume")).refused(&["--key-file"]);
+    place.run(&format!("{RUN} --model m.json --state s --resume")).refused(&["--noise-key"]);
     place.write("other.key", "5b".repeat(32));
     only_for_its_owner(&place.path("other.key"));
     place.run(&format!("{} --resume", line.replace("noise.key", "other.key"))).refused(&["another key"]);

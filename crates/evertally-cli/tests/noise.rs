@@ -32,7 +32,7 @@ fn parse(bytes: &[u8]) -> Npy {
 }
 
 fn made(place: &Place, options: &str) -> Npy {
-    let line = format!("noise --key-file noise.key {options} --out -");
+    let line = format!("research noise --noise-key noise.key {options} --output -");
     parse(&place.forget_uses().run(&line).ok().bytes)
 }
 
@@ -47,7 +47,7 @@ fn the_file_has_the_shape_that_was_asked_for() {
         ("--horizon 20 --dim 3 --epsilon 1 --delta 1e-6 --dtype f64", "<f8", "(20, 3)", 60),
         ("--horizon 20 --dim 3 --sigma 1 --from-step 15", "<f4", "(5, 3)", 15),
         ("--horizon 2 --dim 70000 --sigma 1", "<f4", "(2, 70000)", 140_000),
-        ("--horizon unbounded --dim 2 --sigma 1 --steps 7", "<f4", "(7, 2)", 14),
+        ("--horizon unbounded --dim 2 --sigma 1 --rows 7", "<f4", "(7, 2)", 14),
     ] {
         let file = made(&place, options);
         assert_eq!((file.descr.as_str(), file.shape.as_str()), (descr, shape), "{options}");
@@ -59,8 +59,8 @@ fn the_file_has_the_shape_that_was_asked_for() {
 #[test]
 fn the_summary_says_what_was_written() {
     let place = Place::new();
-    let line = "noise --horizon 64 --dim 5 --sigma 1.25 --norm 3 --mechanism square-root --max-steps 2 --min-gap 8 --from-step 4";
-    let json = place.run(&format!("{line} --out z.npy --json")).ok().stdout;
+    let line = "research noise --horizon 64 --dim 5 --sigma 1.25 --norm 3 --mechanism square-root --max-steps 2 --min-gap 8 --from-step 4";
+    let json = place.run(&format!("{line} --output z.npy --json")).ok().stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let number = |name: &str| json[name].as_f64().unwrap();
     assert_eq!(json["mechanism"], "square-root");
@@ -71,7 +71,7 @@ fn the_summary_says_what_was_written() {
     assert!((number("scale") / (1.25 * 3.0 * number("sensitivity")) - 1.0).abs() < 1e-12);
     let rmse = 1.25 * 3.0 * number("mean_error").sqrt();
     assert!((number("rmse") / rmse - 1.0).abs() < 1e-12, "{json}");
-    let text = place.run(&format!("{line} --out again.npy")).ok().stdout;
+    let text = place.run(&format!("{line} --output again.npy")).ok().stdout;
     for part in [
         "again.npy",
         "60 steps × 5 coordinates as f32",
@@ -81,7 +81,7 @@ fn the_summary_says_what_was_written() {
         assert!(text.contains(part), "{part:?} is missing from {text}");
     }
     // Where the noise itself goes to standard output, the summary does not.
-    let ran = place.run(&format!("{line} --out - --json"));
+    let ran = place.run(&format!("{line} --output - --json"));
     assert_eq!(ran.code, Some(0));
     assert_eq!(parse(&ran.bytes).values.len(), 300);
     let json: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
@@ -92,12 +92,12 @@ fn the_summary_says_what_was_written() {
 fn the_key_decides_the_noise() {
     let place = Place::new();
     place.with_key();
-    let line = "noise --horizon 50 --dim 3 --sigma 1 --key-file noise.key";
-    place.run(&format!("{line} --out one.npy")).ok();
-    place.run(&format!("{line} --out two.npy")).ok();
+    let line = "research noise --horizon 50 --dim 3 --sigma 1 --noise-key noise.key";
+    place.run(&format!("{line} --output one.npy")).ok();
+    place.run(&format!("{line} --output two.npy")).ok();
     assert_eq!(place.read("one.npy"), place.read("two.npy"));
-    assert_eq!(place.run(&format!("{line} --out -")).ok().bytes, place.read("one.npy"));
-    let fresh = || place.run("noise --horizon 50 --dim 3 --sigma 1 --out -").ok().bytes;
+    assert_eq!(place.run(&format!("{line} --output -")).ok().bytes, place.read("one.npy"));
+    let fresh = || place.run("research noise --horizon 50 --dim 3 --sigma 1 --output -").ok().bytes;
     assert_ne!(fresh(), fresh());
     // Singles are not rounded doubles: what one file gives away the other does not.
     let single = made(&place, "--horizon 50 --dim 3 --sigma 1 --dtype f32");
@@ -123,7 +123,7 @@ fn any_piece_is_that_of_the_whole() {
         let whole = made(&place, options).values;
         let width = whole.len() / 1000;
         for (from, steps) in [(0, 1), (0, 1000), (1, 9), (7, 9), (499, 2), (512, 488), (999, 1)] {
-            let piece = made(&place, &format!("{options} --from-step {from} --steps {steps}"));
+            let piece = made(&place, &format!("{options} --from-step {from} --rows {steps}"));
             assert_eq!(
                 piece.values,
                 whole[from * width..(from + steps) * width],
@@ -133,8 +133,8 @@ fn any_piece_is_that_of_the_whole() {
     }
     for workload in ["", "--decay 0.9", "--window 7"] {
         let unbounded = format!("--horizon unbounded --dim 2 --sigma 1 {workload}");
-        let whole = made(&place, &format!("{unbounded} --steps 300")).values;
-        let piece = made(&place, &format!("{unbounded} --from-step 100 --steps 50")).values;
+        let whole = made(&place, &format!("{unbounded} --rows 300")).values;
+        let piece = made(&place, &format!("{unbounded} --from-step 100 --rows 50")).values;
         assert_eq!(piece, whole[200..300], "{workload}");
     }
 }
@@ -209,27 +209,27 @@ fn nobody_else_may_read_it_and_nothing_is_overwritten() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     place.with_key().write("data.csv", "kept");
-    let line = "noise --horizon 8 --sigma 1 --key-file noise.key";
-    place.run(&format!("{line} --out z.npy")).ok();
+    let line = "research noise --horizon 8 --sigma 1 --noise-key noise.key";
+    place.run(&format!("{line} --output z.npy")).ok();
     let mode = std::fs::metadata(place.path("z.npy")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let before = place.read("z.npy");
     for name in ["z.npy", "data.csv", "noise.key", "./noise.key"] {
-        place.run(&format!("{line} --out {name}")).refused(&[name, "is there already"]);
+        place.run(&format!("{line} --output {name}")).refused(&[name, "is there already"]);
     }
     assert_eq!(place.read("z.npy"), before);
     assert_eq!(place.read("data.csv"), b"kept");
     assert_eq!(place.files(), ["data.csv", "noise.key", "noise.key.uses", "z.npy"]);
     // A device takes what is written, and nothing else is said there.
-    place.run(&format!("{line} --out /dev/null")).ok();
-    let ran = place.run(&format!("{line} --out absent/z.npy"));
+    place.run(&format!("{line} --output /dev/null")).ok();
+    let ran = place.run(&format!("{line} --output absent/z.npy"));
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{}", ran.stderr);
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_it_quietly() {
     let place = Place::new();
-    let mut child = place.command("noise --horizon 1000000 --sigma 1 --out -").spawn().unwrap();
+    let mut child = place.command("research noise --horizon 1000000 --sigma 1 --output -").spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
@@ -260,14 +260,14 @@ fn bad_input_is_refused_without_traces() {
         ("--horizon 10 --sigma 1 --norm 1e40 --dtype f32", &["single precision", "--dtype f64"]),
         ("--horizon 10 --sigma 1 --norm 1e-40 --dtype f32", &["single precision", "--dtype f64"]),
         ("--horizon 10 --sigma 1 --dtype f16", &["--dtype", "f32"]),
-        ("--horizon 10 --sigma 1 --steps 0", &["--steps", "got 0"]),
-        ("--horizon 10 --sigma 1 --steps 11", &["--steps", "at most the 10"]),
-        ("--horizon 10 --sigma 1 --from-step 5 --steps 6", &["--steps", "at most the 5"]),
+        ("--horizon 10 --sigma 1 --rows 0", &["--rows", "got 0"]),
+        ("--horizon 10 --sigma 1 --rows 11", &["--rows", "at most the 10"]),
+        ("--horizon 10 --sigma 1 --from-step 5 --rows 6", &["--rows", "at most the 5"]),
         ("--horizon 10 --sigma 1 --from-step 10", &["--from-step", "below the horizon of 10"]),
-        ("--horizon 10 --sigma 1 --from-step 18446744073709551615 --steps 2", &["--from-step"]),
-        ("--horizon unbounded --sigma 1", &["--steps"]),
-        ("--horizon unbounded --sigma 1 --steps 1099511627777", &["--steps", "at most"]),
-        ("--horizon 1152921504606846976 --sigma 1", &["do not fit into any file", "--steps"]),
+        ("--horizon 10 --sigma 1 --from-step 18446744073709551615 --rows 2", &["--from-step"]),
+        ("--horizon unbounded --sigma 1", &["--rows"]),
+        ("--horizon unbounded --sigma 1 --rows 1099511627777", &["--rows", "at most"]),
+        ("--horizon 1152921504606846976 --sigma 1", &["do not fit into any file", "--rows"]),
         ("--horizon 10 --dim 18446744073709551615 --sigma 1", &["too costly"]),
         ("--horizon 10000 --dim 50000000 --sigma 1", &["graded-square-root", "GiB", "--memory-limit"]),
         ("--horizon 10 --sigma 1 --mechanism cubic-root", &["cubic-root", "square-root"]),
@@ -277,11 +277,11 @@ fn bad_input_is_refused_without_traces() {
         ("--horizon 10 --sigma 1 --decay 2", &["decay"]),
         ("--horizon 10 --sigma 1 --window 0", &["window"]),
         ("--horizon 10 --sigma 1 --objective median", &["--objective", "median"]),
-        ("--horizon 10 --sigma 1 --key-file absent.key", &["absent.key"]),
+        ("--horizon 10 --sigma 1 --noise-key absent.key", &["absent.key"]),
     ];
     for (options, parts) in cases {
-        place.run(&format!("noise {options} --out z.npy")).refused(parts);
+        place.run(&format!("research noise {options} --output z.npy")).refused(parts);
     }
-    place.run("noise --horizon 10 --sigma 1").refused(&["--out"]);
+    place.run("research noise --horizon 10 --sigma 1").refused(&["--output"]);
     assert_eq!(place.files(), Vec::<String>::new());
 }

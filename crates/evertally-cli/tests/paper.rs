@@ -8,7 +8,7 @@ use common::{Place, column};
 use serde_json::Value;
 
 fn report() -> Value {
-    serde_json::from_str(&Place::new().run("paper --json").ok().stdout).unwrap()
+    serde_json::from_str(&Place::new().run("research paper --json").ok().stdout).unwrap()
 }
 
 fn claims(report: &Value) -> Vec<&Value> {
@@ -75,7 +75,7 @@ fn verdicts_are_those_that_the_figures_give() {
 #[test]
 fn the_page_needs_nothing_beside_it() {
     let place = Place::new();
-    assert_eq!(place.run("paper --html paper.html --figure figures").ok().stdout, "");
+    assert_eq!(place.run("research paper --html paper.html --figure figures").ok().stdout, "");
     let page = String::from_utf8(place.read("paper.html")).unwrap();
     let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
     for outside in ["http:", "https:", "<script", "<link", "@import", "url(", "src="] {
@@ -104,7 +104,7 @@ fn the_page_needs_nothing_beside_it() {
 
 #[test]
 fn the_text_fits_a_terminal() {
-    let text = Place::new().run("paper").ok().stdout;
+    let text = Place::new().run("research paper").ok().stdout;
     assert!(text.contains("Theorem 2 · ") && text.contains("Slips"));
     // Paragraphs wrap; tables may be wider.
     assert!(
@@ -116,6 +116,6 @@ fn the_text_fits_a_terminal() {
 #[test]
 fn help_says_where_the_rest_is() {
     let place = Place::new();
-    assert!(place.run("paper --help").ok().stdout.contains("evertally paper --html"));
-    assert!(place.run("bounds --help").ok().stdout.contains("evertally bounds --horizon"));
+    assert!(place.run("research paper --help").ok().stdout.contains("evertally research paper --html"));
+    assert!(place.run("research bounds --help").ok().stdout.contains("evertally research bounds --horizon"));
 }

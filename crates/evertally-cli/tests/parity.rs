@@ -33,7 +33,7 @@ fn a_tiny_table_against_the_definition() {
     place.write("signs.csv", "a,b,c\n1,1,-1\n1,-1,-1\n-1,-1,-1\n+1,1,1\n");
     place.write("mixed.csv", "a,b,c\n1,1,0\n1,-1,0\n0,-1,0\n1,1,1.0\n");
     for table in ["bits.csv", "signs.csv", "mixed.csv"] {
-        let run = |rest: &str| place.run(&format!("parity {table} {OPEN} {rest}")).ok().stdout;
+        let run = |rest: &str| place.run(&format!("research parity {table} {OPEN} {rest}")).ok().stdout;
         assert_answers(&run("--degree 1"), &[("a", 2.0), ("b", 0.0), ("c", -2.0)]);
         assert_answers(&run("--degree 2"), &[("a*b", 2.0), ("a*c", 0.0), ("b*c", 2.0)]);
         assert_answers(&run("--degree 3"), &[("a*b*c", 0.0)]);
@@ -42,7 +42,7 @@ fn a_tiny_table_against_the_definition() {
     }
     place.write("t.jsonl", "{\"a\":1,\"b\":0}\n{\"a\":-1,\"b\":1}\n");
     assert_answers(
-        &place.run(&format!("parity t.jsonl --columns a,b --degree 2 {OPEN}")).ok().stdout,
+        &place.run(&format!("research parity t.jsonl --columns a,b --degree 2 {OPEN}")).ok().stdout,
         &[("a*b", -2.0)],
     );
 }
@@ -53,7 +53,8 @@ fn columns_of_equal_totals_do_not_get_equal_answers_under_one_key() {
     place.write("t.csv", "a,b\n1,0\n0,1\n");
     place.with_key();
     let answer = |column: &str| {
-        let run = format!("parity t.csv --degree 1 --columns {column} {BUDGET} --key-file noise.key");
+        let run =
+            format!("research parity t.csv --degree 1 --columns {column} {BUDGET} --noise-key noise.key");
         answers(&place.forget_uses().run(&run).ok().stdout)[0].1
     };
     assert_eq!(answer("a").to_bits(), answer("a").to_bits());
@@ -66,7 +67,7 @@ fn thirty_columns_and_the_bounds() {
     let names: Vec<String> = (1..=30).map(|i| format!("q{i}")).collect();
     let row = |flip: usize| (0..30).map(|i| if i == flip { "-1" } else { "1" }).collect::<Vec<_>>().join(",");
     place.write("wide.csv", format!("{}\n{}\n{}\n", names.join(","), row(0), row(29)));
-    place.run(&format!("parity wide.csv --degree 2 {BUDGET} --json --output out.json")).ok();
+    place.run(&format!("research parity wide.csv --degree 2 {BUDGET} --json --output out.json")).ok();
     let whole: serde_json::Value = serde_json::from_slice(&place.read("out.json")).unwrap();
     let header = &whole["header"];
     let number = |name: &str| header[name].as_f64().unwrap();
@@ -106,8 +107,8 @@ fn bad_tables_are_refused_without_traces() {
         ("nothing.csv --degree 1", &["cannot be read"]),
     ];
     for (line, parts) in cases {
-        place.run(&format!("parity {line} {BUDGET} --output out.csv")).refused(parts);
+        place.run(&format!("research parity {line} {BUDGET} --output out.csv")).refused(parts);
     }
-    place.run("parity ok.csv --degree 1 --epsilon 1 --delta 0").refused(&["pure"]);
+    place.run("research parity ok.csv --degree 1 --epsilon 1 --delta 0").refused(&["pure"]);
     assert_eq!(place.files(), before);
 }

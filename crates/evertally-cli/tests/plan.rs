@@ -69,18 +69,18 @@ fn memory_is_that_of_all_keys_or_coordinates() {
     };
     // The tree shares nothing between coordinates; a key has a tag of twelve bytes besides.
     let one = bytes("");
-    assert_eq!(bytes("--keys 50"), 50 * (one + 12));
+    assert_eq!(bytes("--group-count 50"), 50 * (one + 12));
     assert_eq!(bytes("--dim 1000000"), 1_000_000 * bytes("--arithmetic float"));
     let table = place.run("plan --horizon 64 --epsilon 1 --delta 1e-6 --dim 1000").ok().stdout;
     assert!(table.contains("64 steps of 1000 coordinates at"), "{table}");
-    let line = "plan --horizon 4096 --epsilon 1 --delta 1e-6 --keys 1000 --memory-limit 1M";
+    let line = "plan --horizon 4096 --epsilon 1 --delta 1e-6 --group-count 1000 --memory-limit 1M";
     let table = place.run(line).ok().stdout;
     assert!(table.contains("of 1000 keys") && table.contains("more than the limit of 1048576"), "{table}");
     let line = "plan --horizon 64 --epsilon 1 --delta 1e-6";
-    place.run(&format!("{line} --keys 0")).refused(&["--keys", "got 0"]);
-    place.run(&format!("{line} --keys 100001")).refused(&["--keys", "100000", "--dim"]);
+    place.run(&format!("{line} --group-count 0")).refused(&["--group-count", "got 0"]);
+    place.run(&format!("{line} --group-count 100001")).refused(&["--group-count", "100000", "--dim"]);
     place.run(&format!("{line} --dim 0")).refused(&["--dim", "got 0"]);
-    place.run(&format!("{line} --dim 2 --keys 2")).refused(&["--dim", "--keys"]);
+    place.run(&format!("{line} --dim 2 --group-count 2")).refused(&["--dim", "--group-count"]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_forgets_runs_for_ever() {
     assert!(table.contains("runs for ever at a finite sensitivity") && table.contains("2^60"), "{table}");
     let table = place.run(&format!("{line} --window 100")).ok().stdout;
     assert!(table.contains("sums over the last 100 steps") && table.contains("runs for ever"), "{table}");
-    let json = place.run(&format!("{line} --decay 0.99 --json --keys 3")).ok().stdout;
+    let json = place.run(&format!("{line} --decay 0.99 --json --group-count 3")).ok().stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let last = &json["milestones"][8];
     assert!((last["ratio"].as_f64().unwrap() - 1.0).abs() < 1e-4, "{last}");

@@ -13,9 +13,10 @@ const RUN: &str =
 /// Customers to learn from and others to predict, and a model.
 fn trained() -> (Place, Value) {
     let place = Place::new();
-    place.run("demo --kind customers --rows 1500 --out c.csv").ok();
-    place.run("demo --kind customers --rows 400 --seed 2 --out new.csv").ok();
-    let report = place.run(&format!("learn c.csv {RUN} --norm 10 --test new.csv --model m.json --json")).ok();
+    place.run("demo --kind customers --rows 1500 --output c.csv").ok();
+    place.run("demo --kind customers --rows 400 --seed 2 --output new.csv").ok();
+    let report =
+        place.run(&format!("learn c.csv {RUN} --expected-norm 10 --test new.csv --model m.json --json")).ok();
     let report = serde_json::from_str(&report.stdout).unwrap();
     (place, report)
 }
@@ -51,7 +52,7 @@ fn predictions_are_those_that_the_run_was_measured_by() {
 fn json_has_the_same_rows() {
     let (place, _) = trained();
     let csv = lines(place.run("predict m.json new.csv --quiet").ok().stdout.as_bytes());
-    let json = place.run("predict m.json new.csv --quiet --json").ok().stdout;
+    let json = place.run("predict m.json new.csv --quiet --format jsonl").ok().stdout;
     for (row, line) in csv[1..].iter().zip(json.lines()) {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_eq!((&line["row"].to_string(), line["returns"].as_str().unwrap()), (&row[0], row[1].as_str()));
@@ -70,7 +71,7 @@ fn numbers_are_predicted_by_hand() {
     let weights = &model["parameters"]["last"][0];
     let (slope, intercept) = (weights[0].as_f64().unwrap(), weights[1].as_f64().unwrap());
     place.write("n.csv", "other,a\nx,0.25\ny,4\n");
-    let out = place.run("predict m.json n.csv --quiet --json").ok().stdout;
+    let out = place.run("predict m.json n.csv --quiet --format jsonl").ok().stdout;
     let predicted: Vec<f64> =
         out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["y"].as_f64().unwrap()).collect();
     for (got, a) in predicted.iter().zip([0.25, 4.0]) {

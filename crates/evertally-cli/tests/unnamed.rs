@@ -27,7 +27,7 @@ const JSON: &str = r#"{"time":"2026-01-05T00:10:00Z","id":"1"}
 fn events_of_nobody_are_left_out_and_their_number_is_told() {
     let place = Place::new();
     place.with_key().write("in.csv", CSV).write("in.jsonl", JSON);
-    let line = format!("{TIMED} {PERSONS} --id id --key-file noise.key");
+    let line = format!("{TIMED} {PERSONS} --id id --noise-key noise.key");
     let by_csv = place.run(&format!("count in.csv {line}"));
     assert_near(&by_csv.stdout, &[1.0; 4]);
     assert_eq!(

@@ -19,7 +19,7 @@ fn data(name: &str) -> Vec<u8> {
 
 #[test]
 fn runs_that_version_0_1_began_go_on_to_its_model() {
-    for (name, key) in [("keyed", "--key-file noise.key"), ("whole", "")] {
+    for (name, key) in [("keyed", "--noise-key noise.key"), ("whole", "")] {
         let place = Place::new();
         place.write("customers.csv", data("customers.csv")).write("state", data(&format!("{name}.state")));
         place.write("noise.key", "c0ffee".repeat(10) + "0123");

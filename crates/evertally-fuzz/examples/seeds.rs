@@ -1,4 +1,4 @@
-//! Writes the seeds of all targets into `fuzz/seeds`: a few small inputs each, most of them valid.
+//! Writes the seeds of all targets to `fuzz/seeds`: a few small inputs each, most of them valid.
 
 use std::error::Error;
 use std::fs;
@@ -67,7 +67,7 @@ fn texts() -> Outcome {
     let granted = r#"{"grant":{"time":"2026-01-05T08:30:00Z","population":"everyone","unit":"event","neighbours":"add-remove","total":{"concentrated":{"rho":1.0}}}}"#;
     let spent = r#"{"spend":{"time":"2026-01-05T09:00:00Z","population":"everyone","run":"count visits.csv","unit":"event","neighbours":"add-remove","mu_squared":0.3,"pure_epsilon":0.0,"variation":0.0}}"#;
     write("ledger", "records", [granted, spent].join("\n"))?;
-    write("ledger", "whole", fuzz::sealed_ledger(&[granted, spent, spent])?)?;
+    write("ledger", "whole", fuzz::sealed_budget_file(&[granted, spent, spent])?)?;
     let approximate = r#"{"approximate":{"epsilon":3.0,"delta":1e-6,"calibration":"exact","pure_part":0.5}}"#;
     write("ledger", "approximate", granted.replace(r#"{"concentrated":{"rho":1.0}}"#, approximate))?;
     let count = "count\nvisits.csv\n--time\ntime\n--every\n1h\n--from\n2026-01-05\n--steps\n24\n--epsilon\n1\n--delta\n1e-6";
@@ -80,17 +80,18 @@ fn texts() -> Outcome {
     write("command_line", "gamma", "gamma\n--workload\nprefix-sum\n--horizon\n64\n--json")
 }
 
-/// Plans and steps: the first bytes choose the plan, the others what is done with it.
+/// Plans and steps: the first bytes choose the plan, and the others the operations on it.
 fn choices() -> Outcome {
     let steps = [3, 1, 3, 120, 0, 3, 127, 3, 2, 1, 9, 3, 101];
-    // Every fourth mechanism for running totals, and fewer for windows and decays: mutation finds the others.
+    // Every fourth mechanism for running totals, and fewer for windows and decays. Mutation finds
+    // the others.
     for mechanism in (0..24_u8).step_by(4).chain([9, 15, 17, 22]) {
         for (workload, name) in [(0, "sums"), (2, "window"), (3, "decay")] {
             if workload != 0 && ![0, 4, 15].contains(&mechanism) {
                 continue;
             }
-            // Nine steps, this workload, this mechanism, nothing unusual, an ordinary budget, one
-            // number a step.
+            // Nine steps, this workload and mechanism, no unusual options, an ordinary budget, one
+            // number per step.
             let plan: &[u8] =
                 &[7, workload, 0, mechanism, 0, if mechanism == 22 { 7 } else { 0 }, 0, 0, 0, 0];
             // Running totals have no parameter.
@@ -132,7 +133,7 @@ fn arrays() -> Outcome {
     write("certificate", "sums", fuzz::certificate_bytes(&gamma_f(sums.clone(), 1e-6, &())?)?)?;
     write("certificate", "worst", fuzz::certificate_bytes(&gamma_2(sums, 1e-6, &())?)?)?;
     write("certificate", "matrix", fuzz::certificate_bytes(&gamma_f(matrix, 1e-6, &())?)?)?;
-    // Entries whose checksums fit: a prefix sum of three steps, with weights of one.
+    // Entries with valid checksums: a prefix sum of three steps, with weights of one.
     write("certificate", "chosen", [3, 0, 0, 0, 120, 1, 1, 1, 1, 1, 1, 0])
 }
 
@@ -163,7 +164,7 @@ fn column<T: DataType>(
     Ok(column.close()?)
 }
 
-/// A Parquet file of every type, with two rows a group.
+/// A Parquet file of every type, with two rows per group.
 fn events(groups: usize) -> Outcome<Vec<u8>> {
     const MOMENT: i64 = 1_767_571_201;
     let mut bytes = Vec::new();

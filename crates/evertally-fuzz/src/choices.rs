@@ -1,7 +1,8 @@
-//! Choices made by bytes: what a target does is told by its input, so that libFuzzer can change it
-//! piece by piece.
+//! Choices made by bytes: a target's input determines its operations, so that libFuzzer can change
+//! them one by one.
 
-/// Reals at which something changes: signs, limits of whole numbers and of doubles, what is not a number.
+/// Numbers at which behaviour changes: signs, limits of integers and of doubles, infinities and
+/// NaN.
 pub const EDGES: [f64; 28] = [
     0.0,
     -0.0,
@@ -33,26 +34,26 @@ pub const EDGES: [f64; 28] = [
     f64::NAN,
 ];
 
-/// Bytes that are read from the front. After the last, every choice is the first of its kind.
+/// Bytes that are read from the front. After the last byte, every choice is the first alternative.
 #[derive(Debug, Clone)]
 pub struct Choices<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Choices<'a> {
-    /// Choices before the first.
+    /// Choices from these bytes.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// Whether all bytes are spent.
+    /// Whether all bytes are used.
     #[must_use]
-    pub fn are_spent(&self) -> bool {
+    pub fn are_used(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// All bytes that are left.
+    /// All remaining bytes.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes
@@ -75,7 +76,7 @@ impl<'a> Choices<'a> {
         values[self.below(values.len())].clone()
     }
 
-    /// Whether, with even chances.
+    /// A boolean, with equal probabilities.
     pub fn flag(&mut self) -> bool {
         self.byte() & 1 == 1
     }
@@ -85,7 +86,7 @@ impl<'a> Choices<'a> {
         u64::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// Any double: an edge, a small whole number, or any bits at all.
+    /// Any double: an edge, a small integer, or arbitrary bits.
     pub fn real(&mut self) -> f64 {
         match self.byte() {
             200.. => f64::from_bits(self.word()),

@@ -1,11 +1,11 @@
-//! Files that the command line reads.
+//! Targets for the files that the command line reads.
 
 use evertally_cli::fuzz::{self, Format};
 
 use crate::check_line;
 use crate::choices::Choices;
 
-/// The columns that are asked for: those of the seeds, one of them twice.
+/// The requested columns: those of the seeds, one of them twice.
 const COLUMNS: [&str; 4] = ["time", "region", "amount", "region"];
 
 /// The columns of the Parquet seeds, of every type.
@@ -17,7 +17,7 @@ const TYPED: [&str; 14] = [
 fn check<T>(outcome: fuzz::Outcome<T>) {
     if let Err(message) = outcome {
         check_line(&message);
-        // Cells are shown with their beginning only.
+        // Only the start of a cell is shown.
         assert!(message.chars().count() < 3000, "a message is short");
     }
 }
@@ -45,32 +45,32 @@ pub fn npy(bytes: &[u8]) {
     check(fuzz::array(bytes));
 }
 
-/// Reads a matrix between commas.
+/// Reads a matrix with commas.
 pub fn matrix(bytes: &[u8]) {
     check(fuzz::csv_matrix(bytes));
 }
 
-/// Reads a ledger: one as it stands, or one of these records whose hashes fit. What is taken is
+/// Reads a ledger from raw bytes, or from these records with valid hashes. An accepted ledger is
 /// written as it was read.
 pub fn ledger(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     check_ledger(&text);
     let records: Vec<&str> = text.split('\n').collect();
-    match fuzz::sealed_ledger(&records) {
+    match fuzz::sealed_budget_file(&records) {
         Ok(sealed) => check_ledger(&sealed),
-        Err(message) => panic!("records are hashed whatever they are: {message}"),
+        Err(message) => panic!("any records can be hashed: {message}"),
     }
 }
 
 fn check_ledger(text: &str) {
-    match fuzz::ledger(text) {
+    match fuzz::budget_file(text) {
         Ok(written) => assert_eq!(written, text),
         Err(message) => check_line(&message),
     }
 }
 
-/// Reads the state of a training run: one as it stands, and one whose hash fits. What is taken is
-/// written as something that is read as the same.
+/// Reads the state of a training run from raw bytes, and with a valid hash. An accepted state is
+/// written so that it reads back the same.
 pub fn training(bytes: &[u8]) {
     for state in [bytes.to_vec(), fuzz::sealed_training_state(bytes)] {
         match fuzz::training_state(&state) {
@@ -80,8 +80,8 @@ pub fn training(bytes: &[u8]) {
     }
 }
 
-/// Reads a certificate: an archive as it stands, or one whose entries are as the bytes say and
-/// whose checksums fit.
+/// Reads a certificate from raw bytes, or from an archive with entries chosen by the bytes and
+/// valid checksums.
 pub fn certificate(bytes: &[u8]) {
     if bytes.starts_with(b"PK") {
         return check(fuzz::certificate(bytes));
@@ -121,7 +121,7 @@ pub fn certificate(bytes: &[u8]) {
     let entries: Vec<_> = entries.into_iter().map(|(name, contents)| (name.to_owned(), contents)).collect();
     match fuzz::archive(&entries) {
         Ok(archive) => check(fuzz::certificate(&archive)),
-        Err(message) => panic!("an archive of a few bytes is written: {message}"),
+        Err(message) => panic!("an archive of a few bytes can be written: {message}"),
     }
 }
 

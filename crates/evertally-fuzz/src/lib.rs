@@ -1,26 +1,25 @@
-//! What must hold of Evertally whatever bytes it is given.
+//! Fuzz targets: promises that Evertally keeps for all inputs.
 //!
-//! **Definition.** A target takes any bytes, and panics where a promise is broken. Bytes are either
-//! an input as it stands, a file say, or choices ([`choices`]): which plan, which steps, what is
-//! done between them.
+//! **Definition.** A target takes any bytes, and panics if a promise is broken. Bytes are either an
+//! input, such as a file, or choices ([`choices`]): the plan, the steps, and the operations between
+//! them.
 //!
 //! **Promises.** Nothing panics. A refusal is an error with a message of one line, and changes
-//! nothing. What is saved and resumed goes on bit for bit. Releases are finite, and exact ones lie
-//! on the public grid. A saved state that was tampered with is refused, or is one that can be gone
-//! on from.
+//! nothing. A saved and resumed counter continues bit for bit. Releases are finite, and exact ones
+//! lie on the public grid. A modified saved state is either refused or can be resumed.
 //!
-//! **Two ways to run.** `tests/short.rs` tries every target for a second, on its seeds, on what
-//! mutation makes of them, and on random bytes, always the same ones. `cargo xtask fuzz` lets
-//! libFuzzer look for longer, guided by what code is reached.
+//! **Two ways to run.** `tests/short.rs` runs every target for a second on its seeds, on mutations
+//! of them, and on random bytes. These are always the same. `cargo xtask fuzz` runs libFuzzer for
+//! longer, guided by code coverage.
 //!
-//! | file | its targets |
+//! | file | targets |
 //! |---|---|
 //! | `plans` | none: arbitrary plans for the others |
 //! | `steps` | `steps`: numbers, vectors and declared keys, step by step |
-//! | `open` | `open_keys`: keys that nobody declares |
+//! | `open` | `open_keys`: open keys |
 //! | `noise` | `noise`: the noise alone |
-//! | `states` | `states`: saved states that were tampered with |
-//! | `names` | `names`: the names of mechanisms, workloads and all that is chosen by name |
+//! | `states` | `states`: modified saved states |
+//! | `names` | `names`: the names of mechanisms, workloads and other choices |
 //! | `files` | `csv`, `jsonl`, `parquet`, `npy`, `matrix`, `certificate`, `ledger`, `training` |
 //! | `options` | `options`, `command_line` |
 
@@ -64,7 +63,7 @@ pub const TARGETS: [Target; 15] = [
     ("command_line", command_line),
 ];
 
-/// A message for the operator: one line that a terminal shows as it stands.
+/// Checks a message for the operator: one line without control characters.
 fn check_line(message: &str) {
     assert!(!message.trim().is_empty(), "a refusal says why");
     assert!(

@@ -1,4 +1,4 @@
-//! Everything that is chosen by name.
+//! The target for names of mechanisms, workloads and other choices.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use evertally_stream::BucketLength;
 
 use crate::check_line;
 
-/// Reads a text as the name of everything that has one. What is taken is written as what it was
-/// read from, or as what reads the same.
+/// Parses a text as every kind of name. An accepted value is written as a text that parses to the
+/// same value.
 pub fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     check::<Mechanism>(&text);
@@ -38,7 +38,7 @@ fn check<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) {
 /// The name of a workload may be followed by a number of steps.
 fn workload(text: &str) {
     let (name, steps) = text.split_once(' ').unwrap_or((text, ""));
-    // Longer ones are not written out, and would not fit.
+    // Longer workloads are not written out, because they would not fit.
     let steps = steps.parse().ok().filter(|steps| *steps < 1 << 10);
     match fuzz::workload(name, steps) {
         Ok((rows, columns)) => assert!(steps.is_none_or(|steps| (rows, columns) == (steps, steps))),

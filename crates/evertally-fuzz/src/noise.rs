@@ -1,4 +1,5 @@
-//! The noise alone: rows taken, filled, sought and resumed in any order are always the same rows.
+//! The target for noise alone: rows that are taken, filled, sought and resumed in any order are
+//! always the same.
 
 use evertally::internals::noise::Real;
 use evertally::{NoiseStream, Plan};
@@ -18,12 +19,12 @@ pub fn noise(bytes: &[u8]) {
     }
 }
 
-/// The noise of a plan; none where it is outside the range of single precision.
+/// The noise of a plan, or `None` if it is outside the range of single precision.
 pub(crate) fn stream<F: Real>(plan: &Plan) -> Option<NoiseStream<F>> {
     match NoiseStream::new(plan, key()) {
         Ok(stream) => Some(stream),
         Err(error) => {
-            assert!(size_of::<F>() == 4, "a plan that was made is run: {error}");
+            assert!(size_of::<F>() == 4, "a valid plan can be run: {error}");
             check_line(&error.to_string());
             None
         }
@@ -36,7 +37,7 @@ fn take<F: Real>(plan: &Plan, choices: &mut Choices<'_>) {
     let (Some(mut first), Some(mut going)) = (stream::<F>(plan), stream::<F>(plan)) else { return };
     assert!(first.fill(&mut all).is_ok(), "there is a row for every step");
     assert!(all.iter().all(|value| value.to_f64().is_finite()), "noise is finite");
-    while !choices.are_spent() {
+    while !choices.are_used() {
         let step = going.steps_taken();
         match choices.below(4) {
             0 => match going.next() {

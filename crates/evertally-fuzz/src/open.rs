@@ -1,4 +1,4 @@
-//! Keys that nobody declares: added to, closed and released in any order.
+//! The target for open keys: additions, closed steps and releases in any order.
 
 use evertally::{Error, Plan, Release, Result, SparseCounter};
 
@@ -7,16 +7,16 @@ use crate::choices::Choices;
 use crate::plans::{Kind, NAMES, key, plan};
 use crate::steps::check_release;
 
-/// Feeds a counter of open keys, beside another that is saved and resumed on the way.
+/// Compares a counter of open keys with another that is saved and resumed along the way.
 pub fn open_keys(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     let Some(plan) = plan(Kind::Open, choices) else { return };
     let start = || match SparseCounter::new(&plan, key()) {
         Ok(counter) => counter,
-        Err(error) => panic!("a plan that was made is run: {error}"),
+        Err(error) => panic!("a valid plan can be run: {error}"),
     };
     let (mut going, mut resumed) = (start(), start());
-    while !choices.are_spent() {
+    while !choices.are_used() {
         match choices.below(8) {
             0 => resumed = again(&plan, &resumed),
             1 | 2 => {
@@ -49,7 +49,7 @@ fn again(plan: &Plan, counter: &SparseCounter) -> SparseCounter {
     }
 }
 
-/// Does the same with both counters, and compares what comes of it.
+/// Applies the same operation to both counters, and compares the results.
 fn both(
     plan: &Plan,
     going: &mut SparseCounter,
@@ -62,7 +62,7 @@ fn both(
             let values: Vec<f64> = released.iter().map(|release| release.value).collect();
             check_release(plan, &values);
             let same = values.iter().zip(&beside).all(|(a, b)| a.to_bits() == b.value.to_bits());
-            assert!(same && values.len() == beside.len(), "what is resumed goes on bit for bit");
+            assert!(same && values.len() == beside.len(), "a resumed counter continues bit for bit");
         }
         (Err(refusal), Err(beside)) => {
             check_line(&refusal.to_string());

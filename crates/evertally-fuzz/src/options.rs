@@ -1,4 +1,4 @@
-//! What stands on the command line, and in files of keys.
+//! Targets for the command line, and for files of keys.
 
 use std::collections::HashSet;
 
@@ -6,12 +6,12 @@ use evertally_cli::fuzz;
 
 use crate::check_line;
 
-/// Reads a text as a time, a key, a list of keys and everything else that an option may hold.
+/// Parses a text as a time, a key, a list of keys and every other kind of option value.
 pub fn options(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Some(micros) = fuzz::time(&text)
         && let Some(written) = fuzz::written_time(micros)
-        // Years before the first are written with a sign, which is not read.
+        // Years before 1 are written with a sign, which the parser does not accept.
         && !written.starts_with('-')
     {
         assert_eq!(fuzz::time(&written), Some(micros), "{text:?} is written as {written:?}");
@@ -42,7 +42,7 @@ fn keys(outcome: fuzz::Outcome<Vec<String>>) {
     });
 }
 
-/// Reads the words of a command line, one a line. What they ask for is not done.
+/// Parses the words of a command line, one per line. The command is not executed.
 pub fn command_line(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.lines().collect();

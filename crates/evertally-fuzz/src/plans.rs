@@ -1,4 +1,4 @@
-//! Arbitrary plans: short horizons, and everything else as it may come.
+//! Arbitrary plans with short horizons.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,16 +11,16 @@ use evertally::{
 use crate::check_line;
 use crate::choices::Choices;
 
-/// What a plan counts.
+/// The kind of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Numbers, vectors or declared keys.
     Declared,
-    /// Keys that nobody declares.
+    /// Open keys.
     Open,
 }
 
-/// Names of keys that a careless parser or a hash of pieces would take for one another, or for nothing.
+/// Names of keys that a careless parser or hash might confuse with each other, or with no name.
 pub(crate) const NAMES: [&str; 10] = [
     "",
     "a",
@@ -52,27 +52,27 @@ const GRIDS: [f64; 12] = [
     1e18,
 ];
 
-/// Plans that were made, by the bytes that chose them: libFuzzer tries many inputs on one plan, and
-/// some take a tenth of a second to make.
-static MADE: Mutex<Option<HashMap<Vec<u8>, Option<Plan>>>> = Mutex::new(None);
+/// Built plans, by the bytes that chose them. libFuzzer tries many inputs on one plan, and some
+/// plans take a tenth of a second to build.
+static BUILT: Mutex<Option<HashMap<Vec<u8>, Option<Plan>>>> = Mutex::new(None);
 
-/// The most plans that are kept.
-const MOST_KEPT: usize = 512;
+/// The maximum number of kept plans.
+const MAX_KEPT_PLANS: usize = 512;
 
 /// The key of every counter here.
 pub(crate) fn key() -> NoiseKey {
     NoiseKey::insecure_from_seed(20)
 }
 
-/// The plan that the next bytes choose; none where it is refused.
+/// The plan that the next bytes choose, or `None` if it is refused.
 pub(crate) fn plan(kind: Kind, choices: &mut Choices<'_>) -> Option<Plan> {
     let before = choices.rest();
     let builder = builder(kind, choices);
     let mut spent = before[..before.len() - choices.rest().len()].to_vec();
     spent.push(kind as u8);
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let made = made.get_or_insert_default();
-    if made.len() > MOST_KEPT {
+    if made.len() > MAX_KEPT_PLANS {
         made.clear();
     }
     let plan = made.entry(spent).or_insert_with(|| match builder.and_then(|builder| builder.build()) {
@@ -90,8 +90,8 @@ fn builder(kind: Kind, choices: &mut Choices<'_>) -> Result<PlanBuilder> {
     if let Some(mechanism) = mechanism(choices) {
         builder = builder.mechanism(mechanism);
     }
-    // One byte for several rare choices: most plans are ordinary, as most bytes are zero in what
-    // libFuzzer keeps.
+    // One byte for several rare choices: most plans are ordinary, because most bytes in libFuzzer's
+    // corpus are zero.
     let unusual = choices.byte();
     builder = builder.budget(budget(choices)?);
     builder = match kind {

@@ -1,4 +1,4 @@
-//! Saved states that were tampered with, by somebody who can make the hash fit.
+//! The target for modified saved states with valid hashes.
 
 use evertally::Lanes;
 use evertally::internals::noise::Real;
@@ -8,15 +8,15 @@ use crate::check_line;
 use crate::choices::{Choices, EDGES};
 use crate::noise::stream;
 use crate::plans::{Kind, NAMES, key, plan};
-use crate::steps::{Declared, check_release};
+use crate::steps::{DeclaredCounter, check_release};
 
-/// Bytes of a state before what it holds: magic, version, fingerprint, tag.
+/// The length of a state's head: magic, version, fingerprint, tag.
 const HEAD: usize = 4 + 1 + 32 + 8;
 
-/// Bytes of the hash at the end of a state.
+/// The length of the hash at the end of a state.
 const HASH: usize = 32;
 
-/// Resumes a state that was tampered with. It is refused, or can be gone on from to the end.
+/// Resumes a modified state. It is refused, or can be resumed and run to the end.
 pub fn states(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     let which = choices.below(4);
@@ -31,7 +31,7 @@ pub fn states(bytes: &[u8]) {
 }
 
 fn counter(plan: &Plan, choices: &mut Choices<'_>) {
-    let Ok(mut counter) = Declared::new(plan) else { panic!("a plan that was made is run") };
+    let Ok(mut counter) = DeclaredCounter::new(plan) else { panic!("a valid plan can be run") };
     if choices.flag() {
         counter = match counter.remember_releases() {
             Ok(counter) => counter,
@@ -42,14 +42,14 @@ fn counter(plan: &Plan, choices: &mut Choices<'_>) {
     for _ in 0..choices.below(10) {
         let _ = counter.step(&vec![plan.contribution().hi(); width]);
     }
-    let state = tampered(counter.save(), choices);
-    let Some(mut resumed) = taken(Declared::resume(plan, &state)) else { return };
+    let state = modified(counter.save(), choices);
+    let Some(mut resumed) = resumed_value(DeclaredCounter::resume(plan, &state)) else { return };
     let end = plan.horizon();
     while resumed.steps_taken() < end {
         let Ok(released) = resumed.step(&vec![0.0; width]) else { return };
         check_release(plan, &released);
     }
-    assert!(Declared::resume(plan, &resumed.save()).is_ok(), "what was taken can be saved again");
+    assert!(DeclaredCounter::resume(plan, &resumed.save()).is_ok(), "a resumed counter can be saved again");
 }
 
 fn noise<F: Real>(plan: &Plan, choices: &mut Choices<'_>) {
@@ -57,8 +57,8 @@ fn noise<F: Real>(plan: &Plan, choices: &mut Choices<'_>) {
     for _ in 0..choices.below(10) {
         let _ = stream.next();
     }
-    let state = tampered(stream.save(), choices);
-    let Some(mut resumed) = taken(NoiseStream::<F>::resume(plan, key(), &state)) else { return };
+    let state = modified(stream.save(), choices);
+    let Some(mut resumed) = resumed_value(NoiseStream::<F>::resume(plan, key(), &state)) else { return };
     while let Ok(row) = resumed.next() {
         assert_eq!(row.len(), plan.lanes().width());
     }
@@ -67,7 +67,7 @@ fn noise<F: Real>(plan: &Plan, choices: &mut Choices<'_>) {
 
 fn open_keys(plan: &Plan, choices: &mut Choices<'_>) {
     assert_eq!(*plan.lanes(), Lanes::OpenKeys);
-    let Ok(mut counter) = SparseCounter::new(plan, key()) else { panic!("a plan that was made is run") };
+    let Ok(mut counter) = SparseCounter::new(plan, key()) else { panic!("a valid plan can be run") };
     for _ in 0..choices.below(10) {
         let name = choices.one_of(&NAMES);
         let _ = counter.add(name, plan.contribution().hi());
@@ -75,8 +75,8 @@ fn open_keys(plan: &Plan, choices: &mut Choices<'_>) {
         let _ = counter.release(choices.one_of(&NAMES));
         let _ = counter.add(name, plan.contribution().lo());
     }
-    let state = tampered(counter.save(), choices);
-    let Some(mut resumed) = taken(SparseCounter::resume(plan, key(), &state)) else { return };
+    let state = modified(counter.save(), choices);
+    let Some(mut resumed) = resumed_value(SparseCounter::resume(plan, key(), &state)) else { return };
     let _ = resumed.close_step();
     loop {
         if let Ok(released) = resumed.release_each(NAMES) {
@@ -86,11 +86,14 @@ fn open_keys(plan: &Plan, choices: &mut Choices<'_>) {
             break;
         }
     }
-    assert!(SparseCounter::resume(plan, key(), &resumed.save()).is_ok(), "what was taken can be saved again");
+    assert!(
+        SparseCounter::resume(plan, key(), &resumed.save()).is_ok(),
+        "a resumed counter can be saved again"
+    );
 }
 
-/// What was resumed; none where it was refused, as a state must be.
-fn taken<T>(resumed: Result<T, Error>) -> Option<T> {
+/// The resumed value, or `None` if the state was refused with the right error.
+fn resumed_value<T>(resumed: Result<T, Error>) -> Option<T> {
     match resumed {
         Ok(resumed) => Some(resumed),
         Err(refusal) => {
@@ -101,13 +104,13 @@ fn taken<T>(resumed: Result<T, Error>) -> Option<T> {
     }
 }
 
-/// A state with some of its bytes changed, cut or replaced. Its hash is made to fit, most often.
-fn tampered(mut state: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
+/// A state with some of its bytes changed, removed or replaced. In most cases its hash is valid.
+fn modified(mut state: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
     let is_sealed = choices.below(8) != 0;
     if is_sealed {
         state.truncate(state.len() - HASH);
     }
-    while !choices.are_spent() {
+    while !choices.are_used() {
         match choices.below(8) {
             0 => {
                 let to = usize::from(choices.byte()) | usize::from(choices.byte()) << 8;
@@ -121,7 +124,7 @@ fn tampered(mut state: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
                 }
             }
             3 => {
-                // Everything after the head is as the bytes say.
+                // The bytes decide everything after the head.
                 state.truncate(HEAD);
                 state.extend(choices.rest());
                 break;
@@ -147,7 +150,7 @@ fn tampered(mut state: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
     state
 }
 
-/// Somewhere in a state: on a multiple of eight after the head, or anywhere.
+/// A position in a state: a multiple of eight after the head, or anywhere.
 fn place(state: &[u8], choices: &mut Choices<'_>) -> usize {
     let place = usize::from(choices.byte()) | usize::from(choices.byte()) << 8;
     if place % 2 == 0 { HEAD + 4 * place } else { place }.min(state.len())

@@ -1,4 +1,4 @@
-//! Steps of numbers, vectors and declared keys, with whatever comes between them.
+//! The target for steps of numbers, vectors and declared keys, with other operations between them.
 
 use evertally::Lanes;
 use evertally::{Counter, Error, KeyedCounter, Plan, Result, VectorCounter};
@@ -8,13 +8,13 @@ use crate::choices::Choices;
 use crate::plans::{Kind, NAMES, key, plan};
 
 /// A counter of declared lanes.
-pub(crate) enum Declared {
+pub(crate) enum DeclaredCounter {
     One(Counter),
     Keys(KeyedCounter),
     Vector(VectorCounter),
 }
 
-impl Declared {
+impl DeclaredCounter {
     pub(crate) fn new(plan: &Plan) -> Result<Self> {
         Ok(match plan.lanes() {
             Lanes::Keyed { .. } => Self::Keys(KeyedCounter::new(plan, key())?),
@@ -55,7 +55,7 @@ impl Declared {
         }
     }
 
-    /// The released values. A single number takes the first of its inputs, as it cannot be handed several.
+    /// The released values. A counter of one number takes the first input.
     pub(crate) fn step(&mut self, inputs: &[f64]) -> Result<Vec<f64>> {
         Ok(match self {
             Self::One(counter) => vec![counter.step(inputs[0])?.value],
@@ -77,7 +77,7 @@ impl Declared {
         })
     }
 
-    /// What a log would show.
+    /// The `Debug` text of the counter.
     fn shown(&self) -> String {
         match self {
             Self::One(counter) => format!("{counter:?}"),
@@ -87,19 +87,19 @@ impl Declared {
     }
 }
 
-/// Takes steps with any inputs, with one counter that goes on and another that is saved and resumed
-/// on the way.
+/// Takes steps with any inputs, with one counter that runs through and another that is saved and
+/// resumed along the way.
 pub fn steps(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     let Some(plan) = plan(Kind::Declared, choices) else { return };
     let is_remembered = choices.flag();
     let start = || {
-        let counter = Declared::new(&plan)?;
+        let counter = DeclaredCounter::new(&plan)?;
         if is_remembered { counter.remember_releases() } else { Ok(counter) }
     };
-    let (Ok(mut going), Ok(mut resumed)) = (start(), start()) else { panic!("a plan that was made is run") };
+    let (Ok(mut going), Ok(mut resumed)) = (start(), start()) else { panic!("a valid plan can be run") };
     let width = plan.lanes().width();
-    while !choices.are_spent() {
+    while !choices.are_used() {
         match choices.below(8) {
             0 => resumed = again(&plan, &resumed),
             1 => {
@@ -122,9 +122,9 @@ pub fn steps(bytes: &[u8]) {
 }
 
 /// The same counter, saved and resumed.
-fn again(plan: &Plan, counter: &Declared) -> Declared {
+fn again(plan: &Plan, counter: &DeclaredCounter) -> DeclaredCounter {
     let state = counter.save();
-    match Declared::resume(plan, &state) {
+    match DeclaredCounter::resume(plan, &state) {
         Ok(resumed) => {
             assert!(resumed.save() == state, "a state is resumed as it was saved");
             resumed
@@ -137,17 +137,17 @@ fn bits(interval: &Result<(f64, f64)>) -> std::result::Result<[u64; 2], &Error> 
     interval.as_ref().map(|(value, error)| [value.to_bits(), error.to_bits()])
 }
 
-/// Takes one step with both counters, and holds them to what is promised of a step.
-fn step(plan: &Plan, going: &mut Declared, resumed: &mut Declared, inputs: &[f64]) {
+/// Takes one step with both counters, and checks the promises of a step.
+fn step(plan: &Plan, going: &mut DeclaredCounter, resumed: &mut DeclaredCounter, inputs: &[f64]) {
     let (before, taken) = (going.save(), going.steps_taken());
     let (released, beside) = (going.step(inputs), resumed.step(inputs));
     match (released, beside) {
         (Ok(released), Ok(beside)) => {
             assert!(taken < plan.horizon() && going.steps_taken() == taken + 1, "a step is taken");
-            assert!(inputs.iter().all(|x| x.is_finite()), "what is not finite is refused");
+            assert!(inputs.iter().all(|x| x.is_finite()), "numbers that are not finite are refused");
             check_release(plan, &released);
             let same = released.iter().zip(&beside).all(|(a, b)| a.to_bits() == b.to_bits());
-            assert!(same && released.len() == beside.len(), "what is resumed goes on bit for bit");
+            assert!(same && released.len() == beside.len(), "a resumed counter continues bit for bit");
         }
         (Err(refusal), Err(beside)) => {
             check_line(&refusal.to_string());
@@ -160,13 +160,13 @@ fn step(plan: &Plan, going: &mut Declared, resumed: &mut Declared, inputs: &[f64
     }
 }
 
-/// Releases are finite, and on the grid where there is one.
+/// Checks that releases are finite, and on the grid if there is one.
 pub(crate) fn check_release(plan: &Plan, released: &[f64]) {
     for value in released {
         assert!(value.is_finite(), "a release is a number: {plan:?}");
         if let Some(grid) = plan.grid() {
-            // Far from zero, a product with the grid is rounded to doubles that its quotient cannot
-            // be told from.
+            // Far from zero, the product with the grid is rounded, and the quotient cannot reveal
+            // it.
             let steps = value / grid;
             assert!(
                 steps.abs() > 1e15 || steps.round() * grid == *value,

@@ -1,7 +1,7 @@
-//! Every target for a second or two: on its seeds, on what mutation makes of them, and on random
-//! bytes. The same ones every time.
+//! Runs every target for a second or two on its seeds, on mutations of them, and on random bytes.
+//! The inputs are the same every time.
 //!
-//! **It can fail.** `a_broken_promise_is_found` tries a target that breaks one.
+//! **It can fail.** `a_broken_promise_is_found` runs a target that breaks a promise.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -9,11 +9,10 @@ use std::path::PathBuf;
 
 use evertally_fuzz::TARGETS;
 
-/// The seed of all random numbers here. Another finds other inputs; this one is fixed so that a
-/// failure comes again.
+/// The seed of all random numbers here. It is fixed so that a failure can be repeated.
 const SEED: u64 = 20_260_105;
 
-/// Inputs tried beside the seeds: fewer where one takes longer.
+/// The number of inputs besides the seeds. It is smaller for slow targets.
 fn inputs(target: &str) -> usize {
     match target {
         "steps" | "states" | "open_keys" | "noise" => 1500,
@@ -23,7 +22,7 @@ fn inputs(target: &str) -> usize {
     }
 }
 
-/// Numbers that look random: a 64-bit linear congruence, of which the high bits are taken.
+/// Pseudorandom numbers: the high bits of a 64-bit linear congruence.
 struct Random(u64);
 
 impl Random {
@@ -79,7 +78,8 @@ fn random_bytes(random: &mut Random) -> Vec<u8> {
     (0..random.below(120)).map(|_| random.byte()).collect()
 }
 
-/// Tries a target. The input that breaks a promise is shown, so that it can be made a seed.
+/// Runs a target on an input. An input that breaks a promise is printed, so that it can become a
+/// seed.
 fn try_on(name: &str, target: fn(&[u8]), input: &[u8]) {
     if let Err(panic) = std::panic::catch_unwind(|| target(input)) {
         eprintln!("{name} breaks on \"{}\"", input.escape_ascii());

@@ -1,12 +1,13 @@
-//! What an input is known by: a chain of keyed hashes, one for every step.
+//! Digests of inputs: a chain of keyed hashes, one per step.
 //!
 //! **Definition.** d_t = SipHash-2-4-128 of d_{t−1}, t and the input of step t, under a secret
-//! derived from the noise key and the name of the noise. Of the numbers of a step, those that are
-//! not zero are hashed, each with its place.
+//! derived from the noise key and the name of the noise. Each nonzero number of a step is hashed
+//! together with its index.
 //!
-//! **Guarantee.** Two inputs with the same digest at step t are the same up to step t, but for a
-//! chance of 2⁻¹²⁸ per pair of inputs, over the choice of the key. Without the key a digest tells
-//! nothing, not even whether two names had the same input. Digests have no `Debug`.
+//! **Guarantee.** Two inputs with the same digest at step t are equal up to step t, except with
+//! probability 2⁻¹²⁸ per pair of inputs over the choice of the key. Without the key a digest
+//! reveals nothing, not even whether two names had the same input. `Digest` does not implement
+//! `Debug`.
 
 use std::hash::Hasher;
 
@@ -14,12 +15,12 @@ use evertally::NoiseKey;
 use siphasher::sip128::{Hasher128, SipHasher24};
 use zeroize::ZeroizeOnDrop;
 
-/// What all inputs up to a step are known by.
+/// The digest of all inputs up to a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub(crate) [u8; 16]);
 
 impl Digest {
-    /// As hexadecimal digits, for a record that people may read.
+    /// The digest as hexadecimal digits, for a readable record.
     #[must_use]
     pub fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -47,36 +48,36 @@ pub struct InputChain {
 }
 
 impl InputChain {
-    /// Before the first step, for digests that belong to no name.
+    /// A chain before its first step, for digests that belong to no name.
     #[must_use]
     pub fn new(key: &NoiseKey) -> Self {
         Self::with_secret(&key.subkey(b"inputs 1"))
     }
 
-    /// Before the first step under a secret, of which the first half is enough.
+    /// A chain before its first step, keyed with the first half of `secret`.
     pub(crate) fn with_secret(secret: &[u8; 32]) -> Self {
         let mut half = [0; 16];
         half.copy_from_slice(&secret[..16]);
         Self { secret: half, last: [0; 16], steps: 0 }
     }
 
-    /// After so many steps, whose digest is known.
+    /// The chain after `steps` steps with a known digest.
     #[must_use]
     pub fn after(mut self, steps: u64, digest: Digest) -> Self {
         (self.steps, self.last) = (steps, digest.0);
         self
     }
 
-    /// After so many steps of which a saved state is all that is known.
+    /// The chain after `steps` steps of which only a saved state is known.
     #[must_use]
     pub fn after_state(self, steps: u64, state: &[u8]) -> Self {
         let digest = self.hash(u64::MAX, |hasher| hasher.write(state));
         self.after(steps, digest)
     }
 
-    /// What all steps together are known by. It does not tell how many there were, not even whether
-    /// there was one.
-    pub(crate) fn whole(&self) -> Digest {
+    /// The digest of all steps together. It does not reveal how many steps there were, not even
+    /// whether there were any.
+    pub(crate) fn run_digest(&self) -> Digest {
         self.hash(u64::MAX - 2, |hasher| hasher.write_u64(self.steps))
     }
 
@@ -98,9 +99,9 @@ impl InputChain {
         })
     }
 
-    /// Digests the next step of named lanes, in whatever order they come.
+    /// Digests the next step of named lanes. Their order does not matter.
     pub fn step_of_named<'a>(&mut self, inputs: impl IntoIterator<Item = (&'a [u8], i128)>) -> Digest {
-        // A sum does not depend on the order of its terms; each lane comes once.
+        // A sum does not depend on the order of its terms. Each lane occurs once.
         let mut sum = 0_u128;
         for (name, units) in inputs {
             sum = sum.wrapping_add(self.lane(name, units));
@@ -108,8 +109,8 @@ impl InputChain {
         self.extend(|hasher| hasher.write_u128(sum))
     }
 
-    /// A keyed hash of what one named lane has in the next step. Sums of them digest a step whose
-    /// lanes are divided among several machines.
+    /// A keyed hash of the input of one named lane in the next step. The sum of these hashes
+    /// digests a step whose lanes are divided among several machines.
     #[must_use]
     pub fn lane(&self, name: &[u8], units: i128) -> u128 {
         let digest = self.hash(u64::MAX - 1, |hasher| {
@@ -120,7 +121,7 @@ impl InputChain {
         u128::from_le_bytes(digest.0)
     }
 
-    /// Digests the next step, which is no more than bytes.
+    /// Digests the next step, given as bytes.
     pub fn step_of_bytes(&mut self, bytes: &[u8]) -> Digest {
         self.extend(|hasher| hasher.write(bytes))
     }

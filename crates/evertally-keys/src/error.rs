@@ -1,13 +1,14 @@
-//! Why a key is not used.
+//! The reasons why a key is not used.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a key cannot be read or may not be used. No message holds anything of a key or an input.
+/// The reason why a key cannot be read or may not be used. No message contains any part of a key or
+/// an input.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A key file that holds no key, or that others may read.
+    /// The key file holds no key, or others can read it.
     #[error("{}: {reason}", path.display())]
     KeyFile {
         /// The file.
@@ -15,43 +16,43 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The key has served this name with another input.
+    /// The key was used with this name and another input.
     #[error(
-        "{key} was used before with the same options and other data{}: the same noise on both would give \
-         their difference away. Use a new key for the new data, or count the earlier data again",
+        "{key} was used before with the same options and other data{}: the same noise on both would reveal \
+         their difference. Use a new key for the new data, or count the earlier data again",
         at.map(|step| format!(" (they differ at step {step})")).unwrap_or_default()
     )]
     OtherInput {
-        /// What the key is called.
+        /// The key's name in messages.
         key: String,
-        /// The first step that differs, where steps are known one by one.
+        /// The first step that differs, if steps are recorded one by one.
         at: Option<u64>,
     },
-    /// The record begins after the step that was asked for.
+    /// The record starts after the requested step.
     #[error(
-        "{key} was used before with the same options from step {first} on, and the steps before are not recorded: \
+        "{key} was used before with the same options from step {first} on, and earlier steps are not recorded: \
          resume a saved state, or use a new key"
     )]
-    BeginsLater {
-        /// What the key is called.
+    StartsLater {
+        /// The key's name in messages.
         key: String,
         /// The first step in the record.
         first: u64,
     },
-    /// The record ends before the step that was asked for.
+    /// The record ends before the requested step.
     #[error(
-        "the record of {key} ends at step {recorded} and the state at step {step}: bring the record along with the \
-         state, or the data of the steps between could be counted twice under the same noise"
+        "the record of {key} ends at step {recorded} and the state at step {step}: copy the record together with the \
+         state. Otherwise other data of the steps between could be counted under the same noise"
     )]
     EndsEarlier {
-        /// What the key is called.
+        /// The key's name in messages.
         key: String,
         /// The number of steps in the record.
         recorded: u64,
         /// The number of steps of the state.
         step: u64,
     },
-    /// A record that cannot be relied on.
+    /// The record is damaged.
     #[error("{} is no record of a key's uses: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -59,23 +60,23 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     #[error("{} cannot be {}: {error}", path.display(), if *writing { "written" } else { "read" })]
     File {
         /// The file.
         path: PathBuf,
-        /// Whether it was to be written.
+        /// Whether the failed operation was a write.
         writing: bool,
-        /// What the system said.
+        /// The operating system's error.
         error: io::Error,
     },
 }
 
-/// The result of what may fail for these reasons.
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Whether it is the caller who can mend it, rather than the machine.
+    /// Whether the caller can correct the cause, rather than the machine's administrator.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

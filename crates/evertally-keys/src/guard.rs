@@ -1,4 +1,5 @@
-//! One run under one name: its input is compared with what is recorded, and recorded before it is released.
+//! The guard of one run under one name. It compares the run's input with the record, and records
+//! new input before it is released.
 
 use evertally::NoiseName;
 
@@ -8,10 +9,10 @@ use crate::record::{ALL_STEPS, Head};
 use crate::store::{Locked, Store};
 use crate::uses::Uses;
 
-/// Entries that are compared at a time.
-const AT_ONCE: u64 = 1 << 16;
+/// The number of entries compared at a time.
+const ENTRIES_PER_READ: u64 = 1 << 16;
 
-/// Watches over the input of one run.
+/// Checks and records the input of one run.
 ///
 /// ```
 /// use evertally::{Budget, NoiseKey, Plan};
@@ -20,7 +21,7 @@ const AT_ONCE: u64 = 1 << 16;
 /// let uses = Uses::in_this_process(&NoiseKey::from_os()?);
 /// let take = |inputs: [f64; 2]| {
 ///     let mut guard = uses.guard(&plan.noise_name())?;
-///     guard.admit(|chain| inputs.map(|x| chain.step([x])).to_vec(), || Ok::<_, Error>("released"))
+///     guard.admit(|chain| inputs.map(|x| chain.step([x])).to_vec(), |_| Ok::<_, Error>("released"))
 /// };
 /// assert_eq!(take([3.0, 1.0])?, "released");
 /// assert_eq!(take([3.0, 1.0])?, "released");
@@ -29,9 +30,9 @@ const AT_ONCE: u64 = 1 << 16;
 /// ```
 pub struct Guard {
     key: String,
-    /// Digests the steps up to `admitted`.
+    /// The chain of digests up to step `admitted`.
     chain: InputChain,
-    /// The number of steps admitted by this guard or taken before its state was saved.
+    /// The number of steps that this guard admitted, or that were taken before its state was saved.
     admitted: u64,
     head: Head,
     store: Store,
@@ -44,7 +45,7 @@ impl Guard {
         let head = Head { key_tag: uses.key_tag(), name: digest, first_step: admitted, steps_per_entry: 1 };
         let (key, chain, store) = (uses.key_name(), uses.chain(&digest), uses.store(&digest));
         let mut guard = Self { key, chain, admitted, head, store };
-        // Where the record does not tell, the state is all that is known of the steps before.
+        // Without a recorded digest, only the state identifies the earlier steps.
         guard.chain = match guard.digest_before()? {
             Some(before) => guard.chain.after(admitted, before),
             None if admitted > 0 => guard.chain.after_state(admitted, state),
@@ -68,37 +69,25 @@ impl Guard {
         self.admitted
     }
 
-    /// Whether something is recorded under this name already.
+    /// Whether the record already has entries under this name.
     ///
     /// # Errors
-    /// Errors of files.
+    /// [`Error::File`] and [`Error::Damaged`].
     pub fn is_known(&self) -> Result<bool> {
         Ok(self.store.lock()?.is_some_and(|record| record.entries() > 0))
     }
 
-    /// Admits the next steps: digests them, compares them with what is recorded, does the work, and
-    /// records what is new. What the work makes may be released when this returns. Nobody else
-    /// reads or extends the record meanwhile.
+    /// Admits the next steps: digests them, compares them with the record, does the work, and
+    /// records the new steps. The work receives whether the name had no record before. Its result
+    /// may be released once this returns. The record stays locked meanwhile.
     ///
-    /// Where the steps or the work are refused, nothing is recorded, and other steps may be
-    /// admitted in their place.
+    /// If the steps or the work are refused, nothing is recorded, and other steps may be admitted
+    /// instead.
     ///
     /// # Errors
-    /// [`Error::OtherInput`] if a recorded step differs, the work's own errors, and errors of
-    /// files. After an error in writing, the work is done and must not be released.
+    /// [`Error::OtherInput`] if a recorded step differs, the errors of the work, and
+    /// [`Error::File`]. After a failed write, the work is done and its result must not be released.
     pub fn admit<T, E: From<Error>>(
-        &mut self,
-        digests: impl FnOnce(&mut InputChain) -> Vec<Digest>,
-        work: impl FnOnce() -> std::result::Result<T, E>,
-    ) -> std::result::Result<T, E> {
-        self.admit_knowing(digests, |_| work())
-    }
-
-    /// Like [`Guard::admit`], with work that is told whether there was no record of the name before.
-    ///
-    /// # Errors
-    /// As [`Guard::admit`].
-    pub fn admit_knowing<T, E: From<Error>>(
         &mut self,
         digests: impl FnOnce(&mut InputChain) -> Vec<Digest>,
         work: impl FnOnce(bool) -> std::result::Result<T, E>,
@@ -111,20 +100,20 @@ impl Guard {
         Ok(done)
     }
 
-    /// Like [`Guard::admit`], for all steps of a run whose releases are written together: one entry
-    /// stands for all of them. The work is told whether there was no record of the name before, and
-    /// the digest of all steps.
+    /// Like [`Guard::admit`], for all steps of a run whose releases are written together. They
+    /// share one entry. The work receives whether the name had no record before, and the digest of
+    /// all steps.
     ///
     /// # Errors
     /// As [`Guard::admit`].
-    pub fn admit_whole<T, E: From<Error>>(
+    pub fn admit_run<T, E: From<Error>>(
         &mut self,
         digests: impl FnOnce(&mut InputChain),
         work: impl FnOnce(bool, Digest) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
         let mut chain = self.chain.clone();
         digests(&mut chain);
-        let digest = chain.whole();
+        let digest = chain.run_digest();
         let head = Head { steps_per_entry: ALL_STEPS, ..self.head };
         self.compare_and_record(&[digest], head, |is_new| work(is_new, digest))
     }
@@ -135,7 +124,7 @@ impl Guard {
         head: Head,
         work: impl FnOnce(bool) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let (mut record, is_new) = self.store.lock_or_make(head)?;
+        let (mut record, is_new) = self.store.lock_or_create(head)?;
         let compared = self.compare(&mut record, digests, head).map_err(E::from);
         match compared.and_then(|known| Ok((known, work(is_new)?))) {
             Ok((known, done)) => {
@@ -152,7 +141,7 @@ impl Guard {
         }
     }
 
-    /// How many of the digests are recorded; an error if one is recorded otherwise.
+    /// How many of the digests are recorded. An error if a recorded digest differs.
     fn compare(&self, record: &mut Locked<'_>, digests: &[Digest], head: Head) -> Result<usize> {
         let other = |at| Error::OtherInput { key: self.key.clone(), at };
         let Some(offset) = self.offset(record)? else { return Ok(0) };
@@ -161,8 +150,8 @@ impl Guard {
         }
         let mut known = 0;
         while known < digests.len() {
-            let most = AT_ONCE.min((digests.len() - known) as u64);
-            let recorded = record.read(offset + known as u64, most)?;
+            let max = ENTRIES_PER_READ.min((digests.len() - known) as u64);
+            let recorded = record.read(offset + known as u64, max)?;
             if recorded.is_empty() {
                 break;
             }
@@ -175,14 +164,14 @@ impl Guard {
         Ok(known)
     }
 
-    /// How many entries of the record stand before the next step; none where nothing is recorded.
+    /// How many entries of the record precede the next step, or `None` if nothing is recorded.
     fn offset(&self, record: &Locked<'_>) -> Result<Option<u64>> {
         let Some(head) = record.head() else { return Ok(None) };
         if (head.key_tag, head.name) != (self.head.key_tag, self.head.name) {
             return Err(self.store.damaged("it belongs to another key or another name"));
         }
         let Some(offset) = self.admitted.checked_sub(head.first_step) else {
-            return Err(Error::BeginsLater { key: self.key.clone(), first: head.first_step });
+            return Err(Error::StartsLater { key: self.key.clone(), first: head.first_step });
         };
         if offset > record.entries() {
             let recorded = head.first_step + record.entries();

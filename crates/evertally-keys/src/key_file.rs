@@ -1,4 +1,4 @@
-//! Keys in files: 64 hexadecimal digits that nobody but their owner may read.
+//! Key files: 64 hexadecimal digits that only their owner may read.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,12 +9,13 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// Reads a key file. Whoever knows the digits can remove the noise, so what was read is wiped from memory.
+/// Reads a key file. Anyone who knows the digits can remove the noise, so the bytes read are wiped
+/// from memory.
 ///
 /// # Errors
-/// [`Error::KeyFile`] if others may read the file or it holds anything but 64 hexadecimal digits,
-/// and [`Error::File`] if it cannot be read. No message repeats the file: it may be a key with one
-/// digit too many.
+/// [`Error::KeyFile`] if others can read the file, or if it is not exactly 64 hexadecimal digits;
+/// [`Error::File`] if it cannot be read. No message quotes the file, because it may hold a key with
+/// one digit too many.
 pub fn read(path: &Path) -> Result<NoiseKey> {
     refuse_readable_by_others(path)?;
     let text = Zeroizing::new(std::fs::read(path).map_err(|error| Error::reading(path, error))?);
@@ -23,10 +24,10 @@ pub fn read(path: &Path) -> Result<NoiseKey> {
     bytes.map(|bytes| NoiseKey::from_bytes(*bytes)).ok_or(Error::KeyFile { path: path.to_owned(), reason })
 }
 
-/// Writes a key into a new file that its owner alone may read. A file that exists is not touched.
+/// Writes a key to a new file that only its owner may read. An existing file is never overwritten.
 ///
 /// # Errors
-/// [`Error::File`] if there is a file already, or it cannot be written.
+/// [`Error::File`] if the file exists already, or cannot be written.
 pub fn write_new(path: &Path, key: &NoiseKey) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -44,7 +45,7 @@ pub fn write_new(path: &Path, key: &NoiseKey) -> Result<()> {
     written.map_err(|error| Error::writing(path, error))
 }
 
-/// The key that 64 hexadecimal digits stand for.
+/// Parses a key from 64 hexadecimal digits.
 #[must_use]
 pub fn parse(digits: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
     if digits.len() != 64 {
@@ -69,7 +70,7 @@ fn refuse_readable_by_others(path: &Path) -> Result<()> {
     if metadata.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
-    let reason = "others than its owner can read it; run chmod 600 on it";
+    let reason = "users other than its owner can read it; run chmod 600 on it";
     Err(Error::KeyFile { path: path.to_owned(), reason })
 }
 

@@ -1,19 +1,19 @@
-//! The record of one name: which digests it has had.
+//! The record file of one name: the digests of its inputs.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 4 + 1 + 3 | `EVKU`, format version 1, zeros |
 //! | 8 | tag of the key |
 //! | 32 | keyed digest of the noise's name |
-//! | 8 | the first step that is recorded |
-//! | 8 | how many steps an entry stands for: 1, or 2⁶⁴ − 1 for all of a run |
-//! | 16 each | entries: the digest after those steps |
+//! | 8 | the first recorded step |
+//! | 8 | the number of steps per entry: 1, or 2⁶⁴ − 1 for all steps of a run |
+//! | 16 each | entries: the digest after the entry's steps |
 //!
-//! Numbers are little-endian. The head is written under another name, brought to the disk, locked
-//! and renamed, so that a record is there whole or not at all. A head without entries refuses
-//! nothing: it says that a run was about to begin. Entries are appended and brought to the disk
-//! before what they stand for is released. A piece of an entry at the end is what a crash left of
-//! one that was never relied on, and is cut off.
+//! Numbers are little-endian. The head is written under a temporary name, synchronised to disk,
+//! locked and renamed, so a record is either complete or absent. A head without entries refuses
+//! nothing: it means that a run was about to start. Entries are appended and synchronised before
+//! their steps are released. A partial entry at the end was left by a crash before its step was
+//! released, and is truncated.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -26,10 +26,11 @@ const MAGIC: &[u8; 8] = b"EVKU\x01\0\0\0";
 const HEAD: u64 = 64;
 const ENTRY: u64 = 16;
 
-/// An entry that stands for all steps of a run. Their number is not told: it could depend on the last event.
+/// The `steps_per_entry` of an entry for all steps of a run. Their number is not recorded, because
+/// it could depend on the last event.
 pub(crate) const ALL_STEPS: u64 = u64::MAX;
 
-/// What a record is about.
+/// The header of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) key_tag: [u8; 8],
@@ -61,17 +62,17 @@ impl Head {
     }
 }
 
-/// A record that nobody else reads or extends until this is dropped.
-pub(crate) struct Held {
+/// An open record file. It is locked until this value is dropped.
+pub(crate) struct RecordFile {
     path: PathBuf,
-    /// Closing the file gives the lock back.
+    /// Closing the file releases the lock.
     file: File,
     pub(crate) head: Head,
     pub(crate) entries: u64,
 }
 
-impl Held {
-    /// Waits for the record and looks at it; none where there is none.
+impl RecordFile {
+    /// Waits for the lock and reads the head. `None` if there is no record.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
         let failed = |error| Error::reading(path, error);
         let file = loop {
@@ -80,20 +81,20 @@ impl Held {
                 other => other.map_err(failed)?,
             };
             file.lock().map_err(failed)?;
-            // Whoever made it may have taken it back while this waited.
+            // Its creator may have removed it while this call waited.
             if is_still_at(&file, path).map_err(failed)? {
                 break file;
             }
         };
-        Self::look(path, file).map(Some)
+        Self::from_locked(path, file).map(Some)
     }
 
-    fn look(path: &Path, mut file: File) -> Result<Self> {
+    fn from_locked(path: &Path, mut file: File) -> Result<Self> {
         let damaged = |reason| Error::Damaged { path: path.to_owned(), reason };
         let failed = |error| Error::reading(path, error);
         let mut bytes = [0; HEAD as usize];
         file.read_exact(&mut bytes).map_err(|_| damaged("it is cut short"))?;
-        let head = Head::from_bytes(&bytes).ok_or_else(|| damaged("it has another form"))?;
+        let head = Head::from_bytes(&bytes).ok_or_else(|| damaged("it has another format"))?;
         let length = file.metadata().map_err(failed)?.len();
         let entries = (length - HEAD) / ENTRY;
         if length != HEAD + entries * ENTRY {
@@ -102,25 +103,25 @@ impl Held {
         Ok(Self { path: path.to_owned(), file, head, entries })
     }
 
-    /// Waits for the record, or makes one without entries; and whether it was made.
-    pub(crate) fn open_or_make(path: &Path, head: Head) -> Result<(Self, bool)> {
+    /// Waits for the record, or creates one without entries. Also returns whether it was created.
+    pub(crate) fn open_or_create(path: &Path, head: Head) -> Result<(Self, bool)> {
         loop {
             if let Some(held) = Self::open(path)? {
                 return Ok((held, false));
             }
-            if let Some(held) = Self::make(path, head)? {
+            if let Some(held) = Self::create(path, head)? {
                 return Ok((held, true));
             }
         }
     }
 
-    /// Makes a record without entries, and holds it before anybody else can; none if somebody else
-    /// was quicker.
-    fn make(path: &Path, head: Head) -> Result<Option<Self>> {
+    /// Creates a record without entries and locks it before it is visible. `None` if another
+    /// process created it first.
+    fn create(path: &Path, head: Head) -> Result<Option<Self>> {
         let directory = path.parent().unwrap_or(Path::new("."));
         let failed = |error| Error::writing(path, error);
-        make_directory(directory).map_err(failed)?;
-        // A temporary file has no other readers unless it is given some.
+        create_directory(directory).map_err(failed)?;
+        // By default only its owner can read a temporary file.
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory).map_err(failed)?;
         file.write_all(&head.to_bytes()).map_err(failed)?;
         file.as_file().sync_all().map_err(failed)?;
@@ -134,19 +135,19 @@ impl Held {
         Ok(Some(Self { path: path.to_owned(), file, head, entries: 0 }))
     }
 
-    /// Takes back a record that was made for a run that may not begin.
+    /// Removes a record that was created for a refused run.
     pub(crate) fn remove(self) {
-        // Where it cannot be removed, it is a record without entries, which refuses nothing.
+        // If this fails, a record without entries remains, which refuses nothing.
         let _ = fs::remove_file(&self.path);
         if let Some(directory) = self.path.parent() {
-            // Only an empty directory goes.
+            // This removes the directory only if it is empty.
             let _ = fs::remove_dir(directory);
         }
     }
 
-    /// Some entries from this number on, as many as there are.
-    pub(crate) fn read(&mut self, number: u64, most: u64) -> Result<Vec<Digest>> {
-        let count = self.entries.saturating_sub(number).min(most);
+    /// At most `max` entries, starting at this number.
+    pub(crate) fn read(&mut self, number: u64, max: u64) -> Result<Vec<Digest>> {
+        let count = self.entries.saturating_sub(number).min(max);
         let mut bytes = vec![0; (count * ENTRY) as usize];
         let read = self.file.seek(SeekFrom::Start(HEAD + number * ENTRY));
         let read = read.and_then(|_| self.file.read_exact(&mut bytes));
@@ -155,8 +156,8 @@ impl Held {
         Ok(entries.iter().map(|entry| Digest(*entry)).collect())
     }
 
-    /// Gives a record without entries another head, and adds entries.
-    pub(crate) fn begin_again(&mut self, head: Head, digests: &[Digest]) -> Result<()> {
+    /// Replaces the head of a record without entries, and appends entries.
+    pub(crate) fn restart(&mut self, head: Head, digests: &[Digest]) -> Result<()> {
         let written = self.file.seek(SeekFrom::Start(0));
         let written =
             written.and_then(|_| self.file.write_all(&head.to_bytes())).and_then(|()| self.file.sync_data());
@@ -165,7 +166,7 @@ impl Held {
         self.append(digests)
     }
 
-    /// Adds entries. When this returns, they are on the disk.
+    /// Appends entries. They are on disk when this returns.
     pub(crate) fn append(&mut self, digests: &[Digest]) -> Result<()> {
         let bytes: Vec<u8> = digests.iter().flat_map(|digest| digest.0).collect();
         let written = self.file.seek(SeekFrom::Start(HEAD + self.entries * ENTRY));
@@ -176,7 +177,7 @@ impl Held {
     }
 }
 
-/// Whether a file that is open is the one that stands under this name.
+/// Whether the open file is the one at this path.
 #[cfg(unix)]
 fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -190,12 +191,12 @@ fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
 
 #[cfg(not(unix))]
 fn is_still_at(_file: &File, _path: &Path) -> io::Result<bool> {
-    // A file that is open cannot be removed there.
+    // This platform does not allow the removal of an open file.
     Ok(true)
 }
 
-/// A directory for its owner alone, on the disk when this returns.
-fn make_directory(path: &Path) -> io::Result<()> {
+/// Creates a directory that only its owner can read. It is on disk when this returns.
+fn create_directory(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
@@ -209,7 +210,7 @@ fn make_directory(path: &Path) -> io::Result<()> {
     sync_directory(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
-/// A name is on the disk only when its directory is.
+/// A file's name is on disk only once its directory is synchronised.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()

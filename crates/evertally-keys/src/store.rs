@@ -1,36 +1,36 @@
-//! Where the record of one name is kept: in a file, or in memory.
+//! The storage of one name's record: a file, or memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::digest::Digest;
 use crate::error::{Error, Result};
-use crate::record::{Head, Held};
+use crate::record::{Head, RecordFile};
 
 #[derive(Clone)]
 pub(crate) enum Store {
     File(PathBuf),
-    Memory(Arc<Mutex<Remembered>>),
+    Memory(Arc<Mutex<MemoryRecord>>),
 }
 
-/// What the process remembers of one name.
+/// The record of one name in memory.
 #[derive(Default)]
-pub(crate) struct Remembered {
+pub(crate) struct MemoryRecord {
     head: Option<Head>,
     digests: Vec<Digest>,
-    /// The file that the record is kept in since its key was written to one.
+    /// The file that holds the record, once its key was written to a file.
     moved_to: Option<PathBuf>,
 }
 
-impl Remembered {
-    /// Moves what is remembered to a file, where it goes on.
+impl MemoryRecord {
+    /// Moves the record to a file. Later entries go there.
     pub(crate) fn move_to(&mut self, path: PathBuf) -> Result<()> {
         if let Some(head) = self.head {
-            let (mut held, is_new) = Held::open_or_make(&path, head)?;
+            let (mut file, is_new) = RecordFile::open_or_create(&path, head)?;
             if !is_new {
-                return Err(Error::Damaged { path, reason: "it was there before its key" });
+                return Err(Error::Damaged { path, reason: "it existed before its key" });
             }
-            held.append(&self.digests)?;
+            file.append(&self.digests)?;
         }
         self.digests = Vec::new();
         self.moved_to = Some(path);
@@ -38,10 +38,10 @@ impl Remembered {
     }
 }
 
-/// A record that nobody else reads or extends until this is dropped.
+/// A record that is locked until this value is dropped.
 pub(crate) enum Locked<'a> {
-    File(Held),
-    Memory(MutexGuard<'a, Remembered>),
+    File(RecordFile),
+    Memory(MutexGuard<'a, MemoryRecord>),
 }
 
 impl Store {
@@ -53,95 +53,95 @@ impl Store {
         Error::Damaged { path, reason }
     }
 
-    /// The record as it stands; none where there is none.
+    /// The current record, locked. `None` if there is none.
     pub(crate) fn lock(&self) -> Result<Option<Locked<'_>>> {
-        let open = |path: &Path| Ok(Held::open(path)?.map(Locked::File));
+        let open = |path: &Path| Ok(RecordFile::open(path)?.map(Locked::File));
         match self.place() {
-            Placed::At(path) => open(&path),
-            Placed::Here(remembered) => Ok(Some(Locked::Memory(remembered))),
+            Location::At(path) => open(&path),
+            Location::Here(record) => Ok(Some(Locked::Memory(record))),
         }
     }
 
-    /// The record, made if there is none; and whether it was made.
-    pub(crate) fn lock_or_make(&self, head: Head) -> Result<(Locked<'_>, bool)> {
+    /// The record, locked, and created if there is none. Also returns whether it was created.
+    pub(crate) fn lock_or_create(&self, head: Head) -> Result<(Locked<'_>, bool)> {
         match self.place() {
-            Placed::At(path) => {
-                let (held, is_new) = Held::open_or_make(&path, head)?;
-                Ok((Locked::File(held), is_new))
+            Location::At(path) => {
+                let (file, is_new) = RecordFile::open_or_create(&path, head)?;
+                Ok((Locked::File(file), is_new))
             }
-            Placed::Here(remembered) => {
-                let is_new = remembered.head.is_none();
-                Ok((Locked::Memory(remembered), is_new))
+            Location::Here(record) => {
+                let is_new = record.head.is_none();
+                Ok((Locked::Memory(record), is_new))
             }
         }
     }
 
-    fn place(&self) -> Placed<'_> {
+    fn place(&self) -> Location<'_> {
         match self {
-            Self::File(path) => Placed::At(path.clone()),
-            Self::Memory(remembered) => {
-                let remembered = remembered.lock().unwrap_or_else(PoisonError::into_inner);
-                match &remembered.moved_to {
-                    Some(path) => Placed::At(path.clone()),
-                    None => Placed::Here(remembered),
+            Self::File(path) => Location::At(path.clone()),
+            Self::Memory(record) => {
+                let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+                match &record.moved_to {
+                    Some(path) => Location::At(path.clone()),
+                    None => Location::Here(record),
                 }
             }
         }
     }
 }
 
-/// Where a record stands now.
-enum Placed<'a> {
+/// The current location of a record.
+enum Location<'a> {
     At(PathBuf),
-    Here(MutexGuard<'a, Remembered>),
+    Here(MutexGuard<'a, MemoryRecord>),
 }
 
 impl Locked<'_> {
-    /// What the record is about, where it has entries.
+    /// The record's head, if it has entries.
     pub(crate) fn head(&self) -> Option<Head> {
         match self {
-            Self::File(held) => Some(held.head).filter(|_| held.entries > 0),
-            Self::Memory(remembered) => remembered.head,
+            Self::File(file) => Some(file.head).filter(|_| file.entries > 0),
+            Self::Memory(record) => record.head,
         }
     }
 
     pub(crate) fn entries(&self) -> u64 {
         match self {
-            Self::File(held) => held.entries,
-            Self::Memory(remembered) => remembered.digests.len() as u64,
+            Self::File(file) => file.entries,
+            Self::Memory(record) => record.digests.len() as u64,
         }
     }
 
-    /// Some entries from this one on, as many as there are.
-    pub(crate) fn read(&mut self, from: u64, most: u64) -> Result<Vec<Digest>> {
+    /// At most `max` entries, starting at `from`.
+    pub(crate) fn read(&mut self, from: u64, max: u64) -> Result<Vec<Digest>> {
         match self {
-            Self::File(held) => held.read(from, most),
-            Self::Memory(remembered) => {
+            Self::File(file) => file.read(from, max),
+            Self::Memory(record) => {
                 let from = usize::try_from(from).unwrap_or(usize::MAX);
-                let digests = remembered.digests.get(from..).unwrap_or_default();
-                Ok(digests.iter().take(usize::try_from(most).unwrap_or(usize::MAX)).copied().collect())
+                let digests = record.digests.get(from..).unwrap_or_default();
+                Ok(digests.iter().take(usize::try_from(max).unwrap_or(usize::MAX)).copied().collect())
             }
         }
     }
 
-    /// Adds entries. When this returns, they are kept.
+    /// Appends entries. They are stored when this returns.
     pub(crate) fn append(&mut self, head: Head, digests: &[Digest]) -> Result<()> {
         match self {
-            // A record without entries may have been made for another beginning.
-            Self::File(held) if held.entries == 0 && held.head != head => held.begin_again(head, digests),
-            Self::File(held) => held.append(digests),
-            Self::Memory(remembered) => {
-                remembered.head.get_or_insert(head);
-                remembered.digests.extend(digests);
+            // A record without entries may have been created for another first step.
+            Self::File(file) if file.entries == 0 && file.head != head => file.restart(head, digests),
+            Self::File(file) => file.append(digests),
+            Self::Memory(record) => {
+                record.head.get_or_insert(head);
+                record.digests.extend(digests);
                 Ok(())
             }
         }
     }
 
-    /// Takes back a record that was made for a run that may not begin.
+    /// Removes a record that was created for a refused run.
     pub(crate) fn remove(self) {
-        if let Self::File(held) = self {
-            held.remove();
+        if let Self::File(file) = self {
+            file.remove();
         }
     }
 }

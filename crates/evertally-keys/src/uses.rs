@@ -1,4 +1,4 @@
-//! All that a key was used for.
+//! The record of everything that a key was used for.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use evertally::{NoiseKey, NoiseName};
 use crate::digest::InputChain;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
-use crate::store::{Remembered, Store};
+use crate::store::{MemoryRecord, Store};
 use zeroize::ZeroizeOnDrop;
 
 /// The record of a key: on disk beside its file, or in the memory of this process.
@@ -20,8 +20,8 @@ pub struct Uses {
     place: Place,
 }
 
-/// What names and inputs are hashed with. Names are hashed as well, because that of a training run
-/// hangs on its rows.
+/// The secrets that hash names and inputs. Names are hashed because the name of a training run
+/// depends on its rows.
 #[derive(Clone, ZeroizeOnDrop)]
 struct Secrets {
     names: [u8; 32],
@@ -36,37 +36,37 @@ impl Secrets {
 
 #[derive(Clone)]
 enum Place {
-    /// A directory with a file for each name.
+    /// A directory with one file per name.
     Directory { path: PathBuf, key_file: String },
-    /// What this process remembers.
+    /// The memory of this process.
     Memory(SharedNames),
 }
 
-/// What is remembered of each name, by its digest.
+/// The record of each name, by the digest of the name.
 #[derive(Default)]
 struct Names {
-    remembered: HashMap<[u8; 32], Arc<Mutex<Remembered>>>,
-    /// Where the record stands since the key was written to a file.
+    records: HashMap<[u8; 32], Arc<Mutex<MemoryRecord>>>,
+    /// The directory of the records, once the key was written to a file.
     moved_to: Option<PathBuf>,
 }
 
-/// Every object of a key in this process shares what is remembered.
+/// All users of a key in this process share its records.
 type SharedNames = Arc<Mutex<Names>>;
 
 impl Uses {
-    /// The record beside a key file: the directory `FILE.uses`. Symbolic links to the file lead to
+    /// The record beside a key file: the directory `FILE.uses`. Symbolic links to the file share
     /// one record.
     ///
     /// # Errors
-    /// [`Error::File`] if the key file cannot be found, and [`Error::KeyFile`] if it has another
-    /// name by a hard link, beside which there would be another record.
+    /// [`Error::File`] if the key file cannot be found; [`Error::KeyFile`] if it has hard links,
+    /// because each of them would have a separate record.
     pub fn beside(key_file: &Path, key: &NoiseKey) -> Result<Self> {
         let place =
             Place::Directory { path: directory_beside(key_file)?, key_file: key_file.display().to_string() };
         Ok(Self { key_tag: key.tag(), secrets: Secrets::of(key), place })
     }
 
-    /// The directory of the record, where it stands in one.
+    /// The directory of the record, if it has one.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         match &self.place {
@@ -75,7 +75,7 @@ impl Uses {
         }
     }
 
-    /// What this process remembers of a key that came from no file. It is forgotten when the process ends.
+    /// The record of a key that came from no file. It is kept in memory until the process ends.
     #[must_use]
     pub fn in_this_process(key: &NoiseKey) -> Self {
         static KEYS: LazyLock<Mutex<HashMap<[u8; 8], SharedNames>>> = LazyLock::new(Mutex::default);
@@ -84,12 +84,12 @@ impl Uses {
         Self { key_tag: key.tag(), secrets: Secrets::of(key), place: Place::Memory(names) }
     }
 
-    /// Moves what this process remembers to the directory beside a file that the key was written
-    /// to. What is counted from now on is recorded there, by guards that were made before as well.
-    /// A record that has a directory stays in it.
+    /// Moves the record from memory to the directory beside a file that the key was written to.
+    /// Later inputs are recorded there, also by existing guards. A record that has a directory
+    /// stays in it.
     ///
     /// # Errors
-    /// Errors of files, after which what was not moved is still remembered.
+    /// [`Error::File`] and [`Error::Damaged`]. The names that were not moved stay in memory.
     pub fn move_beside(&self, key_file: &Path) -> Result<()> {
         let Place::Memory(names) = &self.place else { return Ok(()) };
         let directory = directory_beside(key_file)?;
@@ -97,32 +97,33 @@ impl Uses {
         if names.moved_to.is_some() {
             return Ok(());
         }
-        for (name, remembered) in &names.remembered {
-            let mut remembered = remembered.lock().unwrap_or_else(PoisonError::into_inner);
-            remembered.move_to(directory.join(file_name(name)))?;
+        for (name, record) in &names.records {
+            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.move_to(directory.join(file_name(name)))?;
         }
         names.moved_to = Some(directory);
         Ok(())
     }
 
-    /// The guard of one name, for a run from its first step.
+    /// The guard of one name, for a run that starts at its first step.
     ///
     /// # Errors
-    /// [`Error::BeginsLater`] if only later steps are recorded, and errors of files.
+    /// [`Error::StartsLater`] if only later steps are recorded; [`Error::File`] and
+    /// [`Error::Damaged`].
     pub fn guard(&self, name: &NoiseName) -> Result<Guard> {
         Guard::new(self, name, None)
     }
 
-    /// The guard of one name, for a run that goes on from a saved state after so many steps.
+    /// The guard of one name, for a run that resumes from a saved state after `steps` steps.
     ///
     /// # Errors
-    /// [`Error::BeginsLater`] or [`Error::EndsEarlier`] if the record does not reach the state, and
-    /// errors of files.
+    /// [`Error::StartsLater`] or [`Error::EndsEarlier`] if the record does not cover the step of
+    /// the state; [`Error::File`] and [`Error::Damaged`].
     pub fn guard_resumed(&self, name: &NoiseName, steps: u64, state: &[u8]) -> Result<Guard> {
         Guard::new(self, name, Some((steps, state)))
     }
 
-    /// Whether the key has served a name other than this one.
+    /// Whether the key was used with any other name.
     #[must_use]
     pub fn has_others(&self, name: &NoiseName) -> bool {
         match &self.place {
@@ -131,30 +132,31 @@ impl Uses {
                 let names = names.lock().unwrap_or_else(PoisonError::into_inner);
                 match &names.moved_to {
                     Some(path) => has_others(path, &self.name_digest(name)),
-                    None => names.remembered.keys().any(|other| *other != self.name_digest(name)),
+                    None => names.records.keys().any(|other| *other != self.name_digest(name)),
                 }
             }
         }
     }
 
-    /// Eight public bytes by which the key is known.
+    /// Eight public bytes that identify the key.
     #[must_use]
     pub fn key_tag(&self) -> [u8; 8] {
         self.key_tag
     }
 
-    /// What a name is known by in records: a keyed hash, which tells nothing of the name without the key.
+    /// The digest that identifies a name in records. It is a keyed hash and reveals nothing about
+    /// the name without the key.
     #[must_use]
     pub fn name_digest(&self, name: &NoiseName) -> [u8; 32] {
         *blake3::keyed_hash(&self.secrets.names, name.as_bytes()).as_bytes()
     }
 
-    /// Before the first step of a name.
+    /// The chain of a name, before its first step.
     pub(crate) fn chain(&self, name: &[u8; 32]) -> InputChain {
         InputChain::with_secret(blake3::keyed_hash(&self.secrets.inputs, name).as_bytes())
     }
 
-    /// What messages call the key.
+    /// The key's name in messages.
     pub(crate) fn key_name(&self) -> String {
         match &self.place {
             Place::Directory { key_file, .. } => key_file.clone(),
@@ -162,7 +164,7 @@ impl Uses {
         }
     }
 
-    /// Where a name is recorded.
+    /// The storage of a name's record.
     pub(crate) fn store(&self, name: &[u8; 32]) -> Store {
         match &self.place {
             Place::Directory { path, .. } => Store::File(path.join(file_name(name))),
@@ -170,14 +172,14 @@ impl Uses {
                 let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
                 match &names.moved_to {
                     Some(path) => Store::File(path.join(file_name(name))),
-                    None => Store::Memory(Arc::clone(names.remembered.entry(*name).or_default())),
+                    None => Store::Memory(Arc::clone(names.records.entry(*name).or_default())),
                 }
             }
         }
     }
 }
 
-/// The directory beside a key file, whatever link leads to it.
+/// The directory beside a key file, after symbolic links are resolved.
 fn directory_beside(key_file: &Path) -> Result<PathBuf> {
     let place = std::fs::canonicalize(key_file).map_err(|error| Error::reading(key_file, error))?;
     refuse_hard_links(key_file)?;
@@ -195,7 +197,7 @@ fn has_others(directory: &Path, name: &[u8; 32]) -> bool {
     files.flatten().any(|file| file.file_name().to_str().is_some_and(is_other))
 }
 
-/// The file of a name. Half of its digest is enough to tell names apart; the file holds all of it.
+/// The file of a name. Half of the digest suffices to distinguish names. The file holds all of it.
 fn file_name(name: &[u8; 32]) -> String {
     name[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -207,8 +209,7 @@ fn refuse_hard_links(key_file: &Path) -> Result<()> {
     if metadata.nlink() == 1 {
         return Ok(());
     }
-    let reason =
-        "it has another name (a hard link), beside which nothing is recorded of its uses; remove one";
+    let reason = "it has another hard link, and each link would have a separate record of its uses; remove one of them";
     Err(Error::KeyFile { path: key_file.to_owned(), reason })
 }
 

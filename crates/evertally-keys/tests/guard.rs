@@ -1,4 +1,4 @@
-//! A key serves one input per name, whatever is typed, killed or done at once.
+//! A key is used with one input per name, despite wrong options, crashes and concurrent runs.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -53,15 +53,15 @@ fn digests(inputs: &[f64]) -> impl Fn(&mut InputChain) -> Vec<Digest> {
 }
 
 fn take(guard: &mut Guard, inputs: &[f64]) -> Result<(), Error> {
-    guard.admit(digests(inputs), || Ok(()))
+    guard.admit(digests(inputs), |_| Ok(()))
 }
 
 fn take_whole(guard: &mut Guard, inputs: &[f64]) -> Result<(), Error> {
-    guard.admit_whole(|chain| drop(digests(inputs)(chain)), |_, _| Ok(()))
+    guard.admit_run(|chain| drop(digests(inputs)(chain)), |_, _| Ok(()))
 }
 
-/// A file with one more row, counted under the same key and options, once gave that row away with
-/// exit code 0.
+/// Regression: a file with one more row, counted under the same key and options, revealed that row
+/// with exit code 0.
 #[test]
 fn the_same_name_with_other_data_is_refused_and_leaves_no_trace() {
     let place = Place::new();
@@ -72,14 +72,14 @@ fn the_same_name_with_other_data_is_refused_and_leaves_no_trace() {
     take(&mut place.uses().guard(&visits).unwrap(), &[1.0, 2.0, 3.0]).unwrap();
     for (inputs, at) in [(&[1.0, 2.0, 4.0][..], 2), (&[0.0], 0), (&[1.0, 3.0, 3.0, 4.0], 1)] {
         let mut guard = place.uses().guard(&visits).unwrap();
-        let refused = guard.admit(digests(inputs), || -> Result<(), Error> { panic!("work was done") });
+        let refused = guard.admit(digests(inputs), |_| -> Result<(), Error> { panic!("work was done") });
         assert!(matches!(refused, Err(Error::OtherInput { at: Some(step), .. }) if step == at));
-        // The steps may be taken with the right input after all.
+        // The steps can still be taken with the recorded input.
         take(&mut guard, &[1.0, 2.0]).unwrap();
         take(&mut guard, &[3.0]).unwrap();
     }
     assert_eq!(place.records(), before);
-    // Another name is independent, and the record says that it is not the first.
+    // Another name has independent noise, and the record shows that it is not the first name.
     assert!(place.uses().has_others(&sales) && !place.uses().has_others(&visits));
     take(&mut place.uses().guard(&sales).unwrap(), &[7.0]).unwrap();
     assert_eq!(place.records().len(), 2);
@@ -90,7 +90,7 @@ fn work_that_is_refused_is_not_recorded() {
     let place = Place::new();
     let mut guard = place.uses().guard(&name("visits")).unwrap();
     let refused: Result<(), Error> =
-        guard.admit(digests(&[1.0]), || Err(Error::BeginsLater { key: "no budget".to_owned(), first: 0 }));
+        guard.admit(digests(&[1.0]), |_| Err(Error::StartsLater { key: "no budget".to_owned(), first: 0 }));
     assert!(refused.is_err());
     assert_eq!((place.records().len(), guard.steps()), (0, 0));
     take(&mut guard, &[2.0]).unwrap();
@@ -107,7 +107,7 @@ fn runs_that_are_released_whole_have_one_entry() {
     for other in [&[1.0, 0.0, 3.0][..], &[1.0, 0.0], &[1.0, 0.0, 2.0, 0.0], &[]] {
         assert!(matches!(whole(other), Err(Error::OtherInput { at: None, .. })));
     }
-    // Step by step it is another run, which nobody could compare.
+    // The same run step by step cannot be compared with one entry for all steps.
     let steps = take(&mut place.uses().guard(&name("visits")).unwrap(), &[1.0, 0.0, 2.0]);
     assert!(steps.is_err());
 }
@@ -126,7 +126,7 @@ fn a_resumed_run_is_compared_from_its_state_on() {
     }
 }
 
-/// The state came from elsewhere: what was counted before it is not known here, and must not be
+/// The state came from another machine: the steps before it are unknown here, and must not be
 /// counted again.
 #[test]
 fn a_record_that_begins_with_a_state_knows_nothing_before_it() {
@@ -136,12 +136,12 @@ fn a_record_that_begins_with_a_state_knows_nothing_before_it() {
         take(&mut uses.guard_resumed(&name, 7, b"state").unwrap(), &[1.0, 2.0]).unwrap();
         let other_state = take(&mut uses.guard_resumed(&name, 7, b"other").unwrap(), &[1.0]);
         assert!(matches!(other_state, Err(Error::OtherInput { at: Some(7), .. })));
-        assert!(matches!(uses.guard(&name), Err(Error::BeginsLater { first: 7, .. })));
+        assert!(matches!(uses.guard(&name), Err(Error::StartsLater { first: 7, .. })));
     }
 }
 
-/// A key that was drawn, used and then written to a file once left the file without a record:
-/// whoever read it could count other data under the same noise.
+/// Regression: a key that was drawn, used and then written to a file left the file without a
+/// record. Another run could then count other data under the same noise.
 #[test]
 fn what_is_remembered_goes_along_when_the_key_is_written_to_a_file() {
     let (key, name) = (NoiseKey::from_os().unwrap(), name("visits"));
@@ -154,7 +154,7 @@ fn what_is_remembered_goes_along_when_the_key_is_written_to_a_file() {
     uses.move_beside(&path).unwrap();
     let read = || Uses::beside(&path, &key).unwrap().guard(&name).unwrap();
     assert!(matches!(take(&mut read(), &[1.0, 3.0]), Err(Error::OtherInput { at: Some(1), .. })));
-    // Guards that were made before, and new ones of the process, share the file's record.
+    // Existing guards and new ones of the process share the file's record.
     take(&mut before, &[5.0]).unwrap();
     take(&mut read(), &[1.0, 2.0, 5.0, 7.0]).unwrap();
     assert!(take(&mut before, &[8.0]).is_err());
@@ -162,7 +162,7 @@ fn what_is_remembered_goes_along_when_the_key_is_written_to_a_file() {
     let other = self::name("sales");
     take(&mut uses.guard(&other).unwrap(), &[9.0]).unwrap();
     assert!(take(&mut Uses::beside(&path, &key).unwrap().guard(&other).unwrap(), &[8.0]).is_err());
-    // A second file is a copy of the key without its record; the record stays where it is.
+    // A second file is a copy of the key without its record. The record does not move.
     let second = place.path().join("second.key");
     key_file::write_new(&second, &key).unwrap();
     uses.move_beside(&second).unwrap();
@@ -177,7 +177,7 @@ fn a_torn_entry_is_cut_off_and_a_damaged_record_is_refused() {
     let (path, whole) = place.records().remove(0);
     for cut in whole.len() - 15..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        // The second step was never released: it may have another input.
+        // The second step was never released, so it may have another input.
         take(&mut place.uses().guard(&name).unwrap(), &[1.0, 5.0]).unwrap();
         assert!(take(&mut place.uses().guard(&name).unwrap(), &[1.0, 2.0]).is_err());
     }
@@ -192,7 +192,8 @@ fn a_torn_entry_is_cut_off_and_a_damaged_record_is_refused() {
     assert!(matches!(place.uses().guard(&name).map(drop), Err(Error::Damaged { .. })));
 }
 
-/// Threads stand in for processes: each opens the files anew. Whoever is first decides what the input is.
+/// Threads stand in for processes: each opens the files separately. The first one determines the
+/// input.
 #[test]
 fn of_many_at_once_only_equal_ones_are_admitted() {
     for round in 0..20 {
@@ -228,7 +229,7 @@ fn a_record_is_for_its_owner_and_holds_no_input_and_links_share_it() {
 }
 
 proptest! {
-    /// However a run is cut into calls, the record is the same, and accepts no other input.
+    /// The record does not depend on how a run is divided into calls, and accepts no other input.
     #[test]
     fn cuts_do_not_matter(
         inputs in prop::collection::vec(0_u8..3, 1..20),

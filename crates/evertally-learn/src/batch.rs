@@ -1,36 +1,38 @@
-//! Gradients of one step: clipped one by one, and added up exactly.
+//! The gradients of one step, clipped one by one and added exactly.
 //!
-//! **Definition.** clip(g; κ) = g · min(1, κ/‖g‖). (The paper prints the square of the norm, by
-//! which long gradients would vanish and short ones would not be bounded.) A batch is the sum of
-//! clipped gradients.
+//! **Definition.** clip(g; κ) = g · min(1, κ/‖g‖). (The paper prints the square of the norm. Long
+//! gradients would then vanish, and short ones would not be bounded.) A batch is the sum of clipped
+//! gradients.
 //!
-//! **Guarantee.** Every example adds one fixed vector of norm at most κ, whatever the others are,
-//! and this holds of the numbers that are added, not of the reals that they stand for:
+//! **Guarantee.** Every example adds one fixed vector of norm at most κ that does not depend on the
+//! other examples. This holds for the floating-point numbers that are added, not only for real
+//! numbers:
 //!
-//! - a computed norm of d numbers is within a relative (d + 4)·2⁻⁵³ of the norm, so that gradients
-//!   are clipped at κ(1 − (d + 16)·2⁻⁵²);
-//! - clipped coordinates are cut toward zero, which lengthens nothing, to whole multiples of a unit
-//!   of 2⁻³⁷κ to 2⁻³⁶κ;
-//! - whole numbers add up exactly, in any order, for as many examples as [`LARGEST_BATCH`].
+//! - a computed norm of d numbers is within a relative (d + 4)·2⁻⁵³ of the norm, so gradients are
+//!   clipped at κ(1 − (d + 16)·2⁻⁵²);
+//! - clipped coordinates are truncated toward zero, which cannot increase the norm, to integer
+//!   multiples of a unit of 2⁻³⁷κ to 2⁻³⁶κ;
+//! - integers add exactly, in any order, for up to [`MAX_BATCH`] examples.
 //!
-//! Sums of floats have no such property: how they round depends on every other example in the batch.
+//! Floating-point sums lack this property: their rounding depends on every other example in the
+//! batch.
 
 use evertally::{Error, Result};
 use zeroize::Zeroize;
 
 use crate::set::shorten;
 
-/// The most examples in one step: sums of so many are still exact doubles.
-pub const LARGEST_BATCH: usize = 1 << 16;
+/// The maximum number of examples in one step. Sums of this many terms are still exact doubles.
+pub const MAX_BATCH: usize = 1 << 16;
 
 /// Bits of a clipped coordinate below κ.
 const UNIT_BITS: i32 = 36;
 
-/// Clipping norms outside this range have no unit that is a normal number.
+/// Outside this range of clipping norms, the unit would not be a normal number.
 const CLIP_RANGE: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
 
-/// The clipped gradients of one step, added up. There is no `Debug` of what is in it: it is what
-/// must not be shown.
+/// The sum of the clipped gradients of one step. `Debug` does not show the sum, because it is
+/// sensitive.
 ///
 /// ```
 /// use evertally_learn::Batch;
@@ -46,15 +48,15 @@ pub struct Batch {
     unit: f64,
     examples: usize,
     sums: Vec<i64>,
-    /// Where a gradient is shortened.
+    /// The computed norm above which a gradient is clipped.
     gradient: Vec<f64>,
 }
 
 impl Batch {
-    /// An empty batch of gradients of this dimension, to be clipped at this norm.
+    /// An empty batch for gradients of this dimension, clipped at this norm.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a dimension of zero, and a norm outside 10⁻¹⁰⁰ to 10¹⁰⁰.
+    /// [`Error::BadParameter`] for a dimension of zero, or a norm outside 10⁻¹⁰⁰ to 10¹⁰⁰.
     pub fn new(dimension: usize, clip: f64) -> Result<Self> {
         if dimension == 0 {
             return Err(Error::bad("dimension", "at least 1", dimension));
@@ -76,7 +78,7 @@ impl Batch {
         self.clip
     }
 
-    /// How many gradients were added.
+    /// The number of gradients added.
     #[must_use]
     pub fn examples(&self) -> usize {
         self.examples
@@ -85,42 +87,43 @@ impl Batch {
     /// Clips the gradient of one example and adds it.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a gradient of another dimension, one that is not finite, or one
-    /// too many; the batch is then as it was.
+    /// [`Error::BadParameter`] if the gradient has another dimension or is not finite, or if the
+    /// batch is full. The batch is then unchanged.
     pub fn add(&mut self, gradient: &[f64]) -> Result<()> {
         if gradient.len() != self.sums.len() {
-            let expected = format!("{} numbers, one a parameter", self.sums.len());
+            let expected = format!("{} numbers, one per parameter", self.sums.len());
             return Err(Error::bad("gradient", expected, gradient.len()));
         }
         if let Some(place) = gradient.iter().position(|value| !value.is_finite()) {
-            // The place is that of a parameter, which is public; the value is not shown.
+            // The index of a parameter is public. The value is not shown.
             return Err(Error::bad(
                 "gradient",
                 "finite",
-                format!("a number that is not, at coordinate {place}"),
+                format!("a number that is not finite, at coordinate {place}"),
             ));
         }
-        if self.examples == LARGEST_BATCH {
-            return Err(Error::bad("batch", format!("at most {LARGEST_BATCH} examples"), "one more"));
+        if self.examples == MAX_BATCH {
+            return Err(Error::bad("batch", format!("at most {MAX_BATCH} examples"), "one more"));
         }
         self.gradient.copy_from_slice(gradient);
         shorten(&mut self.gradient, safe_bound(self.clip, gradient.len()));
         for (sum, value) in self.sums.iter_mut().zip(&self.gradient) {
-            // The unit is a power of two: the quotient is exact, and the conversion cuts toward zero.
+            // The unit is a power of two, so the quotient is exact. The conversion truncates toward
+            // zero.
             *sum += (value / self.unit) as i64;
         }
         self.examples += 1;
         Ok(())
     }
 
-    /// Forgets what was added.
+    /// Empties the batch.
     pub fn clear(&mut self) {
         self.sums.as_mut_slice().zeroize();
         self.gradient.as_mut_slice().zeroize();
         self.examples = 0;
     }
 
-    /// Writes the sum, exactly.
+    /// Writes the exact sum.
     pub(crate) fn write_sum(&self, out: &mut [f64]) {
         for (out, sum) in out.iter_mut().zip(&self.sums) {
             *out = *sum as f64 * self.unit;
@@ -152,7 +155,7 @@ pub(crate) fn check_clip(clip: f64) -> Result<()> {
     }
 }
 
-/// What a computed norm may be at most for the norm itself to be at most `clip`.
+/// The largest computed norm for which the true norm is at most `clip`.
 fn safe_bound(clip: f64, dimension: usize) -> f64 {
     (clip * (1.0 - (dimension as f64 + 16.0) * f64::EPSILON)).next_down()
 }
@@ -168,8 +171,8 @@ mod tests {
         out
     }
 
-    /// ‖v‖² ≤ κ² in whole numbers of units, without any rounding: the oracle of the guarantee. κ
-    /// has few bits here, so that its square is whole as well.
+    /// The oracle of the guarantee: ‖v‖² ≤ κ² in integer units, without rounding. κ has few bits
+    /// here, so its square is an integer as well.
     fn is_within(batch: &Batch) -> bool {
         let clip = (batch.clip / batch.unit) as i128;
         assert_eq!(clip as f64 * batch.unit, batch.clip);
@@ -187,7 +190,7 @@ mod tests {
             prop_assert!(is_within(&batch));
         }
 
-        /// Gradients a hair around the bound, where a plain comparison of computed norms goes wrong.
+        /// Gradients very close to the bound, where a plain comparison of computed norms fails.
         #[test]
         fn no_example_near_the_bound_is_longer(
             gradient in prop::collection::vec(-1.0_f64..1.0, 2..400),
@@ -202,7 +205,7 @@ mod tests {
             prop_assert!(error < 3e-11, "a gradient of norm one is kept: {error}");
         }
 
-        /// What an example adds does not depend on the others or on their order.
+        /// The contribution of an example does not depend on the others or on their order.
         #[test]
         fn sums_are_exact(rows in prop::collection::vec(prop::collection::vec(-3.0_f64..3.0, 3), 1..20)) {
             let alone: Vec<Vec<f64>> = rows.iter().map(|row| {

@@ -1,17 +1,17 @@
 //! Examples in memory: rows of features, each with a label.
 //!
-//! **Definition.** A [`Dataset`] holds n rows of the same width, all finite, with one label a row.
-//! What prepares it for learning maps every row by itself, with public numbers only:
+//! **Definition.** A [`Dataset`] holds n rows of the same width, all finite, with one label per
+//! row. Its preparation for learning maps every row separately, with public numbers only:
 //! [`Dataset::standardised`], [`Dataset::within_ball`], [`Dataset::with_intercept`],
 //! [`Dataset::with_labels`].
 //!
-//! **Guarantee.** A map of single rows takes neighbours to neighbours: the row that differs is
-//! still the only one. Means and scales that were computed from the rows would move all of them
-//! when one changes, and spend privacy that nobody accounts for; so they must be given, from a
-//! public source. [`Dataset::split`] goes by the position of a row. Where neighbours differ by
-//! *replacing* a row, positions are public and the split is as well; where a row may be *absent*,
-//! keep its place with a row that counts for nothing (a gradient of zero), because removing it
-//! would move every later row to the other side.
+//! **Guarantee.** A map of single rows takes neighbours to neighbours: they still differ in one
+//! row. Means and scales computed from the rows would change all rows when one changes, and spend
+//! privacy that no budget accounts for. They must therefore come from a public source.
+//! [`Dataset::split`] depends only on the position of a row. If neighbours differ by *replacing* a
+//! row, positions are public, and so is the split. If a row may be *absent*, keep its place with a
+//! row that does not count (a gradient of zero), because removing it would move every later row to
+//! the other side.
 //!
 //! `Debug` shows sizes, never a value.
 
@@ -26,7 +26,7 @@ use crate::set::shorten;
 pub struct Example<'a> {
     /// The features.
     pub features: &'a [f64],
-    /// The label: a number, −1 or +1, or the number of a class, as the loss wants it.
+    /// The label: a number, −1 or +1, or the index of a class, depending on the loss.
     pub label: f64,
 }
 
@@ -57,12 +57,11 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// A dataset from features, row after row, and labels.
+    /// A dataset from features, in row order, and labels.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a width of zero, or where there are not `width` features for
-    /// every label; [`Error::BadInput`], with the number of the row, for a value that is not
-    /// finite.
+    /// [`Error::BadParameter`] for a width of zero, or if there are not `width` features per label;
+    /// [`Error::BadInput`], with the number of the row, for a value that is not finite.
     pub fn new(width: usize, features: Vec<f64>, labels: Vec<f64>) -> Result<Self> {
         if width == 0 {
             return Err(Error::bad("width", "at least one feature", width));
@@ -107,7 +106,7 @@ impl Dataset {
         self.width
     }
 
-    /// All features, row after row.
+    /// All features, in row order.
     #[must_use]
     pub fn features(&self) -> &[f64] {
         &self.features
@@ -122,7 +121,7 @@ impl Dataset {
     /// A row, counted from zero.
     ///
     /// # Panics
-    /// For a row that is not there, as indexing does.
+    /// If the row does not exist.
     #[must_use]
     pub fn example(&self, row: usize) -> Example<'_> {
         Example {
@@ -139,19 +138,19 @@ impl Dataset {
             .map(|(features, &label)| Example { features, label })
     }
 
-    /// Every feature less its mean, divided by its scale. Both must be public: see the module's
-    /// documentation.
+    /// Subtracts its mean from every feature and divides by its scale. Both must be public: see the
+    /// module's documentation.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless there is one finite mean and one positive finite scale a
-    /// feature; [`Error::BadInput`] where a result overflows.
+    /// [`Error::BadParameter`] unless there is one finite mean and one positive finite scale per
+    /// feature; [`Error::BadInput`] if a result overflows.
     pub fn standardised(mut self, means: &[f64], scales: &[f64]) -> Result<Self> {
-        let expected = format!("{} finite numbers, one a feature", self.width);
+        let expected = format!("{} finite numbers, one per feature", self.width);
         if means.len() != self.width || means.iter().any(|mean| !mean.is_finite()) {
             return Err(Error::bad("means", expected, format!("{} numbers", means.len())));
         }
         if scales.len() != self.width || scales.iter().any(|&scale| !(scale > 0.0 && scale.is_finite())) {
-            let expected = format!("{} positive numbers, one a feature", self.width);
+            let expected = format!("{} positive numbers, one per feature", self.width);
             return Err(Error::bad("scales", expected, format!("{} numbers", scales.len())));
         }
         for row in self.features.chunks_exact_mut(self.width) {
@@ -162,7 +161,7 @@ impl Dataset {
         self.checked()
     }
 
-    /// Every row longer than `radius` divided by its norm over the radius; the others as they are.
+    /// Shortens every row longer than `radius` to that norm. Other rows stay unchanged.
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the radius is positive and finite.
@@ -174,7 +173,8 @@ impl Dataset {
         Ok(self)
     }
 
-    /// One more feature, the same for every row, as the last: a linear score may then have an intercept.
+    /// Appends one feature with the same value in every row, so that a linear score can have an
+    /// intercept.
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the value is finite.
@@ -190,17 +190,18 @@ impl Dataset {
         Ok(Self { width: self.width + 1, features, labels: self.labels })
     }
 
-    /// Every label mapped by itself: classes 0 and 1 to −1 and +1, or an amount to its share of a
-    /// public range.
+    /// Maps every label separately, such as classes 0 and 1 to −1 and +1, or an amount to its share
+    /// of a public range.
     ///
     /// # Errors
-    /// [`Error::BadInput`] where a label becomes something that is not finite.
+    /// [`Error::BadInput`] if a mapped label is not finite.
     pub fn with_labels(mut self, map: impl Fn(f64) -> f64) -> Result<Self> {
         self.labels.iter_mut().for_each(|label| *label = map(*label));
         self.checked()
     }
 
-    /// The rows to learn from and those held out: the last of every `every` rows.
+    /// Splits the rows into those to learn from and those held out. Of every `every` rows the last
+    /// is held out.
     ///
     /// ```
     /// use evertally_learn::Dataset;
@@ -227,8 +228,8 @@ impl Dataset {
         Ok((part(false), part(true)))
     }
 
-    /// The largest norm of a row. It is computed from the data, so not private: a bound for
-    /// planning is declared, and enforced by [`Dataset::within_ball`].
+    /// The largest norm of a row. It is computed from the data and is not private. For planning,
+    /// declare a bound and enforce it with [`Dataset::within_ball`].
     #[must_use]
     pub fn largest_norm(&self) -> f64 {
         self.iter().map(|example| crate::norm(example.features)).fold(0.0, f64::max)

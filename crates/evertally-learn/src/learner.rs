@@ -5,15 +5,16 @@
 //!
 //! - *leader*: θ_{t+1} = Π_K(θ_1 − v_t/λ). Without momentum v_t = s_t, and this is the minimiser
 //!   over K of ⟨s_t, θ⟩ + (λ/2)‖θ − θ_1‖²: the paper's Algorithm 3, with clipping by the norm and
-//!   noise at the scale of all n steps. With momentum it is heavy-ball descent at rate 1/λ, summed
-//!   up: if u_t = βu_{t−1} + g_t, then Σu_i = v_t.
+//!   noise scaled for all n steps. With momentum it is accumulated heavy-ball descent at rate 1/λ:
+//!   if u_t = βu_{t−1} + g_t, then Σu_i = v_t.
 //! - *descent*: u_t = βu_{t−1} + (s_t − s_{t−1}), θ_{t+1} = Π_K(θ_t − η_t u_t).
 //!
-//! Both are the same, up to rounding, on all of ℝᵈ at a constant rate. Everything after s_t is
-//! post-processing: parameters, their average, and whatever is computed from them are as private as
-//! the sums.
+//! Up to rounding, both are the same on all of ℝᵈ at a constant rate. Everything after s_t is
+//! post-processing: the parameters, their average, and anything computed from them are as private
+//! as the sums.
 //!
-//! **Cost.** Some vectors of d numbers beside the noise, and a few passes over them a step.
+//! **Cost.** Several vectors of d numbers in addition to the noise, and a few passes over them per
+//! step.
 //!
 //! **Source.** Kairouz, McMahan, Song, Thakkar, Thakurta and Xu, "Practical and Private (Deep)
 //! Learning without Sampling or Shuffling" (2021).
@@ -34,15 +35,16 @@ pub struct Learner {
     /// The mechanism of the current segment.
     pub(crate) counter: VectorCounter,
     pub(crate) vectors: Vectors,
-    /// Where `step` collects its gradients.
+    /// The batch in which `step` collects its gradients.
     batch: Batch,
-    /// The true sum of a step, on its way to the counter.
+    /// The true sum of a step, as input of the counter.
     sum: Vec<f64>,
-    /// What the counter makes of it.
+    /// The counter's release.
     fresh: Vec<f64>,
 }
 
-/// What a learner holds beside its noise: releases and what follows from them, none of it secret.
+/// The vectors of a learner apart from its noise: releases and values derived from them. None of
+/// them is secret.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Vectors {
     /// θ_{t+1}.
@@ -51,9 +53,9 @@ pub(crate) struct Vectors {
     pub(crate) average: Vec<f64>,
     /// v_t or u_t.
     pub(crate) velocity: Vec<f64>,
-    /// What was released at the end of every finished segment, added up.
+    /// The sum of the releases at the end of every finished segment.
     pub(crate) finished: Vec<f64>,
-    /// s_t as it was released, not yet divided by the batch size.
+    /// s_t as released, not divided by the batch size.
     pub(crate) released: Vec<f64>,
 }
 
@@ -89,7 +91,7 @@ impl Learner {
         Ok(Self { plan: plan.clone(), key, step, counter, vectors, batch, sum, fresh })
     }
 
-    /// The plan that is followed.
+    /// The learner's plan.
     #[must_use]
     pub fn plan(&self) -> &LearningPlan {
         &self.plan
@@ -101,31 +103,31 @@ impl Learner {
         self.step
     }
 
-    /// The parameters at which the next gradients are to be taken.
+    /// The parameters at which to compute the next gradients.
     #[must_use]
     pub fn theta(&self) -> &[f64] {
         &self.vectors.theta
     }
 
-    /// The mean of the parameters at which gradients were taken: what online-to-batch conversion
-    /// takes as its model. θ_1 before the first step.
+    /// The mean of the parameters at which gradients were taken. This is the model of
+    /// online-to-batch conversion. Before the first step it is θ_1.
     #[must_use]
     pub fn average(&self) -> &[f64] {
         if self.step == 0 { &self.vectors.theta } else { &self.vectors.average }
     }
 
-    /// The private sum of all clipped gradients so far, not divided by the batch size: all that was
-    /// learned from the data.
+    /// The private sum of all clipped gradients so far, not divided by the batch size: everything
+    /// that was learned from the data.
     #[must_use]
     pub fn released(&self) -> &[f64] {
         &self.vectors.released
     }
 
-    /// What the steps taken so far cost one example, if it was not the parameters that decided to
-    /// end here: see [`LearningPlan::spend_after`].
+    /// The cost of the steps so far for one example. It holds only if the decision to stop here did
+    /// not depend on the parameters: see [`LearningPlan::spend_after`].
     ///
     /// # Errors
-    /// None in a learner that was made.
+    /// None for an existing learner.
     pub fn spend(&self) -> Result<Spend> {
         self.plan.spend_after(self.step)
     }
@@ -133,21 +135,22 @@ impl Learner {
     /// An empty batch for [`Learner::step_batch`].
     ///
     /// # Errors
-    /// None in a learner that was made.
+    /// None for an existing learner.
     pub fn batch(&self) -> Result<Batch> {
         Batch::new(self.plan.dimension(), self.plan.clip())
     }
 
-    /// Takes the gradients of one step, one for each example, at [`Learner::theta`]; each is
-    /// clipped. Gives the next parameters.
+    /// Takes the gradients of one step, one per example, at [`Learner::theta`], and clips each.
+    /// Returns the next parameters.
     ///
-    /// A refusal depends on the data, and no noise hides it: whoever sees that a run stopped learns
-    /// that a gradient was not finite, or a batch too large. Where others see it, leave such an
-    /// example out before it comes here, which its place in the step allows.
+    /// A refusal depends on the data, and no noise hides it: an observer who sees that a run
+    /// stopped learns that a gradient was not finite, or that a batch was too large. If others can
+    /// observe the run, leave such an example out beforehand. Its place in the step may stay empty.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step, [`Error::BadParameter`] for gradients of
-    /// another dimension or not finite, and for more than the batch size; none changes anything.
+    /// another dimension, gradients that are not finite, and more gradients than the batch size.
+    /// The learner is then unchanged.
     pub fn step<G: AsRef<[f64]>>(&mut self, gradients: impl IntoIterator<Item = G>) -> Result<&[f64]> {
         self.step_of(gradients, |batch, _, gradient| batch.add(gradient.as_ref()))
     }
@@ -166,8 +169,8 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// As [`Learner::step`], and [`Error::BadParameter`] for features that do not make as many
-    /// parameters as are learned, or a label that the loss is not made for.
+    /// As [`Learner::step`], and [`Error::BadParameter`] for features whose number does not match
+    /// the parameters, or a label that the loss does not accept.
     pub fn step_on<'a>(
         &mut self,
         loss: &dyn Loss,
@@ -178,7 +181,7 @@ impl Learner {
         self.step_of(examples, |batch, theta, example| {
             let parameters = loss.parameters(example.features.len());
             if parameters != dimension {
-                let expected = format!("such as make {dimension} parameters");
+                let expected = format!("a number that gives {dimension} parameters");
                 return Err(Error::bad("features", expected, parameters));
             }
             loss.check_label(example.label)?;
@@ -187,13 +190,13 @@ impl Learner {
         })
     }
 
-    /// Takes a step with what `add` puts into the batch for each item, at the present parameters.
+    /// Takes a step with the batch that `add` fills from each item, at the current parameters.
     fn step_of<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
         mut add: impl FnMut(&mut Batch, &[f64], T) -> Result<()>,
     ) -> Result<&[f64]> {
-        // What a panic in the caller's iterator may have left.
+        // Clears what a panic in the caller's iterator may have left.
         self.batch.clear();
         let added = items
             .into_iter()
@@ -212,7 +215,7 @@ impl Learner {
     ///
     /// # Errors
     /// As [`Learner::step`], and [`Error::BadParameter`] for a batch of another dimension or
-    /// clipping norm. The batch is then as it was.
+    /// clipping norm. The batch is then unchanged.
     pub fn step_batch(&mut self, batch: &mut Batch) -> Result<&[f64]> {
         self.check(batch)?;
         batch.write_sum(&mut self.sum);
@@ -233,14 +236,14 @@ impl Learner {
             return Err(Error::bad("batch", expected, got));
         }
         if batch.examples() > self.plan.batch_size() {
-            // How many there are may be private where examples come and go, so it is not told.
+            // The number of examples may be private if examples come and go, so the error omits it.
             let expected = format!("at most the planned {} examples", self.plan.batch_size());
             return Err(Error::bad("batch", expected, "more"));
         }
         Ok(())
     }
 
-    /// Takes a step with the sum that was written down, and wipes it.
+    /// Takes a step with the stored sum, and wipes it.
     fn advance(&mut self) -> Result<()> {
         if self.counter.steps_taken() == self.plan.segment_steps() {
             self.restart()?;
@@ -253,7 +256,7 @@ impl Learner {
         Ok(())
     }
 
-    /// Goes on with fresh noise, from the last release.
+    /// Starts a segment with fresh noise, from the last release.
     fn restart(&mut self) -> Result<()> {
         let segment = self.plan.segment(self.step / self.plan.segment_steps());
         self.counter = VectorCounter::new(&segment, copy_of(&self.key))?;
@@ -263,7 +266,7 @@ impl Learner {
 }
 
 impl Vectors {
-    /// What follows from the release of a step.
+    /// Updates the vectors with the release of a step.
     fn follow(&mut self, plan: &LearningPlan, step: u64, release: &[f64]) {
         let (momentum, scale) = (plan.momentum(), 1.0 / plan.batch_size() as f64);
         let share = 1.0 / (step + 1) as f64;
@@ -287,7 +290,7 @@ impl Vectors {
     }
 }
 
-/// A key serves every segment of a run; each has its own stream.
+/// One key is used for every segment of a run. Each segment has its own stream.
 pub(crate) fn copy_of(key: &NoiseKey) -> NoiseKey {
     NoiseKey::from_bytes(*key.expose_bytes())
 }

@@ -1,8 +1,8 @@
 //! Private online learning: follow the regularised leader on noisy prefix sums of clipped gradients.
 //!
-//! A [`LearningPlan`] is made once; a [`Learner`] then takes the gradients of one step and gives
-//! the parameters of the next. What the sums of gradients are to a [`evertally::VectorCounter`],
-//! the parameters are to the learner: everything after the private sum is post-processing.
+//! A [`LearningPlan`] is built once. A [`Learner`] then takes the gradients of one step and returns
+//! the parameters of the next. An [`evertally::VectorCounter`] makes the private sums of gradients,
+//! and everything after that is post-processing.
 //!
 //! ```
 //! use evertally::{Budget, NoiseKey};
@@ -22,16 +22,16 @@
 //! # Ok::<(), evertally::Error>(())
 //! ```
 //!
-//! | room | its one decision |
+//! | component | responsibility |
 //! |---|---|
-//! | [`LearningPlan`] | all choices, checked; why adaptively chosen gradients are covered |
-//! | [`Batch`] | clipping, and sums that are exact |
+//! | [`LearningPlan`] | all choices, validated; why adaptively chosen gradients are covered |
+//! | [`Batch`] | clipping and exact sums |
 //! | [`Learner`] | how parameters follow from private sums; its saved form |
 //! | [`Set`], [`Schedule`] | where parameters may lie, and how fast they move |
-//! | [`data`], [`loss`] | rows that are mapped one by one, and what is lost on them |
-//! | [`bound`] | how large regret can be: of what is run, and the paper's |
-//! | [`hindsight`], [`regret`] | the best fixed parameters, proved; regret measured. Not private |
-//! | [`adversary`] | who chooses the data, having seen the parameters or not |
+//! | [`data`], [`loss`] | rows, and the losses on them |
+//! | [`bound`] | bounds on regret: for the mechanism that runs, and the paper's |
+//! | [`hindsight`], [`regret`] | the best fixed parameters with a certificate; measured regret. Not private |
+//! | [`adversary`] | sources of data that have seen the parameters or not |
 
 #![forbid(unsafe_code)]
 
@@ -49,7 +49,7 @@ mod segments;
 mod set;
 mod state;
 
-pub use batch::{Batch, LARGEST_BATCH};
+pub use batch::{Batch, MAX_BATCH};
 pub use data::{Dataset, Example};
 pub use learner::Learner;
 pub use loss::{Loss, Losses};

@@ -1,7 +1,6 @@
-//! Learning rates that are known before the first step.
+//! Learning rates that are fixed before the first step.
 //!
-//! A rate may depend on the step and on nothing else: a rate that looks at gradients would have to
-//! be paid for.
+//! A rate may depend only on the step. A rate that depends on gradients would spend privacy.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -23,16 +22,16 @@ use evertally::{Error, Result};
 pub enum Schedule {
     /// The same rate at every step.
     Constant(f64),
-    /// From this rate down to nothing, in a straight line.
+    /// Decreases linearly from this rate to zero.
     Linear(f64),
-    /// From this rate down to nothing, along half a cosine.
+    /// Decreases from this rate to zero along half a cosine.
     Cosine(f64),
     /// This rate divided by the root of the step, counted from one.
     InverseRoot(f64),
 }
 
 impl Schedule {
-    /// The rate of a step, counted from zero, of so many.
+    /// The rate of a step, counted from zero, in a run of `steps` steps.
     #[must_use]
     pub fn rate(&self, step: u64, steps: u64) -> f64 {
         let done = step as f64 / steps as f64;
@@ -76,7 +75,7 @@ impl fmt::Display for Schedule {
 impl FromStr for Schedule {
     type Err = Error;
 
-    /// A name and the first rate, `cosine:0.5`; a rate alone is constant.
+    /// A name and the first rate, as in `cosine:0.5`. A rate alone is constant.
     fn from_str(text: &str) -> Result<Self> {
         let refuse = || {
             let expected = "a rate, or constant, linear, cosine or inverse-root with one, as in cosine:0.5";

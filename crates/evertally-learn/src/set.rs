@@ -1,18 +1,18 @@
-//! The sets in which parameters are kept.
+//! Constraint sets for parameters.
 //!
 //! **Definition.** A closed convex set K: all of ℝᵈ, the Euclidean ball around the origin, or a
-//! box. [`Set::project`] takes the nearest point of K, which is what follows the leader on linear
-//! losses with a quadratic regulariser: argmin over K of ⟨s, θ⟩ + (λ/2)‖θ − c‖² is the projection
-//! of c − s/λ.
+//! box. [`Set::project`] returns the nearest point of K. It computes the leader for linear losses
+//! with a quadratic regulariser: argmin over K of ⟨s, θ⟩ + (λ/2)‖θ − c‖² is the projection of c −
+//! s/λ.
 //!
-//! **Guarantee.** A projected point lies in K, roundings included, and no two points are farther
-//! apart after projection than before.
+//! **Guarantee.** A projected point lies in K despite rounding, and projection does not increase
+//! the distance between two points.
 
 use std::fmt;
 
 use evertally::{Error, Result};
 
-/// Where parameters may lie.
+/// A constraint set for parameters.
 ///
 /// ```
 /// use evertally_learn::Set;
@@ -57,8 +57,8 @@ impl Set {
         Self::Box { lo, hi }.checked()
     }
 
-    /// Refuses what is written down as a set and is none: its parts are public, and need not come
-    /// from [`Set::ball`] or [`Set::cube`].
+    /// Refuses an invalid set. Its fields are public, so it need not come from [`Set::ball`] or
+    /// [`Set::cube`].
     pub(crate) fn checked(self) -> Result<Self> {
         match self {
             Self::Ball { radius } if !(radius > 0.0 && radius.is_finite()) => {
@@ -71,12 +71,12 @@ impl Set {
         }
     }
 
-    /// Takes a point to the nearest one of the set.
+    /// Moves a point to the nearest point of the set.
     pub fn project(&self, theta: &mut [f64]) {
         match *self {
             Self::Everything => {}
             Self::Ball { radius } => shorten(theta, radius),
-            // Not `clamp`, which panics where the ends are not in order.
+            // Not `clamp`, which panics if the ends are not in order.
             Self::Box { lo, hi } => theta.iter_mut().for_each(|value| {
                 if *value < lo {
                     *value = lo;
@@ -97,7 +97,7 @@ impl Set {
         }
     }
 
-    /// The largest norm of a point of the set in this dimension; none where there is no largest.
+    /// The largest norm of a point of the set in this dimension, or `None` if it is unbounded.
     #[must_use]
     pub fn radius(&self, dimension: usize) -> Option<f64> {
         match *self {
@@ -118,13 +118,13 @@ impl fmt::Display for Set {
     }
 }
 
-/// The Euclidean norm, without overflow or underflow on the way; not a number where a finite vector
-/// has a coordinate that is none.
+/// The Euclidean norm, without intermediate overflow or underflow. NaN if a coordinate is NaN and
+/// none is infinite.
 #[must_use]
 pub fn norm(vector: &[f64]) -> f64 {
     let largest = largest_magnitude(vector);
     if largest == 0.0 {
-        // Zero, or what the search for the largest passes over: coordinates that are not numbers.
+        // The vector is zero, or has NaN coordinates, which the search for the largest skips.
         return vector.iter().sum::<f64>().abs();
     }
     if !largest.is_finite() {
@@ -140,22 +140,22 @@ fn largest_magnitude(vector: &[f64]) -> f64 {
     vector.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()))
 }
 
-/// Divides a vector by its norm over `longest` where it is longer. The result is no longer than
-/// `longest`, as [`norm`] computes it.
-pub(crate) fn shorten(vector: &mut [f64], longest: f64) {
+/// Shortens a vector that is longer than `max_norm` to that norm. The result is at most `max_norm`,
+/// as computed by [`norm`].
+pub(crate) fn shorten(vector: &mut [f64], max_norm: f64) {
     let mut length = norm(vector);
-    if length > longest && length > 1e140 {
-        // So long that its norm may overflow, and the share that is kept vanish: to a length near one first.
+    if length > max_norm && length > 1e140 {
+        // Its norm may overflow, and the factor may vanish. Scale it to a length near one first.
         let largest = largest_magnitude(vector);
         vector.iter_mut().for_each(|value| *value /= largest);
-        let factor = longest / norm(vector);
+        let factor = max_norm / norm(vector);
         vector.iter_mut().for_each(|value| *value *= factor);
         length = norm(vector);
     }
-    while length > longest {
-        // One division leaves the norm within a few roundings of the bound; the step down takes it
-        // to below. No step leads below zero, where directions are turned around.
-        let factor = (longest / length).next_down().max(0.0);
+    while length > max_norm {
+        // One division leaves the norm within a few roundings of the bound. The step down takes it
+        // below. The factor never becomes negative, which would reverse the direction.
+        let factor = (max_norm / length).next_down().max(0.0);
         vector.iter_mut().for_each(|value| *value *= factor);
         length = norm(vector);
     }
@@ -167,8 +167,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The nearest point: in the set, and the way from it makes no sharp angle with the way to
-        /// any other point of the set.
+        /// The nearest point is in the set, and its direction to the original point has no acute
+        /// angle with the direction to any other point of the set.
         #[test]
         fn projections_are_nearest_points(
             theta in prop::collection::vec(-5.0..5.0, 4),
@@ -193,12 +193,12 @@ mod tests {
             vector in prop::collection::vec(prop::num::f64::NORMAL, 1..40),
             exponent in -100.0_f64..100.0,
         ) {
-            let longest = 10.0_f64.powf(exponent);
+            let max_norm = 10.0_f64.powf(exponent);
             let (before, mut vector) = (vector.clone(), vector);
-            shorten(&mut vector, longest);
-            prop_assert!(norm(&vector) <= longest);
+            shorten(&mut vector, max_norm);
+            prop_assert!(norm(&vector) <= max_norm);
             prop_assert!(vector.iter().zip(&before).all(|(after, before)| *after == 0.0 || after.signum() == before.signum()));
-            prop_assert!(norm(&vector) >= longest.min(norm(&before)) * (1.0 - 1e-12));
+            prop_assert!(norm(&vector) >= max_norm.min(norm(&before)) * (1.0 - 1e-12));
         }
     }
 
@@ -209,7 +209,7 @@ mod tests {
             assert!(Set::cube(bad, bad).is_err());
         }
         assert!(Set::cube(1.0, -1.0).is_err());
-        // Written down as it is, a box that is none panics nowhere.
+        // An invalid box does not cause a panic.
         let mut theta = [0.0, f64::NAN];
         Set::Box { lo: 1.0, hi: -1.0 }.project(&mut theta);
         assert!(theta[1].is_nan());
@@ -225,21 +225,21 @@ mod tests {
         assert!(norm(&[f64::NAN, 0.0]).is_nan() && norm(&[1e200, f64::NAN]).is_nan());
     }
 
-    /// A share below the least double once became a negative one.
+    /// Regression: a factor below the smallest double became negative.
     #[test]
     fn very_long_vectors_keep_their_direction() {
         for long in [1e140, 1e300, f64::MAX] {
-            for longest in [1e-200, 1e-100, 1.0, 1e120] {
+            for max_norm in [1e-200, 1e-100, 1.0, 1e120] {
                 let mut vector = [0.5 * long, -long, long];
-                shorten(&mut vector, longest);
-                let expected = [1.0 / 3.0, -2.0 / 3.0, 2.0 / 3.0].map(|share| share * longest);
+                shorten(&mut vector, max_norm);
+                let expected = [1.0 / 3.0, -2.0 / 3.0, 2.0 / 3.0].map(|share| share * max_norm);
                 assert!(
                     vector.iter().zip(expected).all(|(got, want)| (got / want - 1.0).abs() < 1e-12),
                     "{vector:?}"
                 );
             }
         }
-        // Where no share is left, nothing is; it is not turned around.
+        // If the factor vanishes, the vector becomes zero. Its direction is not reversed.
         let mut vector = [1e130, -1e130];
         shorten(&mut vector, 1e-320);
         assert_eq!(vector, [0.0, 0.0]);

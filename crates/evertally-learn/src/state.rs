@@ -8,15 +8,15 @@
 //! | 8 | tag of the key |
 //! | 8 | steps taken |
 //! | 5·8·d | θ, average, velocity, finished segments, last release |
-//! | 8 + k | length of the counter's own saved form, and that |
-//! | 32 | BLAKE3 hash of all before |
+//! | 8 + k | length of the counter's saved form, then the form |
+//! | 32 | BLAKE3 hash of all preceding bytes |
 //!
 //! All numbers are little-endian. The counter's part holds true sums: a state is as secret as the data.
 //!
-//! **Once only.** A state that is resumed twice with different gradients releases them under the
-//! same noise, which then cancels: the budget would be spent twice, and more. With the same
-//! gradients it gives the same parameters, bit for bit, and nothing is spent. Whoever resumes sees
-//! to it that the data are the same; `evertally learn` does, by a hash.
+//! **Resume once.** A state that is resumed twice with different gradients releases both under the
+//! same noise. The noise then cancels, and more than twice the budget is spent. With the same
+//! gradients it gives the same parameters, bit for bit, and spends nothing. The caller must ensure
+//! that the data are the same. `evertally learn` checks this with a hash.
 
 use evertally::{Error, NoiseKey, Result, VectorCounter};
 use zeroize::Zeroizing;
@@ -32,7 +32,7 @@ impl Learner {
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let counter = Zeroizing::new(self.counter.save());
-        // All at once: a vector that grows leaves copies of its content behind.
+        // Allocate once: a vector that grows leaves copies of its content in memory.
         let mut bytes = Vec::with_capacity(128 + 40 * self.plan.dimension() + counter.len());
         bytes.extend(MAGIC);
         bytes.extend(self.plan.fingerprint());
@@ -48,16 +48,16 @@ impl Learner {
         bytes
     }
 
-    /// Continues from a saved state; on the same machine, bit for bit. See [`Learner::save`], and
-    /// resume with the gradients that would have followed.
+    /// Resumes from a saved state. On the same machine the results are the same, bit for bit. See
+    /// [`Learner::save`], and resume with the gradients that would have followed.
     ///
     /// # Errors
-    /// [`Error::BadState`] if the state is damaged or cut short, or belongs to another plan or key.
+    /// [`Error::BadState`] if the state is damaged or truncated, or belongs to another plan or key.
     pub fn resume(plan: &LearningPlan, key: NoiseKey, state: &[u8]) -> Result<Self> {
         let (content, hash) = state.split_last_chunk::<HASH>().ok_or(damaged())?;
         let mut reader = Reader(content);
         if reader.take::<5>()? != *MAGIC {
-            return Err(refuse("it is not the state of a learner, or of another version"));
+            return Err(refuse("it is not the state of a learner, or is of another version"));
         }
         if blake3::hash(content) != *hash {
             return Err(damaged());
@@ -87,11 +87,11 @@ impl Learner {
         if length != reader.0.len() as u64 {
             return Err(damaged());
         }
-        // A segment that has ended is left when the next step is taken.
+        // The learner leaves a finished segment when it takes the next step.
         let number = step.saturating_sub(1) / plan.segment_steps();
         let counter = VectorCounter::resume(&plan.segment(number), copy_of(&key), reader.0)?;
         if counter.steps_taken() != step - number * plan.segment_steps() {
-            return Err(refuse("its sums are not those of its step"));
+            return Err(refuse("its sums belong to another step"));
         }
         Self::assemble(plan, key, step, counter, vectors)
     }
@@ -114,7 +114,7 @@ impl Reader<'_> {
         Ok(*taken)
     }
 
-    /// So many reals, all of them finite.
+    /// Reads `count` finite numbers.
     fn reals(&mut self, count: usize) -> Result<Vec<f64>> {
         // The length is checked before anything is allocated for it.
         if self.0.len() / 8 < count {

@@ -1,4 +1,4 @@
-//! The learner against its definition: what it does to sums, what its noise is, and how it resumes.
+//! The learner is tested against its definition: its sums, its noise, and resumption.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -22,7 +22,7 @@ fn learner(plan: &LearningPlanBuilder) -> Learner {
     Learner::new(&plan.build().unwrap(), NoiseKey::insecure_from_seed(7)).unwrap()
 }
 
-/// Gradients with some that are clipped, and a batch that is empty now and then.
+/// Gradients, some of them clipped, with an occasional empty batch.
 fn gradients(step: u64) -> Vec<[f64; 3]> {
     let t = step as f64;
     let all = [[0.3 + t, -0.2 * t, 0.5], [0.1, 0.05 * t, -0.3]];
@@ -38,7 +38,7 @@ fn close(a: &[f64], b: &[f64]) {
     assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a.abs())), "{a:?} is not {b:?}");
 }
 
-/// The parameters after each step, beside the private sums that they follow from.
+/// The parameters after each step, with the private sums that determine them.
 fn path_and_sums(plan: &LearningPlanBuilder) -> Vec<(Vec<f64>, Vec<f64>)> {
     let mut learner = learner(plan);
     let step = |step| {
@@ -68,7 +68,7 @@ fn noise_cancels_between_equal_keys_and_leaves_clipped_sums() {
     }
 }
 
-/// Every rule from the sums alone, written as it is defined.
+/// Every update rule, computed from the sums alone by its definition.
 #[test]
 fn parameters_follow_from_sums_as_defined() {
     let (momentum, start) = (0.7, vec![0.2, -0.1, 0.4]);
@@ -103,7 +103,7 @@ fn parameters_follow_from_sums_as_defined() {
     }
 }
 
-/// Descent at a constant rate is where the leader with λ = 1/η would be after the same sums.
+/// Descent at a constant rate equals the leader with λ = 1/η on the same sums.
 #[test]
 fn descent_at_a_constant_rate_is_the_leader() {
     for momentum in [0.0, 0.9] {
@@ -117,7 +117,7 @@ fn descent_at_a_constant_rate_is_the_leader() {
     }
 }
 
-/// Runs that differ in anything, be it λ alone, have independent noise under one key.
+/// Runs that differ in any choice, even only in λ, have independent noise under one key.
 #[test]
 fn other_runs_have_other_noise() {
     let sums = |plan: &LearningPlanBuilder| path_and_sums(plan).pop().unwrap().1;
@@ -151,9 +151,9 @@ fn the_average_is_the_mean_of_what_was_played() {
     }
 }
 
-/// The noise is what the budget asks of gradients of norm κ: σκ times the longest column of the
-/// encoder that is run, and twice that where an example may be replaced. Noise that is 15 % short,
-/// or planned for another norm or other neighbours, is found out.
+/// The noise is what the budget requires for gradients of norm κ: σκ times the longest column of
+/// the encoder that runs, and twice that if an example may be replaced. The test detects noise that
+/// is 15 % short, or planned for another norm or other neighbours.
 #[test]
 fn noise_is_as_large_as_the_budget_asks() {
     let sigma = gaussian_sigma(1.0, 1e-6).unwrap();
@@ -170,7 +170,7 @@ fn noise_is_as_large_as_the_budget_asks() {
                 let asked = sigma * factor * clip * longest;
                 let share = plan.noise().noise_scale() / asked;
                 assert!((1.0 - 1e-15..1.0 + 1e-9).contains(&share), "{mechanism} {neighbours}: {share}");
-                // The first sum has the first row of the decoder, and is divided by the batch size.
+                // The first sum has the first row of the decoder and is divided by the batch size.
                 let first = norm(dense.decoder.row(0)) * asked / batch_size as f64;
                 assert!((plan.standard_error(0).unwrap() / first - 1.0).abs() < 1e-9);
             }
@@ -181,8 +181,9 @@ fn noise_is_as_large_as_the_budget_asks() {
 /// The noise in s_t has the covariance σ²κ²Δ²·L Lᵀ, segment by segment.
 ///
 /// Over 6,000 runs of three coordinates each, the worst of the 36 pairs of steps is within 6
-/// standard errors (each below √2/√18,000 of the variances' geometric mean): a false alarm in fewer
-/// than one run of ten million. Noise that is 15 % short has a variance 28 % short, 26 of them.
+/// standard errors (each below √2/√18,000 of the variances' geometric mean): a false alarm occurs
+/// in fewer than one run of ten million. Noise that is 15 % short has a variance that is 28 %
+/// short, which is 26 standard errors.
 #[test]
 fn noise_has_the_stated_covariance() {
     const RUNS: u64 = 6000;
@@ -239,7 +240,7 @@ fn noise_has_the_stated_covariance() {
     }
 }
 
-/// Beyond 2^16 steps the mean is bounded from squares: above the mean itself, and not by much,
+/// Beyond 2^16 steps the mean is bounded from squares. The bound is slightly above the mean itself,
 /// wherever the last segment ends.
 #[test]
 fn mean_errors_of_long_runs_are_bounded_closely() {
@@ -345,7 +346,7 @@ fn refusals_change_nothing() {
     assert_eq!(learner.theta(), last);
 }
 
-/// A caller's iterator that panics leaves nothing behind: not in the sums, and not in what is taken next.
+/// A panic in the caller's iterator leaves the sums and the next step unaffected.
 #[test]
 fn a_panic_while_gradients_are_made_changes_nothing() {
     let builder = base().batch_size(2);
@@ -373,17 +374,17 @@ fn plans_that_make_no_sense_are_refused() {
     refused(base().memory_limit(1));
     refused(base().restart_every(0));
     refused(base().batch_size(0));
-    refused(base().batch_size(evertally_learn::LARGEST_BATCH + 1));
+    refused(base().batch_size(evertally_learn::MAX_BATCH + 1));
     refused(base().start(vec![0.0; 2]));
     refused(base().start(vec![f64::NAN; 3]));
     refused(base().set(Set::ball(1.0).unwrap()).start(vec![1.0; 3]));
     refused(base().set(Set::cube(1.0, 2.0).unwrap()));
     refused(base().set(Set::ball(1.0).unwrap()).start(vec![f64::NAN; 3]));
-    // Sets that were written down as they are.
+    // Invalid sets built from their fields.
     refused(base().set(Set::Ball { radius: 0.0 }));
     refused(base().set(Set::Ball { radius: f64::INFINITY }));
     refused(base().set(Set::Box { lo: f64::NEG_INFINITY, hi: 1.0 }));
-    // One whose inverse is no number.
+    // A value whose inverse is not finite.
     refused(base().update(Update::Leader { regularization: 1e-320 }));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         refused(base().clip(bad));
@@ -396,7 +397,8 @@ fn plans_that_make_no_sense_are_refused() {
     }
 }
 
-/// Nothing that is shown of a learner tells of its data or its key: the plan, which is public, and the steps.
+/// `Debug` of a learner reveals nothing about its data or its key. It shows the plan, which is
+/// public, and the steps.
 #[test]
 fn debug_shows_no_parameters_and_no_key() {
     let mut learner = learner(&base());
@@ -406,7 +408,7 @@ fn debug_shows_no_parameters_and_no_key() {
     assert!(learner.theta().iter().all(|value| !expected.contains(&value.to_string())));
 }
 
-/// What was spent grows with the passes that were begun, and ends at the budget.
+/// The spend grows with the passes started, and ends at the budget.
 #[test]
 fn spending_is_that_of_the_steps_taken() {
     let builder = base().participation(Participation::at_most(3, 4).unwrap());
@@ -424,7 +426,8 @@ fn spending_is_that_of_the_steps_taken() {
     assert!(matches!(beyond, Err(Error::HorizonSpent { horizon: STEPS })));
 }
 
-/// A loss is as good as its gradients, and what it cannot take is refused before anything changes.
+/// A loss can replace its gradients, and input that it does not accept is refused before anything
+/// changes.
 #[test]
 fn a_loss_stands_for_its_gradients() {
     let builder = base().batch_size(2);

@@ -1,16 +1,16 @@
-//! The real learner against adversaries and distributions: mean regret stays below the exact bound,
-//! for several mechanisms and sets.
+//! The learner plays against adversaries and distributions. Its mean regret stays below the exact
+//! bound, for several mechanisms and sets.
 //!
-//! The bound is on expected regret, so a mean over eight keys is compared, with four of its
-//! standard errors taken off: were the expectation at the bound, a case would be a false alarm with
+//! The bound is on expected regret, so a mean over eight keys, less four standard errors, is
+//! compared with it. If the expectation were at the bound, a case would be a false alarm with
 //! probability below 0.3 % (Student's t with seven degrees of freedom). Keys and seeds are fixed,
-//! so that a test that passes once passes always. Over everything the exploiter must come to 60 %
-//! of the bound, and exceed a bound that was told half of the noise.
+//! so a test that passes once always passes. Over all of ℝᵈ the exploiter must reach 60 % of the
+//! bound, and exceed a bound for half of the noise.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
 use evertally::{Budget, Mechanism, NoiseKey, Participation};
-use evertally_learn::adversary::{Adversary, Exploiter, Greedy, Planted, RandomWalk, play};
+use evertally_learn::adversary::{Adversary, Exploiter, Greedy, PlantedModel, RandomWalk, play};
 use evertally_learn::bound::RegretBound;
 use evertally_learn::regret::RegretReport;
 use evertally_learn::{Learner, LearningPlan, Losses, Set, Update};
@@ -59,14 +59,14 @@ fn over_keys(run: impl Fn(u64) -> f64) -> (f64, f64) {
 type Make = Box<dyn Fn(u64) -> Box<dyn Adversary>>;
 
 /// Makes a source of examples for a key.
-type Source = fn(u64) -> Planted;
+type Source = fn(u64) -> PlantedModel;
 
-/// The points that a run is compared with: those of its set, or of the unit ball in place of everything.
+/// The set of comparison points: the set of the run, or the unit ball instead of ℝᵈ.
 fn compared(set: Set) -> Set {
     if set == Set::Everything { Set::Ball { radius: 1.0 } } else { set }
 }
 
-/// Linear losses against the best point that they are compared with, by an adversary made anew for every key.
+/// Regret on linear losses against the best comparison point, with a new adversary for every key.
 fn linear_regret(plan: &LearningPlan, adversary: &dyn Fn(u64) -> Box<dyn Adversary>) -> (f64, f64) {
     let loss: Losses = "logistic".parse().unwrap();
     over_keys(|seed| {
@@ -79,7 +79,7 @@ fn linear_regret(plan: &LearningPlan, adversary: &dyn Fn(u64) -> Box<dyn Adversa
 #[test]
 fn adversaries_stay_below_the_exact_bound() {
     for mechanism in mechanisms() {
-        // The ball and the box are so small that they hold the parameters back.
+        // The ball and the box are small enough to constrain the parameters.
         for set in [Set::Everything, Set::ball(0.2).unwrap(), Set::cube(-0.1, 0.15).unwrap()] {
             let plan = plan(mechanism, set, 2.0);
             let bound = RegretBound::of_plan(&plan).unwrap();
@@ -97,8 +97,8 @@ fn adversaries_stay_below_the_exact_bound() {
             for (name, adversary) in adversaries {
                 let (mean, error) = linear_regret(&plan, &*adversary);
                 assert!(mean - 4.0 * error <= limit, "{mechanism} {set} {name}: {mean} ± {error} of {limit}");
-                // Over everything the exploiter comes close, so that a bound that was half as large
-                // would be found out.
+                // Over all of ℝᵈ the exploiter comes close, so a bound half as large would fail the
+                // test.
                 let close = name == "exploiter" && set == Set::Everything;
                 assert!(!close || mean > 0.6 * limit, "{mechanism}: {mean} ± {error} of {limit}");
             }
@@ -106,14 +106,18 @@ fn adversaries_stay_below_the_exact_bound() {
     }
 }
 
-/// Independent examples of planted models: regret measured against hindsight, with the corrected
-/// and the printed bound beside the exact one.
+/// Independent examples of planted models: regret is measured against hindsight, and compared with
+/// the exact, the corrected and the printed bound.
 #[test]
 fn distributions_stay_below_the_exact_bound() {
     let cases: [(Losses, f64, Source); 2] = [
-        ("logistic".parse().unwrap(), 1.0, |seed| Planted::logistic(vec![4.0, -4.0, 2.0], seed).unwrap()),
+        ("logistic".parse().unwrap(), 1.0, |seed| {
+            PlantedModel::logistic(vec![4.0, -4.0, 2.0], seed).unwrap()
+        }),
         // Within the unit ball a gradient is at most 1·(1·1 + 1) long.
-        ("squared:1".parse().unwrap(), 2.0, |seed| Planted::linear(vec![0.5, -0.5, 0.5], 0.1, seed).unwrap()),
+        ("squared:1".parse().unwrap(), 2.0, |seed| {
+            PlantedModel::linear(vec![0.5, -0.5, 0.5], 0.1, seed).unwrap()
+        }),
     ];
     let set = Set::ball(1.0).unwrap();
     for (loss, clip, source) in &cases {
@@ -141,7 +145,8 @@ fn distributions_stay_below_the_exact_bound() {
             for report in &reports {
                 assert!(report.regret_at_most - report.regret < 1e-7);
                 assert!(report.exact_bound_at_best <= report.exact_bound);
-                // The average is a fixed point of the set, too, and so no better than the best one.
+                // The average is also a fixed point of the set, so it is no better than the best
+                // one.
                 let model = &report.online_to_batch;
                 assert!(model.excess >= -1e-7 && model.held_out_risk.is_some());
                 let printed = report.printed_bound.unwrap();
@@ -155,7 +160,7 @@ fn distributions_stay_below_the_exact_bound() {
     }
 }
 
-/// Plays the origin and learns nothing: a way to draw examples.
+/// Always plays the origin. The tests use it to draw examples.
 struct Still;
 
 impl evertally_learn::adversary::Player for Still {
@@ -168,7 +173,7 @@ impl evertally_learn::adversary::Player for Still {
     }
 }
 
-/// Restarts and several passes: what each adds to the noise is in the bound.
+/// The bound includes the additional noise of restarts and of several passes.
 #[test]
 fn restarts_and_passes_are_covered() {
     let set = Set::Everything;
@@ -193,7 +198,7 @@ fn restarts_and_passes_are_covered() {
     }
 }
 
-/// The test above can fail: a bound that was told half of the noise that runs is exceeded.
+/// The test above can fail: the learner exceeds a bound for half of its noise.
 #[test]
 fn a_bound_for_less_noise_is_exceeded() {
     let plan = plan(Mechanism::SquareRoot, Set::Everything, 1.0);

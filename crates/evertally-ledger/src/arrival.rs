@@ -137,7 +137,7 @@ impl Intake {
     /// person's event keep out those of others in the same request.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for an event that this counter cannot take, whenever it comes.
+    /// [`evertally::Error::BadParameter`] for an event that this counter cannot take, whenever it comes.
     pub fn prepare(&self, event: &Event<'_>) -> Result<Arrival> {
         check_length("id", event.id)?;
         let planned = &*self.planned;

@@ -12,16 +12,6 @@ pub enum Error {
     /// What turns events into steps refuses.
     #[error(transparent)]
     Stream(#[from] evertally_stream::Error),
-    /// A parameter that cannot be used.
-    #[error("{name} must be {expected}, got {got}")]
-    BadParameter {
-        /// The parameter, as the caller knows it.
-        name: &'static str,
-        /// The values that are accepted.
-        expected: String,
-        /// What was given.
-        got: String,
-    },
     /// There is nothing of this name.
     #[error("there is no {what} {name:?}")]
     NotFound {
@@ -84,12 +74,7 @@ impl Class {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Library(ErrorClass::BadParameter) => "bad-parameter",
-            Self::Library(ErrorClass::Unsupported) => "unsupported",
-            Self::Library(ErrorClass::HorizonSpent) => "horizon-spent",
-            Self::Library(ErrorClass::BudgetSpent) => "budget-spent",
-            Self::Library(ErrorClass::BadState) => "bad-state",
-            Self::Library(_) => "system",
+            Self::Library(class) => class.name(),
             Self::NotFound => "not-found",
             Self::Conflict => "conflict",
             Self::Fenced => "fenced",
@@ -105,7 +90,6 @@ impl Error {
         match self {
             Self::Library(error) => Class::Library(error.class()),
             Self::Stream(error) => Class::Library(error.class()),
-            Self::BadParameter { .. } => Class::Library(ErrorClass::BadParameter),
             Self::NotFound { .. } => Class::NotFound,
             Self::Conflict { .. } => Class::Conflict,
             Self::Fenced { .. } => Class::Fenced,
@@ -115,9 +99,18 @@ impl Error {
         }
     }
 
-    /// [`Error::BadParameter`] from what was expected and what was given.
+    /// The parameter that an [`evertally::Error::BadParameter`] names, whichever crate refused it.
+    #[must_use]
+    pub fn parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::Library(error) | Self::Stream(evertally_stream::Error::Library(error)) => error.parameter(),
+            _ => None,
+        }
+    }
+
+    /// [`evertally::Error::BadParameter`] from what was expected and what was given.
     pub fn bad(name: &'static str, expected: impl Into<String>, got: impl std::fmt::Display) -> Self {
-        Self::BadParameter { name, expected: expected.into(), got: got.to_string() }
+        evertally::Error::bad(name, expected, got).into()
     }
 
     pub(crate) fn conflict(reason: impl Into<String>) -> Self {

@@ -271,7 +271,7 @@ impl Ledger {
     /// Grants a population its budget, once.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where it has one, and [`Error::BadParameter`] for what is no budget.
+    /// [`Error::Conflict`] where it has one, and [`evertally::Error::BadParameter`] for what is no budget.
     pub fn grant(&mut self, population: &NewPopulation) -> Result<()> {
         self.check_running()?;
         let grant = Grant::new(population)?;
@@ -285,7 +285,7 @@ impl Ledger {
     /// here afterwards.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a name that is no line and an expiry that is over.
+    /// [`evertally::Error::BadParameter`] for a name that is no line and an expiry that is over.
     pub fn add_token(
         &mut self,
         name: &str,

@@ -42,7 +42,7 @@ impl Place {
     ///
     /// # Errors
     /// [`Error::System`] where the directory cannot be made, [`Error::Conflict`] where another
-    /// process has it open, and [`Error::BadParameter`] where others may read it.
+    /// process has it open, and [`evertally::Error::BadParameter`] where others may read it.
     pub fn directory(directory: &Path, fence: Option<&Path>) -> Result<Self> {
         make_directory(directory)?;
         let file = owned(File::options().read(true).write(true).create(true).truncate(false))
@@ -99,7 +99,7 @@ fn make_directory(directory: &Path) -> Result<()> {
 /// The key of a directory, drawn from the operating system where there is none.
 ///
 /// # Errors
-/// [`Error::Damaged`] for a file that is no key, [`Error::BadParameter`] for one that others may
+/// [`Error::Damaged`] for a file that is no key, [`evertally::Error::BadParameter`] for one that others may
 /// read, and the system's errors.
 pub fn read_or_make_key(directory: &Path) -> Result<NoiseKey> {
     make_directory(directory)?;

@@ -291,7 +291,7 @@ impl Shown {
     /// The total over the steps `first..=last` of one lane, with its exact error.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for steps that are not released, and the library's errors for
+    /// [`evertally::Error::BadParameter`] for steps that are not released, and the library's errors for
     /// workloads that have no sums between steps.
     pub fn sum(&self, counter: &Published, first: u64, last: u64, lane: usize) -> Result<StepRelease> {
         let released = counter.next_step();

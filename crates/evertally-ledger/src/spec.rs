@@ -123,7 +123,7 @@ impl Spec {
     /// Checks everything and makes the plan. `now` decides when a counter begins that does not say so.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] and the library's errors for what cannot be used.
+    /// [`evertally::Error::BadParameter`] and the library's errors for what cannot be used.
     pub fn plan(&self, now: i64) -> Result<Planned> {
         let mut spec = self.clone();
         match spec.every {

@@ -1,9 +1,8 @@
-//! Who may do what: bearer tokens and their roles.
+//! Authorization: bearer tokens and their roles.
 //!
-//! **Guarantee.** A handler that takes a [`Bearer`] runs only for a token that is known, has not
-//! expired and has one of the roles. It is the first thing that handlers take, so that neither the
-//! path nor the query nor the body was looked at before. That every route has one is tested against
-//! the OpenAPI document.
+//! **Guarantee.** A handler that takes a [`Bearer`] runs only for a token that is known, has not expired
+//! and has one of the roles. Handlers take it as their first argument, so that the path, the query and the
+//! body are read only afterwards. Tests check every route against the OpenAPI document.
 
 use crate::error::{Problem, Result};
 use crate::state::App;
@@ -18,11 +17,11 @@ const ADMIN: u8 = 4;
 
 /// Any token.
 pub(crate) type Anyone = Bearer<{ READ | INGEST | ADMIN }>;
-/// Whoever may read releases.
+/// A token that may read releases.
 pub(crate) type Reader = Bearer<{ READ | ADMIN }>;
-/// Whoever may post events.
+/// A token that may record events.
 pub(crate) type Ingester = Bearer<{ INGEST | ADMIN }>;
-/// Whoever may do everything.
+/// A token that may do everything.
 pub(crate) type Administrator = Bearer<ADMIN>;
 
 /// A token with one of these roles.
@@ -35,7 +34,7 @@ impl<const ROLES: u8> FromRequestParts<App> for Bearer<ROLES> {
         let token = authenticate(&parts.headers, app)?;
         if bit(token.role) & ROLES == 0 {
             let message =
-                format!("this token's role is {}, and this needs {}", word(token.role), words(ROLES));
+                format!("this token's role is {}, but this request needs {}", name(token.role), names(ROLES));
             return Err(Problem::forbidden(message));
         }
         app.check_rate(&token)?;
@@ -43,12 +42,12 @@ impl<const ROLES: u8> FromRequestParts<App> for Bearer<ROLES> {
     }
 }
 
-/// The token of a request, whatever its role.
+/// The token of a request, of any role.
 fn authenticate(headers: &HeaderMap, app: &App) -> Result<Token> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
         return Err(Problem::unauthorized("a token is needed: send the header Authorization: Bearer evt_…"));
     };
-    let malformed = || Problem::unauthorized("the header Authorization is not of the form Bearer evt_…");
+    let malformed = || Problem::unauthorized("the header Authorization must have the form Bearer evt_…");
     let (scheme, bearer) = value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(malformed)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(malformed());
@@ -70,8 +69,8 @@ fn bit(role: Role) -> u8 {
     }
 }
 
-/// A role by its name.
-pub(crate) fn word(role: Role) -> &'static str {
+/// The name of a role.
+fn name(role: Role) -> &'static str {
     match role {
         Role::Read => "read",
         Role::Ingest => "ingest",
@@ -79,8 +78,8 @@ pub(crate) fn word(role: Role) -> &'static str {
     }
 }
 
-fn words(roles: u8) -> String {
+fn names(roles: u8) -> String {
     let all = [Role::Read, Role::Ingest, Role::Admin];
-    let names: Vec<&str> = all.into_iter().filter(|role| bit(*role) & roles != 0).map(word).collect();
+    let names: Vec<&str> = all.into_iter().filter(|role| bit(*role) & roles != 0).map(name).collect();
     names.join(" or ")
 }

@@ -1,10 +1,11 @@
 //! How a request is refused: a class, one sentence, and the status that follows from the class.
 //!
-//! **Definition.** A [`Problem`] is what every refusal becomes, whoever refuses: the ledger, the
-//! library, the reading of a body. **Guarantee.** The body is always
-//! `{"error":{"class","message"}}`. Messages are one line of at most [`LONGEST`] characters. What a
-//! client sent as JSON is never repeated in them: [`Problem::from_json`] keeps the place and what
-//! was expected, and drops what was found.
+//! **Definition.** Every refusal becomes a [`Problem`], whether it comes from the ledger, the library
+//! or the reading of a body. **Guarantee.** The body is always
+//! `{"error":{"class","message","field"}}`. A program decides by the class and the field; the message
+//! is for people. Messages are one line of at most [`MAX_MESSAGE_CHARS`] characters. They never repeat
+//! what a client sent as JSON: [`Problem::from_json`] keeps the place and what was expected, and drops
+//! what was found.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,9 +14,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The longest message, in characters.
-const LONGEST: usize = 400;
+const MAX_MESSAGE_CHARS: usize = 400;
 
-/// Classes and their statuses. Those of the ledger bear the names that it gives them.
+/// Classes and their statuses. The ledger and the library name their own classes.
 const STATUSES: [(&str, StatusCode); 18] = [
     ("bad-parameter", StatusCode::BAD_REQUEST),
     ("unauthorized", StatusCode::UNAUTHORIZED),
@@ -45,16 +46,33 @@ pub(crate) type Result<T> = std::result::Result<T, Problem>;
 pub(crate) struct Problem {
     class: &'static str,
     message: String,
+    /// The field of the request that must change, by its name in the OpenAPI document.
+    field: Option<String>,
     retry_after: Option<u32>,
 }
 
 impl Problem {
     fn new(class: &'static str, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), retry_after: None }
+        Self { class, message: message.into(), field: None, retry_after: None }
     }
 
     pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new("bad-parameter", message)
+    }
+
+    /// Refuses the value of one field of the request.
+    pub(crate) fn bad_field(field: &str, expected: impl std::fmt::Display) -> Self {
+        Self { field: Some(field.to_owned()), ..Self::bad(format!("{field} must be {expected}")) }
+    }
+
+    /// Names the field that the refusal is about, by the parameter that the ledger named or, without
+    /// one, by the class.
+    pub(crate) fn about(self, fields: &[(&str, &str)]) -> Self {
+        let cause = self.field.as_deref().unwrap_or(self.class);
+        match fields.iter().find(|(of, _)| *of == cause) {
+            Some((_, field)) => Self { field: Some((*field).to_owned()), ..self },
+            None => self,
+        }
     }
 
     pub(crate) fn unauthorized(message: &'static str) -> Self {
@@ -72,12 +90,12 @@ impl Problem {
     pub(crate) fn method_not_allowed() -> Self {
         Self::new(
             "method-not-allowed",
-            "this path does not take that method: the Allow header names those that it takes",
+            "this path does not accept that method: the Allow header lists the methods it accepts",
         )
     }
 
     pub(crate) fn timeout() -> Self {
-        Self::new("timeout", "the body came too slowly, and nothing more of it is taken")
+        Self::new("timeout", "the body arrived too slowly: the service stopped reading it")
     }
 
     pub(crate) fn too_large(message: impl Into<String>) -> Self {
@@ -89,39 +107,37 @@ impl Problem {
     }
 
     pub(crate) fn too_many_requests(seconds: u32) -> Self {
-        let problem = Self::new("too-many-requests", "this token asks more often than the service allows");
+        let problem =
+            Self::new("too-many-requests", "this token sends more requests than the service allows");
         Self { retry_after: Some(seconds), ..problem }
     }
 
-    /// More is under way than the service holds: the client may ask again.
+    /// The service has no room for further work. The client may try again.
     pub(crate) fn busy() -> Self {
-        Self {
-            retry_after: Some(1),
-            ..Self::new("busy", "the service has more to do than it can hold: try again in a moment")
-        }
+        Self { retry_after: Some(1), ..Self::new("busy", "the service is too busy: try again in a moment") }
     }
 
     pub(crate) fn system(message: impl Into<String>) -> Self {
         Self::new("system", message)
     }
 
-    /// What was wrong with JSON: where, and what should have stood there.
+    /// Says where JSON is wrong, and what was expected there.
     pub(crate) fn from_json(error: &serde_json::Error) -> Self {
         Self::bad(json_fault(error, &format!("line {}, column {}", error.line(), error.column())))
     }
 
-    /// The same about a single line.
+    /// Says where one line of NDJSON is wrong, and what was expected there.
     pub(crate) fn from_json_line(error: &serde_json::Error) -> Self {
         Self::bad(json_fault(error, &format!("column {}", error.column())))
     }
 
-    /// The same with words before the message.
+    /// Puts words before the message.
     pub(crate) fn prefixed(mut self, prefix: &str) -> Self {
         self.message = format!("{prefix}{}", self.message);
         self
     }
 
-    /// The same with words after the message.
+    /// Puts words after the message.
     pub(crate) fn followed_by(mut self, suffix: &str) -> Self {
         self.message.push_str(suffix);
         self
@@ -135,16 +151,21 @@ impl Problem {
     pub(crate) fn body(&self) -> ErrorBody {
         let plain = self.message.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
         ErrorBody {
-            error: ErrorDetail { class: self.class.to_owned(), message: plain.take(LONGEST).collect() },
+            error: ErrorDetail {
+                class: self.class.to_owned(),
+                message: plain.take(MAX_MESSAGE_CHARS).collect(),
+                field: self.field.clone(),
+            },
         }
     }
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        let problem = Self::new(error.class().name(), error.to_string());
+        let field = error.parameter().and_then(field_of).map(str::to_owned);
+        let problem = Self { field, ..Self::new(error.class().name(), error.to_string()) };
         match problem.status() {
-            // A fence is lifted and storage mended by people: there is no use in asking every second.
+            // People lift fences and repair storage, so trying again every second is useless.
             StatusCode::SERVICE_UNAVAILABLE => Self { retry_after: Some(60), ..problem },
             _ => problem,
         }
@@ -176,7 +197,7 @@ impl IntoResponse for Problem {
                 headers
                     .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"evertally\""));
             }
-            // The rest of the body was not read: this connection cannot be used for another request.
+            // The rest of the body was not read, so the connection cannot carry another request.
             StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
@@ -197,20 +218,40 @@ pub(crate) struct ErrorBody {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ErrorDetail {
-    /// The class, by which programs tell refusals apart.
+    /// The class of the refusal. Programs decide by it.
     #[schema(pattern = "^[a-z]+(-[a-z]+)*$", example = "bad-parameter")]
     class: String,
     /// One sentence for people.
     message: String,
+    /// The field of the request that must change, when the refusal is about one field.
+    #[schema(required)]
+    field: Option<String>,
 }
 
-/// The words of the JSON reader without what it read: it repeats strings, numbers and the names of
-/// unknown fields.
+/// The field of a request that a parameter of the ledger or the library comes from. Parameters that
+/// have no field of their own have none.
+fn field_of(parameter: &'static str) -> Option<&'static str> {
+    match parameter {
+        "budget" => Some("epsilon"),
+        "horizon" | "the number of steps" => Some("steps"),
+        "a key" | "the set of keys" => Some("keys"),
+        "the clamp" | "contribution" | "range" => Some("clamp"),
+        "the most steps of a person" => Some("max_steps"),
+        "the least gap between a person's steps" => Some("min_gap"),
+        "window" | "decay" => Some("workload"),
+        "start and grace" => Some("start"),
+        phrase if phrase.contains(' ') => None,
+        name => Some(name),
+    }
+}
+
+/// The JSON reader's message without what it read. The reader repeats strings, numbers and the names
+/// of unknown fields.
 fn json_fault(error: &serde_json::Error, place: &str) -> String {
     use serde_json::error::Category;
     match error.classify() {
         Category::Eof => format!("the JSON ends too early, at {place}"),
-        Category::Syntax | Category::Io => format!("this is no JSON that can be read, from {place} on"),
+        Category::Syntax | Category::Io => format!("this is not valid JSON, from {place} on"),
         Category::Data => {
             let text = error.to_string();
             let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
@@ -229,7 +270,7 @@ fn json_fault(error: &serde_json::Error, place: &str) -> String {
 fn in_words(expected: &str) -> &str {
     match expected {
         "f64" => "a number",
-        "u64" | "usize" => "a whole number that is not negative",
+        "u64" | "usize" => "a non-negative integer",
         _ if expected.starts_with("struct ") => "an object",
         other => other,
     }
@@ -272,13 +313,10 @@ mod tests {
     #[test]
     fn what_was_expected_is_said_with_its_place() {
         assert_eq!(fault("{}"), "missing field `number`, at line 1, column 2");
-        assert_eq!(
-            fault(r#"{"number":"x"}"#),
-            "expected a whole number that is not negative, at line 1, column 13"
-        );
+        assert_eq!(fault(r#"{"number":"x"}"#), "expected a non-negative integer, at line 1, column 13");
         assert_eq!(fault(r#"{"x":1}"#), "unknown field, expected `number` or `word`, at line 1, column 4");
         assert!(fault("{").starts_with("the JSON ends too early"));
-        assert!(fault("}").starts_with("this is no JSON"));
+        assert!(fault("}").starts_with("this is not valid JSON"));
     }
 
     #[test]
@@ -289,7 +327,7 @@ mod tests {
         assert_eq!(Problem::from(evertally::Error::unsupported("x", "y")).status(), 422);
         assert_eq!(Problem::from(Error::Damaged { reason: String::new() }).status(), 500);
         let long = Problem::bad("\u{1b}".repeat(9_999)).body().error.message;
-        assert_eq!(long.chars().count(), LONGEST);
+        assert_eq!(long.chars().count(), MAX_MESSAGE_CHARS);
         assert!(!long.contains('\u{1b}'));
     }
 }

@@ -1,18 +1,19 @@
 //! The service: private counters over HTTP.
 //!
-//! Events come in, releases go out, and a page shows them. Everything that must last is the
-//! ledger's (`evertally-ledger`); this crate reads requests, checks who asks, hands on what is
-//! ready and writes answers.
+//! Clients send events and read releases, and a page shows them. The ledger (`evertally-ledger`) keeps
+//! everything that must last. This crate reads requests, checks their tokens, calls the ledger and
+//! writes answers.
 //!
-//! | room | its one decision |
+//! | module | responsibility |
 //! |---|---|
-//! | [`listen`] | which connections there are, and for how long |
+//! | [`listen`] | connections and their timeouts |
 //! | `auth` | who may do what |
-//! | `routes` | what a request asks of the ledger |
-//! | `model` | what requests and answers look like |
-//! | `formats` | how releases are written: JSON, CSV, Arrow |
-//! | `error` | how a refusal is said |
-//! | [`metrics`], [`logs`] | what is told to operators, and what is not |
+//! | `routes` | what a request asks of the ledger; new routes go there |
+//! | `model` | the shapes of requests and answers |
+//! | `formats` | releases as JSON, CSV or Arrow |
+//! | `error` | refusals |
+//! | `followers` | waking live streams |
+//! | [`metrics`], [`logs`] | what operators see, and what they do not |
 //!
 //! ```no_run
 //! use evertally_ledger::{Ledger, Place, read_or_make_key};
@@ -29,21 +30,21 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod address;
 mod auth;
-mod bell;
 mod body;
 mod error;
+mod followers;
 mod formats;
 pub mod listen;
 pub mod logs;
 pub mod metrics;
+mod middleware;
 mod model;
 mod openapi;
 mod options;
 mod page;
-mod query;
 mod reply;
-mod requests;
 mod routes;
 mod state;
 mod time;
@@ -60,7 +61,7 @@ use state::App;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// A service that runs: the ledger's thread, and what answers requests.
+/// A running service: the ledger's thread, and the handlers of requests.
 #[derive(Clone)]
 pub struct Service {
     app: App,
@@ -73,19 +74,20 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Starts the ledger's thread. The clock gives microseconds since 1970; it closes steps and ends tokens.
+    /// Starts the ledger's thread. The clock returns microseconds since 1970. It closes steps and expires
+    /// tokens.
     #[must_use]
     pub fn start(ledger: Ledger, options: Options, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self { app: App::start(ledger, options, Arc::new(clock)) }
     }
 
-    /// The thread that owns the ledger, for those who have events of their own.
+    /// The thread that owns the ledger, for programs that record events themselves.
     #[must_use]
     pub fn keeper(&self) -> &Keeper {
         self.app.keeper()
     }
 
-    /// All routes, for tests and for those who have a server already.
+    /// All routes, for tests and for programs with their own server.
     pub fn router(&self) -> Router {
         let (routes, _) = routes::all().split_for_parts();
         let document = openapi();
@@ -98,17 +100,17 @@ impl Service {
             )
             .fallback(|| async { error::Problem::not_found("there is nothing at this path") })
             .method_not_allowed_fallback(|| async { error::Problem::method_not_allowed() })
-            .layer(axum::middleware::from_fn_with_state(self.app.clone(), requests::observe))
+            .layer(axum::middleware::from_fn_with_state(self.app.clone(), middleware::observe))
             .with_state(self.app.clone())
     }
 
-    /// Serves connections until `stop` is ready, and then ends in good order: what was begun is
-    /// finished, live streams end, and the ledger is closed.
+    /// Serves connections until `stop` is ready, then finishes open requests, ends live streams and
+    /// closes the ledger.
     pub async fn serve(self, listener: TcpListener, tls: Option<Tls>, stop: impl Future<Output = ()>) {
         let router = self.router();
         listen::serve(self.app.clone(), router, listener, tls, stop).await;
         let keeper = self.app.keeper().clone();
-        // It waits for the last commit.
+        // Stopping waits for the last commit.
         let _ = tokio::task::spawn_blocking(move || keeper.stop()).await;
     }
 }
@@ -117,6 +119,6 @@ impl Service {
 #[must_use]
 pub fn openapi() -> String {
     let document = openapi::finish(routes::all().into_openapi());
-    // It is made of plain structures, which are always written.
+    // Serializing plain structures does not fail.
     document.to_pretty_json().unwrap_or_default()
 }

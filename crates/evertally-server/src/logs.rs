@@ -1,10 +1,10 @@
-//! Logs: what happened to the service, and nothing of what it counts.
+//! Logs: what happens to the service, and nothing about what it counts.
 //!
-//! **Guarantee.** A line holds a level, a message that is part of the program, and of a request its
-//! method, the template of its path, status and time. Names of counters, queries, bodies, ids,
-//! persons, tokens and counts are in none. Posts of events that succeed are not logged at all,
-//! since the number of lines would tell how many there were ([`metrics`](crate::metrics)). Only
-//! this project's crates are heard: libraries below log what they read.
+//! **Guarantee.** A line holds a level and a constant message. A line about a request also holds its
+//! method, the template of its path, its status and its duration. No line holds a counter's name, a query,
+//! a body, an id, a person, a token or a count. Requests that record events are not logged when they
+//! succeed, because the number of lines would be the number of requests ([`metrics`](crate::metrics)).
+//! Only this project's crates are logged, because the libraries below log what they read.
 
 use std::io::Write;
 use tracing::Level;
@@ -13,18 +13,18 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, Registry};
 
-/// How lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
     Text,
-    /// One JSON object a line, for programs.
+    /// One JSON object per line, for programs.
     Json,
 }
 
-/// Sends what the service logs to a writer, from now on and for the whole process.
+/// Sends the logs of the service to a writer, from now on and for the whole process.
 ///
-/// Where something else in the process has taken the logs already, they stay there.
+/// If the process already has a subscriber for logs, it stays in place.
 pub fn log_to<W, F>(format: LogFormat, writer: F)
 where
     W: Write + 'static,

@@ -1,7 +1,7 @@
-//! The page: files that are part of the program.
+//! The page: files that are embedded in the program, and the headers that protect it.
 //!
-//! **Guarantee.** Nothing is read from disk or from another host. The headers that every answer of
-//! the service has allow a browser to load from this service alone, and to be framed by nobody.
+//! **Guarantee.** Nothing is read from disk or from another host. The headers of every answer allow a
+//! browser to load from this service only, and forbid other pages to frame it.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::hash::{DefaultHasher, Hasher};
 
-/// Path, media type and content of each file.
+/// The path, media type and content of each file.
 const FILES: [(&str, &str, &[u8]); 7] = [
     ("/", "text/html; charset=utf-8", include_bytes!("../../../web/dist/index.html")),
     ("/app.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/app.js")),
@@ -20,7 +20,7 @@ const FILES: [(&str, &str, &[u8]); 7] = [
     ("/licenses.txt", "text/plain; charset=utf-8", include_bytes!("../../../web/dist/licenses.txt")),
 ];
 
-/// Headers of every answer, unless the answer has its own.
+/// The headers of every answer. An answer may override them.
 const HEADERS: [(HeaderName, &str); 4] = [
     (header::CONTENT_SECURITY_POLICY, "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -49,14 +49,14 @@ fn file(headers: &HeaderMap, media_type: &'static str, content: &'static [u8], t
     (kind, caching, Body::from(content)).into_response()
 }
 
-/// What tells one content from another.
+/// A tag that differs for different contents.
 fn tag(content: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(content);
     format!("\"{:016x}\"", hasher.finish())
 }
 
-/// Adds the headers that every answer has.
+/// Adds the headers of every answer.
 pub(crate) fn add_headers(response: &mut Response) {
     let headers = response.headers_mut();
     for (name, value) in HEADERS {

@@ -1,18 +1,18 @@
-//! Answers that are JSON.
+//! Answers.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 
-/// An answer with a body of this type.
+/// The media type of JSON.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A value as JSON.
 pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => with_type(status, JSON, Body::from(bytes)),
-        // Values here are plain structures, which are always written; were one not, nothing of it is told.
+        // Serializing plain structures does not fail. If it did, the answer would tell nothing of them.
         Err(_) => with_type(StatusCode::INTERNAL_SERVER_ERROR, JSON, Body::empty()),
     }
 }
@@ -30,8 +30,8 @@ pub(crate) fn with_type(status: StatusCode, media_type: HeaderValue, body: Body)
     response
 }
 
-/// 204.
-pub(crate) fn nothing() -> Response {
+/// 204, without a body.
+pub(crate) fn no_content() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response

@@ -1,7 +1,7 @@
-//! What all handlers share.
+//! The state that all handlers share.
 
-use crate::bell::Bells;
 use crate::error::{Problem, Result};
+use crate::followers::Followers;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use evertally_ledger::{Keeper, Ledger, Published, Shown, Token};
@@ -12,26 +12,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-/// How many plans may be made at once: each may take a core for seconds.
-const PLANNERS: usize = 2;
+/// The most plans that are made at once. Each may take a core for seconds.
+const MAX_PLANNERS: usize = 2;
 
 /// How long a plan may wait for its turn.
-const PLANNING_PATIENCE: Duration = Duration::from_secs(20);
+const MAX_PLANNING_WAIT: Duration = Duration::from_secs(20);
 
 type Limiter = RateLimiter<String, HashMapStateStore<String>, MonotonicClock>;
 type Now = dyn Fn() -> i64 + Send + Sync;
 
-/// Kibibytes of bodies with events that may be held at once. What is made of a body takes up to
-/// eight times as much.
-const BODIES_KIB: usize = 64 << 10;
+/// The most kibibytes of bodies with events in memory at once. The events of a body take up to eight
+/// times as much.
+const MAX_BODIES_KIB: usize = 64 << 10;
 
-/// The service behind the routes. Cloning it is cheap.
+/// The service behind the routes. Clones share it.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Inner>);
 
 struct Inner {
     keeper: Keeper,
-    bells: Bells,
+    followers: Followers,
     metrics: Metrics,
     options: Options,
     clock: Arc<Now>,
@@ -39,32 +39,32 @@ struct Inner {
     limiter: Option<Limiter>,
     planners: Arc<Semaphore>,
     live_streams: Arc<Semaphore>,
-    /// Kibibytes of bodies that may be held at once.
+    /// Kibibytes that are free for bodies.
     bodies: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
 }
 
 impl App {
     pub(crate) fn start(ledger: Ledger, options: Options, clock: Arc<Now>) -> Self {
-        let bells = Bells::default();
-        let (ringing, ticking) = (bells.clone(), Arc::clone(&clock));
+        let followers = Followers::default();
+        let (notified, ticking) = (followers.clone(), Arc::clone(&clock));
         let keeper = Keeper::start(
             ledger,
             move || ticking(),
-            move |changed: &[Arc<Published>]| ringing.ring(changed.iter().map(|counter| name_of(counter))),
+            move |changed: &[Arc<Published>]| notified.notify(changed.iter().map(|counter| name_of(counter))),
         );
         let limiter =
             options.rate.map(|rate| RateLimiter::hashmap_with_clock(Quota::per_second(rate), MonotonicClock));
         Self(Arc::new(Inner {
             keeper,
-            bells,
+            followers,
             metrics: Metrics::new(options.event_metrics),
             started: clock(),
             clock,
             limiter,
-            planners: Arc::new(Semaphore::new(PLANNERS)),
+            planners: Arc::new(Semaphore::new(MAX_PLANNERS)),
             live_streams: Arc::new(Semaphore::new(options.max_live_streams as usize)),
-            bodies: Arc::new(Semaphore::new(BODIES_KIB)),
+            bodies: Arc::new(Semaphore::new(MAX_BODIES_KIB)),
             stopping: watch::channel(false).0,
             options,
         }))
@@ -78,8 +78,8 @@ impl App {
         self.0.keeper.shown()
     }
 
-    pub(crate) fn bells(&self) -> &Bells {
-        &self.0.bells
+    pub(crate) fn followers(&self) -> &Followers {
+        &self.0.followers
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
@@ -98,9 +98,9 @@ impl App {
         self.0.started
     }
 
-    /// Room for a body of this size, held until it is given back; busy where there is none.
+    /// Reserves memory for a body of this size until the permit is dropped.
     pub(crate) fn room_for(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
-        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(BODIES_KIB as u32);
+        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(MAX_BODIES_KIB as u32);
         Arc::clone(&self.0.bodies).try_acquire_many_owned(kib).map_err(|_| Problem::busy())
     }
 
@@ -113,17 +113,17 @@ impl App {
         self.0.stopping.subscribe()
     }
 
-    /// Says that the service stops.
+    /// Tells everybody that the service stops.
     pub(crate) fn stop(&self) {
         self.0.stopping.send_replace(true);
     }
 
-    /// A counter by its name.
+    /// Finds a counter by its name.
     pub(crate) fn counter(&self, name: &str) -> Result<Arc<Published>> {
         self.shown().counter(name).ok_or_else(|| Problem::not_found("there is no counter of this name"))
     }
 
-    /// Has the ledger changed, and answers when the change is durable.
+    /// Changes the ledger, and returns when the change is durable.
     pub(crate) async fn ask<R, F>(&self, change: F) -> Result<R>
     where
         R: Send + 'static,
@@ -131,27 +131,27 @@ impl App {
     {
         let (reply, answer) = oneshot::channel();
         self.keeper().ask(change, move |result| drop(reply.send(result))).map_err(|_| Problem::busy())?;
-        answered(answer).await
+        receive(answer).await
     }
 
-    /// Does expensive work on a thread of its own, of which there are few.
+    /// Does expensive work on one of a few threads.
     pub(crate) async fn plan<R, F>(&self, work: F) -> Result<R>
     where
         R: Send + 'static,
         F: FnOnce() -> Result<R> + Send + 'static,
     {
         let turn =
-            tokio::time::timeout(PLANNING_PATIENCE, Arc::clone(&self.0.planners).acquire_owned()).await;
+            tokio::time::timeout(MAX_PLANNING_WAIT, Arc::clone(&self.0.planners).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else { return Err(Problem::busy()) };
         off_thread(move || {
-            // The work goes on when the client has left: so must the turn.
+            // The work continues when the client has left, and so must its turn.
             let _turn = turn;
             work()
         })
         .await
     }
 
-    /// Refuses a token that asks too often.
+    /// Refuses a token that sends too many requests.
     pub(crate) fn check_rate(&self, token: &Token) -> Result<()> {
         let Some(limiter) = &self.0.limiter else { return Ok(()) };
         limiter.check_key(&token.id).map_err(|refusal| {
@@ -166,15 +166,15 @@ pub(crate) fn name_of(counter: &Published) -> &str {
     &counter.planned().spec().name
 }
 
-/// What the ledger's thread answers.
-pub(crate) async fn answered<R>(answer: oneshot::Receiver<evertally_ledger::Result<R>>) -> Result<R> {
+/// Waits for the answer of the ledger's thread.
+pub(crate) async fn receive<R>(answer: oneshot::Receiver<evertally_ledger::Result<R>>) -> Result<R> {
     match answer.await {
         Ok(result) => Ok(result?),
         Err(_) => Err(Problem::busy()),
     }
 }
 
-/// Runs what may block.
+/// Runs work that may block.
 pub(crate) async fn off_thread<R, F>(work: F) -> Result<R>
 where
     R: Send + 'static,
@@ -182,6 +182,6 @@ where
 {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(_) => Err(Problem::system("the work could not be finished")),
+        Err(_) => Err(Problem::system("the work did not finish")),
     }
 }

@@ -120,7 +120,7 @@ impl Definition<'_> {
             fields.put(4, Value::new().real(clamp.lo()).real(clamp.hi()));
         }
         if let Some((max_steps, min_gap)) = self.bound {
-            fields.put(5, Value::new().whole(max_steps).whole(min_gap));
+            fields.put(5, Value::new().integer(max_steps).integer(min_gap));
         }
         if id.is_some() || self.bound.is_some() {
             fields.put(

@@ -6,16 +6,9 @@ use evertally::ErrorClass;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter that cannot be used.
-    #[error("{name} must be {expected}, got {got}")]
-    BadParameter {
-        /// The parameter, as the caller knows it.
-        name: &'static str,
-        /// The values that are accepted.
-        expected: String,
-        /// What was given.
-        got: String,
-    },
+    /// The library refuses, or a parameter of this crate cannot be used.
+    #[error(transparent)]
+    Library(#[from] evertally::Error),
     /// A time before the first or after the last declared bucket.
     #[error("the time lies {side} the declared range")]
     OutsideRange {
@@ -82,6 +75,7 @@ impl Error {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
+            Self::Library(error) => error.class(),
             Self::HorizonSpent { .. } => ErrorClass::HorizonSpent,
             Self::TooCostly { .. } => ErrorClass::Unsupported,
             Self::BadState { .. } => ErrorClass::BadState,
@@ -90,7 +84,7 @@ impl Error {
     }
 
     pub(crate) fn bad(name: &'static str, expected: impl Into<String>, got: impl std::fmt::Display) -> Self {
-        Self::BadParameter { name, expected: expected.into(), got: got.to_string() }
+        evertally::Error::bad(name, expected, got).into()
     }
 }
 

@@ -82,7 +82,7 @@ impl Participants {
     /// different steps).
     ///
     /// # Errors
-    /// [`Error::BadParameter`] if either is zero.
+    /// [`evertally::Error::BadParameter`] if either is zero.
     pub fn new(max_steps: u64, min_gap: u64, key: &NoiseKey) -> Result<Self> {
         Ok(Self {
             limits: ParticipationLimits::new(max_steps, min_gap)?,
@@ -133,7 +133,7 @@ impl Participants {
     ///
     /// # Errors
     /// [`Error::BadState`] if the state is damaged or belongs to other limits or another key;
-    /// [`Error::BadParameter`] as [`Participants::new`].
+    /// [`evertally::Error::BadParameter`] as [`Participants::new`].
     pub fn resume(max_steps: u64, min_gap: u64, key: &NoiseKey, state: &[u8]) -> Result<Self> {
         let mut persons = Self::new(max_steps, min_gap, key)?;
         let refuse = |reason| Err(Error::BadState { reason });

@@ -1,16 +1,16 @@
-//! Very many events, many of them sent more than once: the count is that of the unique ids.
+//! A trial with many events, some sent more than once: the count must be the number of unique ids.
 //!
-//! **Definition.** Clients post batches over HTTP. Every batch holds new ids and some that other
-//! batches hold as well; batches are sent out of order, and events within a batch are. Some replies
-//! are thrown away unread, and the batch is sent again on a new connection, while the first may
-//! still be on its way. Steps are closed meanwhile, so that a duplicate often belongs to a step
-//! before. At the end one more step is closed.
+//! **Definition.** Clients post batches over HTTP. Every batch has new ids and some ids of other
+//! batches. Batches and the events within them are sent out of order. Clients discard some replies
+//! unread and send the batch again on a new connection, while the first may still be in flight.
+//! Steps are closed meanwhile, so a duplicate often belongs to an earlier step. At the end one more
+//! step is closed.
 //!
 //! **Promise.** The total of that step is the number of unique ids. It is compared exactly: the
-//! release states its standard error s, and s ≤ 0.0818 is demanded, so that noise reaches 1/2 with
-//! probability below 10⁻⁹.
+//! release states its standard error s, and the trial requires s ≤ 0.0818. Noise then reaches 1/2
+//! with probability below 10⁻⁹.
 //!
-//! **Cost.** Clients hold nothing but one batch each: which ids a batch holds follows from its number.
+//! **Cost.** Each client holds only one batch, because the number of a batch determines its ids.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -22,35 +22,35 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::http::Client;
-use crate::served::{Program, size_of};
-use crate::{LARGEST_ERROR, STEPS, exact_counter};
+use crate::program::{Program, size_of};
+use crate::{MAX_ERROR, STEPS, exact_counter};
 use evertally_ledger::simulated::Dice;
 
 const COUNTER: &str = "flood";
 const CLIENTS: u64 = 4;
-/// New ids in a batch.
+/// New ids per batch.
 const BATCH: u64 = 1000;
-/// Ids in a batch that belong to others.
+/// Ids per batch that other batches have as well.
 const REPEATED: u64 = 150;
 
-/// What a flood came to.
+/// The result of a flood.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     /// Unique ids.
     pub unique: u64,
-    /// Events sent, with duplicates and retries.
+    /// Events sent, including duplicates and retries.
     pub sent: u64,
-    /// What the receipts called duplicates.
+    /// Duplicates according to the receipts.
     pub duplicates: u64,
-    /// Replies thrown away.
+    /// Replies discarded.
     pub lost_replies: u64,
     /// Steps closed meanwhile.
     pub steps: u64,
-    /// From the first event to the last receipt.
+    /// The time from the first event to the last receipt.
     pub time: Duration,
-    /// Bytes of the directory at the end.
+    /// The size of the directory at the end, in bytes.
     pub size: u64,
-    /// The most memory that the process held.
+    /// The peak memory of the process.
     pub memory: Option<u64>,
 }
 
@@ -63,11 +63,11 @@ struct Tally {
     is_over: AtomicBool,
 }
 
-/// Posts `events` unique events, rounded up to whole batches, to the program in a fresh directory;
-/// tells how many were acknowledged.
+/// Posts `events` unique events, rounded up to whole batches, to the program in a fresh directory.
+/// Reports the number of acknowledged events.
 ///
 /// # Errors
-/// Where the total is not the number of unique ids, or something could not be done.
+/// If the total is not the number of unique ids, or an operation fails.
 pub fn run(
     binary: &Path,
     directory: &Path,
@@ -96,7 +96,7 @@ pub fn run(
             .map(|client| client.join().map_err(|_| "a client panicked".to_owned())?)
             .collect();
         tally.is_over.store(true, Ordering::Relaxed);
-        let steps = advancing.join().map_err(|_| "whoever advances panicked".to_owned())?;
+        let steps = advancing.join().map_err(|_| "the thread that advances steps panicked".to_owned())?;
         poured.and(steps)
     });
     let (steps, time) = (outcome?, since.elapsed());
@@ -104,7 +104,7 @@ pub fn run(
     let release = advanced.map_err(|error| error.to_string())?.json()?["releases"][0].clone();
     let unique = batches * BATCH;
     let error = release["standard_error"].as_f64().unwrap_or(f64::INFINITY);
-    if error > LARGEST_ERROR {
+    if error > MAX_ERROR {
         return Err(format!("a standard error of {error} is too much for a comparison"));
     }
     if release["value"].as_f64().map(f64::round) != Some(unique as f64) {
@@ -134,7 +134,7 @@ fn create(client: &mut Client) -> Result<(), String> {
     Ok(())
 }
 
-/// One client: its share of the batches, in an order of its own.
+/// One client: sends its share of the batches in random order.
 fn pour(
     address: SocketAddr,
     token: &str,
@@ -182,7 +182,7 @@ fn pour(
     Ok(())
 }
 
-/// Closes a step now and then, until all is posted. Returns how many.
+/// Closes steps from time to time until everything is posted. Returns their number.
 fn advance_until_over(tally: &Tally, mut client: Client) -> Result<u64, String> {
     let mut steps = 0;
     while !tally.is_over.load(Ordering::Relaxed) && steps < STEPS - 1 {
@@ -207,7 +207,7 @@ fn lines(ids: &[u64]) -> String {
     lines
 }
 
-/// Puts items in any order.
+/// Shuffles items.
 pub(crate) fn shuffle<T>(items: &mut [T], dice: &mut Dice) {
     for last in (1..items.len()).rev() {
         items.swap(last, dice.below(last as u64 + 1) as usize);

@@ -1,8 +1,8 @@
-//! A client of a few lines: one connection that is kept, one request at a time.
+//! A minimal HTTP client: one persistent connection, one request at a time.
 //!
-//! Trials need to know exactly what happened to a request: whether it was sent whole, whether the
-//! answer came, whether the connection was new. A library that retries by itself would hide what is
-//! to be tested.
+//! Trials need to know exactly what happened to a request: whether it was sent completely, whether
+//! the answer arrived, and whether the connection was new. A library that retries on its own would
+//! hide this.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long an answer may take before a request is taken to be lost.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time after which a request without an answer counts as lost.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One connection at a time to one address.
 #[derive(Debug)]
@@ -21,12 +21,12 @@ pub struct Client {
     connection: Option<BufReader<TcpStream>>,
 }
 
-/// What a server answered.
+/// An answer of the server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The body, whole.
+    /// The complete body.
     pub body: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ impl Answer {
     /// The body as JSON.
     ///
     /// # Errors
-    /// With the status and the body where the body is no JSON, or the status is not one of success.
+    /// The status and the body, if the body is not JSON or the status is not a success.
     pub fn json(&self) -> Result<Value, String> {
         let text = || String::from_utf8_lossy(&self.body).into_owned();
         if !(200..300).contains(&self.status) {
@@ -45,29 +45,30 @@ impl Answer {
 }
 
 impl Client {
-    /// A client that connects when it first asks something.
+    /// A client that connects at its first request.
     pub fn new(address: SocketAddr, token: &str) -> Self {
         Self { address, token: token.to_owned(), connection: None }
     }
 
-    /// Asks for a document.
+    /// Gets a document.
     ///
     /// # Errors
-    /// Where the connection fails before the answer is whole.
+    /// If the connection fails before the answer is complete.
     pub fn get(&mut self, path: &str) -> io::Result<Answer> {
         self.send("GET", path, None)?;
         self.answer()
     }
 
-    /// Posts a document of JSON.
+    /// Posts a JSON document.
     ///
     /// # Errors
-    /// Where the connection fails before the answer is whole. Nobody knows then whether it was carried out.
+    /// If the connection fails before the answer is complete. It is then unknown whether the
+    /// request was processed.
     pub fn post(&mut self, path: &str, document: &Value) -> io::Result<Answer> {
         self.post_bytes(path, "application/json", document.to_string().as_bytes())
     }
 
-    /// Posts a body as it stands.
+    /// Posts raw bytes.
     ///
     /// # Errors
     /// As [`Client::post`].
@@ -76,20 +77,21 @@ impl Client {
         self.answer()
     }
 
-    /// Posts a body and hangs up without waiting for the answer: a reply that is lost.
+    /// Posts a body and closes the connection without waiting for the answer, to simulate a lost
+    /// reply.
     ///
     /// # Errors
-    /// Where not even the request could be sent.
+    /// If the request could not be sent.
     pub fn post_and_leave(&mut self, path: &str, kind: &str, body: &[u8]) -> io::Result<()> {
         let sent = self.send("POST", path, Some((kind, body)));
         self.connection = None;
         sent
     }
 
-    /// Asks for a document that does not end, and returns its lines as they come.
+    /// Gets an endless document, and returns its lines as they arrive.
     ///
     /// # Errors
-    /// Where the connection fails or the status is not 200.
+    /// If the connection fails or the status is not 200.
     pub fn follow(mut self, path: &str) -> io::Result<impl Iterator<Item = io::Result<String>> + use<>> {
         self.send("GET", path, None)?;
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
@@ -98,7 +100,7 @@ impl Client {
             return Err(io::Error::other(format!("status {status}")));
         }
         let connection = self.connection.take().ok_or(io::ErrorKind::NotConnected)?;
-        // Chunk sizes stand on lines of their own, which no reader of events takes for a field.
+        // Chunk sizes are on separate lines, which do not look like event fields.
         Ok(connection.lines())
     }
 
@@ -117,9 +119,9 @@ impl Client {
         request.push_str("\r\n");
         let mut request = request.into_bytes();
         request.extend(body.map_or(&[][..], |(_, body)| body));
-        // One write, so that a request is not held back for the acknowledgement of its head.
+        // One write, so that the body does not wait for the acknowledgement of the head.
         connection.get_ref().write_all(&request)?;
-        // A connection on which something failed is not used again.
+        // A failed connection is not reused.
         self.connection = Some(connection);
         Ok(())
     }
@@ -144,14 +146,14 @@ impl Client {
 }
 
 fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.set_nodelay(true)?;
     Ok(BufReader::new(stream))
 }
 
-/// What the head of an answer says of its body.
+/// The information about the body in the head of an answer.
 #[derive(Default)]
 struct Head {
     length: Option<usize>,

@@ -1,34 +1,38 @@
-//! Every single operation of a workload fails once, in every way there is.
+//! Every operation of a workload fails once, in every possible way.
 //!
-//! The workload is always the same: events with copies, late ones and persons; steps by the clock
-//! and by hand; a counter made and one retired. The first failure must make the ledger read-only
-//! with everything that was shown still readable, and whatever the machine kept must be gone on
-//! from without a loss: that is compared by the world of the simulation.
+//! The workload is always the same: events with copies, late events and persons; steps by the clock
+//! and by hand; one counter created and one retired. The first failure must make the ledger
+//! read-only with every published release still readable. The ledger must then continue without a
+//! loss from whatever the machine kept. The simulation's `World` compares this.
 
 #![allow(clippy::unwrap_used)]
 
 use evertally_ledger::simulated::{Counts, Faults, Operation};
+use evertally_trial::simulation::definitions::{
+    CounterDefinition, MINUTE, extra_definition, initial_definitions,
+};
 use evertally_trial::simulation::model::Event;
-use evertally_trial::simulation::shapes::{MINUTE, Shape, extra, shapes};
-use evertally_trial::simulation::world::{Broken, World};
+use evertally_trial::simulation::world::{BrokenPromise, World};
 
-/// How a machine ends: the process alone, or the power with what a seed leaves.
+/// How a run ends: the process alone, or the power with the data that a seed leaves.
 const ENDINGS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];
 
 fn world() -> World {
     let names = ["probe", "keys", "persons", "by-hand"];
-    let shapes: Vec<Shape> =
-        shapes().into_iter().filter(|shape| names.contains(&shape.name.as_str())).collect();
-    let world = World::with(7, &shapes).unwrap();
+    let definitions: Vec<CounterDefinition> = initial_definitions()
+        .into_iter()
+        .filter(|definition| names.contains(&definition.name.as_str()))
+        .collect();
+    let world = World::with(7, &definitions).unwrap();
     world.machine.plan(Faults::default());
     world
 }
 
-/// Runs until a commit fails; whether none did. Each run posts events of its own, and copies of the
-/// one before.
-fn workload(world: &mut World, run: u64) -> Result<bool, Broken> {
+/// Runs until a commit fails. Returns whether none failed. Each run posts new events, and copies of
+/// those of the previous run.
+fn workload(world: &mut World, run: u64) -> Result<bool, BrokenPromise> {
     let event = |id: u64, time| Event { id, time, lane: (id % 3) as usize, person: id % 4 };
-    world.create(&extra(run))?;
+    world.create(&extra_definition(run))?;
     for round in 0..3 {
         let first = run * 1000 + round * 100;
         let now = world.now;
@@ -51,11 +55,11 @@ fn workload(world: &mut World, run: u64) -> Result<bool, Broken> {
             return Ok(false);
         }
     }
-    world.retire(&extra(run).name)?;
+    world.retire(&extra_definition(run).name)?;
     world.commit()
 }
 
-/// How many operations the workload has where nothing fails.
+/// The number of operations of the workload without faults.
 fn operations() -> Counts {
     let mut world = world();
     assert_eq!(workload(&mut world, 1), Ok(true));
@@ -63,7 +67,11 @@ fn operations() -> Counts {
 }
 
 /// The workload with these faults, a crash, and the workload again.
-fn survives(faults: Faults, ending: Option<u64>, during_recovery: Option<Faults>) -> Result<(), Broken> {
+fn survives(
+    faults: Faults,
+    ending: Option<u64>,
+    during_recovery: Option<Faults>,
+) -> Result<(), BrokenPromise> {
     let mut world = world();
     world.machine.plan(faults);
     workload(&mut world, 1)?;
@@ -77,11 +85,11 @@ fn survives(faults: Faults, ending: Option<u64>, during_recovery: Option<Faults>
         }
     }
     if !runs && !world.restart(Faults::default())? {
-        return Err("it does not go on though nothing fails".to_owned());
+        return Err("it does not continue although nothing fails".to_owned());
     }
     match workload(&mut world, 2)? {
         true => world.verify(),
-        false => Err("a commit failed though nothing else did".to_owned()),
+        false => Err("a commit failed although nothing else did".to_owned()),
     }
 }
 
@@ -138,7 +146,7 @@ fn a_file_that_cannot_grow_makes_the_ledger_read_only() {
     let mut world = world();
     let capacity = Some(world.machine.image().len() as u64);
     world.machine.plan(Faults { capacity, ..Faults::default() });
-    // Something must be written that needs more room at last.
+    // Eventually something must be written that needs more space.
     let failed = (1..200).find(|run| !workload(&mut world, *run).unwrap());
     let failed = failed.expect("the file never had to grow");
     world.crash(Some(1));
@@ -146,25 +154,27 @@ fn a_file_that_cannot_grow_makes_the_ledger_read_only() {
     assert_eq!(workload(&mut world, failed + 1000), Ok(true));
 }
 
-/// The comparisons are able to fail.
+/// The comparisons can fail.
 #[test]
 fn a_disk_that_lies_about_syncs_is_noticed() {
     let lies = Faults { sync_lies: true, ..Faults::default() };
     let noticed = (0..20).filter(|seed| survives(lies, Some(*seed), None).is_err()).count();
-    // A fourth of all power cuts keep everything that was written.
+    // A quarter of all power cuts keep everything that was written.
     assert!((5..20).contains(&noticed), "{noticed} of 20 were noticed");
 }
 
-/// A release that was recorded, and whose mark the fence did not take, is shown after a crash. The
-/// fence must know of it by then: a backup from before it is recognised, which the world demands of
-/// every backup that knows less than was shown.
+/// A release that was recorded, but whose mark did not reach the fence, is shown after a crash. The
+/// fence must know it by then: a backup from before the release must be recognised. The world
+/// requires this for every backup that has fewer releases than were published.
 #[test]
 fn the_fence_knows_what_is_shown_after_a_crash() {
     for seed in 0..8 {
         let names = ["probe", "keys"];
-        let shapes: Vec<Shape> =
-            shapes().into_iter().filter(|shape| names.contains(&shape.name.as_str())).collect();
-        let mut world = World::with(seed, &shapes).unwrap();
+        let definitions: Vec<CounterDefinition> = initial_definitions()
+            .into_iter()
+            .filter(|definition| names.contains(&definition.name.as_str()))
+            .collect();
+        let mut world = World::with(seed, &definitions).unwrap();
         world.back_up();
         world.now += 10 * MINUTE;
         world.close_due().unwrap();

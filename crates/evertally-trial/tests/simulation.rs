@@ -1,4 +1,4 @@
-//! The simulation for a moment: always the same seeds.
+//! A short simulation, always with the same seeds.
 
 use evertally_ledger::simulated::Faults;
 use evertally_trial::simulation::{run, run_on};
@@ -8,7 +8,7 @@ const STEPS: u64 = 120;
 #[test]
 fn thirty_seeds_break_no_promise() {
     let reports: Vec<_> = (0..30).map(|seed| run(seed, STEPS).unwrap()).collect();
-    // A simulation in which nothing happens shows nothing.
+    // A simulation in which nothing happens would prove nothing.
     assert!(reports.iter().map(|report| report.failures).sum::<u64>() > 30);
     assert!(reports.iter().map(|report| report.epochs - 1).sum::<u32>() > 30);
     assert!(reports.iter().map(|report| report.events).sum::<u64>() > 1000);
@@ -23,7 +23,7 @@ fn a_seed_does_the_same_twice() {
     assert_ne!(run(100, STEPS).unwrap().trace, run(101, STEPS).unwrap().trace);
 }
 
-/// The comparisons are able to fail: on a disk whose syncs do nothing, promises break.
+/// The comparisons can fail: on a disk whose syncs do nothing, promises break.
 #[test]
 fn a_disk_that_lies_about_syncs_is_noticed() {
     let lies = |faults| Faults { sync_lies: true, ..faults };

@@ -19,7 +19,7 @@ const CENTRE: u64 = 256;
 const RIDGE: f64 = 3e-6;
 
 /// Grades below this make the closed form of the column norms cancel.
-const LEAST_GRADE: f64 = 0.06;
+const MIN_GRADE: f64 = 0.06;
 
 /// The step of central differences.
 const DIFFERENCE: f64 = 1e-4;
@@ -53,7 +53,7 @@ impl Loss {
         };
         let error = if self.power.is_some() { trial.soft_max } else { trial.mean };
         let distance: f64 = p.iter().zip(&self.near).map(|(a, b)| (a - b) * (a - b)).sum();
-        let low = (LEAST_GRADE - trial.least_grade).max(0.0);
+        let low = (MIN_GRADE - trial.least_grade).max(0.0);
         error.ln() + self.ridge * distance + low * low
     }
 

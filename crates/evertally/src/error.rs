@@ -90,6 +90,21 @@ pub enum ErrorClass {
     System,
 }
 
+impl ErrorClass {
+    /// The name by which programs know the class.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BadParameter => "bad-parameter",
+            Self::Unsupported => "unsupported",
+            Self::HorizonSpent => "horizon-spent",
+            Self::BudgetSpent => "budget-spent",
+            Self::BadState => "bad-state",
+            Self::System => "system",
+        }
+    }
+}
+
 impl Error {
     /// The class of this error.
     #[must_use]
@@ -101,6 +116,15 @@ impl Error {
             Self::BudgetSpent { .. } => ErrorClass::BudgetSpent,
             Self::BadState { .. } => ErrorClass::BadState,
             Self::NoEntropy { .. } => ErrorClass::System,
+        }
+    }
+
+    /// The parameter that an [`Error::BadParameter`] names.
+    #[must_use]
+    pub fn parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::BadParameter { name, .. } => Some(name),
+            _ => None,
         }
     }
 

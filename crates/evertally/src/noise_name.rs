@@ -1,32 +1,31 @@
-//! The name of a plan's noise: everything that decides what is counted and how, as bytes.
+//! The name of a plan's noise: everything that determines what is counted and how, as bytes.
 //!
 //! **Definition.** A [`NoiseName`] is a sequence of fields, each with a number, a length and a
-//! value (`docs/noise-name.md` has the table). It is made from a plan's choices, from the stream's
-//! name, and from the definition of what is counted that a caller hands in
-//! ([`crate::PlanBuilder::definition`]). The key of a noise stream is derived from the noise key
-//! and this name.
+//! value (`docs/noise-name.md` has the table). It is built from a plan's choices, the stream's
+//! name, and the caller's definition of what is counted ([`crate::PlanBuilder::definition`]). The
+//! key of a noise stream is derived from the noise key and this name.
 //!
-//! **Guarantee.** Two plans whose counters could be fed different inputs, or whose noise has
-//! another law, have different names, so that their noise under one key is independent. The
-//! encoding is injective: numbers have a fixed width, texts carry their length, and fields stand in
-//! ascending order. It uses no `Display` and no `Debug` text, so a reworded message never changes
+//! **Guarantee.** Two plans have different names if their counters could receive different inputs
+//! or if their noise has different laws. Their noise under one key is then independent. The
+//! encoding is injective: numbers have a fixed width, texts carry their length, and fields are in
+//! ascending order. It uses no `Display` or `Debug` text, so rewording a message never changes
 //! noise.
 //!
 //! **Versions.** Plans write version 2 (`plan/name`). Version 1 was a line of text, which `plan/name`
 //! keeps word for word, because states and ledgers of 0.1 resume under it.
 //!
-//! **What a name does not hold** is the input itself. The same name with two inputs shares noise, and the
-//! difference of the two releases is exact: whoever holds a key must see to it that this never happens. The
-//! crate `evertally-keys` does so for the command line and for Python.
+//! **Not in the name:** the input itself. Using one name with two inputs shares noise, and then the
+//! difference of the two releases is exact. The holder of a key must ensure that this never
+//! happens. The crate `evertally-keys` does so for the command line and for Python.
 
 mod encoding;
 
 pub use encoding::{Fields, Value};
 
-/// Which form the names of a plan's noise have.
+/// The version of the names of a plan's noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Naming {
-    /// Text, as 0.1 wrote it: for states and ledgers that began under it.
+    /// Text, as written by 0.1, for states and ledgers that started under it.
     First,
     /// Fields.
     #[default]
@@ -43,8 +42,8 @@ pub(crate) enum Naming {
 /// # Ok::<(), evertally::Error>(())
 /// ```
 ///
-/// A name is public for a count. That of a training run holds a hash of its rows: there is no
-/// `Debug` of the bytes, and records know names by a keyed hash.
+/// The name of a count is public. The name of a training run holds a hash of its rows, so there is
+/// no `Debug` of the bytes, and records identify names by a keyed hash.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct NoiseName(Vec<u8>);
 
@@ -59,21 +58,21 @@ impl NoiseName {
         Self(bytes)
     }
 
-    /// The name itself.
+    /// The bytes of the name.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Who draws from the noise of a plan. Other purposes have other noise: a file of noise that leaks does not
-/// unmask a counter.
+/// The consumer of a plan's noise. Each purpose has different noise, so that a leaked file of noise
+/// does not unmask a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A counter in doubles.
     Float,
-    /// A counter in whole numbers.
-    Whole,
+    /// A counter in integers.
+    Integer,
     /// A [`crate::NoiseStream`] in single precision.
     Singles,
     /// A [`crate::NoiseStream`] in double precision.
@@ -85,9 +84,9 @@ pub(crate) enum Purpose {
 pub(crate) enum Layout {
     /// One draw per index.
     Scalar,
-    /// Vectors of this dimension. Draws are laid out by it, so another dimension must not read the
-    /// same stream.
+    /// Vectors of this dimension. The layout of draws depends on it, so another dimension must not
+    /// read the same stream.
     Vector(usize),
-    /// One lane per key, known by its name.
+    /// One lane per key, identified by its name.
     Keys,
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use crate::counter::state::{Head, Saved, as_named, reals, words};
-use crate::noise::{Correlator, Machine, NoiseKey, Progress, Real, SliceField};
+use crate::noise::{Correlator, NoiseKey, Progress, Real, SliceField, StreamingCorrelator};
 use crate::noise_name::{Layout, NoiseName, Purpose};
 use crate::plan::first;
 use crate::plan::{Lanes, Plan};
@@ -55,7 +55,7 @@ pub struct NoiseStream<F: Real = f64> {
 
 enum Source<F: Real> {
     /// The streaming engine, in the precision asked for.
-    Machine(Box<Machine<F>>),
+    StreamingCorrelator(Box<StreamingCorrelator<F>>),
     /// Mechanisms with a correlator of their own, which speaks doubles.
     Other { correlator: Box<dyn Correlator>, doubles: Vec<f64>, row: Vec<F> },
 }
@@ -169,7 +169,7 @@ impl<F: Real> NoiseStream<F> {
         self.check(steps)?;
         self.step += steps;
         match &mut self.source {
-            Source::Machine(machine) => machine.fill(out),
+            Source::StreamingCorrelator(machine) => machine.fill(out),
             source => {
                 for row in out.chunks_mut(width) {
                     row.copy_from_slice(source.next(self.plan.noise_scale()));
@@ -192,7 +192,7 @@ impl<F: Real> NoiseStream<F> {
             return Err(Error::HorizonSpent { horizon: self.plan.horizon() });
         }
         match &mut self.source {
-            Source::Machine(machine) => machine.seek(step),
+            Source::StreamingCorrelator(machine) => machine.seek(step),
             source => {
                 if step < self.step {
                     *source = Source::new(&self.plan, &self.key, &self.coordinates, &())?;
@@ -212,7 +212,7 @@ impl<F: Real> NoiseStream<F> {
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let noise = match &self.source {
-            Source::Machine(machine) => machine.save_state(),
+            Source::StreamingCorrelator(machine) => machine.save_state(),
             Source::Other { correlator, .. } => correlator.save(),
         };
         let saved = Saved {
@@ -262,7 +262,7 @@ impl<F: Real> NoiseStream<F> {
         let mut stream = Self::of(plan, key, coordinates, &())?;
         let noise = reals(&saved.noise)?;
         match &mut stream.source {
-            Source::Machine(machine) => machine.restore_state(saved.head.step, &noise)?,
+            Source::StreamingCorrelator(machine) => machine.restore_state(saved.head.step, &noise)?,
             Source::Other { correlator, .. } => correlator.restore(saved.head.step, &noise)?,
         }
         stream.step = saved.head.step;
@@ -282,8 +282,8 @@ impl<F: Real> Source<F> {
             field = Arc::new(SliceField::new(field, coordinates.clone()));
         }
         if let Some(recipe) = plan.factorization().recipe() {
-            let machine = Machine::new(&recipe, plan.horizon(), field, plan.noise_scale());
-            return Ok(Self::Machine(Box::new(machine)));
+            let machine = StreamingCorrelator::new(&recipe, plan.horizon(), field, plan.noise_scale());
+            return Ok(Self::StreamingCorrelator(Box::new(machine)));
         }
         let width = field.width();
         Ok(Self::Other {
@@ -295,7 +295,7 @@ impl<F: Real> Source<F> {
 
     fn next(&mut self, scale: f64) -> &[F] {
         match self {
-            Self::Machine(machine) => machine.next_row(),
+            Self::StreamingCorrelator(machine) => machine.next_row(),
             Self::Other { correlator, doubles, row } => {
                 correlator.next(doubles);
                 for (value, double) in row.iter_mut().zip(doubles) {

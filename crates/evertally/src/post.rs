@@ -1,22 +1,23 @@
 //! Post-processing: what can be done to releases without spending privacy.
 //!
-//! Everything here looks at released values only, so it costs no budget. It does change the error:
-//! a value that is pushed towards what is plausible is no longer unbiased, and the released
-//! standard error describes the value before the push.
+//! Everything here uses released values only, so it costs no budget. It does change the error. A
+//! value that is moved towards the plausible range is no longer unbiased, and the released standard
+//! error describes the value before the change.
 //!
 //! | step | what it does | bias |
 //! |---|---|---|
-//! | [`PostProcess::round`] | nearest integer | none to speak of; adds at most 1/12 to the variance |
+//! | [`PostProcess::round`] | nearest integer | negligible; adds at most 1/12 to the variance |
 //! | [`PostProcess::non_negative`] | max(0, value) | upwards near zero, where noise below zero is cut off |
-//! | [`PostProcess::monotone`] | running maximum: never falls, never revised | upwards, about the largest recent noise; grows with the number of steps between real increases |
+//! | [`PostProcess::monotone`] | running maximum: never falls, never revised | upwards, by about the largest recent noise; grows with the number of steps between real increases |
 //! | [`isotonic_regression`] | the closest non-decreasing curve, once all steps are known | small; reduces the squared error, but revises earlier values, so it is for finished streams only |
 //!
-//! Sums of post-processed values inherit their bias: compute sums and differences from the raw releases.
+//! Sums of post-processed values inherit their bias. Compute sums and differences from the raw
+//! releases.
 
 use crate::release::Release;
 
-/// Steps applied to each release as it comes, in the order monotone, non-negative, round. Safe for
-/// streams: an earlier value is never revised.
+/// Steps that are applied to each release as it arrives, in the order monotone, non-negative,
+/// round. They are safe for streams, because an earlier value is never revised.
 ///
 /// ```
 /// use evertally::post::PostProcess;
@@ -46,20 +47,20 @@ impl PostProcess {
         self
     }
 
-    /// Replaces a value by the largest one so far.
+    /// Replaces a value by the largest value so far.
     #[must_use]
     pub fn monotone(mut self) -> Self {
         self.monotone = true;
         self
     }
 
-    /// Whether values leave as they came.
+    /// Whether values stay unchanged.
     #[must_use]
     pub fn is_identity(&self) -> bool {
         !(self.round || self.non_negative || self.monotone)
     }
 
-    /// Whether values leave as integers.
+    /// Whether values are rounded to integers.
     #[must_use]
     pub fn rounds(&self) -> bool {
         self.round
@@ -74,7 +75,7 @@ impl PostProcess {
             .collect()
     }
 
-    /// The next value of the stream.
+    /// Processes the next value of the stream.
     pub fn apply(&mut self, value: f64) -> f64 {
         let mut value = value;
         if self.monotone {
@@ -87,7 +88,7 @@ impl PostProcess {
         if self.round { value.round() } else { value }
     }
 
-    /// The next release of the stream; its standard error is left as the noise made it.
+    /// Processes the next release of the stream. Its standard error stays that of the noise.
     pub fn apply_to(&mut self, release: Release) -> Release {
         Release { value: self.apply(release.value), ..release }
     }
@@ -96,7 +97,8 @@ impl PostProcess {
 /// The non-decreasing sequence closest to `values` in weighted least squares, by pooling adjacent
 /// violators. O(n).
 ///
-/// Weigh by 1/standard_error². For finished streams: earlier values are revised.
+/// Use the weights 1/standard_error². This is for finished streams, because earlier values are
+/// revised.
 ///
 /// ```
 /// use evertally::post::isotonic_regression;
@@ -104,7 +106,7 @@ impl PostProcess {
 /// ```
 ///
 /// # Panics
-/// If there are not as many weights as values.
+/// If the numbers of weights and values differ.
 #[must_use]
 pub fn isotonic_regression(values: &[f64], weights: &[f64]) -> Vec<f64> {
     assert_eq!(values.len(), weights.len(), "one weight a value");
@@ -132,7 +134,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The projection onto a cone: the result is monotone, and no small admissible change comes closer.
+        /// The projection onto a cone: the result is monotone, and no small admissible change is
+        /// closer.
         #[test]
         fn isotonic_regression_is_the_closest_monotone_sequence(
             values in prop::collection::vec(-5.0..5.0_f64, 1..12),
@@ -141,7 +144,7 @@ mod tests {
             let weights: Vec<f64> = (0..values.len() as u64).map(|i| 0.5 + ((i * 7 + seed) % 5) as f64).collect();
             let fit = isotonic_regression(&values, &weights);
             prop_assert!(fit.windows(2).all(|w| w[0] <= w[1] + 1e-12));
-            // Stationarity towards every monotone direction: a step at position k, up or down as a
+            // Stationarity in every monotone direction: a step at position k, up or down for the
             // whole tail.
             for k in 0..values.len() {
                 let pull: f64 = (k..values.len()).map(|i| weights[i] * (values[i] - fit[i])).sum();

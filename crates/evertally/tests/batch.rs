@@ -1,15 +1,15 @@
 //! The matrix mechanism for any linear queries, on real draws.
 //!
-//! **The test.** Answers of one plan to one histogram under many keys, less the true answers, are
-//! noise of mean zero and covariance (noise scale)² L Lᵀ by declaration. For fixed vectors c,
-//! cᵀ(answers − A x) over its declared deviation is standard normal: its mean over S keys has
-//! deviation 1/√S and its mean square has deviation √(2/S). Coordinates and pairwise sums (which
-//! carry the covariances) are tested; every deviation must stay below 6 of its own standard errors.
+//! **The test.** Answers of one plan to one histogram under many keys, minus the true answers, are
+//! noise of mean zero and declared covariance (noise scale)² L Lᵀ. For fixed vectors c, cᵀ(answers
+//! − A x) divided by its declared deviation is standard normal. Its mean over S keys has deviation
+//! 1/√S and its mean square has deviation √(2/S). Coordinates and pairwise sums (which carry the
+//! covariances) are tested. Every deviation must stay below 6 of its own standard errors.
 //!
 //! **False alarms.** Each deviation exceeds 6 with probability below 1e-8 (the mean square of 4,000
-//! normals is close to normal; its upper tail a little heavier); at most 90 are looked at a plan,
-//! so a plan is rejected wrongly with probability below 1e-6. (Seeds are fixed, so a green run
-//! stays green.)
+//! normals is close to normal, with a slightly heavier upper tail). At most 90 are tested per plan,
+//! so a plan is rejected wrongly with probability below 1e-6. (Seeds are fixed, so a test that
+//! passes once always passes.)
 //!
 //! **Power.** The same draws must be rejected when the noise is 15 % short: the mean square is then
 //! 0.7225, 12 standard errors away.
@@ -26,7 +26,8 @@ fn budget() -> Budget {
     Budget::new(1.0, 1e-6).unwrap()
 }
 
-/// Queries of several shapes: square, wide, tall, and of deficient rank with a cell that nobody asks about.
+/// Queries of several shapes: square, wide, tall, and of deficient rank with a cell that no query
+/// uses.
 fn workloads() -> Vec<(&'static str, Matrix)> {
     let wavy = |i: usize, j: usize| ((3 * i + 5 * j) as f64).sin() * 2.0;
     vec![
@@ -52,7 +53,7 @@ fn largest_deviation(noise: &[Vec<f64>], covariance: &Matrix) -> f64 {
             } else {
                 covariance[(i, i)] + covariance[(j, j)] + 2.0 * covariance[(i, j)]
             };
-            // Where the declared noise cancels nothing can be said in its units.
+            // If the declared noise cancels, nothing can be measured in its units.
             if variance < 1e-9 * covariance[(i, i)].max(covariance[(j, j)]) {
                 continue;
             }
@@ -99,12 +100,12 @@ fn the_error_is_the_least_possible() {
         assert!((1.0..1.000_01).contains(&ratio), "{name}: {ratio}");
         let per_query: f64 = (0..plan.queries()).map(|i| plan.standard_error(i).powi(2)).sum();
         assert!((per_query / plan.queries() as f64 / plan.mean_squared_error() - 1.0).abs() < 1e-12);
-        // Replacing costs at most twice the deviation and never less.
+        // Replacement needs at least the same deviation, and at most twice as much.
         let replace = BatchPlan::new(queries, budget(), Neighbours::Replace).unwrap();
         let factor = replace.sensitivity() / plan.sensitivity();
         assert!((1.0..=2.000_001).contains(&factor), "{name}: {factor}");
     }
-    // Opposite columns: replacing a unit of one by a unit of the other moves the query by two.
+    // Opposite columns: replacing a unit of one by a unit of the other changes the query by two.
     let opposite = Matrix::from_fn(1, 2, |_, j| if j == 0 { 1.0 } else { -1.0 });
     let sensitivity =
         |neighbours| BatchPlan::new(opposite.clone(), budget(), neighbours).unwrap().sensitivity();
@@ -137,8 +138,8 @@ fn other_queries_have_other_noise_even_where_the_decoder_is_the_same() {
     assert!((twice_the_cell - 680.0).abs() > 1e-3, "{twice_the_cell}");
 }
 
-/// One key serves one table, of which several choices of columns may be asked for. Equal totals
-/// must not show as equal answers.
+/// One key serves one table, of which several sets of columns may be requested. Equal totals must
+/// not show as equal answers.
 #[test]
 fn other_columns_have_other_noise_even_where_their_parities_are_equal() {
     let plan = ParityPlan::new(1, 1, budget(), Neighbours::AddRemove).unwrap();

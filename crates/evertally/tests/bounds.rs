@@ -1,4 +1,4 @@
-//! Bounds against the reference table, direct sums, and each other.
+//! Compares bounds with the reference table, with direct sums, and with each other.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -63,7 +63,8 @@ fn expansions_hold_the_direct_sums() {
 
 #[test]
 fn claims_hold_from_where_the_report_says() {
-    // From the definitions alone: running sums of f² and of one-bits, and the closed forms written out.
+    // From the definitions alone: running sums of f² and of one-bits, and the closed forms written
+    // out.
     let (mut row, mut rows, mut coefficient, mut ones) = (0.0_f64, 0.0_f64, 1.0_f64, 0_u64);
     for n in 1..=1_u64 << 20 {
         let x = n as f64;
@@ -107,7 +108,8 @@ fn shortfalls_match_their_definitions() {
         .fold(f64::INFINITY, f64::min);
     let corrected = regret(n, 1.0, 7, 2.0, sigma).unwrap().corrected;
     assert!((corrected / least - 1.0).abs() < 1e-5, "{corrected} {least}");
-    // Lengths scale regret: gradients twice as long, with noise that follows them, cost twice as much.
+    // Regret scales with length: gradients twice as long, with noise in proportion, cost twice as
+    // much.
     close_to(regret(n, 2.0, 7, 2.0, sigma).unwrap().corrected, 2.0 * corrected);
 }
 
@@ -115,8 +117,9 @@ fn close_to(one: f64, other: f64) {
     assert!((one / other - 1.0).abs() < 1e-13, "{one} {other}");
 }
 
-/// The paper's algorithm, played step by step without noise at the paper's λ, against the closed
-/// form of what it attains: more than is printed as soon as there are steps enough for the push.
+/// Plays the paper's algorithm step by step, without noise, at the paper's λ, and compares with the
+/// closed form of what it attains. That exceeds the printed figure as soon as there are enough
+/// steps for the push.
 #[test]
 fn what_the_papers_algorithm_attains_is_played() {
     for (n, kappa, d, norm, sigma) in [
@@ -238,7 +241,7 @@ fn the_constant_is_below_every_gaussian_and_above_the_papers() {
             assert!(limit <= (-epsilon).exp() / 4.0);
         }
     }
-    // A large δ leaves few shifts to compare, and they are used even where ε is tiny: at least k = 1.
+    // A large δ leaves few shifts to compare. They are used even if ε is tiny: at least k = 1.
     assert!(oblivious_constant(1e-6, 0.1).unwrap() > 0.25 * 0.9);
     // Small ε: Σ q_k(2k−1)/4 tends to ∫y/(1+e^y)dy/ε² = π²/12ε².
     let small = oblivious_constant(1e-5, 0.0).unwrap() * 1e-10;
@@ -247,7 +250,8 @@ fn the_constant_is_below_every_gaussian_and_above_the_papers() {
 
 #[test]
 fn a_gaussian_passes_the_papers_bound_where_its_condition_is_too_wide() {
-    // ε = 0.01 and δ = 0.1 satisfy δ ≤ 1/4e^ε, yet noise that is private there has a far smaller error.
+    // ε = 0.01 and δ = 0.1 satisfy δ ≤ 1/4e^ε, but noise that is private there has a far smaller
+    // error.
     let (epsilon, delta, n) = (0.01, 0.1, 1024);
     assert!(delta <= f64::exp(-epsilon) / 4.0);
     let sigma = gaussian_sigma(epsilon, delta).unwrap();
@@ -290,7 +294,8 @@ fn parities_reach_their_bound() {
             let queries: Vec<u32> = (0..1_u32 << d).filter(|set| set.count_ones() == w).collect();
             let gamma = parity_gamma(d, w).unwrap();
             assert!(gamma.lower <= queries.len() as f64 && queries.len() as f64 <= gamma.upper);
-            // S Sᵀ = 2^d I: the rows are orthogonal, so the nuclear norm is 2^{d/2} times their number.
+            // S Sᵀ = 2^d I: the rows are orthogonal, so the nuclear norm is 2^{d/2} times their
+            // number.
             for p in &queries {
                 for q in &queries {
                     let inner: i64 =

@@ -1,4 +1,4 @@
-//! The calibrated noise against references of 35 digits (`data/calibration.csv`, made by
+//! Compares the calibrated noise with references of 35 digits (`data/calibration.csv`, made by
 //! `data/calibration.py`).
 
 use evertally::Result;
@@ -22,8 +22,8 @@ fn references() -> Vec<Reference> {
         .collect()
 }
 
-/// σ is never below the truth, and above it by a relative 10⁻¹² at most. Returns the smallest and
-/// the largest excess.
+/// σ is never below the true value, and above it by a relative 10⁻¹² at most. Returns the smallest
+/// and the largest excess.
 fn excess(calibration: Calibration, truth: impl Fn(&Reference) -> f64) -> Result<(f64, f64)> {
     let references = references();
     assert_eq!(references.len(), 105, "the whole table is there");
@@ -43,7 +43,7 @@ fn excess(calibration: Calibration, truth: impl Fn(&Reference) -> f64) -> Result
 #[test]
 fn exact_calibration_is_the_reference_rounded_up() -> Result<()> {
     let (least, most) = excess(Calibration::Exact, |reference| reference.exact)?;
-    // The margin is 1.1e-13 and the arithmetic should hardly show in it.
+    // The margin is 1.1e-13, and the arithmetic should barely show in it.
     assert!(least > 0.9e-13 && most < 1.4e-13, "{least:e} to {most:e}");
     Ok(())
 }
@@ -57,11 +57,12 @@ fn zcdp_calibration_is_the_reference_rounded_up() -> Result<()> {
 #[test]
 fn spent_privacy_is_the_reference_rounded_up() -> Result<()> {
     for Reference { epsilon, delta, exact, zcdp } in references() {
-        // The reference, rounded to a float either way, is within 2⁻⁵³ of the truth; the margins cover that.
+        // The reference, rounded to a float in either direction, is within 2⁻⁵³ of the true value.
+        // The margins cover that.
         let spent = gaussian_epsilon(exact, delta)?;
         assert!(spent >= epsilon * (1.0 - 1e-15), "ε = {epsilon}, δ = {delta}: {spent}");
-        // A relative change of σ by 1.1e-13 moves ε by that times μ/M(b) ≤ μ(b + 1), M the Mills
-        // ratio, μ = 1/σ.
+        // A relative change of σ by 1.1e-13 changes ε by that times μ/M(b) ≤ μ(b + 1), with M the
+        // Mills ratio and μ = 1/σ.
         let mu = 1.0 / exact;
         let slack = 1.3e-13 * (mu * mu / 2.0 + mu + epsilon);
         assert!(spent <= epsilon + slack, "ε = {epsilon}, δ = {delta}: {spent}");

@@ -1,8 +1,8 @@
 //! No true count, key or raw noise reaches an error, `Debug`, a message or a panic.
 //!
-//! Distinctive secrets are planted wherever the library takes any, everything that can print is
-//! made to, and all of it is searched for them in many forms. That the search finds what is there
-//! is shown too.
+//! The tests plant distinctive secrets everywhere the library accepts one, print everything that
+//! can be printed, and search the output for the secrets in many forms. One test shows that the
+//! search finds what is there.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -31,7 +31,7 @@ impl Printed {
         self.0.extend(format!("{value:?}\n{value:#?}\n").into_bytes());
     }
 
-    /// A refusal, in words and as a value.
+    /// An error, as a message and as a value.
     fn refusal<T>(&mut self, result: Result<T, Error>) {
         let Err(error) = result else { panic!("this is refused") };
         self.0.extend(format!("{error}\n{:?}\n", error.class()).into_bytes());
@@ -62,7 +62,7 @@ fn plans() -> Vec<PlanBuilder> {
     builders.chain([Plan::prefix_sum(6).budget(Budget::pure(1.0).unwrap())]).collect()
 }
 
-/// A state, and what is wrong with it in every way that is noticed.
+/// A state, spoilt in every way that is detected.
 fn spoilt(state: &[u8]) -> Vec<Vec<u8>> {
     let mut states: Vec<Vec<u8>> = (0..state.len()).step_by(7).map(|end| state[..end].to_vec()).collect();
     for at in (0..state.len()).step_by(11) {
@@ -177,7 +177,8 @@ fn batches_print_no_cell_and_no_key() {
     printed.debug(&plan);
     let plan = ParityPlan::new(3, 1, budget, Neighbours::AddRemove).unwrap();
     let mut totals = ParityTotals::new(&plan);
-    // So many rows would take minutes; the number of rows is the total of each column here.
+    // As many rows as the count would take minutes, so the number of rows is the total of each
+    // column here.
     (0..4321).for_each(|_| totals.add(0));
     printed.debug(&plan);
     printed.debug(&totals);
@@ -186,7 +187,7 @@ fn batches_print_no_cell_and_no_key() {
     printed.holds_no(&Canary::key(KEY));
 }
 
-/// Noise, as it is known to whoever has the key: the release of nothing.
+/// Noise, as the holder of the key knows it: the release of nothing.
 #[test]
 fn nothing_prints_raw_noise() {
     let mut printed = Printed::default();
@@ -222,7 +223,7 @@ fn nothing_prints_raw_noise() {
     printed.holds_no(&Canary::key(KEY));
 }
 
-/// Messages of panics, of those few calls that may panic.
+/// Messages of panics, for the few calls that may panic.
 #[test]
 fn panics_say_nothing() {
     static SAID: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -244,8 +245,8 @@ fn panics_say_nothing() {
     Canary::key(KEY).must_not_be_in(&said, "a panic");
 }
 
-/// The search finds every form of every secret, in the middle of other text; and it is not fooled
-/// by what is similar.
+/// The search finds every form of every secret within other text, and is not fooled by similar
+/// text.
 #[test]
 fn a_planted_leak_is_found() {
     for canary in [Canary::number(COUNT), Canary::key(KEY), Canary::real(-5.141_592_653_589_793)] {
@@ -255,7 +256,7 @@ fn a_planted_leak_is_found() {
         }
         assert_eq!(canary.found_in(b"step 918273644 of 7, key c73a915e"), None);
     }
-    // As a careless programmer would let them slip.
+    // As a careless programmer would leak them.
     struct Careless {
         total: i128,
         key: [u8; 32],
@@ -276,8 +277,8 @@ fn a_planted_leak_is_found() {
     assert!(released.contains("9182736"), "a release is near the truth, and shown: {released}");
 }
 
-/// Where secrets are at home, every type that has `Debug` is one that holds none, or shows none of
-/// what it holds. Whoever adds one thinks of that, and adds it here.
+/// In modules that handle secrets, every type with `Debug` holds no secret or shows none. A new
+/// type with `Debug` must be checked for that and added here.
 #[test]
 fn debug_is_rare_where_secrets_are() {
     let mut found = BTreeSet::new();
@@ -289,7 +290,7 @@ fn debug_is_rare_where_secrets_are() {
 }
 
 /// Types with `Debug`: releases, which are public; numbers that follow from the plan; names of
-/// laws; and those that hold secrets and leave them out.
+/// laws; and types that hold secrets and omit them.
 const SHOWN: [&str; 36] = [
     "$counter",
     "Answer",
@@ -314,22 +315,22 @@ const SHOWN: [&str; 36] = [
     "SparseCounter",
     "StepNumbers",
     "StreamKey",
-    "Stretch",
+    "GradeBlock",
     "Tagger",
     "Tap",
-    "Teeth",
-    "Tooth",
+    "WindowDecays",
+    "WindowDecay",
     "Unit",
     "VectorRelease",
     "WhiteNoise",
-    "WholeDraws",
-    "WholeLaw",
-    "WholeNoise",
+    "IntegerDraws",
+    "IntegerLaw",
+    "IntegerNoise",
     "WholeRelease",
-    "WholeTooth",
+    "IntegerDecay",
 ];
 
-/// The names of all types with `Debug` in a file or folder of sources, tests aside.
+/// The names of all types with `Debug` in a source file or directory, without tests.
 fn collect(path: &Path, found: &mut BTreeSet<String>) {
     if path.is_dir() {
         std::fs::read_dir(path).unwrap().for_each(|entry| collect(&entry.unwrap().path(), found));
@@ -356,7 +357,7 @@ fn collect(path: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Every mechanism on the way to a refusal: messages name the mechanism and the plan, which are public.
+/// Every mechanism with a refusal. The messages name the mechanism and the plan, which are public.
 #[test]
 fn refusals_of_plans_are_about_plans() {
     let mut printed = Printed::default();

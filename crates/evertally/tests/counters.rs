@@ -1,4 +1,4 @@
-//! Counters as their users meet them: resumption, limits, queries, refusals.
+//! Counters from the user's view: resumption, limits, queries, refusals.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -65,7 +65,8 @@ fn keyed_and_vector_counters_resume_too() {
             .dimension(3)
             .contribution(Contribution::norm(2.0).unwrap());
         if mechanism == Mechanism::LaplaceTree {
-            // A vector of Euclidean norm 2 can have a sum of magnitudes of 2√3: the bound would not be sound.
+            // A vector of Euclidean norm 2 can have a sum of magnitudes of 2√3, so the bound would
+            // not be sound.
             assert_eq!(vector.build().unwrap_err().class(), ErrorClass::Unsupported);
             continue;
         }
@@ -136,7 +137,7 @@ fn a_refused_input_does_not_use_up_a_step() {
     }
 }
 
-/// With the noise taken away, interval sums are those of the data; their error is that of L's rows.
+/// Without their noise, interval sums are those of the data. Their error is that of the rows of L.
 #[test]
 fn interval_sums_have_the_error_of_the_difference_of_rows() {
     for mechanism in Mechanism::ALL {
@@ -185,7 +186,8 @@ fn intervals_of_windows_are_refused() {
 
 /// Counting `north,other` and `north,south,other` under one key once gave `other` the same noise in
 /// both, and the difference of the two releases was the exact count of `south`. Plans that declare
-/// other keys share no noise; parts of one plan do, key by key, because they count the same thing.
+/// different keys share no noise. Parts of one plan do, key by key, because they count the same
+/// thing.
 #[test]
 fn a_keys_noise_depends_on_the_declared_keys_and_not_on_its_part() {
     let plan = |keys: &[&str]| {
@@ -224,7 +226,8 @@ fn plans_that_differ_do_not_share_noise() {
     assert!((graded(Objective::Mean) - graded(Objective::Worst)).abs() > 1e-6);
     assert_eq!(base, noise(&plan_with_budget(budget())));
 
-    // One choice changed at a time. Fresh noise on every output shows its first draw whatever the choice is.
+    // Changes one choice at a time. Fresh noise on every output shows its first draw for any
+    // choice.
     let fresh = |plan: PlanBuilder| plan.mechanism(Mechanism::OutputPerturbation).budget(budget());
     let choices = [
         fresh(Plan::prefix_sum(10)),
@@ -245,7 +248,7 @@ fn plans_that_differ_do_not_share_noise() {
     }
 }
 
-/// A key may have any name, also one that stands for something else elsewhere.
+/// A key may have any name, including one that has another meaning elsewhere.
 #[test]
 fn no_name_of_a_key_leads_to_the_noise_of_another_counter() {
     let builder = Plan::prefix_sum(4).budget(budget()).mechanism(Mechanism::OutputPerturbation);
@@ -283,7 +286,8 @@ fn the_plan_scales_with_contribution_and_neighbours() {
     let group = plan(Neighbours::AddRemove, Contribution::unit(), Mechanism::GroupAlgebra);
     close(plan(Neighbours::Replace, Contribution::unit(), Mechanism::GroupAlgebra) / group, 2.0);
 
-    // Laplace noise answers to sums of magnitudes, in which a moved event counts twice whatever its sign.
+    // Laplace noise depends on sums of magnitudes, in which a moved event counts twice for either
+    // sign.
     let laplace = |neighbours| {
         let builder = Plan::prefix_sum(50).budget(Budget::pure(1.0).unwrap()).neighbours(neighbours);
         builder.build().unwrap().noise_scale()
@@ -380,7 +384,8 @@ fn nothing_secret_is_in_debug_output() {
     assert!(!text.contains("123456") && !text.contains("total"), "{text}");
 }
 
-/// Draws of a vector are numbered index by index, so a stream shared by two dimensions would repeat noise.
+/// Draws of a vector are numbered index by index, so a stream shared by two dimensions would repeat
+/// noise.
 #[test]
 fn vectors_of_different_dimension_do_not_share_noise() {
     let noise = |dimension: usize| {
@@ -399,15 +404,15 @@ fn vectors_of_different_dimension_do_not_share_noise() {
     assert!(two.iter().all(|draw| !four.contains(draw)));
 }
 
-/// Replacement costs √2 or 2, depending on the mechanism, so the error factors alone do not tell
-/// which is best.
+/// Replacement costs √2 or 2, depending on the mechanism, so the error factors alone do not
+/// determine the best one.
 #[test]
 fn the_default_is_the_most_accurate_for_replaced_contributions_too() {
     for (horizon, width) in [(40, 5), (60, 3)] {
         let builder = Plan::sliding_window(horizon, width).budget(budget()).neighbours(Neighbours::Replace);
         let chosen = builder.build().unwrap();
         for (mechanism, plan) in builder.compare(&()).unwrap().entries {
-            // Mechanisms without an exact path are not what a counter of numbers takes.
+            // A counter of numbers does not choose mechanisms without an exact path.
             let plan = plan.ok().filter(|plan| plan.arithmetic() == Arithmetic::Exact);
             let rmse = plan.map_or(f64::INFINITY, |plan| plan.accuracy().rmse);
             assert!(
@@ -435,9 +440,8 @@ fn noise_without_a_finite_scale_is_refused() {
     }
 }
 
-/// A counter whose later releases may be known to others goes on with other noise: its totals are
-/// those that it had, and its noise is that of a counter that ran under the new name from the first
-/// step on.
+/// A counter whose later releases may be known to others resumes with other noise. Its totals stay
+/// the same, and its noise is that of a counter that ran under the new name from the first step.
 #[test]
 fn fresh_noise_changes_noise_and_nothing_else() {
     let inputs: Vec<f64> = (0..40).map(|t| f64::from((t * 7) % 5)).collect();

@@ -1,18 +1,18 @@
-//! Released noise has covariance (σΔ)² L Lᵀ, and what rounding to the grid adds, on real draws, for
+//! Released noise has covariance (σΔ)² L Lᵀ, plus the rounding to the grid, on real draws, for
 //! every mechanism.
 //!
 //! **The test.** Feed zeros, so that releases are noise. Whiten each noise vector with the Cholesky
-//! factor of the covariance declared by the plan's dense L and noise scale. If the declaration is
+//! factor of the covariance that the plan's dense L and noise scale declare. If the declaration is
 //! true, the entries u_i of the whitened vectors have mean 0, E u_i² = 1 and E u_i u_j = 0. Each of
 //! these n + n(n+1)/2 moments is compared with its sample mean, in units of its own sample standard
-//! error, and the largest deviation must stay below 6.
+//! error. The largest deviation must stay below 6.
 //!
-//! **False alarms.** By the central limit theorem each deviation exceeds 6 with probability 2e-9;
-//! with 90 moments a mechanism is rejected wrongly with probability below 2e-7. (Seeds are fixed,
-//! so a green run stays green.)
+//! **False alarms.** By the central limit theorem each deviation exceeds 6 with probability 2e-9.
+//! With 90 moments a mechanism is rejected wrongly with probability below 2e-7. (Seeds are fixed,
+//! so a test that passes once always passes.)
 //!
-//! **Power.** The same samples must be rejected when the noise is 15 % short, and when every step
-//! draws a fresh vector instead of sharing one; both are shown below.
+//! **Power.** The same samples must be rejected if the noise is 15 % short, and if every step draws
+//! a fresh vector instead of sharing one. Both are shown below.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -28,12 +28,12 @@ const STEPS: usize = 12;
 const SAMPLES: usize = 3000;
 const THRESHOLD: f64 = 6.0;
 
-/// The covariance that the plan declares of these steps.
+/// The covariance that the plan declares for these steps.
 fn declared_covariance(plan: &Plan, steps: [usize; STEPS]) -> Matrix {
     let decoder = plan.dense().unwrap().decoder;
     let gram = decoder.times(&decoder.transpose());
     let variance = plan.noise_scale().powi(2);
-    // Rounding to the grid adds what a uniform error has, to each release by itself.
+    // Rounding to the grid adds the variance of a uniform error to each release independently.
     let rounded = plan.grid().unwrap_or(0.0).powi(2) / 12.0;
     Matrix::from_fn(STEPS, STEPS, |i, j| {
         variance * gram[(steps[i], steps[j])] + if i == j { rounded } else { 0.0 }
@@ -85,7 +85,7 @@ fn whiten(samples: &[Vec<f64>], covariance: &Matrix) -> Vec<Vec<f64>> {
     samples.iter().map(whiten).collect()
 }
 
-/// How far the sample mean of a moment is from its expectation, in its own standard errors.
+/// The distance of the sample mean of a moment from its expectation, in its own standard errors.
 fn deviation(moments: impl Iterator<Item = f64>, expected: f64) -> f64 {
     let moments: Vec<f64> = moments.collect();
     let n = moments.len() as f64;
@@ -112,7 +112,7 @@ fn assert_declared_at(steps: [usize; STEPS], name: &str, samples: &[Vec<f64>], p
     assert!(planted > THRESHOLD, "{name}: noise 15 % short passes with {planted}");
 
     if !matches!(plan.mechanism(), Mechanism::OutputPerturbation) {
-        // Step t taken from sample r + t: every step has its own vector, and the right variance.
+        // Step t is taken from sample r + t: every step has its own vector, and the right variance.
         let fresh: Vec<Vec<f64>> = (0..samples.len())
             .map(|r| (0..STEPS).map(|t| samples[(r + t) % samples.len()][t]).collect())
             .collect();
@@ -139,7 +139,8 @@ fn scalar_counters_release_the_declared_noise() {
     }
 }
 
-/// Coordinates of one vector stand in for independent samples: so they must be independent of each other too.
+/// Coordinates of one vector are used as independent samples, so they must be independent of each
+/// other too.
 #[test]
 fn vector_coordinates_are_independent_streams() {
     for mechanism in
@@ -182,7 +183,8 @@ fn keys_are_independent_streams() {
     }
 }
 
-/// Keys that nobody declared, released at steps far apart, and every third of them between those as well.
+/// Undeclared keys, released at steps that are far apart, and every third of them between those as
+/// well.
 #[test]
 fn open_keys_release_the_declared_noise_at_any_steps() {
     let steps = [0, 1, 2, 7, 8, 15, 40, 64, 65, 120, 198, 199];
@@ -206,7 +208,8 @@ fn open_keys_release_the_declared_noise_at_any_steps() {
     }
 }
 
-/// The noise of two keys under many noise keys: all moments of a step of one and a step of the other vanish.
+/// The noise of two keys under many noise keys: all moments of a step of one and a step of the
+/// other vanish.
 ///
 /// 144 moments, each beyond 6 standard errors with probability 2e-9: a false alarm in less than one
 /// of 3e6 runs.
@@ -234,6 +237,6 @@ fn two_keys_are_uncorrelated() {
         moments.map(|at| deviation(moment(at), 0.0)).fold(0.0, f64::max)
     };
     assert!(largest(0.0) < THRESHOLD, "{}", largest(0.0));
-    // A sixth of one key's noise in the other's would be seen.
+    // A sixth of one key's noise in the other's would be detected.
     assert!(largest(0.17) > THRESHOLD, "{}", largest(0.17));
 }

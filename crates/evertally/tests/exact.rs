@@ -1,4 +1,5 @@
-//! The exact path beside the float path: where it is taken, what it costs, and what it releases.
+//! The exact path compared with the float path: when it is used, what it costs, and what it
+//! releases.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -15,7 +16,7 @@ fn key() -> NoiseKey {
     NoiseKey::insecure_from_seed(11)
 }
 
-/// By how much, relatively, the exact path adds more noise than the float path.
+/// The relative excess of the exact path's noise over that of the float path.
 fn excess(builder: &PlanBuilder) -> f64 {
     let scale = |arithmetic| builder.clone().arithmetic(arithmetic).build().unwrap().noise_scale();
     scale(Arithmetic::Exact) / scale(Arithmetic::Float) - 1.0
@@ -35,7 +36,7 @@ fn numbers_and_keys_are_exact_by_default_and_vectors_are_not() {
     {
         assert!(is_exact(Plan::unbounded(workload).budget(budget())), "{workload}");
     }
-    // The cap of a window without an end comes down until it is exact.
+    // The cap of an unbounded window is lowered until the window is exact.
     for (epsilon, width) in [(1.0, 1), (0.1, 3), (0.01, 1), (0.01, 60)] {
         let window =
             Plan::unbounded(Workload::SlidingWindow { width }).budget(Budget::new(epsilon, 1e-6).unwrap());
@@ -46,7 +47,8 @@ fn numbers_and_keys_are_exact_by_default_and_vectors_are_not() {
     assert!(!is_exact(vector.clone()));
     assert!(vector.arithmetic(Arithmetic::Exact).build().is_err());
     assert!(!is_exact(plan().arithmetic(Arithmetic::Float)));
-    // What has no exact path is run as it is when it is named, and refused when exactness is asked for.
+    // A mechanism without an exact path runs in floats if it is named, and is refused if exactness
+    // is required.
     assert!(!is_exact(plan().mechanism(Mechanism::Optimal)));
     assert!(plan().mechanism(Mechanism::Optimal).arithmetic(Arithmetic::Exact).build().is_err());
     assert!(plan().mechanism(Mechanism::Optimal).grid(1.0).build().is_err());
@@ -64,7 +66,7 @@ fn exactness_costs_next_to_no_noise() {
         assert!(excess(Mechanism::GradedSquareRoot { decays: None }) < graded, "{horizon}");
         assert!(square_root < others && blt < others && square_root > 0.0, "{horizon}: {square_root} {blt}");
     }
-    // With rounding to whole numbers, within a thousandth of the float path from ten steps on.
+    // With rounding to integers, within a thousandth of the float path for at least ten steps.
     for horizon in [10, 100, 1000, 1 << 20] {
         let rmse = |arithmetic| {
             let plan = Plan::prefix_sum(horizon)
@@ -76,7 +78,7 @@ fn exactness_costs_next_to_no_noise() {
     }
 }
 
-/// From the strictest budgets to the loosest, for persons and replacement and keys too.
+/// From the strictest budgets to the loosest, also for persons, replacement and keys.
 #[test]
 fn every_budget_has_an_exact_path() {
     let budgets = [
@@ -98,8 +100,8 @@ fn every_budget_has_an_exact_path() {
             .keys(["a", "b"]);
         let plan = builder.clone().arithmetic(Arithmetic::Exact).build().unwrap();
         assert!(plan.noise_multiplier() >= budget.noise_multiplier(), "{budget}");
-        // Where δ is too small to be charged for draws that are not quite Gaussian, zCDP is the
-        // way, at up to a fifth more.
+        // If δ is too small for the charge for draws that are not quite Gaussian, zCDP is used, at
+        // up to a fifth more.
         let by_zcdp =
             budget.epsilon() == Some(1000.0) || budget.delta().is_some_and(|d| d > 0.0 && d < 1e-18);
         let most = if by_zcdp { 0.2 } else { 1e-4 };

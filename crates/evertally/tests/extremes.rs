@@ -1,8 +1,8 @@
-//! Extremes: the edges of numbers, budgets, grids, horizons, participation and names.
+//! Extremes: the limits of numbers, budgets, grids, horizons, participation and names.
 //!
-//! The oracle of a release is a second run under the same key: its noise is the same, so that the
-//! difference of two releases is that of the true totals, which are added up here as whole numbers.
-//! Where nothing can be right, there must be an error, and the counter as it was.
+//! The oracle of a release is a second run under the same key. Its noise is the same, so the
+//! difference of two releases is that of the true totals, which are added up here as integers. If
+//! no result can be right, there must be an error, and the counter must stay unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -21,10 +21,10 @@ fn key(seed: u64) -> NoiseKey {
     NoiseKey::insecure_from_seed(seed)
 }
 
-/// Parts of a whole that inputs here are made of, so that true totals can be whole numbers.
+/// Inputs here are multiples of 1/`PARTS`, so that true totals can be integers.
 const PARTS: f64 = (1 << 20) as f64;
 
-/// Limits of whole numbers and of doubles, as doubles that are whole numbers of parts.
+/// Limits of integers and of doubles, as doubles that are multiples of a part.
 fn edges() -> impl Strategy<Value = f64> {
     let limits =
         [0.0, 1.0, 2.0_f64.powi(-20), 2.0_f64.powi(53), 2.0_f64.powi(63), u32::MAX.into(), i64::MAX as f64];
@@ -57,7 +57,8 @@ fn releases(plan: &Plan, seed: u64, inputs: &[f64]) -> Vec<f64> {
     inputs.iter().map(|x| counter.step(*x).unwrap().value).collect()
 }
 
-/// Two runs under one key differ as the true totals do: to the grid, and to what doubles can tell.
+/// Two runs under one key differ as the true totals do, up to the grid and the precision of
+/// doubles.
 fn check_differences(plan: &Plan, seed: u64, a: &[f64], b: &[f64]) {
     let grid = plan.grid().unwrap();
     let (released_a, released_b) = (releases(plan, seed, a), releases(plan, seed, b));
@@ -65,10 +66,10 @@ fn check_differences(plan: &Plan, seed: u64, a: &[f64], b: &[f64]) {
     for t in 0..a.len() {
         let wanted = (true_a[t] - true_b[t]) as f64 / PARTS;
         let difference = released_a[t] - released_b[t];
-        // Where the grid divides the difference there is nothing left to round.
+        // If the grid divides the difference, nothing is left to round.
         let is_whole = (wanted / grid).fract() == 0.0 && grid == grid.round();
         let doubles = [released_a[t], released_b[t], wanted, difference].map(ulp).iter().sum::<f64>();
-        // Multiples of the grid, and what the grid is multiplied by, must be doubles.
+        // Multiples of the grid, and the factors of the grid, must be doubles.
         let largest = released_a[t].abs().max(released_b[t].abs()).max(wanted.abs());
         let is_exact = largest / grid.min(1.0) < 2.0_f64.powi(52);
         let allowed = if is_whole && is_exact { 0.0 } else { grid + 3.0 * doubles };
@@ -79,7 +80,7 @@ fn check_differences(plan: &Plan, seed: u64, a: &[f64], b: &[f64]) {
     }
 }
 
-/// Every mechanism that has an exact path, with every workload whose totals are whole.
+/// Every mechanism that has an exact path, with every workload whose totals are integers.
 fn exact_pairs() -> Vec<(Mechanism, Workload)> {
     let has_path = |(mechanism, workload): &(Mechanism, Workload)| {
         let decays = matches!(workload, Workload::Decay { .. });
@@ -95,7 +96,7 @@ fn small(mechanism: Mechanism, workload: Workload, n: u64) -> PlanBuilder {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Limits of whole numbers as inputs, in every exact mechanism.
+    /// Limits of integers as inputs, in every exact mechanism.
     #[test]
     fn edges_of_whole_numbers_are_counted(
         pair in prop::sample::select(exact_pairs()),
@@ -107,7 +108,7 @@ proptest! {
         check_differences(&plan, seed, &a, &b);
     }
 
-    /// Inputs that a person would write: differences come out to the last unit.
+    /// Inputs that a person would write. Differences are exact to the last unit.
     #[test]
     fn whole_numbers_differ_exactly(
         pair in prop::sample::select(exact_pairs()),
@@ -158,7 +159,7 @@ proptest! {
                 return Ok(());
             }
         };
-        // Never less than asked for.
+        // Never less than requested.
         prop_assert!(plan.noise_scale() >= budget.noise_multiplier() * plan.sensitivity() * magnitude * (1.0 - 1e-15));
         prop_assert!(plan.accuracy().worst_rmse.is_finite() && plan.accuracy().rmse > 0.0);
         let (a, mut b) = ([magnitude; 7], [magnitude; 7]);
@@ -171,12 +172,12 @@ proptest! {
             };
             let wanted = if t >= changed && is_inside { magnitude } else { 0.0 };
             let grid = plan.grid().unwrap_or(0.0);
-            // Where noise is millions of contributions, these are counted in millionths.
+            // If noise is millions of contributions, these are counted in millionths.
             let allowed = grid + 2.0 * (ulp(released_a[t]) + ulp(released_b[t])) + magnitude * 2e-6;
             prop_assert!((released_a[t] - released_b[t] - wanted).abs() <= allowed, "step {}", t);
         }
         if plan.arithmetic() == Arithmetic::Exact {
-            // What the exact path hides, every rounding included.
+            // What the exact path hides, including every rounding.
             let hidden = match budget.noise() {
                 NoiseKind::Gaussian => 1.0 / plan.noise_multiplier(),
                 NoiseKind::Laplace => budget.epsilon().unwrap(),
@@ -246,7 +247,7 @@ fn a_single_step_is_a_stream() {
     }
 }
 
-/// Thousands of zeros, and a stream without an end: nothing drifts, and one event is seen for what it is.
+/// Thousands of zeros, and an unbounded stream: nothing drifts, and one event counts as one.
 #[test]
 fn long_runs_of_zeros() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
@@ -267,13 +268,13 @@ fn long_runs_of_zeros() {
             let is_inside = plan.workload() == Workload::PrefixSum || t < 2907;
             let wanted = if t >= 2900 && is_inside { 1.0 } else { 0.0 };
             assert_eq!(with[t] - without[t], wanted, "step {t} of {plan:?}");
-            // A sum of Laplace draws lies so far out with a probability below 1e-20.
+            // A sum of Laplace draws is this far out with a probability below 1e-20.
             assert!(without[t].abs() <= 40.0 * plan.standard_error(t as u64).unwrap() + 1.0);
         }
     }
 }
 
-/// Totals that outgrow what can be counted are refused, and the counter goes on from where it was.
+/// Totals that exceed the countable range are refused, and the counter continues from where it was.
 #[test]
 fn totals_at_the_limit_are_refused() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
@@ -286,7 +287,7 @@ fn totals_at_the_limit_are_refused() {
                 let builder = Plan::for_workload(300, workload).budget(budget).contribution(contribution);
                 let plan = match builder.arithmetic(arithmetic).build() {
                     Ok(plan) => plan,
-                    // There are no exact units so large or so small.
+                    // There are no exact units this large or this small.
                     Err(error) => {
                         assert!(
                             error.class() == ErrorClass::Unsupported && magnitude.ln().abs() > 600.0,
@@ -296,7 +297,7 @@ fn totals_at_the_limit_are_refused() {
                     }
                 };
                 let mut counter = Counter::new(&plan, key(9)).unwrap();
-                // Doubling the input reaches every limit there is: of units, and of doubles.
+                // Doubling the input reaches every limit: of units, and of doubles.
                 let (mut input, mut total, mut refused) = (magnitude, 0.0, 0);
                 for _ in 0..200 {
                     let before = counter.save();
@@ -320,7 +321,7 @@ fn totals_at_the_limit_are_refused() {
                             assert!(!error.to_string().contains(&input.to_string()));
                             assert_eq!(counter.save(), before);
                             refused += 1;
-                            // Less still fits.
+                            // A smaller input still fits.
                             input /= 4.0;
                         }
                     }
@@ -333,7 +334,7 @@ fn totals_at_the_limit_are_refused() {
     }
 }
 
-/// The same for vectors and for keys that nobody declares.
+/// The same for vectors and for undeclared keys.
 #[test]
 fn every_counter_refuses_at_the_limit() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
@@ -359,8 +360,8 @@ fn every_counter_refuses_at_the_limit() {
     assert_eq!(truth, truth.round(), "as many as were taken, less one");
 }
 
-/// Found by fuzzing: noise for the least and the largest contributions was infinite in singles, or
-/// zero, and handed out.
+/// Found by fuzzing: in single precision, noise for the smallest and the largest contributions was
+/// infinite or zero, and was released.
 #[test]
 fn singles_hold_the_noise_or_it_is_refused() {
     for (magnitude, fits) in [
@@ -387,7 +388,7 @@ fn singles_hold_the_noise_or_it_is_refused() {
     }
 }
 
-/// Names that look like nothing, like each other or like several.
+/// Names that look like nothing, like each other or like several names.
 #[test]
 fn odd_names_are_names() {
     let long = "k".repeat(1 << 16);
@@ -415,7 +416,8 @@ fn odd_names_are_names() {
         let all = keyed.interval(name, 0, 3).unwrap();
         assert!((all.value - 4.0 * i as f64).abs() <= 40.0 * all.standard_error + 1.0);
     }
-    // Two keys have noise of their own: were it shared, the difference would be that of the true totals.
+    // Two keys have separate noise. If it were shared, the difference would be that of the true
+    // totals.
     let noise: Vec<f64> = names
         .iter()
         .zip(&amounts)
@@ -423,8 +425,8 @@ fn odd_names_are_names() {
         .collect();
     let shared =
         (0..names.len()).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|(i, j)| noise[*i] == noise[*j]);
-    // Whole noise of a standard deviation around ten: two of 78 pairs agree by chance. All of them
-    // would if names were cut or normalised.
+    // Integer noise of a standard deviation around ten: two of 78 pairs agree by chance. All of
+    // them would agree if names were truncated or normalised.
     assert!(shared.count() < 20);
     let twice = builder().keys(["north", "\0", "ward seven", "\0"]).build().unwrap_err().to_string();
     assert_eq!(twice, "keys must be distinct, got number 3 of the keys again");

@@ -1,4 +1,4 @@
-//! Every mechanism against dense matrices written from the definition.
+//! Compares every mechanism with dense matrices written from the definition.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -15,7 +15,7 @@ fn horizons(mechanism: Mechanism) -> Vec<u64> {
     horizons
 }
 
-/// Sum of magnitudes in the largest column: the norm that counts for Laplace noise.
+/// The largest column sum of magnitudes, which is the norm for Laplace noise.
 fn largest_column_sum(r: &Matrix) -> f64 {
     (0..r.columns()).map(|j| (0..r.rows()).map(|i| r[(i, j)].abs()).sum()).fold(0.0, f64::max)
 }
@@ -34,7 +34,7 @@ fn the_factors_multiply_to_the_workload_and_have_the_reported_norms() {
                 Mechanism::LaplaceTree => largest_column_sum(&dense.encoder),
                 _ => dense.encoder.largest_column_norm(),
             };
-            // Where some nodes are never read, the dense matrix may leave them out; Δ counts them.
+            // If some nodes are never read, the dense matrix may omit them, but Δ counts them.
             let reported = plan.sensitivity();
             assert!(reported >= sensitivity * (1.0 - 1e-14), "{context}: {reported} {sensitivity}");
             let counts_unread_nodes = matches!(mechanism, Mechanism::SmoothBinary | Mechanism::LaplaceTree);
@@ -121,7 +121,7 @@ fn sensitivity_bounds_every_pattern_of_participation() {
                 let r = plan.dense().unwrap().encoder;
                 let mut largest = 0.0_f64;
                 for pattern in patterns(n as usize, k as usize, b as usize) {
-                    // Signs matter up to a common one.
+                    // Signs matter up to a common sign.
                     for signs in 0..1_u32 << pattern.len().saturating_sub(1) {
                         let moved = (0..r.rows()).map(|i| {
                             let signed = pattern
@@ -142,7 +142,7 @@ fn sensitivity_bounds_every_pattern_of_participation() {
                     "{mechanism} {workload} n = {n}, k = {k}, b = {b}: {} < {largest}",
                     plan.sensitivity()
                 );
-                // Where the bound is exact by proof, it must not be loose.
+                // A bound that is exact by proof must not be loose.
                 let exact = matches!(
                     mechanism,
                     Mechanism::SquareRoot
@@ -164,7 +164,8 @@ fn sensitivity_bounds_every_pattern_of_participation() {
     }
 }
 
-/// The factor √2 for replaced contributions rests on this claim, so a wrong one would leave the noise short.
+/// The factor √2 for replaced contributions depends on this claim, so a wrong claim would leave too
+/// little noise.
 #[test]
 fn the_gram_matrix_is_nonnegative_where_it_is_claimed() {
     let mut negative = Vec::new();
@@ -181,13 +182,13 @@ fn the_gram_matrix_is_nonnegative_where_it_is_claimed() {
             }
         }
     }
-    // The claim is put to the test by every mechanism that makes it by looking.
+    // Every mechanism that makes the claim by inspection is tested.
     for name in ["square-root", "normalized-square-root", "banded-square-root", "optimal"] {
         assert!(negative.contains(&name), "{name} has no negative entry here: {negative:?}");
     }
 }
 
-/// Beyond the horizon up to which overlapping windows are added up, the bound must not fall.
+/// Beyond the horizon up to which overlapping windows are added up, the bound must not decrease.
 #[test]
 fn long_horizons_protect_several_participations_no_less_than_short_ones() {
     for workload in [Workload::SlidingWindow { width: 5 }, Workload::Decay { factor: 0.8 }] {

@@ -1,4 +1,5 @@
-//! γ_F and γ_2 against known values, a dense oracle, and a checker that refuses what does not follow.
+//! Compares γ_F and γ_2 with known values and a dense oracle, and tests that the checker refuses
+//! what does not follow.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -10,7 +11,7 @@ fn prefix_sum(n: usize) -> Subject {
     Subject::workload(Workload::PrefixSum, n)
 }
 
-/// Solved, within the gap, and proven again.
+/// Solved, within the gap, and verified again.
 fn checked(certificate: Certificate, gap: f64) -> Certificate {
     assert!(certificate.gap() <= gap, "gap {}", certificate.gap());
     let proof = verify(&certificate).unwrap();
@@ -36,8 +37,8 @@ fn the_prefix_sum_matches_the_reference_table() {
 
 #[test]
 fn long_horizons_reach_the_gap() {
-    // As once certified here: no outside value is known, so this guards against drift alone. The
-    // checker guards the truth.
+    // These values were certified here. No external value is known, so this guards only against
+    // drift; the checker guards the truth.
     for (n, known) in [(4096, 11.490_553_43), (16_384, 14.637_943_85)] {
         let certificate = checked(gamma_f(prefix_sum(n), 1e-9, &()).unwrap(), 1e-9);
         let (lower, upper) = certificate.error_factor();
@@ -139,7 +140,7 @@ fn what_does_not_follow_from_the_weights_is_refused() {
         for (i, tampered) in tampered.iter().enumerate() {
             assert!(verify(tampered).is_err(), "{i}");
         }
-        // Looser bounds than proven are no lie.
+        // Bounds that are looser than proven are still true.
         verify(&Certificate { lower: 0.9 * honest.lower, upper: 1.1 * honest.upper, ..honest }).unwrap();
     }
 }
@@ -194,7 +195,7 @@ fn horizons_that_cannot_be_solved_are_refused_at_once() {
 #[test]
 fn bounds_of_extreme_matrices_stay_on_their_side() {
     let scaled = |size: f64| Matrix::from_fn(2, 2, |i, j| if j <= i { size } else { 0.0 });
-    // γ_F = 1.618…·size: between one and two of the smallest floats.
+    // γ_F = 1.618…·size, which is between one and two of the smallest floats.
     let least = f64::from_bits(1);
     let certificate = |lower, upper| Certificate {
         subject: scaled(least).into(),

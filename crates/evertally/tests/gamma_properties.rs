@@ -1,4 +1,4 @@
-//! What the paper proves of γ_F, on random matrices of every shape and rank, real and complex.
+//! What the paper proves about γ_F, on random matrices of every shape and rank, real and complex.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -96,7 +96,7 @@ proptest! {
             let of_scaled = norm(scaled.clone());
             prop_assert!(of_scaled.lower <= factor.abs() * of_a.upper + 1e-9);
             prop_assert!(factor.abs() * of_a.lower <= of_scaled.upper + 1e-9);
-            // Zero for the zero matrix alone.
+            // Zero only for the zero matrix.
             let zero = (0..a.rows()).all(|i| a.row(i).iter().all(|x| *x == 0.0));
             prop_assert_eq!(of_a.lower > 0.0, !zero);
         }
@@ -160,7 +160,7 @@ fn fourier_matrices_are_unitary() {
         let a = ComplexMatrix::new(re, im).unwrap();
         let certificate = mean(a.clone());
         assert!((certificate.upper - root).abs() < 1e-6 && (certificate.lower - root).abs() < 1e-6);
-        // Rows and columns of norm one, and no smaller product is possible.
+        // Rows and columns have norm one, and no smaller product is possible.
         assert!((worst(a).upper - 1.0).abs() < 1e-6);
     }
 }

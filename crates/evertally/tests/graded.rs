@@ -1,4 +1,5 @@
-//! The graded square root beside the proven optimum, and its privacy from the matrix that is really applied.
+//! The graded square root compared with the proven optimum, and its privacy computed from the
+//! matrix that is really applied.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -7,7 +8,7 @@ mod common;
 use common::{applied_matrix, budget_for, plan};
 use evertally::{Mechanism, Objective, Plan, Workload};
 
-/// (n, least mean error factor, least worst error factor where it was computed); `data/optimum.c`
+/// (n, least mean error factor, least worst error factor if it was computed); `data/optimum.c`
 /// makes the file.
 fn optima() -> Vec<(u64, f64, Option<f64>)> {
     let rows = include_str!("data/optimum.csv").lines().skip(1);
@@ -38,7 +39,7 @@ fn the_mean_error_is_within_a_fifth_of_a_percent_of_the_optimum() {
     }
 }
 
-/// What a million keys can afford: six decays.
+/// Six decays, which a million keys can afford.
 #[test]
 fn six_decays_are_within_half_a_percent_of_the_optimum() {
     let mechanism = Mechanism::GradedSquareRoot { decays: Some(6) };
@@ -58,9 +59,9 @@ fn the_worst_step_is_within_four_fifths_of_a_percent_of_the_optimum() {
     }
 }
 
-/// Horizons in between have no certified optimum at hand, but the optimum is convex in ln n and
-/// close to linear, so that the chord between its neighbours is above it by less than 0.04 %: what
-/// is aimed at is tightened by as much.
+/// There is no certified optimum for the horizons in between. But the optimum is convex in ln n and
+/// close to linear, so the chord between its neighbours is above it by less than 0.04 %. The target
+/// is tightened by that amount.
 #[test]
 fn horizons_between_the_certified_ones_are_as_close() {
     let optima = optima();
@@ -79,8 +80,8 @@ fn horizons_between_the_certified_ones_are_as_close() {
     }
 }
 
-/// R̂ = L̂⁻¹A from the matrix that the machine applies, by forward substitution: its columns are no
-/// longer than Δ, and none is protected more than needed.
+/// R̂ = L̂⁻¹A from the matrix that the engine applies, by forward substitution. No column is longer
+/// than Δ, and none is protected more than needed.
 #[test]
 fn the_applied_matrix_has_the_reported_sensitivity() {
     for objective in [Objective::Mean, Objective::Worst] {
@@ -107,7 +108,7 @@ fn long_horizons_are_cheap() {
     for n in [1_u64 << 20, (1 << 30) + 12345, 1 << 40] {
         let plan = plan(Mechanism::GradedSquareRoot { decays: None }, Workload::PrefixSum, n);
         let accuracy = plan.accuracy();
-        // The nuclear bound is below the optimum by 2.5 % at 2^20, and by less beyond.
+        // The nuclear bound is below the optimum by 2.5 % at 2^20, and by less for longer horizons.
         let ratio = accuracy.ratio_to_lower_bound().unwrap();
         assert!(ratio > 1.0 && ratio < 1.03, "n = {n}: {ratio}");
         assert!(accuracy.mean_error < accuracy.max_error);
@@ -126,8 +127,8 @@ fn long_horizons_are_cheap() {
     assert!(beyond.is_err());
 }
 
-/// What lets the choice of a mechanism skip all others, beyond the shortest horizons. (At n = 2
-/// honaker-full has the least worst error.)
+/// This is why the choice of a mechanism can skip all others, beyond the shortest horizons. (At n =
+/// 2 honaker-full has the least worst error.)
 #[test]
 fn only_the_optimum_is_more_accurate() {
     for objective in [Objective::Mean, Objective::Worst] {

@@ -1,4 +1,4 @@
-//! A plan for keys, counted in parts: the releases are those of the whole, bit for bit.
+//! A plan for keys, counted in parts: the releases are those of the full plan, bit for bit.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -38,7 +38,8 @@ fn releases(plan: &Plan, names: &[String]) -> Vec<Vec<u64>> {
         .collect()
 }
 
-/// Splits the keys by turns, as a hash of their names would, and holds each part against the whole.
+/// Splits the keys in turn, as a hash of their names would, and compares each part with the full
+/// plan.
 fn parts_are_the_whole(whole: &Plan, names: &[String]) {
     let expected = releases(whole, names);
     for parts in [1, 2, 7] {
@@ -69,7 +70,7 @@ fn every_mechanism_and_workload_is_the_same_in_parts() {
                 .build();
             match plan {
                 Ok(plan) => parts_are_the_whole(&plan, &names),
-                // Not every mechanism has an exact path; all of them have the other.
+                // Not every mechanism has an exact path; all of them have a float path.
                 Err(error) => {
                     assert_eq!((error.class(), arithmetic), (ErrorClass::Unsupported, Arithmetic::Exact));
                 }
@@ -78,7 +79,7 @@ fn every_mechanism_and_workload_is_the_same_in_parts() {
     }
 }
 
-/// Rows of more than 2^14 keys are made in another way than those of fewer.
+/// Rows of more than 2^14 keys are made differently from shorter rows.
 #[test]
 fn very_many_keys_are_the_same_in_parts() {
     let names = names((1 << 14) + 500);
@@ -119,7 +120,7 @@ fn a_part_is_a_plan_of_its_own() {
     let whole = build(&["a", "b", "c"]);
     let part = whole.with_keys(["c", "a"]).unwrap();
     assert_eq!(part.stream_name(), "visits");
-    // It has the noise of the whole, which a plan that declares those keys alone does not have.
+    // It has the noise of the full plan, which a plan that declares only those keys does not have.
     assert_eq!(part.noise_name(), whole.noise_name());
     assert_ne!(part.fingerprint(), build(&["c", "a"]).fingerprint());
     assert_eq!(part.declaring_keys(["c", "a"]).unwrap().fingerprint(), build(&["c", "a"]).fingerprint());
@@ -131,11 +132,11 @@ fn a_part_is_a_plan_of_its_own() {
     for other in &others {
         assert_eq!(KeyedCounter::resume(other, key(), &state).unwrap_err().class(), ErrorClass::BadState);
     }
-    // Keys that nobody had declared are as good as any.
+    // Keys that were not declared before work like any others.
     assert!(part.with_keys(["d"]).unwrap().with_keys(["a", "b", "c"]).is_ok());
 }
 
-/// Declaring keys that were left open changes nothing of their noise.
+/// Declaring keys that were left open does not change their noise.
 #[test]
 fn open_keys_can_be_declared() {
     let open = builder(Workload::PrefixSum, 20)

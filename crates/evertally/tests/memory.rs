@@ -1,4 +1,4 @@
-//! Counters of 10⁵ keys hold the bytes that their plans state, counted by the allocator.
+//! Counters of 10⁵ keys hold as many bytes as their plans state, counted by the allocator.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -10,7 +10,7 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 const KEYS: usize = 100_000;
 
-/// Bytes for what does not grow with the keys: grades, tables, buffers of a thread.
+/// Bytes that do not grow with the number of keys: grades, tables, buffers of a thread.
 const FIXED: usize = 256 << 10;
 
 fn builder(decays: Option<u64>) -> PlanBuilder {
@@ -38,7 +38,7 @@ fn assert_held(what: &str, bytes: usize, stated: u64) {
     println!("{what}: {a_key:.2} bytes a key, stated {stated}");
 }
 
-/// One test, because the allocator counts what all threads allocate.
+/// This is one test, because the allocator counts what all threads allocate.
 #[test]
 fn counters_hold_what_their_plans_state() {
     for decays in [Some(6), None] {
@@ -51,14 +51,14 @@ fn dense(decays: Option<u64>) {
     let plan = builder(decays).keys((0..KEYS).map(name)).build().unwrap();
     let rows = plan.factorization().recipe().unwrap().rows() as u64;
     let stated = plan.cost().bytes_per_coordinate;
-    // Whole numbers, the row ahead, the total and the tag.
+    // Integers, the row ahead, the total and the tag.
     assert!(stated <= 16 * rows + 16 + 16 + 12 + 8, "{stated}");
     let (inputs, mut out) = (vec![1.0; KEYS], vec![0.0; KEYS]);
     let before = ALLOCATOR.current_usage();
     let mut counter = KeyedCounter::new(&plan, key()).unwrap();
     counter.step_into(&inputs, &mut out).unwrap();
     assert_held(&format!("{KEYS} declared keys, {rows} numbers"), more_than(before), stated);
-    // A step needs next to nothing beside.
+    // A step needs almost no additional memory.
     let held = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     (0..10).for_each(|_| {
@@ -80,7 +80,7 @@ fn sparse(decays: Option<u64>) {
     let mut out = vec![0.0; KEYS];
     let before = ALLOCATOR.current_usage();
     let mut counter = SparseCounter::new(&plan, key()).unwrap();
-    // Growth costs no more than what has come, at any size.
+    // At any size, growth costs no more than the keys so far.
     for (count, name) in names.iter().enumerate() {
         counter.add(name, 1.0).unwrap();
         if count % 1000 == 999 {

@@ -1,4 +1,4 @@
-//! Budgets that are spent: no total is exceeded, by formulas that share nothing with the library's.
+//! Spent budgets: no total is exceeded, by formulas that share nothing with those of the library.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -14,12 +14,13 @@ fn odometer(total: Budget) -> Odometer {
     Odometer::new("everyone", unit(), total).unwrap()
 }
 
-/// Quadrature nodes a Gaussian: a step of 0.2 standard deviations on ±8 leaves nothing to see of a
-/// smooth integrand.
+/// Quadrature nodes per Gaussian. A step of 0.2 standard deviations on ±8 leaves no visible error
+/// for a smooth integrand.
 const NODES: i32 = 40;
 const STEP: f64 = 0.2;
 
-/// E f(ℓ + L), L the privacy loss of Gaussian noise of μ²: normal with mean μ²/2 and variance μ².
+/// E f(ℓ + L), where L is the privacy loss of Gaussian noise of μ²: normal with mean μ²/2 and
+/// variance μ².
 fn after_gaussian(mu_squared: f64, f: impl Fn(f64) -> f64) -> f64 {
     let node = |i: i32| {
         let z = STEP * f64::from(i);
@@ -29,7 +30,8 @@ fn after_gaussian(mu_squared: f64, f: impl Fn(f64) -> f64) -> f64 {
     (-NODES..=NODES).map(node).sum()
 }
 
-/// E f(ℓ + L), L the privacy loss of randomized response, which is the worst of all ε-DP mechanisms.
+/// E f(ℓ + L), where L is the privacy loss of randomized response, which is the worst of all ε-DP
+/// mechanisms.
 fn after_response(epsilon: f64, f: impl Fn(f64) -> f64) -> f64 {
     let likely = 1.0 / (1.0 + (-epsilon).exp());
     likely * f(epsilon) + (1.0 - likely) * f(-epsilon)
@@ -46,8 +48,8 @@ fn curve(mu_squared: f64, epsilon: f64) -> f64 {
     normal(mu / 2.0 - epsilon / mu) - epsilon.exp() * normal(-mu / 2.0 - epsilon / mu)
 }
 
-/// δ at ε of mechanisms that run one after the other, the last one a Gaussian, by integrating over
-/// every outcome in turn.
+/// δ at ε of mechanisms that run one after the other, of which the last is a Gaussian, by
+/// integrating over every outcome in turn.
 fn composed_delta(mechanisms: &[Spend], epsilon: f64) -> f64 {
     let (first, rest) = mechanisms.split_first().unwrap();
     if rest.is_empty() {
@@ -65,12 +67,12 @@ fn compositions_against_integrals_over_all_outcomes() {
     let gaussian = |mu_squared: f64| Spend::new(mu_squared, 0.0, 0.0).unwrap();
     let pure = |epsilon: f64| Spend::new(0.0, epsilon, 0.0).unwrap();
     for epsilon in [0.3, 1.0, 2.5] {
-        // Gaussians alone: the curve is exact.
+        // For Gaussians alone the curve is exact.
         let mechanisms = [gaussian(0.04), gaussian(0.3), gaussian(0.15)];
         let (stated, true_delta) =
             (Spend::composed(mechanisms).delta_at(epsilon).unwrap(), composed_delta(&mechanisms, epsilon));
         assert!((stated / true_delta - 1.0).abs() < 1e-8, "{epsilon}: {stated:e} {true_delta:e}");
-        // With pure noise among them it is an upper bound, from either way to account.
+        // With pure noise among them it is an upper bound, by either accounting method.
         for mechanisms in [
             vec![pure(0.2), gaussian(0.3), gaussian(0.15)],
             vec![gaussian(0.3), pure(0.1), pure(0.1), gaussian(0.1)],
@@ -85,7 +87,7 @@ fn compositions_against_integrals_over_all_outcomes() {
     }
 }
 
-/// What may follow what was run so far, by a rule that looks at costs alone.
+/// What may follow the mechanisms so far, by a rule that looks only at costs.
 struct Choices(Vec<(Spend, Choices)>);
 
 impl Choices {
@@ -95,13 +97,13 @@ impl Choices {
         Self(admitted.map(|(choice, run)| (choice, Self::after(&run, choices, admits))).collect())
     }
 
-    /// What an adversary makes of them who sees the privacy loss after every mechanism before
-    /// picking the next: the largest E(1 − e^{ε−ℓ})₊, which is δ at ε.
+    /// The result of an adversary who sees the privacy loss after every mechanism before choosing
+    /// the next: the largest E(1 − e^{ε−ℓ})₊, which is δ at ε.
     fn delta(&self, epsilon: f64) -> f64 {
         let stopped = (1.0 - epsilon.exp()).max(0.0);
         let value = |(choice, rest): &(Spend, Self)| match choice.mu_squared() {
             0.0 => after_response(choice.pure_epsilon(), |loss| rest.delta(epsilon - loss)),
-            // The last Gaussian in closed form: the quadrature would stumble over the kink.
+            // The last Gaussian is in closed form, because the kink would disturb the quadrature.
             mu_squared if rest.0.is_empty() => curve(mu_squared, epsilon),
             mu_squared => after_gaussian(mu_squared, |loss| rest.delta(epsilon - loss)),
         };
@@ -109,7 +111,7 @@ impl Choices {
     }
 }
 
-/// Whether an odometer admits these, one after the other.
+/// Whether an odometer admits these spends in this order.
 fn odometer_admits(empty: &Odometer, run: &[Spend]) -> bool {
     let mut odometer = empty.clone();
     run.iter().all(|spend| odometer.spend("one", &unit(), *spend).is_ok())
@@ -126,25 +128,26 @@ fn who_chooses_costs_after_seeing_releases_stays_within_the_total() {
     let pure = Spend::new(0.0, PART, 0.0).unwrap();
     let gaussian = |mu_squared: f64| Spend::new(mu_squared, 0.0, 0.0).unwrap();
 
-    // Gaussian noise alone, in parts of two sizes: exactly δ, however the parts are chosen.
+    // Gaussian noise alone, in parts of two sizes: exactly δ, for any choice of parts.
     let parts = [gaussian(alone * 0.5), gaussian(alone * 0.25)];
     let filter = odometer(total);
     let reached = Choices::after(&[], &parts, &|run| odometer_admits(&filter, run)).delta(EPSILON);
     assert!((reached / DELTA - 1.0).abs() < 1e-3, "{reached:e}");
 
-    // With a part for pure noise: below δ, whatever comes first.
+    // With a part for pure noise: below δ, in any order.
     let filter = odometer(total).with_pure_part(PART).unwrap();
     let choices = [gaussian(beside * 0.5), pure];
     let reached = Choices::after(&[], &choices, &|run| odometer_admits(&filter, run)).delta(EPSILON);
     assert!(reached <= DELTA && reached > 0.5 * DELTA, "{reached:e}");
 
-    // Were the split left open, to whatever composes to (ε, δ), choosing late would exceed δ by a third.
+    // If the split were left open to anything that composes to (ε, δ), choosing late would exceed δ
+    // by a third.
     let composes = |run: &[Spend]| Spend::composed(run.iter().copied()).epsilon(DELTA).unwrap() <= EPSILON;
     let choices = [gaussian(beside * (1.0 - 1e-9)), gaussian((alone - beside) * (1.0 - 1e-9)), pure];
     let first_then_either = |run: &[Spend]| run.len() <= 2 && run[0] == choices[0] && composes(run);
     let reached = Choices::after(&[], &choices, &first_then_either).delta(EPSILON);
     assert!(reached > 1.3 * DELTA, "{reached:e}");
-    // An odometer lets nobody have that choice.
+    // An odometer allows no such choice.
     for filter in [odometer(total), odometer(total).with_pure_part(PART).unwrap()] {
         let both = choices[1..].iter().filter(|second| odometer_admits(&filter, &[choices[0], **second]));
         assert_eq!(both.count(), 1);
@@ -174,8 +177,8 @@ fn shares_that_add_up_to_the_total_fit_and_one_more_does_not() {
     }
 }
 
-/// Whole-number noise is charged for not being quite Gaussian, and still fits the total that it was
-/// planned for, once.
+/// Integer noise is charged for not being quite Gaussian, and still fits once into the total that
+/// it was planned for.
 #[test]
 fn an_exact_plan_fits_the_total_that_it_was_planned_for() {
     for (epsilon, delta) in [(0.1, 1e-9), (1.0, 1e-6), (3.0, 1e-5)] {
@@ -213,7 +216,7 @@ fn assert_refused_without_a_trace(odometer: &mut Odometer, spend: Spend) {
 }
 
 proptest! {
-    /// Random spends against random totals: the sums of what was admitted, by plain formulas, never
+    /// Random spends against random totals: the sums of admitted spends, by plain formulas, never
     /// exceed the total.
     #[test]
     fn no_total_is_exceeded(
@@ -256,7 +259,7 @@ proptest! {
         for alpha in [1.5, 2.0, 4.0, 16.0, 64.0] {
             prop_assert!(order(alpha) <= alpha * rho * (1.0 + 1e-9));
         }
-        // What is said to be left is affordable.
+        // The reported remainder is affordable.
         for odometer in [&exact, &by_zcdp] {
             prop_assert!(odometer.can_afford(&odometer.remaining()));
             for delta in [delta, 0.0, 1e-200, 0.3] {
@@ -269,7 +272,7 @@ proptest! {
         }
     }
 
-    /// Whatever the order, the same is spent and the same is left.
+    /// The spending and the remainder do not depend on the order.
     #[test]
     fn order_does_not_matter(sizes in prop::collection::vec(1e-6..1e-3_f64, 2..30), turn in 0..30_usize) {
         let spends: Vec<Spend> = sizes.iter().map(|size| Spend::new(*size, 0.0, 0.0).unwrap()).collect();
@@ -360,7 +363,7 @@ fn extreme_totals_are_kept() {
     ] {
         let mut odometer = odometer(total);
         for (mu_squared, epsilon, delta) in
-            [(Spend::MOST_MU_SQUARED, 0.0, 0.0), (Spend::MOST_MU_SQUARED, 1000.0, 0.999)]
+            [(Spend::MAX_MU_SQUARED, 0.0, 0.0), (Spend::MAX_MU_SQUARED, 1000.0, 0.999)]
         {
             let spend = Spend::new(mu_squared, epsilon, delta).unwrap();
             assert_refused_without_a_trace(&mut odometer, spend);

@@ -2,33 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
-use evertally::{
-    Budget, ErrorClass, KeyedCounter, Mechanism, NoiseKey, Plan, PlanBuilder, Release, SparseCounter,
-};
+#[path = "common/open_keys.rs"]
+mod common;
 
-fn budget() -> Budget {
-    Budget::new(1.0, 1e-6).unwrap()
-}
-
-fn graded(decays: impl Into<Option<u64>>) -> Mechanism {
-    Mechanism::GradedSquareRoot { decays: decays.into() }
-}
-
-fn builder(horizon: u64, mechanism: Mechanism) -> PlanBuilder {
-    Plan::prefix_sum(horizon).budget(budget()).mechanism(mechanism)
-}
-
-fn key() -> NoiseKey {
-    NoiseKey::insecure_from_seed(42)
-}
-
-fn name(i: usize) -> String {
-    format!("key {i}")
-}
-
-fn bits(releases: &[Release]) -> Vec<(u64, u64, u64)> {
-    releases.iter().map(|r| (r.step, r.value.to_bits(), r.standard_error.to_bits())).collect()
-}
+use common::{bits, budget, builder, graded, key, name};
+use evertally::{ErrorClass, KeyedCounter, Mechanism, NoiseKey, Plan, SparseCounter};
 
 fn plan_of_open_keys(horizon: u64) -> Plan {
     builder(horizon, graded(6)).open_keys().build().unwrap()
@@ -42,7 +20,7 @@ fn a_resumed_counter_continues_bit_for_bit() {
         let act = |counter: &mut SparseCounter, t: usize| {
             (0..7).for_each(|key| counter.add(&name(key * t % 11), (key + t) as f64).unwrap());
             counter.close_step().unwrap();
-            // Some of the next step before it is saved.
+            // Part of the next step, before the state is saved.
             if t < 24 {
                 counter.add(&name(t % 3), 0.5).unwrap();
             }
@@ -94,7 +72,7 @@ fn a_state_of_another_plan_or_key_or_with_a_flipped_bit_is_refused() {
     assert!(SparseCounter::resume(&plan, key(), &state).is_ok());
 }
 
-/// Numbers that the hash vouches for, and that no counter could have saved.
+/// Numbers with a valid hash that no counter could have saved.
 #[test]
 fn a_state_that_contradicts_itself_is_refused() {
     let plan = plan_of_open_keys(10);

@@ -1,54 +1,34 @@
-//! Counters of very many keys: declared and released at every step, or not declared and released
-//! when asked for.
+//! Counters of very many keys: declared keys, released at every step, and open keys, released on
+//! demand.
 //!
-//! The one is the oracle of the other: a key's releases must be the same bits whichever counter it
-//! is in, whenever it is asked for and whatever keys there are beside it.
+//! Each is the oracle of the other. A key's releases must have the same bits in either counter, at
+//! any time, and with any other keys.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
+#[path = "common/open_keys.rs"]
+mod common;
+
 use std::collections::HashMap;
 
+use common::{bits, budget, builder, graded, key, name};
 use evertally::{
-    Budget, Contribution, Error, ErrorClass, KeyedCounter, Mechanism, NoiseKey, Plan, PlanBuilder, Release,
+    Budget, Contribution, Error, ErrorClass, KeyedCounter, Mechanism, Plan, PlanBuilder, Release,
     SparseCounter, Workload,
 };
 use proptest::prelude::*;
-
-fn budget() -> Budget {
-    Budget::new(1.0, 1e-6).unwrap()
-}
-
-fn graded(decays: impl Into<Option<u64>>) -> Mechanism {
-    Mechanism::GradedSquareRoot { decays: decays.into() }
-}
-
-fn builder(horizon: u64, mechanism: Mechanism) -> PlanBuilder {
-    Plan::prefix_sum(horizon).budget(budget()).mechanism(mechanism)
-}
-
-fn key() -> NoiseKey {
-    NoiseKey::insecure_from_seed(42)
-}
-
-fn name(i: usize) -> String {
-    format!("key {i}")
-}
 
 fn open(plan: &PlanBuilder) -> SparseCounter {
     SparseCounter::new(&plan.clone().open_keys().build().unwrap(), key()).unwrap()
 }
 
-/// A counter of some keys of the same open plan, all of which it releases at every step.
+/// A counter of some keys of the same open plan. It releases all of them at every step.
 fn declared(plan: &PlanBuilder, keys: usize) -> KeyedCounter {
     let open = plan.clone().open_keys().build().unwrap();
     KeyedCounter::new(&open.with_keys((0..keys).map(name)).unwrap(), key()).unwrap()
 }
 
-fn bits(releases: &[Release]) -> Vec<(u64, u64, u64)> {
-    releases.iter().map(|r| (r.step, r.value.to_bits(), r.standard_error.to_bits())).collect()
-}
-
-/// What happens in a step: amounts that are added, and keys that are released after it.
+/// The events of a step: amounts that are added, and keys that are released after it.
 type Step = (Vec<(usize, f64)>, Vec<usize>);
 
 fn schedule(keys: usize, steps: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -56,7 +36,8 @@ fn schedule(keys: usize, steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = (prop::collection::vec(add, 0..8), prop::collection::vec(0..keys, 0..6));
     prop::collection::vec(step, 1..=steps).prop_map(|mut steps| {
         for (adds, released) in &mut steps {
-            // One amount a key and step, because a declared key takes sums of floats; a key is released once.
+            // One amount per key and step, because a declared key takes sums of floats. A key is
+            // released once.
             let mut seen = Vec::new();
             adds.retain(|(key, _)| {
                 !seen.contains(key) && {
@@ -79,7 +60,8 @@ fn schedule(keys: usize, steps: usize) -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The oracle: any schedule of additions and releases, with the counter saved and resumed in between.
+    /// The oracle: any schedule of additions and releases, with the counter saved and resumed in
+    /// between.
     #[test]
     fn releases_are_those_of_declared_keys(
         steps in schedule(10, 30),
@@ -111,8 +93,8 @@ proptest! {
     }
 }
 
-/// A key first seen late has the noise of one that was always there, also where it comes in one
-/// step with keys at many others.
+/// A key that is first seen late has the same noise as one that was always there, even if it
+/// appears in one step with keys at many other steps.
 #[test]
 fn a_key_that_comes_late_was_always_there() {
     let decayed = Plan::decay(3000, 0.99).budget(budget()).mechanism(Mechanism::SquareRoot);
@@ -153,7 +135,7 @@ fn additions_of_a_step_are_added_up() {
     }
 }
 
-/// What the open step has does not show in the release of the step before.
+/// The content of the open step does not show in the release of the step before.
 #[test]
 fn a_release_is_that_of_the_closed_step() {
     let plan = builder(10, graded(6));
@@ -216,8 +198,8 @@ fn plan_of_open_keys(horizon: u64) -> Plan {
     builder(horizon, graded(6)).open_keys().build().unwrap()
 }
 
-/// Beyond 2^14 keys rows are made straight into the caller's memory: the releases of a key stay
-/// what they were.
+/// Beyond 2^14 keys, rows are made straight into the caller's memory. The releases of a key stay
+/// the same.
 #[test]
 fn a_large_family_releases_what_a_small_one_does() {
     let plan = builder(20, graded(6));
@@ -295,7 +277,7 @@ fn a_refusal_of_open_keys_changes_nothing() {
             assert!(!error.to_string().contains("key a"), "{error}");
             error
         };
-        // Twice in one call: known keys, and new ones.
+        // Twice in one call, for known and for new keys.
         refused(&mut dirty, "known twice", &mut |c| twice(c, &["b", "a", "x", "a"]));
         refused(&mut dirty, "new twice", &mut |c| twice(c, &["b", "new", "a", "new"]));
         assert!(dirty.release_into(&["a", "b"], &mut [0.0]).is_err());
@@ -303,7 +285,7 @@ fn a_refusal_of_open_keys_changes_nothing() {
         refused(&mut dirty, "again", &mut |c| twice(c, &["c", "a"]));
         refused(&mut dirty, "again", &mut |c| twice(c, &["b"]));
     }
-    // After the last step nothing is added, but what was not released still may be.
+    // After the last step nothing can be added, but unreleased keys can still be released.
     let spent = Error::HorizonSpent { horizon: 4 };
     assert_eq!(refused(&mut dirty, "add", &mut |c| c.add("a", 1.0).unwrap_err()), spent);
     assert_eq!(refused(&mut dirty, "close", &mut |c| c.close_step().unwrap_err()), spent);
@@ -311,7 +293,7 @@ fn a_refusal_of_open_keys_changes_nothing() {
     assert_eq!(dirty.steps_closed(), 4);
 }
 
-/// Totals near the largest that can be counted: an addition that the step could not close with is
+/// Totals near the largest countable one: an addition with which the step could not be closed is
 /// refused at once.
 #[test]
 fn totals_too_large_are_refused_when_they_are_added() {
@@ -410,7 +392,7 @@ fn nothing_secret_is_in_debug_output() {
     assert!(text.contains("steps_closed: 1"), "{text}");
 }
 
-/// Many keys, so that chains are long and pages many: every key keeps its own total.
+/// Many keys, so that chains are long and there are many pages. Every key keeps its own total.
 #[test]
 fn totals_do_not_mix() {
     let mut counter = SparseCounter::new(&plan_of_open_keys(2), key()).unwrap();

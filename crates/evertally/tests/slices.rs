@@ -1,4 +1,4 @@
-//! The noise of some coordinates: those columns of the whole stream, bit for bit.
+//! The noise of some coordinates is those columns of the full stream, bit for bit.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -26,7 +26,7 @@ fn plan(mechanism: Mechanism, workload: Workload, dimension: usize) -> Plan {
         .unwrap_or_else(|error| panic!("{mechanism} {workload}: {error}"))
 }
 
-/// All but the one that has no noise for vectors.
+/// All mechanisms except the one that has no noise for vectors.
 fn mechanisms() -> impl Iterator<Item = (Mechanism, Workload)> {
     mechanisms_and_workloads().into_iter().filter(|(mechanism, _)| *mechanism != Mechanism::LaplaceTree)
 }
@@ -39,7 +39,8 @@ fn rest<F: Real>(stream: &mut NoiseStream<F>) -> Vec<Vec<u64>> {
     std::iter::from_fn(|| stream.next().ok().map(bits)).collect()
 }
 
-/// Holds a slice against the whole: row by row, filled, saved and resumed, and sought in both directions.
+/// Compares a slice with the full stream: row by row, filled, saved and resumed, and sought in both
+/// directions.
 fn is_that_of_the_whole<F: Real>(plan: &Plan, whole: &[Vec<u64>], slice: Range<usize>) {
     let make = || NoiseStream::<F>::slice(plan, key(), slice.clone()).unwrap();
     let expected: Vec<Vec<u64>> = whole.iter().map(|row| row[slice.clone()].to_vec()).collect();
@@ -71,7 +72,7 @@ fn every_slice<F: Real>(plan: &Plan, slices: impl IntoIterator<Item = Range<usiz
     }
 }
 
-/// One coordinate alone is run by another kernel; one of several must not be.
+/// A single coordinate runs on another kernel, but one coordinate of several must not.
 #[test]
 fn slices_of_narrow_vectors_are_columns_of_the_whole() {
     for (mechanism, workload) in mechanisms() {
@@ -93,7 +94,7 @@ fn slices_of_wide_vectors_are_columns_of_the_whole() {
     }
 }
 
-/// Wider than a tile of the engine, and than what one thread makes.
+/// Wider than a tile of the engine, and than the share of one thread.
 #[test]
 fn slices_that_cross_tiles_are_columns_of_the_whole() {
     let plan = plan(Mechanism::GradedSquareRoot { decays: None }, Workload::PrefixSum, 20_000);
@@ -113,7 +114,7 @@ fn states_belong_to_their_slice() {
         }
         assert!(NoiseStream::<f64>::resume(&plan, key(), &state(2..5)).is_err());
         assert!(NoiseStream::<f32>::resume_slice(&plan, key(), 2..5, &state(2..5)).is_err());
-        // All coordinates are the whole stream.
+        // All coordinates together are the full stream.
         assert!(NoiseStream::<f64>::resume(&plan, key(), &state(0..9)).is_ok());
     }
 }

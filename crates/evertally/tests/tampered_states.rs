@@ -1,7 +1,7 @@
-//! Saved states whose numbers were changed by somebody who can make the hash fit.
+//! Saved states whose numbers were changed by somebody who can recompute the hash.
 //!
-//! Each of these was once resumed: what is not finite spread through a lane and made every later
-//! release of it void, and what is too large overflowed some steps later.
+//! Each of these was once accepted. A number that is not finite spread through a lane and spoilt
+//! all its later releases. A number that is too large overflowed some steps later.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -24,14 +24,14 @@ fn number_at(state: &[u8], at: usize) -> usize {
     u64::from_le_bytes(state[at..at + 8].try_into().unwrap()) as usize
 }
 
-/// Where the words of the noise's state stand.
+/// The positions of the words of the noise's state.
 fn noise_words(state: &[u8]) -> Vec<usize> {
     let totals = number_at(state, HEAD);
     let noise = HEAD + 8 + 16 * totals;
     (0..number_at(state, noise)).map(|i| noise + 8 + 8 * i).collect()
 }
 
-/// The state with other bytes at a place, and a hash that fits.
+/// The state with other bytes at one position, and a hash that fits.
 fn changed(state: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut state = state[..state.len() - 32].to_vec();
     state[at..at + bytes.len()].copy_from_slice(bytes);
@@ -72,7 +72,7 @@ fn noise_that_is_not_finite_is_refused() {
                 refused(NoiseStream::<f64>::resume(&plan, key(), &changed(&stream, at, &bad)));
             }
         }
-        // Finite, but not for a single.
+        // Finite, but not in single precision.
         for at in noise_words(&singles)
             .into_iter()
             .filter(|_| mechanism == Mechanism::GradedSquareRoot { decays: None })
@@ -122,7 +122,7 @@ fn open_keys_are_held_to_the_same() {
         counter.close_step().unwrap();
         counter.release("a").unwrap();
         let state = counter.save();
-        // A number of keys, then the tag, the steps made and the total of the only one.
+        // The number of keys, then the tag, the steps made and the total of the only key.
         let lane = HEAD + 8 + 11 + 8 + 16;
         let bad = match arithmetic {
             Arithmetic::Exact => (1_i128 << 121).to_le_bytes().to_vec(),
@@ -138,7 +138,7 @@ fn open_keys_are_held_to_the_same() {
     }
 }
 
-/// A window's sums are made anew when so many steps are counted: a count of its own choosing overflowed.
+/// A window's sums are recomputed at a certain count of steps. A forged count overflowed.
 #[test]
 fn what_follows_from_the_step_must_follow_from_it() {
     let plan = Plan::sliding_window(20, 4)

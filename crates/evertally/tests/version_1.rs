@@ -1,9 +1,10 @@
-//! States that version 0.1 saved go on bit for bit.
+//! States saved by version 0.1 resume bit for bit.
 //!
-//! The names of noise changed after 0.1 (docs/noise-name.md). A state that was saved before still knows its
-//! plan by the old name, and its releases continue under the old noise: another name would draw other noise
-//! for a stream that is already half released. `data/version-1/states.txt` was written by 0.1. Each line
-//! holds the name of a case, a state, and the bits of everything that 0.1 released after it.
+//! The names of noise changed after 0.1 (docs/noise-name.md). A state that was saved before still
+//! identifies its plan by the old name, and its releases continue under the old noise. Another name
+//! would draw other noise for a stream that is already partly released. `data/version-1/states.txt`
+//! was written by 0.1. Each line holds the name of a case, a state, and the bits of everything that
+//! 0.1 released after it.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -159,8 +160,8 @@ fn every_state_goes_on_as_it_would_have() {
     assert_eq!(lines.next(), None);
 }
 
-/// A state goes on under the old name, and is saved under it again: the next program must find the
-/// same noise.
+/// A state resumes under the old name and is saved under it again, because the next program must
+/// find the same noise.
 #[test]
 fn a_state_that_went_on_keeps_its_name() {
     let line = include_str!("data/version-1/states.txt").lines().find(|line| line.starts_with("stream\t"));
@@ -172,7 +173,7 @@ fn a_state_that_went_on_keeps_its_name() {
         let mut again = Counter::resume(&plan, key(), &whole.save()).unwrap();
         assert_eq!(again.step(input(step, 0)).unwrap(), whole.step(input(step, 0)).unwrap());
     }
-    // A definition is newer than the state, so that the state cannot be one of its plan.
+    // A definition is newer than the state, so the state cannot belong to its plan.
     assert!(Counter::resume(&plan.with_definition(*b"daily"), key(), &state).is_err());
     let fresh = Counter::new(&plan, key()).unwrap().save();
     assert_ne!(fresh[5..37], state[5..37], "new counters have new names");

@@ -1,8 +1,8 @@
 //! Keys and true totals are gone from the heap once their owners are dropped.
 //!
-//! The process reads its own memory, as a debugger would, and looks for what it planted. It is a
-//! test of its own because other tests would hold their secrets at the same time. The stack is left
-//! out: values that are moved leave copies there, which later calls write over.
+//! The process reads its own memory, as a debugger would, and searches it for planted values. This
+//! is a test of its own, because other tests would hold their secrets at the same time. The stack
+//! is excluded: moved values leave copies there, which later calls overwrite.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
@@ -16,17 +16,17 @@ use evertally::{
 };
 use zeroize::Zeroizing;
 
-/// A total of 52 bits that nothing else looks like.
+/// A total of 52 bits that is unlike anything else.
 const TOTAL: u64 = 3_918_273_645_019_283;
 
 /// Keys, or coordinates.
 const LANES: usize = 41;
 
-/// What patterns are hidden behind, so that the search does not find itself.
+/// The mask that hides the patterns, so that the search does not find itself.
 const MASK: u8 = 0x5A;
 
-/// Patterns to look for, masked: the total in whole units (which are powers of two), as a double,
-/// and the halves of the key.
+/// Patterns to search for, masked: the total in integer units (which are powers of two), as a
+/// double, and the halves of the key.
 fn patterns() -> Vec<Vec<u8>> {
     let masked = |bytes: &[u8]| bytes.iter().map(|byte| byte ^ MASK).collect::<Vec<u8>>();
     let mut patterns: Vec<Vec<u8>> = (0..8).map(|bits| masked(&(TOTAL << bits).to_le_bytes())).collect();
@@ -35,7 +35,7 @@ fn patterns() -> Vec<Vec<u8>> {
     patterns
 }
 
-/// A key, made anew each time so that no copy lies about.
+/// A key, created each time so that no copy remains.
 fn secret() -> Zeroizing<[u8; 32]> {
     Zeroizing::new(std::array::from_fn(|i| (197 * i as u64 * i as u64 + 89 * i as u64 + 113) as u8))
 }
@@ -44,7 +44,7 @@ fn key() -> NoiseKey {
     NoiseKey::from_bytes(*secret())
 }
 
-/// How often the patterns stand in writable memory, the stack of this thread left out.
+/// The number of occurrences of the patterns in writable memory, without the stack of this thread.
 fn found() -> usize {
     let here = 0_u8;
     let stack = &raw const here as u64;
@@ -63,7 +63,7 @@ fn found() -> usize {
         let mut at = start;
         while at < end {
             let length = (end - at).min(buffer.len() as u64) as usize;
-            // Pages that went away meanwhile hold nothing.
+            // Pages that have disappeared in the meantime hold nothing.
             let Ok(read) = memory.read_at(&mut buffer[..length], at) else { break };
             let own = buffer.as_ptr() as u64;
             for (offset, window) in buffer[..read].windows(8).enumerate() {
@@ -88,14 +88,15 @@ fn found() -> usize {
     count
 }
 
-/// Inputs of a step with the total at the end: an allocator writes over the beginning of what it takes back.
+/// Inputs of a step, with the total at the end, because an allocator overwrites the start of freed
+/// memory.
 fn inputs() -> Zeroizing<Vec<f64>> {
     let mut inputs = Zeroizing::new(vec![0.0; LANES]);
     inputs[LANES - 1] = std::hint::black_box(TOTAL) as f64;
     inputs
 }
 
-/// Uses something, which is then dropped; what it held is gone.
+/// Uses something and drops it. What it held must then be gone.
 #[track_caller]
 fn check(what: impl std::fmt::Debug, use_it: impl FnOnce()) {
     use_it();
@@ -103,7 +104,7 @@ fn check(what: impl std::fmt::Debug, use_it: impl FnOnce()) {
 }
 
 /// Plans of both arithmetics and every workload, for contributions so large that decayed totals may
-/// reach the one that is planted.
+/// reach the planted one.
 fn builders() -> Vec<PlanBuilder> {
     let workloads =
         [Workload::PrefixSum, Workload::SlidingWindow { width: 7 }, Workload::Decay { factor: 0.5 }];
@@ -176,7 +177,7 @@ fn keys_and_totals_are_wiped() {
         NoiseStream::<f64>::resume(&plan, key(), &Zeroizing::new(noise.save())).unwrap();
     });
 
-    // The search finds what is left lying about.
+    // The search finds what is left in memory.
     let forgotten = vec![std::hint::black_box(TOTAL)];
     assert_eq!(found(), 1);
     drop(Zeroizing::new(forgotten));

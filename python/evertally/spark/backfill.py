@@ -1,9 +1,12 @@
-"""The releases of a table that is finished.
+"""The releases of a finished table.
 
-**Definition.** The same totals as in a query that goes on; rows are then sorted by shard and step, and each task takes the steps of its shards in their order.
+**Definition.** The totals are those of a streaming query. Rows are then sorted by shard and step,
+and each task takes the steps of its shards in order.
 
-**Guarantee.** The releases are those of `evertally count` where both count alike, to the bit. A task that is tried again releases the same. Where the noise key has a record, totals are digested and
-recorded before any of them is released, and tasks release no others (:mod:`~evertally.spark.record`).
+**Guarantee.** The releases are, bit for bit, those of `evertally count` for the same definition of
+the count. A task that is run again releases the same. If the noise key has a record, all totals are
+digested and recorded before the first release, and tasks release no other totals
+(:mod:`~evertally.spark.record`).
 
 **Cost.** A task holds one shard at a time, and the totals of some of its steps.
 """
@@ -19,27 +22,42 @@ from pyspark.sql import functions as F
 
 from evertally import NoiseKey
 from evertally.spark.persons import admitted, participants
-from evertally.spark.record import Digester, Recorded
-from evertally.spark.shards import Check, Job, Lanes, Shard, Whole, columns
+from evertally.spark.record import Digester, RecordedDigests
+from evertally.spark.shards import Check, Job, ShardKeys, Shard, Integers, columns
 
 Mapper = Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]
 
-# A declared key stands before the totals of its shard, in a step before the first.
+# A declared key comes before the totals of its shard, in a step before the first.
 DECLARED = -1
 
 
 def release_shards(
-    totals: DataFrame, declared: DataFrame, job: Job, until: int, shards: int, schema: str, key: Optional[NoiseKey]
+    totals: DataFrame,
+    declared: DataFrame,
+    job: Job,
+    until: int,
+    shards: int,
+    schema: str,
+    key: Optional[NoiseKey],
 ) -> tuple[DataFrame, Optional[DataFrame]]:
-    """The releases of all shards: `totals` are (shard, step, key, total), `declared` is (shard, key). Where the key has a record, they are recorded, and the second table is what Spark keeps of
-    them."""
-    keys = declared.select("shard", F.lit(DECLARED).cast("bigint").alias("step"), *_key(job), F.lit(0).cast("bigint").alias("total"))
+    """The releases of all shards. `totals` has the columns (shard, step, key, total), `declared`
+    has (shard, key). If the key has a record, the totals are recorded, and the second table is
+    Spark's cache of them.
+    """
+    keys = declared.select(
+        "shard",
+        F.lit(DECLARED).cast("bigint").alias("step"),
+        *_key(job),
+        F.lit(0).cast("bigint").alias("total"),
+    )
     rows = _sorted(totals.select("shard", "step", *_key(job), "total").unionByName(keys), shards)
     if key is None:
         return rows.mapInPandas(_releases(job, until, None), schema), None
     kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        recorded = Recorded.collected(kept.mapInPandas(_digests(job, until), "shard bigint, steps binary, words binary"))
+        recorded = RecordedDigests.collected(
+            kept.mapInPandas(_digests(job, until), "shard bigint, steps binary, words binary")
+        )
         recorded.admit(key, job.plan, until)
     except BaseException:
         kept.unpersist()
@@ -48,7 +66,7 @@ def release_shards(
 
 
 def admit_persons(first: DataFrame, job: Job, shards: int, schema: str) -> DataFrame:
-    """The totals of those events that count: `first` is (shard, step, person, key, total)."""
+    """The totals of the events that count. `first` has the columns (shard, step, person, key, total)."""
     rows = first.select("shard", "step", "person", *_key(job), "total")
     return _sorted(rows, shards).mapInPandas(_admitted(job), schema)
 
@@ -61,7 +79,7 @@ def _sorted(rows: DataFrame, shards: int) -> DataFrame:
     return rows.repartition(shards, "shard").sortWithinPartitions("shard", "step")
 
 
-def _releases(job: Job, until: int, recorded: Optional[Recorded]) -> Mapper:
+def _releases(job: Job, until: int, recorded: Optional[RecordedDigests]) -> Mapper:
     def releases(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for number, parts in _by_shard(batches):
             shard: Optional[Shard] = None
@@ -82,19 +100,21 @@ def _digests(job: Job, until: int) -> Mapper:
             next_step = 0
             for names, ended, rows in _closed(job, parts, until):
                 if digester is None:
-                    digester, lanes = Digester(job, names), Lanes(names)
-                for first, cells in lanes.cells(next_step, ended, *columns(rows, job.is_keyed)):
+                    digester, keys = Digester(job, names), ShardKeys(names)
+                for first, cells in keys.cells(next_step, ended, *columns(rows, job.is_keyed)):
                     steps, words = digester.digest(first, cells)
-                    yield pd.DataFrame({"shard": [number], "steps": [steps.tobytes()], "words": [words.tobytes()]})
+                    yield pd.DataFrame(
+                        {"shard": [number], "steps": [steps.tobytes()], "words": [words.tobytes()]}
+                    )
                 next_step = ended
 
     return digests
 
 
-def _checks(job: Job, names: Optional[list[str]], recorded: Recorded, number: int) -> Check:
+def _checks(job: Job, names: Optional[list[str]], recorded: RecordedDigests, number: int) -> Check:
     digester = Digester(job, names)
 
-    def check(first: int, cells: Whole) -> None:
+    def check(first: int, cells: Integers) -> None:
         recorded.check(number, first, first + len(cells), digester.digest(first, cells))
 
     return check
@@ -103,7 +123,9 @@ def _checks(job: Job, names: Optional[list[str]], recorded: Recorded, number: in
 def _closed(
     job: Job, parts: Iterator[pd.DataFrame], until: int
 ) -> Iterator[tuple[Optional[list[str]], int, Optional[pd.DataFrame]]]:
-    """The names of a shard's keys, the step before which all are whole, and the totals that were not handed out before; nothing for a shard without declared keys."""
+    """The names of a shard's keys, the step before which all totals are complete, and the totals
+    that were not yet handed out. Nothing for a shard without declared keys.
+    """
     names: list[str] = []
     open_step: Optional[pd.DataFrame] = None
     for part in parts:
@@ -114,11 +136,11 @@ def _closed(
         if not len(rows) or (job.is_keyed and not names):
             continue
         rows = rows if open_step is None else pd.concat([open_step, rows], ignore_index=True)
-        # The last step may go on in the next part.
+        # The last step may continue in the next part.
         last = int(rows["step"].iloc[-1])
         yield _ordered(job, names), last, rows[rows["step"] < last]
         open_step = rows[rows["step"] == last]
-    # A shard into which no declared key falls has nothing to release.
+    # A shard without declared keys has nothing to release.
     if names or not job.is_keyed:
         yield _ordered(job, names), until, open_step
 
@@ -138,7 +160,7 @@ def _admitted(job: Job) -> Mapper:
 
 
 def _by_shard(batches: Iterator[pd.DataFrame]) -> Iterator[tuple[int, Iterator[pd.DataFrame]]]:
-    """The name of each shard and its parts in turn, of rows that are sorted by shard."""
+    """The name of each shard with its parts, from rows that are sorted by shard."""
     parts = ((shard, part) for rows in batches for shard, part in rows.groupby("shard", sort=True))
     for shard, run in itertools.groupby(parts, key=lambda found: found[0]):
         yield int(shard), (part for _, part in run)

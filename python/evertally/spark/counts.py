@@ -1,4 +1,4 @@
-"""What a call of ``private_counts`` means, and whether it can be served."""
+"""The arguments of ``private_counts``: their checks and their meaning."""
 
 import datetime
 import hashlib
@@ -24,18 +24,19 @@ from evertally.spark.secret import recorded_key, secret_of
 from evertally.spark.shards import GRID, Job
 from evertally.spark.streaming import KeyShards, PersonShards
 
-# Values are counted on a grid of 2^-20 in 64 bits: two million of the largest magnitude do not overflow.
-LARGEST_CONTRIBUTION = 1 << 20
-KEYS_A_SHARD = 1 << 14
-FEWEST_KEYS_A_SHARD = 1 << 8
-PERSON_SHARDS_A_PARTITION = 8
+# Values are counted on a grid of 2^-20 in 64 bits: the sum of two million values of the largest
+# magnitude does not overflow.
+MAX_CONTRIBUTION = 1 << 20
+KEYS_PER_SHARD = 1 << 14
+MIN_KEYS_PER_SHARD = 1 << 8
+PERSON_SHARDS_PER_PARTITION = 8
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 WATERMARK = "spark.watermarkDelayMs"
 NUMBERS = ["estimate", "standard_error", "lower", "upper"]
 
-# What the state of a checkpoint looks like, and by which hash keys fall into shards.
+# The version of the state of a checkpoint, and of the hash that assigns keys to shards.
 LAYOUT = 2
 
 Moment = Union[str, datetime.datetime, datetime.date]
@@ -61,40 +62,60 @@ def private_counts(
     until: Optional[Moment] = None,
     shards: Optional[int] = None,
 ) -> DataFrame:
-    """Private running totals of a table of events, streaming or finished, as a table of releases.
+    """Private running totals of a streaming or finished table of events, as a table of releases.
 
-    The releases do not depend on the number of partitions, executors and batches, and those of a finished table without persons and ids are those of `evertally count` on the same
-    events with the same choices and key, to the bit: ``step, start, key, estimate, standard_error, lower, upper``, with an interval of 95 %.
+    The columns are ``step, start, key, estimate, standard_error, lower, upper``, with an interval
+    of 95 %. The releases do not depend on the number of partitions, executors and batches. Those of
+    a finished table without persons and ids are, bit for bit, those of `evertally count` on the
+    same events with the same choices and key.
 
-    df: the events. A streaming table gives a streaming table, which is written in the append mode; a finished one is released at once.
-    time: the column of type timestamp that says when an event happened.
+    df: the events. A streaming table gives a streaming table, which is written in append mode. A
+        finished table is released at once.
+    time: the column of type timestamp with the time of an event.
     every: the length of a step: "1 minute", "15m", "1 hour", "1d", "1 week".
-    start: the start of the first step, in UTC where no zone is given. The range of time is declared, because the first event is private.
-    plan: horizon, budget, who is protected, and what is counted: one total, declared keys, or keys that are declared here (`open_keys=True`).
-    noise_key: the path of a key file that the driver and every executor can read, or a NoiseKey. What was counted under it is recorded beside the file (see `NoiseKey`): the
-        same finished table has the same releases again, and another one under the same choices raises `KeyReused`, as does a streaming query under a second checkpoint if
-        `ReleaseFiles` is its sink. Nothing is refused where the driver cannot see the file.
-    key, keys: the column to count by, and the declared keys where the plan leaves them open: a list, or a table with one column of them. An event of another
-        key counts as `other` where that is among the keys of a list or plan, and is left out otherwise.
-    person: the column that says whose event it is. Whole persons are protected then: one event in each step, in as many steps and as far
-        apart as the plan's max_steps and min_gap say.
-    unnamed: what to do with an event whose person is null or blank. It could be anybody's, so that no person's bound can hold it: "drop" leaves it out, and "refuse" stops the
-        query, which a stream then cannot pass. Needs `person`. `UnnamedRowsNotPrivate` counts those that a stream leaves out.
-    id: the column that identifies an event: copies of it in one step count once. A copy that says another time may be in another step, and counts there.
-    value: the column to sum, each value clamped to the plan's contribution; events are counted where it is absent.
-    delay: by how much events may be late, as in `withWatermark`; needed for a streaming table that has no watermark. A step is closed when the
-        latest event is that much past its end; what comes later is dropped.
-    ahead: events that are this far ahead of the clock of their batch are left out, so that nobody can move time forward; None trusts all times. A table that
-        brings its own watermark has let its events move time already.
-    until: release the steps that end by this time, where the table is finished; all of them where nothing is said. Steps that are not over cannot be released: their
-        events are still to come, and their noise serves once.
-    shards: into how many parts keys are divided. It belongs to a checkpoint.
+    start: the start of the first step, in UTC unless it has a zone. It is declared, because the
+        time of the first event is private.
+    plan: the horizon, the budget, who is protected, and what is counted: one total, declared keys,
+        or keys that are declared here (`open_keys=True`).
+    noise_key: the path of a key file that the driver and every executor can read, or a NoiseKey.
+        Its uses are recorded next to the file (see `NoiseKey`). The same finished table has the
+        same releases again; another table under the same choices raises `KeyReused`. So does a
+        streaming query under a second checkpoint, if its sink is `ReleaseFiles`. If the driver
+        cannot see the file, nothing is refused.
+    key, keys: the column to count by, and the declared keys if the plan has open keys: a list, or a
+        table with one column. An event of another key counts as `other` if the list or plan has
+        this key, and is left out otherwise.
+    person: the column with the person of an event. It protects persons instead of events: a person
+        counts with one event per step, in at most max_steps steps of the plan, at least min_gap
+        apart.
+    unnamed: what to do with an event whose person is null or blank. It could belong to anyone, so
+        no person's bound covers it: "drop" leaves it out, and "refuse" stops the query; a stream
+        cannot get past such an event. Needs `person`. `UnnamedRowsNotPrivate` counts the events
+        that a stream leaves out.
+    id: the column that identifies an event. Copies in one step count once. A copy with another time
+        may belong to another step, and counts there.
+    value: the column to sum, with each value clamped to the plan's contribution. Defaults to None,
+        which counts events.
+    delay: how late events may be, as in `withWatermark`. Required for a streaming table without a
+        watermark. A step is closed when the latest event is this long past its end; events that
+        come later are dropped.
+    ahead: events that are further ahead of the clock of their batch are left out, so that no event
+        can move time forward. None trusts all times. Not applied to a table with its own watermark,
+        which its events have already moved.
+    until: for a finished table, release the steps that end by this time. Defaults to all steps.
+        Steps that are not over cannot be released: more of their events may come, and their noise
+        serves only once.
+    shards: the number of parts into which keys are divided. A checkpoint is tied to it.
 
-    A finished table is counted and compared with the record by this call; its totals are kept by Spark for as long as the result is there. Other choices have independent noise under one
-    key, and each spends a budget of its own: a streaming table is another count than a finished one, because what is late is dropped there.
+    For a finished table, this call counts the events and compares the totals with the record. Spark
+    caches the totals while the result is in use. Different choices have independent noise under one
+    key, and each spends its own budget. A streaming table is a different count from a finished one,
+    because it drops late events.
 
-    Values that are not numbers, events without a time and, where events have ids and no persons, those without one or with a blank one do not count. Spark's own pages and
-    progress reports show true counts: guard them like the data. For a streaming table the session's state store is set to RocksDB, which Spark's operator needs.
+    Values that are not numbers and events without a time do not count. With ids and without
+    persons, events with a missing or blank id do not count either. Spark's web interface and
+    progress reports show true counts: guard them like the data. For a streaming table the session's
+    state store is set to RocksDB, which Spark's operator requires.
     """
     session = df.sparkSession
     _check_classic(session)
@@ -107,7 +128,7 @@ def private_counts(
     width, digest = _measured(declared, names)
     shards = _shards(session, shards, width)
 
-    # Before time moves: an event that is nobody's must not close a step.
+    # Done before time moves: an event without a person must not close a step.
     rows = events.named(events.chosen(df, columns), refuse=unnamed == "refuse")
     closing = None
     if df.isStreaming:
@@ -116,7 +137,16 @@ def private_counts(
         rows = events.watermarked(rows, _interval("delay", delay), _interval("ahead", ahead))
     definition = _defined(plan, columns, ticks, closing)
     plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
-    job = _job(session, plan, columns, ticks, noise_key, shards, is_keyed=declared is not None, keys_known_by=(digest, names is not None))
+    job = _job(
+        session,
+        plan,
+        columns,
+        ticks,
+        noise_key,
+        shards,
+        is_keyed=declared is not None,
+        keys_known_by=(digest, names is not None),
+    )
     recorded = recorded_key(noise_key)
     if not df.isStreaming:
         ticks = replace(ticks, steps=_steps_until(plan, ticks, until))
@@ -144,8 +174,12 @@ def private_counts(
     return released
 
 
-def _defined(plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple[int, Optional[int]]]) -> bytes:
-    """What is counted, as it stands in the name of the noise: two counts that could differ have independent noise."""
+def _defined(
+    plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple[int, Optional[int]]]
+) -> bytes:
+    """The definition of the count, for the name of the noise: two counts that could differ have
+    independent noise.
+    """
     return _definition(
         (columns.time, columns.value, columns.key, columns.person, columns.id),
         (ticks.start_micros, ticks.every_micros),
@@ -157,7 +191,9 @@ def _defined(plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple
 
 
 def _closing(rows: DataFrame, delay: Optional[str], ahead: Optional[str]) -> tuple[int, Optional[int]]:
-    """By how much events may be late, and how far ahead of the clock, in microseconds. A table that brings its own watermark has no bound on the latter."""
+    """How late events may be, and how far ahead of the clock, in microseconds. A table with its own
+    watermark has no bound on the latter.
+    """
     marked = events.watermarked(rows, delay, ahead)
     late = int(marked.schema["time"].metadata[WATERMARK]) * 1000
     return late, None if delay is None or ahead is None else _interval_micros(ahead)
@@ -166,7 +202,9 @@ def _closing(rows: DataFrame, delay: Optional[str], ahead: Optional[str]) -> tup
 def _totals(
     rows: DataFrame, columns: Columns, ticks: Ticks, job: Job, names: Optional[list[str]], is_streaming: bool
 ) -> DataFrame:
-    """Totals of (step, key) of the events that count. Keys are looked up in the list of them when it is decided which events do."""
+    """The totals of each (step, key). Keys are looked up in the list after it is decided which
+    events count.
+    """
     unit = "person" if columns.person is not None else "id" if columns.id is not None else None
     if unit is not None:
         rows = events.first_of_each(rows, unit, ticks)
@@ -175,7 +213,7 @@ def _totals(
     if unit != "person":
         return events.totals(rows, ticks, counts=columns.value is None)
     first = events.with_step(rows, ticks)
-    shards = PERSON_SHARDS_A_PARTITION * _partitions(rows.sparkSession)
+    shards = PERSON_SHARDS_PER_PARTITION * _partitions(rows.sparkSession)
     first = events.in_shards(first.withColumnRenamed("amount", "total"), "person", shards)
     schema = f"step bigint, {'key string, ' if job.is_keyed else ''}total bigint"
     if not is_streaming:
@@ -197,7 +235,7 @@ def _job(
     keys_known_by: tuple[Any, ...],
 ) -> Job:
     if is_keyed:
-        # Any key serves as a pattern for the plans of shards.
+        # Any key can be the pattern for the plans of shards.
         plan = plan._part([_OTHER])
     scale = 1 if columns.value is None else GRID
     return Job(
@@ -207,27 +245,36 @@ def _job(
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
         scale=scale,
-        identity=bytes(plan.fingerprint) + "|".join(map(str, ("", LAYOUT, shards, _partitions(session), *keys_known_by))).encode(),
+        identity=bytes(plan.fingerprint)
+        + "|".join(map(str, ("", LAYOUT, shards, _partitions(session), *keys_known_by))).encode(),
     )
 
 
-def _declared(session: SparkSession, plan: Plan, keys: Optional[Keys]) -> tuple[Optional[DataFrame], Optional[list[str]]]:
-    """The declared keys as a table; and as a list, where they are few enough to have been given as one."""
+def _declared(
+    session: SparkSession, plan: Plan, keys: Optional[Keys]
+) -> tuple[Optional[DataFrame], Optional[list[str]]]:
+    """The declared keys as a table, and as a list if they were not given as a table."""
     if isinstance(keys, DataFrame):
-        if keys.isStreaming or len(keys.columns) != 1 or not isinstance(keys.schema[0].dataType, (T.StringType, T.IntegralType)):
+        if (
+            keys.isStreaming
+            or len(keys.columns) != 1
+            or not isinstance(keys.schema[0].dataType, (T.StringType, T.IntegralType))
+        ):
             got = f"{'a streaming one of ' if keys.isStreaming else ''}{keys.schema.simpleString()}"
-            raise BadParameter(f"keys must be a finished table of one column of strings or whole numbers, got {got}")
+            raise BadParameter(
+                f"keys must be a finished table of one column of strings or integers, got {got}"
+            )
         return keys.toDF("key").select(F.col("key").cast("string")).where("key is not null").distinct(), None
     names = list(keys) if keys is not None else plan.keys
     if names is None:
         return None, None
-    # The checks are those of the keys of a plan.
+    # The plan checks the keys.
     names = plan._part(names).keys or []
     return session.createDataFrame([(name,) for name in names], "key string"), names
 
 
 def _measured(declared: Optional[DataFrame], names: Optional[list[str]]) -> tuple[int, str]:
-    """How many keys are declared, and by what a checkpoint knows them again."""
+    """The number of declared keys, and the text by which a checkpoint recognises them."""
     if declared is None:
         return 1, ""
     if names is not None:
@@ -241,7 +288,7 @@ def _measured(declared: Optional[DataFrame], names: Optional[list[str]]) -> tupl
 
 
 def _initial(session: SparkSession, declared: Optional[DataFrame], shards: int) -> DataFrame:
-    """What shards begin with: a row that says that they are there, and their keys."""
+    """The initial rows of shards: one row for each shard, and their keys."""
     there = events.all_shards(session, shards)
     if declared is None:
         return there
@@ -254,9 +301,11 @@ def _shards(session: SparkSession, asked: Optional[int], width: int) -> int:
         raise BadParameter(f"shards must be at least 1, got {asked}")
     if width == 1:
         return 1
-    # As many as partitions share evenly, but not so many that they hold next to nothing.
+    # A multiple of the number of partitions, unless shards would then hold very few keys.
     partitions = _partitions(session)
-    return asked or min(partitions * -(-width // (KEYS_A_SHARD * partitions)), max(1, width // FEWEST_KEYS_A_SHARD))
+    return asked or min(
+        partitions * -(-width // (KEYS_PER_SHARD * partitions)), max(1, width // MIN_KEYS_PER_SHARD)
+    )
 
 
 def _partitions(session: SparkSession) -> int:
@@ -265,7 +314,7 @@ def _partitions(session: SparkSession) -> int:
 
 def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
     if until is None and plan.is_unbounded:
-        raise BadParameter("until must be given for a finished table under a plan without an end, got nothing")
+        raise BadParameter("until must be given for a finished table under an unbounded plan, got nothing")
     ended = ticks.steps
     if until is not None:
         ended = min(ended, (_micros("until", until) - ticks.start_micros) // ticks.every_micros)
@@ -273,13 +322,18 @@ def _steps_until(plan: Plan, ticks: Ticks, until: Optional[Moment]) -> int:
         raise BadParameter("until must not be before start")
     now = time_ns() // 1000
     if ticks.start_micros + ended * ticks.every_micros > now:
-        raise BadParameter("until must be given where the plan's last step is not over yet, and must not be in the future: steps that are not over cannot be released")
+        raise BadParameter(
+            "until must be given if the plan's last step is not over yet, and must not be in the "
+            "future: steps that are not over cannot be released"
+        )
     return ended
 
 
 def _check_classic(session: SparkSession) -> None:
     if not hasattr(session, "_jsparkSession"):
-        raise Unsupported("evertally.spark runs in a classic Spark session: Spark Connect hands no secret to executors")
+        raise Unsupported(
+            "evertally.spark runs in a classic Spark session: Spark Connect hands no secret to executors"
+        )
 
 
 def _check_columns(df: DataFrame, columns: Columns) -> None:
@@ -292,10 +346,14 @@ def _check_columns(df: DataFrame, columns: Columns) -> None:
         if name is None:
             continue
         if name not in fields:
-            raise BadParameter(f"{role} must be a column of the table, which has {', '.join(fields)}; got {name!r}")
+            raise BadParameter(
+                f"{role} must be a column of the table, which has {', '.join(fields)}; got {name!r}"
+            )
         if not isinstance(fields[name], kinds.get(role, names)):
-            expected = words.get(role, "of strings or whole numbers")
-            raise BadParameter(f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}")
+            expected = words.get(role, "of strings or integers")
+            raise BadParameter(
+                f"{role} must be a column {expected}, got {name!r} of type {fields[name].simpleString()}"
+            )
 
 
 def _check_unnamed(unnamed: str, columns: Columns) -> None:
@@ -306,48 +364,63 @@ def _check_unnamed(unnamed: str, columns: Columns) -> None:
 
 
 def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[float, float]:
-    """Whether the plan is for what is counted; and the range of one contribution."""
+    """Checks that the plan fits the columns and keys, and returns the range of one contribution."""
     if plan.dimension is not None:
-        raise BadParameter("plan must be one for totals, got one for vectors: evertally.spark.noise makes their noise")
+        raise BadParameter(
+            "plan must be one for totals, got one for vectors: evertally.spark.noise makes their noise"
+        )
     is_keyed, is_open = plan.keys is not None, plan.has_open_keys
     if (is_keyed or is_open) != (columns.key is not None):
         got = "a key column and a plan for one total" if columns.key else "a plan for keys and no key column"
         raise BadParameter(f"key and plan must both be for keys or both not, got {got}")
     if is_open != (keys is not None):
         got = "neither" if keys is None else ("both" if is_keyed else "keys for a plan of one total")
-        raise BadParameter(f"keys must be declared either by the plan or, where it has open keys, here; got {got}")
+        raise BadParameter(
+            f"keys must be declared either by the plan or, if it has open keys, here; got {got}"
+        )
     if columns.person is None and plan.max_steps > 1:
-        raise BadParameter("person must name a column where the plan bounds a person's steps: else nobody's could be bounded")
+        raise BadParameter("person must name a column if the plan bounds a person's steps")
     low, high = plan.contribution
     if columns.value is None and not low <= 1.0 <= high:
-        raise BadParameter(f"plan must allow contributions of one, as events count, got a range of {low} to {high}")
+        raise BadParameter(
+            f"plan must allow contributions of one, as events count, got a range of {low} to {high}"
+        )
     lowest, highest = events.ends_on_grid((low, high))
     if columns.value is not None and lowest >= highest:
-        raise BadParameter(f"plan must allow contributions wider than the grid of 2^-20, got a range of {low} to {high}")
-    if columns.value is not None and max(abs(low), abs(high)) > LARGEST_CONTRIBUTION:
-        raise BadParameter(f"plan must allow contributions of at most 2^20 in magnitude, got a range of {low} to {high}")
+        raise BadParameter(
+            f"plan must allow contributions wider than the grid of 2^-20, got a range of {low} to {high}"
+        )
+    if columns.value is not None and max(abs(low), abs(high)) > MAX_CONTRIBUTION:
+        raise BadParameter(
+            f"plan must allow contributions of at most 2^20 in magnitude, got a range of {low} to {high}"
+        )
     return low, high
 
 
-def _check_stream(session: SparkSession, rows: DataFrame, delay: Optional[str], until: Optional[Moment]) -> None:
+def _check_stream(
+    session: SparkSession, rows: DataFrame, delay: Optional[str], until: Optional[Moment]
+) -> None:
     has_watermark = WATERMARK in rows.schema["time"].metadata
     if delay is None and not has_watermark:
-        raise BadParameter("delay must be given for a streaming table without a watermark on its time, got nothing")
+        raise BadParameter(
+            "delay must be given for a streaming table without a watermark on its time, got nothing"
+        )
     if delay is not None and has_watermark:
         raise BadParameter("delay must be left out where the table has a watermark already, got both")
     if until is not None:
-        raise BadParameter("until is for finished tables: a stream is released as time goes on")
+        raise BadParameter("until is for finished tables: a stream is released as time passes")
     if session.conf.get(PROVIDER, "") != ROCKSDB:
-        # The only state store that Spark's stateful operators run on; the setting is read when a query starts.
+        # Spark's stateful operators run only on this state store. A query reads the setting when it
+        # starts.
         session.conf.set(PROVIDER, ROCKSDB)
 
 
 def _ticks(plan: Plan, start_micros: int, every_micros: int) -> Ticks:
-    """The declared range of time. A plan without an end goes on for as long as times can be written."""
+    """The declared range of time. An unbounded plan lasts as long as times can be represented."""
     if start_micros < 0:
         raise BadParameter("start must not be before 1970, where Spark's watermarks begin")
     if start_micros % 1000:
-        raise BadParameter("start must be a whole number of milliseconds, as Spark's watermarks are")
+        raise BadParameter("start must be in whole milliseconds, as Spark's watermarks are")
     most = ((1 << 63) - 1 - start_micros) // every_micros
     if plan.horizon > most and not plan.is_unbounded:
         raise BadParameter(f"the plan's steps must end before the year 294,000, got {plan.horizon} of them")
@@ -355,13 +428,15 @@ def _ticks(plan: Plan, start_micros: int, every_micros: int) -> Ticks:
 
 
 def _micros(name: str, moment: Moment) -> int:
-    """Microseconds since 1970 of a moment, in UTC where no zone is given."""
+    """The microseconds since 1970 of a moment, in UTC unless it has a zone."""
     if isinstance(moment, str):
         try:
-            # Python 3.10 does not know what Z is.
+            # Python 3.10 does not parse Z.
             moment = datetime.datetime.fromisoformat(re.sub("[zZ]$", "+00:00", moment))
         except ValueError:
-            raise BadParameter(f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}") from None
+            raise BadParameter(
+                f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}"
+            ) from None
     elif not isinstance(moment, datetime.date):
         raise BadParameter(f"{name} must be a time, got {type(moment).__name__}")
     elif not isinstance(moment, datetime.datetime):
@@ -373,7 +448,7 @@ def _micros(name: str, moment: Moment) -> int:
 
 
 def _length(every: str) -> int:
-    """Microseconds of a length: the program's "15m", or Spark's "15 minutes"."""
+    """The microseconds of a length, in the form of the command line ("15m") or of Spark ("15 minutes")."""
     if not isinstance(every, str):
         raise BadParameter(f"every must be a text such as 1 minute, got {type(every).__name__}")
     words = re.fullmatch(r"\s*(\d+)\s+(second|minute|hour|day|week)s?\s*", every)
@@ -381,10 +456,12 @@ def _length(every: str) -> int:
 
 
 def _interval(name: str, text: Optional[str]) -> Optional[str]:
-    """An interval in Spark's words, of those or of the program's."""
+    """An interval in Spark's form, from Spark's form or that of the command line."""
     if text is not None and not isinstance(text, str):
         raise BadParameter(f"{name} must be a text such as 10 minutes, got {type(text).__name__}")
-    if text is None or re.fullmatch(r"(\s*\d+\s+(microsecond|millisecond|second|minute|hour|day|week)s?)+\s*", text):
+    if text is None or re.fullmatch(
+        r"(\s*\d+\s+(microsecond|millisecond|second|minute|hour|day|week)s?)+\s*", text
+    ):
         return text
     try:
         return f"{_bucket_micros(text)} microseconds"
@@ -393,6 +470,16 @@ def _interval(name: str, text: Optional[str]) -> Optional[str]:
 
 
 def _interval_micros(interval: str) -> int:
-    """Microseconds of an interval in Spark's words."""
-    lengths = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6, "week": 604_800 * 10**6}
-    return sum(int(count) * lengths[unit] for count, unit in re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", interval))
+    """The microseconds of an interval in Spark's form."""
+    lengths = {
+        "microsecond": 1,
+        "millisecond": 1000,
+        "second": 10**6,
+        "minute": 60 * 10**6,
+        "hour": 3600 * 10**6,
+        "day": 86_400 * 10**6,
+        "week": 604_800 * 10**6,
+    }
+    return sum(
+        int(count) * lengths[unit] for count, unit in re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", interval)
+    )

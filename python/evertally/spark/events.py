@@ -1,18 +1,22 @@
-"""Which events count, in which step and for how much, in Spark's own expressions.
+"""Which events count, and their steps and amounts, in Spark's own expressions.
 
-**Definition.** An event counts if it has a time in the range of the plan and not beyond the clock of its batch, a value where values are summed, and
-an id where events have ids, and a person where persons are bounded. It counts in the
-step of its time, for its key where that is declared and for ``other`` where that is declared instead, as one or as its value clamped to the plan's contribution.
-Where events have an id, the first of those with one id in one step counts; where persons are bounded, the first of each person in each step.
+**Definition.** An event counts if it has a time that lies in the range of the plan and not beyond
+the clock of its batch. It also needs a value if values are summed, an id if events have ids, and a
+person if persons are bounded. It counts in the step of its time, as one or as its value clamped to
+the plan's contribution. It counts for its key if that is declared, and otherwise for ``other`` if
+that is declared. If events have ids, the first event of each id in each step counts. If persons are
+bounded, the first event of each person in each step counts.
 
-**Guarantee.** What counts is a function of the set of events, never of the order in which partitions deliver them: *first* is by time, then by id, key and value.
-A batch that is run again therefore has the same totals. Amounts are whole numbers, so that sums do not depend on order either. The watermark alone looks at arrival: an event
-whose step it has passed is late and does not count.
+**Guarantee.** Which events count depends on the set of events, never on the order in which
+partitions deliver them: *first* is by time, then by id, key and value. A batch that is run again
+therefore has the same totals. Amounts are integers, so sums do not depend on order either. Only the
+watermark depends on arrival: an event whose step it has passed is late and does not count.
 
-A person or an id is there if it holds at least one character that is not whitespace: the rule of ``given_name`` in `evertally-stream`. An event without a person could be
-anybody's. It is left out before time moves by it, so that it changes nothing.
+A person or an id is present if it has at least one character that is not whitespace: the rule of
+``given_name`` in `evertally-stream`. An event without a person could belong to anyone. It is left
+out before it can move time, so it changes nothing.
 
-The clock of a batch is in Spark's log of the batch, so that it too is the same when the batch is run again.
+Spark logs the clock of a batch, so it too is the same when the batch is run again.
 """
 
 import math
@@ -29,10 +33,10 @@ from evertally.spark import placement
 from evertally.spark.shards import GRID, TOO_LARGE
 
 
-# A character that is not whitespace in Unicode's sense, as Rust's `char::is_whitespace` has it.
+# A character that is not whitespace in Unicode, as defined by Rust's `char::is_whitespace`.
 NAME = r"(?U)\S"
 
-# What Spark's progress reports call the number of rows that name nobody, before a name of their own.
+# The prefix of the name under which Spark's progress reports count rows that name no person.
 UNNAMED = "evertally unnamed "
 REFUSED = 'an event names no person: unnamed="drop" leaves such events out'
 
@@ -52,7 +56,7 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the events by their roles; an absent one plays none."""
+    """The columns of the events by their roles. None means that no column has the role."""
 
     time: str
     value: Optional[str]
@@ -62,16 +66,17 @@ class Columns:
 
 
 def chosen(events: DataFrame, columns: Columns) -> DataFrame:
-    """The columns that play a role, under its name."""
+    """The columns that have a role, renamed to it."""
     names = [(role, name) for role in ("time", "value", "key", "person", "id") if (name := getattr(columns, role)) is not None]
     # Names may have dots in them.
     return events.select(*[F.col("`" + name.replace("`", "``") + "`").alias(role) for role, name in names])
 
 
 def named(events: DataFrame, refuse: bool) -> DataFrame:
-    """The events that name a person; one that does not stops the query where it is to be refused.
+    """The events that name a person. With `refuse`, an event that names no person stops the query.
 
-    How many there are is observed in a stream, where that costs no job. In a finished table it would keep Spark from reading only the rows of the range.
+    In a stream the number of unnamed events is observed, which costs no additional job. In a
+    finished table this would keep Spark from reading only the rows of the range.
     """
     if "person" not in events.columns:
         return events
@@ -79,7 +84,7 @@ def named(events: DataFrame, refuse: bool) -> DataFrame:
     if refuse:
         return events.where(F.when(is_named, F.lit(True)).otherwise(F.raise_error(F.lit(REFUSED)).cast("boolean")))
     if events.isStreaming:
-        # Two counts may be parts of one query, and Spark wants their names to differ.
+        # One query may contain two counts, and Spark requires different names.
         events = events.observe(UNNAMED + uuid.uuid4().hex, F.count_if(~is_named).alias("rows"))
     return events.where(is_named)
 
@@ -89,14 +94,15 @@ def _is_named(role: str) -> Column:
 
 
 def _text(role: str) -> Column:
-    # Strings of Spark may hold any bytes, and those of Python may not: one event must not stop all.
+    # Spark's strings may hold any bytes, and Python's may not: one event must not stop the query.
     return F.make_valid_utf8(F.col(role).cast("string"))
 
 
 def watermarked(events: DataFrame, delay: Optional[str], ahead: Optional[str]) -> DataFrame:
-    """Lets time move by the events, but never beyond the clock of a batch: one event from the future must not close the steps of all others.
+    """Lets events move time, but never beyond the clock of a batch: one event from the future must
+    not close the steps of all others.
 
-    A watermark that the events have already is kept: what has moved it cannot be left out here.
+    An existing watermark of the events is kept: events that have moved it cannot be left out here.
     """
     if delay is None:
         return events
@@ -106,7 +112,7 @@ def watermarked(events: DataFrame, delay: Optional[str], ahead: Optional[str]) -
 
 
 def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> DataFrame:
-    """The rows that may count, as (time, key, person, id, amount), of named events in their roles."""
+    """The rows that may count, as (time, key, person, id, amount)."""
     roles = events.columns
     micros = F.unix_micros("time")
     rows = events.where((micros >= ticks.start_micros) & (micros < ticks.end_micros))
@@ -124,7 +130,8 @@ def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> Data
 def declared_only(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """Rows whose key is not declared go to ``other``, or to no key, which no shard knows.
 
-    This is done when it is decided which events count: an event of an undeclared key is its person's or its id's like any other.
+    This comes after the decision which events count: an event of an undeclared key still counts as
+    an event of its person or id.
     """
     table = rows.sparkSession.createDataFrame([(name,) for name in names], "declared string")
     key = F.coalesce("declared", F.lit(_OTHER)) if _OTHER in names else F.col("declared")
@@ -132,7 +139,7 @@ def declared_only(rows: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def _amount(value: Column, clamp: tuple[float, float]) -> Column:
-    """The value inside the clamp on the grid, by the rounding of `evertally count`."""
+    """The value inside the clamp on the grid, with the rounding of `evertally count`."""
     lowest, highest = ends_on_grid(clamp)
     inside = F.least(F.greatest(value, F.lit(clamp[0])), F.lit(clamp[1]))
     rounded = F.rint(inside * float(GRID)).cast("bigint")
@@ -145,7 +152,7 @@ def ends_on_grid(clamp: tuple[float, float]) -> tuple[int, int]:
 
 
 def first_of_each(rows: DataFrame, unit: str, ticks: Ticks) -> DataFrame:
-    """One row for each unit in each step: its first, whatever order they come in."""
+    """The first row of each unit in each step, independent of the order of arrival."""
     order = [name for name in ("time", "id", "key", "amount") if name in rows.columns]
     return (
         rows.groupBy(_window(ticks), F.col(unit))
@@ -163,29 +170,29 @@ def totals(rows: DataFrame, ticks: Ticks, counts: bool) -> DataFrame:
 
 
 def with_step(rows: DataFrame, ticks: Ticks) -> DataFrame:
-    """The step of a window in place of the window, and the last instant of it, which carries the watermark on."""
+    """Replaces a window by its step and its last instant, which carries the watermark."""
     step = F.expr(f"(unix_micros(window.start) - {ticks.start_micros}L) div {ticks.every_micros}L")
     kept = [name for name in rows.columns if name != "window"]
     return rows.select(*kept, step.alias("step"), F.window_time("window").alias("closed"))
 
 
 def in_shards(rows: DataFrame, column: Optional[str], shards: int) -> DataFrame:
-    """The name of the shard of each row, by a public hash of a column."""
+    """Adds the name of the shard of each row, from a public hash of a column."""
     if column is None or shards == 1:
         return rows.withColumn("shard", F.lit(0).cast("bigint"))
     number = F.pmod(F.xxhash64(column), F.lit(shards))
-    return rows.withColumn("shard", _name(number, shards))
+    return rows.withColumn("shard", _name(rows.sparkSession, number, shards))
 
 
 def all_shards(session: SparkSession, shards: int) -> DataFrame:
     """The names of all shards."""
     if shards == 1:
         return session.range(1).withColumnRenamed("id", "shard")
-    return session.range(shards).select(_name(F.col("id"), shards).alias("shard"))
+    return session.range(shards).select(_name(session, F.col("id"), shards).alias("shard"))
 
 
-def _name(number: Column, shards: int) -> Column:
-    names = placement.names(shards)
+def _name(session: SparkSession, number: Column, shards: int) -> Column:
+    names = placement.names(session, shards)
     return number if names is None else F.get(F.expr(f"array({', '.join(f'{name}L' for name in names)})"), number)
 
 

@@ -1,9 +1,11 @@
-"""Which events of persons count, where persons are bounded.
+"""Which events of a person count, if persons are bounded.
 
-**Definition.** A person counts in at most k steps, at least b apart, with one event in each. Steps are decided in their order, as if each event had come at its time: what
-`evertally count` does with events in the order of their times.
+**Definition.** A person counts in at most k steps, at least b apart, with one event in each. Steps
+are decided in order, as if each event had arrived at its time, like `evertally count` with events
+in the order of their times.
 
-**Guarantee.** Whether an event counts depends on nothing but the same person's events. Persons are held as keyed hashes: the state names nobody.
+**Guarantee.** Whether an event counts depends only on the events of the same person. The state
+holds persons as keyed hashes and names nobody.
 """
 
 from typing import Optional
@@ -17,7 +19,7 @@ from evertally.spark.shards import ANOTHER, TOO_LARGE, Job
 
 
 def participants(job: Job, state: Optional[bytes]) -> _Participants:
-    """Who has counted, and in which steps."""
+    """The persons who have counted, and their steps."""
     limits = (job.plan.max_steps, job.plan.min_gap)
     key = job.secret.key()
     if state is None:
@@ -29,11 +31,13 @@ def participants(job: Job, state: Optional[bytes]) -> _Participants:
 
 
 def admitted(job: Job, persons: _Participants, rows: pd.DataFrame) -> pd.DataFrame:
-    """The totals of those events that count. Steps are decided in their order, as if each event had come at its time."""
+    """The totals of the events that count. Steps are decided in order, as if each event had arrived
+    at its time.
+    """
     rows = rows.sort_values("step", kind="stable")
     counts = persons.admit(rows["person"].tolist(), rows["step"].to_numpy(np.int64))
     rows = rows[counts]
-    # A sum of whole numbers that overflowed could look like any other.
+    # An overflow of a sum of integers would not be visible.
     if len(rows) and len(rows) * int(rows["total"].abs().max()) >= 1 << 63:
         raise BadParameter(TOO_LARGE)
     by = ["step", "key"] if job.is_keyed else ["step"]

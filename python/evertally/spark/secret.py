@@ -1,13 +1,19 @@
-"""How the noise key comes to the executors.
+"""How the noise key reaches the executors.
 
-The key must not be in the plan of a query, in its checkpoint, in a log or on a page of Spark's. So a job holds one of two references, and never the key:
+The key must not appear in the plan of a query, in its checkpoint, in a log or in Spark's web
+interface. A job therefore holds one of two references, and never the key:
 
-- the path of a file that every executor can read: nothing of the key travels. This is the way for production: a mounted secret.
-- a broadcast variable, when a :class:`~evertally.NoiseKey` is given: its bytes go from the driver to the executors beside the plan, which holds the
-  number of the variable. Spark keeps broadcast values in memory and in its local directories while the application runs, and where it is killed they stay there;
-  ``spark.io.encryption.enabled`` and ``spark.network.crypto.enabled`` encrypt them there and on the way.
+- the path of a file that every executor can read, such as a mounted secret. The key is never sent.
+  Use this in production.
+- a broadcast variable, if a :class:`~evertally.NoiseKey` is given. The driver sends its bytes to
+  the executors separately from the plan, which holds only the number of the variable. Spark keeps
+  broadcast values in memory and in its local directories while the application runs; after a kill
+  they remain there. ``spark.io.encryption.enabled`` and ``spark.network.crypto.enabled`` encrypt
+  them on disk and in transit.
 
-What a key was used for is recorded on the driver, once for a whole table or query (:mod:`~evertally.spark.record`). Tasks hold the key without its record: what they count was compared before.
+The uses of a key are recorded on the driver, once per table or query
+(:mod:`~evertally.spark.record`). Tasks hold the key without its record, because their input was
+compared before.
 """
 
 import os
@@ -20,7 +26,7 @@ from evertally import BadParameter, NoiseKey
 
 
 class KeyFile:
-    """A key that every executor reads from a file of its own."""
+    """A key that every executor reads from its own file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -29,11 +35,13 @@ class KeyFile:
         try:
             return NoiseKey.from_file(self._path)._without_record()
         except OSError as error:
-            raise BadParameter(f"the noise key {self._path} cannot be read on this executor: {error}") from None
+            raise BadParameter(
+                f"the noise key {self._path} cannot be read on this executor: {error}"
+            ) from None
 
 
 class BroadcastKey:
-    """A key that was handed to the driver."""
+    """A key that the driver broadcasts."""
 
     def __init__(self, broadcast: "Broadcast[bytes]") -> None:
         self._broadcast = broadcast
@@ -42,14 +50,15 @@ class BroadcastKey:
         return NoiseKey.from_bytes(self._broadcast.value)._without_record()
 
     def __reduce__(self) -> Any:
-        # Reducing the variable is what tells Spark that a task needs it. It is looked up when it is used and not before: the process on the driver in which
-        # Spark asks a stateful operator for its state has no broadcast variables.
+        # Reducing the variable tells Spark that a task needs it. It is looked up only when it is
+        # used, because the process on the driver in which Spark asks a stateful operator for its
+        # state has no broadcast variables.
         _, (number,) = self._broadcast.__reduce__()
         return _ReceivedKey, (number,)
 
 
 class _ReceivedKey:
-    """A broadcast key where it arrives."""
+    """A broadcast key on an executor."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -68,12 +77,15 @@ def secret_of(context: SparkContext, noise_key: Union[NoiseKey, str, "os.PathLik
     if isinstance(noise_key, (str, os.PathLike)):
         return KeyFile(os.fspath(noise_key))
     raise BadParameter(
-        f"noise_key must be a NoiseKey, or the path of a key file on every executor, got {type(noise_key).__name__}"
+        "noise_key must be a NoiseKey, or the path of a key file on every executor, got "
+        f"{type(noise_key).__name__}"
     )
 
 
 def recorded_key(noise_key: Union[NoiseKey, str, "os.PathLike[str]"]) -> Optional[NoiseKey]:
-    """The key with its record, on the driver; None where uses of the key are not recorded, or the driver cannot see the file."""
+    """The key with its record, on the driver. None if uses of the key are not recorded or the
+    driver cannot see the file.
+    """
     if isinstance(noise_key, NoiseKey):
         return noise_key if noise_key._has_record else None
     try:

@@ -1,13 +1,15 @@
-"""How some of the keys take their steps: the whole of the mechanism, without Spark.
+"""The steps of some of the keys: the whole mechanism, without Spark.
 
-**Definition.** A shard is a counter for some of the declared keys of a plan (or for the one total of a plan without keys), and the number of the step that is
-next. ``close`` takes every step before a given one, with the totals of those that had any.
+**Definition.** A shard is a counter for some of the declared keys of a plan, or for the single
+total of a plan without keys, and the number of its next step. ``close`` takes every step before a
+given one, with or without totals.
 
-**Guarantee.** What a key releases does not depend on which keys share its shard, on how many shards there are, or on how the steps were divided among
-calls: the noise of a key is that of the whole plan (``Plan._part``). A shard never takes a step twice, and ``save`` resumes bit for bit.
+**Guarantee.** The releases of a key do not depend on the other keys of its shard, on the number of
+shards, or on how the steps were divided among calls: the noise of a key is that of the whole plan
+(``Plan._part``). A shard never takes a step twice, and it resumes bit for bit from ``save``.
 
-**Cost.** ``Plan.bytes_per_coordinate`` a key. Steps are taken some at a time, so that a shard that closes a year of empty steps holds no more than
-``CELLS_AT_ONCE`` numbers of them.
+**Cost.** ``Plan.bytes_per_coordinate`` per key. Steps are taken some at a time, so a shard that
+closes a year of empty steps holds at most ``CELLS_AT_ONCE`` of their numbers.
 """
 
 import functools
@@ -26,54 +28,57 @@ from evertally.spark.secret import Secret
 LEVEL = 0.95
 CELLS_AT_ONCE = 1 << 18
 
-# Values are counted on a grid of 2^-20, as `evertally count` does: sums of whole numbers do not depend on their order.
+# Values are counted on a grid of 2^-20, as in `evertally count`: sums of integers do not depend on
+# their order.
 GRID = 1 << 20
 
-# Doubles hold every whole number up to here, and what is not held exactly would not be counted exactly.
-LARGEST_TOTAL = 1 << 53
+# Float64 represents every integer up to this one exactly.
+MAX_TOTAL = 1 << 53
 TOO_LARGE = "the total of a step is too large to be counted exactly"
 
-Whole = npt.NDArray[np.int64]
-Check = Callable[[int, Whole], None]
+Integers = npt.NDArray[np.int64]
+Check = Callable[[int, Integers], None]
 
 ANOTHER = (
-    "the checkpoint belongs to another plan, noise key, list of keys, range of time, number of shards or spark.sql.shuffle.partitions: go on with what it was made "
-    "with, or take a new checkpoint, a new directory of releases, a new noise key and a budget of its own"
+    "the checkpoint belongs to another plan, noise key, list of keys, range of time, number of shards "
+    "or spark.sql.shuffle.partitions: resume with the same ones, "
+    "or use a new checkpoint, a new directory of releases, a new noise key and a separate budget"
 )
 
 
 FIRST_VERSION = (
-    "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 finish it, or take a new checkpoint, a new directory of releases, a new noise "
-    "key and a budget of its own"
+    "the checkpoint was made by version 0.1, whose noise left out how a count is defined: let 0.1 "
+    "finish it, or use a new checkpoint, a new directory of releases, a new noise "
+    "key and a separate budget"
 )
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that executors must agree on. It holds no key, only where to find it."""
+    """Everything that executors must agree on. It holds no key, only a reference to it."""
 
     plan_pickled: bytes
-    """A plan for a single total, or for one of the keys, as a pattern for those of shards."""
+    """A plan for a single total, or for one key as a pattern for the plans of shards."""
     is_keyed: bool
     secret: Secret
     start_micros: int
     every_micros: int
     scale: int
-    """How many units of a total make one: ``GRID`` for values, 1 for counts."""
+    """The number of units in one: ``GRID`` for values, 1 for counts."""
     identity: bytes
-    """What a checkpoint must have in common with the query that goes on from it."""
+    """What a checkpoint must have in common with the query that resumes it."""
 
     @property
     def plan(self) -> Plan:
         return _plan(self.plan_pickled)
 
     def refusal(self, identity: bytes) -> BadState:
-        """Why a checkpoint of another identity is not gone on with."""
+        """The error for a checkpoint of another identity."""
         # After the plan comes the number of the layout, which was 1 in version 0.1.
         return BadState(FIRST_VERSION if identity[32:].startswith(b"|1|") else ANOTHER)
 
     def steps_ended_by(self, micros: int) -> int:
-        """How many steps have ended at a time."""
+        """The number of steps that have ended by a time."""
         return max(0, (micros - self.start_micros) // self.every_micros)
 
     def end_of(self, step: int) -> int:
@@ -82,33 +87,36 @@ class Job:
 
 @functools.lru_cache(maxsize=8)
 def _plan(pickled: bytes) -> Plan:
-    # Workers serve many tasks; a plan is made once in each.
+    # A worker serves many tasks and makes a plan only once.
     plan = pickle.loads(pickled)
     assert isinstance(plan, Plan)
     return plan
 
 
-class Lanes:
-    """The keys of a shard in a fixed order, and totals of them as tables of steps."""
+class ShardKeys:
+    """The keys of a shard in a fixed order, and their totals as tables of steps."""
 
     def __init__(self, names: Optional[Sequence[str]]) -> None:
         self.names = None if names is None else np.array(names, dtype=object)
         self._index = None if names is None else pd.Index(self.names)
 
     def cells(
-        self, first: int, until: int, steps: Whole, keys: Optional[npt.NDArray[Any]], totals: Whole
-    ) -> Iterator[tuple[int, Whole]]:
-        """Every step from `first` to before `until`, some at a time, with a row for each step and a column for each key.
+        self, first: int, until: int, steps: Integers, keys: Optional[npt.NDArray[Any]], totals: Integers
+    ) -> Iterator[tuple[int, Integers]]:
+        """Every step from `first` to before `until`, some at a time, with a row for each step and a
+        column for each key.
 
-        Totals are those of (step, key), and add up where a pair comes more than once. A key that the shard does not know was not declared: it is left out.
+        Totals belong to (step, key) pairs; those of one pair are added up. A key that the shard
+        does not know was not declared, and is left out.
         """
-        lanes = np.zeros(len(steps), dtype=np.int64)
+        places = np.zeros(len(steps), dtype=np.int64)
         if self._index is not None:
-            lanes = self._index.get_indexer(pd.Index(keys, dtype=object)).astype(np.int64)
-            declared = lanes >= 0
-            steps, lanes, totals = steps[declared], lanes[declared], totals[declared]
+            places = self._index.get_indexer(pd.Index(keys, dtype=object)).astype(np.int64)
+            declared = places >= 0
+            steps, places, totals = steps[declared], places[declared], totals[declared]
         if len(steps) and (steps.min() < first or steps.max() >= until):
-            # Spark hands over each closed step once and whole. Anything else would count under noise that was released.
+            # Spark hands over each closed step once and completely. Other totals would use noise
+            # that was already released.
             raise BadState("a total came for a step that is closed, or for one that is still open")
         width = 1 if self.names is None else len(self.names)
         at_once = max(1, CELLS_AT_ONCE // width)
@@ -116,25 +124,29 @@ class Lanes:
             last = min(until, first + at_once)
             here = (steps >= first) & (steps < last)
             if np.abs(totals[here].astype(np.float64)).sum() >= 2.0**62:
-                # Where all of them together do not overflow, none of the sums does.
+                # If all of them together do not overflow, no sum does.
                 raise BadParameter(TOO_LARGE)
             cells = np.zeros((last - first, width), dtype=np.int64)
-            np.add.at(cells, (steps[here] - first, lanes[here]), totals[here])
+            np.add.at(cells, (steps[here] - first, places[here]), totals[here])
             yield first, _checked(cells)
             first = last
 
 
 class Shard:
-    """The keys of a shard, their counter, and what has been released of them."""
+    """The keys of a shard and their counter."""
 
-    def __init__(self, job: Job, names: Optional[Sequence[str]], counter: Union[Counter, KeyedCounter]) -> None:
+    def __init__(
+        self, job: Job, names: Optional[Sequence[str]], counter: Union[Counter, KeyedCounter]
+    ) -> None:
         self._job = job
         self._counter = counter
-        self._lanes = Lanes(names)
+        self._keys = ShardKeys(names)
 
     @classmethod
     def new(cls, job: Job, names: Optional[Sequence[str]]) -> "Shard":
-        """A shard before its first step. The names of its keys are in any fixed order; None for a plan without keys."""
+        """A shard before its first step. The names of its keys are in any fixed order, or None for
+        a plan without keys.
+        """
         key = job.secret.key()
         if names is None:
             return cls(job, None, Counter(job.plan, key))
@@ -142,14 +154,14 @@ class Shard:
 
     @classmethod
     def resume(cls, job: Job, names: Optional[Sequence[str]], state: bytes) -> "Shard":
-        """A shard as it was saved; the state of another plan or key is refused."""
+        """Resumes a saved shard. The state of another plan or key is refused."""
         key = job.secret.key()
         if names is None:
             return cls(job, None, Counter.resume(job.plan, key, state))
         return cls(job, names, KeyedCounter.resume(job.plan._part(list(names)), key, state))
 
     def save(self) -> bytes:
-        """It holds true totals and noise: a checkpoint is to be guarded like the data."""
+        """The state as bytes. It holds true totals and noise: guard a checkpoint like the data."""
         return self._counter.save()
 
     @property
@@ -157,13 +169,19 @@ class Shard:
         return self._counter.steps_taken
 
     def close(
-        self, until: int, steps: Whole, keys: Optional[npt.NDArray[Any]], totals: Whole, check: Optional[Check] = None
+        self,
+        until: int,
+        steps: Integers,
+        keys: Optional[npt.NDArray[Any]],
+        totals: Integers,
+        check: Optional[Check] = None,
     ) -> Iterator[pd.DataFrame]:
-        """Takes every step before `until` and hands out its releases, some steps at a time, each of them when `check` has seen its totals.
+        """Takes every step before `until` and hands out its releases, some steps at a time. `check`
+        sees the totals of a step before its releases are handed out.
 
-        Totals are in units of ``Job.scale``; see ``Lanes.cells``.
+        Totals are in units of ``Job.scale``; see ``ShardKeys.cells``.
         """
-        for first, cells in self._lanes.cells(self.next_step, until, steps, keys, totals):
+        for first, cells in self._keys.cells(self.next_step, until, steps, keys, totals):
             if check is not None:
                 check(first, cells)
             yield self._release(first, cells / float(self._job.scale))
@@ -178,8 +196,8 @@ class Shard:
         lower, upper = (end.ravel() + 0.0 for end in releases.interval(LEVEL))
         steps = np.repeat(np.arange(first, first + rows), width)
         columns = {"step": steps, "start_micros": self._job.start_micros + steps * self._job.every_micros}
-        if self._lanes.names is not None:
-            columns["key"] = np.tile(self._lanes.names, rows)
+        if self._keys.names is not None:
+            columns["key"] = np.tile(self._keys.names, rows)
         columns |= {
             "estimate": releases.values.ravel() + 0.0,
             "standard_error": np.repeat(releases.standard_errors, width),
@@ -189,8 +207,10 @@ class Shard:
         return pd.DataFrame(columns)
 
 
-def columns(rows: Optional[pd.DataFrame], is_keyed: bool) -> tuple[Whole, Optional[npt.NDArray[Any]], Whole]:
-    """What ``Shard.close`` takes, of rows of (step, key, total); None stands for none."""
+def columns(
+    rows: Optional[pd.DataFrame], is_keyed: bool
+) -> tuple[Integers, Optional[npt.NDArray[Any]], Integers]:
+    """The arguments of ``Shard.close`` from rows of (step, key, total). None means no rows."""
     if rows is None:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, (nothing.astype(object) if is_keyed else None), nothing
@@ -198,16 +218,18 @@ def columns(rows: Optional[pd.DataFrame], is_keyed: bool) -> tuple[Whole, Option
     return rows["step"].to_numpy(np.int64), keys, rows["total"].to_numpy(np.int64)
 
 
-def _checked(totals: Whole) -> Whole:
-    """Totals that doubles hold."""
-    if len(totals) and (totals.max() > LARGEST_TOTAL or totals.min() < -LARGEST_TOTAL):
+def _checked(totals: Integers) -> Integers:
+    """Checks that float64 represents the totals exactly."""
+    if len(totals) and (totals.max() > MAX_TOTAL or totals.min() < -MAX_TOTAL):
         raise BadParameter(TOO_LARGE)
     return totals
 
 
 def horizon_spent(job: Job) -> HorizonSpent:
-    """The error with which a query stops that has nothing left to release."""
+    """The error that stops a query when all steps are released."""
     return HorizonSpent(
-        f"all {job.plan.horizon} steps of the plan are released, and time has gone on: a further release would not be private. "
-        "Every release so far is committed. Count what follows under a plan of its own, with a budget, a checkpoint and a directory of its own"
+        f"all {job.plan.horizon} steps of the plan are released, and later events have arrived: a "
+        "further release would not be private. "
+        "Every release so far is committed. Count later events under a new plan, with a new budget, "
+        "checkpoint and directory"
     )

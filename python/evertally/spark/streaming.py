@@ -1,14 +1,18 @@
-"""When steps are closed in a query that goes on, and what it remembers.
+"""When a streaming query closes steps, and its state.
 
-**Definition.** Two stateful operators. ``KeyShards`` holds a shard of keys under each of its grouping keys and closes the steps that the watermark has
-passed; ``PersonShards`` decides before it, where persons are bounded, which of their events count.
+**Definition.** There are two stateful operators. ``KeyShards`` holds a shard of keys under each of
+its grouping keys and closes the steps that the watermark has passed. If persons are bounded,
+``PersonShards`` decides before it which of their events count.
 
-**Guarantee.** Spark hands over the total of a (step, key) once, in the batch in which the watermark passes the end of the step, so that a step is closed with all that
-was counted in it; a later event was dropped before. A shard that gets no rows closes by a timer. What a batch releases is a function of the
-state before it and of the rows of its logged offsets: run again, it releases the same. State of another plan, noise key, range of time or number of shards
-is refused before anything is released.
+**Guarantee.** Spark hands over the total of a (step, key) once, in the batch in which the watermark
+passes the end of the step. A step is therefore closed with everything that was counted in it; Spark
+drops later events. A shard without rows closes its steps by a timer. The releases of a batch are a
+function of the state before it and of the rows at its logged offsets, so a batch that is run again
+releases the same. State of another plan, noise key, range of time or number of shards is refused
+before anything is released.
 
-**Cost.** A batch in which a step is closed reads and writes the state of each shard once; other batches touch none of it.
+**Cost.** A batch in which a step is closed reads and writes the state of each shard once; other
+batches touch none of it.
 """
 
 import json
@@ -24,7 +28,7 @@ from evertally import BadState
 from evertally.spark.persons import admitted, participants
 from evertally.spark.shards import ANOTHER, Job, Shard, columns, horizon_spent
 
-# As types rather than text, which every task would ask Spark to parse.
+# Types, because every task would ask Spark to parse a text.
 DECLARED = T.StructType().add("identity", "binary").add("names", "binary")
 NEXT_STEP = T.StructType().add("step", "long").add("watermark", "long")
 COUNTER = T.StructType().add("state", "binary")
@@ -39,7 +43,8 @@ class KeyShards(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        # What does not change is apart from what does, and the step apart from the state, which is read only if there is one to take.
+        # Constant values are stored separately from changing ones, and the step from the state,
+        # which is read only if a step is due.
         self._declared = handle.getValueState("declared", DECLARED)
         self._next_step = handle.getValueState("next_step", NEXT_STEP)
         self._counter = handle.getValueState("counter", COUNTER)
@@ -47,15 +52,20 @@ class KeyShards(StatefulProcessor):
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
         names = None
         if self._job.is_keyed:
-            # Spark hands over the keys of a large shard in several parts. Every shard has one row without a key, so that all are there.
+            # Spark hands over the keys of a large shard in several parts. Every shard has one row
+            # without a key, so every shard exists.
             before = self._declared.get()
-            names = sorted([*(_unpacked(before[1]) if before is not None else []), *initialState["key"].dropna()])
+            names = sorted(
+                [*(_unpacked(before[1]) if before is not None else []), *initialState["key"].dropna()]
+            )
         self._declared.update((self._job.identity, _packed(names)))
         if names is None or names:
-            self._remember(Shard.new(self._job, names), _watermark(timerValues))
+            self._store(Shard.new(self._job, names), _watermark(timerValues))
             self._wake_at(0, timerValues)
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
         yield from self._advance(pd.concat(list(rows), ignore_index=True), timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
@@ -72,13 +82,14 @@ class KeyShards(StatefulProcessor):
         stored = self._next_step.get()
         if stored is None:
             self._check_identity()
-            # No declared key falls into this shard: nothing that comes to it counts.
+            # The shard has no declared keys, so none of its rows counts.
             return
         next_step, released_at = stored
         if next_step >= horizon:
-            # A shorter plan would have nothing to say for ever.
+            # Otherwise a query with a shorter plan would silently release nothing.
             self._check_identity()
-        # The batch of the last release must end well, or that release would be lost: it is a later one that stops the query.
+        # The batch of the last release must succeed, or that release would be lost. A later batch
+        # stops the query.
         if next_step == horizon and ended > horizon and watermark > released_at:
             raise horizon_spent(job)
         if rows is None and next_step >= min(ended, horizon):
@@ -92,27 +103,29 @@ class KeyShards(StatefulProcessor):
             raise BadState(ANOTHER) from error
         steps, keys, totals = columns(rows, job.is_keyed)
         yield from shard.close(min(ended, horizon), steps, keys, totals)
-        self._remember(shard, watermark)
+        self._store(shard, watermark)
 
     def _check_identity(self) -> Optional[list[str]]:
-        """The keys of the shard, if it is of this query."""
+        """The keys of the shard, after a check that its state belongs to this query."""
         declared = self._declared.get()
         if declared is None or bytes(declared[0]) != self._job.identity:
             raise BadState(ANOTHER) if declared is None else self._job.refusal(bytes(declared[0]))
         names: Optional[list[str]] = _unpacked(declared[1])
         return names
 
-    def _remember(self, shard: Shard, watermark: int) -> None:
+    def _store(self, shard: Shard, watermark: int) -> None:
         self._next_step.update((shard.next_step, watermark))
         self._counter.update((shard.save(),))
 
     def _wake_at(self, step: int, timerValues: Any) -> None:
-        """A timer for the end of a step, and in any case for a later batch than this one."""
-        self._handle.registerTimer(max(self._job.end_of(step) // 1000, timerValues.getCurrentWatermarkInMs() + 1))
+        """Sets a timer for the end of a step, and in any case for a later batch than this one."""
+        self._handle.registerTimer(
+            max(self._job.end_of(step) // 1000, timerValues.getCurrentWatermarkInMs() + 1)
+        )
 
 
 class PersonShards(StatefulProcessor):
-    """Shards of persons: the first event of each (person, step) in, totals of those that count out."""
+    """Shards of persons: the first event of each (person, step) in, totals of the events that count out."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -120,14 +133,17 @@ class PersonShards(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._state = handle.getValueState("persons", PERSONS)
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
         stored = self._state.get()
         if stored is not None and bytes(stored[0]) != self._job.identity:
             raise self._job.refusal(bytes(stored[0]))
         persons = participants(self._job, None if stored is None else bytes(stored[1]))
         counted = admitted(self._job, persons, pd.concat(list(rows), ignore_index=True))
         self._state.update((self._job.identity, persons.save()))
-        # An instant before the end of its step is the time of a total: that is what Spark lets pass in the batch that closes the step.
+        # The time of a total is the last instant of its step, which Spark lets pass in the batch
+        # that closes the step.
         ends = (counted["step"] + 1) * self._job.every_micros + self._job.start_micros - 1
         yield counted.assign(closed=pd.to_datetime(ends, unit="us", utc=True))
 

@@ -1,25 +1,28 @@
-"""What a training run may spend, and what it has spent.
+"""The privacy budget of a training run, and how much of it is spent.
 
-**Definition.** A run over N examples in batches of B for E epochs, in one fixed order, has n = E·⌈N/B⌉ steps. Every example takes part in E of
-them, exactly b = ⌈N/B⌉ apart, each time with a gradient of norm at most C. Neighbours differ in one example, whose gradients are
-zero in one of the two runs (``"add-remove"``) or other gradients (``"replace"``). N, B and E are public.
+**Definition.** A run over N examples in batches of B for E epochs, in one fixed order, has n =
+E·⌈N/B⌉ steps. Every example takes part in E of them, exactly b = ⌈N/B⌉ apart, each time with a
+gradient of norm at most C. Neighbours differ in one example. In one of the two runs its gradients
+are zero (``"add-remove"``) or different (``"replace"``). N, B and E are public.
 
-**Guarantee.** All parameters of all steps together are (ε, δ)-differentially private. The mechanism adds σΔC·L g to the prefix sums of clipped
-gradients, at the Δ of this participation. Gradients depend on parameters, and so on earlier noise; that is covered: Gaussian noise
-enters through L Lᵀ alone, so that L may be taken as lower triangular, and then the noise of a step does not depend on later
-gradients (Denisov et al., 2022, theorem 2.1). Everything that is made of noisy sums afterwards — learning rates, momentum, Adam, averages,
-projections — spends nothing.
+**Guarantee.** All parameters of all steps together are (ε, δ)-differentially private. The mechanism
+adds σΔC·L g to the prefix sums of clipped gradients, where Δ is the sensitivity for this
+participation. Gradients depend on parameters, and so on earlier noise. The proof covers this:
+Gaussian noise enters only through L Lᵀ, so L may be taken as lower triangular, and then the noise
+of a step does not depend on later gradients (Denisov et al., 2022, theorem 2.1). Post-processing of
+the noisy sums (learning rates, momentum, Adam, averages, projections) spends nothing.
 
-No amplification by sampling is claimed, and none is needed: batches may be seen by the attacker.
+No amplification by sampling is claimed or needed: the attacker may know the batches.
 
-What a part of the run spends holds only where its end does not depend on what was released. A run
-that stops when its parameters look good enough has spent the whole plan, because that is all that
-was fixed in advance.
+The cost of a part of the run holds only if its end does not depend on what was released. A run that
+stops when its parameters look good enough has spent the whole plan, because only the plan was fixed
+in advance.
 
-**Cost.** :meth:`TrainingPlan.spent` factors an n × n matrix, once; beyond 2,048 steps it states the whole budget instead.
+**Cost.** :meth:`TrainingPlan.spent` factors an n × n matrix once. Beyond 2,048 steps it states the
+whole budget instead.
 
-**Source.** Denisov, McMahan, Rush, Smith, Thakurta (2022); Choquette-Choo, McMahan, Rush, Thakurta: Multi-Epoch Matrix Factorization
-Mechanisms for Private Machine Learning (2023).
+**Source.** Denisov, McMahan, Rush, Smith, Thakurta (2022); Choquette-Choo, McMahan, Rush, Thakurta:
+Multi-Epoch Matrix Factorization Mechanisms for Private Machine Learning (2023).
 """
 
 from __future__ import annotations
@@ -38,13 +41,13 @@ from evertally import BadParameter
 
 from .clipping import _checked_norm
 
-#: Up to here what a part of a run has spent is computed from its matrices.
-LONGEST_EXACT_ACCOUNT = 2048
+#: Up to this number of steps, the cost of a part of a run is computed from its matrices.
+MAX_EXACT_STEPS = 2048
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingPlan:
-    """Everything that is decided before the first step. Made by :func:`training_plan`."""
+    """All decisions before the first step. Made by :func:`training_plan`."""
 
     plan: evertally.Plan
     examples: int
@@ -64,11 +67,11 @@ class TrainingPlan:
         return self.epochs * self.steps_per_epoch
 
     def spent(self, steps: int, delta: float) -> tuple[float, float]:
-        """The (ε, δ) that the first so many steps spend, rounded up; the ε is zero before the first step.
+        """The (ε, δ) that the first ``steps`` steps spend, rounded up. ε is zero before the first step.
 
-        This is the cost of a run whose end was fixed in advance, whatever it would learn. If the
-        end is chosen after seeing parameters, for example by stopping when they are good enough,
-        the smaller figure does not hold. The run then costs what the plan costs:
+        This is the cost of a run whose end was fixed in advance, independently of what it learned.
+        If the end is chosen after seeing parameters, for example by stopping when they are good
+        enough, the smaller figure does not hold. The run then costs what the plan costs:
         ``spent(training.steps, delta)``.
 
         >>> training = training_plan(examples=60, batch_size=20, epochs=4, parameters=5, epsilon=2.0, delta=1e-5)
@@ -85,14 +88,15 @@ class TrainingPlan:
         if steps == 0:
             return 0.0, delta
         whole = self.plan.spend()
-        if self.plan.horizon > LONGEST_EXACT_ACCOUNT:
+        if self.plan.horizon > MAX_EXACT_STEPS:
             return whole.epsilon(delta), delta
-        # Rounding of the factorization is far below a relative 1e-6, by which the account is enlarged.
+        # The factorization's rounding error is far below a relative 1e-6, which is added to the
+        # account.
         share = min(1.0, (1 + 1e-6) * self._sensitivities()[steps - 1] / self.plan.sensitivity)
         return evertally.Spend(whole.mu_squared * share**2, variation=whole.variation).epsilon(delta), delta
 
     def _sensitivities(self) -> npt.NDArray[np.float64]:
-        """The sensitivity of every beginning of the run to one example of the fixed order."""
+        """The sensitivity of the first 1, 2, ... steps to one example of the fixed order."""
         known: npt.NDArray[np.float64] | None = self.__dict__.get("_known_sensitivities")
         if known is None:
             decoder, encoder = self.plan.dense()
@@ -104,10 +108,12 @@ class TrainingPlan:
 def beginnings(
     decoder: npt.NDArray[np.float64], workload: npt.NDArray[np.float64], gap: int
 ) -> npt.NDArray[np.float64]:
-    """The sensitivity of the releases up to each step, for one example that takes part every ``gap`` steps, which divides their number.
+    """The sensitivity of the releases up to each step, for one example that takes part every
+    ``gap`` steps. ``gap`` divides the number of steps.
 
-    L is replaced by the lower triangular L' with L' L'ᵀ = L Lᵀ, so that the releases of the first t steps are those of the leading blocks of
-    L' and R' = L'⁻¹A. An example at steps i, i + gap, … with vectors of norm one is felt by at most √ΣΣ|⟨R'ⱼ, R'ₖ⟩|, over its steps.
+    L is replaced by the lower triangular L' with L' L'ᵀ = L Lᵀ. The releases of the first t steps
+    then follow from the leading blocks of L' and R' = L'⁻¹A. An example with vectors of norm one at
+    steps i, i + gap, … changes them by at most √ΣΣ|⟨R'ⱼ, R'ₖ⟩|, summed over its steps.
     """
     triangle = np.transpose(np.linalg.qr(decoder.T).R)
     encoder = np.linalg.solve(triangle, workload)
@@ -140,11 +146,13 @@ def training_plan(
     stream: str = "",
     memory_limit: int | None = None,
 ) -> TrainingPlan:
-    """Plans a run: how many steps it has, how often an example takes part, and how much noise that needs.
+    """Plans a run: its number of steps, how often an example takes part, and how much noise this needs.
 
-    ``parameters`` is a model, its parameters, or the number of trainable ones. The budget is ``epsilon`` with ``delta``, ``rho`` or ``sigma``, one of
-    the three, as for :func:`evertally.plan`: (1, 10⁻⁶) where nothing is said. ``mechanism=None`` takes the most accurate one for this
-    participation whose state stays within ``memory_limit`` bytes; large models may need a larger limit than the library's own of 2 GiB.
+    ``parameters`` is a model, its parameters, or the number of trainable parameters. The budget is
+    ``epsilon`` with ``delta``, or ``rho``, or ``sigma``, as for :func:`evertally.plan`; it defaults
+    to (1, 10⁻⁶). ``mechanism=None`` chooses the most accurate mechanism for this participation
+    whose state fits in ``memory_limit`` bytes. Large models may need more than the default limit of
+    2 GiB.
 
     >>> model = torch.nn.Linear(64, 10)
     >>> training = training_plan(examples=1000, batch_size=100, epochs=8, parameters=model, epsilon=4.0, delta=1e-5)
@@ -153,7 +161,7 @@ def training_plan(
     """
     for name, value in [("examples", examples), ("batch_size", batch_size), ("epochs", epochs)]:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BadParameter(f"{name} must be a whole number of at least one, not {value!r}")
+            raise BadParameter(f"{name} must be an integer of at least one, not {value!r}")
     if batch_size > examples:
         raise BadParameter(f"batch_size must be at most the number of examples, {examples}, not {batch_size}")
     dimension = count_trainable(parameters)

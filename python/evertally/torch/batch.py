@@ -1,7 +1,8 @@
-"""A batch: what a model is called with, and what its predictions are compared with.
+"""A batch: the inputs of a model and the targets of its predictions.
 
-**Definition.** Inputs are one tensor, several, or several by name, and so are targets. Examples lie
-along the first dimension of every tensor, and all tensors have the same number of them.
+**Definition.** Inputs are one tensor, several tensors, or several tensors by name; so are targets.
+Examples lie along the first dimension of every tensor, and all tensors have the same number of
+examples.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from torch import Tensor
 
 from evertally import BadParameter
 
-#: What a model is called with.
+#: The inputs of a model.
 Inputs: TypeAlias = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """Inputs as the arguments of a call, and targets as they were given. ``repr`` shows no data."""
+    """Inputs as the arguments of a call, and targets unchanged. ``repr`` shows no data."""
 
     arguments: tuple[Tensor, ...] = dataclasses.field(repr=False)
     keywords: dict[str, Tensor] = dataclasses.field(repr=False)
@@ -44,10 +45,14 @@ class Batch:
         """The number of examples, which must be the same for all tensors."""
         tensors = [*self.arguments, *self.keywords.values(), *_leaves(self.targets)]
         if not tensors or any(not isinstance(tensor, Tensor) or tensor.ndim == 0 for tensor in tensors):
-            raise BadParameter("inputs and targets must be tensors with one example along their first dimension")
+            raise BadParameter(
+                "inputs and targets must be tensors with one example along their first dimension"
+            )
         counts = {len(tensor) for tensor in tensors}
         if len(counts) > 1:
-            raise BadParameter(f"inputs and targets must have the same number of examples, not {sorted(counts)}")
+            raise BadParameter(
+                f"inputs and targets must have the same number of examples, not {sorted(counts)}"
+            )
         return counts.pop()
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Batch:

@@ -1,23 +1,29 @@
 """Sums of clipped per-example gradients.
 
-**Definition.** Σᵢ gᵢ · min(1, C / ‖gᵢ‖) over the examples of a batch, gᵢ the gradient of one example's loss over all trainable
-parameters. With ``per_parameter=True`` each of the m parameters is clipped by itself, at C / √m.
+**Definition.** Σᵢ gᵢ · min(1, C / ‖gᵢ‖) over the examples of a batch, where gᵢ is the gradient of
+one example's loss over all trainable parameters. With ``per_parameter=True`` each of the m
+parameters is clipped separately, at C / √m.
 
-**Guarantee.** In the arithmetic that runs, not only in real numbers, one example moves the sum by at most C:
+**Guarantee.** One example moves the sum by at most C, in the arithmetic that runs and not only in
+real numbers:
 
-- Norms and products are taken in double precision. Squares of singles are exact there and cannot overflow; the error of a sum of d squares is
-  at most d·2⁻⁵³ of it. A gradient is left alone only where its norm with this error on top is at most C, and is otherwise scaled by a
-  factor that is smaller than C / ‖g‖ by this error and by all roundings.
-- A factor so small that doubles have no full digits for it is taken as zero: such a gradient contributes nothing.
-- Products are cut, towards zero, to whole multiples of a power of two between C·2⁻³¹ and C·2⁻³⁰, and then added up. Such sums are
-  exact, up to 2²² examples a step, so that what an example adds does not depend on the others, on their order or on chunks.
-- A model whose gradients depend on earlier calls is refused, as far as that can be found: see
-  :mod:`evertally.torch.hidden_state`.
+- Norms and products are computed in float64. There the squares of float32 numbers are exact and
+  cannot overflow, and the relative error of a sum of d squares is at most d·2⁻⁵³. A gradient is
+  left unchanged only if its norm plus this error is at most C. Otherwise it is scaled by a factor
+  that is smaller than C / ‖g‖ by this error and by all roundings.
+- A factor that is subnormal in float64 is taken as zero: such a gradient contributes nothing.
+- Products are rounded towards zero to integer multiples of a power of two between C·2⁻³¹ and
+  C·2⁻³⁰, and then added up. Such sums are exact for up to 2²² examples per step, so the
+  contribution of an example does not depend on the other examples, their order or the chunks.
+- A model whose gradients depend on earlier calls is refused if the check of
+  :mod:`evertally.torch.hidden_state` finds it.
 
-**Cost.** One forward and one backward pass an example, by ``torch.func``, vectorised over a chunk; memory for the gradients of one
-chunk, for one double a parameter, and for eight megabytes of doubles or one gradient, whichever is more.
+**Cost.** One forward and one backward pass per example, by ``torch.func``, vectorised over a chunk.
+Memory for the gradients of one chunk, for one float64 per parameter, and for eight megabytes of
+float64 or one gradient, whichever is larger.
 
-**Source.** Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang: Deep Learning with Differential Privacy (2016).
+**Source.** Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang: Deep Learning with Differential
+Privacy (2016).
 """
 
 from __future__ import annotations
@@ -34,21 +40,24 @@ from evertally import BadParameter, Unsupported
 from .batch import Batch, Inputs
 from .hidden_state import refuse_hidden_state
 
-#: Sums of so many examples are exact; see the guarantee above.
-MOST_EXAMPLES = 1 << 22
+#: Sums of up to this number of examples are exact; see the guarantee above.
+MAX_EXAMPLES = 1 << 22
 _GRID_BITS = 30
-#: Numbers that are clipped at a time.
+#: The number of coordinates that are clipped at a time.
 _BLOCK = 1 << 20
-_LEAST_NORM, _LARGEST_NORM = 2.0**-64, 2.0**64
+_MIN_NORM, _MAX_NORM = 2.0**-64, 2.0**64
 
 
 class ClippedSum:
     """A sum of clipped gradients, for one step of one optimiser.
 
-    Made by :class:`PerExampleClipper`, or by :meth:`declared`. It is as secret as the data, and its ``repr`` shows none of it.
+    Made by :class:`PerExampleClipper` or :meth:`declared`. It is as secret as the data; its
+    ``repr`` shows no data.
     """
 
-    def __init__(self, parameters: tuple[Tensor, ...], flat: Tensor, *, examples: int, max_norm: float) -> None:
+    def __init__(
+        self, parameters: tuple[Tensor, ...], flat: Tensor, *, examples: int, max_norm: float
+    ) -> None:
         self.parameters = parameters
         self.examples = examples
         self.max_norm = max_norm
@@ -59,9 +68,10 @@ class ClippedSum:
     def declared(
         cls, parameters: Iterable[Tensor], gradients: Iterable[Tensor], *, examples: int, max_norm: float
     ) -> ClippedSum:
-        """A sum that was made elsewhere: the caller declares that one example moves it by at most ``max_norm``.
+        """A sum from elsewhere. The caller declares that one example moves it by at most ``max_norm``.
 
-        For those who clip by other means, for example from the ``grad_sample`` of another library. Nothing can check the declaration.
+        Use this if you clip by other means, for example from the ``grad_sample`` of another
+        library. The declaration cannot be checked.
 
         >>> layer = torch.nn.Linear(2, 1)
         >>> zeros = [torch.zeros_like(parameter) for parameter in layer.parameters()]
@@ -76,10 +86,16 @@ class ClippedSum:
             raise BadParameter(f"examples must be zero or more, not {examples}")
         for number, tensor in enumerate(tensors):
             if not tensor.is_floating_point() or tensor.device != device:
-                raise BadParameter(f"gradient {number} must be of real numbers, on the device of the parameters, {device}")
+                raise BadParameter(
+                    f"gradient {number} must be of real numbers, on the device of the parameters, {device}"
+                )
             if not bool(torch.isfinite(tensor).all()):
                 raise BadParameter(f"gradient {number} is not finite")
-        flat = tensors[0].reshape(-1) if len(tensors) == 1 else torch.cat([tensor.reshape(-1) for tensor in tensors])
+        flat = (
+            tensors[0].reshape(-1)
+            if len(tensors) == 1
+            else torch.cat([tensor.reshape(-1) for tensor in tensors])
+        )
         return cls(owners, flat.detach(), examples=examples, max_norm=_checked_norm(max_norm))
 
     @property
@@ -93,8 +109,10 @@ class ClippedSum:
         return [piece.view(parameter.shape) for piece, parameter in zip(pieces, self.parameters, strict=True)]
 
     def __iadd__(self, other: ClippedSum) -> ClippedSum:
-        """Adds the sum over other examples of the same step: a batch that is larger than memory, part by part."""
-        if [id(parameter) for parameter in self.parameters] != [id(parameter) for parameter in other.parameters]:
+        """Adds the sum over other examples of the same step, for a batch that does not fit in memory."""
+        if [id(parameter) for parameter in self.parameters] != [
+            id(parameter) for parameter in other.parameters
+        ]:
             raise BadParameter("only sums over the same parameters can be added")
         if self._taken or other._taken:
             raise BadParameter("a sum of gradients serves one step, and this one has served")
@@ -108,28 +126,31 @@ class ClippedSum:
         return self
 
     def __getstate__(self) -> NoReturn:
-        """A copy would serve a second step."""
-        raise TypeError("a ClippedSum is neither copied nor pickled: it is as secret as the data, and serves one step")
+        """Refused: a copy would serve a second step."""
+        raise TypeError(
+            "a ClippedSum is neither copied nor pickled: it is as secret as the data, and serves one step"
+        )
 
     def __repr__(self) -> str:
-        return (
-            f"ClippedSum(of {self.examples} examples, {self.dimension} parameters, each of norm {self.max_norm!r} at most)"
-        )
+        sizes = f"of {self.examples} examples, {self.dimension} parameters"
+        return f"ClippedSum({sizes}, each of norm {self.max_norm!r} at most)"
 
 
 class PerExampleClipper:
-    """Computes the gradient of every example of a batch, clips each, and adds them up.
+    """Computes the gradient of every example of a batch, clips each gradient, and adds them up.
 
-    ``loss_fn(prediction, target)`` is given one example at a time, as a batch of one, and returns one number. Any reduction will do, except with weights of
-    classes: a mean over one example divides its weight out again, and ``reduction="sum"`` does not.
-    Parameters with ``requires_grad=False`` are left out. Layers that mix examples are refused (batch normalisation, unless it is in evaluation
-    mode, where its running statistics are constants that must be public), and so are buffers that a forward pass writes to.
+    ``loss_fn(prediction, target)`` gets one example at a time, as a batch of one, and returns one
+    number. Any reduction works, except with class weights: a mean over one example cancels its
+    weight, so use ``reduction="sum"``. Parameters with ``requires_grad=False`` are left out. Layers
+    that mix examples are refused. This includes batch normalisation, unless it is in evaluation
+    mode, where its running statistics are constants that must be public. Buffers that a forward
+    pass writes to are refused too.
 
     A model or loss that keeps state between calls in any other way, such as an attribute with the
     previous batch, is refused at the first call, before anything is returned. ``check_with=(inputs,
-    targets)``, a few random examples of the right shapes, makes that check when the clipper is made.
-    The check finds state that matters within some twenty calls. It cannot find state that first
-    matters later; see :mod:`evertally.torch.hidden_state`. Hooks run during the check too.
+    targets)``, a few random examples of the right shapes, does this check in the constructor. The
+    check finds state that matters within about twenty calls, but not state that first matters
+    later; see :mod:`evertally.torch.hidden_state`. Hooks run during the check too.
 
     >>> model = torch.nn.Linear(3, 2)
     >>> clipper = PerExampleClipper(model, torch.nn.functional.cross_entropy, max_norm=1.0, chunk_size=4)
@@ -164,11 +185,13 @@ class PerExampleClipper:
             dimension += tensor.numel()
         if not dimension:
             raise BadParameter("there is no trainable parameter")
-        # Memory that is used again: to ask the system for it in every step would take longer than to clip.
-        self._doubles = torch.empty(max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device)
+        # This memory is reused: allocating it in every step would take longer than clipping.
+        self._doubles = torch.empty(
+            max(1, _BLOCK // dimension), dimension, dtype=torch.float64, device=self.device
+        )
         self._dimension = dimension
-        # The modes in which the model was found to keep no state. Losses are held, because modes
-        # name them by their id.
+        # The modes in which the model was found to keep no state. Losses are kept alive, because
+        # modes identify them by their id.
         self._checked: dict[tuple[object, ...], object] = {}
         if check_with is not None:
             made_up = Batch.of(*check_with)
@@ -177,13 +200,17 @@ class PerExampleClipper:
             self._check_once(made_up)
 
     def __call__(self, inputs: Inputs, targets: Any) -> ClippedSum:
-        """The sum over one batch, which may be empty. A gradient that is not finite is an error, and nothing has changed then."""
+        """The sum over one batch, which may be empty. A gradient that is not finite is an error;
+        nothing changes then.
+        """
         trainable = {name: tensor for name, tensor in self.model.named_parameters() if tensor.requires_grad}
         if {name: id(tensor) for name, tensor in trainable.items()} != {
             name: id(tensor) for name, tensor in self._trainable.items()
         }:
-            raise BadParameter("the trainable parameters of the model are no longer those that the clipper was made for")
-        # Once more, because ``model.train()`` wakes what slept when the clipper was made.
+            raise BadParameter(
+                "the trainable parameters of the model are no longer those that the clipper was made for"
+            )
+        # Checked again, because ``model.train()`` may have changed the mode of a layer.
         _refuse_mixing_layers(self.model)
         if common_kind(trainable.values())[1] != self.device:
             raise BadParameter("the model has moved to another device since the clipper was made")
@@ -192,19 +219,26 @@ class PerExampleClipper:
         _check_examples(examples)
         if examples:
             self._check_once(batch)
-        return ClippedSum(tuple(trainable.values()), self._sum(batch), examples=examples, max_norm=self.max_norm)
+        return ClippedSum(
+            tuple(trainable.values()), self._sum(batch), examples=examples, max_norm=self.max_norm
+        )
 
     def __getstate__(self) -> NoReturn:
-        """Its memory holds the latest gradients."""
-        raise TypeError("a PerExampleClipper is neither copied nor pickled: it holds gradients, which are as secret as the data")
+        """Refused: its memory holds the latest gradients."""
+        raise TypeError(
+            "a PerExampleClipper is neither copied nor pickled: it holds gradients, which are as "
+            "secret as the data"
+        )
 
     def _check_once(self, batch: Batch) -> None:
-        """Refuses a model whose calls depend on earlier ones, once for each mode that it is used in."""
+        """Refuses a model whose calls depend on earlier calls. Checked once for each mode."""
         if (mode := self._mode()) in self._checked:
             return
         modules = dict(self.model.named_modules())
         if isinstance(self.loss_fn, nn.Module):
-            modules |= {f"loss_fn.{name}".rstrip("."): module for name, module in self.loss_fn.named_modules()}
+            modules |= {
+                f"loss_fn.{name}".rstrip("."): module for name, module in self.loss_fn.named_modules()
+            }
         refuse_hidden_state(
             self._sum,
             batch,
@@ -216,7 +250,7 @@ class PerExampleClipper:
         self._checked[mode] = self.loss_fn
 
     def _mode(self) -> tuple[object, ...]:
-        """What may decide whether state is kept: the loss, and which layers are in training mode."""
+        """What may affect hidden state: the loss, and which layers are in training mode."""
         return id(self.loss_fn), *(module.training for module in self.model.modules())
 
     def _sum(self, batch: Batch) -> Tensor:
@@ -232,19 +266,25 @@ class PerExampleClipper:
 
             gradients = self._gradients(batch.map(part))
             if any(len(gradient) != length for gradient in gradients.values()):
-                raise Unsupported("the model keeps state between calls: there are other gradients than those of the examples")
+                raise Unsupported(
+                    "the model keeps state between calls: there are other gradients than those of the "
+                    "examples"
+                )
             self._add_clipped(flat, gradients)
         return flat
 
     def _gradients(self, batch: Batch) -> dict[str, Tensor]:
-        """One gradient an example, along the first dimension."""
+        """One gradient per example, along the first dimension."""
         trainable = {name: tensor.detach() for name, tensor in self._trainable.items()}
-        # A buffer that the forward pass replaces is put back; one that it writes to is an error of torch.
+        # A buffer that the forward pass replaces is restored; writing to a buffer is an error of
+        # torch.
         buffers = dict(self.model.named_buffers())
 
         def loss(parameters: dict[str, Tensor], arguments: Any, keywords: Any, targets: Any) -> Tensor:
             one = Batch(arguments, keywords, targets).map(lambda tensor: tensor.unsqueeze(0))
-            prediction = torch.func.functional_call(self.model, {**parameters, **buffers}, one.arguments, one.keywords)
+            prediction = torch.func.functional_call(
+                self.model, {**parameters, **buffers}, one.arguments, one.keywords
+            )
             value = self.loss_fn(prediction, one.targets)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise BadParameter("loss_fn must return one number for one example, a batch of one")
@@ -258,13 +298,16 @@ class PerExampleClipper:
                 names = ", ".join(repr(name) for name in buffers)
                 written = f"a buffer, of {names}, or another tensor" if buffers else "a tensor"
                 raise Unsupported(
-                    f"the forward pass writes to {written} that outlives the call: what it keeps of the data is not private"
+                    f"the forward pass writes to {written} that outlives the call: what it keeps of "
+                    "the data is not private"
                 ) from None
             raise
         return gradients
 
     def _add_clipped(self, flat: Tensor, gradients: dict[str, Tensor]) -> None:
-        """Clips by the rule of the module, some examples at a time, and adds whole multiples of the grid."""
+        """Clips as the module documentation defines, some examples at a time, and adds integer
+        multiples of the grid.
+        """
         grid = 2.0 ** (math.frexp(self.max_norm)[1] - 1 - _GRID_BITS)
         examples = len(gradients[self._parts[0][0]])
         rows = len(self._doubles)
@@ -278,12 +321,14 @@ class PerExampleClipper:
                 norms = torch.linalg.vector_norm(piece, dim=1)
                 if not bool(torch.isfinite(norms).all()):
                     self._refuse_what_is_not_finite(gradients)
-                # The grid is a power of two: to divide by it here does not round.
+                # The grid is a power of two, so dividing by it does not round.
                 piece.mul_(self._factors(norms, piece.shape[1], len(clipped)).mul_(1 / grid).unsqueeze(1))
             flat.add_(block.trunc_().sum(dim=0), alpha=grid)
 
     def _factors(self, norms: Tensor, dimension: int, parts: int) -> Tensor:
-        """What to scale vectors of these norms by, so that no norm exceeds its share of the bound after rounding."""
+        """The factors that scale vectors of these norms, so that no norm exceeds its share of the
+        bound after rounding.
+        """
         error = (dimension + 64) * 2.0**-52
         bound = self.max_norm if parts == 1 else self.max_norm * (1 - 2.0**-50) / math.sqrt(parts)
         factors = torch.where(norms * (1 + error) <= bound, 1.0, bound * (1 - error - 2.0**-49) / norms)
@@ -291,10 +336,14 @@ class PerExampleClipper:
 
     @staticmethod
     def _refuse_what_is_not_finite(gradients: dict[str, Tensor]) -> None:
-        """The norm of doubles can overflow where they are finite: it is infinite then, the factor zero, and nothing is refused."""
+        """Refuses gradients that are not finite. The norm of finite numbers may overflow to
+        infinity: then the factor is zero, and nothing is refused.
+        """
         for name, gradient in gradients.items():
             if not bool(torch.isfinite(gradient).all()):
-                raise BadParameter(f"the gradient of {name!r} is not finite for some example; no step was taken")
+                raise BadParameter(
+                    f"the gradient of {name!r} is not finite for some example; no step was taken"
+                )
 
 
 def common_kind(parameters: Iterable[Tensor]) -> tuple[torch.dtype, torch.device]:
@@ -311,20 +360,25 @@ def common_kind(parameters: Iterable[Tensor]) -> tuple[torch.dtype, torch.device
 
 
 def _checked_norm(max_norm: float) -> float:
-    if not _LEAST_NORM <= max_norm <= _LARGEST_NORM:
-        raise BadParameter(f"max_norm must be a number from {_LEAST_NORM:.1e} to {_LARGEST_NORM:.1e}, not {max_norm}")
+    if not _MIN_NORM <= max_norm <= _MAX_NORM:
+        raise BadParameter(
+            f"max_norm must be a number from {_MIN_NORM:.1e} to {_MAX_NORM:.1e}, not {max_norm}"
+        )
     return float(max_norm)
 
 
 def _check_examples(examples: int) -> None:
-    if examples > MOST_EXAMPLES:
-        raise BadParameter(f"a step can have at most {MOST_EXAMPLES} examples, not {examples}")
+    if examples > MAX_EXAMPLES:
+        raise BadParameter(f"a step can have at most {MAX_EXAMPLES} examples, not {examples}")
 
 
 def _refuse_mixing_layers(model: nn.Module) -> None:
     for name, module in model.named_modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (module.training or module.running_mean is None):
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (
+            module.training or module.running_mean is None
+        ):
             raise Unsupported(
-                f"{name or 'the model'!r} is batch normalisation, which mixes examples, so that no gradient belongs to one of "
-                "them; GroupNorm and LayerNorm do not, and neither does one with public running statistics after .eval()"
+                f"{name or 'the model'!r} is batch normalisation, which mixes examples, so no gradient "
+                "belongs to one "
+                "example. Use GroupNorm or LayerNorm, or public running statistics with .eval()"
             )

@@ -2,8 +2,8 @@
 
 **Definition.** A model keeps hidden state if something that one call leaves behind changes the
 result of a later call: an attribute with the previous batch, a list, a recurrent layer's own hidden
-state, a closure, a global. Then an example also moves the sums of later calls, and a bound on what
-it adds to its own sum bounds nothing.
+state, a closure, a global. Then an example also moves the sums of later calls, and a bound on its
+contribution to its own sum is not enough.
 
 **Guarantee.** The check computes the clipped gradients of a few examples, makes other calls with
 other examples, computes the first gradients again, and refuses the model unless they are the same,
@@ -17,16 +17,16 @@ hidden state:
   processor; the check recognises them because they give different results from the same state.
   Only there are differences allowed, up to 2⁻¹² of the clipping norm.
 
-The check leaves no trace in generators and modules. It puts back their attributes, and the contents
-of the lists, dictionaries, sets and deques in these.
+The check leaves no trace in generators and modules. It restores their attributes, and the contents
+of the lists, dictionaries, sets and deques in them.
 
 **Not found:** state that first matters after more calls than the check makes; state that needs
 inputs unlike those of the batch; and, where differences are allowed, state that moves a gradient by
 less than that. State outside of modules (a closure, a global, a plain object) is found, but the
 check cannot undo its changes, and cannot tell it from rounding below 2⁻¹² of the norm.
 
-**Cost.** Some twenty passes over at most four examples, and memory for two more doubles per
-parameter. Once for each mode of the model.
+**Cost.** About twenty passes over at most four examples, and memory for two more float64 numbers
+per parameter, once for each mode of the model.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from evertally import Unsupported
 
 from .batch import Batch
 
-#: How often gradients are compared; one or two other calls lie between comparisons.
+#: The number of comparisons of gradients, with one or two other calls between them.
 _COMPARISONS = 8
-#: How many examples a call has at most.
-_MOST_EXAMPLES = 4
-#: How often a computation is repeated from the same state to see whether it rounds differently.
+#: The largest number of examples per call.
+_MAX_EXAMPLES = 4
+#: The number of repetitions from the same state that show whether a computation rounds differently.
 _REPEATS = 8
-#: What rounding may change, relative to the norm.
+#: The change that rounding may cause, relative to the norm.
 _ROUNDING = 2.0**-12
 _CONTAINERS = (dict, list, set, deque)
 
@@ -70,12 +70,12 @@ def refuse_hidden_state(
     No call has more than ``most`` examples. An error of the very first call is passed on, because
     it has nothing to do with other calls.
     """
-    few = min(batch.examples(), most, _MOST_EXAMPLES)
+    few = min(batch.examples(), most, _MAX_EXAMPLES)
     kept = _KeptState(modules)
     rewind = _rewinding(device, kept.generators)
     rounds_differently = device.type != "cpu"
     # On the processor an index out of range is an error like others. It makes an accelerator
-    # unusable for the rest of the process, so that nothing is scaled up there.
+    # unusable for the rest of the process, so nothing is scaled up there.
     others = _other_batches(batch, few, largest_scale=1.0 if rounds_differently else 4.0)
     measured = _rows(batch, torch.arange(few))
 
@@ -106,14 +106,14 @@ def refuse_hidden_state(
             if not rounds_differently:
                 raise Unsupported(_refusal(changed, "is another"))
     finally:
-        kept.put_back()
+        kept.restore()
         rewind()
 
 
 def _differs_from_one_state(measure: Callable[[], Tensor], kept: _KeptState, reference: Tensor) -> bool:
     """Whether the same computation from the same state has different results."""
     for _ in range(_REPEATS):
-        kept.put_back()
+        kept.restore()
         if not torch.equal(measure(), reference):
             return True
     return False
@@ -123,11 +123,13 @@ def _refusal(changed: list[str], what: str) -> str:
     where = (
         f"calls change {', '.join(changed[:3])}{' and others' if len(changed) > 3 else ''}"
         if changed
-        else "no attribute of a module changes, so look for a closure, a global or a generator of random numbers"
+        else "no attribute of a module changes, so look for a closure, a global or a random generator"
     )
     return (
-        f"the model keeps state between calls: the clipped gradient of the same examples {what} after other calls ({where}). "
-        "An example then moves later sums too, and no bound on its gradient covers that. Make the layer stateless, or use "
+        f"the model keeps state between calls: the clipped gradient of the same examples {what} after "
+        f"other calls ({where}). "
+        "An example then moves later sums too, and no bound on its gradient covers that. Make the "
+        "layer stateless, or use "
         ".eval() if it keeps nothing then; a buffer that the forward pass updates is refused as well"
     )
 
@@ -139,8 +141,8 @@ def _rows(batch: Batch, numbers: Tensor) -> Batch:
 def _other_batches(batch: Batch, most: int, *, largest_scale: float) -> Iterator[Batch]:
     """Examples of the batch in other orders and numbers, each scaled by ¼ to ``largest_scale``.
 
-    Whole numbers stay as they are, in floating point too, so that indices, masks and one-hot
-    vectors remain valid.
+    Integers stay as they are, in floating point too, so that indices, masks and one-hot vectors
+    remain valid.
     """
     generator = torch.Generator().manual_seed(0)
     size = 0
@@ -178,7 +180,7 @@ def _rewinding(device: torch.device, generators: list[torch.Generator]) -> Calla
 
 
 class _KeptState:
-    """What the attributes of modules hold, to be compared and put back.
+    """The contents of the attributes of modules, to compare and restore.
 
     Tensors are kept by identity. That is enough: in ``torch.func``, a call that writes to a tensor
     from outside of it is an error.
@@ -205,7 +207,7 @@ class _KeptState:
             self._enter(name, item)
 
     def changed(self) -> list[str]:
-        """The attributes that are no longer what they were."""
+        """The names of the attributes that have changed."""
         names = [
             f"{name}.{attribute}"
             for name, now, then in self._attributes
@@ -215,8 +217,8 @@ class _KeptState:
         contents = [name for name, now, then in self._containers.values() if not _is_same(_listed(now), then)]
         return list(dict.fromkeys(names + contents))
 
-    def put_back(self) -> None:
-        """Restores everything to what it was when this was made."""
+    def restore(self) -> None:
+        """Restores the state from the time of construction."""
         for _, container, then in self._containers.values():
             if not _is_same(_listed(container), then):
                 container.clear()
@@ -246,7 +248,9 @@ def _is_same(now: list[Any], then: list[Any]) -> bool:
     if len(now) != len(then):
         return False
     for a, b in zip(now, then, strict=True):
-        one, other = (a, b) if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) else ((a,), (b,))
+        one, other = (
+            (a, b) if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) else ((a,), (b,))
+        )
         if any(left is not right for left, right in zip(one, other, strict=True)):
             return False
     return True

@@ -1,12 +1,14 @@
-"""Rows of correlated noise in memory that numpy and torch share.
+"""Rows of correlated noise, in memory shared by numpy and torch.
 
-**Definition.** Row t is z_t = σΔC·(L g)[t], one number a trainable parameter; the increment is z_t − z_{t−1}, with z₀ = 0. Adding rows to
-prefix sums of gradients, or increments to the gradients themselves, are two ways to say one thing.
+**Definition.** Row t is z_t = σΔC·(L g)[t], one number per trainable parameter; the increment is
+z_t − z_{t−1}, with z₀ = 0. Adding rows to prefix sums of gradients is the same as adding increments
+to the gradients.
 
-**Guarantee.** Rows are written by the library straight into a buffer whose memory a tensor shares. In single precision the noise comes from the
-single-precision stream, whose sensitivity covers what rounding L does. The step is entered in the process's record before its row is made.
+**Guarantee.** The library writes rows directly into a buffer that shares its memory with a tensor.
+In float32 the noise comes from the float32 stream, whose sensitivity covers the rounding of L. A
+step is recorded in the process before its row is made.
 
-**Cost.** Two buffers of one number a parameter, beside the state of the stream.
+**Cost.** Two buffers of one number per parameter, in addition to the state of the stream.
 """
 
 from __future__ import annotations
@@ -21,22 +23,24 @@ from torch import Tensor
 import evertally
 from evertally import BadState, HorizonSpent
 
-from .state import RELEASED
+from .state import RELEASES
 
-#: Coordinates that a pass over the parameters takes at a time, so that doubles that are made on the way stay few.
+#: The number of coordinates that a pass over the parameters takes at a time, which bounds temporary
+#: float64 numbers.
 _BLOCK = 1 << 20
 
 
 def blocks(length: int) -> Iterator[slice]:
-    """The coordinates, some at a time."""
+    """Slices of coordinates that cover the length in order."""
     for start in range(0, length, _BLOCK):
         yield slice(start, min(start + _BLOCK, length))
 
 
 class Adder:
-    """Adds doubles and singles in doubles, and rounds once.
+    """Adds float64 and float32 numbers in float64 and rounds once.
 
-    Torch's own operations on mixed precisions make temporary doubles of whole tensors, which takes longer than to add.
+    Torch's own operations on mixed precisions convert whole tensors to temporary float64, which
+    takes longer than adding.
     """
 
     def __init__(self, dimension: int, device: torch.device) -> None:
@@ -75,7 +79,7 @@ class NoiseRows:
         self._name = hashlib.blake2b(
             b"|".join([bytes(key.tag), bytes(plan.fingerprint), precision.encode()]), digest_size=32
         ).digest()
-        RELEASED.check_start(self._name, self.steps_taken, replay=replay)
+        RELEASES.check_start(self._name, self.steps_taken, replay=replay)
         self._arrays = [np.zeros(dimension, dtype=precision) for _ in range(2)]
         self._rows = [torch.from_numpy(array) for array in self._arrays]
         self.adder = Adder(dimension, device)
@@ -84,27 +88,31 @@ class NoiseRows:
 
     @property
     def steps_taken(self) -> int:
-        """Rows made so far."""
+        """The number of rows made so far."""
         return int(self.stream.steps_taken)
 
     def admit(self, gradients: Tensor) -> bytes:
-        """The permission to add the next row to these gradients, as a digest to enter; an error changes nothing."""
+        """The permission to add the next row to these gradients, as a digest to record. An error
+        changes nothing.
+        """
         if self.steps_taken >= self.plan.horizon:
             raise HorizonSpent(f"all {self.plan.horizon} steps of the plan are taken")
-        return RELEASED.admit(self._name, self.steps_taken, gradients, replay=self.replay)
+        return RELEASES.admit(self._name, self.steps_taken, gradients, replay=self.replay)
 
     def row(self, permission: bytes) -> Tensor:
-        """z_t on the device of the parameters, perhaps in memory that the next row is written to."""
-        RELEASED.enter(self._name, self.steps_taken, permission)
+        """z_t on the device of the parameters. The next row may overwrite this memory."""
+        RELEASES.enter(self._name, self.steps_taken, permission)
         self.stream.next(out=self._arrays[0])
         return self._rows[0].to(self.device)
 
     def noisy(self, permission: bytes, gradients: Tensor, share: float) -> Tensor:
-        """(gradients + z_t − z_{t−1}) · share, on the device of the parameters, in memory that serves the next step."""
+        """(gradients + z_t − z_{t−1}) · share, on the device of the parameters. The next step
+        overwrites this memory.
+        """
         self._arrays.reverse()
         self._rows.reverse()
         self.row(permission)
-        # The older row is needed no more; its memory takes the difference, and then the result.
+        # The older row is no longer needed: its memory takes the difference, and then the result.
         result = torch.sub(self._rows[0], self._rows[1], out=self._rows[1]).to(self.device)
         for part in blocks(len(result)):
             self.adder.add(gradients[part], result[part], out=result[part]).mul_(share)
@@ -116,10 +124,14 @@ class NoiseRows:
 
     def scratch(self) -> Tensor:
         """Memory of the size of a row, on the device of the parameters, for one step."""
-        return self._rows[1] if self.device.type == "cpu" else torch.empty_like(self._rows[1], device=self.device)
+        return (
+            self._rows[1]
+            if self.device.type == "cpu"
+            else torch.empty_like(self._rows[1], device=self.device)
+        )
 
     def _set_latest(self, row: Tensor) -> None:
-        """Puts a saved row where the next increment starts from."""
+        """Sets the row from which the next increment is taken."""
         if row.shape != self._rows[0].shape or row.dtype != self.dtype:
             raise BadState("the checkpoint's noise is of another dimension or precision")
         self._rows[0].copy_(row)

@@ -1,26 +1,32 @@
 """Optimisers that see gradients only through noise.
 
-**Definition.** With s_t the sum of the clipped gradients of steps 1 … t, divided by the batch size together with its noise z_t:
+**Definition.** Let s_t be the sum of the clipped gradients of steps 1 … t plus its noise z_t,
+divided by the batch size:
 
-- :class:`DPFTRL`: v_t = β v_{t−1} + s_t and θ_{t+1} = θ_0 − η v_t (Kairouz et al., 2021); with ``nesterov``, θ_{t+1} = θ_0 − η (s_t + β v_t).
-- :class:`DPSGD`: ``torch.optim.SGD`` on the increments s_t − s_{t−1}, the clipped gradient plus z_t − z_{t−1}.
+- :class:`DPFTRL`: v_t = β v_{t−1} + s_t and θ_{t+1} = θ_0 − η v_t (Kairouz et al., 2021); with
+  ``nesterov``, θ_{t+1} = θ_0 − η (s_t + β v_t).
+- :class:`DPSGD`: ``torch.optim.SGD`` on the increments s_t − s_{t−1}, the clipped gradient plus z_t
+  − z_{t−1}.
 - :class:`CorrelatedNoise`: any ``torch.optim`` optimiser on those increments.
 
-At a constant learning rate the first two are the same iteration. Where it changes, DP-FTRL applies the new rate to everything since its
-origin, and SGD to what follows.
+At a constant learning rate the first two are the same iteration. When the rate changes, DP-FTRL
+applies the new rate to everything since its origin, and SGD only to later steps.
 
-**Guarantee.** That of the :class:`~evertally.torch.TrainingPlan`. The true sums are exact (see :mod:`evertally.torch.clipping`; those of DP-FTRL, which
-run over all steps, as long as no coordinate exceeds 2²²·C), noise is added once, and what is rounded afterwards has its noise. ``step`` takes a :class:`~evertally.torch.ClippedSum` and never reads ``.grad``, so that
-a gradient that was not clipped cannot reach the parameters. A refusal changes nothing.
+**Guarantee.** The guarantee of the :class:`~evertally.torch.TrainingPlan`. The true sums are exact
+(see :mod:`evertally.torch.clipping`). For DP-FTRL, whose sums run over all steps, this holds as
+long as no coordinate exceeds 2²²·C. Noise is added once, and only noisy values are rounded.
+``step`` takes a :class:`~evertally.torch.ClippedSum` and never reads ``.grad``, so an unclipped
+gradient cannot reach the parameters. A refused step changes nothing.
 
-**Cost.** Beside the noise, a few passes over the parameters. State: DP-FTRL holds θ_0, a sum in doubles and, with momentum, v.
+**Cost.** A few passes over the parameters, in addition to the noise. State: DP-FTRL holds θ_0, a
+sum in float64 and, with momentum, v.
 
-**Source.** Kairouz, McMahan, Song, Thakkar, Thakurta, Xu: Practical and Private (Deep) Learning without Sampling or Shuffling (2021).
+**Source.** Kairouz, McMahan, Song, Thakkar, Thakurta, Xu: Practical and Private (Deep) Learning
+without Sampling or Shuffling (2021).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -33,7 +39,7 @@ from evertally import BadParameter, BadState, Unsupported
 from .accounting import TrainingPlan
 from .clipping import ClippedSum
 from .noise import blocks
-from .private import PrivateOptimizer
+from .private import Parameters, PrivateOptimizer
 
 
 class DPFTRL(PrivateOptimizer):
@@ -51,7 +57,7 @@ class DPFTRL(PrivateOptimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: Parameters,
         training: TrainingPlan,
         *,
         lr: float,
@@ -93,7 +99,7 @@ class DPFTRL(PrivateOptimizer):
                     offset += len(moved)
 
     def _move(self, parameter: Tensor, part: slice, prefix: Tensor, group: dict[str, Any]) -> None:
-        """θ_{t+1} of some coordinates."""
+        """Sets some coordinates of θ_{t+1}."""
         rate, momentum, share = group["lr"], group["momentum"], 1 / self.training.batch_size
         origin = self._origin[part]
         if self._velocity is None:
@@ -108,12 +114,13 @@ class DPFTRL(PrivateOptimizer):
 
     @torch.no_grad()
     def restart(self) -> None:
-        """Makes the present parameters the origin and forgets the momentum; a new learning rate then applies to what follows alone.
+        """Makes the present parameters the origin and resets the momentum. A new learning rate then
+        applies only to later steps.
 
-        This is done with what was released, and spends nothing. The noise goes on.
+        This is post-processing and spends nothing. The noise is not restarted.
         """
         if self.steps_taken:
-            # Prefix sums now begin here, and the noise of the beginning is subtracted from theirs: z_t - z_r.
+            # Prefix sums now start here, with the noise z_t - z_r.
             self._sum = -self._noise.latest().to(self._sum.device, torch.float64)
         self._origin = torch.cat([parameter.detach().reshape(-1) for parameter in self._parameters])
         self._velocity = None
@@ -133,15 +140,17 @@ class DPFTRL(PrivateOptimizer):
                 raise BadState("the checkpoint is of another number of parameters, or of another precision")
 
     def _take_private_tensors(self, tensors: dict[str, Tensor]) -> None:
-        on_device = {name: tensor.detach().clone().to(self._origin.device) for name, tensor in tensors.items()}
+        on_device = {
+            name: tensor.detach().clone().to(self._origin.device) for name, tensor in tensors.items()
+        }
         self._origin, self._sum = on_device["origin"], on_device["sum"]
         self._velocity = on_device.get("velocity")
 
 
 class CorrelatedNoise(PrivateOptimizer):
-    """Any optimiser of ``torch.optim``, on gradients with correlated noise: the wrapped one never sees others.
+    """Any optimiser of ``torch.optim``, on gradients with correlated noise. It sees no other gradients.
 
-    Learning-rate schedulers may be given either; parameter groups and state are shared.
+    A learning-rate scheduler may take either optimiser: they share parameter groups and state.
 
     >>> from evertally.torch import PerExampleClipper, training_plan
     >>> model = torch.nn.Linear(3, 2)
@@ -164,7 +173,10 @@ class CorrelatedNoise(PrivateOptimizer):
         if isinstance(optimizer, PrivateOptimizer):
             raise BadParameter("the optimiser adds noise already")
         if isinstance(optimizer, (torch.optim.LBFGS, torch.optim.SparseAdam)):
-            raise Unsupported(f"{type(optimizer).__name__} needs a closure or sparse gradients, and noisy gradients are neither")
+            raise Unsupported(
+                f"{type(optimizer).__name__} needs a closure or sparse gradients, and noisy gradients "
+                "are neither"
+            )
         super().__init__(optimizer.param_groups, optimizer.defaults, training, key=key, replay=replay)
         self.optimizer = optimizer
         self._share()
@@ -176,7 +188,8 @@ class CorrelatedNoise(PrivateOptimizer):
     def step(self, clipped: ClippedSum) -> None:  # type: ignore[override]
         """Takes one step with the clipped gradients of one batch."""
         flat, permission = self._admit(clipped)
-        # Whoever is left with a gradient of their own, such as a parameter that was frozen after a backward pass, would be moved by it.
+        # A parameter that still has a gradient, for example one frozen after a backward pass, would
+        # be moved by it.
         self._drop_gradients()
         noisy = self._noise.noisy(permission, flat, 1 / self.training.batch_size)
         clipped._taken = True
@@ -187,7 +200,7 @@ class CorrelatedNoise(PrivateOptimizer):
         try:
             self.optimizer.step()
         finally:
-            # The memory is the noise's; a gradient that stayed would be overwritten.
+            # The memory belongs to the noise, which will overwrite it.
             self._drop_gradients()
 
     def _drop_gradients(self) -> None:
@@ -207,7 +220,8 @@ class CorrelatedNoise(PrivateOptimizer):
 
 
 class DPSGD(CorrelatedNoise):
-    """Stochastic gradient descent with correlated noise: ``torch.optim.SGD`` with its momentum and weight decay.
+    """Stochastic gradient descent with correlated noise: ``torch.optim.SGD`` with its momentum and
+    weight decay.
 
     >>> from evertally.torch import training_plan
     >>> model = torch.nn.Linear(3, 2)
@@ -219,19 +233,18 @@ class DPSGD(CorrelatedNoise):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: Parameters,
         training: TrainingPlan,
         *,
+        key: evertally.NoiseKey | None = None,
+        replay: bool = False,
         lr: float,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
-        key: evertally.NoiseKey | None = None,
-        replay: bool = False,
     ) -> None:
-        if not 0 <= lr < float("inf"):
-            raise BadParameter(f"lr must be zero or more, not {lr}")
+        _check_rate(lr)
         try:
             optimizer = torch.optim.SGD(
                 params,
@@ -247,10 +260,14 @@ class DPSGD(CorrelatedNoise):
 
 
 def _check_rates(group: dict[str, Any]) -> None:
-    """Refuses rates that a scheduler or a caller set to what cannot be used."""
-    if not 0 <= group["lr"] < float("inf"):
-        raise BadParameter(f"lr must be zero or more, not {group['lr']}")
+    """Refuses rates, set by a scheduler or a caller, that cannot be used."""
+    _check_rate(group["lr"])
     if not 0 <= group["momentum"] < 1:
         raise BadParameter(f"momentum must be at least zero and less than one, not {group['momentum']}")
     if group["nesterov"] and not group["momentum"]:
         raise BadParameter("nesterov needs a momentum")
+
+
+def _check_rate(lr: float) -> None:
+    if not 0 <= lr < float("inf"):
+        raise BadParameter(f"lr must be zero or more, not {lr}")

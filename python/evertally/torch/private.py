@@ -1,19 +1,22 @@
-"""What all private optimisers share: permission to step, the account, and checkpoints.
+"""The base of all private optimisers: permission to step, the account, and checkpoints.
 
-**Definition.** A private optimiser owns a :class:`~evertally.torch.TrainingPlan`, a key, and the noise that follows from both.
+**Definition.** A private optimiser owns a :class:`~evertally.torch.TrainingPlan`, a key, and the
+noise derived from both.
 
-**Guarantee.** One step of the plan serves one sum of clipped gradients. ``state_dict`` holds tensors and plain values alone, so that
-``torch.load(weights_only=True)`` reads it, and ``load_state_dict`` goes on from it bit for bit in a new process. It refuses, and changes
-nothing, what was cut off or altered, belongs to another plan, optimiser or precision, or lies before steps that this process has released.
+**Guarantee.** One step of the plan serves one sum of clipped gradients. ``state_dict`` holds only
+tensors and plain values, so ``torch.load(weights_only=True)`` reads it, and ``load_state_dict``
+resumes from it bit for bit in a new process. A checkpoint is refused, and nothing changes, if it
+was truncated or altered, if it belongs to another plan, optimiser or precision, or if it lies
+before steps that this process has released.
 
-A checkpoint is as secret as the data: it holds the key and, for DP-FTRL, the true sum of gradients. The parameters may be published; the
-checkpoint may not.
+A checkpoint is as secret as the data: it holds the key and, for DP-FTRL, the true sum of gradients.
+The parameters may be published; the checkpoint may not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 from torch import Tensor
@@ -25,17 +28,20 @@ from evertally import BadParameter, BadState, Unsupported
 from .accounting import TrainingPlan
 from .clipping import ClippedSum, common_kind
 from .noise import NoiseRows
-from .state import FORMAT, opened, seal, to_bytes, to_tensor
+from .state import FORMAT, open_checkpoint, seal, to_bytes, to_tensor
+
+#: The parameters of an optimiser: tensors, or groups with options of their own.
+Parameters: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]]
 
 
 class PrivateOptimizer(Optimizer):
-    """The base of the optimisers of this package."""
+    """The base class of the optimisers of this package."""
 
     _is_sealed = False
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: Parameters,
         defaults: dict[str, Any],
         training: TrainingPlan,
         *,
@@ -48,7 +54,9 @@ class PrivateOptimizer(Optimizer):
         dtype, device = common_kind(self._parameters)
         dimension = sum(parameter.numel() for parameter in self._parameters)
         if dimension != training.parameters:
-            raise BadParameter(f"the plan is for {training.parameters} trainable parameters, and there are {dimension}")
+            raise BadParameter(
+                f"the plan is for {training.parameters} trainable parameters, and there are {dimension}"
+            )
         self._has_own_key = key is not None
         fresh = key if key is not None else evertally.NoiseKey.generate()
         self._noise = NoiseRows(training.plan, fresh, dimension, dtype, device, replay=replay)
@@ -62,23 +70,30 @@ class PrivateOptimizer(Optimizer):
     def spent(self, delta: float) -> tuple[float, float]:
         """The (ε, δ) that the steps taken so far have spent, rounded up.
 
-        This is the cost of a run that was to end here, whatever it would learn. If you stop because
-        of the parameters that you saw, for example when they are good enough, state the cost of the
-        whole plan instead: ``training.spent(training.steps, delta)``.
+        This is the cost of a run whose end was fixed in advance, independently of what it learned.
+        If you stop because of the parameters that you saw, for example when they are good enough,
+        state the cost of the whole plan instead: ``training.spent(training.steps, delta)``.
         """
         return self.training.spent(self.steps_taken, delta)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Refused once the optimiser is made, because the plan has its number of parameters."""
+        """Refused after construction: the plan is for a fixed number of parameters."""
         if self._is_sealed:
-            raise Unsupported("a private optimiser takes no further parameters: its plan was made for those it has")
+            raise Unsupported("a private optimiser takes no further parameters: its plan is for those it has")
         super().add_param_group(param_group)
 
     def _trainable(self) -> tuple[Tensor, ...]:
-        return tuple(parameter for group in self.param_groups for parameter in group["params"] if parameter.requires_grad)
+        return tuple(
+            parameter
+            for group in self.param_groups
+            for parameter in group["params"]
+            if parameter.requires_grad
+        )
 
     def _admit(self, clipped: ClippedSum) -> tuple[Tensor, bytes]:
-        """The gradients in the order of the noise, and the permission for them. An error changes nothing."""
+        """The gradients in the order of the noise, and the permission to use them. An error changes
+        nothing.
+        """
         if not isinstance(clipped, ClippedSum):
             raise BadParameter(
                 f"step takes the ClippedSum that a PerExampleClipper returns, not {type(clipped).__name__}; "
@@ -86,21 +101,30 @@ class PrivateOptimizer(Optimizer):
             )
         if clipped._taken:
             raise BadParameter("a sum of gradients serves one step, and this one has served")
-        if [id(parameter) for parameter in self._trainable()] != [id(parameter) for parameter in self._parameters]:
-            raise BadParameter("the trainable parameters of the optimiser are no longer those that it was made for")
+        if [id(parameter) for parameter in self._trainable()] != [
+            id(parameter) for parameter in self._parameters
+        ]:
+            raise BadParameter(
+                "the trainable parameters of the optimiser are no longer those that it was made for"
+            )
         if clipped.max_norm > self.training.clip:
             raise BadParameter(
-                f"gradients were clipped at {clipped.max_norm}, and the plan is for {self.training.clip} at most"
+                f"gradients were clipped at {clipped.max_norm}, and the plan is for "
+                f"{self.training.clip} at most"
             )
         if clipped.examples > self.training.batch_size:
             raise BadParameter(
-                f"the sum is of {clipped.examples} examples, and the plan is for {self.training.batch_size} a batch at most"
+                f"the sum is of {clipped.examples} examples, and the plan is for "
+                f"{self.training.batch_size} per batch at most"
             )
         flat = self._in_own_order(clipped)
         return flat, self._noise.admit(flat)
 
     def _in_own_order(self, clipped: ClippedSum) -> Tensor:
-        mine, theirs = [id(tensor) for tensor in self._parameters], [id(tensor) for tensor in clipped.parameters]
+        mine, theirs = (
+            [id(tensor) for tensor in self._parameters],
+            [id(tensor) for tensor in clipped.parameters],
+        )
         if mine == theirs:
             return clipped._flat
         if sorted(mine) != sorted(theirs):
@@ -109,7 +133,7 @@ class PrivateOptimizer(Optimizer):
         return torch.cat([pieces[name].reshape(-1) for name in mine])
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that another process needs to go on. As secret as the data."""
+        """Everything that another process needs to resume. As secret as the data."""
         state = dict(self._public_state())
         private: dict[str, Any] = {
             "format": FORMAT,
@@ -127,8 +151,10 @@ class PrivateOptimizer(Optimizer):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any], *, replay: bool = False) -> None:
-        """Goes on from a saved state. With ``replay``, also from one that lies before released steps: these must then come out the same."""
-        private = opened(state_dict)
+        """Resumes from a saved state. With ``replay``, the state may lie before released steps;
+        these steps must then give the same releases again.
+        """
+        private = open_checkpoint(state_dict)
         if private.get("optimizer") != self._kind():
             raise BadState(f"the checkpoint is of {private.get('optimizer')}, not of {self._kind()}")
         is_same_plan = to_bytes(private, "fingerprint") == bytes(self.training.plan.fingerprint)
@@ -137,7 +163,9 @@ class PrivateOptimizer(Optimizer):
         key = evertally.NoiseKey.from_bytes(to_bytes(private, "key"))
         is_mine = bytes(key.tag) == bytes(self._noise.key.tag)
         if not is_mine and (self._has_own_key or self.steps_taken):
-            raise BadState("the checkpoint belongs to another key; load it into an optimiser that has taken no step")
+            raise BadState(
+                "the checkpoint belongs to another key; load it into an optimiser that has taken no step"
+            )
         tensors, latest = private.get("tensors"), private.get("latest")
         if not isinstance(tensors, dict) or not isinstance(latest, Tensor):
             raise BadState("the checkpoint has no tensors")
@@ -165,12 +193,18 @@ class PrivateOptimizer(Optimizer):
         self._take_private_tensors(tensors)
 
     def _kind(self) -> str:
-        """What a checkpoint must be of."""
+        """The kind of optimiser that a checkpoint must match."""
         return type(self).__name__
 
     def _sizes(self) -> dict[str, int]:
-        """What decides which examples a step sees: other numbers can have the same plan, and other examples would be in the steps that are left."""
-        return {"examples": self.training.examples, "batch_size": self.training.batch_size, "epochs": self.training.epochs}
+        """The sizes that decide which examples a step sees. Other sizes can have the same plan, but
+        their remaining steps would see other examples.
+        """
+        return {
+            "examples": self.training.examples,
+            "batch_size": self.training.batch_size,
+            "epochs": self.training.epochs,
+        }
 
     def _public_state(self) -> dict[str, Any]:
         return super().state_dict()
@@ -179,7 +213,7 @@ class PrivateOptimizer(Optimizer):
         super().load_state_dict(state)
 
     def _private_tensors(self) -> dict[str, Tensor]:
-        """What the optimiser keeps beside what torch knows of."""
+        """The tensors that the optimiser keeps and torch does not know."""
         return {}
 
     def _check_private_tensors(self, tensors: dict[str, Tensor]) -> None:
@@ -187,10 +221,10 @@ class PrivateOptimizer(Optimizer):
             raise BadState("the checkpoint is of another optimiser")
 
     def _take_private_tensors(self, tensors: dict[str, Tensor]) -> None:
-        """Takes what was checked."""
+        """Takes tensors that were checked."""
 
     def __getstate__(self) -> NoReturn:
-        """A copy would use the same noise for other gradients."""
+        """Refused: a copy would use the same noise for other gradients."""
         raise TypeError(f"{type(self).__name__} is neither copied nor pickled; save its state_dict()")
 
     def __repr__(self) -> str:

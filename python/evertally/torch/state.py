@@ -1,15 +1,21 @@
-"""What keeps noise from being used twice: sealed checkpoints, and a record of the steps that this process has released.
+"""Protection against using noise twice: sealed checkpoints, and a record of the steps that this
+process has released.
 
-**Definition.** A seal is a BLAKE2b digest over everything in a checkpoint; the record holds, for every key and plan, how many steps
-were released and a keyed digest of a sample of the gradients of each.
+**Definition.** A seal is a BLAKE2b digest over everything in a checkpoint. For every key and plan,
+the record holds the number of released steps, and for each step a keyed digest of a sample of its
+gradients.
 
-**Guarantee.** A checkpoint that was cut off, altered, or made by another plan is refused before anything changes. A step that this process
-has released is not released again, because for other gradients the difference of the two would be free of noise; where the caller
-says that it is a replay, it is if the sample is the same, which gradients that differ in few coordinates can pass. The record
-ends with the process. Across processes the same holds if a run goes on from its latest checkpoint with the batches that come next
-(:class:`~evertally.torch.FixedOrderBatches` makes them again), because the same batches give the same releases.
+**Guarantee.** A checkpoint that was truncated, altered, or made by another plan is refused before
+anything changes. A step that this process has released is not released again, because for other
+gradients the difference of the two releases would be free of noise. If the caller declares a
+replay, the step is released again if the sample is the same; gradients that differ in few
+coordinates can pass this test. The record ends with the process. Across processes the same holds if
+a run resumes from its latest checkpoint with the batches that come next
+(:class:`~evertally.torch.FixedOrderBatches` restores them), because the same batches give the same
+releases.
 
-**Cost.** A checkpoint is hashed when it is made and when it is read; a step hashes some 4,096 coordinates.
+**Cost.** A checkpoint is hashed when it is made and when it is read. A step hashes about 4,096
+coordinates.
 """
 
 from __future__ import annotations
@@ -37,7 +43,9 @@ def seal(content: Any) -> Tensor:
 
 
 def _absorb(digest: Any, content: Any) -> None:
-    """Every part goes in with its type and its length, so that no two contents are written alike."""
+    """Adds every part with its type and length, so that different contents give different input to
+    the hash.
+    """
     if isinstance(content, Tensor):
         array = content.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         digest.update(f"tensor {content.dtype} {tuple(content.shape)}\n".encode())
@@ -69,8 +77,8 @@ def to_bytes(section: dict[str, Any], name: str) -> bytes:
     return tensor.cpu().numpy().tobytes()
 
 
-def opened(state: Any) -> dict[str, Any]:
-    """The private section of a checkpoint whose seal is whole."""
+def open_checkpoint(state: Any) -> dict[str, Any]:
+    """The private section of a checkpoint, after its seal was verified."""
     if not isinstance(state, dict) or not isinstance(state.get("private"), dict):
         raise BadState("this is not a checkpoint of a private optimiser: it holds no noise state")
     section: dict[str, Any] = state["private"]
@@ -82,7 +90,7 @@ def opened(state: Any) -> dict[str, Any]:
     return section
 
 
-class Released:
+class ReleaseRecord:
     """The steps that this process has released, by key and plan."""
 
     def __init__(self) -> None:
@@ -91,22 +99,24 @@ class Released:
         self._steps: dict[bytes, list[bytes]] = {}
 
     def count(self, name: bytes) -> int:
-        """How many steps were released under this name."""
+        """The number of steps released under this name."""
         with self._lock:
             return len(self._steps.get(name, []))
 
     def check_start(self, name: bytes, step: int, *, replay: bool) -> None:
-        """Refuses to start before a step that was released, unless the caller says that it is a replay."""
+        """Refuses to start before a released step, unless the caller declares a replay."""
         released = self.count(name)
         if step < released and not replay:
             raise BadState(
-                f"step {step} lies before step {released}, which this process has already released under the same key: the same noise "
-                "on other gradients would cancel, and the budget be spent twice. Go on from a later state, take a "
-                "fresh key, or pass replay=True to make exactly the same steps again"
+                f"step {step} lies before step {released}, which this process has already released "
+                "under the same key: the same noise "
+                "on other gradients would cancel, and the budget would be spent twice. Resume from a "
+                "later state, use a "
+                "fresh key, or pass replay=True to repeat exactly the same steps"
             )
 
     def admit(self, name: bytes, step: int, gradients: Tensor, *, replay: bool) -> bytes:
-        """The digest to enter for this step, or an error if the step was released for other gradients."""
+        """The digest to record for this step, or an error if the step was released for other gradients."""
         stride = max(1, gradients.numel() // _SAMPLE)
         sample = gradients[::stride].to("cpu", torch.float64).contiguous().numpy()
         digest = hashlib.blake2b(sample.tobytes(), digest_size=16, key=self._secret).digest()
@@ -115,9 +125,12 @@ class Released:
             known = steps[step] if step < len(steps) else None
         if known is not None and not replay:
             self.check_start(name, step, replay=False)
-        # A step of an earlier process is known by its number alone, and the caller's word is taken for it.
+        # Of a step of an earlier process only the number is known, and the caller is trusted.
         if known and known != digest:
-            raise BadState(f"step {step + 1} was released for other gradients: this is not a replay, and no step was taken")
+            raise BadState(
+                f"step {step + 1} was released for other gradients: this is not a replay, and no step "
+                "was taken"
+            )
         return digest
 
     def enter(self, name: bytes, step: int, digest: bytes) -> None:
@@ -126,10 +139,10 @@ class Released:
             steps = self._steps.setdefault(name, [])
             if step < len(steps):
                 return
-            # Steps that an earlier process released.
+            # An earlier process released these steps.
             steps.extend([b""] * (step - len(steps)))
             steps.append(digest)
 
 
 #: One record for the process, because a key may be used by several optimisers.
-RELEASED = Released()
+RELEASES = ReleaseRecord()

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import evertally
 from evertally._native import _definition
-from evertally.spark import ReleaseFiles
+from evertally.spark import ReleaseFiles, private_counts
 
 START = "2024-01-08T00:00:00Z"
 MINUTE = 60_000_000
@@ -42,7 +43,9 @@ def build_session(master: str, **settings: Any) -> SparkSession:
 
 
 def make_events(count: int, keys: int, steps: int, seed: int, persons: int = 50) -> pd.DataFrame:
-    """Events in the order of their times, of a few keys more than are declared; the last one lies behind the range and lets the watermark pass it."""
+    """Events in the order of their times, of a few keys more than are declared; the last one lies
+    behind the range and lets the watermark pass it.
+    """
     random = np.random.default_rng(seed)
     start = int(pd.Timestamp(START).value) // 1000
     times = np.sort(random.choice(steps * MINUTE, count, replace=False)) + start
@@ -60,7 +63,9 @@ def make_events(count: int, keys: int, steps: int, seed: int, persons: int = 50)
 
 
 def write_files(events: pd.DataFrame, folder: Path, files: int) -> None:
-    """The events in files that a stream reads in the order of their names; the last event has a file of its own."""
+    """The events in files that a stream reads in the order of their names; the last event has a
+    file of its own.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     cuts = np.linspace(0, len(events) - 1, files + 1).astype(int).tolist()
     parts = [events.iloc[first:last] for first, last in zip(cuts, cuts[1:])] + [events.iloc[-1:]]
@@ -79,10 +84,23 @@ def stream(spark: SparkSession, folder: Path, files_at_once: int) -> DataFrame:
     return reader.parquet(str(folder))
 
 
+def count_folder(spark: SparkSession, folder: Path, **choices: Any) -> DataFrame:
+    """The private counts of a folder of events by region and minute, with one file per batch."""
+    rows = stream(spark, folder / "events", 1)
+    return private_counts(
+        rows, time="ts", every="1 minute", start=START, key="region", delay="10 seconds", **choices
+    )
+
+
+def writer_into(folder: Path, releases: DataFrame) -> DataStreamWriter:
+    """A writer that stops when all files are read; its checkpoint is in the folder."""
+    checkpoint = str(folder / "checkpoint")
+    return releases.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+
+
 def run_stream(releases: DataFrame, folder: Path, sink: Optional[Any] = None) -> StreamingQuery:
     """Runs a stream until all files are read."""
-    writer = releases.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
-    writer = writer.foreachBatch(sink or ReleaseFiles(str(folder / "releases")))
+    writer = writer_into(folder, releases).foreachBatch(sink or ReleaseFiles(str(folder / "releases")))
     query = writer.start()
     query.awaitTermination()
     return query
@@ -133,7 +151,9 @@ def count_by_hand(
     start: Any = START,
     steps: Optional[int] = None,
 ) -> Releases:
-    """What one counter releases of the true totals of events that differ in their times: of a stream whose events may be 10 seconds late, or of a finished table (`closing=None`)."""
+    """What one counter releases of the true totals of events that differ in their times: of a
+    stream whose events may be 10 seconds late, or of a finished table (`closing=None`).
+    """
     start_micros = int(pd.Timestamp(start).tz_localize("UTC").value if pd.Timestamp(start).tzinfo is None else pd.Timestamp(start).value) // 1000
     rows = events.sort_values("ts", kind="stable")
     rows = rows.assign(step=(rows["ts"].astype("int64") // _to_micros(rows["ts"]) - start_micros) // MINUTE)
@@ -184,7 +204,9 @@ def _to_micros(times: Any) -> int:
 
 
 def _counting(persons: list[str], steps: list[int], max_steps: int, min_gap: int) -> list[bool]:
-    """Which events count, in the order of their times: one of a person in a step, in so many steps, so far apart."""
+    """Which events count, in the order of their times: one per person and step, in at most
+    max_steps steps, at least min_gap apart.
+    """
     counted: dict[str, list[int]] = {}
     chosen = []
     for person, step in zip(persons, steps):

@@ -1,4 +1,6 @@
-"""What is looked for after a death: releases that differ, are missing or came twice, and a noise key where none may be."""
+"""What is looked for after a death: releases that differ, are missing or came twice, and a noise
+key where none may be.
+"""
 
 import base64
 import re
@@ -12,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from cluster import Releases
 
-# What each directory of releases holds, in the order in which it is read: a release that is there twice is twice in the list.
+# What each directory of releases holds, in the order in which it is read: a release that is there
+# twice is twice in the list.
 Found = dict[str, list[tuple[tuple[Any, ...], tuple[float, float, float, float]]]]
 
 NUMBERS = ["estimate", "standard_error", "lower", "upper"]
@@ -26,7 +29,8 @@ class Wrong(Exception):
 def read_releases(folder: Path) -> Found:
     """All releases under a directory, those that were being written when the writer died included.
 
-    A file that has no end yet holds nothing that a reader could see; it may lie only where releases are being written.
+    A file that has no end yet holds nothing that a reader could see; it may lie only where releases
+    are being written.
     """
     found: Found = {}
     for path in sorted(folder.rglob("*.parquet")):
@@ -47,7 +51,8 @@ def faults(found: Found, expected: Releases, before: Found, is_finished: bool) -
     """Everything that is wrong with the releases that are found.
 
     expected: what one machine releases of the same events.
-    before: what was found when it was last looked for. What lay in its place must be there still, and be the same.
+    before: what was found when it was last looked for. What lay in its place must be there still,
+        and be the same.
     """
     wrong = []
     batches: dict[tuple[Any, ...], str] = {}
@@ -63,7 +68,8 @@ def faults(found: Found, expected: Releases, before: Found, is_finished: bool) -
                 wrong.append(f"{name} in {place} is not a release of these events")
             elif _bits(numbers) != _bits(expected[name]):
                 wrong.append(f"{name} in {place} differs from the release of one machine")
-            # A batch that is made again must consist of the same steps, whether it was shown or not.
+            # A batch that is made again must consist of the same steps, whether it was shown or
+            # not.
             if batches.setdefault(name, matched[2]) != matched[2]:
                 wrong.append(f"{name} is in batch {batches[name]} and in batch {matched[2]}")
     for place, rows in _shown(before).items():
@@ -105,7 +111,8 @@ def _forms(key: bytes) -> list[bytes]:
     forms = [key, key.hex().encode(), key.hex().upper().encode(), repr(key)[2:-1].encode()]
     for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):
         for before in range(3):
-            # In a longer text the key may begin at any of three places of a group, and its ends share characters with what is around it.
+            # In a longer text the key may begin at any of three places of a group, and its ends
+            # share characters with what is around it.
             text = encode(bytes(before) + key)
             forms.append(text[-(-before * 4 // 3) : (before + len(key)) * 8 // 6])
     return forms

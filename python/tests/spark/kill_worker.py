@@ -1,8 +1,10 @@
-"""One streaming query in a process of its own, which kills itself or one of its executors at a point that it is told.
+"""One streaming query in a process of its own, which kills itself or one of its executors at a
+point that it is told.
 
     python kill_worker.py FOLDER
 
-The folder holds `settings.json`, `noise.key` and `events`; checkpoint, releases and a line for each point that was struck are written there.
+The folder holds `settings.json`, `noise.key` and `events`; checkpoint, releases and a line for each
+point that was struck are written there.
 """
 
 import json
@@ -16,11 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cluster import START, build_session, stream
+from cluster import build_session, count_folder, writer_into
 from pyspark.sql import DataFrame, SparkSession
 
 import evertally
-from evertally.spark import ReleaseFiles, private_counts, sink
+from evertally.spark import ReleaseFiles, sink
 
 # How often files are looked for: short beside what happens between two of them.
 LOOK_SECONDS = 0.002
@@ -63,7 +65,7 @@ class Killer:
             "committed": lambda: (self._checkpoint / "commits" / str(batch)).exists(),
         }
         moments["random"] = moments["offsets"]
-        # Both executors are at work then, so that a task is lost whichever dies.
+        # Both executors are at work then, so a task is lost if either dies.
         moments["executor"] = lambda: moments["offsets"]() and self._running_tasks() >= 2
         moments["executor state"] = moments["state"]
         while not moments[kind]():
@@ -80,7 +82,9 @@ class Killer:
         return max((stage.numActiveTasks for stage in stages if stage is not None), default=0)
 
     def _state_files(self, batch: int) -> set[tuple[str, int]]:
-        """The files of the state after a batch, with the times of their last changes: those of an earlier try may be there."""
+        """The files of the state after a batch, with the times of their last changes: those of an
+        earlier try may be there.
+        """
         found = set()
         for path in (self._checkpoint / "state").rglob(f"*{batch + 1}*"):
             if path.name.lstrip(".").startswith((f"{batch + 1}.", f"{batch + 1}_")):
@@ -150,7 +154,8 @@ def find_executors(machine: int) -> list[int]:
     parents = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            # The name of a program, in parentheses, may hold spaces; its parent comes after it and the state.
+            # The name of a program, in parentheses, may hold spaces; its parent comes after it and
+            # the state.
             parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -169,24 +174,16 @@ def main(folder: Path) -> None:
     settings = json.loads((folder / "settings.json").read_text())
     killer = Killer(folder, settings["points"], settings["seed"])
     session = build_session(settings["master"], **settings["spark"])
-    # What Spark says of itself is searched for the key, so it says all that it does in production and more.
+    # What Spark says of itself is searched for the key, so it says all that it does in production
+    # and more.
     session.sparkContext.setLogLevel("INFO")
     key: Any = str(folder / "noise.key")
     if settings["hand_over_key"]:
         key = evertally.NoiseKey.from_file(key)
     persons: dict[str, Any] = {"max_steps": 3, "min_gap": 2} if settings["has_persons"] else {}
-    releases = private_counts(
-        stream(session, folder / "events", 1),
-        time="ts",
-        every="1 minute",
-        start=START,
-        key="region",
-        person="person" if persons else None,
-        plan=evertally.plan(settings["steps"], epsilon=1.0, delta=1e-6, keys=settings["keys"], **persons),
-        noise_key=key,
-        delay="10 seconds",
-    )
-    writer = releases.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    plan = evertally.plan(settings["steps"], epsilon=1.0, delta=1e-6, keys=settings["keys"], **persons)
+    person = "person" if persons else None
+    writer = writer_into(folder, count_folder(session, folder, person=person, plan=plan, noise_key=key))
     killer.watch(session)
     writer.foreachBatch(WatchedSink(str(folder / "releases"), killer)).start().awaitTermination()
     session.stop()

@@ -1,17 +1,21 @@
-"""A streaming query killed at chosen points, started again from its checkpoint, and looked at after every death.
+"""A streaming query killed at chosen points, started again from its checkpoint, and looked at after
+every death.
 
     python kills.py FOLDER SEED
 
-runs the whole trial, says on standard error how it goes, and writes what came of it to standard output as JSON. It fails as soon as anything is wrong.
+runs the whole trial, says on standard error how it goes, and writes what came of it to standard
+output as JSON. It fails as soon as anything is wrong.
 
-**Definition.** Points of the driver, where it and its virtual machine die at once:
-`offsets`: Spark has logged what the batch consists of; `state`: some of the batch's state is written; `sink`: before the sink begins;
-`written`: releases lie beside their place; `shown`: they are in their place, and Spark does not know; `committed`: Spark has noted that the batch is done;
-`random`: a moment after its offsets. Points of an executor, where the query must go on by itself: `executor`: while both have a task;
-`executor state`: some of the batch's state is written.
+**Definition.** Points of the driver, where it and its virtual machine die at once: `offsets`: Spark
+has logged what the batch consists of; `state`: some of the batch's state is written; `sink`: before
+the sink begins; `written`: releases lie beside their place; `shown`: they are in their place, and
+Spark does not know; `committed`: Spark has noted that the batch is done; `random`: a moment after
+its offsets. Points of an executor, where the query must go on by itself: `executor`: while both
+have a task; `executor state`: some of the batch's state is written.
 
-**Guarantee.** Whenever a driver has died, each release that lies anywhere is that of one counter of the true totals, to the bit, in one batch only, and those that could be
-seen are still there; at the end none is missing. What an executor's death has left is looked at then too.
+**Guarantee.** Whenever a driver has died, each release that lies anywhere is that of one counter of
+the true totals, to the bit, in one batch only, and those that could be seen are still there; at the
+end none is missing. What an executor's death has left is looked at then too.
 """
 
 import json
@@ -34,10 +38,11 @@ import evertally
 KINDS = ["offsets", "sink", "state", "written", "shown", "committed", "random"]
 KEYS = [f"k{number}" for number in range(9)]
 CLUSTER = "local-cluster[2,1,1024]"
-# Virtual machines live for seconds here: what they would save later by compiling well is never saved.
+# Virtual machines live for seconds here: what they would save later by compiling well is never
+# saved.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# A run that takes longer than this does not go on by itself.
-LONGEST_RUN_SECONDS = 300
+# A run that takes longer than this is stuck.
+MAX_RUN_SECONDS = 300
 
 
 @dataclass
@@ -91,7 +96,8 @@ class Trial:
         self._make_home()
 
     def run(self, points: list[Point]) -> bool:
-        """Starts the query, which is to die at the last of the points unless that is one of an executor, and looks at what it left.
+        """Starts the query, which is to die at the last of the points unless that is one of an
+        executor, and looks at what it left.
 
         Says whether the query has ended.
         """
@@ -101,7 +107,8 @@ class Trial:
         log = self.folder / "logs" / f"{self.starts:03}.txt"
         environment = {**os.environ, "SPARK_HOME": str(self.folder / "home"), "JAVA_TOOL_OPTIONS": SHORT_LIVED}
         with open(log, "wb") as output:
-            # A session of its own: its process group is the driver, its virtual machine and their executors, and nothing else.
+            # A session of its own: its process group is the driver, its virtual machine and their
+            # executors, and nothing else.
             process = subprocess.Popen(
                 [sys.executable, str(Path(__file__).with_name("kill_worker.py")), str(self.folder)],
                 stdin=subprocess.DEVNULL,
@@ -111,7 +118,7 @@ class Trial:
                 start_new_session=True,
             )
             try:
-                code = process.wait(LONGEST_RUN_SECONDS)
+                code = process.wait(MAX_RUN_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -126,7 +133,9 @@ class Trial:
         return 1 + _last(self.folder / "checkpoint" / "commits")
 
     def _aimed(self, points: list[Point]) -> list[Point]:
-        """The points at the first batches that can come to them after what was done already, one after the other."""
+        """The points at the first batches that can come to them after what was done already, one
+        after the other.
+        """
         aimed: list[Point] = []
         earliest = self.next_batch()
         for point in points:
@@ -220,7 +229,9 @@ def kill_all(trial: Trial, points: list[list[Point]], started: float) -> None:
 
 
 def spread(kinds: list[str], files: int, leave_every: Optional[int] = None) -> list[list[Point]]:
-    """Points of the driver over all batches from the second on; the first and every so many of them leave the executors alone."""
+    """Points of the driver over all batches from the second on; the first and every few of them
+    leave the executors alone.
+    """
     return [
         [Point(kind, 1 + number * files // len(kinds), leaves_executors=leave_every is not None and number % leave_every == 0)]
         for number, kind in enumerate(kinds)

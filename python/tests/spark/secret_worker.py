@@ -1,16 +1,17 @@
-"""Counts a folder of events on a cluster of two workers, and writes down everything that Spark shows of it.
+"""Counts a folder of events on a cluster of two workers, and writes down everything that Spark
+shows of it.
 
-Arguments: the folder, and a file with the bytes of the noise key in hexadecimal digits; the key is handed over as an object.
+Arguments: the folder, and a file with the bytes of the noise key in hexadecimal digits; the key is
+handed over as an object.
 """
 
 import sys
 import urllib.request
 from pathlib import Path
 
-from cluster import START, build_session, stream
+from cluster import build_session, count_folder, run_stream
 
 import evertally
-from evertally.spark import ReleaseFiles, private_counts
 
 folder = Path(sys.argv[1])
 spark = build_session(
@@ -27,21 +28,10 @@ spark = build_session(
 )
 spark.sparkContext.setLogLevel("INFO")
 plan = evertally.plan(6, epsilon=1.0, delta=1e-6, keys=["k0", "k1", "k2", "other"], max_steps=2)
-releases = private_counts(
-    stream(spark, folder / "events", 1),
-    time="ts",
-    every="1 minute",
-    start=START,
-    key="region",
-    person="person",
-    delay="10 seconds",
-    plan=plan,
-    noise_key=evertally.NoiseKey.from_file(sys.argv[2]),
-)
+key = evertally.NoiseKey.from_file(sys.argv[2])
+releases = count_folder(spark, folder, person="person", plan=plan, noise_key=key)
 shown = [releases._jdf.queryExecution().toString()]
-writer = releases.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
-query = writer.foreachBatch(ReleaseFiles(str(folder / "releases"))).start()
-query.awaitTermination()
+query = run_stream(releases, folder)
 shown += [str(query.lastProgress), str(query.recentProgress), str(query.status)]
 query.explain(extended=True)
 application = f"{spark.sparkContext.uiWebUrl}/api/v1/applications/{spark.sparkContext.applicationId}"

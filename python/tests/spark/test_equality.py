@@ -1,4 +1,6 @@
-"""What Spark releases is what one counter releases of the true totals, and what `evertally count` does where both count alike, to the bit."""
+"""What Spark releases is what one counter releases of the true totals, and what `evertally count`
+does where both count alike, to the bit.
+"""
 
 import shutil
 from pathlib import Path
@@ -90,7 +92,9 @@ def test_finished_tables_release_what_the_program_does(
     choices: dict[str, Any],
     options: list[str],
 ) -> None:
-    """Where no persons and no ids are told apart. With them, the program takes the first event to be read, and Spark the first in time."""
+    """Without persons and ids. With them, the program takes the first event to
+    be read, and Spark the first in time.
+    """
     events = events_of(arguments)
     write_files(events, tmp_path / "events", 4)
     plan = evertally.plan(STEPS, **BUDGET, **choices)

@@ -1,4 +1,6 @@
-"""A noise key serves one input for each count: finished tables by their totals, streams by their checkpoints."""
+"""A noise key serves one input for each count: finished tables by their totals, streams by their
+checkpoints.
+"""
 
 import gc
 from pathlib import Path
@@ -37,7 +39,9 @@ def one_more(events: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_a_finished_table_that_has_changed_is_refused(spark: SparkSession, key_file: str, events: pd.DataFrame) -> None:
-    """A backfill over a table with one more row once released that row bare: the same noise, and another total."""
+    """A backfill over a table with one more row once released that row bare: the same noise, and
+    another total.
+    """
     table, more = spark.createDataFrame(events), spark.createDataFrame(one_more(events))
     released = as_releases(count(table, key_file))
     assert released == count_by_hand(events, PLAN, key_file, key="region", closing=None)
@@ -78,7 +82,9 @@ def test_a_process_remembers_keys_without_a_file(spark: SparkSession, events: pd
 def test_a_source_that_changes_after_it_was_recorded_is_not_released(
     spark: SparkSession, key_file: str, events: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """Totals are kept by Spark between the comparison and the release. Where they are lost they are counted again, from a source that may have changed."""
+    """Spark caches totals between the comparison and the release. If they are lost, they are
+    counted again, from a source that may have changed.
+    """
     write_files(events, tmp_path / "events", 1)
     counted = count(spark.read.parquet(str(tmp_path / "events")), key_file)
     expected = as_releases(counted)
@@ -107,7 +113,9 @@ def test_totals_are_forgotten_with_the_table(spark: SparkSession, key_file: str,
 def test_a_second_checkpoint_under_one_key_shows_nothing_and_a_restart_goes_on(
     spark: SparkSession, key_file: str, events: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """Two queries over the same events, each with a directory of its own, once released them under the same noise, with what was late in one of them and not in the other."""
+    """Two queries over the same events, each with a directory of its own, once released them under
+    the same noise, with what was late in one of them and not in the other.
+    """
     write_files(events.iloc[:100], tmp_path / "events", 2)
 
     def streamed() -> DataFrame:
@@ -117,7 +125,7 @@ def test_a_second_checkpoint_under_one_key_shows_nothing_and_a_restart_goes_on(
     with pytest.raises(StreamingQueryException, match="the noise key serves the same count under another checkpoint"):
         run_stream(count(streamed(), key_file, delay="10 seconds"), tmp_path / "two")
     assert not list((tmp_path / "two").glob("releases/*"))
-    # The same checkpoint goes on, and so does a count of another definition.
+    # The same checkpoint resumes, and a count of another definition is accepted.
     events.iloc[100:-1].to_parquet(tmp_path / "events" / "9998.parquet", coerce_timestamps="us", index=False)
     events.iloc[-1:].to_parquet(tmp_path / "events" / "9999.parquet", coerce_timestamps="us", index=False)
     run_stream(count(streamed(), key_file, delay="10 seconds"), tmp_path / "one")
@@ -163,10 +171,13 @@ def test_checkpoints_of_the_first_version_are_refused_with_a_reason(
 
 
 def test_lists_of_keys_have_noise_of_their_own(spark: SparkSession, key_file: str, events: pd.DataFrame) -> None:
-    """With one key more in the list, `other` once lost exactly its count: the noise did not depend on the list."""
+    """With one key more in the list, `other` once lost exactly its count: the noise did not depend
+    on the list.
+    """
     opened = evertally.plan(STEPS, **BUDGET, open_keys=True)
     table = spark.createDataFrame(events)
     few, more = (as_releases(count(table, key_file, plan=opened, keys=keys)) for keys in (["k0", "other"], ["k0", "k1", "other"]))
-    # Independent noise, rounded to whole numbers, is the same at one step in ten at most, and at all six in one run of a million.
+    # Independent noise, rounded to integers, is the same at one step in ten at most, and at
+    # all six in one run of a million.
     assert any(few[step, "k0"] != more[step, "k0"] for step in range(STEPS))
     assert few == count_by_hand(events, opened, key_file, key="region", keys=["k0", "other"], closing=None)

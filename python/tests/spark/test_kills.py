@@ -22,7 +22,7 @@ def shown() -> Found:
 def test_deaths_of_executors_and_drivers_change_no_release(tmp_path: Path) -> None:
     trial = Trial(tmp_path / "trial", CLUSTER, seed=1, files=3, hand_over_key=True)
     assert not trial.run([Point("executor", 1), Point("written", 2)])
-    # The query may go on elsewhere: its checkpoint is all that it needs.
+    # The query may resume on another machine: it needs only its checkpoint.
     trial.master = "local[2]"
     kill_all(trial, [[Point("shown", 3)]], time.monotonic())
     assert [point["kind"] for point in trial.struck] == ["executor", "written", "shown"]

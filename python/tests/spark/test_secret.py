@@ -1,4 +1,6 @@
-"""Two workers with processes of their own: the same releases, and the noise key nowhere but where it is needed."""
+"""Two workers with processes of their own: the same releases, and the noise key nowhere but where
+it is needed.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""What a stream does besides counting: late events, the end of a horizon, checkpoints of other plans, batches that come again."""
+"""What a stream does besides counting: late events, the end of a horizon, checkpoints of other
+plans, batches that come again.
+"""
 
 import datetime
 import time
@@ -172,7 +174,7 @@ def test_a_batch_that_comes_again_must_be_the_same(spark: SparkSession, tmp_path
     for other in (batch.where("step < 14"), batch.union(batch.where("step = 10")), batch.withColumn("estimate", F.col("estimate") + 1)):
         with pytest.raises(evertally.BadState, match="batch 7 has come again with other releases"):
             sink(other, 7)
-    # A checkpoint that was begun anew has other batches, of steps that were shown.
+    # A new checkpoint has other batches, of steps that were shown.
     for number in (1, 8):
         with pytest.raises(evertally.BadState, match=f"batch {number} begins at step 14, and step 14 was shown by batch 7"):
             sink(batch.where("step = 14"), number)
@@ -180,7 +182,8 @@ def test_a_batch_that_comes_again_must_be_the_same(spark: SparkSession, tmp_path
     assert shown() == before
     sink(batch.withColumn("step", F.col("step") + 5), 9)
     assert len(shown()) > len(before)
-    # A driver that died before batch 12 was in its place leaves both notes: another batch 12, of a checkpoint begun anew, is refused by the earlier one.
+    # A driver that died before batch 12 was in its place leaves both notes: another batch 12, of a
+    # new checkpoint, is refused by the earlier one.
     (tmp_path / "_last-step" / "24-by-12").touch()
     with pytest.raises(evertally.BadState, match="batch 12 begins at step 10, and step 19 was shown by batch 9"):
         sink(batch, 12)

@@ -28,7 +28,8 @@ def at(rows: list[tuple[float, str | None]]) -> pd.DataFrame:
     return pd.DataFrame({"ts": times, "region": "k0", "person": persons, "event": range(len(rows)), "amount": 1.0})
 
 
-# Nobody's events lie before those of persons, and far ahead of them: they neither take a place nor let time pass.
+# Unnamed events lie before those of persons, and far ahead of them: they neither take a place nor
+# let time pass.
 NAMED: list[tuple[float, str | None]] = [(0.1, "ann"), (0.2, "bob"), (1.5, "cid"), (6.5, "eve")]
 UNNAMED: list[tuple[float, str | None]] = [(0.05, None), (5.9, ""), (5.9, " "), (5.9, "\u00a0\t")]
 
@@ -38,12 +39,14 @@ def arguments(key_file: str, **more: Any) -> dict[str, Any]:
 
 
 def test_they_are_left_out_and_counted_by_those_who_ask(spark: SparkSession, binary: str, key_file: str, tmp_path: Path) -> None:
-    """They once shared the empty name: the first of them counted, and without it another did, in another step. That cost more than was promised."""
+    """They once shared the empty name: the first of them counted, and without it another did, in
+    another step. That cost more than was promised.
+    """
     rows = at([*UNNAMED, *NAMED])
     by_program = [count_by_program(binary, events, tmp_path, [*OPTIONS, "--key-file", key_file]) for events in (at(NAMED), rows)]
     assert by_program[0] == by_program[1]
     expected = count_by_hand(at(NAMED), PLAN, key_file, person="person", closing=None)
-    # Two batches of nobody's, then the others.
+    # Two batches of unnamed events, then the others.
     write_files(rows, tmp_path / "events", 3)
     assert as_releases(private_counts(spark.read.parquet(str(tmp_path / "events")), **arguments(key_file))) == expected
 
@@ -86,7 +89,9 @@ def test_blank_ids_are_no_ids(spark: SparkSession, key_file: str) -> None:
 
 
 def test_names_are_those_of_the_program(spark: SparkSession) -> None:
-    """Spark's expression and the function in Rust agree on every character of the basic plane, alone and beside another."""
+    """Spark's expression and the function in Rust agree on every character of the basic plane,
+    alone and beside another.
+    """
     characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
     names = [*characters, *(f" {character}\n" for character in characters), "", "\U0001f600"]
     table = spark.createDataFrame(pd.DataFrame({"person": names}))

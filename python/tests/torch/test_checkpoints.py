@@ -1,4 +1,6 @@
-"""Checkpoints: a killed run goes on bit for bit, and nothing that would spend the budget twice is taken."""
+"""Checkpoints: a killed run resumes bit for bit, and a checkpoint that would spend the budget twice
+is refused.
+"""
 
 import io
 import subprocess
@@ -11,7 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import evertally  # noqa: E402
 from evertally import BadState  # noqa: E402
 from evertally.torch import DPFTRL, DPSGD, ClippedSum, CorrelatedNoise, training_plan  # noqa: E402
-from evertally.torch.state import RELEASED  # noqa: E402
+from evertally.torch.state import RELEASES  # noqa: E402
 
 STEPS, WIDTH = 6, 40
 
@@ -38,7 +40,7 @@ def step(optimizer, owners, number):
 
 
 def through_a_file(state):
-    """As torch writes and reads it, with nothing but tensors and plain values allowed."""
+    """As torch writes and reads it, with only tensors and plain values allowed."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     buffer.seek(0)
@@ -144,7 +146,8 @@ def test_what_does_not_belong_is_refused(kind):
     refused(KINDS[other](parameters(), plan()), "not of", state)
     refused(fresh(plan(), key=evertally.NoiseKey.generate()), "another key", state)
     refused(fresh(plan()), "not a checkpoint", torch.optim.SGD(parameters(), lr=0.1).state_dict())
-    # Other examples in other batches would be in the steps that are left, and the noise would be the same.
+    # Other examples in other batches would be in the steps that are left, and the noise would be
+    # the same.
     smaller = training_plan(examples=9, batch_size=3, epochs=2, epsilon=1.0, delta=1e-6, parameters=WIDTH)
     assert smaller.plan.fingerprint == plan().plan.fingerprint
     refused(fresh(smaller), "another plan", state)
@@ -235,13 +238,15 @@ def test_a_state_before_released_steps_is_refused_unless_it_is_a_replay():
 
 
 def test_steps_of_an_earlier_process_are_known_by_their_number():
-    """As if this process had begun with the later checkpoint: the earlier one is refused, unless the caller says that it is a replay."""
+    """As if this process had started with the later checkpoint: the earlier one is refused, unless
+    the caller says that it is a replay.
+    """
     owners, training = parameters(), plan()
     optimizer = DPSGD(owners, training, lr=0.1)
     early = optimizer.state_dict()
     step(optimizer, owners, 0)
     late = optimizer.state_dict()
-    RELEASED._steps.clear()
+    RELEASES._steps.clear()
     resumed = DPSGD(owners, training, lr=0.1)
     resumed.load_state_dict(late)
     step(resumed, owners, 1)

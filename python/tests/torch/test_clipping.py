@@ -116,7 +116,7 @@ def test_inputs_may_be_several_or_named():
 
 
 class Constant(nn.Module):
-    """A model whose gradient is its input, so that gradients can be chosen."""
+    """A model whose gradient is its input, so gradients can be chosen."""
 
     def __init__(self, width, dtype):
         super().__init__()
@@ -131,7 +131,9 @@ def exact_square(vector):
 
 
 def chosen_gradients(width, dtype):
-    """Gradients at the edges: just above and below the norm, of all magnitudes, of one large and many tiny entries."""
+    """Gradients at the edges: just above and below the norm, of all magnitudes, of one large and
+    many tiny entries.
+    """
     generator = torch.Generator().manual_seed(width)
     largest = torch.finfo(dtype).max
     for exponent in (-140, -126, -40, -3, 0, 1, 7, 60, 120, 126):
@@ -302,8 +304,8 @@ def test_dropout_is_drawn_for_each_example():
     model = nn.Sequential(nn.Dropout(0.5), nn.Linear(64, 1, bias=False))
     clipper = PerExampleClipper(model, lambda prediction, target: prediction.sum(), 1e3)
     (gradient,) = clipper(torch.ones(8, 64), torch.zeros(8)).tensors()
-    # Each of 64 coordinates is twice the number of examples that keep it. All of them are 0 or 16 if the draw is one for all, and
-    # else with probability 2⁻⁴⁴⁸.
+    # Each of 64 coordinates is twice the number of examples that keep it. All of them are 0 or 16
+    # if the draw is one for all, and else with probability 2⁻⁴⁴⁸.
     assert set(gradient.flatten().tolist()) - {0.0, 16.0}
 
 

@@ -1,7 +1,8 @@
 """The noise of real parameter updates against the dense matrix of the plan.
 
-With no gradients the parameters move by noise alone: θ_t − θ_0 = −(η/B) z_t. Divided by the scale of the plan and whitened by the Cholesky
-factor of L Lᵀ, the n × d moves are independent standard normal numbers if the noise is what the plan says.
+With no gradients the parameters move by noise alone: θ_t − θ_0 = −(η/B) z_t. Divided by the scale
+of the plan and whitened by the Cholesky factor of L Lᵀ, the n × d moves are independent standard
+normal numbers if the noise is what the plan says.
 """
 
 import math
@@ -27,8 +28,9 @@ MECHANISMS = [
     None,
 ]
 
-#: Deviations beyond which a normal number has a probability of 2.6e-12. A test looks at 15 variances and 105 correlations, and there
-#: are 20 of them: all together raise a false alarm in fewer than one of 10⁸ runs (the numbers looked at are nearly normal at this width).
+#: Deviations beyond which a normal number has a probability of 2.6e-12. A test looks at 15
+#: variances and 105 correlations, and there are 20 of them: all together raise a false alarm in
+#: fewer than one of 10⁸ runs (the numbers looked at are nearly normal at this width).
 DEVIATIONS = 7.0
 
 
@@ -77,7 +79,9 @@ def test_so_they_have_in_doubles_and_through_a_wrapped_optimiser():
     ("epochs", "clip", "neighbours"), [(1, 1.0, "add-remove"), (3, 2.5, "add-remove"), (3, 1.0, "replace")]
 )
 def test_independent_noise_has_the_scale_that_is_known_without_a_plan(kind, epochs, clip, neighbours):
-    """With ρ = 1/(2σ²) for what an example does in E steps, each of norm C, or 2C where it is replaced, a step has σC√E, and n steps √n times that."""
+    """With ρ = 1/(2σ²) for an example in E steps, each of norm C, or 2C if it is
+    replaced, a step has σC√E, and n steps √n times that.
+    """
     width, batch_size, rho = 4096, 2, 0.25
     training = training_plan(
         examples=8, batch_size=batch_size, epochs=epochs, parameters=width, rho=rho, clip=clip, neighbours=neighbours,
@@ -90,14 +94,17 @@ def test_independent_noise_has_the_scale_that_is_known_without_a_plan(kind, epoc
     shift = 2 * clip if neighbours == "replace" else clip
     due = shift * math.sqrt(epochs / (2 * rho)) * math.sqrt(training.steps) / batch_size
     measured = float(parameter.detach().double().square().mean().sqrt())
-    # The share has a standard deviation of 1/√(2d) = 1.1 %: a false alarm has probability 6·10⁻⁸, six times in all.
+    # The share has a standard deviation of 1/√(2d) = 1.1 %: a false alarm has probability 6·10⁻⁸,
+    # six times in all.
     is_due = lambda measured: abs(measured / due - 1) <= 0.06  # noqa: E731
     assert is_due(measured)
     assert not is_due(0.85 * measured)
 
 
 def test_fresh_noise_at_every_step_would_be_noticed():
-    """Independent noise of the right size at each step is not the mechanism, and its difference is what leaks."""
+    """Independent noise of the right size at each step is not the mechanism, and its difference is
+    what leaks.
+    """
     plan, path = moves(lambda owners, training: DPFTRL(owners, training, lr=1.0), "square-root", torch.float32)
     decoder, _ = plan.dense()
     sizes = np.sqrt((decoder**2).sum(axis=1))

@@ -1,4 +1,4 @@
-"""The same on an accelerator as on the processor, where there is one."""
+"""An accelerator, if there is one, gives the same results as the CPU."""
 
 import pytest
 
@@ -15,7 +15,8 @@ STEPS, WIDTH = 6, 40
 
 def step(optimizer, owners, number):
     generator = torch.Generator().manual_seed(number)
-    # Divided on the processor: devices round quotients differently, and a replay has the same gradients to the last bit.
+    # Divided on the processor: devices round quotients differently, and a replay has the same
+    # gradients to the last bit.
     gradients = [(torch.rand(owner.shape, generator=generator) / 10).to(owner) for owner in owners]
     optimizer.step(ClippedSum.declared(owners, gradients, examples=4, max_norm=1.0))
 

@@ -30,7 +30,7 @@ def batch(examples, seed=0):
 
 
 class Layer(nn.Module):
-    """A linear layer of its inputs plus whatever ``shift(layer, inputs)`` remembers."""
+    """A linear layer of its inputs plus the state of ``shift(layer, inputs)``."""
 
     def __init__(self, shift=None, **attributes):
         super().__init__()
@@ -56,9 +56,9 @@ def clipper_of(model, loss_fn=functional.cross_entropy, **options):
 def test_an_attribute_with_the_previous_batch_is_found(monkeypatch):
     """A layer kept the mean of its previous batch in an ordinary attribute, and added it to the next one.
 
-    Buffers that a forward pass writes to were refused, but an attribute is no buffer. Another previous batch moved the
-    next sum by 0.52 at clip 1, although the next batch was the same: examples moved sums that they had no part in, and
-    the noise was not made for that.
+    Buffers that a forward pass writes to were refused, but an attribute is no buffer. Another
+    previous batch moved the next sum by 0.52 at clip 1, although the next batch was the same:
+    examples moved sums that they had no part in, and the noise was not made for that.
     """
     with monkeypatch.context() as unchecked:
         unchecked.setattr(clipping, "refuse_hidden_state", lambda *_, **__: None)
@@ -143,14 +143,16 @@ def test_state_in_attributes_is_found_and_put_back(shift, attributes, name, exam
 
 
 def test_other_orders_show_state_where_inputs_cannot_be_scaled():
-    """Whole numbers are not scaled: here only the order of examples can show that the largest number is kept."""
+    """Integers are not scaled: here only the order of examples can show that the largest
+    number is kept.
+    """
     inputs = torch.arange(4.0)[:, None].expand(4, WIDTH)
     with pytest.raises(Unsupported, match=r"Layer\.largest"):
         clipper_of(Layer(largest_so_far, largest=torch.tensor(2.0)))(inputs, torch.arange(4) % CLASSES)
 
 
 class Recurrent(nn.Module):
-    """An LSTM that goes on from where the previous call ended."""
+    """An LSTM that continues from the state of the previous call."""
 
     def __init__(self, *, keeps):
         super().__init__()
@@ -255,7 +257,9 @@ def test_later_calls_that_fail_because_of_earlier_ones_are_named_as_such():
 
 
 def test_gradients_that_belong_to_no_example_are_refused(monkeypatch):
-    """A tensor of the previous call brings that call's examples with it: one example then had four gradients in its sum."""
+    """A tensor of the previous call brings that call's examples with it: one example then had four
+    gradients in its sum.
+    """
     monkeypatch.setattr(clipping, "refuse_hidden_state", lambda *_, **__: None)
     clipper = clipper_of(Layer(previous_mean, previous=0.0))
     clipper(*batch(4))
@@ -312,7 +316,9 @@ class Attention(nn.Module):
 
 
 class Convolutions(nn.Module):
-    """Also keeps its activations, as many do for those who look at them, and reads them in the same call alone."""
+    """Also keeps its activations, as many do for those who look at them, and reads them in the same
+    call alone.
+    """
 
     def __init__(self):
         super().__init__()

@@ -37,7 +37,9 @@ def test_a_plan_has_the_participation_of_a_fixed_order():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_what_a_beginning_spends_is_its_own_sensitivity(mechanism):
-    """The sensitivity of the first t releases, from the pseudo-inverse of the first t rows of L, over all signs."""
+    """The sensitivity of the first t releases, from the pseudo-inverse of the first t rows of L,
+    over all signs.
+    """
     training = plan(examples=8, batch_size=2, epochs=3, mechanism=mechanism)
     decoder, encoder = training.plan.dense()
     found = training._sensitivities()
@@ -48,7 +50,8 @@ def test_what_a_beginning_spends_is_its_own_sensitivity(mechanism):
             columns = seen[:, first :: training.steps_per_epoch]
             for signs in itertools.product([-1, 1], repeat=columns.shape[1]):
                 largest = max(largest, float(np.linalg.norm(columns @ signs)))
-        # Vectors may be orthogonal or opposed as they like; the bound by absolute values is reached where signs agree.
+        # Vectors may be orthogonal or opposed as they like; the bound by absolute values is reached
+        # where signs agree.
         assert found[steps - 1] >= largest * (1 - 1e-9)
         gram = np.abs(seen.T @ seen)
         bound = max(
@@ -58,7 +61,9 @@ def test_what_a_beginning_spends_is_its_own_sensitivity(mechanism):
 
 
 def test_beginnings_of_any_matrix_are_those_of_the_worse_sign():
-    """With two steps an example the bound is reached by equal or by opposite gradients, and matrices at random call for both."""
+    """With two steps an example the bound is reached by equal or by opposite gradients, and
+    matrices at random call for both.
+    """
     rng = np.random.default_rng(11)
     workload = np.tril(np.ones((6, 6)))
     opposed = 0

@@ -1,9 +1,9 @@
-/** The curve of one key with its 95 % band. Dragging, or Shift with the arrows, marks an interval; arrows alone move the read-out. */
+/** The curve of one key with its 95 % band. Dragging or Shift with arrows marks an interval; arrows move. */
 
 import uPlot from "uplot";
 import { h } from "../dom";
 import type { Release } from "../types";
-import { attend, axes, palette } from "./base";
+import { attend, axes, palette } from "./axes";
 
 interface Listener {
   /** The release under the cursor, or null when nothing is pointed at. */
@@ -22,7 +22,7 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
   let colours = palette();
   let at: number | null = null;
   let anchor: number | null = null;
-  /** The step that the keyboard points at: it stays pointed at while newer ones come. */
+  /** The step that the keyboard points at. It stays while new steps arrive. */
   let held: number | null = null;
   /** The ends of the marked interval, on the horizontal scale. */
   let marked: [number, number] | null = null;
@@ -47,7 +47,7 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
       axes: axes(() => colours, byTime),
       series: [
         {},
-        // The edges are drawn too, so that a narrow band is still seen.
+        // The edges are drawn too, so that a narrow band stays visible.
         { stroke: () => colours.band, width: 1, points: { show: false } },
         { stroke: () => colours.band, width: 1, points: { show: false } },
         { stroke: () => colours.accent, width: 1.75, points: { show: (self) => self.data[0].length < 24, size: 5, fill: () => colours.accent } },
@@ -100,7 +100,7 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
     listener.onPoint(index === null ? null : (shown[index] ?? null));
   }
 
-  /** Marks an interval, and tells who asked. */
+  /** Marks an interval, and reports it to the listener. */
   function mark(first: number, last: number): void {
     const [from, to] = [shown[Math.min(first, last)], shown[Math.max(first, last)]];
     if (!from || !to || from === to) return;
@@ -109,7 +109,7 @@ export function curve(byTime: boolean, listener: Listener, signal: AbortSignal):
     listener.onInterval(from, to);
   }
 
-  /** Puts the mark where its ends are now: the curve moves on below it. */
+  /** Places the mark again, because the curve moves below it. */
   function place(): void {
     const ends = marked?.map((end) => Math.max(0, Math.min(plot.over.clientWidth, plot.valToPos(end, "x")))) ?? [0, 0];
     const width = ends[1]! - ends[0]!;

@@ -1,9 +1,9 @@
-/** How the error grows with the steps of a plan that does not run yet. */
+/** The error of a planned counter, by step. */
 
 import uPlot from "uplot";
 import { h } from "../dom";
 import type { Preview } from "../types";
-import { attend, axes, palette } from "./base";
+import { attend, axes, palette } from "./axes";
 
 export interface Profile {
   element: HTMLElement;

@@ -1,4 +1,4 @@
-/** What a population may lose, and what of it is spent: a bar, and the same in words. */
+/** The budget of a population and how much of it is spent, as a bar and in words. */
 
 import { h } from "../dom";
 import { parameter, percent } from "../format";
@@ -10,7 +10,10 @@ export interface Shares {
   left: number;
 }
 
-/** Shares of the total by ρ, which adds up over counters where ε does not. Pure totals may have no ρ; then ε it is. Pure. */
+/**
+ * Shares of the total by ρ, because ρ adds up over counters and ε does not. Pure totals may have no ρ;
+ * their shares are by ε. Pure.
+ */
 export function shares(population: Pick<Population, "spent" | "left">, planned = 0): Shares {
   const total = population.spent.rho + population.left.rho;
   if (total > 0) {
@@ -37,7 +40,7 @@ export function budgetBar(population: Population, planned = 0): HTMLElement {
       h("span", {}, h("i", { class: "swatch swatch-left" }), `left ${percent(left)}`)));
 }
 
-/** What is spent and what is left, in the units of the total. */
+/** The spent and the remaining budget, in the units of the total. */
 export function budgetWords({ total, spent, left }: Population): string {
   if (total.epsilon === null || total.delta === null) return `ρ ${parameter(spent.rho)} of ${parameter(total.rho ?? spent.rho + left.rho)} is spent, ${parameter(left.rho)} is left.`;
   const known = (value: number | null) => (value === null ? "an unknown part" : parameter(value));

@@ -1,7 +1,7 @@
-/** Fields of forms: a label, a hint and a place for what the service says against the value. */
+/** Fields of forms: a label, a hint and a place for the message of a refusal. */
 
 import { freshId, h, setText, type Child } from "../dom";
-import { asProblem, fieldOf, sentence } from "../problem";
+import { asProblem, sentence } from "../problem";
 
 export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
@@ -37,7 +37,7 @@ export function textInput(value = "", attrs: Record<string, string | number | bo
   return input;
 }
 
-/** Numbers are typed as text: 1e-6 is a number here, and a wheel over the field changes nothing. */
+/** Numbers are typed as text, so that 1e-6 is accepted and the mouse wheel changes nothing. */
 export function numberInput(value = "", attrs: Record<string, string | number | boolean> = {}): HTMLInputElement {
   return textInput(value, { inputmode: "decimal", ...attrs });
 }
@@ -48,9 +48,9 @@ export function select(options: readonly (readonly [string, string])[], value?: 
   return control;
 }
 
-/** Shows a refusal beside the field that it concerns; false where it concerns none of these. */
+/** Shows a refusal beside the field that it concerns. Returns false when it concerns none of them. */
 export function placeProblem(cause: unknown, fields: readonly Field[], alias: Record<string, string> = {}): boolean {
-  const named = fieldOf(asProblem(cause));
+  const { field: named } = asProblem(cause);
   const wanted = named === null ? null : (alias[named] ?? named);
   const target = fields.find((candidate) => candidate.name === wanted && !candidate.element.closest("[hidden]"));
   if (!target) return false;

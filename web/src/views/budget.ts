@@ -1,11 +1,11 @@
-/** Budget by population: what may be learned about one member in all, and where it went. */
+/** The budget of each population, and the counters that spent it. */
 
 import { may, paths, type View } from "../app";
 import { h } from "../dom";
 import { parameter, percent, plural } from "../format";
 import type { Population } from "../types";
 import { budgetBar, budgetWords } from "../ui/budget-bar";
-import { emptyState } from "../ui/parts";
+import { emptyState } from "../ui/blocks";
 import { populationForm } from "./population-form";
 
 function entries(population: Population): HTMLElement {
@@ -24,10 +24,9 @@ function entries(population: Population): HTMLElement {
 }
 
 function card(population: Population): HTMLElement {
-  const noun = population.unit.replace(/^one /, "").replace(/ \(.*\)$/, "");
   return h("section", { class: "section" },
-    h("div", {}, h("h2", {}, population.name), h("p", { class: "hint" }, `Protects one ${noun}, ${population.neighbours === "replace" ? "replaced by another" : "added or removed"}.`)),
-    h("div", { class: "section-body" }, h("p", { class: "words" }, budgetWords(population)), budgetBar(population), entries(population)));
+    h("div", {}, h("h2", {}, population.name), h("p", { class: "hint" }, `Protects one ${population.unit}, ${population.neighbours === "replace" ? "replaced by another" : "added or removed"}.`)),
+    h("div", { class: "section-body" }, h("p", { class: "guarantees" }, budgetWords(population)), budgetBar(population), entries(population)));
 }
 
 export const budgetView: View = async (app, main, signal) => {
@@ -37,7 +36,7 @@ export const budgetView: View = async (app, main, signal) => {
   const dialogue = h("details", { class: "in-place" }, h("summary", { class: "button" }, "New population"), form.element);
   main.append(
     h("div", { class: "head" }, h("div", {}, h("h1", {}, "Budget"),
-      h("p", { class: "summary" }, "Counters on the same people add up. Each population states in advance what may ever be learned about one member, and refuses what would exceed it. Bars are drawn by ρ, which adds up over counters; ε does not."))),
+      h("p", { class: "summary" }, "Counters on the same people add up. Each population has a total that is stated in advance, and counters that would exceed it are refused. Bars show ρ, which adds up over counters; ε does not."))),
     list, admin ? dialogue : "");
 
   async function load(): Promise<void> {

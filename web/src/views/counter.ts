@@ -1,26 +1,26 @@
-/** One counter: its live curve, what it promises, and what can be done with it. */
+/** One counter: its live curve, its guarantees and its actions. */
 
 import { paths, serviceNow, type View } from "../app";
 import { h, repeat, setText } from "../dom";
 import { cadence, parseDuration, plural, span } from "../format";
 import { follow, type Connection, type Following } from "../live";
-import { headline } from "../roll";
+import { headline } from "../counter-list";
 import { Curves } from "../series";
 import type { Counter, Release } from "../types";
-import { section, statusChip, valueWithMargin } from "../ui/parts";
-import { promise } from "../words";
+import { section, statusChip, valueWithMargin } from "../ui/blocks";
+import { promise } from "../guarantees";
 import { actionsPanel } from "./counter/actions";
 import { curvePanel } from "./counter/curve-panel";
 import { dataPanel, eventsPanel, tablePanel } from "./counter/data";
 import { accuracyPanel, factsPanel, protectionPanel } from "./counter/facts";
 import { keysPanel } from "./counter/keys";
 import { sumPanel } from "./counter/sum";
-import { nextWords } from "./row";
+import { hasCountdown, nextWords } from "./counter-row";
 
 /** What the panels of one counter share. */
 export interface Watched {
   counter: Counter;
-  /** Null where the counter has no keys. */
+  /** Null for a counter without keys. */
   key: string | null;
   curves: Curves;
   stepSeconds: number | null;
@@ -91,8 +91,10 @@ export const counterView = (name: string): View => async (app, main, signal) => 
   }
 
   function tick(): void {
+    const { every, status, next_step: released } = watched.counter;
     const words = nextWords(watched.counter, serviceNow());
-    setText(next, watched.counter.every === null || watched.counter.status !== "running" ? plural(watched.counter.next_step, "step") + " released" : words.startsWith("every") ? `Releases ${words}` : `Next release ${words}`);
+    if (every === null || status !== "running") setText(next, `${plural(released, "step")} released`);
+    else setText(next, `${hasCountdown(every) ? "Next release" : "Releases"} ${words}`);
     if (lost !== null) setText(lost.words, `Connection lost, trying again in ${span((lost.until - Date.now()) / 1000)}`);
   }
 
@@ -112,7 +114,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
     else if (now.state === "refused") setText(link, `Not live: ${now.reason}`);
     else {
       setText(link, "No more releases will come");
-      // The service also ends streams when it stops; then the counter goes on when it is back.
+      // The service also ends streams when it stops. The counter then continues after a restart.
       void refresh().then(() => {
         if (watched.counter.status === "running") setTimeout(() => signal.aborted || watch(), 3000);
       }, () => setTimeout(() => signal.aborted || watch(), 3000));
@@ -126,7 +128,7 @@ export const counterView = (name: string): View => async (app, main, signal) => 
     show();
   }
 
-  /** After something was done to the counter. */
+  /** Called after an action changed the counter. */
   async function reload(): Promise<void> {
     await refresh();
     void app.refreshStatus();

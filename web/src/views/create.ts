@@ -1,12 +1,13 @@
-/** A new counter: a form, and beside it what would come of it before anything is spent. */
+/** A new counter: a form, and a preview of its error and cost. */
 
 import { paths, type View } from "../app";
 import { debounce, h } from "../dom";
-import { draftOf, type Draft } from "../draft";
+import { draftOf, type Reading } from "../draft";
 import { asProblem, sentence } from "../problem";
 import type { Population } from "../types";
 import { clearProblems, placeProblem } from "../ui/field";
-import { busy, problemBox } from "../ui/parts";
+import { problemBox } from "../ui/blocks";
+import { busy } from "../ui/button";
 import { createForm } from "./create/form";
 import { previewPanel } from "./create/preview";
 import { populationFields } from "./population-form";
@@ -35,22 +36,22 @@ export const createView: View = async (app, main, signal) => {
   function populationChoices(): (readonly [string, string])[] {
     return [...populations.map(({ name }) => [name, name] as const), [NEW, "New population…"] as const];
   }
-  /** Counters of one population protect the same unit; the form follows the population that is chosen. */
+  /** All counters of a population protect the same unit, so the form follows the chosen population. */
   function followUnit(): void {
     const unit = isNew() ? inPlace.unit() : populations.find((each) => each.name === form.population.control.value)?.unit;
-    if (unit !== undefined) form.protect(/^(one )?event\b/.test(unit) ? "event" : "person");
+    if (unit !== undefined) form.protect(unit === "event" ? "event" : "person");
   }
   const isNew = () => form.population.control.value === NEW;
 
-  /** What the form says, with mistakes that need no service to be seen put beside their fields. */
-  function draft(complain: boolean): Draft {
+  /** Reads the form, and shows the mistakes that the page itself finds beside their fields. */
+  function draft(complain: boolean): Reading {
     const read = draftOf(form.values());
     if (isNew()) delete read.body.population;
     clearProblems(form.fields);
     trouble.replaceChildren();
     for (const each of form.fields) {
       const mistake = read.mistakes[each.name];
-      // An empty name is no mistake before the button is pressed.
+      // An empty name is only a mistake once the button is pressed.
       if (mistake && (complain || each.name !== "name")) each.fail(mistake);
     }
     return read;
@@ -67,7 +68,7 @@ export const createView: View = async (app, main, signal) => {
     if (Object.keys(mistakes).some((each) => each !== "name")) return preview.pause("Complete the form to see the error.");
     preview.pause(null);
     const { name: _unused, ...planned } = body;
-    // A population that does not exist yet cannot be asked; its total stands in the form.
+    // The service cannot plan for a population that does not exist yet, so it plans for another one.
     const asked = isNew() ? { ...planned, population: usual?.name ?? "everyone" } : planned;
     try {
       const answer = await app.api.plan(asked, AbortSignal.any([signal, mine.signal]));
@@ -76,7 +77,7 @@ export const createView: View = async (app, main, signal) => {
     } catch (cause) {
       if (signal.aborted || mine.signal.aborted) return;
       const placed = asProblem(cause).status < 500 && placeProblem(cause, form.fields, form.aliases());
-      preview.pause(placed ? "The service would not take this; see the field that is marked." : sentence(cause));
+      preview.pause(placed ? "The service refuses this. See the marked field." : sentence(cause));
     }
   }
   const soon = debounce(250, () => void plan());

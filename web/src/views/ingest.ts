@@ -1,9 +1,10 @@
-/** What a token sees that may only post events. */
+/** The view for a token that may only record events. */
 
 import type { View } from "../app";
 import { h } from "../dom";
-import { copyButton, emptyState } from "../ui/parts";
-import { curl } from "../words";
+import { emptyState } from "../ui/blocks";
+import { copyButton } from "../ui/button";
+import { curl } from "../guarantees";
 
 export const ingestView: View = (_app, main) => {
   const command = curl(location.origin, { name: "NAME", keys: null, participation: null, clamp: null });

@@ -1,21 +1,22 @@
-/** Counters at a glance. One page of rows is on the screen, however many counters there are. */
+/** The list of counters. At most one page of rows is in the document. */
 
 import { may, paths, serviceNow, type View } from "../app";
 import { debounce, h, repeat, setText } from "../dom";
 import { plural } from "../format";
-import { arrange, Roll, SORTS, type SortId } from "../roll";
+import { arrange, CounterList, SORTS, type SortId } from "../counter-list";
 import type { Counter } from "../types";
 import { select } from "../ui/field";
-import { button, emptyState, problemBox } from "../ui/parts";
-import { counterRow, type Row } from "./row";
-import { sparkLoader } from "./spark-loader";
+import { emptyState, problemBox } from "../ui/blocks";
+import { button } from "../ui/button";
+import { counterRow, type Row } from "./counter-row";
+import { sparklineLoader } from "./sparkline-loader";
 
 const PAGE = 100;
 const REFRESH = 5000;
 
 export const overview: View = async (app, main, signal) => {
-  const roll = new Roll(app.api, PAGE);
-  const sparks = sparkLoader(app.api, signal);
+  const list = new CounterList(app.api, PAGE);
+  const sparklines = sparklineLoader(app.api, signal);
   const rows = new Map<string, Row>();
   let page = 0;
 
@@ -28,7 +29,7 @@ export const overview: View = async (app, main, signal) => {
   const progress = h("p", { class: "hint", attrs: { role: "status" } });
   const body = h("tbody", { attrs: { role: "rowgroup" } });
   const head = (text: string, kind: string) => h("th", { class: kind, attrs: { role: "columnheader", scope: "col" } }, text);
-  const table = h("table", { class: "roll", attrs: { role: "table", "aria-label": "Counters" } },
+  const table = h("table", { class: "counter-list", attrs: { role: "table", "aria-label": "Counters" } },
     h("thead", { attrs: { role: "rowgroup" } }, h("tr", { attrs: { role: "row" } },
       head("Counter", "c-name"), head("Latest value, ± 95 % margin", "c-value"), head("Recent releases", "c-spark"), head("Next release", "c-next"), head("Standard error", "c-error"))),
     body);
@@ -51,14 +52,14 @@ export const overview: View = async (app, main, signal) => {
     setText(summary, parts.join(", "));
   };
 
-  /** By name and unfiltered, the service's own pages are enough; any other question needs all counters here. */
+  /** The service's own pages serve an unfiltered list by name. Any other list needs all counters. */
   const plain = () => search.value.trim() === "" && status.value === "" && sort.value === "name";
 
   async function selected(): Promise<{ shown: Counter[]; total: number }> {
-    if (plain()) return { shown: await roll.page(page, signal), total: roll.total };
-    await roll.all(signal, (loaded, total) => setText(progress, `Reading all counters: ${loaded.toLocaleString("en")} of ${total.toLocaleString("en")}`));
+    if (plain()) return { shown: await list.page(page, signal), total: list.total };
+    await list.all(signal, (loaded, total) => setText(progress, `Reading all counters: ${loaded.toLocaleString("en")} of ${total.toLocaleString("en")}`));
     setText(progress, "");
-    const found = arrange(roll.known(), { search: search.value, status: status.value, sort: sort.value as SortId });
+    const found = arrange(list.known(), { search: search.value, status: status.value, sort: sort.value as SortId });
     page = Math.min(page, Math.max(0, Math.ceil(found.length / PAGE) - 1));
     return { shown: found.slice(page * PAGE, (page + 1) * PAGE), total: found.length };
   }
@@ -75,11 +76,11 @@ export const overview: View = async (app, main, signal) => {
     } else {
       const wanted = shown.map((counter) => {
         let row = rows.get(counter.name);
-        if (!row) rows.set(counter.name, (row = counterRow(counter, sparks)));
+        if (!row) rows.set(counter.name, (row = counterRow(counter, sparklines)));
         row.update(counter);
         return row.element;
       });
-      // Rows that stay are left where they are, so that focus and scroll survive a refresh.
+      // Rows that stay keep their elements, so that focus and scroll position survive a refresh.
       if (wanted.length !== body.children.length || wanted.some((element, index) => body.children[index] !== element)) body.replaceChildren(...wanted);
       if (!content.contains(table)) content.replaceChildren(table);
     }
@@ -113,9 +114,9 @@ export const overview: View = async (app, main, signal) => {
     for (const row of visible()) row.tick(now);
   });
   repeat(signal, REFRESH, () => {
-    if (!plain()) roll.refresh(visible().map((row) => row.name), signal).then(() => attempt(), () => undefined);
+    if (!plain()) list.refresh(visible().map((row) => row.name), signal).then(() => attempt(), () => undefined);
     else {
-      roll.expire(page);
+      list.expire(page);
       draw().catch(() => undefined);
     }
   });
@@ -123,10 +124,10 @@ export const overview: View = async (app, main, signal) => {
 
 function nothingYet(admin: boolean): HTMLElement {
   return emptyState("No counters yet",
-    h("p", {}, "A counter takes events over HTTP and, at every step of its clock, publishes their total with noise. Nobody can tell from the releases whether any one event was there, and you can tell how large the error is."),
+    h("p", {}, "A counter receives events over HTTP and publishes their total with noise at every step of its clock. Nobody can tell from the releases whether any one event was there, and you can tell how large the error is."),
     h("ol", { class: "lessons" },
       h("li", {}, h("strong", {}, "State the budget. "), "A population is the group of people or events that several counters share, and ε and δ bound what may ever be learned about one of them."),
       h("li", {}, h("strong", {}, "Create a counter. "), "The form shows its error before anything is spent."),
-      h("li", {}, h("strong", {}, "Post events. "), "Each carries an id of your making, so that a retry counts nothing twice.")),
+      h("li", {}, h("strong", {}, "Post events. "), "Give each event an id, so that a retry is not counted twice.")),
     admin ? h("a", { class: "button button-primary", attrs: { href: paths.create } }, "Create the first counter") : h("p", { class: "hint" }, "An administrator can create one."));
 }

@@ -2,16 +2,17 @@
 
 import type { App } from "../app";
 import { h } from "../dom";
-import type { NewPopulation, Population } from "../types";
+import type { PopulationDraft, Population } from "../types";
 import { clearProblems, field, numberInput, placeProblem, select, textInput } from "../ui/field";
-import { busy, problemBox } from "../ui/parts";
+import { problemBox } from "../ui/blocks";
+import { busy } from "../ui/button";
 
 export interface PopulationForm {
   element: HTMLElement;
   fields: HTMLElement;
   unit(): string;
-  /** What was typed, or null with the mistakes said beside the fields. */
-  read(): NewPopulation | null;
+  /** The values, or null after showing the mistakes beside their fields. */
+  read(): PopulationDraft | null;
   /** Shows a refusal of the service. */
   fail(cause: unknown): void;
 }

@@ -1,9 +1,10 @@
-/** The door: a token in, or a clear sentence why not. */
+/** The sign-in form. */
 
 import { h, setText } from "../dom";
 import { asProblem, sentence } from "../problem";
 import { themeButton } from "../shell";
-import { busy, button, tally } from "../ui/parts";
+import { tally } from "../ui/blocks";
+import { busy, button } from "../ui/button";
 
 export function signIn(root: HTMLElement, message: string | null, connect: (token: string) => Promise<void>, retry?: () => void): void {
   document.title = "Sign in · Evertally";
@@ -26,7 +27,7 @@ export function signIn(root: HTMLElement, message: string | null, connect: (toke
         await connect(token);
       } catch (cause) {
         input.setAttribute("aria-invalid", "true");
-        setText(told, asProblem(cause).status === 401 ? "The service does not know this token, or it has expired. Check that it was copied whole." : sentence(cause));
+        setText(told, asProblem(cause).status === 401 ? "The service does not know this token, or it has expired. Check that you copied all of it." : sentence(cause));
         input.focus();
       }
     });
@@ -39,7 +40,7 @@ export function signIn(root: HTMLElement, message: string | null, connect: (toke
         h("p", { class: "lead" }, "Live counts that protect the people who are counted, each with its error."),
         told, form,
         h("details", {}, h("summary", {}, "Where do I get a token?"),
-          h("p", {}, "The service prints an admin token once, when it starts for the first time. An administrator makes further ones on the page “Tokens”."))),
+          h("p", {}, "The service prints an admin token once, when it starts for the first time. An administrator creates more on the page “Tokens”."))),
       h("div", { class: "door-foot" }, themeButton())));
   input.focus();
 }

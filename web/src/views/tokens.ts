@@ -1,11 +1,13 @@
-/** Tokens: who may read, post, or do everything. A new one is shown once. */
+/** Tokens: listed, created and revoked. The secret of a new token is shown once. */
 
 import type { View } from "../app";
 import { h } from "../dom";
 import { moment } from "../format";
 import type { Role, Token } from "../types";
 import { clearProblems, field, placeProblem, select, textInput } from "../ui/field";
-import { busy, button, confirmDialog, copyButton, problemBox } from "../ui/parts";
+import { problemBox } from "../ui/blocks";
+import { busy, button, copyButton } from "../ui/button";
+import { confirmDialog } from "../ui/dialog";
 
 const ROLES: readonly (readonly [Role, string])[] = [["read", "Read: watch and download releases"], ["ingest", "Ingest: post events, advance"], ["admin", "Admin: everything"]];
 
@@ -33,7 +35,7 @@ export const tokensView: View = async (app, main, signal) => {
         const until = expires.control.value;
         const token = await app.api.createToken({ name: name.control.value.trim(), role: role.control.value as Role, ...(until ? { expires: new Date(until).toISOString() } : {}) });
         made.replaceChildren(h("div", { class: "notice" },
-          h("p", {}, h("strong", {}, `This is the token “${token.name}”. `), "It is shown this once: copy it now."),
+          h("p", {}, h("strong", {}, `This is the token “${token.name}”. `), "It is shown only once: copy it now."),
           h("pre", { class: "code secret", attrs: { tabindex: 0, "aria-label": "New token" } }, token.token),
           h("div", { class: "actions" }, copyButton("Copy token", () => token.token), button("I have it", () => made.replaceChildren()))));
         form.reset();
@@ -45,7 +47,7 @@ export const tokensView: View = async (app, main, signal) => {
   });
 
   main.append(
-    h("div", { class: "head" }, h("div", {}, h("h1", {}, "Tokens"), h("p", { class: "summary" }, "Whoever has a token has its role. The service keeps only a hash of each."))),
+    h("div", { class: "head" }, h("div", {}, h("h1", {}, "Tokens"), h("p", { class: "summary" }, "Anyone who has a token has its role. The service keeps only a hash of each."))),
     made,
     h("section", { class: "section" }, h("h2", {}, "In force"), h("div", { class: "section-body" }, h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Tokens" } }, table))),
     h("section", { class: "section" }, h("h2", {}, "Make one"), h("div", { class: "section-body" }, form)));
@@ -53,7 +55,7 @@ export const tokensView: View = async (app, main, signal) => {
   function row(token: Token): HTMLElement {
     const revoke = button("Revoke…", () => confirmDialog({
       title: `Revoke “${token.name}”?`,
-      body: [h("p", {}, "Whoever uses it is refused from now on.")],
+      body: [h("p", {}, "The service refuses this token from now on.")],
       action: "Revoke token",
       run: async () => {
         await app.api.revoke(token.id);

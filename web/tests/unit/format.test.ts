@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bounds, cadence, compact, margin, moment, number, parameter, parseDuration, percentOver, plural, scientific, span, times } from "../../src/format";
-import { timeLabels } from "../../src/chart/axis";
+import { timeLabels } from "../../src/chart/time-labels";
 
 describe("numbers", () => {
   test("whole numbers are grouped and never shortened", () => {

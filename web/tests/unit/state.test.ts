@@ -1,13 +1,13 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { route } from "../../src/app";
 import { draftOf, usualSteps, type Values } from "../../src/draft";
-import { fieldOf, Problem, sentence } from "../../src/problem";
-import { arrange, headline, Roll } from "../../src/roll";
+import { Problem, sentence } from "../../src/problem";
+import { arrange, headline, CounterList } from "../../src/counter-list";
 import { splitFragment } from "../../src/session";
 import { budgetWords, shares } from "../../src/ui/budget-bar";
-import { againstTree, curl, optimality, promise, protection } from "../../src/words";
-import { nextWords } from "../../src/views/row";
-import type { Api } from "../../src/api";
+import { againstTree, curl, optimality, promise, protection } from "../../src/guarantees";
+import { nextWords } from "../../src/views/counter-row";
+import { Api } from "../../src/api";
 import type { Accuracy, Counter, Release } from "../../src/types";
 
 const release = (value: number, key: string | null = null): Release => ({ step: 1, time: null, epoch: 0, key, value, standard_error: 12, lower: value - 23.52, upper: value + 23.52 });
@@ -39,7 +39,7 @@ describe("addresses", () => {
   });
 });
 
-describe("words", () => {
+describe("guarantees", () => {
   test("the promise names the margin, rounded up", () => {
     expect(promise(counter(), release(500))).toBe("With probability 95 %, the true total is within ± 24 of what is shown.");
     expect(promise(counter({ workload: "window:60" }), release(5, "a"))).toContain("total of the last 60 steps of “a” is within ± 24");
@@ -55,13 +55,13 @@ describe("words", () => {
 
   test("who is protected", () => {
     expect(protection(counter())).toContain("whether any one event is in the data at all: ε = 1, δ = 10⁻⁶, all steps together.");
-    const bounded = protection(counter({ unit: "person", participation: { max_steps: 4, min_gap: 60 }, keys: ["a"], budget: { epsilon: 1, delta: 0 } }));
+    const bounded = protection(counter({ unit: "person", participation: { max_steps: 4, min_gap: 60, unnamed: "left out" }, keys: ["a"], budget: { epsilon: 1, delta: 0 } }));
     expect(bounded).toContain("any one person took part at all: ε = 1, pure, all steps and all keys together.");
     expect(bounded).toContain("at most 4 steps, at least 60 apart");
   });
 
   test("the command is safe to paste", () => {
-    const text = curl("http://localhost", counter({ keys: ["it's"], clamp: [0, 10], participation: { max_steps: 1, min_gap: null } }));
+    const text = curl("http://localhost", counter({ keys: ["it's"], clamp: [0, 10], participation: { max_steps: 1, min_gap: 1, unnamed: "left out" } }));
     expect(text).toContain(`'{"id":"order-4711","key":"it'\\''s","person":"customer-42","value":10}'`);
     expect(text).not.toContain("evt_");
   });
@@ -82,16 +82,21 @@ describe("words", () => {
 
 describe("refusals", () => {
   const refused = (message: string, className = "bad-parameter", status = 400) => new Problem(status, className, message);
-  test("are placed beside the field that they concern", () => {
-    expect(fieldOf(refused("epsilon: expected a number above 0"))).toBe("epsilon");
-    expect(fieldOf(refused("bad max_steps: expected at most steps, got 7"))).toBe("max_steps");
-    expect(fieldOf(refused("population everyone has not enough left", "budget-spent", 409))).toBe("epsilon");
-    expect(fieldOf(refused("a counter of this name exists or existed", "conflict", 409))).toBe("name");
-    expect(fieldOf(refused("something odd happened"))).toBeNull();
+  const answering = (body: object, status: number, headers: Record<string, string> = {}) =>
+    vi.stubGlobal("fetch", () => Promise.resolve(new Response(JSON.stringify(body), { status, headers })));
+  const refusal = () => new Api("evt_x", () => undefined).counter("visits").then(() => null, (cause: unknown) => cause as Problem);
+  test("carry the class and the field that the service names", async () => {
+    answering({ error: { class: "conflict", message: "the name visits is taken", field: "name" } }, 409);
+    expect(await refusal()).toMatchObject({ status: 409, className: "conflict", field: "name", retryAfter: null });
+    answering({ error: { class: "busy", message: "try again", field: null } }, 503, { "retry-after": "7" });
+    expect(await refusal()).toMatchObject({ className: "busy", field: null, retryAfter: 7 });
+    answering(["no refusal"], 502);
+    expect(await refusal()).toMatchObject({ status: 502, className: "unknown", field: null });
+    vi.unstubAllGlobals();
   });
   test("say what to do", () => {
     expect(sentence(refused("no answer", "unreachable", 0))).toBe("No answer. The service does not answer. Check that it runs and that this machine can reach it.");
-    expect(sentence(new Problem(429, "too-many-requests", "too many requests", 3))).toContain("Try again in 3 s.");
+    expect(sentence(new Problem(429, "too-many-requests", "too many requests", null, 3))).toContain("Try again in 3 s.");
     expect(sentence(new Error("broken"))).toBe("Broken.");
   });
 });
@@ -123,7 +128,7 @@ describe("the form", () => {
   });
 });
 
-describe("the roll", () => {
+describe("the list of counters", () => {
   const all = [counter({ name: "b", latest: [release(5)] }), counter({ name: "a", latest: null, status: "ended" }), counter({ name: "c", description: "Orders in the north", latest: [release(7, "x"), release(90, "y")] })];
   const names = (by: Partial<Parameters<typeof arrange>[1]>) => arrange(all, { search: "", status: "", sort: "name", ...by }).map((each) => each.name);
   test("is searched and sorted", () => {
@@ -142,13 +147,13 @@ describe("the roll", () => {
       const page = stock.slice(from, from + limit);
       return Promise.resolve({ counters: page, total: stock.length, next: from + limit < stock.length ? page.at(-1)!.name : null });
     } } as unknown as Api;
-    const roll = new Roll(api, 100);
+    const list = new CounterList(api, 100);
     const signal = new AbortController().signal;
-    expect((await roll.page(2, signal)).map((each) => each.name)).toEqual(stock.slice(200).map((each) => each.name));
+    expect((await list.page(2, signal)).map((each) => each.name)).toEqual(stock.slice(200).map((each) => each.name));
     expect(calls).toBe(3);
-    await Promise.all([roll.all(signal, () => undefined), roll.all(signal, () => undefined)]);
+    await Promise.all([list.all(signal, () => undefined), list.all(signal, () => undefined)]);
     expect(calls).toBe(4);
-    expect(roll.known().length).toBe(250);
+    expect(list.known().length).toBe(250);
   });
 });
 
@@ -162,7 +167,7 @@ test("shares of a budget fill the bar, and a plan takes no more than is left", (
 
 test("budgets are told in the units of their total", () => {
   const base = { name: "p", unit: "event", neighbours: "add-remove", entries: [] };
-  expect(budgetWords({ ...base, total: { epsilon: 4, delta: 1e-6 }, spent: { rho: 1, epsilon: 2.5 }, left: { rho: 1, epsilon: 3.12 } })).toBe("ε 2.5 of 4 is spent, 3.12 is left, at δ = 10⁻⁶.");
-  expect(budgetWords({ ...base, total: { epsilon: 2, delta: 0 }, spent: { rho: 0, epsilon: 0 }, left: { rho: 0, epsilon: null } })).toBe("ε 0 of 2 is spent, an unknown part is left, pure.");
+  expect(budgetWords({ ...base, total: { epsilon: 4, delta: 1e-6, rho: null }, spent: { rho: 1, epsilon: 2.5 }, left: { rho: 1, epsilon: 3.12 } })).toBe("ε 2.5 of 4 is spent, 3.12 is left, at δ = 10⁻⁶.");
+  expect(budgetWords({ ...base, total: { epsilon: 2, delta: 0, rho: null }, spent: { rho: 0, epsilon: 0 }, left: { rho: 0, epsilon: null } })).toBe("ε 0 of 2 is spent, an unknown part is left, pure.");
   expect(budgetWords({ ...base, total: { epsilon: null, delta: null, rho: 2 }, spent: { rho: 0.5, epsilon: null }, left: { rho: 1.5, epsilon: null } })).toBe("ρ 0.5 of 2 is spent, 1.5 is left.");
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Curves, firstRange, ranges, rangeStart, thin } from "../../src/series";
-import { sparkPaths } from "../../src/chart/spark";
+import { sparklinePaths } from "../../src/chart/sparkline";
 import { backoff, eventParser, type ServerEvent } from "../../src/sse";
 import { stepsBetween } from "../../src/steps";
 import type { Release } from "../../src/types";
@@ -89,8 +89,8 @@ describe("curves", () => {
   });
 
   test("a small curve stays in its box, and one point is no curve", () => {
-    expect(sparkPaths([release(1)])).toBeNull();
-    const paths = sparkPaths(Array.from({ length: 500 }, (_, i) => release(i)))!;
+    expect(sparklinePaths([release(1)])).toBeNull();
+    const paths = sparklinePaths(Array.from({ length: 500 }, (_, i) => release(i)))!;
     const numbers = (paths.line + paths.band).match(/[\d.]+/g)!.map(Number);
     expect(Math.max(...numbers)).toBeLessThanOrEqual(160);
     expect(paths.band.endsWith("Z")).toBe(true);

@@ -1,23 +1,23 @@
-//! `cargo xtask bench exact`: exact whole-number noise, and the releases made with it, beside OpenDP.
+//! `cargo xtask bench exact`: compares exact integer noise, and the releases made with it, with
+//! OpenDP.
 
 use std::fmt::Write as _;
-use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{Worker, duration, processor, write_results};
+use super::{Machine, Worker, duration, write_results};
 use crate::Outcome;
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, command, root};
 use crate::venv;
 
 const PACKAGES: [&str; 1] = ["opendp==0.16.0"];
-/// From counts to the scale that counters draw at.
+/// Scales from 1 to the one at which counters draw.
 const SCALES: [u64; 3] = [1, 1000, COUNTER_SCALE];
 const COUNTER_SCALE: u64 = 1 << 44;
 const HORIZON: u64 = 1 << 20;
 const KEYS: u64 = 1000;
 
-/// How much is measured.
+/// The extent of a measurement.
 struct Extent {
     rounds: usize,
     our_draws: u64,
@@ -31,7 +31,7 @@ const FULL: Extent =
 const QUICK: Extent =
     Extent { rounds: 2, our_draws: 200_000, their_draws: 10_000, steps: 1 << 16, keyed_steps: 100 };
 
-/// One way to make noise or releases: how many a second, and how many in the time of one of OpenDP's draws.
+/// One way to make noise or releases: the rate per second, and the ratio to OpenDP's rate.
 struct Row {
     name: String,
     is_ours: bool,
@@ -39,7 +39,7 @@ struct Row {
     beside: f64,
 }
 
-/// A table of rows that were measured in turns.
+/// A table of rows that were measured alternately.
 struct Table {
     title: String,
     rows: Vec<Row>,
@@ -52,7 +52,7 @@ pub(crate) fn run() -> Outcome {
     write_results("exact", &document, &text)
 }
 
-/// Shows that all of it runs; its figures are not for publication, and not written.
+/// Shows that the benchmark runs. Its figures are not for publication and are not written.
 pub(crate) fn run_quickly() -> Outcome {
     let tables = measure(&QUICK)?;
     println!("{}", results(&tables)?.0);
@@ -61,9 +61,8 @@ pub(crate) fn run_quickly() -> Outcome {
 
 fn measure(extent: &Extent) -> Result<Vec<Table>, String> {
     let python = venv::python("bench-opendp", &PACKAGES)?;
-    eprintln!("building the release worker");
-    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
-    // OpenDP draws on one thread, and so does this.
+    process::build_workers()?;
+    // OpenDP draws on one thread, so this side does as well.
     let worker = root().join("target/release/bench-exact");
     let mut ours = Worker::start(command(worker).env("RAYON_NUM_THREADS", "1"))?;
     let mut theirs = Worker::start(command(&python).arg("bench/exact.py"))?;
@@ -98,7 +97,7 @@ fn measure(extent: &Extent) -> Result<Vec<Table>, String> {
     Ok(tables)
 }
 
-/// Both sides in turns, the best of several.
+/// Measures both sides alternately, and takes the best of several rounds.
 fn beside(
     ours: &mut Worker,
     theirs: &mut Worker,
@@ -131,14 +130,15 @@ fn beside(
 
 fn results(tables: &[Table]) -> Result<(String, Value), String> {
     let mut text = String::from(
-        "# Exact noise beside OpenDP\n\n\
-         Discrete Gaussian noise on whole numbers, drawn exactly by both sides, on one thread each, in turns in one run; the \
+        "# Exact noise compared with OpenDP\n\n\
+         Discrete Gaussian noise on integers, drawn exactly by both sides on one thread each, alternately in one run: the \
          best of several. Written by `cargo xtask bench exact`.\n",
     );
     let mut figures = Vec::new();
     for Table { title, rows } in tables {
         // Writing to a string cannot fail.
-        let _ = write!(text, "\n## {title}\n\n| | a second | each | beside OpenDP |\n|:--|--:|--:|--:|\n");
+        let _ =
+            write!(text, "\n## {title}\n\n| | per second | each | ratio to OpenDP |\n|:--|--:|--:|--:|\n");
         for row in rows {
             let name = if row.is_ours { format!("**{}**", row.name) } else { row.name.clone() };
             let (rate, each) = (shown_rate(row.per_second), duration(1.0 / row.per_second));
@@ -151,26 +151,17 @@ fn results(tables: &[Table]) -> Result<(String, Value), String> {
             }));
         }
     }
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let (processor, version) = (processor(), env!("CARGO_PKG_VERSION"));
-    let rustc = output(command("rustc").arg("--version"))?;
-    let python = output(command("python3").arg("--version"))?;
-    let packages = PACKAGES.map(|package| package.replace("==", " ")).join(", ");
+    let machine = Machine::with_packages(PACKAGES)?;
     let _ = write!(
         text,
         "\n- **OpenDP**: `make_gaussian` over a vector of 64-bit integers, all zero, in one call from Python.\n\
-         - **Releases**: prefix sums at n = 2^20, ε = 1, δ = 1e-6, by the mechanism that a plan takes by itself: draws, their \
-         correlation and the totals. They stand beside bare draws of OpenDP, of which a step would need one at the very least.\n\
-         - **Floats**: what the same noise takes where it need not be exact.\n\n\
-         {cores} cores ({processor}); evertally {version}, {rustc}, {python}, {packages}.\n"
+         - **Releases**: prefix sums at n = 2^20, ε = 1, δ = 1e-6, by the default mechanism of a plan: draws, their \
+         correlation and the totals. They are compared with single draws of OpenDP, of which a step would need at least one.\n\
+         - **Floats**: the same noise if it need not be exact.\n\n{}",
+        machine.line("")
     );
-    let document = json!({
-        "benchmark": "exact noise",
-        "cores": cores,
-        "processor": processor,
-        "versions": { "evertally": version, "rustc": rustc, "python": python, "packages": packages },
-        "results": figures,
-    });
+    let mut document = machine.document("exact noise");
+    document["results"] = figures.into();
     Ok((text, document))
 }
 

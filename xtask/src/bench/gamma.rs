@@ -1,22 +1,21 @@
-//! `cargo xtask bench gamma`: the certified optimum beside jax_privacy's dense optimiser and the
-//! fixed point in numpy.
+//! `cargo xtask bench gamma`: compares the certified optimum with jax_privacy's dense optimiser and
+//! the fixed point in numpy.
 
 use std::fmt::Write as _;
-use std::thread;
 
 use serde_json::json;
 
-use super::{JAX_PACKAGES, Worker, duration, processor, python_with_jax, write_results};
+use super::{JAX_PACKAGES, Machine, Worker, duration, processor, python_with_jax, write_results};
 use crate::Outcome;
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, command, root};
 
-/// Horizons at which the peers are timed too.
+/// Horizons at which the peers are timed as well.
 const BESIDE_PEERS: [usize; 3] = [256, 512, 1024];
 /// Horizons at which growth is measured: powers of four from 2⁸ to 2²⁰.
 const GROWTH: [usize; 7] = [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
 
-/// How long a peer is waited for; `gamma.py` answers with this where it gave up.
-const PATIENCE_SECONDS: f64 = 60.0;
+/// The time limit of a peer. `gamma.py` answers with this number if it gave up.
+const TIMEOUT_SECONDS: f64 = 60.0;
 
 struct Beside {
     n: usize,
@@ -33,8 +32,7 @@ struct Growth {
 
 pub(crate) fn run() -> Outcome {
     let python = python_with_jax()?;
-    eprintln!("building the release worker");
-    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
+    process::build_workers()?;
     let mut ours = Worker::start(&mut command(root().join("target/release/bench-gamma")))?;
     let mut theirs = Worker::start(command(&python).arg("bench/gamma.py"))?;
     let mut beside = Vec::new();
@@ -49,8 +47,8 @@ pub(crate) fn run() -> Outcome {
         eprintln!(
             "n = {n:>4}: {} against {} and {}",
             duration(row.ours),
-            patient(row.jax_privacy),
-            patient(row.numpy)
+            peer_time(row.jax_privacy),
+            peer_time(row.numpy)
         );
         beside.push(row);
     }
@@ -65,9 +63,9 @@ pub(crate) fn run() -> Outcome {
     write_results("gamma", &document(&beside, &growth), &text)
 }
 
-/// A peer's time, or that it was given up.
-fn patient(seconds: f64) -> String {
-    if seconds >= PATIENCE_SECONDS { format!("> {}", duration(seconds)) } else { duration(seconds) }
+/// A peer's time, or its lower bound if the peer gave up.
+fn peer_time(seconds: f64) -> String {
+    if seconds >= TIMEOUT_SECONDS { format!("> {}", duration(seconds)) } else { duration(seconds) }
 }
 
 fn text(beside: &[Beside], growth: &[Growth]) -> Result<String, String> {
@@ -81,9 +79,9 @@ fn text(beside: &[Beside], growth: &[Growth]) -> Result<String, String> {
             "| {} | {} | {} | {} | {}{:.0} |",
             row.n,
             duration(row.ours),
-            patient(row.jax_privacy),
-            patient(row.numpy),
-            if row.jax_privacy.min(row.numpy) >= PATIENCE_SECONDS { "> " } else { "" },
+            peer_time(row.jax_privacy),
+            peer_time(row.numpy),
+            if row.jax_privacy.min(row.numpy) >= TIMEOUT_SECONDS { "> " } else { "" },
             row.jax_privacy.min(row.numpy) / row.ours
         );
     }
@@ -92,22 +90,16 @@ fn text(beside: &[Beside], growth: &[Growth]) -> Result<String, String> {
         let _ =
             writeln!(table, "| 2^{} | {} | {} |", row.n.ilog2(), duration(row.coarse), duration(row.fine));
     }
-    let cores = thread::available_parallelism().map_or(1, usize::from);
     Ok(format!(
-        "# The certified optimum beside its peers\n\n\
-         Seconds until the mean error of the prefix sum over n steps is within a relative 1e-6 of the optimum, in turns in one \
-         run: single runs of the peers, given up after a minute, and the best of five here. Written by `cargo xtask bench gamma`.\n\n{peers}\n\
+        "# The certified optimum compared with its peers\n\n\
+         Seconds until the mean error of the prefix sum over n steps is within a relative 1e-6 of the optimum, alternately in one \
+         run: single runs of the peers, stopped after a minute, and the best of five runs of evertally. Written by `cargo xtask bench gamma`.\n\n{peers}\n\
          - **evertally, certified**: weights, and both bounds proved by the checker.\n\
-         - **jax_privacy**: `matrix_factorization.dense.optimize` on the processor, compiled beforehand; told the optimum, so that it \
-         can stop as soon as it is close enough. It proves nothing.\n\
+         - **jax_privacy**: `matrix_factorization.dense.optimize` on the processor, compiled beforehand. It is given the optimum, so that it \
+         can stop as soon as it is close enough. It proves no bounds.\n\
          - **numpy**: the published fixed point v ← diag((√v AᵀA √v)^½) by `numpy.linalg.eigh`, until its own bounds meet.\n\n\
-         ## Growth\n\nTime to certify, single runs.\n\n{table}\n\
-         {cores} cores ({}); evertally {}, {}, {}, {}.\n",
-        processor(),
-        env!("CARGO_PKG_VERSION"),
-        output(command("rustc").arg("--version"))?,
-        output(command("python3").arg("--version"))?,
-        JAX_PACKAGES.map(|package| package.replace("==", " ")).join(", "),
+         ## Growth\n\nTime to certify, single runs.\n\n{table}\n{}",
+        Machine::with_packages(JAX_PACKAGES)?.line("")
     ))
 }
 

@@ -1,23 +1,23 @@
-//! `cargo xtask bench learn`: a step of private training beside a step of plain SGD, and beside jax_privacy.
+//! `cargo xtask bench learn`: compares a step of private training with a step of plain SGD, and
+//! with jax_privacy.
 
 use std::fmt::Write as _;
-use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{JAX_PACKAGES, Worker, duration, processor, python_with_jax, write_results};
+use super::{JAX_PACKAGES, Machine, Worker, duration, python_with_jax, spread, write_results};
 use crate::Outcome;
-use crate::process::{command, output};
+use crate::process::command;
 use crate::python;
 
-/// What is measured at one number of parameters.
+/// The measurements at one number of parameters.
 struct Width {
     parameters: u64,
-    /// Steps of one run: a multiple of the eight that noise is made ahead.
+    /// The steps of one run. It is a multiple of eight, because noise is made eight steps ahead.
     steps: u64,
 }
 
-/// How much is measured.
+/// The extent of a measurement.
 struct Extent {
     rounds: usize,
     widths: &'static [Width],
@@ -29,7 +29,7 @@ const FULL: Extent = Extent {
 };
 const QUICK: Extent = Extent { rounds: 2, widths: &[Width { parameters: 100_000, steps: 16 }] };
 
-/// Which program a row asks.
+/// The program that a row measures.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Ours,
@@ -37,10 +37,10 @@ enum Side {
     Jax,
 }
 
-/// A row: its name, its side, what is asked for a step, and what its error is asked with.
+/// A row: its name, its side, the request for a step, and the request for its error.
 type Kind = (&'static str, Side, &'static str, Option<&'static str>);
 
-/// `{}` stands for the number of parameters and of steps.
+/// `{}` stands for the numbers of parameters and steps.
 const STEPS: [Kind; 11] = [
     ("`torch.optim.SGD`", Side::Torch, "sgd {}", None),
     ("`torch.optim.SGD(fused=True)`", Side::Torch, "fused {}", None),
@@ -91,12 +91,8 @@ struct Row {
 }
 
 impl Row {
-    /// The median, and the least and the largest.
     fn spread(&self) -> [f64; 3] {
-        let mut sorted = self.seconds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let last = sorted.len() - 1;
-        [f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]), sorted[0], sorted[last]]
+        spread(self.seconds.iter().copied())
     }
 
     fn median(&self) -> f64 {
@@ -104,7 +100,7 @@ impl Row {
     }
 }
 
-/// Rows that were measured in turns.
+/// Rows that were measured alternately.
 struct Table {
     title: String,
     parameters: Option<u64>,
@@ -120,8 +116,8 @@ struct Sides {
 impl Sides {
     fn start() -> Result<Self, String> {
         let jax = python_with_jax()?;
-        eprintln!("installing the package as it is released");
-        let torch = python::released_with("bench-learn", &python::TORCH)?;
+        eprintln!("installing the release build of the package");
+        let torch = python::release_environment("bench-learn", &python::TORCH)?;
         let worker = |python: &std::path::Path| Worker::start(command(python).arg("bench/learn.py"));
         Ok(Self { torch: worker(&torch)?, jax: worker(&jax)? })
     }
@@ -138,7 +134,7 @@ pub(crate) fn run() -> Outcome {
     write_results("learn", &document, &text)
 }
 
-/// Shows that all of it runs; its figures are not for publication, and not written.
+/// Shows that the benchmark runs. Its figures are not for publication and are not written.
 pub(crate) fn run_quickly() -> Outcome {
     let tables = measure(&QUICK)?;
     println!("{}", results(&tables, &QUICK)?.0);
@@ -158,7 +154,7 @@ fn measure(extent: &Extent) -> Result<Vec<Table>, String> {
     Ok(tables)
 }
 
-/// All rows in turns, so that a busy minute does not fall on one of them alone.
+/// Measures all rows alternately, so that a busy minute does not affect only one of them.
 fn table(
     sides: &mut Sides,
     extent: &Extent,
@@ -183,19 +179,19 @@ fn table(
 
 fn results(tables: &[Table], extent: &Extent) -> Result<(String, Value), String> {
     let mut text = format!(
-        "# A step of private training beside its peers\n\n\
-         Single precision, two cores for each side, the sides in turns in one run: medians of {} runs, with the least and the largest. Written by \
+        "# A step of private training compared with its peers\n\n\
+         Single precision, two cores for each side, alternately in one run: medians of {} runs, with the minimum and maximum. Written by \
          `cargo xtask bench learn`.\n",
         extent.rounds
     );
     let mut figures = Vec::new();
     for Table { title, parameters, rows } in tables {
-        // Plain SGD stands first.
+        // Plain SGD is the first row.
         let plain = rows[0].median();
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "\n## {title}\n\n| | a step | least – largest | plain SGD's steps | mean error |\n|:--|--:|--:|--:|--:|\n"
+            "\n## {title}\n\n| | per step | min – max | plain SGD's steps | mean error |\n|:--|--:|--:|--:|--:|\n"
         );
         for row in rows {
             let (name, side, ..) = row.kind;
@@ -222,33 +218,22 @@ fn results(tables: &[Table], extent: &Extent) -> Result<(String, Value), String>
             }));
         }
     }
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let (processor, version) = (processor(), env!("CARGO_PKG_VERSION"));
-    let rustc = output(command("rustc").arg("--version"))?;
-    let python_version = output(command("python3").arg("--version"))?;
     // Both sides have numpy.
     let others = JAX_PACKAGES.iter().filter(|package| !python::TORCH.contains(package));
-    let packages: Vec<_> =
-        python::TORCH.iter().chain(others).map(|package| package.replace("==", " ")).collect();
-    let packages = packages.join(", ");
+    let machine = Machine::with_packages(python::TORCH.iter().chain(others).copied())?;
     let _ = write!(
         text,
-        "\n- **The optimiser's own step**: gradients are given, in four tensors; momentum 0.9. What private steps take beyond plain ones is noise, and a few passes over \
+        "\n- **The optimiser's own step**: gradients are given, in four tensors; momentum 0.9. Private steps additionally take noise and a few passes over \
          the parameters. One pass over the data of 2048 steps.\n\
-         - **plain SGD's steps**: how many of them take as long as one of these.\n\
-         - **mean error**: the mean squared error of prefix sums at a noise multiplier of one; of jax_privacy by its own formulas. The less, the less noise at the same budget. \
+         - **plain SGD's steps**: the time relative to a step of plain SGD.\n\
+         - **mean error**: the mean squared error of prefix sums at a noise multiplier of one; for jax_privacy by its own formulas. Less is better at the same budget. \
          Bands are for many epochs, and are compared here for their speed: both sides run the same matrix.\n\
-         - **jax_privacy**: `matrix_factorization_privatizer` chained with `optax.sgd`, compiled in one, its state donated, called step by step as a training loop does. Threefry, 23 bits a draw; ours is ChaCha20, with \
-         tails right to 2^-64.\n\
-         - **A whole step**: 784 – 128 – 10 with tanh, 101770 parameters, 256 examples, every gradient clipped by itself.\n\n\
-         {cores} cores ({processor}); evertally {version}, {rustc}, {python_version}, {packages}.\n"
+         - **jax_privacy**: `matrix_factorization_privatizer` chained with `optax.sgd`, compiled in one, its state donated, called step by step as in a training loop. It uses Threefry with 23 bits per draw. Evertally uses ChaCha20, with \
+         correct tails down to 2^-64.\n\
+         - **A whole step**: 784 – 128 – 10 with tanh, 101770 parameters, 256 examples, every gradient clipped separately.\n\n{}",
+        machine.line("")
     );
-    let document = json!({
-        "benchmark": "steps of private training",
-        "cores": cores,
-        "processor": processor,
-        "versions": { "evertally": version, "rustc": rustc, "python": python_version, "packages": packages },
-        "results": figures,
-    });
+    let mut document = machine.document("steps of private training");
+    document["results"] = figures.into();
     Ok((text, document))
 }

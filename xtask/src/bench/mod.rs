@@ -1,7 +1,7 @@
-//! `cargo xtask bench …`: side-by-side runs against peers, in one run on one machine.
+//! `cargo xtask bench …`: comparisons with peers, in one run on one machine.
 //!
-//! Each side is a worker process that answers a line `task length` with the seconds the task took.
-//! Requests alternate between the sides, so that a busy or throttled machine slows both.
+//! Each side is a worker process. It answers a line `task length` with the seconds that the task
+//! took. Requests alternate between the sides, so that a busy or throttled machine slows both.
 
 pub(crate) mod exact;
 pub(crate) mod gamma;
@@ -15,10 +15,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::process::name;
+use serde_json::{Value, json};
+
+use crate::process::{command, name, output};
 use crate::venv;
 
-/// What the benchmarks beside jax_privacy run on.
+/// The packages of the comparisons with jax_privacy.
 const JAX_PACKAGES: [&str; 4] = ["jax-privacy==2.0.0", "jax==0.10.2", "numpy==2.4.6", "scipy==1.17.1"];
 
 fn python_with_jax() -> Result<PathBuf, String> {
@@ -47,18 +49,18 @@ impl Worker {
         Ok(Self { name, child, input: Some(input), output })
     }
 
-    /// The seconds that the worker says the task took.
+    /// The seconds of a task, as reported by the worker.
     fn time(&mut self, task: &str, n: usize) -> Result<f64, String> {
         self.ask(&format!("{task} {n}"))
     }
 
-    /// The number that the worker answers a request with.
+    /// Sends a request and returns the worker's answer as a number.
     fn ask(&mut self, request: &str) -> Result<f64, String> {
         let answer = self.text(request)?;
         answer.parse().map_err(|error| format!("{} on {request}: {error}", self.name))
     }
 
-    /// The line that the worker answers a request with.
+    /// Sends a request and returns the line of the worker's answer.
     fn text(&mut self, request: &str) -> Result<String, String> {
         let fail = |error: &dyn std::fmt::Display| format!("{} on {request}: {error}", self.name);
         let input = self.input.as_mut().ok_or_else(|| fail(&"already closed"))?;
@@ -69,7 +71,7 @@ impl Worker {
     }
 }
 
-/// Three digits and a unit a reader can take in.
+/// A duration with three digits and a readable unit.
 pub(crate) fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
@@ -83,8 +85,8 @@ pub(crate) fn duration(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// Writes the figures for programs and the text for people, as `bench/<name>.json` and `bench/<name>.md`.
-pub(crate) fn write_results(name: &str, document: &serde_json::Value, text: &str) -> crate::Outcome {
+/// Writes the figures to `bench/<name>.json` and the report to `bench/<name>.md`.
+pub(crate) fn write_results(name: &str, document: &Value, text: &str) -> crate::Outcome {
     for (name, content) in
         [(format!("{name}.json"), format!("{document:#}\n")), (format!("{name}.md"), text.to_owned())]
     {
@@ -96,14 +98,69 @@ pub(crate) fn write_results(name: &str, document: &serde_json::Value, text: &str
 }
 
 impl Drop for Worker {
-    /// A worker ends when its input does; it is waited for so that no process is left behind.
+    /// A worker ends when its input ends. Waiting for it leaves no process behind.
     fn drop(&mut self) {
         drop(self.input.take());
         let _ = self.child.wait();
     }
 }
 
-/// The model of the processor, where the system tells it: a speed says little without.
+/// The machine and the versions that a result was measured with.
+pub(crate) struct Machine {
+    processor: String,
+    rustc: String,
+    /// The version of Python, and the packages of the peers, if there are any.
+    python: Option<(String, String)>,
+}
+
+impl Machine {
+    /// This machine, with the pinned packages (`name==version`) of the peers.
+    pub(crate) fn with_packages<'a>(packages: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let packages: Vec<_> = packages.into_iter().map(|package| package.replace("==", " ")).collect();
+        let python = output(command("python3").arg("--version"))?;
+        Ok(Self { python: Some((python, packages.join(", "))), ..Self::new()? })
+    }
+
+    /// This machine, for a result without peers in Python.
+    pub(crate) fn new() -> Result<Self, String> {
+        let rustc = output(command("rustc").arg("--version"))?;
+        Ok(Self { processor: processor(), rustc, python: None })
+    }
+
+    /// The last line of a report. `note` follows the processor.
+    pub(crate) fn line(&self, note: &str) -> String {
+        let Self { processor, rustc, python } = self;
+        let (cores, version) = (cores(), env!("CARGO_PKG_VERSION"));
+        let python = python.as_ref().map(|(python, packages)| format!(", {python}, {packages}"));
+        let python = python.unwrap_or_default();
+        format!("{cores} cores ({processor}){note}; evertally {version}, {rustc}{python}.\n")
+    }
+
+    /// The fields that every document of results has.
+    pub(crate) fn document(&self, benchmark: &str) -> Value {
+        let mut versions = json!({ "evertally": env!("CARGO_PKG_VERSION"), "rustc": self.rustc });
+        if let Some((python, packages)) = &self.python {
+            (versions["python"], versions["packages"]) = (json!(python), json!(packages));
+        }
+        json!({
+            "benchmark": benchmark, "cores": cores(), "processor": self.processor, "versions": versions,
+        })
+    }
+}
+
+/// The median, the minimum and the maximum.
+pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> [f64; 3] {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len() - 1;
+    [f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]), sorted[0], sorted[last]]
+}
+
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The model of the processor, if the system reports it. A speed says little without it.
 pub(crate) fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

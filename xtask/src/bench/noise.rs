@@ -1,13 +1,12 @@
-//! `cargo xtask bench noise`: square-root noise beside scipy.
+//! `cargo xtask bench noise`: compares square-root noise with scipy.
 
 use std::fmt::Write as _;
-use std::thread;
 
 use serde_json::json;
 
-use super::{Worker, duration, processor};
+use super::{Machine, Worker, duration};
 use crate::Outcome;
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, command, root};
 use crate::venv;
 
 const PACKAGES: [&str; 2] = ["numpy==2.4.6", "scipy==1.17.1"];
@@ -26,8 +25,7 @@ struct Row {
 
 pub(crate) fn run() -> Outcome {
     let python = venv::python("bench", &PACKAGES)?;
-    eprintln!("building the release worker");
-    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
+    process::build_workers()?;
     let mut ours = Worker::start(&mut command(root().join("target/release/bench-noise")))?;
     let mut theirs = Worker::start(command(&python).arg("bench/noise.py"))?;
     let mut rows = Vec::new();
@@ -41,7 +39,8 @@ pub(crate) fn run() -> Outcome {
     write_results(&rows, &table)
 }
 
-/// Best of several, in turns. Short lengths are repeated more often, since a single interruption spoils them.
+/// Takes the best of several alternating runs. Short lengths are repeated more often, because a
+/// single interruption spoils them.
 fn measure(ours: &mut Worker, theirs: &mut Worker, n: usize) -> Result<Row, String> {
     let repeats = ((1 << 23) / n).clamp(7, 100);
     let (mut first, mut reused, mut normals) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
@@ -80,12 +79,7 @@ fn table(rows: &[Row]) -> String {
 }
 
 fn write_results(rows: &[Row], table: &str) -> Outcome {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let (rustc, python) =
-        (output(command("rustc").arg("--version"))?, output(command("python3").arg("--version"))?);
-    let [numpy, scipy] = PACKAGES.map(|package| package.replace("==", " "));
-    let version = env!("CARGO_PKG_VERSION");
-    let processor = processor();
+    let machine = Machine::with_packages(PACKAGES)?;
     let results: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -101,24 +95,19 @@ fn write_results(rows: &[Row], table: &str) -> Outcome {
             })
         })
         .collect();
-    let document = json!({
-        "benchmark": "square-root noise",
-        "cores": cores,
-        "processor": processor,
-        "versions": { "evertally": version, "rustc": rustc, "python": python, "numpy": numpy, "scipy": scipy },
-        "results": results,
-    });
+    let mut document = machine.document("square-root noise");
+    document["results"] = results.into();
     let text = format!(
-        "# Square-root noise beside scipy\n\n\
-         Seconds to make n values of the noise z = L g of the square-root factorization, best of several, both sides in \
-         turns in one run. Written by `cargo xtask bench noise`.\n\n{table}\n\
+        "# Square-root noise compared with scipy\n\n\
+         Seconds to make n values of the noise z = L g of the square-root factorization, best of several, both sides alternately in \
+         one run. Written by `cargo xtask bench noise`.\n\n{table}\n\
          - **first call**: coefficients, plan, the kernel's transforms, memory, normals and convolution.\n\
          - **plan reused**: normals (ChaCha20, Box–Muller) and convolution.\n\
          - **scipy**: `scipy.signal.fftconvolve(rng.standard_normal(n), f)[:n]` with numpy's default generator (PCG64, not \
-         cryptographic) and f given, its time not counted. scipy runs a one-dimensional transform on one thread, and \
+         cryptographic) and f given, without its time. scipy runs a one-dimensional transform on one thread, and \
          transforms f again in every call, one transform of its three.\n\
-         - **normals/s**: into fresh memory, on all threads here, on one in numpy.\n\n\
-         {cores} cores ({processor}); evertally {version}, {rustc}, {python}, {numpy}, {scipy}.\n"
+         - **normals/s**: into fresh memory, on all threads in evertally and on one in numpy.\n\n{}",
+        machine.line("")
     );
     super::write_results("noise", &document, &text)
 }

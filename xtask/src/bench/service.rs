@@ -1,28 +1,24 @@
-//! `cargo xtask bench service`: the service under load beside a bare endpoint, very many counters
-//! that tick, and slow connections.
+//! `cargo xtask bench service`: compares the service under load with a bare endpoint, and measures
+//! many counters that tick and slow connections.
 
 use std::fmt::Write as _;
-use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{duration, processor, write_results};
+use super::{Machine, duration, write_results};
 use crate::Outcome;
-use crate::process::{self, command, output, output_with_progress, root};
+use crate::process::{self, command, output_with_progress, root};
 
 pub(crate) fn run() -> Outcome {
     let report = measure("full")?;
     let text = text(&report)?;
     println!("{text}");
-    let rustc = output(command("rustc").arg("--version"))?;
-    let document = json!({
-        "benchmark": "service", "cores": cores(), "processor": processor(),
-        "versions": {"evertally": env!("CARGO_PKG_VERSION"), "rustc": rustc}, "results": report,
-    });
+    let mut document = Machine::new()?.document("service");
+    document["results"] = report;
     write_results("service", &document, &text)
 }
 
-/// Shows that all of it runs; its figures are not for publication, and not written.
+/// Shows that the benchmark runs. Its figures are not for publication and are not written.
 pub(crate) fn run_quickly() -> Outcome {
     println!("{}", text(&measure("quick")?)?);
     Ok(())
@@ -37,15 +33,19 @@ fn measure(extent: &str) -> Result<Value, String> {
             .arg(&directory)
             .arg(extent),
     )?;
-    serde_json::from_str(&report).map_err(|error| format!("the worker said {report:?}: {error}"))
+    serde_json::from_str(&report).map_err(|error| format!("the worker printed {report:?}: {error}"))
 }
 
 fn text(report: &Value) -> Result<String, String> {
     let mut text = String::from(
-        "# The service under load\n\nWritten by `cargo xtask bench service`. The service, the client and, in turns, a bare axum endpoint that parses the same bodies into the same \
-         structs and answers at once are processes on one machine. Connections are kept, and each waits for its answer before it posts again. The service answers when events are on \
-         the disk.\n\n## Events in\n\n\
-         | | events a second | bare endpoint | ratio | p50 | p99 | p99.9 | bare p50 | bare p99 | bare p99.9 |\n|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        "# The service under load\n\nWritten by `cargo xtask bench service`. The service, the client and, alternately, a bare axum endpoint that parses the same bodies into the same \
+         structs and answers at once are processes on one machine. Connections are persistent, and each waits for its answer before it posts again. The service answers once events are on \
+         disk.
+
+## Ingestion
+
+\
+         | | events per second | bare endpoint | ratio | p50 | p99 | p99.9 | bare p50 | bare p99 | bare p99.9 |\n|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in report["loads"].as_array().into_iter().flatten() {
         let rate = |side: &str| shown_rate(number(&row[side]["events_per_second"]));
@@ -71,16 +71,16 @@ fn text(report: &Value) -> Result<String, String> {
         report["loads"].as_array().into_iter().flatten().map(|row| number(&row["service"]["refused"])).sum();
     let _ = writeln!(
         text,
-        "\nThe ratio is the median of the rounds, with the least and the most of them. Requests refused as too many: {refused}. The service then held {}.",
+        "\nThe ratio is the median of the rounds, with the minimum and maximum. Requests refused as too many: {refused}. The service then used {}.",
         megabytes(&report["memory_after_load"]),
     );
     let ticks = &report["ticks"];
     let creation = &report["creation"];
     let _ = write!(
         text,
-        "\n## {} counters that tick every second\n\nHow long after the end of its step a release arrives at a client that follows it live; {} counters are followed. \
-         Creating all of them took {}, and the service then held {}.\n\n\
-         | | releases | p50 | p99 | p99.9 | the latest | skipped |\n|:--|--:|--:|--:|--:|--:|--:|\n",
+        "\n## {} counters that tick every second\n\nThe delay between the end of a step and the arrival of its release at a client that follows it live. {} counters are followed. \
+         Creating all of them took {}, and the service then used {}.\n\n\
+         | | releases | p50 | p99 | p99.9 | max | skipped |\n|:--|--:|--:|--:|--:|--:|--:|\n",
         creation["counters"],
         ticks["followed"],
         duration(number(&creation["seconds"])),
@@ -90,7 +90,7 @@ fn text(report: &Value) -> Result<String, String> {
         let row = &ticks[name];
         let rate = row["events_per_second"]
             .as_f64()
-            .map_or_else(String::new, |rate| format!(", {} a second", shown_rate(rate)));
+            .map_or_else(String::new, |rate| format!(", {} per second", shown_rate(rate)));
         let late = &row["lateness"];
         let times = ["p50", "p99", "p99.9", "max"].map(|name| duration(number(&late[name]))).join(" | ");
         let _ = writeln!(text, "| {title}{rate} | {} | {times} | {} |", late["count"], row["skipped"]);
@@ -98,8 +98,8 @@ fn text(report: &Value) -> Result<String, String> {
     let slow = &report["slow"];
     let _ = write!(
         text,
-        "\n## {} slow connections\n\nHalf of them send a head byte by byte, the others a body; when they are cut off they come again ({} times). Meanwhile {} connections post single events.\n\n\
-         | | p50 | p99 | p99.9 | the slowest |\n|:--|--:|--:|--:|--:|\n",
+        "\n## {} slow connections\n\nHalf of them send a head byte by byte, the others a body. When they are disconnected they reconnect ({} times). Meanwhile {} connections post single events.\n\n\
+         | | p50 | p99 | p99.9 | max |\n|:--|--:|--:|--:|--:|\n",
         slow["slow_connections"], slow["reconnected"], slow["connections"],
     );
     for (name, title) in [("without", "without them"), ("with", "with them")] {
@@ -108,19 +108,13 @@ fn text(report: &Value) -> Result<String, String> {
             .join(" | ");
         let _ = writeln!(text, "| {title} | {times} |");
     }
-    let (processor, version) = (processor(), env!("CARGO_PKG_VERSION"));
-    let rustc = output(command("rustc").arg("--version"))?;
     let _ = write!(
         text,
-        "\nThe p99 with them is {:.2} times that without.\n\n{} cores ({processor}), shared with the client; evertally {version}, {rustc}.\n",
+        "\nThe p99 with them is {:.2} times that without.\n\n{}",
         number(&slow["ratio_of_p99"]),
-        cores(),
+        Machine::new()?.line(", shared with the client"),
     );
     Ok(text)
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn number(value: &Value) -> f64 {

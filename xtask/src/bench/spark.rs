@@ -1,22 +1,23 @@
-//! `cargo xtask bench spark`: a Spark query that counts in private beside the same query that counts plainly.
+//! `cargo xtask bench spark`: compares a Spark query that counts privately with the same query that
+//! counts plainly.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{Worker, duration, processor, write_results};
+use super::{Machine, Worker, cores, duration, processor, spread, write_results};
 use crate::Outcome;
-use crate::process::{command, output, root};
+use crate::process::root;
 use crate::spark;
 
-/// How much is measured.
+/// The extent of a measurement.
 struct Extent {
-    /// Rounds that are reported; one more is made before them and left out.
+    /// The number of reported rounds. One more runs before them and is discarded.
     rounds: usize,
     keys: usize,
-    /// Events and partitions. The more events a step has, the less its private part weighs.
+    /// Numbers of events and partitions. The private part of a step matters less the more events it
+    /// has.
     loads: &'static [(usize, usize)],
     /// Numbers of keys at which a step is timed, with few events.
     steps_of: &'static [usize],
@@ -47,7 +48,7 @@ const QUICK: Extent = Extent {
     slices: &[2],
 };
 
-/// One side, and the other, in turns.
+/// Alternating measurements of both sides.
 struct Pair {
     events: usize,
     keys: usize,
@@ -67,7 +68,8 @@ impl Pair {
         let mut pair = Self { events, keys, partitions, plain: Vec::new(), private: Vec::new() };
         for round in 0..=rounds {
             let mut kinds = [("plain", &mut pair.plain), ("private", &mut pair.private)];
-            // In turns, so that neither always runs on what the other has warmed.
+            // The order alternates, so that neither side always benefits from caches that the other
+            // has warmed.
             if round % 2 == 1 {
                 kinds.reverse();
             }
@@ -85,7 +87,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Plain seconds over private ones, round by round: the share of the speed that is kept.
+    /// Plain seconds over private ones, round by round: the relative speed of the private query.
     fn ratios(&self, field: &str) -> [f64; 3] {
         let rounds = self.plain.iter().zip(&self.private);
         spread(rounds.map(|(plain, private)| number(&plain[field]) / number(&private[field])))
@@ -104,11 +106,11 @@ impl Pair {
     }
 }
 
-/// Everything that was measured.
+/// All measurements.
 struct Figures {
     loads: Vec<Pair>,
     steps: Vec<Pair>,
-    /// Slices, and the seconds of every round.
+    /// The number of slices, and the seconds of every round.
     noise: Vec<(usize, Vec<f64>)>,
 }
 
@@ -122,18 +124,13 @@ pub(crate) fn run() -> Outcome {
     let noise =
         noise.map(|(slices, seconds)| json!({"slices": slices, "rows": FULL.rows, "seconds": seconds}));
     let document = json!({
-        "benchmark": "private counts on Spark",
-        "cores": cores(),
-        "processor": processor(),
-        "versions": versions,
-        "loads": each(&figures.loads),
-        "steps": each(&figures.steps),
-        "noise": noise.collect::<Vec<_>>(),
+        "benchmark": "private counts on Spark", "cores": cores(), "processor": processor(), "versions": versions,
+        "loads": each(&figures.loads), "steps": each(&figures.steps), "noise": noise.collect::<Vec<_>>(),
     });
     write_results("spark", &document, &text)
 }
 
-/// Shows that all of it runs; its figures are not for publication, and not written.
+/// Shows that the benchmark runs. Its figures are not for publication and are not written.
 pub(crate) fn run_quickly() -> Outcome {
     let figures = measure(&QUICK)?;
     println!("{}", text(&figures, &QUICK, &versions()?));
@@ -141,11 +138,11 @@ pub(crate) fn run_quickly() -> Outcome {
 }
 
 fn measure(extent: &Extent) -> Result<Figures, String> {
-    eprintln!("installing the package as it is released");
+    eprintln!("installing the release build of the package");
     let python = spark::environment()?;
     let folder = root().join("target/spark/bench");
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot make target/spark/bench: {error}"))?;
-    // Spark's workers say much that nobody asked for.
+    fs::create_dir_all(&folder).map_err(|error| format!("cannot create target/spark/bench: {error}"))?;
+    // Spark's workers print many messages.
     let log = File::create(folder.join("log")).map_err(|error| format!("cannot write a log: {error}"))?;
     let mut worker = Worker::start(spark::program(&python)?.arg("bench/spark.py").arg(&folder).stderr(log))?;
     let mut figures = Figures { loads: Vec::new(), steps: Vec::new(), noise: Vec::new() };
@@ -171,18 +168,20 @@ fn measure(extent: &Extent) -> Result<Figures, String> {
 fn ask(worker: &mut Worker, request: &str) -> Result<Value, String> {
     let answer = worker.text(request)?;
     serde_json::from_str(&answer).map_err(|error| {
-        format!("on {request} the worker said {answer:?} ({error}): see target/spark/bench/log")
+        format!("on {request} the worker printed {answer:?} ({error}): see target/spark/bench/log")
     })
 }
 
 fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
     let Extent { rounds, keys, .. } = extent;
     let mut text = format!(
-        "# Private counts on Spark beside plain ones\n\n\
-         Written by `cargo xtask bench spark`. The same query twice, in turns, in one session on two cores: the same files, watermark, join with the declared keys, totals by key and \
-         minute, state in RocksDB, and sink, which throws rows away; one of them takes private steps in between. Events of {keys} keys by Zipf's law, an hour of them in 10 batches, each of which closes six or so steps. Medians of {rounds} \
-         rounds after one that is left out; ratios with the least and the most of the rounds.\n\n\
-         ## Events a second\n\n\
+        "# Private counts on Spark compared with plain ones\n\n\
+         Written by `cargo xtask bench spark`. The same query twice, alternately, in one session on two cores: the same files, watermark, join with the declared keys, totals by key and \
+         minute, state in RocksDB, and sink, which discards rows. One of them takes private steps in between. Events of {keys} keys follow Zipf's law, an hour of them in 10 batches, each of which closes about six steps. Medians of {rounds} \
+         rounds after a discarded one. Ratios have the minimum and maximum of the rounds.
+
+\
+         ## Events per second\n\n\
          | events | partitions | plain | private | private / plain | plain, after the first batch | private | private / plain |\n|--:|--:|--:|--:|--:|--:|--:|--:|\n"
     );
     for pair in &figures.loads {
@@ -201,10 +200,10 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
         text.push_str(" |\n");
     }
     text.push_str(
-        "\nThe first batch starts Python on the executors and makes the state of every key, once in the life of a query.\n\n\
+        "\nThe first batch starts Python on the executors and creates the state of every key. This happens once per query.\n\n\
          ## Where the time goes\n\n\
-         Seconds of a whole query, by its progress reports; *processor* is how long all of its processes kept processors busy. Those of the two operators are sums over their tasks, which run side by side within *addBatch*: *totals* is Spark's aggregation, \
-         *shards* the private steps, with everything that is handed to Python and back.\n\n| events | partitions | | processor |",
+         Seconds of a whole query, by its progress reports. *processor* is the processor time of all its processes. The times of the two operators are sums over their tasks, which run in parallel within *addBatch*: *totals* is Spark's aggregation, \
+         *shards* the private steps, including the transfer to Python and back.\n\n| events | partitions | | processor |",
     );
     let parts = |pair: &Pair| {
         let of =
@@ -227,8 +226,10 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
     }
     let _ = write!(
         text,
-        "\n## A closed step\n\n{} events, so that totals cost little: what a step takes beyond the plain query, in batches that close six, after the first; and what a batch writes to the \
-         checkpoint for the state of a key.\n\n| keys | a step | a step and key | state a key |\n|--:|--:|--:|--:|\n",
+        "\n## A closed step\n\n{} events, so that totals cost little: the time of a step beyond the plain query, in batches that close six, after the first; and the size of a key's state that a batch writes to the \
+         checkpoint.
+
+| keys | per step | per step and key | state per key |\n|--:|--:|--:|--:|\n",
         extent.few_events,
     );
     for pair in &figures.steps {
@@ -237,13 +238,15 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
             (number(&private["going_seconds"]) - number(&plain["going_seconds"]))
                 / number(&private["going_steps"])
         }))[0];
-        let bytes = spread(pair.private.iter().map(|row| number(&row["state_bytes_a_key"])))[0];
-        let a_key = duration(seconds / pair.keys as f64);
-        let _ = writeln!(text, "| {} | {} | {a_key} | {bytes:.0} bytes |", pair.keys, duration(seconds));
+        let bytes = spread(pair.private.iter().map(|row| number(&row["state_bytes_per_key"])))[0];
+        let per_key = duration(seconds / pair.keys as f64);
+        let _ = writeln!(text, "| {} | {} | {per_key} | {bytes:.0} bytes |", pair.keys, duration(seconds));
     }
     let _ = write!(
         text,
-        "\n## Noise for vectors\n\n{} steps of {} coordinates in double precision, made and handed to Spark.\n\n| slices | rows a second | values a second |\n|--:|--:|--:|\n",
+        "\n## Noise for vectors\n\n{} steps of {} coordinates in double precision, made and passed to Spark.
+
+| slices | rows per second | values per second |\n|--:|--:|--:|\n",
         extent.rows, extent.dimension,
     );
     for (slices, seconds) in &figures.noise {
@@ -268,28 +271,11 @@ fn text(figures: &Figures, extent: &Extent, versions: &Value) -> String {
 }
 
 fn versions() -> Result<Value, String> {
-    let packages: Vec<_> = spark::SPARK.iter().map(|package| package.replace("==", " ")).collect();
-    Ok(json!({
-        "evertally": env!("CARGO_PKG_VERSION"),
-        "rustc": output(command("rustc").arg("--version"))?,
-        "python": output(command("python3").arg("--version"))?,
-        "packages": packages.join(", "),
-        "java": spark::java()?.unwrap_or_default().to_string(),
-    }))
-}
-
-/// The median, the least and the most.
-fn spread(values: impl IntoIterator<Item = f64>) -> [f64; 3] {
-    let mut sorted: Vec<f64> = values.into_iter().collect();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len() - 1;
-    [f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]), sorted[0], sorted[last]]
+    let mut versions = Machine::with_packages(spark::SPARK)?.document("")["versions"].take();
+    versions["java"] = spark::java()?.unwrap_or_default().to_string().into();
+    Ok(versions)
 }
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }

@@ -8,10 +8,10 @@ use evertally::{KeyedCounter, Result};
 use super::{Work, best};
 use crate::{DEFAULT, key, keyed};
 
-/// Steps that a figure is an average of.
+/// The number of steps that a figure averages.
 const STEPS: u64 = 8;
 
-/// Keys that are drawn for together.
+/// The number of keys that are drawn together.
 const TOGETHER: usize = 1 << 12;
 
 pub(super) fn seconds(stage: &str, keys: usize) -> Result<Option<f64>> {
@@ -28,7 +28,7 @@ pub(super) fn seconds(stage: &str, keys: usize) -> Result<Option<f64>> {
                 Ok(())
             })
         }
-        // One step of every key, and then the next: a block of the cipher for each draw.
+        // One step of every key, then the next step: one block of the cipher per draw.
         "white" => draw(&noise, &tags, 1),
         // Eight steps of every key from each block.
         "white-by-eights" => draw(&noise, &tags, 8),

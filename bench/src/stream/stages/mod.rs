@@ -1,4 +1,4 @@
-//! What a step consists of, each part timed alone. On one thread, the parts add up.
+//! The parts of a step, each timed alone. On one thread, the parts add up.
 
 mod keyed;
 mod one;
@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use evertally::Result;
 
-/// Something that takes time.
+/// A part to time.
 type Work<'a> = Box<dyn FnMut() -> Result<()> + 'a>;
 
-/// Seconds a step and value of a part, among this many steps, coordinates or keys. Nothing where it
+/// The seconds per step and value of a part, for this many steps, coordinates or keys. `None` if it
 /// is unknown.
-pub(crate) fn seconds(room: &str, stage: &str, count: u64) -> Result<Option<f64>> {
-    match room {
+pub(crate) fn seconds(group: &str, stage: &str, count: u64) -> Result<Option<f64>> {
+    match group {
         "one" => one::seconds(stage, count),
         "wide" => wide::seconds(stage, count as usize),
         "keyed" => keyed::seconds(stage, count as usize),
@@ -22,7 +22,7 @@ pub(crate) fn seconds(room: &str, stage: &str, count: u64) -> Result<Option<f64>
     }
 }
 
-/// Seconds, best of several, after a first run that is not timed.
+/// Seconds, the best of several runs after an untimed one.
 fn best(mut work: Work<'_>) -> Result<f64> {
     work()?;
     let mut best = f64::INFINITY;

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
-use evertally::internals::noise::{Stretch, WhiteField, WhiteNoise};
+use evertally::internals::noise::{GradeBlock, WhiteField, WhiteNoise};
 use evertally::{NoiseStream, Result};
 
 use super::{Work, best};
@@ -12,7 +12,7 @@ use crate::{DEFAULT, key, plan};
 
 const BUFFER: usize = 1 << 16;
 
-/// Silence: what the engine does with it is all that is not drawing.
+/// Noise of zeros, to time everything in the engine except drawing.
 pub(super) struct Zeros(pub(super) usize);
 
 impl WhiteField for Zeros {
@@ -51,7 +51,7 @@ pub(super) fn seconds(stage: &str, n: u64) -> Result<Option<f64>> {
         "grades" => Box::new(|| {
             let grading = plan.factorization().recipe().and_then(|recipe| recipe.grading);
             let Some(grading) = grading else { return Ok(()) };
-            let (mut step, mut stretch) = (0, Stretch::default());
+            let (mut step, mut stretch) = (0, GradeBlock::default());
             while step < n {
                 grading.block(step, &mut stretch);
                 step += black_box(&mut stretch).norms.len() as u64;

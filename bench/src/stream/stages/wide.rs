@@ -11,10 +11,10 @@ use super::one::Zeros;
 use super::{Work, best};
 use crate::{DEFAULT, key, wide_plan};
 
-/// Steps that a figure is an average of.
+/// The number of steps that a figure averages.
 const STEPS: u64 = 32;
 
-/// Coordinates that the engine draws for together, and steps.
+/// The numbers of coordinates and steps that the engine draws together.
 const TILE: usize = 1024;
 const BURST: usize = 8;
 
@@ -31,7 +31,7 @@ pub(super) fn seconds(stage: &str, width: usize) -> Result<Option<f64>> {
         "white-8-rounds-f64" => at_a_stretch(white_8, vec![0.0_f64; width]),
         "tiles-f32" => in_tiles(white, width, VectorField::tile_f32),
         "tiles-f64" => in_tiles(white, width, VectorField::tile),
-        // With the copy that a correlator makes.
+        // Includes the copy that a correlator makes.
         "silent-f64" => {
             let mut correlator = plan.factorization().correlator(Arc::new(Zeros(width)), &());
             let mut row = vec![0.0; width];
@@ -64,7 +64,7 @@ fn at_a_stretch<F: Real>(white: WhiteNoise, mut buffer: Vec<F>) -> Work<'static>
     })
 }
 
-/// As the engine draws: short runs, one a row of a tile.
+/// Draws as the engine does: short runs, one per row of a tile.
 fn in_tiles<F: Real>(
     white: WhiteNoise,
     width: usize,

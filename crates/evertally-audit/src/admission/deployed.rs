@@ -1,4 +1,4 @@
-//! The gates that are deployed: admission as `evertally-stream` does it, in all of its ways.
+//! The deployed gates: every kind of admission of `evertally-stream`.
 
 use evertally::{Contribution, Participation};
 use evertally_stream::{
@@ -6,42 +6,42 @@ use evertally_stream::{
     KeySet, Result,
 };
 
-use super::made_up::{MadeUpEvent, TICKS_PER_STEP};
+use super::synthetic_events::{SyntheticEvent, TICKS_PER_STEP};
 use super::{AdmissionRules, Gate};
 use crate::subject::Promise;
 
-/// The fewest and the most steps of a stream: long enough for two of a person's steps and the gap
-/// between them.
-const FEWEST_STEPS: u64 = 8;
-const MOST_STEPS: u64 = 64;
+/// The range for the number of steps of a stream. It is long enough for two steps of a person and
+/// the gap between them.
+const MIN_STEPS: u64 = 8;
+const MAX_STEPS: u64 = 64;
 
-/// The most keys of a stream.
-const MOST_KEYS: usize = 4;
+/// The maximum number of keys of a stream.
+const MAX_KEYS: usize = 4;
 
-/// Memory for the totals of a stream.
+/// The memory limit for the totals of a stream, in bytes.
 const MEMORY_LIMIT: u64 = 1 << 20;
 
-/// The gates that stand before a counter with this promise, horizon and number of keys: events in
-/// any order and as they arrive, with ids and without. Where a person may count in one step only,
-/// an event may be protected by itself as well.
+/// The gates for a counter with this promise, horizon and number of keys: events in any order and
+/// as they arrive, with ids and without. If a person may count in one step only, gates that protect
+/// single events are included.
 #[must_use]
 pub fn deployed_gates(promise: &Promise, horizon: u64, keys: usize) -> Vec<Box<dyn Gate>> {
     let participation = promise.participation;
-    let steps = horizon.min(participation.min_gap().saturating_mul(3).clamp(FEWEST_STEPS, MOST_STEPS));
+    let steps = horizon.min(participation.min_gap().saturating_mul(3).clamp(MIN_STEPS, MAX_STEPS));
     let by_event = (participation.max_steps() == 1).then_some(None);
     let mut gates: Vec<Box<dyn Gate>> = Vec::new();
     for persons in std::iter::once(Some(participation)).chain(by_event) {
         for has_ids in [false, true] {
             let rules = AdmissionRules {
                 steps: steps as usize,
-                keys: keys.clamp(1, MOST_KEYS),
+                keys: keys.clamp(1, MAX_KEYS),
                 persons,
                 has_ids,
                 contribution: promise.contribution,
             };
-            gates.push(Box::new(Gathering(rules)));
-            gates.push(Box::new(Following(rules)));
-            gates.push(Box::new(Clocking(rules)));
+            gates.push(Box::new(GatherGate(rules)));
+            gates.push(Box::new(FollowGate(rules)));
+            gates.push(Box::new(ClockedGate(rules)));
         }
     }
     gates
@@ -49,34 +49,34 @@ pub fn deployed_gates(promise: &Promise, horizon: u64, keys: usize) -> Vec<Box<d
 
 /// Events in any order: [`Gather`].
 #[derive(Debug, Clone, Copy)]
-pub struct Gathering(pub AdmissionRules);
+pub struct GatherGate(pub AdmissionRules);
 
-impl Gate for Gathering {
+impl Gate for GatherGate {
     fn rules(&self) -> AdmissionRules {
         self.0
     }
 
-    fn totals(&self, events: &[MadeUpEvent]) -> Result<Vec<f64>> {
+    fn totals(&self, events: &[SyntheticEvent]) -> Result<Vec<f64>> {
         let mut gather = Gather::new(buckets(&self.0)?, admission(&self.0)?, MEMORY_LIMIT)?;
         for event in events {
-            // A refusal is an answer too.
+            // A refused event is a valid outcome.
             let _counted = named(&self.0, event, |event| gather.push(event))?;
         }
         Ok(gather.finish().flat_map(|closed| closed.totals).collect())
     }
 }
 
-/// Events as they arrive: [`Follow`], driven by a clock, with events from the future refused. That
-/// is the use for which it promises privacy in any order of events.
+/// Events as they arrive: [`Follow`], driven by a clock, with future events refused. In this use it
+/// promises privacy for any order of events.
 #[derive(Debug, Clone, Copy)]
-pub struct Following(pub AdmissionRules);
+pub struct FollowGate(pub AdmissionRules);
 
-impl Gate for Following {
+impl Gate for FollowGate {
     fn rules(&self) -> AdmissionRules {
         self.0
     }
 
-    fn totals(&self, events: &[MadeUpEvent]) -> Result<Vec<f64>> {
+    fn totals(&self, events: &[SyntheticEvent]) -> Result<Vec<f64>> {
         let mut follow = Follow::new(buckets(&self.0)?, admission(&self.0)?);
         let mut closed: Vec<ClosedStep> = Vec::new();
         for event in events {
@@ -93,20 +93,20 @@ impl Gate for Following {
 
 /// Events as they arrive, with several steps open: [`Clocked`], with a lag of two steps.
 #[derive(Debug, Clone, Copy)]
-pub struct Clocking(pub AdmissionRules);
+pub struct ClockedGate(pub AdmissionRules);
 
-impl Gate for Clocking {
+impl Gate for ClockedGate {
     fn rules(&self) -> AdmissionRules {
         self.0
     }
 
-    fn totals(&self, events: &[MadeUpEvent]) -> Result<Vec<f64>> {
+    fn totals(&self, events: &[SyntheticEvent]) -> Result<Vec<f64>> {
         let lag = BucketLength::from_micros(micros(2 * TICKS_PER_STEP))?;
         let mut live = Clocked::new(buckets(&self.0)?, admission(&self.0)?, lag, MEMORY_LIMIT)?;
         let mut closed: Vec<ClosedStep> = Vec::new();
         for event in events {
             closed.extend(live.advance_to(micros(event.arrival)));
-            // A refusal is an answer too.
+            // A refused event is a valid outcome.
             let _counted = named(&self.0, event, |event| live.push(event))?;
         }
         closed.extend(live.advance_to(i64::MAX));
@@ -123,7 +123,7 @@ pub(crate) fn buckets(rules: &AdmissionRules) -> Result<Buckets> {
     Buckets::new(0, BucketLength::from_micros(micros(TICKS_PER_STEP))?, rules.steps as u64)
 }
 
-/// The rules in the words of `evertally-stream`. Undeclared keys have a place of their own, so that
+/// The rules as an admission of `evertally-stream`. One key is reserved for undeclared names, so
 /// one key fewer is declared.
 pub(crate) fn admission(rules: &AdmissionRules) -> Result<Admission> {
     let mut admission = Admission::new();
@@ -143,10 +143,10 @@ fn bound(persons: Participation) -> Result<ContributionBound> {
     ContributionBound::new(persons.max_steps(), persons.min_gap())
 }
 
-/// Hands on an event under its names. Where events count as one, it has no value.
+/// Passes an event on with its names. If every event counts as one, it has no value.
 pub(crate) fn named<T>(
     rules: &AdmissionRules,
-    event: &MadeUpEvent,
+    event: &SyntheticEvent,
     take: impl FnOnce(&Event<'_>) -> Result<T>,
 ) -> Result<T> {
     let key = (event.key + 1).to_string();

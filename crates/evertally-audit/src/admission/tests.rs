@@ -1,7 +1,7 @@
 //! Deployed gates pass, and every planted fault is found.
 
 use super::*;
-use crate::planted::GateFault;
+use crate::planted_faults::GateFault;
 use crate::report::Verdict;
 use crate::subject::Promise;
 use evertally::{Budget, Neighbours};
@@ -42,13 +42,13 @@ fn every_planted_gate_is_found() {
     for fault in GateFault::ALL {
         let gates = [fault.plant(persons, Contribution::range(-2.0, 1.5).unwrap())];
         for seed in 0..5 {
-            let found = audit_admission(&gates, USUAL_STREAMS, Keys::SeededNotPrivate(seed)).unwrap();
+            let found = audit_admission(&gates, DEFAULT_STREAMS, Keys::SeededNotPrivate(seed)).unwrap();
             assert_eq!(found.verdict, Verdict::Failed, "{}", fault.name());
         }
     }
 }
 
-/// Each rule is broken in its own words.
+/// Each broken rule has its own description.
 #[test]
 fn breaches_are_told_apart() {
     let rules = AdmissionRules {
@@ -74,7 +74,7 @@ fn breaches_are_told_apart() {
     assert_eq!(breach(&by_event, Unit::Id(0), &[1.0, 0.0, 0.0, 1.0]), Some(Breach::Steps(2)));
 }
 
-/// Streams are as awkward as they are said to be: what is looked for does occur.
+/// The random streams contain every difficult case that the attack looks for.
 #[test]
 fn streams_have_everything_that_is_awkward() {
     let rules = AdmissionRules {
@@ -85,7 +85,7 @@ fn streams_have_everything_that_is_awkward() {
         contribution: Contribution::unit(),
     };
     let mut coins = crate::keys::Coins::seeded(1);
-    let events: Vec<MadeUpEvent> = (0..50).flat_map(|_| random_events(&rules, &mut coins)).collect();
+    let events: Vec<SyntheticEvent> = (0..50).flat_map(|_| random_events(&rules, &mut coins)).collect();
     let step = |ticks: u64| ticks / TICKS_PER_STEP;
     assert!(events.iter().any(|event| step(event.time) < step(event.arrival)), "late");
     assert!(events.iter().any(|event| step(event.time) > step(event.arrival)), "from the future");
@@ -95,8 +95,8 @@ fn streams_have_everything_that_is_awkward() {
     assert!(events.iter().all(|event| step(event.time) < 8 && step(event.arrival) < 8));
 }
 
-/// Events without a person once shared the bound of one nameless person, so that one stranger's
-/// event could displace another's. They are left out, and the audit demands it.
+/// Regression: events without a person shared the bound of one unnamed person, so one such event
+/// could displace another. They are left out now, and the audit requires it.
 #[test]
 fn events_without_a_person_move_nothing() {
     let gates = deployed_gates(&promise(2, 3, Contribution::unit()), 10, 3);

@@ -1,42 +1,43 @@
-//! The noise against its declaration: variances, correlations in time, between runs and between lanes.
+//! Compares the noise with its declaration: variances, and correlations in time, between runs and
+//! between lanes.
 //!
 //! **Definition.** Residuals of all runs are whitened by the covariance that the plan declares. If
-//! the declaration is true, the entries have mean zero, variance one, and no correlation: with
-//! entries some steps apart in the same run, with the same step of the next run, or with the same
-//! step of another lane. Sums of squares are held against the chi-square law (with fewer degrees of
-//! freedom for Laplace noise, by its kurtosis); means and products against the normal one, in units
-//! of their own spread. Gaussian noise must be normal in its third and fourth moments too: u³ − 3u
-//! and u⁴ − 6u² + 3 have mean zero.
+//! the declaration is true, the entries have mean zero and variance one. They are uncorrelated with
+//! entries at other steps of the same run, with the same step of the next run, and with the same
+//! step of another lane. Sums of squares are compared with the chi-square distribution (with fewer
+//! degrees of freedom for Laplace noise, because of its kurtosis). Means and products are compared
+//! with the normal distribution, in units of their own spread. Gaussian noise must be normal in its
+//! third and fourth moments too: u³ − 3u and u⁴ − 6u² + 3 have mean zero.
 //!
-//! **Guarantee.** Each comparison has an equal part of the share of false alarms; the smallest of
-//! all chances decides.
+//! **Guarantee.** The attack's share of false alarms is divided equally among the comparisons. The
+//! smallest p-value decides.
 //!
-//! **What it finds.** Noise that is too small or too large, at any step; noise drawn afresh at
-//! every step; a key used twice; lanes that share their noise; noise of the wrong shape.
+//! **What it finds.** Noise that is too small or too large at any step, fresh noise at every step,
+//! a key used twice, lanes that share their noise, and noise of the wrong distribution.
 
 use evertally::privacy::NoiseKind;
 
 use super::Target;
-use crate::lens::Lens;
 use crate::report::{Attack, Finding, verdict};
 use crate::sampling::Sample;
 use crate::statistics::{chi_square, normal, self_normalised};
+use crate::whitening::Whitening;
 
-/// The most lags at which correlations are looked for.
-const MOST_LAGS: usize = 64;
+/// The maximum number of lags for correlations.
+const MAX_LAGS: usize = 64;
 
-/// One comparison: what was compared, and the chance of being so far out.
+/// One comparison: its description, and its p-value.
 struct Comparison {
     what: String,
     chance: f64,
 }
 
-/// Whitened noise: for each run, for each lane, the entries in time.
+/// Whitened noise: the entries in time, per run and lane.
 type Whitened = Vec<Vec<Vec<f64>>>;
 
-/// Compares the noise of all runs with what is declared.
-pub(crate) fn attack(lens: &Lens, samples: &[&Sample], target: &Target, share: f64) -> Finding {
-    let whitened = whitened(lens, samples);
+/// Compares the noise of all runs with the declaration.
+pub(crate) fn attack(whitening: &Whitening, samples: &[&Sample], target: &Target, share: f64) -> Finding {
+    let whitened = whitened(whitening, samples);
     let comparisons = comparisons(&whitened, target);
     let count = comparisons.len();
     let worst = comparisons.into_iter().min_by(|a, b| a.chance.total_cmp(&b.chance));
@@ -51,13 +52,13 @@ pub(crate) fn attack(lens: &Lens, samples: &[&Sample], target: &Target, share: f
     }
 }
 
-fn whitened(lens: &Lens, samples: &[&Sample]) -> Whitened {
+fn whitened(whitening: &Whitening, samples: &[&Sample]) -> Whitened {
     let of_sample = |sample: &&Sample| {
         let noise = sample.runs.iter().map(|run| run.less(&sample.answers)).collect::<Vec<_>>();
         noise.into_iter().map(|run| {
             let whiten = |lane: &Vec<f64>| {
                 let mut lane = lane.clone();
-                lens.whiten(&mut lane);
+                whitening.whiten(&mut lane);
                 lane
             };
             run.lanes().iter().map(whiten).collect()
@@ -91,11 +92,11 @@ fn comparisons(runs: &Whitened, target: &Target) -> Vec<Comparison> {
         all.push(Comparison { what: format!("{what}, z = {z:.1}"), chance });
     };
     for step in 0..steps {
-        // One value a run: lanes that share their noise must not count twice.
+        // One value per run: lanes that share their noise must not count twice.
         let means = &mut runs.iter().map(|run| run.iter().map(|lane| lane[step]).sum());
         vanishing(format!("mean of step {step}"), means);
     }
-    for lag in 1..=MOST_LAGS.min(steps.saturating_sub(1)) {
+    for lag in 1..=MAX_LAGS.min(steps.saturating_sub(1)) {
         let products = |lane: &Vec<f64>| lane[lag..].iter().zip(lane).map(|(a, b)| a * b).sum::<f64>();
         vanishing(format!("lag {lag}"), &mut runs.iter().map(|run| run.iter().map(products).sum()));
     }
@@ -138,7 +139,7 @@ mod tests {
         (0..runs).map(|_| (0..lanes).map(|_| (0..steps).map(|_| draw()).collect()).collect()).collect()
     }
 
-    /// The smallest chance, Bonferroni's factor included.
+    /// The smallest p-value, including the Bonferroni factor.
     fn smallest(runs: &Whitened) -> (f64, String) {
         let all = comparisons(runs, &TARGET);
         let count = all.len() as f64;
@@ -146,7 +147,8 @@ mod tests {
         (worst.chance * count, worst.what)
     }
 
-    /// An honest sample is refused once in 10⁴ times here; seeds are fixed, so that green stays green.
+    /// A correct sample is refused once in 10⁴ times here. Seeds are fixed, so a passing test keeps
+    /// passing.
     #[test]
     fn every_departure_is_named() {
         let honest = white(1, 1500, 2, 16);

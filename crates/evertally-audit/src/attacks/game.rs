@@ -1,22 +1,22 @@
-//! The distinguishing game: many runs on a stream, as many on its neighbour, and the best linear
-//! test between them.
+//! The distinguishing game: many runs on a stream, equally many on its neighbour, and the best
+//! linear test between them.
 //!
-//! **Definition.** The statistic is the matched filter for the neighbour that the watched releases
-//! give away most: the whitened residual, weighted by the whitened shift, in units of its own
-//! declared standard deviation.
+//! **Definition.** The statistic is the matched filter for the neighbour that is easiest to
+//! distinguish from the watched releases: the whitened residual, weighted by the whitened shift, in
+//! units of its declared standard deviation.
 //!
-//! **Error rates.** At each of several thresholds, fixed in advance, both ways, exact intervals for
-//! the two probabilities of an event give ε ≥ ln((p − δ)/q). Nothing is assumed of the noise. The
-//! bound is far below the truth for Gaussian noise at a small δ, whose worst events are too rare to
-//! be counted.
+//! **Error rates.** At each of several thresholds, fixed in advance, and in both directions, exact
+//! intervals for the two probabilities of an event give ε ≥ ln((p − δ)/q). This assumes nothing
+//! about the noise. For Gaussian noise at a small δ the bound is far below the truth, because the
+//! worst events are too rare to be observed.
 //!
-//! **Separation.** The shift between the streams is that of A(x − x'), which replay under one key
-//! holds the subject to without noise, and the means of the runs within theirs; the standard
-//! deviation is that of all runs. Their ratio μ̂ has an exact interval by the chi-square law. For
-//! Gaussian noise μ may not exceed 1/σ, and the lower end of the interval gives an ε at the
-//! promised δ. For Laplace noise the ratio is held against the declared one. Twice as many runs as
-//! are asked for enter; with 700 of each kind, noise that is 15 % short is found with probability
-//! 0.9999. What any number of runs finds is computed from this rule in `power`.
+//! **Separation.** The shift between the streams is that of A(x − x'). Replay under one key checks
+//! it without noise, and the means of the runs check it within their noise. The standard deviation
+//! is that of all runs. Their ratio μ̂ has an exact interval by the chi-square distribution. For
+//! Gaussian noise μ must not exceed 1/σ, and the lower end of the interval gives an ε at the
+//! promised δ. For Laplace noise the ratio is compared with the declared one. The runs on both
+//! streams enter. With 700 of each, noise that is 15 % short is found with probability 0.9999. The
+//! module `power` computes from this rule what a number of runs finds.
 //!
 //! **Source.** Clopper and Pearson (1934); for Gaussian noise audited by its separation: Nasr,
 //! Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini and Terzis, *Tight Auditing of Differentially
@@ -26,39 +26,39 @@ use evertally::privacy::NoiseKind;
 
 use super::{Target, epsilon_of_event};
 use crate::calibration::epsilon_of_separation;
-use crate::lens::Lens;
 use crate::report::{Attack, Bound, Finding, Game, verdict};
-use crate::sampling::{Sample, Watched};
+use crate::sampling::{Sample, WatchedReleases};
 use crate::statistics::{binomial, chi_square, mean_and_variance, normal};
 use crate::stream::Change;
+use crate::whitening::Whitening;
 
-/// Thresholds of the error rates, and how far they reach to either side of the middle, in standard
-/// deviations.
+/// The number of thresholds for the error rates, and their range on either side of the middle, in
+/// standard deviations.
 const THRESHOLDS: usize = 21;
-const REACH: f64 = 3.0;
+const THRESHOLD_RANGE: f64 = 3.0;
 
-/// Arithmetic in the dense factors is exact to this.
+/// The relative error of arithmetic in the dense factors.
 pub(crate) const ROUNDING: f64 = 1e-9;
 
-/// The part of the share of false alarms that either end of the interval for the separation has;
-/// the means have the rest.
+/// The part of the share of false alarms for either end of the interval for the separation. The
+/// means have the rest.
 pub(crate) const PART_OF_INTERVAL: f64 = 0.25;
 
 /// The matched filter for one change.
 pub(crate) struct Filter {
-    /// Weights on the residuals of lane after lane; the filter has declared standard deviation one.
+    /// Weights on the residuals, lane by lane. The filter has declared standard deviation one.
     weights: Vec<Vec<f64>>,
-    /// By how much the change shifts it, as declared.
+    /// The declared shift of the statistic by the change.
     pub(crate) separation: f64,
 }
 
 impl Filter {
-    pub(crate) fn new(lens: &Lens, lanes: usize, change: &Change) -> Self {
+    pub(crate) fn new(whitening: &Whitening, lanes: usize, change: &Change) -> Self {
         let shift = |lane: usize| {
             let entries = change.entries().iter().filter(|entry| entry.1 == lane);
             let amounts: Vec<_> = entries.map(|&(step, _, amount)| (step, amount)).collect();
-            let mut shift = lens.image(&amounts);
-            lens.whiten(&mut shift);
+            let mut shift = whitening.image(&amounts);
+            whitening.whiten(&mut shift);
             shift
         };
         let mut shifts: Vec<Vec<f64>> = (0..lanes).map(shift).collect();
@@ -66,23 +66,23 @@ impl Filter {
         if separation > 0.0 {
             shifts.iter_mut().flatten().for_each(|x| *x /= separation);
         }
-        Self { weights: shifts.iter().map(|shift| lens.weights(shift)).collect(), separation }
+        Self { weights: shifts.iter().map(|shift| whitening.weights(shift)).collect(), separation }
     }
 
-    /// The part of the declared variance of the statistic that rounding to a grid adds.
+    /// The part of the statistic's declared variance that comes from rounding to a grid.
     pub(crate) fn rounding(&self, grid: f64) -> f64 {
         grid * grid / 12.0 * self.weights.iter().flatten().map(|weight| weight * weight).sum::<f64>()
     }
 
     /// The statistic of a residual.
-    pub(crate) fn apply(&self, residual: &Watched) -> f64 {
+    pub(crate) fn apply(&self, residual: &WatchedReleases) -> f64 {
         let lanes = self.weights.iter().zip(residual.lanes());
         lanes.map(|(weights, lane)| weights.iter().zip(lane).map(|(w, r)| w * r).sum::<f64>()).sum()
     }
 }
 
-/// The values of the statistic on both streams. The residual is that of the first stream
-/// throughout: the attacker does not know which it is.
+/// The values of the statistic on both streams. The residual is always relative to the first
+/// stream, because the attacker does not know which stream it is.
 pub(crate) fn play(filter: &Filter, without: &Sample, with: &Sample) -> Game {
     let values =
         |sample: &Sample| sample.runs.iter().map(|run| filter.apply(&run.less(&without.answers))).collect();
@@ -91,13 +91,13 @@ pub(crate) fn play(filter: &Filter, without: &Sample, with: &Sample) -> Game {
 
 /// Counts errors at every threshold.
 pub(crate) fn error_rates(game: &Game, target: &Target, share: f64) -> Finding {
-    // Two events a threshold, each with an interval on either stream.
+    // Two events per threshold, each with an interval on either stream.
     let error = share / (4 * THRESHOLDS) as f64;
     let (without, with) = (game.without.len(), game.with.len());
     let mut best = 0.0_f64;
     for index in 0..THRESHOLDS {
         let place = 2.0 * index as f64 / (THRESHOLDS - 1) as f64 - 1.0;
-        let threshold = 0.5 * game.separation + REACH * place;
+        let threshold = 0.5 * game.separation + THRESHOLD_RANGE * place;
         let above = |values: &[f64]| values.iter().filter(|value| **value > threshold).count();
         let (false_alarms, hits) = (above(&game.without), above(&game.with));
         let bound = |ours: usize, of_ours: usize, theirs: usize, of_theirs: usize| {
@@ -130,7 +130,7 @@ pub(crate) fn separation(game: &Game, target: &Target, share: f64) -> Finding {
     let at_quantile = |quantile: f64| deviation * (effective / quantile).sqrt();
     let largest = at_quantile(chi_square::quantile_below(PART_OF_INTERVAL * share, effective));
     let smallest = at_quantile(chi_square::quantile_above(PART_OF_INTERVAL * share, effective));
-    // A statistic that does not vary but for the rounding of floats has no noise in it.
+    // A statistic that varies only by floating-point rounding has no noise.
     let per = |deviation: f64| if deviation > ROUNDING { shift / deviation } else { f64::INFINITY };
     let (low, high) = (per(largest), per(smallest));
     let limit = target.separation_limit(game.separation);
@@ -167,7 +167,7 @@ mod tests {
     use crate::report::Verdict;
     use evertally::Budget;
 
-    /// Normal numbers by the inverse of their law: slow and obvious.
+    /// Normal numbers by the inverse of their distribution function: slow and obvious.
     fn normals(seed: u64, count: usize, mean: f64, deviation: f64) -> Vec<f64> {
         let mut coins = Coins::seeded(seed);
         let mut draw = || {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn counting_proves_what_is_there_and_no_more() {
-        // At a large δ the bound that counting reaches is close to the truth, and never beyond.
+        // At a large δ the bound from counting is close to the truth, and never above it.
         let target = target(1.0, 0.05);
         let shift = target.mu;
         let honest = error_rates(&game(5, 20_000, shift, 1.0), &target, 1e-5);

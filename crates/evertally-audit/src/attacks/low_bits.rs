@@ -1,19 +1,20 @@
-//! The last digits of releases: outputs that are possible on one stream and impossible on its neighbour.
+//! The last digits of releases: outputs that are possible on one stream and impossible on its
+//! neighbour.
 //!
-//! **The attack.** Floats are denser near zero. Noise that is drawn as a float has as many digits
-//! as its own magnitude leaves it; added to a total, the digits stay. A release near zero of a
-//! stream whose total is zero then has digits that the same release of a stream with another total
-//! cannot have, because there the noise was larger and its digits coarser. A single such release
-//! gives the stream away, whatever ε.
+//! **The attack.** Floats are denser near zero. The magnitude of a noise draw determines the
+//! fineness of its digits, and adding it to a total keeps them. If the total is zero, a release
+//! near zero can have digits that are impossible for a stream with another total, because there the
+//! noise was larger and its digits coarser. A single such release reveals the stream, regardless of
+//! ε.
 //!
-//! **What is checked.** That all releases lie on the grid that is claimed. That on this grid the
-//! noise leaves no trace of its own: its remainders modulo a power of two, well below its standard
-//! deviation, are uniform. And that releases near zero end in digits of the same fineness whether
-//! the total is zero or about a standard deviation away: shares of them that are finer than 2^-j,
-//! for every j, by exact intervals that must meet.
+//! **What is checked.** All releases lie on the claimed grid. On this grid the noise leaves no
+//! trace: its remainders modulo a power of two, well below its standard deviation, are uniform.
+//! Releases near zero end in digits of the same fineness whether the total is zero or about a
+//! standard deviation away: for every j, the exact intervals for the shares finer than 2^-j must
+//! overlap.
 //!
-//! **What it cannot find.** Missing outputs that are not a matter of fineness, such as those of a
-//! particular sampler; noise of which an integer inverse exists has none
+//! **What it cannot find.** Missing outputs that are unrelated to fineness, such as those of a
+//! particular sampler. Noise with an integer inverse has none
 //! ([`Subject::noise_distance`](crate::Subject::noise_distance)).
 //!
 //! **Source.** Mironov, *On Significance of the Least Significant Bits for Differential Privacy*
@@ -21,36 +22,37 @@
 //! refining* (2022); Jin, McMurtry, Rubinstein and Ohrimenko, *Are We There Yet? Timing and
 //! Floating-Point Attacks on Differential Privacy Systems* (2022).
 
-use crate::lens::Lens;
 use crate::report::{Attack, Finding, verdict};
-use crate::sampling::{Sample, Watched};
+use crate::sampling::{Sample, WatchedReleases};
 use crate::statistics::{binomial, chi_square};
 use crate::stream::{Change, Stream};
+use crate::whitening::Whitening;
 
-/// Fineness is compared at every power of two down to this one, relative to the shift.
-const FINEST: i32 = 64;
+/// Fineness is compared at every power of two down to this exponent, relative to the shift.
+const MAX_FINENESS: i32 = 64;
 
-/// Shares that differ by less are not a fault: releases near zero are not spread quite alike on both streams.
-const TOLERATED: f64 = 0.02;
+/// Smaller differences of shares are not a fault: releases near zero are distributed slightly
+/// differently on the two streams.
+const SHARE_TOLERANCE: f64 = 0.02;
 
-/// The most remainders that are told apart.
-const MOST_REMAINDERS: f64 = 64.0;
+/// The maximum number of distinct remainders.
+const MAX_REMAINDERS: f64 = 64.0;
 
-/// Of the settings' runs, the part that is spent on either stream.
+/// The settings' runs are divided by this for either stream.
 pub(crate) const PART_OF_RUNS: usize = 4;
 
-/// The shifted stream: a power of two, about a standard deviation of the noise, in the first step.
+/// The shift: a power of two, about a standard deviation of the noise, in the first step.
 pub(crate) struct Shift {
     amount: f64,
-    /// The watched steps, as indices, at which at least half of it is in the total.
+    /// The indices of the watched steps whose totals contain at least half of it.
     reached: Vec<usize>,
 }
 
 impl Shift {
-    pub(crate) fn new(lens: &Lens) -> Self {
-        let deviations = (0..lens.steps().len()).map(|index| lens.deviation(index));
+    pub(crate) fn new(whitening: &Whitening) -> Self {
+        let deviations = (0..whitening.steps().len()).map(|index| whitening.deviation(index));
         let amount = deviations.fold(f64::INFINITY, f64::min).log2().floor().exp2();
-        let image = lens.image(&[(0, 1.0)]);
+        let image = whitening.image(&[(0, 1.0)]);
         let reached = image.iter().enumerate().filter(|(_, share)| **share >= 0.5).map(|(index, _)| index);
         Self { amount, reached: reached.collect() }
     }
@@ -60,7 +62,7 @@ impl Shift {
     }
 }
 
-/// What was found to be wrong.
+/// The fault that was found.
 #[derive(Debug, Clone, PartialEq)]
 enum Trace {
     OffGrid { share: f64 },
@@ -68,9 +70,9 @@ enum Trace {
     Fineness { exponent: i32, quiet: f64, shifted: f64 },
 }
 
-/// Looks at the digits of all releases. `others` are checked against the grid only.
+/// Examines the digits of all releases. `others` are only compared with the grid.
 pub(crate) fn attack(
-    lens: &Lens,
+    whitening: &Whitening,
     grid: f64,
     shift: &Shift,
     (quiet, shifted): (&Sample, &Sample),
@@ -79,9 +81,9 @@ pub(crate) fn attack(
 ) -> Finding {
     let samples = || [quiet, shifted].into_iter().chain(others.iter().copied());
     let releases =
-        samples().map(|sample| sample.runs.iter().flat_map(Watched::values).count()).sum::<usize>();
+        samples().map(|sample| sample.runs.iter().flat_map(WatchedReleases::values).count()).sum::<usize>();
     let trace = off_grid(samples(), grid)
-        .or_else(|| remainders(lens, quiet, grid, 0.5 * share))
+        .or_else(|| remainders(whitening, quiet, grid, 0.5 * share))
         .or_else(|| fineness(shift, quiet, shifted, 0.5 * share));
     let on_grid = if grid > 0.0 { format!("all on the grid of {grid}, ") } else { "no grid, ".to_owned() };
     let measured = match &trace {
@@ -112,25 +114,25 @@ fn off_grid<'a>(samples: impl Iterator<Item = &'a Sample>, grid: f64) -> Option<
         return None;
     }
     let (mut off, mut all) = (0, 0);
-    for value in samples.flat_map(|sample| sample.runs.iter().flat_map(Watched::values)) {
+    for value in samples.flat_map(|sample| sample.runs.iter().flat_map(WatchedReleases::values)) {
         all += 1;
         off += usize::from((value / grid).fract() != 0.0);
     }
     (off > 0).then(|| Trace::OffGrid { share: off as f64 / f64::from(all) })
 }
 
-/// Remainders of noise on the grid modulo a power of two, at most the standard deviation that is
-/// left when all other releases are known: they are uniform to within 10⁻⁸, and independent of each
-/// other.
-fn remainders(lens: &Lens, quiet: &Sample, grid: f64, share: f64) -> Option<Trace> {
-    let most = (lens.least_innovation() / grid).min(MOST_REMAINDERS);
-    // Written so that no grid, or one as wide as the noise, passes by here.
+/// Remainders of noise on the grid modulo a power of two. The power is at most the standard
+/// deviation of a release given all others. The remainders are then uniform to within 10⁻⁸, and
+/// independent.
+fn remainders(whitening: &Whitening, quiet: &Sample, grid: f64, share: f64) -> Option<Trace> {
+    let most = (whitening.least_innovation() / grid).min(MAX_REMAINDERS);
+    // This also returns without a grid, or with a grid as wide as the noise.
     if !(most >= 2.0 && grid > 0.0) {
         return None;
     }
     let modulus = most.log2().floor().exp2();
     let mut counts = vec![0_u32; modulus as usize];
-    for value in quiet.runs.iter().flat_map(Watched::values) {
+    for value in quiet.runs.iter().flat_map(WatchedReleases::values) {
         counts[(value / grid).rem_euclid(modulus) as usize] += 1;
     }
     let expected = counts.iter().copied().map(f64::from).sum::<f64>() / modulus;
@@ -139,7 +141,7 @@ fn remainders(lens: &Lens, quiet: &Sample, grid: f64, share: f64) -> Option<Trac
     (chance < share).then_some(Trace::Remainders { chance })
 }
 
-/// The exponent of the last binary digit that is not zero.
+/// The exponent of the last nonzero binary digit.
 fn last_digit(value: f64) -> Option<i32> {
     if value == 0.0 || !value.is_finite() {
         return None;
@@ -150,9 +152,9 @@ fn last_digit(value: f64) -> Option<i32> {
     Some(exponent.max(1) - 1075 + mantissa.trailing_zeros() as i32)
 }
 
-/// Last digits of releases within an eighth of the shift around zero, of the shifted lane.
+/// Last digits of the shifted lane's releases within an eighth of the shift around zero.
 fn digits_near_zero(shift: &Shift, sample: &Sample) -> Vec<i32> {
-    let near = |run: &Watched| {
+    let near = |run: &WatchedReleases| {
         let values: Vec<f64> = shift.reached.iter().map(|&index| run.lane(0)[index]).collect();
         values.into_iter().filter(|value| value.abs() <= 0.125 * shift.amount).filter_map(last_digit)
     };
@@ -165,9 +167,9 @@ fn fineness(shift: &Shift, quiet: &Sample, shifted: &Sample, share: f64) -> Opti
         return None;
     }
     let unit = last_digit(shift.amount).unwrap_or_default();
-    // Two intervals at every fineness, either of which may fail at both ends.
-    let error = share / f64::from(4 * FINEST);
-    (1..=FINEST).map(|below| unit - below).find_map(|exponent| {
+    // Two intervals per fineness, each of which may fail at both ends.
+    let error = share / f64::from(4 * MAX_FINENESS);
+    (1..=MAX_FINENESS).map(|below| unit - below).find_map(|exponent| {
         let share = digits.each_ref().map(|digits| {
             let finer = digits.iter().filter(|&&digit| digit < exponent).count();
             let at_least = binomial::share_at_least(finer, digits.len(), error);
@@ -179,7 +181,7 @@ fn fineness(shift: &Shift, quiet: &Sample, shifted: &Sample, share: f64) -> Opti
         });
         let [quiet, shifted] = share;
         let apart = (quiet.0 - shifted.2).max(shifted.0 - quiet.2);
-        (apart > TOLERATED).then_some(Trace::Fineness { exponent, quiet: quiet.1, shifted: shifted.1 })
+        (apart > SHARE_TOLERANCE).then_some(Trace::Fineness { exponent, quiet: quiet.1, shifted: shifted.1 })
     })
 }
 
@@ -192,27 +194,28 @@ mod tests {
 
     const STEPS: usize = 4;
 
-    fn lens() -> Lens {
+    fn whitening() -> Whitening {
         let budget = Budget::new(1.0, 1e-6).unwrap();
         let plan = Plan::prefix_sum(STEPS as u64).mechanism(Mechanism::OutputPerturbation).budget(budget);
-        Lens::new(&plan.build().unwrap(), None, 0.0, STEPS)
+        Whitening::new(&plan.build().unwrap(), None, 0.0, STEPS)
     }
 
-    /// Releases of streams whose total is `total` throughout, with noise made by `noise` from two
-    /// uniform numbers.
-    fn sample(lens: &Lens, seed: u64, total: f64, noise: impl Fn(f64, f64) -> f64) -> Sample {
+    /// Releases of streams with the constant total `total`, and noise that `noise` computes from
+    /// two uniform numbers.
+    fn sample(whitening: &Whitening, seed: u64, total: f64, noise: impl Fn(f64, f64) -> f64) -> Sample {
         let mut coins = Coins::seeded(seed);
         let mut uniform = || ((coins.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
         let mut run = || (0..STEPS).map(|_| total + noise(uniform(), uniform())).collect::<Vec<_>>();
-        let runs = (0..500).map(|_| Watched::of(lens, &run(), 1)).collect();
-        Sample { runs, answers: Watched::of(lens, &[total; STEPS], 1) }
+        let runs = (0..500).map(|_| WatchedReleases::of(whitening, &run(), 1)).collect();
+        Sample { runs, answers: WatchedReleases::of(whitening, &[total; STEPS], 1) }
     }
 
     fn found(grid: f64, noise: impl Fn(f64, f64) -> f64 + Copy) -> Finding {
-        let lens = lens();
-        let shift = Shift::new(&lens);
-        let (quiet, shifted) = (sample(&lens, 1, 0.0, noise), sample(&lens, 2, shift.amount, noise));
-        attack(&lens, grid, &shift, (&quiet, &shifted), &[], 1e-5)
+        let whitening = whitening();
+        let shift = Shift::new(&whitening);
+        let (quiet, shifted) =
+            (sample(&whitening, 1, 0.0, noise), sample(&whitening, 2, shift.amount, noise));
+        attack(&whitening, grid, &shift, (&quiet, &shifted), &[], 1e-5)
     }
 
     fn normal(u: f64, v: f64) -> f64 {

@@ -12,33 +12,33 @@ use evertally::privacy::NoiseKind;
 use crate::calibration::{allowed_separation, epsilon_of_separation};
 use crate::subject::Promise;
 
-/// The budget that a subject is held to, as numbers.
+/// The budget of a subject's promise, as numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Target {
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// μ = 1/σ: how many standard deviations of the noise may lie between neighbours, by the
+    /// μ = 1/σ: the allowed separation of neighbours in standard deviations of the noise, by the
     /// audit's own calibration.
     pub(crate) mu: f64,
     pub(crate) noise: NoiseKind,
 }
 
-/// The δ at which a budget without one is read.
-const USUAL_DELTA: f64 = 1e-6;
+/// The δ for a budget without one.
+const DEFAULT_DELTA: f64 = 1e-6;
 
 impl Target {
-    /// From (ε, δ), ρ or ε alone. Neither the plan's σ nor the budget's is read.
+    /// Computed from (ε, δ), ρ or ε alone, without the σ of the plan or the budget.
     pub(crate) fn of(promise: &Promise) -> Self {
         let budget = promise.budget;
         let mu = allowed_separation(&budget);
-        let delta = budget.delta().unwrap_or(USUAL_DELTA);
+        let delta = budget.delta().unwrap_or(DEFAULT_DELTA);
         let epsilon = budget.epsilon().unwrap_or_else(|| epsilon_of_separation(mu, delta));
         Self { epsilon, delta, mu, noise: budget.noise() }
     }
 
-    /// The share of degrees of freedom that sums of squares have, against those of normal noise.
-    /// The excess kurtosis of Laplace noise is 3, and that of any weighted sum of it is smaller, so
-    /// that a square has at most (2 + 3)/2 times the normal one's variance.
+    /// The degrees of freedom of sums of squares, relative to those of normal noise. The excess
+    /// kurtosis of Laplace noise is 3, and that of any weighted sum is smaller, so a square has at
+    /// most (2 + 3)/2 times the variance of the normal one.
     pub(crate) fn freedom(&self) -> f64 {
         match self.noise {
             NoiseKind::Gaussian => 1.0,
@@ -46,8 +46,8 @@ impl Target {
         }
     }
 
-    /// The largest separation of neighbours that passes: what the budget allows of Gaussian noise.
-    /// The separation of Laplace noise says nothing of ε, and is held against the declared one.
+    /// The largest separation of neighbours that passes. For Gaussian noise it is what the budget
+    /// allows. The separation of Laplace noise implies no ε, and is compared with the declared one.
     pub(crate) fn separation_limit(&self, declared: f64) -> f64 {
         match self.noise {
             NoiseKind::Gaussian => self.mu,
@@ -56,8 +56,8 @@ impl Target {
     }
 }
 
-/// ln((p − δ)/q) of an event that has probability p at least on one stream and q at most on its
-/// neighbour; zero where that proves nothing.
+/// ln((p − δ)/q) for an event with probability at least p on one stream and at most q on its
+/// neighbour. Zero if that proves nothing.
 pub(crate) fn epsilon_of_event(at_least: f64, at_most: f64, delta: f64) -> f64 {
     let excess = at_least - delta;
     if excess > at_most { (excess / at_most).ln() } else { 0.0 }

@@ -1,53 +1,54 @@
-//! One run with canaries: many people, each in or out by a fair coin, and a guess about each from
-//! the releases of a single run.
+//! One run with canaries: a fair coin decides for each of many people whether they are in the
+//! stream. The attack guesses the coins from the releases of a single run.
 //!
-//! **Definition.** m canaries contribute to disjoint steps of a counter, or one to each key. Each
-//! is scored by the matched filter, to which the other canaries are noise; the r canaries with the
-//! clearest scores are guessed, the others left alone.
+//! **Definition.** m canaries contribute to disjoint steps of a counter, or one canary to each key.
+//! The matched filter scores each canary, with the other canaries as noise. The attack guesses the
+//! r canaries with the clearest scores and abstains on the others.
 //!
 //! **Guarantee.** Let v guesses be right. If the mechanism is (ε, δ)-private, then with q = 1/(1 + e^{−ε})
 //!
 //! > P(v or more are right) ≤ P(B ≥ v) + 2mδ · max_i P(v > B ≥ v − i)/i, with B ~ Binomial(r, q).
 //!
-//! ε is refuted where this is below the share of false alarms. Nothing is assumed of the noise, and
-//! one run is enough. But at ε = 1 even the best guesser is right about three times in four, and
-//! Gaussian noise at a small δ allows far less: only gross faults are found. And where there are
-//! few canaries, or δ is not well below the share, even a guesser who is always right refutes
-//! nothing; the attack is then said to be skipped.
+//! ε is refuted if this is below the share of false alarms. This assumes nothing about the noise,
+//! and one run suffices. But at ε = 1 even the best guesser is right about three times in four, and
+//! Gaussian noise at a small δ allows far less, so the attack finds only gross faults. With few
+//! canaries, or a δ that is not well below the share, even a guesser who is always right refutes
+//! nothing. The attack is then reported as skipped.
 //!
 //! **Source.** Steinke, Nasr and Jagielski, *Privacy Auditing with One (1) Training Run* (2023):
-//! its main theorem.
+//! main theorem.
 
 use evertally::Result;
 
 use super::Target;
 use crate::keys::{Keys, Purpose};
-use crate::lens::Lens;
 use crate::neighbours::ends;
 use crate::report::{Attack, Bound, Finding, Verdict, verdict};
 use crate::statistics::{binomial, crossing};
 use crate::stream::{Change, Stream};
 use crate::subject::{Promise, Subject};
+use crate::whitening::Whitening;
 
-/// From so many keys on, one canary a key is enough; with fewer, every key has as many as fit.
-const MANY_LANES: usize = 16;
+/// With at least this many keys, one canary per key is enough. With fewer, every key has as many as
+/// fit.
+const MIN_LANES_FOR_ONE_CANARY: usize = 16;
 
 /// Runs once, guesses, and bounds ε.
 pub(crate) fn attack(
     subject: &dyn Subject,
     promise: &Promise,
     target: &Target,
-    lens: &Lens,
+    whitening: &Whitening,
     lanes: usize,
     keys: Keys,
     share: f64,
 ) -> Result<Finding> {
-    let canaries = Canaries::new(promise, lens, lanes);
+    let canaries = Canaries::new(promise, whitening, lanes);
     let mut coins = keys.coins(Purpose::Canaries)?;
     let is_in: Vec<bool> = (0..canaries.count()).map(|_| coins.toss()).collect();
-    let stream = canaries.stream(&is_in, lens.length());
+    let stream = canaries.stream(&is_in, whitening.length());
     let released = subject.run(&stream, keys.key(Purpose::Canaries, 0)?)?;
-    let scores = canaries.scores(lens, &released);
+    let scores = canaries.scores(whitening, &released);
     let (guesses, right) = guess(&scores, &is_in);
     Ok(finding(canaries.count(), guesses, right, target, share))
 }
@@ -70,24 +71,24 @@ fn finding(canaries: usize, guesses: usize, right: usize, target: &Target, share
     }
 }
 
-/// Who may be in the stream.
+/// The people who may be in the stream.
 struct Canaries {
     lanes: usize,
     /// The patterns of steps in one lane.
     patterns: Vec<Vec<usize>>,
-    /// What a canary contributes to a step.
+    /// The contribution of a canary to a step.
     amount: f64,
 }
 
 impl Canaries {
-    /// As many disjoint patterns as fit, each with as many steps as one person may take part in.
-    fn new(promise: &Promise, lens: &Lens, lanes: usize) -> Self {
-        let steps = lens.steps();
-        let most = promise.participation.bounded(lens.length() as u64).max(1) as usize;
+    /// As many disjoint patterns as fit, each with the maximum number of steps of one person.
+    fn new(promise: &Promise, whitening: &Whitening, lanes: usize) -> Self {
+        let steps = whitening.steps();
+        let most = promise.participation.bounded(whitening.length() as u64).max(1) as usize;
         let gap = usize::try_from(promise.participation.min_gap()).unwrap_or(usize::MAX);
         // With steps i, i + g, i + 2g, … for canary i, g canaries are disjoint.
         let stride = gap.max(steps.len() / most).min(steps.len());
-        let count = if lanes >= MANY_LANES { 1 } else { stride };
+        let count = if lanes >= MIN_LANES_FOR_ONE_CANARY { 1 } else { stride };
         let pattern = |first: usize| steps.iter().skip(first).step_by(stride).take(most).copied().collect();
         let ends = ends(promise.contribution);
         let amount = ends.into_iter().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
@@ -107,16 +108,16 @@ impl Canaries {
         Stream::busy(length, self.lanes).with(&Change::of(entries))
     }
 
-    /// One score a canary, positive where it seems to be in.
-    fn scores(&self, lens: &Lens, released: &[f64]) -> Vec<f64> {
+    /// One score per canary. A positive score suggests that it is in the stream.
+    fn scores(&self, whitening: &Whitening, released: &[f64]) -> Vec<f64> {
         let image = |pattern: &Vec<usize>| {
-            lens.image(&pattern.iter().map(|&step| (step, self.amount)).collect::<Vec<_>>())
+            whitening.image(&pattern.iter().map(|&step| (step, self.amount)).collect::<Vec<_>>())
         };
         let images: Vec<Vec<f64>> = self.patterns.iter().map(image).collect();
         // A fair coin has standard deviation one half.
         let halves: Vec<Vec<f64>> =
             images.iter().map(|image| image.iter().map(|x| 0.5 * x).collect()).collect();
-        let crowd = lens.with_signal(&halves);
+        let crowd = whitening.with_signal(&halves);
         let filters: Vec<(Vec<f64>, f64)> = images
             .iter()
             .map(|image| {
@@ -126,9 +127,9 @@ impl Canaries {
                 (crowd.weights(&filter), norm)
             })
             .collect();
-        let answers = Stream::busy(lens.length(), self.lanes).answers(lens.workload());
+        let answers = Stream::busy(whitening.length(), self.lanes).answers(whitening.workload());
         let residual = |lane: usize| -> Vec<f64> {
-            let rows = lens.steps().iter().enumerate();
+            let rows = whitening.steps().iter().enumerate();
             rows.map(|(index, &step)| {
                 let at = step * self.lanes + lane;
                 released[at] - answers[at] - halves.iter().map(|half| half[index]).sum::<f64>()
@@ -147,18 +148,18 @@ impl Canaries {
     }
 }
 
-/// Guesses the canaries with the largest scores in magnitude: half of them, or sixty-four where
-/// that is more. How many guesses there are, and how many right ones.
+/// Guesses the canaries with the largest absolute scores: half of them, but at least sixty-four.
+/// Returns the numbers of guesses and of right guesses.
 fn guess(scores: &[f64], is_in: &[bool]) -> (usize, usize) {
-    const FEWEST: usize = 64;
-    let guesses = (scores.len() / 2).max(FEWEST.min(scores.len()));
+    const MIN_GUESSES: usize = 64;
+    let guesses = (scores.len() / 2).max(MIN_GUESSES.min(scores.len()));
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&a, &b| scores[b].abs().total_cmp(&scores[a].abs()));
     let right = order[..guesses].iter().filter(|&&who| (scores[who] > 0.0) == is_in[who]).count();
     (guesses, right)
 }
 
-/// A bound on the chance of so many right guesses, or more, under (ε, δ).
+/// A bound on the probability of at least `right` right guesses under (ε, δ).
 fn p_value(canaries: usize, guesses: usize, right: usize, epsilon: f64, delta: f64) -> f64 {
     let masses = binomial::masses(guesses, 1.0 / (1.0 + (-epsilon).exp()));
     let mut tail: f64 = masses[right..].iter().sum();
@@ -173,13 +174,13 @@ fn p_value(canaries: usize, guesses: usize, right: usize, epsilon: f64, delta: f
 
 /// The largest ε that is refuted.
 fn lower_bound(canaries: usize, guesses: usize, right: usize, delta: f64, share: f64) -> f64 {
-    const LARGEST: f64 = 100.0;
+    const MAX_EPSILON: f64 = 100.0;
     let p = |epsilon: f64| p_value(canaries, guesses, right, epsilon, delta);
     if p(0.0) >= share {
         return 0.0;
     }
-    // The bound rises with ε where it is small; its negative falls.
-    crossing(|epsilon| -p(epsilon), -share, 0.0, LARGEST)
+    // The bound increases with ε where it is small. Its negative decreases.
+    crossing(|epsilon| -p(epsilon), -share, 0.0, MAX_EPSILON)
 }
 
 #[cfg(test)]
@@ -224,8 +225,8 @@ mod tests {
             .participation(Participation::at_most(3, 4).unwrap())
             .build()
             .unwrap();
-        let lens = Lens::new(&plan, None, 0.0, 20);
-        let canaries = Canaries::new(&Promise::of(&plan), &lens, 1);
+        let whitening = Whitening::new(&plan, None, 0.0, 20);
+        let canaries = Canaries::new(&Promise::of(&plan), &whitening, 1);
         let mut seen = [false; 20];
         for pattern in &canaries.patterns {
             assert!(
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(canaries.count(), 6);
     }
 
-    /// Without noise, and for a filter that expects little, every guess is right: the scores read the coins.
+    /// Without noise, and with a filter that expects little noise, every guess is right.
     #[test]
     fn scores_read_the_coins_where_there_is_no_noise() {
         let keys: Vec<String> = (0..40).map(|key| format!("key {key}")).collect();
@@ -245,12 +246,12 @@ mod tests {
             let plan = Plan::prefix_sum(24).budget(Budget::new(100.0, 1e-6).unwrap());
             let plan =
                 if lanes == 1 { plan } else { plan.keys(keys[..lanes].iter().cloned()) }.build().unwrap();
-            let lens = Lens::new(&plan, None, 0.0, 24);
-            let canaries = Canaries::new(&Promise::of(&plan), &lens, lanes);
+            let whitening = Whitening::new(&plan, None, 0.0, 24);
+            let canaries = Canaries::new(&Promise::of(&plan), &whitening, lanes);
             let mut coins = crate::keys::Coins::seeded(3);
             let is_in: Vec<bool> = (0..canaries.count()).map(|_| coins.toss()).collect();
             let released = canaries.stream(&is_in, 24).answers(plan.workload());
-            let (guesses, right) = guess(&canaries.scores(&lens, &released), &is_in);
+            let (guesses, right) = guess(&canaries.scores(&whitening, &released), &is_in);
             assert_eq!(right, guesses, "{lanes}");
         }
         let target = Target { epsilon: 1.0, delta: 1e-6, mu: 0.24, noise: NoiseKind::Gaussian };

@@ -1,53 +1,58 @@
-//! Replay under one key: with the noise held still, all that moves is the data.
+//! Replay under one key: with fixed noise, only the data changes.
 //!
 //! **Definition.** An attacker with the key runs neighbouring streams under it. Three things must
 //! hold. The same stream gives the same releases: noise is a function of the key. Neighbours give
-//! releases that differ by A(x − x') and nothing else: noise does not depend on data. And ‖R(x −
-//! x')‖, the distance of the two in the space that the noise is drawn in, is at most the distance
-//! μ·s that noise of scale s covers at the promised budget, μ by the audit's own calibration: for
-//! every pattern of steps that the promise allows, with either sign where both are.
+//! releases that differ by exactly A(x − x'): noise does not depend on data. And ‖R(x − x')‖, the
+//! distance of the two streams in the space of the noise draws, is at most the distance μ·s that
+//! noise of scale s covers at the promised budget. μ comes from the audit's own calibration. This
+//! is checked for every pattern of steps that the promise allows, with both signs if both are
+//! allowed.
 //!
-//! **Guarantee.** No statistics: there are no false alarms, and what is checked is checked for
-//! certain. Distances have an allowance of 10⁻⁹ for the arithmetic of the dense matrices. A
-//! mechanism that can invert its own arithmetic says the distance itself
-//! ([`Subject::noise_distance`]), roundings included.
+//! **Guarantee.** The checks are deterministic, so there are no false alarms. Distances have an
+//! allowance of 10⁻⁹ for the arithmetic of the dense matrices. A mechanism that can invert its own
+//! arithmetic reports the distance itself ([`Subject::noise_distance`]), including rounding.
 //!
-//! **Cost.** A few products a pattern; two runs for each change that is replayed.
+//! **Cost.** A few products per pattern, and two runs per replayed change.
 
 use evertally::internals::factorization::Dense;
 use evertally::privacy::NoiseKind;
 use evertally::{Matrix, Plan, Result};
 
 use super::Target;
-use crate::keys::{Keys, Purpose, same};
-use crate::lens::Lens;
+use crate::keys::{Keys, Purpose, copy_of};
 use crate::neighbours::Neighbourhood;
 use crate::report::{Attack, Finding, verdict};
 use crate::stream::{Change, Stream};
 use crate::subject::Subject;
+use crate::whitening::Whitening;
 
-/// How many changes are run, the worst one first.
-const REPLAYED: usize = 32;
+/// The maximum number of changes that are run, starting with the worst.
+const MAX_REPLAYED_CHANGES: usize = 32;
 
-/// Arithmetic in the dense factors is exact to this.
+/// The relative error of arithmetic in the dense factors.
 const ROUNDING: f64 = 1e-9;
 
-/// Distances in the space that the noise is drawn in, for noise of scale one.
+/// Distances in the space of the noise draws, for noise of scale one.
 pub(crate) enum Encoder {
     /// Euclidean, from the inner products of columns of R, over the watched steps.
     Euclidean { steps: Vec<usize>, gram: Matrix },
-    /// The sum of magnitudes, from the columns of R themselves: rows of this matrix.
+    /// The sum of magnitudes. The rows of this matrix are the columns of R.
     Sum { steps: Vec<usize>, columns: Matrix },
 }
 
 impl Encoder {
-    /// From the dense R where there is one, else from what the watched releases give away, which is
-    /// less. `None` for Laplace noise without a dense R.
-    pub(crate) fn new(plan: &Plan, dense: Option<&Dense>, lens: &Lens, noise: NoiseKind) -> Option<Self> {
-        let steps = lens.steps().to_vec();
+    /// From the dense R if there is one, otherwise from the watched releases, which reveal less.
+    /// `None` for Laplace noise without a dense R.
+    pub(crate) fn new(
+        plan: &Plan,
+        dense: Option<&Dense>,
+        whitening: &Whitening,
+        noise: NoiseKind,
+    ) -> Option<Self> {
+        let steps = whitening.steps().to_vec();
         let Some(dense) = dense else {
             let scale = plan.noise_scale().powi(2);
-            let seen = lens.gram();
+            let seen = whitening.gram();
             let gram = Matrix::from_fn(steps.len(), steps.len(), |i, j| scale * seen[(i, j)]);
             return (noise == NoiseKind::Gaussian).then_some(Self::Euclidean { steps, gram });
         };
@@ -59,9 +64,9 @@ impl Encoder {
         })
     }
 
-    /// What the watched releases themselves give away, in declared standard deviations.
-    pub(crate) fn seen(lens: &Lens) -> Self {
-        Self::Euclidean { steps: lens.steps().to_vec(), gram: lens.gram() }
+    /// The distances that the watched releases reveal, in declared standard deviations.
+    pub(crate) fn of_releases(whitening: &Whitening) -> Self {
+        Self::Euclidean { steps: whitening.steps().to_vec(), gram: whitening.gram() }
     }
 
     fn steps(&self) -> &[usize] {
@@ -70,7 +75,7 @@ impl Encoder {
         }
     }
 
-    /// The distance that a change moves the encoded stream by. Lanes have coordinates of their own.
+    /// The distance between the encoded streams of a change. Lanes have separate coordinates.
     pub(crate) fn distance(&self, change: &Change) -> f64 {
         let places = change.entries().iter().map(|&(step, lane, amount)| {
             (self.steps().partition_point(|watched| *watched < step), lane, amount)
@@ -101,16 +106,16 @@ impl Encoder {
     }
 }
 
-/// The longest of many distances, and which change it belongs to.
+/// The largest distance, and the index of its change.
 pub(crate) fn farthest(encoder: &Encoder, changes: &[Change]) -> (usize, f64) {
     let distances = changes.iter().map(|change| encoder.distance(change)).enumerate();
     distances.fold((0, 0.0), |farthest, next| if next.1 > farthest.1 { next } else { farthest })
 }
 
-/// What does not depend on the keys, prepared once.
+/// The parts that do not depend on the keys, prepared once.
 pub(crate) struct Distances {
-    /// The longest distance of all changes, and the one that the noise covers; `None` where
-    /// distances cannot be told.
+    /// The largest distance of all changes, and the distance that the noise covers. `None` if
+    /// distances are unknown.
     farthest: Option<f64>,
     covered: f64,
     patterns: String,
@@ -135,20 +140,21 @@ impl Distances {
     }
 }
 
-/// What was seen on the runs.
+/// The outcome of the runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Replayed {
-    /// Releases moved as the data did.
+enum ReplayOutcome {
+    /// Releases changed exactly as the data did.
     Still,
-    /// One stream, one key, two outcomes.
+    /// One stream under one key gave two outcomes.
     Restless,
-    /// Releases moved otherwise than the data, by this much at most.
+    /// Releases changed differently from the data, by at most this much.
     Moved(f64),
-    /// By the mechanism's own arithmetic, two streams lie this many times as far apart as its noise covers.
+    /// By the mechanism's own arithmetic, the distance of two streams is this multiple of the
+    /// covered one.
     Uncovered(f64),
 }
 
-/// Replays the farthest change and others, evenly chosen.
+/// Replays the farthest change and an even selection of others.
 pub(crate) fn attack(
     subject: &dyn Subject,
     stream: &Stream,
@@ -161,12 +167,12 @@ pub(crate) fn attack(
     let replayed = replay(subject, stream, near, farthest, keys, target)?;
     let covered = distances.covered;
     let measured = match (replayed, distances.farthest) {
-        (Replayed::Restless, _) => "one key gave two outcomes".to_owned(),
-        (Replayed::Moved(most), _) => format!("releases moved {most:.3e} otherwise than the data"),
-        (Replayed::Uncovered(f64::INFINITY), _) => "the draws do not give the releases".to_owned(),
-        (Replayed::Uncovered(times), _) => format!("noise moved {times:.4} times what is covered"),
-        (Replayed::Still, Some(farthest)) => format!("noise still, distance {farthest:.6}"),
-        (Replayed::Still, None) => "noise still; distances unknown".to_owned(),
+        (ReplayOutcome::Restless, _) => "one key gave two outcomes".to_owned(),
+        (ReplayOutcome::Moved(most), _) => format!("releases moved {most:.3e} otherwise than the data"),
+        (ReplayOutcome::Uncovered(f64::INFINITY), _) => "the draws do not give the releases".to_owned(),
+        (ReplayOutcome::Uncovered(times), _) => format!("noise moved {times:.4} times what is covered"),
+        (ReplayOutcome::Still, Some(farthest)) => format!("noise still, distance {farthest:.6}"),
+        (ReplayOutcome::Still, None) => "noise still; distances unknown".to_owned(),
     };
     Ok(Finding {
         attack: Attack::Replay,
@@ -174,7 +180,7 @@ pub(crate) fn attack(
         measured,
         allowed: format!("distance ≤ {covered:.6}"),
         bound: None,
-        verdict: verdict(replayed == Replayed::Still && distances.are_covered()),
+        verdict: verdict(replayed == ReplayOutcome::Still && distances.are_covered()),
     })
 }
 
@@ -185,18 +191,18 @@ fn replay(
     farthest: usize,
     keys: Keys,
     target: &Target,
-) -> Result<Replayed> {
+) -> Result<ReplayOutcome> {
     let workload = subject.plan().workload();
     let key = keys.key(Purpose::Replay, u64::MAX)?;
-    let before = subject.run(stream, same(&key))?;
-    if subject.run(stream, same(&key))? != before {
-        return Ok(Replayed::Restless);
+    let before = subject.run(stream, copy_of(&key))?;
+    if subject.run(stream, copy_of(&key))? != before {
+        return Ok(ReplayOutcome::Restless);
     }
     let answers = stream.answers(workload);
-    let every = (near.changes.len() / REPLAYED).max(1);
+    let every = (near.changes.len() / MAX_REPLAYED_CHANGES).max(1);
     for index in std::iter::once(farthest).chain((0..near.changes.len()).step_by(every)) {
         let neighbour = stream.with(&near.changes[index]);
-        let after = subject.run(&neighbour, same(&key))?;
+        let after = subject.run(&neighbour, copy_of(&key))?;
         let moved = neighbour.answers(workload);
         let slips = before.iter().zip(&after).zip(answers.iter().zip(&moved));
         let slip = slips.fold(0.0, |most: f64, ((before, after), (answer, moved))| {
@@ -205,21 +211,21 @@ fn replay(
             if slip <= allowed { most } else { most.max(slip) }
         });
         if slip > 0.0 {
-            return Ok(Replayed::Moved(slip));
+            return Ok(ReplayOutcome::Moved(slip));
         }
-        if let Some(distance) = subject.noise_distance(stream, &neighbour, same(&key))? {
+        if let Some(distance) = subject.noise_distance(stream, &neighbour, copy_of(&key))? {
             let times = distance / target.mu;
             if times > 1.0 + ROUNDING {
-                return Ok(Replayed::Uncovered(times));
+                return Ok(ReplayOutcome::Uncovered(times));
             }
         }
     }
-    Ok(Replayed::Still)
+    Ok(ReplayOutcome::Still)
 }
 
-/// How far a difference of releases may lie from the difference of answers: nowhere on a grid that
-/// both lie on, one cell where the answers lie between its points, and the rounding of floats where
-/// there is no grid.
+/// The allowed deviation of a difference of releases from the difference of answers: zero if both
+/// lie on the grid, one cell if the answers lie between grid points, and floating-point rounding
+/// without a grid.
 fn allowance(grid: f64, difference: f64, magnitude: f64) -> f64 {
     let float = 4.0 * f64::EPSILON * magnitude.max(difference.abs());
     if grid == 0.0 || (difference / grid).fract() == 0.0 { float } else { grid + float }
@@ -245,8 +251,8 @@ mod tests {
         ] {
             let plan = plan(mechanism, budget);
             let dense = plan.dense().unwrap();
-            let lens = Lens::new(&plan, Some(&dense), 0.0, 10);
-            let encoder = Encoder::new(&plan, Some(&dense), &lens, budget.noise()).unwrap();
+            let whitening = Whitening::new(&plan, Some(&dense), 0.0, 10);
+            let encoder = Encoder::new(&plan, Some(&dense), &whitening, budget.noise()).unwrap();
             let dense = dense.encoder;
             let change = Change::of([(1, 0, 1.0), (6, 0, -2.0), (6, 1, 0.5)]);
             let lane = |amounts: &[(usize, f64)]| -> Vec<f64> {
@@ -261,7 +267,7 @@ mod tests {
         }
     }
 
-    /// A counter that misbehaves as it is told to.
+    /// A counter with a configurable fault.
     struct Odd {
         whole: CounterSubject,
         runs: AtomicU64,
@@ -308,15 +314,17 @@ mod tests {
             let keys = Keys::SeededNotPrivate(1);
             replay(&odd, &Stream::busy(10, 1), &near, 0, keys, &target).unwrap()
         };
-        assert_eq!(replayed(false, false, None), Replayed::Still);
-        assert_eq!(replayed(true, false, None), Replayed::Restless);
-        assert!(matches!(replayed(false, true, None), Replayed::Moved(slip) if (slip - 1e-6).abs() < 1e-12));
-        // A distance of 1/σ is covered, and a little more is not.
-        let most = target.mu;
-        assert_eq!(replayed(false, false, Some(most)), Replayed::Still);
-        assert_eq!(replayed(false, false, Some(f64::INFINITY)), Replayed::Uncovered(f64::INFINITY));
+        assert_eq!(replayed(false, false, None), ReplayOutcome::Still);
+        assert_eq!(replayed(true, false, None), ReplayOutcome::Restless);
         assert!(
-            matches!(replayed(false, false, Some(1.001 * most)), Replayed::Uncovered(times) if times > 1.0)
+            matches!(replayed(false, true, None), ReplayOutcome::Moved(slip) if (slip - 1e-6).abs() < 1e-12)
+        );
+        // A distance of 1/σ is covered, and a slightly larger one is not.
+        let most = target.mu;
+        assert_eq!(replayed(false, false, Some(most)), ReplayOutcome::Still);
+        assert_eq!(replayed(false, false, Some(f64::INFINITY)), ReplayOutcome::Uncovered(f64::INFINITY));
+        assert!(
+            matches!(replayed(false, false, Some(1.001 * most)), ReplayOutcome::Uncovered(times) if times > 1.0)
         );
     }
 

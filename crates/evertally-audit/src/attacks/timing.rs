@@ -1,19 +1,18 @@
-//! How long a step takes: the same for every value?
+//! Timing: whether the duration of a step depends on its value.
 //!
-//! **Definition.** Steps are timed on values that are very different from each other, dealt at
-//! random, so that whatever else happens on the machine happens to all of them alike. For each
-//! value, the advantage of telling it from the others by time alone is taken by ranks, among steps
-//! of the same number, and bounded from below. This is done in several rounds, of which the middle
-//! one counts.
+//! **Definition.** Steps are timed on very different values in random order, so that other activity
+//! on the machine affects all of them alike. For each value, the advantage in distinguishing it
+//! from the others by time alone is computed from ranks, among steps of the same number, and
+//! bounded from below. The attack makes several rounds and uses the median.
 //!
-//! **Guarantee.** The advantage is 0 for nothing and 1 for certainty. The attack succeeds only
-//! where the lower bound of the middle round exceeds [`MOST_ADVANTAGE`] even after
-//! [`FORGIVEN_NANOSECONDS`] are taken off the difference, which is what a mispredicted branch or
-//! two cost and far less than anybody outside the process can tell: neither a disturbed round nor a
-//! slight tendency makes it.
+//! **Guarantee.** The advantage is 0 for no information and 1 for certainty. The attack succeeds
+//! only if the lower bound of the median round exceeds [`MAX_ADVANTAGE`] even after
+//! [`IGNORED_NANOSECONDS`] are subtracted from the difference. That is the cost of one or two
+//! mispredicted branches, and far less than an observer outside the process can measure. Neither a
+//! disturbed round nor a slight tendency suffices.
 //!
-//! **What it cannot find.** Leaks through caches, power or memory, of values that are not tried, or
-//! of whole streams.
+//! **What it cannot find.** Leaks through caches, power or memory, leaks of values that are not
+//! tried, and leaks of whole streams.
 //!
 //! **Source.** Mann and Whitney (1947), in strata after van Elteren (1960); on timing attacks
 //! against private mechanisms, Jin, McMurtry, Rubinstein and Ohrimenko (2022).
@@ -27,23 +26,23 @@ use crate::statistics::{normal, ranks};
 use crate::stream::{Change, Stream};
 use crate::subject::Subject;
 
-/// The advantage from which on time is said to tell something.
-const MOST_ADVANTAGE: f64 = 0.25;
+/// The largest advantage that passes.
+const MAX_ADVANTAGE: f64 = 0.25;
 
-/// Differences up to this are not held against a subject.
-const FORGIVEN_NANOSECONDS: u64 = 50;
+/// Smaller differences are ignored.
+const IGNORED_NANOSECONDS: u64 = 50;
 
-/// Values whose times are compared, in units of the largest contribution; the last is as large as
-/// the subject takes, up to 2^40.
+/// The values to compare, in units of the largest contribution. The last is the largest that the
+/// subject accepts, up to 2^40.
 const VALUES: [f64; 6] = [0.0, 1.0, -7.5, 0.1, 1_024.0, 1_099_511_627_776.0];
 
 const ROUNDS: usize = 7;
-/// Steps that are timed in a round, about.
-const STEPS_A_ROUND: usize = 12_000;
-/// The longest run that is timed.
-const LONGEST: usize = 512;
+/// The approximate number of timed steps per round.
+const STEPS_PER_ROUND: usize = 12_000;
+/// The maximum number of steps of a timed run.
+const MAX_STEPS: usize = 512;
 
-/// What was timed in a round: for every step of a run, times with the value that they belong to.
+/// The times of a round: for every step of a run, times with the index of their value.
 type Round = Vec<Vec<(u64, usize)>>;
 
 /// Times the subject with the caller's clock.
@@ -56,11 +55,11 @@ pub(crate) fn attack(
     share: f64,
 ) -> Result<Finding> {
     let mut coins = keys.coins(Purpose::Timing)?;
-    let length = length.min(LONGEST);
+    let length = length.min(MAX_STEPS);
     let values = values(subject, length, lanes, keys)?;
-    let runs = (STEPS_A_ROUND / length).max(2);
+    let runs = (STEPS_PER_ROUND / length).max(2);
     let mut rounds = Vec::new();
-    // Only one lane is secret; the others have something to do.
+    // Only one lane has the tested value. The others have a constant one.
     let (mut inputs, mut out) = (vec![1.0; lanes], vec![0.0; lanes]);
     for round in 0..ROUNDS {
         let mut timed: Round = vec![Vec::with_capacity(runs); length];
@@ -79,13 +78,13 @@ pub(crate) fn attack(
     Ok(finding(&rounds, share))
 }
 
-/// The values, the largest of them made smaller until a whole run of it is counted.
+/// The values. The largest is reduced until the subject accepts a whole run of it.
 fn values(subject: &dyn Subject, length: usize, lanes: usize, keys: Keys) -> Result<[f64; VALUES.len()]> {
     let mut values = VALUES.map(|value| value * subject.promise().contribution.magnitude());
     let largest = &mut values[VALUES.len() - 1];
     let everywhere =
         |amount: f64| Stream::zeros(length, lanes).with(&Change::of((0..length).map(|t| (t, 0, amount))));
-    // A counter says that a number is too large before it counts it.
+    // A counter refuses a number that is too large before it counts it.
     while *largest > 1.0 && subject.run(&everywhere(*largest), keys.key(Purpose::Timing, u64::MAX)?).is_err()
     {
         *largest /= 1_024.0;
@@ -95,8 +94,8 @@ fn values(subject: &dyn Subject, length: usize, lanes: usize, keys: Keys) -> Res
 
 fn finding(rounds: &[Round], share: f64) -> Finding {
     let z = normal::quantile_above(share / (2 * VALUES.len()) as f64);
-    let (seen, value) = most_advantage(rounds, z, 0);
-    let (beyond, _) = most_advantage(rounds, z, FORGIVEN_NANOSECONDS);
+    let (seen, value) = max_advantage(rounds, z, 0);
+    let (beyond, _) = max_advantage(rounds, z, IGNORED_NANOSECONDS);
     let steps: usize = rounds.iter().flatten().map(Vec::len).sum();
     Finding {
         attack: Attack::Timing,
@@ -104,30 +103,30 @@ fn finding(rounds: &[Round], share: f64) -> Finding {
         measured: match (seen, beyond) {
             (seen, _) if seen <= 0.0 => "no advantage".to_owned(),
             (_, beyond) if beyond <= 0.0 => {
-                format!("advantage ≥ {seen:.2} for {value}, by less than {FORGIVEN_NANOSECONDS} ns")
+                format!("advantage ≥ {seen:.2} for {value}, by less than {IGNORED_NANOSECONDS} ns")
             }
-            _ => format!("advantage ≥ {seen:.2} for {value}, ≥ {beyond:.2} beyond {FORGIVEN_NANOSECONDS} ns"),
+            _ => format!("advantage ≥ {seen:.2} for {value}, ≥ {beyond:.2} beyond {IGNORED_NANOSECONDS} ns"),
         },
-        allowed: format!("≤ {MOST_ADVANTAGE} beyond {FORGIVEN_NANOSECONDS} ns"),
+        allowed: format!("≤ {MAX_ADVANTAGE} beyond {IGNORED_NANOSECONDS} ns"),
         bound: None,
-        verdict: verdict(beyond <= MOST_ADVANTAGE),
+        verdict: verdict(beyond <= MAX_ADVANTAGE),
     }
 }
 
-/// The largest lower bound on the advantage in the middle round, and the value that it belongs to.
-fn most_advantage(rounds: &[Round], z: f64, forgiven: u64) -> (f64, f64) {
+/// The largest lower bound on the advantage in the median round, and its value.
+fn max_advantage(rounds: &[Round], z: f64, ignored: u64) -> (f64, f64) {
     let bound =
-        |value: usize| middle(rounds.iter().map(|round| lower_bound(round, value, z, forgiven)).collect());
+        |value: usize| median(rounds.iter().map(|round| lower_bound(round, value, z, ignored)).collect());
     let bounds = VALUES.iter().enumerate().map(|(index, &value)| (bound(index), value));
     bounds.fold((0.0, VALUES[0]), |most, next| if next.0 > most.0 { next } else { most })
 }
 
-/// A lower bound on the advantage of telling one value from the others, as slower or as faster than
-/// they by more than is forgiven.
-fn lower_bound(round: &Round, value: usize, z: f64, forgiven: u64) -> f64 {
+/// A lower bound on the advantage in distinguishing one value from the others, as slower or faster
+/// by more than the ignored difference.
+fn lower_bound(round: &Round, value: usize, z: f64, ignored: u64) -> f64 {
     let bound = |is_slower: bool| {
         let shifted = |time: u64| {
-            if is_slower { time.saturating_sub(forgiven) } else { time.saturating_add(forgiven) }
+            if is_slower { time.saturating_sub(ignored) } else { time.saturating_add(ignored) }
         };
         let label = |&(time, of): &(u64, usize)| {
             if of == value { (shifted(time), true) } else { (time, false) }
@@ -140,7 +139,7 @@ fn lower_bound(round: &Round, value: usize, z: f64, forgiven: u64) -> f64 {
     bound(true).max(bound(false))
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
@@ -154,7 +153,7 @@ mod tests {
     use evertally::{Budget, NoiseKey, Plan};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Times of a machine that is interrupted now and then; one value may take longer.
+    /// Times of a machine with occasional interruptions. One value may take longer.
     fn synthetic(seed: u64, slower: f64, disturbed_rounds: usize) -> Vec<Round> {
         let mut coins = Coins::seeded(seed);
         (0..ROUNDS)
@@ -185,14 +184,14 @@ mod tests {
                 assert_eq!(slow.verdict, Verdict::Failed);
                 assert!(slow.measured.contains("for -7.5"), "{}", slow.measured);
             }
-            // Seen, told, and forgiven.
+            // The difference is measured and reported, but ignored.
             let slight = finding(&synthetic(seed, 15.0, 0), 1e-5);
             assert_eq!(slight.verdict, Verdict::Passed);
             assert!(slight.measured.ends_with("for -7.5, by less than 50 ns"), "{}", slight.measured);
         }
     }
 
-    /// A counter on a machine whose time is what its steps say that they took.
+    /// A counter with a simulated clock.
     struct Slow {
         whole: CounterSubject,
         now: AtomicU64,

@@ -1,4 +1,4 @@
-//! The power that is stated, against the test as it decides.
+//! The stated power is compared with the decisions of the test.
 
 use super::*;
 use crate::attacks::game;
@@ -13,8 +13,8 @@ fn target(noise: NoiseKind) -> Target {
     Target { epsilon: 1.0, delta: 1e-6, mu: 0.25, noise }
 }
 
-/// How many of so many games the separation test fails, with noise that is short by `short` and a
-/// statistic rounded so that `rounding` of its variance stays.
+/// The number of games that the separation test fails, with noise short by `short` and a statistic
+/// whose variance has a part `rounding` from rounding.
 fn found(rule: &Rule, games: usize, runs: usize, short: f64, seed: u64) -> usize {
     let target = target(rule.noise);
     let separation = rule.ratio * target.mu;
@@ -35,17 +35,17 @@ fn found(rule: &Rule, games: usize, runs: usize, short: f64, seed: u64) -> usize
     (0..games).filter(fails).count()
 }
 
-/// The chance of so few misses or fewer, and of so many or more, if each game is missed with
+/// The probabilities of at most and of at least `misses` misses, if each game is missed with
 /// probability q.
 fn tails(games: usize, misses: usize, q: f64) -> (f64, f64) {
     let masses = binomial::masses(games, q);
     (masses[..=misses].iter().sum(), masses[misses..].iter().sum())
 }
 
-/// A true statement of the power is refused here once in 10⁶ times for each case; seeds are fixed,
-/// so that green stays green. The share of misses is compared from both sides: the power is neither
-/// overstated nor understated. Noise a little less short is found less often, which the same
-/// comparison sees.
+/// A correct power is refused here once in 10⁶ times per case. Seeds are fixed, so a passing test
+/// keeps passing. The share of misses is compared from both sides: the power is neither overstated
+/// nor understated. Slightly less short noise is found less often, and the same comparison detects
+/// that.
 #[test]
 fn gaussian_noise_is_found_as_often_as_stated() {
     for (case, (ratio, rounding, runs)) in
@@ -63,16 +63,17 @@ fn gaussian_noise_is_found_as_often_as_stated() {
     }
 }
 
-/// Noise that is not short fails as often as the share says, far below once in these games: a power
-/// is not bought by false alarms. The chance of one among 3,000 is 3 %, of three below 10⁻⁵.
+/// Noise that is not short fails at the rate of the share, so hardly ever in these games: the power
+/// does not come from false alarms. The probability of one failure among 3,000 is 3 %, of three
+/// below 10⁻⁵.
 #[test]
 fn noise_that_is_not_short_is_not_found() {
     let rule = Rule { ratio: 1.0, rounding: 0.0, noise: NoiseKind::Gaussian, freedom: 1.0, share: SHARE };
     assert!(found(&rule, 3000, 150, 0.0, 9) < 3);
 }
 
-/// For Laplace noise the statement is a proven bound, so that at least as much is found. A true one
-/// is refused once in 10⁶ times.
+/// For Laplace noise the stated power is a proven lower bound. A correct bound is refused once in
+/// 10⁶ times.
 #[test]
 fn laplace_noise_is_found_at_least_as_often_as_stated() {
     let rule = Rule { ratio: 1.0, rounding: 0.0, noise: NoiseKind::Laplace, freedom: 0.4, share: SHARE };
@@ -101,11 +102,11 @@ fn what_no_number_of_runs_finds_is_refused() {
     }
     let error = rule.runs(0.01, 100, 10_000).unwrap_err().to_string();
     assert!(error.contains("at least 3.4 %, which 10000 runs find"), "{error}");
-    // The noise is a tenth larger than it must be: what is less short keeps the promise, and no
-    // number of runs says otherwise.
+    // The noise is a tenth larger than required. A smaller shortage keeps the promise, so no number
+    // of runs finds it.
     let generous = Rule { ratio: 0.9, ..rule };
     assert!(generous.power(1 << 22).unwrap().short > 0.1);
-    // All of the statistic is rounding.
+    // The statistic consists of rounding only.
     let coarse = Rule { rounding: 0.99, ..rule };
     assert_eq!(coarse.power(200), None);
     assert!(coarse.runs(0.5, 100, 200).unwrap_err().to_string().contains("find no shortage"));

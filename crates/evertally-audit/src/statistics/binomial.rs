@@ -1,11 +1,11 @@
-//! The binomial law: its tails, and exact intervals for a share.
+//! The binomial distribution: its tails, and exact intervals for a share.
 //!
 //! **Source.** Clopper and Pearson, *The use of confidence or fiducial limits illustrated in the
 //! case of the binomial* (1934).
 
 use super::crossing;
 
-/// P(B = k) for k = 0, …, r, with r tosses of a coin that falls heads with probability q.
+/// P(B = k) for k = 0, …, r, with r tosses of a coin that shows heads with probability q.
 pub(crate) fn masses(tosses: usize, q: f64) -> Vec<f64> {
     let r = tosses as f64;
     let whole = libm::lgamma(r + 1.0);
@@ -22,8 +22,8 @@ fn weighted_ln(n: f64, p: f64) -> f64 {
     if n == 0.0 { 0.0 } else { n * p.ln() }
 }
 
-/// The largest share p for which so many successes or more have probability at most `error`: with
-/// probability 1 − error, the true share is not below it.
+/// The largest share p for which at least `successes` successes have probability at most `error`.
+/// With probability 1 − error, the true share is not below it.
 pub(crate) fn share_at_least(successes: usize, trials: usize, error: f64) -> f64 {
     if successes == 0 {
         return 0.0;
@@ -33,7 +33,7 @@ pub(crate) fn share_at_least(successes: usize, trials: usize, error: f64) -> f64
     crossing(|p| -incomplete_beta(k, n - k + 1.0, p), -error, 0.0, k / n)
 }
 
-/// The smallest share p for which so few successes or fewer have probability at most `error`.
+/// The smallest share p for which at most `successes` successes have probability at most `error`.
 pub(crate) fn share_at_most(successes: usize, trials: usize, error: f64) -> f64 {
     1.0 - share_at_least(trials - successes, trials, error)
 }
@@ -99,7 +99,7 @@ mod tests {
     fn intervals_are_those_of_clopper_and_pearson() {
         assert!((share_at_least(40, 2000, 1e-5) - 0.009_302_532_929_975_474).abs() < 1e-12);
         assert!((share_at_most(40, 2000, 1e-5) - 0.036_790_376_373_886_42).abs() < 1e-12);
-        // Nothing seen in n trials: (1 − p)^n = error.
+        // No success in n trials: (1 − p)^n = error.
         assert!((share_at_most(0, 100, 1e-3) - (1.0 - 1e-3_f64.powf(0.01))).abs() < 1e-12);
         assert_eq!((share_at_least(0, 5, 0.1), share_at_most(5, 5, 0.1)), (0.0, 1.0));
     }

@@ -1,11 +1,11 @@
-//! The chi-square law, by the incomplete gamma function: its series where that converges fast, else
-//! Lentz's continued fraction.
+//! The chi-square distribution by the incomplete gamma function: its series where that converges
+//! fast, and Lentz's continued fraction elsewhere.
 //!
 //! **Source.** Abramowitz and Stegun, 6.5.29 and 6.5.31.
 
 use super::crossing;
 
-/// P(χ² ≤ x) with so many degrees of freedom, which need not be whole.
+/// P(χ² ≤ x) with `freedom` degrees of freedom, which need not be an integer.
 pub(crate) fn at_most(x: f64, freedom: f64) -> f64 {
     let (a, x) = (0.5 * freedom, 0.5 * x);
     match x {
@@ -25,7 +25,7 @@ pub(crate) fn above(x: f64, freedom: f64) -> f64 {
     }
 }
 
-/// The chance of a value at least as far out, on either side.
+/// The two-sided p-value of x.
 pub(crate) fn two_sided(x: f64, freedom: f64) -> f64 {
     (2.0 * at_most(x, freedom).min(above(x, freedom))).min(1.0)
 }
@@ -37,7 +37,7 @@ pub(crate) fn quantile_below(p: f64, freedom: f64) -> f64 {
 
 /// The x with P(χ² > x) = p, for small p.
 pub(crate) fn quantile_above(p: f64, freedom: f64) -> f64 {
-    // Beyond the mean by 40 standard deviations and 1600: the tail there is below 1e-300.
+    // The mean plus 40 standard deviations plus 1600: the tail there is below 1e-300.
     crossing(|x| above(x, freedom), p, freedom, freedom + 40.0 * (2.0 * freedom).sqrt() + 1600.0)
 }
 

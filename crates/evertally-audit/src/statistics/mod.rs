@@ -1,4 +1,4 @@
-//! The statistics of the audits: tails, intervals, and sums that are compared with their own spread.
+//! The statistics of the audits: tails, intervals, and self-normalised sums.
 //!
 //! Every function here has a closed form or a short definition, and is tested against values
 //! computed with 30 digits.
@@ -8,7 +8,8 @@ pub(crate) mod chi_square;
 pub(crate) mod normal;
 pub(crate) mod ranks;
 
-/// The argument at which a falling function crosses a level, between two ends, by bisection to rounding.
+/// The argument at which a decreasing function crosses a level, between two ends, by bisection to
+/// rounding.
 pub(crate) fn crossing(falling: impl Fn(f64) -> f64, level: f64, mut low: f64, mut high: f64) -> f64 {
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
@@ -20,9 +21,9 @@ pub(crate) fn crossing(falling: impl Fn(f64) -> f64, level: f64, mut low: f64, m
     0.5 * (low + high)
 }
 
-/// Σx / √Σx² for independent x of mean zero: close to a standard normal whatever their law, with
-/// tails that are not heavier than the normal one even where those of x are (de la Peña, Lai and
-/// Shao, 2009). Zero where every x is.
+/// Σx / √Σx² for independent x of mean zero. It is close to a standard normal for any distribution
+/// of x, and its tails are not heavier than normal ones even if those of x are (de la Peña, Lai and
+/// Shao, 2009). Zero if every x is zero.
 pub(crate) fn self_normalised(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut squares) = (0.0, 0.0);
     for value in values {
@@ -32,7 +33,7 @@ pub(crate) fn self_normalised(values: impl Iterator<Item = f64>) -> f64 {
     if squares > 0.0 { sum / f64::sqrt(squares) } else { 0.0 }
 }
 
-/// Sample mean and the unbiased variance.
+/// The sample mean and the unbiased variance.
 pub(crate) fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! The standard normal law.
+//! The standard normal distribution.
 
 use std::f64::consts::SQRT_2;
 

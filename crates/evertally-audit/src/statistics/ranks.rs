@@ -1,22 +1,22 @@
-//! How well one number tells two groups apart, by ranks alone, within strata that are each like with like.
+//! How well one number distinguishes two groups, by ranks alone, within strata of comparable
+//! values.
 //!
-//! **Definition.** Within a stratum, a pair of one value from each group counts one where the first
-//! is larger and half where they tie. The advantage is twice the share of such pairs, less one: 0
-//! where the groups look alike, ±1 where any threshold separates them. Strata are pooled with equal
-//! weight a pair (van Elteren, 1960).
+//! **Definition.** Within a stratum, a pair of one value from each group counts one if the first is
+//! larger and half if they tie. The advantage is twice the share of such pairs, minus one: 0 if the
+//! groups look alike, ±1 if a threshold separates them. Strata are pooled with equal weight per
+//! pair (van Elteren, 1960).
 //!
-//! **Guarantee.** Where the labels were dealt at random, the share has mean ½ and the standard
-//! deviation given here, whatever the law of the values, because it depends on ranks only. Ties
-//! make it smaller.
+//! **Guarantee.** If the labels are random, the share has mean ½ and the standard deviation given
+//! here for any distribution of the values, because it depends only on ranks. Ties make it smaller.
 
-/// The advantage of telling two groups apart, with its standard deviation where there is nothing to tell.
+/// The advantage in distinguishing two groups, with its standard deviation if they do not differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Advantage {
     pub(crate) advantage: f64,
     pub(crate) deviation: f64,
 }
 
-/// The advantage over strata of values with their labels; `None` where no stratum has both labels.
+/// The advantage over strata of values with their labels. `None` if no stratum has both labels.
 pub(crate) fn advantage(strata: &[Vec<(u64, bool)>]) -> Option<Advantage> {
     let (mut wins, mut pairs, mut variance) = (0.0, 0.0, 0.0);
     for stratum in strata {
@@ -54,12 +54,12 @@ mod tests {
         assert_eq!(of(&[vec![(1, false), (2, false), (3, true)]]), 1.0);
         assert_eq!(of(&[vec![(1, true), (2, false), (3, true)]]), 0.0);
         assert_eq!(of(&[vec![(5, true), (5, false)]]), 0.0);
-        // A difference between strata is nobody's advantage.
+        // A difference between strata gives no advantage.
         assert_eq!(of(&[vec![(1, true), (1, false)], vec![(9, true), (9, false)]]), 0.0);
         assert!(advantage(&[vec![(1, true)], vec![(2, false)]]).is_none());
     }
 
-    /// 400 shuffles: the mean square of 400 standardised values lies within 0.7 and 1.4 but for
+    /// 400 shuffles: the mean square of 400 standardised values lies between 0.7 and 1.4, except
     /// once in 10⁵ times.
     #[test]
     fn the_deviation_is_that_of_shuffled_labels() {

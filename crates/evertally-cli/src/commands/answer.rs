@@ -1,10 +1,10 @@
-//! `evertally answer`: private answers to any linear queries about a histogram.
+//! `evertally research answer`: private answers to any linear queries about a histogram.
 
 use super::shared::PrivacyArgs;
+use crate::budget_file::{BudgetFileArgs, PERSON};
 use crate::error::{CliError, Result};
 use crate::input::matrix::{read_list, read_matrix};
-use crate::key::KeyArgs;
-use crate::ledger::{LedgerArgs, PERSON};
+use crate::noise_key::NoiseKeyArgs;
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::with_progress;
 use clap::Args;
@@ -18,7 +18,7 @@ Examples:
   Three queries about a histogram of four cells:
     printf '1,1,1,1\\n1,1,0,0\\n0,0,1,1\\n' > queries.csv
     printf '120,340,80,15\\n' > histogram.csv
-    evertally answer --workload queries.csv --data histogram.csv \\
+    evertally research answer --queries queries.csv --data histogram.csv \\
       --epsilon 1 --delta 1e-6
 
 What is protected: one person is one unit of one cell. The queries, the
@@ -31,17 +31,17 @@ have at this budget, which is proved.";
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct AnswerArgs {
     /// The queries: a real matrix in an .npy or .csv file, one query a row, one cell a column
-    #[arg(long, value_name = "FILE")]
-    workload: PathBuf,
+    #[arg(long, alias = "workload", value_name = "FILE")]
+    queries: PathBuf,
     /// The histogram: a list of numbers in an .npy or .csv file, one a cell
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
     #[command(flatten)]
     privacy: PrivacyArgs,
     #[command(flatten)]
-    key_file: KeyArgs,
+    noise_key: NoiseKeyArgs,
     #[command(flatten)]
-    ledger: LedgerArgs,
+    budget_file: BudgetFileArgs,
     /// The file to write, which appears only once it is whole; standard output where absent
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -53,19 +53,23 @@ pub(crate) struct AnswerArgs {
 pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
     let privacy = args.privacy.privacy(None);
     let budget = privacy.budget()?;
-    let key = args.key_file.read()?;
-    let charge = args.ledger.charge("answer", &args.data, PERSON, privacy.neighbours)?;
+    let key = args.noise_key.read()?;
+    let charge = args.budget_file.charge("answer", &args.data, PERSON, privacy.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(budget, key.tag())?;
     }
-    let read =
-        [Some(args.workload.as_path()), Some(args.data.as_path()), args.key_file.path(), args.ledger.path()];
+    let read = [
+        Some(args.queries.as_path()),
+        Some(args.data.as_path()),
+        args.noise_key.path(),
+        args.budget_file.path(),
+    ];
     refuse_overwriting(&read, &[args.output.as_deref()])?;
     key.refuse_outputs(&[args.output.as_deref()])?;
-    let Subject::Real(queries) = read_matrix(&args.workload)? else {
+    let Subject::Real(queries) = read_matrix(&args.queries)? else {
         return Err(CliError::bad(format!(
             "{} holds complex numbers: only real queries are answered (ask for real and imaginary parts as rows)",
-            args.workload.display()
+            args.queries.display()
         )));
     };
     let data = read_list(&args.data)?;
@@ -75,7 +79,7 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
             args.data.display(),
             data.len(),
             queries.columns(),
-            args.workload.display()
+            args.queries.display()
         )));
     }
     // The output is opened before anything is released: one that cannot be written must not cost the budget.

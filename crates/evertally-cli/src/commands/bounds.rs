@@ -1,4 +1,4 @@
-//! `evertally bounds`: what is proven about every mechanism at a horizon and a budget.
+//! `evertally research bounds`: what is proven about every mechanism at a horizon and a budget.
 
 use super::shared::delta_in_words;
 use crate::error::{CliError, Result};
@@ -14,17 +14,17 @@ use std::io::Write;
 const EXAMPLES: &str = "\
 Examples:
   What is the least error that a million private totals can have?
-    evertally bounds --horizon 1048576 --epsilon 0.5 --delta 1e-6
+    evertally research bounds --horizon 1048576 --epsilon 0.5 --delta 1e-6
 
   The same for all parities of three out of twenty signs:
-    evertally bounds --horizon 1024 --epsilon 0.5 --delta 1e-6 \\
+    evertally research bounds --horizon 1024 --epsilon 0.5 --delta 1e-6 \\
       --parity 20,3
 
 How to read it: every figure is a mean squared error, one event counting
 as one. Lower bounds are rounded down, upper bounds up. σ is the exact
 noise multiplier of the budget, C the paper's closed form, c(ε,δ) the
 constant proved in the library's documentation. A bound whose conditions
-are not met says so instead of a figure. evertally paper holds each of
+are not met says so instead of a figure. evertally research paper holds each of
 the paper's claims against the exact figures.";
 
 /// Horizons up to which γ_F is certified on the way: a few seconds of work.

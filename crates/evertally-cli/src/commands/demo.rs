@@ -11,14 +11,14 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   Write eight weeks of visits, and count them privately by region and hour:
-    evertally demo --out visits.csv
+    evertally demo --output visits.csv
     evertally count visits.csv --time time --every 1h \\
-      --from 2026-01-05 --steps 1344 \\
-      --key region --keys north,south,east,west,harbour \\
+      --from 2026-01-05 --horizon 1344 \\
+      --group-by region --groups north,south,east,west,harbour \\
       --epsilon 1 --delta 1e-6 --plot visits.svg
 
   Write a file of customers, and learn privately who comes back:
-    evertally demo --kind customers --out customers.csv
+    evertally demo --kind customers --output customers.csv
     evertally learn customers.csv --label returns --classes no,yes \\
       --loss logistic --feature-norm 1 --radius 10 --holdout 5 \\
       --epsilon 2 --delta 1e-6 --model model.json --plot model.svg
@@ -30,9 +30,9 @@ Nobody in it is real.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// The file to write; standard output where absent
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    /// The file to write [default: standard output]
+    #[arg(long, short, alias = "out", value_name = "FILE")]
+    output: Option<PathBuf>,
     /// What to write
     #[arg(long, value_name = "KIND", default_value = "visits")]
     kind: Kind,
@@ -84,7 +84,7 @@ const WEEKEND_SHARE: f64 = 1.45;
 const PERSONS: u64 = 6_000;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
-    let destination = Destination::open(args.out.as_deref())?;
+    let destination = Destination::open(args.output.as_deref())?;
     let name = destination.name();
     let mut out = BufWriter::new(destination);
     let written = match args.kind {

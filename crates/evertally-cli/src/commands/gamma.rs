@@ -1,4 +1,4 @@
-//! `evertally gamma`: the least error that any factorization of a matrix has, with a certificate
+//! `evertally research gamma`: the least error that any factorization of a matrix has, with a certificate
 //! that can be checked.
 
 use super::certificate_file;
@@ -9,7 +9,7 @@ use crate::output::{Destination, refuse_overwriting};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::research::gamma::{self, Certificate, Subject, Weights};
-use evertally::{Matrix, Workload};
+use evertally::{Matrix, Objective, Workload};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -17,43 +17,54 @@ use std::time::{Duration, Instant};
 const EXAMPLES: &str = "\
 Examples:
   How good can running totals over 1024 steps be?
-    evertally gamma --workload prefix-sum --horizon 1024
+    evertally research gamma --workload prefix-sum --horizon 1024
 
   Any matrix, with a certificate; and the check, which trusts no solver:
-    evertally gamma --matrix queries.npy --save cert.npz
-    evertally gamma --verify cert.npz --matrix queries.npy
+    evertally research gamma --matrix queries.npy --output cert.npz
+    evertally research gamma --certificate cert.npz --matrix queries.npy
 
 How to read it: a factorization A = L R answers with noise L g, where g is
 scaled to the largest column of R. Its mean squared error over the n rows,
 for unit noise, is at least γ_F²/n, and the weights found here give a
-factorization that attains the upper bound. With --worst the same for the
-worst row and γ_2².";
+factorization that attains the upper bound. With --objective worst, the same holds for
+the worst row and γ_2².";
 
 /// Bound the least error of any factorization of a matrix from both sides, and prove it
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GammaArgs {
     /// prefix-sum, window:W, decay:LAMBDA, identity (with --horizon), or parity:D,W
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "verify"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "certificate"])]
     workload: Option<String>,
     /// The number of steps of the workload
     #[arg(long, value_name = "N", requires = "workload")]
     horizon: Option<usize>,
-    /// A matrix in an .npy (real or complex) or .csv file; with --verify, what the certificate must be about
+    /// A matrix in an .npy (real or complex) or .csv file; with --certificate, what the certificate must be about
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Bound γ_2, for the error of the worst row, instead of γ_F
-    #[arg(long, conflicts_with = "verify")]
+    /// The error to bound: mean for the mean over all rows (γ_F), worst for the worst row (γ_2)
+    /// [default: mean]
+    #[arg(long, value_name = "ERROR", conflicts_with = "certificate")]
+    objective: Option<Objective>,
+    /// An older spelling of --objective worst
+    #[arg(long, hide = true, conflicts_with_all = ["certificate", "objective"])]
     worst: bool,
     /// The relative gap between the bounds to stop at
-    #[arg(long, value_name = "G", default_value_t = 1e-9, conflicts_with = "verify")]
+    #[arg(long, value_name = "G", default_value_t = 1e-9, conflicts_with = "certificate")]
     gap: f64,
-    /// Prove the bounds of a saved certificate again, from the file alone
-    #[arg(long, value_name = "CERT.npz")]
-    verify: Option<PathBuf>,
+    /// Verify the bounds of a saved certificate, from the file alone
+    #[arg(long, alias = "verify", value_name = "CERT.npz")]
+    certificate: Option<PathBuf>,
     /// Write the certificate: weights, bounds, the matrix or its name, and L and R where they are small
-    #[arg(long, value_name = "CERT.npz", help_heading = "Output", conflicts_with = "verify")]
-    save: Option<PathBuf>,
+    #[arg(
+        long,
+        short,
+        alias = "save",
+        value_name = "CERT.npz",
+        help_heading = "Output",
+        conflicts_with = "certificate"
+    )]
+    output: Option<PathBuf>,
     /// Print the bounds as one JSON object
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -61,7 +72,7 @@ pub(crate) struct GammaArgs {
 
 pub(crate) fn run(args: &GammaArgs) -> Result<()> {
     let started = Instant::now();
-    if let Some(path) = &args.verify {
+    if let Some(path) = &args.certificate {
         let archive = Archive::open(path)?;
         let mut certificate = certificate_file::read(&archive)?;
         if let Some(matrix) = &args.matrix {
@@ -74,10 +85,14 @@ pub(crate) fn run(args: &GammaArgs) -> Result<()> {
         return print(args, &certificate, "proved again", started.elapsed());
     }
     let subject = subject(args)?;
-    refuse_overwriting(&[args.matrix.as_deref()], &[args.save.as_deref()])?;
-    let save = args.save.as_deref().map(|path| Destination::open(Some(path))).transpose()?;
+    refuse_overwriting(&[args.matrix.as_deref()], &[args.output.as_deref()])?;
+    let save = args.output.as_deref().map(|path| Destination::open(Some(path))).transpose()?;
     let certificate = with_progress("bounding", |progress| {
-        let solve = if args.worst { gamma::gamma_2 } else { gamma::gamma_f };
+        let solve = if args.worst || args.objective == Some(Objective::Worst) {
+            gamma::gamma_2
+        } else {
+            gamma::gamma_f
+        };
         solve(subject, args.gap, progress)
     })?;
     let elapsed = started.elapsed();
@@ -91,7 +106,7 @@ fn subject(args: &GammaArgs) -> Result<Subject> {
     match (&args.workload, &args.matrix) {
         (Some(name), _) => named(name, args.horizon),
         (None, Some(path)) => read_matrix(path),
-        (None, None) => Err(CliError::bad("expected --workload with --horizon, --matrix or --verify")),
+        (None, None) => Err(CliError::bad("expected --workload with --horizon, --matrix or --certificate")),
     }
 }
 

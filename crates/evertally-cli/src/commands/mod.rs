@@ -13,5 +13,6 @@ pub(crate) mod noise;
 pub(crate) mod paper;
 pub(crate) mod parity;
 pub(crate) mod plan;
+pub(crate) mod research;
 pub(crate) mod serve;
 pub(crate) mod shared;

@@ -1,15 +1,15 @@
-//! `evertally parity`: private answers to all parities of w columns of a table of signs.
+//! `evertally research parity`: private answers to all parities of w columns of a table of signs.
 
 use super::shared::PrivacyArgs;
+use crate::budget_file::{BudgetFileArgs, PERSON};
 use crate::error::{CliError, Result, name_of, shown};
 use crate::input::{self, InputFormat, Row, matrix};
-use crate::key::KeyArgs;
-use crate::ledger::{LedgerArgs, PERSON};
+use crate::noise_key::NoiseKeyArgs;
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use crate::progress::Progress;
 use clap::Args;
 use evertally::Arithmetic;
-use evertally::research::batch::{Answer, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals};
+use evertally::research::batch::{Answer, MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
@@ -17,7 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   How do pairs of answers in a questionnaire go together?
     printf 'smokes,drinks,runs\\n1,1,0\\n0,1,1\\n1,0,0\\n' > persons.csv
-    evertally parity persons.csv --degree 2 --epsilon 1 --delta 1e-6
+    evertally research parity persons.csv --degree 2 --epsilon 1 --delta 1e-6
 
 How to read it: a cell of 1 counts as +1; a cell of 0 or -1 counts as -1.
 The answer for a*b is the sum over all rows of the product of a and b: the
@@ -47,9 +47,9 @@ pub(crate) struct ParityArgs {
     #[command(flatten)]
     privacy: PrivacyArgs,
     #[command(flatten)]
-    key_file: KeyArgs,
+    noise_key: NoiseKeyArgs,
     #[command(flatten)]
-    ledger: LedgerArgs,
+    budget_file: BudgetFileArgs,
     /// The file to write, which appears only once it is whole; standard output where absent
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -61,12 +61,12 @@ pub(crate) struct ParityArgs {
 pub(crate) fn run(args: &ParityArgs) -> Result<()> {
     let privacy = args.privacy.privacy(None);
     let budget = privacy.budget()?;
-    let key = args.key_file.read()?;
-    let charge = args.ledger.charge("parity", &args.table, PERSON, privacy.neighbours)?;
+    let key = args.noise_key.read()?;
+    let charge = args.budget_file.charge("parity", &args.table, PERSON, privacy.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(budget, key.tag())?;
     }
-    let read = [Some(args.table.as_path()), args.key_file.path(), args.ledger.path()];
+    let read = [Some(args.table.as_path()), args.noise_key.path(), args.budget_file.path()];
     refuse_overwriting(&read, &[args.output.as_deref()])?;
     key.refuse_outputs(&[args.output.as_deref()])?;
     let mut table = Table::open(args)?;
@@ -122,11 +122,11 @@ fn header(plan: &ParityPlan, columns: &[String]) -> Header {
 }
 
 fn check_columns(name: &str, columns: usize) -> Result<()> {
-    if columns <= MOST_PARITY_COLUMNS {
+    if columns <= MAX_PARITY_COLUMNS {
         return Ok(());
     }
     Err(CliError::bad(format!(
-        "{name} has {columns} columns: expected at most {MOST_PARITY_COLUMNS}; choose some with --columns"
+        "{name} has {columns} columns: expected at most {MAX_PARITY_COLUMNS}; choose some with --columns"
     )))
 }
 

@@ -31,7 +31,7 @@ How to read it: rmse is the typical error of a released total over all
 steps, worst step the largest standard error of one. The ratios compare
 the squared errors with the least that any mechanism of this kind can
 have. Operations a step are averages, preparation included. One event
-counts as one. Memory is for one total unless --keys or --dim asks for
+counts as one. Memory is for one total unless --group-count or --dim asks for
 more. Exact numbers are whole ones throughout, with releases on a public
 grid, and what is taken where a mechanism has them.";
 
@@ -39,12 +39,12 @@ grid, and what is taken where a mechanism has them.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
-    /// The number of steps, or unbounded for a stream whose end nobody knows
-    #[arg(long, value_name = "N")]
+    /// The number of steps, or unbounded for a stream with no known end
+    #[arg(long, value_name = "N|unbounded")]
     horizon: Horizon,
-    /// Count this many keys instead of one total
-    #[arg(long, value_name = "K", conflicts_with = "dim")]
-    keys: Option<usize>,
+    /// Keep this many totals, one for each group, instead of one
+    #[arg(long, alias = "keys", value_name = "K", conflicts_with = "dim")]
+    group_count: Option<usize>,
     /// Count vectors of this many coordinates, of norm one at most, instead of numbers
     #[arg(long, value_name = "D")]
     dim: Option<usize>,
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         privacy: args.privacy.privacy(participation(args.max_steps, args.min_gap)?),
         mechanism: args.workload.mechanism.clone(),
         contribution: None,
-        keys: key_names(args.keys)?,
+        keys: key_names(args.group_count)?,
         dimension: dimension(args.dim)?,
         memory_limit: args.workload.memory_limit,
         numbers: args.numbers.numbers(),
@@ -109,7 +109,7 @@ fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
         Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
         Some(keys) => {
             let beyond = "--dim shows the memory of more";
-            Err(CliError::bad(format!("--keys: expected from 1 to {MOST}, got {keys}; {beyond}")))
+            Err(CliError::bad(format!("--group-count: expected from 1 to {MOST}, got {keys}; {beyond}")))
         }
     }
 }

@@ -1,76 +1,13 @@
 //! Parquet as other programs write it: every kind of time, text, number and absence.
 
 use super::*;
-use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
-    Int64Type, Int96, Int96Type,
-};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
-use std::fs::File;
-use std::sync::Arc;
 
 /// One second after 5 January 2026, midnight.
 const MOMENT: i64 = 1_767_571_201;
 
-const SCHEMA: &str = "message events {
-    required int64 millis (TIMESTAMP(MILLIS,true));
-    required int64 micros (TIMESTAMP(MICROS,true));
-    required int64 nanos (TIMESTAMP(NANOS,true));
-    required int96 old;
-    required int32 day (DATE);
-    required int64 seconds;
-    optional binary name (STRING);
-    required double decimal;
-    required boolean flag;
-    required fixed_len_byte_array(4) money (DECIMAL(8,2));
-    required int64 unsigned (INTEGER(64,false));
-    required binary raw;
-}";
-
-fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, File>,
-    values: &[T::T],
-    levels: Option<&[i16]>,
-) {
-    let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<T>().write_batch(values, levels, None).unwrap();
-    column.close().unwrap();
-}
-
-/// Two row groups of two rows each.
-fn write(path: &Path) {
-    let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
-    let file = File::create(path).unwrap();
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default())).unwrap();
-    for _ in 0..2 {
-        let mut group = writer.next_row_group().unwrap();
-        for scale in [1_000, 1_000_000, 1_000_000_000] {
-            column::<Int64Type>(&mut group, &[MOMENT * scale; 2], None);
-        }
-        // Julian day 2,461,046 is 5 January 2026; the first two words are the nanoseconds of the day.
-        let old = Int96::from(vec![1_000_000_000, 0, 2_461_046]);
-        column::<Int96Type>(&mut group, &[old, old], None);
-        column::<Int32Type>(&mut group, &[20_458; 2], None);
-        column::<Int64Type>(&mut group, &[MOMENT; 2], None);
-        column::<ByteArrayType>(&mut group, &[ByteArray::from("north")], Some(&[1, 0]));
-        column::<DoubleType>(&mut group, &[2.5, f64::NAN], None);
-        column::<BoolType>(&mut group, &[true, false], None);
-        let money = FixedLenByteArray::from(vec![0xFF, 0xFF, 0xFF, 0x9C]);
-        column::<FixedLenByteArrayType>(&mut group, &[money.clone(), money], None);
-        column::<Int64Type>(&mut group, &[7, -1], None);
-        column::<ByteArrayType>(&mut group, &[ByteArray::from("ok"), ByteArray::from(vec![0xFF])], None);
-        group.close().unwrap();
-    }
-    writer.close().unwrap();
-}
-
+/// Two row groups of two rows each, as `crates/evertally-fuzz/examples/seeds.rs` writes them.
 fn bytes() -> Vec<u8> {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("events.parquet");
-    write(&path);
-    std::fs::read(path).unwrap()
+    include_bytes!("../../../../fuzz/seeds/parquet/two-groups").to_vec()
 }
 
 fn rows(names: &[&str]) -> Result<Vec<Row>> {

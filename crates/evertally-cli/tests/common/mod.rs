@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// Options of a small timed count: four one-hour steps on 5 January 2026. The budget hides nothing,
 /// so that a total that is wrong by one is seen through the noise.
-pub const TIMED: &str = "--time time --every 1h --from 2026-01-05 --steps 4 --epsilon 1000 --delta 0.4";
+pub const TIMED: &str = "--time time --every 1h --from 2026-01-05 --horizon 4 --epsilon 1000 --delta 0.4";
 
 /// Options of a count by rows, with the same budget.
 pub const ROWS: &str = "--value n --epsilon 1000 --delta 0.4";

@@ -14,7 +14,8 @@ fn checked(clip: f64) -> Result<f64> {
     }
 }
 
-/// A vector of this length in a direction; along the first coordinate where there is none.
+/// A vector of this length in a direction. For a direction of zero, it lies along the first
+/// coordinate.
 fn along(direction: &[f64], length: f64, into: &mut Vec<f64>) {
     into.clear();
     let norm = norm(direction);
@@ -50,9 +51,8 @@ impl Adversary for Greedy {
     }
 }
 
-/// Gradients ±κ along one coordinate after the other, the signs of a coin that nobody can foresee:
-/// whatever is played loses nothing on average, and the best fixed point gains from the length of
-/// the sum, about κ√n.
+/// Gradients ±κ along each coordinate in turn, with independent random signs. Every player has an
+/// expected loss of zero. The best fixed point gains the length of the sum, about κ√n.
 #[derive(Clone)]
 pub struct RandomWalk {
     clip: f64,
@@ -62,7 +62,7 @@ pub struct RandomWalk {
 }
 
 impl RandomWalk {
-    /// With gradients of this norm, and signs from a seed that anybody can guess.
+    /// With gradients of this norm, and signs from a seed that anyone can guess.
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the norm is positive and finite.
@@ -85,9 +85,9 @@ impl Adversary for RandomWalk {
     }
 }
 
-/// Knows λ, and so what the regularised leader would play without noise: the rest is noise, and it
-/// puts its gradients along that. In the last steps it pushes the sum of gradients to the length λB
-/// at which the fixed point of norm B is hardest to compete with.
+/// Knows λ, so it can compute what the regularised leader would play without noise. The difference
+/// is the noise, and it chooses gradients along it. In the last steps it pushes the sum of
+/// gradients to the length λB, where the fixed point of norm B is hardest to compete with.
 #[derive(Debug, Clone)]
 pub struct Exploiter {
     clip: f64,
@@ -100,7 +100,7 @@ pub struct Exploiter {
 }
 
 impl Exploiter {
-    /// Against the regularised leader from the origin with this λ and set, over so many steps, for
+    /// Plays `steps` steps against the regularised leader from the origin with this λ and set, for
     /// a fixed point of norm `distance`.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Adversary for Exploiter {
             if norm(&noise) > 1e-9 * norm(theta) {
                 along(&noise, self.clip, &mut self.gradient);
             } else {
-                // Without noise, to and fro.
+                // Without noise, alternate the sign.
                 along(&self.sum, -self.clip, &mut self.gradient);
             }
         }

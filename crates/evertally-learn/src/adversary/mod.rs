@@ -1,28 +1,28 @@
-//! Who chooses the data: adversaries that have seen the parameters, and distributions that do not care.
+//! Sources of data: adversaries that have seen the parameters, and fixed distributions.
 //!
 //! **Definition.** In step t an [`Adversary`] sees θ_t and answers with an example or a linear
-//! loss; a [`Player`] then moves on with the gradient. [`play`] lets them play and measures regret.
+//! loss; a [`Player`] then takes the gradient. [`play`] runs the game and measures regret.
 //!
 //! | adversary | what it does |
 //! |---|---|
-//! | [`Greedy`] | a gradient along θ_t: the most that can be lost in this step alone |
-//! | [`RandomWalk`] | random signs along one coordinate after the other: no learner has expected regret below that of their sum |
-//! | [`Exploiter`] | knows λ, so sees the noise in θ_t: gradients along it, then a push by which the sum ends at length λB |
-//! | [`Planted`] | examples of a linear or logistic model, drawn independently |
+//! | [`Greedy`] | a gradient along θ_t: the largest possible loss in this step alone |
+//! | [`RandomWalk`] | random signs along each coordinate in turn: no learner has lower expected regret than their sum implies |
+//! | [`Exploiter`] | knows λ, so it sees the noise in θ_t: gradients along the noise, then a push until the sum has length λB |
+//! | [`PlantedModel`] | examples of a linear or logistic model, drawn independently |
 //!
-//! The exploiter makes every inequality in the proof of [`crate::bound`] nearly tight, and is what
-//! the bound is tested with.
+//! The exploiter makes every inequality in the proof of [`crate::bound`] nearly tight. The tests of
+//! the bound use it.
 //!
-//! **Randomness.** Adversaries are for experiments: theirs comes from seeds that anybody can guess,
-//! and is named so.
+//! **Randomness.** Adversaries are for experiments. Their randomness comes from seeds that anyone
+//! can guess, and their constructors' names say so.
 
 mod linear;
-mod planted;
+mod planted_model;
 #[cfg(test)]
 mod tests;
 
 pub use linear::{Exploiter, Greedy, RandomWalk};
-pub use planted::Planted;
+pub use planted_model::PlantedModel;
 
 use evertally::{Error, Result};
 
@@ -31,7 +31,7 @@ use crate::learner::Learner;
 use crate::loss::{Loss, Losses, dot};
 use crate::regret::RegretMeter;
 
-/// What an adversary answers with.
+/// The answer of an adversary.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Move<'a> {
     /// The loss ⟨g, θ⟩.
@@ -46,15 +46,15 @@ pub trait Adversary {
     fn next(&mut self, theta: &[f64]) -> Move<'_>;
 }
 
-/// Plays parameters and learns from gradients.
+/// A learner that plays parameters and takes gradients.
 pub trait Player {
     /// θ_t.
     fn theta(&self) -> &[f64];
 
-    /// Moves on to θ_{t+1} with the gradient of the loss at θ_t.
+    /// Takes the gradient of the loss at θ_t and moves to θ_{t+1}.
     ///
     /// # Errors
-    /// Whatever the player refuses.
+    /// The player's own errors.
     fn take(&mut self, gradient: &[f64]) -> Result<()>;
 }
 
@@ -68,15 +68,15 @@ impl Player for Learner {
     }
 }
 
-/// A game that was played: what it cost, and the examples that came, if any. Not private.
+/// The result of a game: its losses, and the examples, if any. Not private.
 pub struct Game {
-    /// What was lost.
+    /// The losses.
     pub meter: RegretMeter,
-    /// The examples in their order; none where all losses were linear.
+    /// The examples in order, or `None` if all losses were linear.
     pub data: Option<Dataset>,
 }
 
-/// Lets a player and an adversary play so many steps. `loss` is that of examples.
+/// Plays `steps` steps of a player against an adversary. `loss` is the loss of examples.
 ///
 /// ```
 /// use evertally::{Budget, NoiseKey};
@@ -93,7 +93,8 @@ pub struct Game {
 /// ```
 ///
 /// # Errors
-/// What the player refuses, and [`Error::BadParameter`] for answers that do not fit the player's parameters.
+/// The player's own errors, and [`Error::BadParameter`] for answers whose dimension is not the
+/// player's.
 pub fn play(
     player: &mut impl Player,
     adversary: &mut (impl Adversary + ?Sized),

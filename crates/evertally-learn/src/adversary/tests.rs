@@ -1,4 +1,4 @@
-//! Adversaries against players whose noise is known, and distributions against their means.
+//! Adversaries are tested against players with known noise, and distributions against their means.
 
 use evertally::internals::noise::{CausalConvolver, WhiteNoise, square_root_coefficients};
 use evertally::privacy::paper_sigma;
@@ -10,7 +10,7 @@ use crate::hindsight::best_fixed;
 use crate::loss::Logistic;
 use crate::set::{Set, norm};
 
-/// The regularised leader as it is defined, on noise that was written down in advance.
+/// The regularised leader by its definition, with noise fixed in advance.
 struct Leader {
     noise: Vec<Vec<f64>>,
     lambda: f64,
@@ -21,7 +21,7 @@ struct Leader {
 }
 
 impl Leader {
-    /// With the noise of the square root, `scale` before L is applied, coordinate after coordinate.
+    /// With the noise of the square-root mechanism in each coordinate, `scale` before L is applied.
     fn square_root(n: usize, d: usize, scale: f64, lambda: f64, set: Set, seed: u64) -> Self {
         let convolver = CausalConvolver::new(&square_root_coefficients(n));
         let noise = (0..d)
@@ -74,10 +74,9 @@ fn over_seeds(seeds: u64, run: impl Fn(u64) -> f64) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// At the paper's own λ and with the paper's own noise, the algorithm of the paper has 1.5 times
-/// the regret that is printed and more, in one dimension and in several. It stays below the exact
-/// bound. The difference to the printed bound is at least twenty standard errors, so that a false
-/// alarm has no chance.
+/// With the paper's λ and noise, the paper's algorithm has more than 1.5 times the printed regret,
+/// in one dimension and in several. It stays below the exact bound. The difference to the printed
+/// bound is at least twenty standard errors, so a false alarm is practically impossible.
 #[test]
 fn the_exploiter_exceeds_what_is_printed_and_not_the_exact_bound() {
     let (n, c) = (4096_u64, paper_sigma(0.5, 1e-6).unwrap());
@@ -117,7 +116,8 @@ fn without_noise_the_exploiter_reaches_the_bound() {
     }
 }
 
-/// Whoever plays loses nothing to a random walk on average, and the best fixed point gains its length.
+/// Every player loses nothing to a random walk on average, and the best fixed point gains its
+/// length.
 #[test]
 fn the_random_walk_is_what_the_lower_bound_says() {
     let n = 2000;
@@ -128,8 +128,8 @@ fn the_random_walk_is_what_the_lower_bound_says() {
         let length = norm(&game.meter.gradient_sum());
         let regret = game.meter.linear_regret(Set::Ball { radius: 1.0 }).unwrap();
         assert!((regret - (game.meter.total_loss() + length) / n as f64).abs() < 1e-12);
-        // ‖S‖ has mean square n/4; beyond four times its root with probability below 10⁻⁶ in each
-        // of two coordinates.
+        // ‖S‖ has mean square n/4. It exceeds four times the root of that with probability below
+        // 10⁻⁶ in each of two coordinates.
         assert!(length > 0.0 && length < 2.0 * (n as f64).sqrt());
     }
 }
@@ -145,8 +145,8 @@ fn the_greedy_adversary_loses_the_most_in_a_step() {
     assert!(Exploiter::new(1.0, 0.0, 1.0, 3, Set::Everything).is_err());
 }
 
-/// The planted parameters are found again by the solver: the estimate of 20,000 examples in two
-/// dimensions is within 0.25 of them, where a coordinate has a standard error below 0.04.
+/// The solver recovers the planted parameters: the estimate from 20,000 examples in two dimensions
+/// is within 0.25 of them. A coordinate has a standard error below 0.04.
 #[test]
 fn planted_models_are_found_again() {
     struct Still([f64; 2]);
@@ -159,18 +159,20 @@ fn planted_models_are_found_again() {
         }
     }
     let theta = [2.0, -1.0];
-    let mut source = Planted::logistic(theta.to_vec(), 3).unwrap();
+    let mut source = PlantedModel::logistic(theta.to_vec(), 3).unwrap();
     let data = play(&mut Still([0.0; 2]), &mut source, &LOSS, 20_000).unwrap().data.unwrap();
     let found = best_fixed(&LOSS, &data, Set::Everything).unwrap();
     assert!((0..2).all(|i| (found.theta[i] - theta[i]).abs() < 0.25), "{:?}", found.theta);
     let squared: Losses = "squared:1".parse().unwrap();
-    let mut source = Planted::linear(vec![0.5, -0.25], 0.1, 4).unwrap();
+    let mut source = PlantedModel::linear(vec![0.5, -0.25], 0.1, 4).unwrap();
     let data = play(&mut Still([0.0; 2]), &mut source, &squared, 5000).unwrap().data.unwrap();
     let found = best_fixed(&squared, &data, Set::Everything).unwrap();
     assert!((found.theta[0] - 0.5).abs() < 0.02 && (found.theta[1] + 0.25).abs() < 0.02, "{:?}", found.theta);
     assert!(data.largest_norm() <= 1.0);
-    assert!(Planted::linear(vec![], 0.1, 1).is_err() && Planted::linear(vec![1.0], -1.0, 1).is_err());
+    assert!(
+        PlantedModel::linear(vec![], 0.1, 1).is_err() && PlantedModel::linear(vec![1.0], -1.0, 1).is_err()
+    );
     // Answers that do not fit are refused.
-    let mut wide = Planted::logistic(vec![1.0; 3], 1).unwrap();
+    let mut wide = PlantedModel::logistic(vec![1.0; 3], 1).unwrap();
     assert!(play(&mut Still([0.0; 2]), &mut wide, &LOSS, 1).is_err());
 }

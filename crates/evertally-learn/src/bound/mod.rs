@@ -1,53 +1,54 @@
-//! Bounds on the regret of private follow-the-regularised-leader: of what is run, in closed form,
-//! and as the paper prints it.
+//! Bounds on the regret of private follow-the-regularised-leader: for the mechanism that runs, in
+//! closed form, and as printed in the paper.
 //!
 //! **Definition.** A learner starts at a centre c and plays θ_{t+1} = argmin over K of ⟨s_t, θ⟩ +
 //! (λ/2)‖θ − c‖², where s_t = S_t + z_t is the sum S_t = g_1 + … + g_t of gradients with noise
 //! z_t = L\[t;\] Z; θ_1 is the point of K nearest to c. The average regret against u in K is (1/n)
 //! Σ_t (ℓ_t(θ_t) − ℓ_t(u)).
 //!
-//! **Guarantee.** Let the ℓ_t be convex with gradients g_t at θ_t of norm at most κ, chosen by
-//! anyone who has seen θ_1, …, θ_t, and let u be fixed in advance or afterwards, as long as ‖u −
-//! c‖ ≤ B. Then the expected average regret is at most a/λ + λB²/(2n) with
+//! **Guarantee.** Let the ℓ_t be convex with gradients g_t at θ_t of norm at most κ, chosen by an
+//! adversary that has seen θ_1, …, θ_t. Let u be chosen in advance or afterwards, with ‖u − c‖ ≤ B.
+//! Then the expected average regret is at most a/λ + λB²/(2n) with
 //!
 //! > a = κ²/2 + (κ/n) Σ_{t=1}^{n−1} E‖z_t‖,
 //!
-//! least at λ = √(2na)/B, where it is B√(2a/n). *Proof*, with c = 0. Let θ(S) be the point of K
-//! that minimises ⟨S, θ⟩ + (λ/2)‖θ‖², and Φ(S) minus that minimum. Φ is convex with gradient −θ(S),
-//! and θ is 1/λ-Lipschitz, being the projection of −S/λ; so Φ(S_t) ≤ Φ(S_{t−1}) − ⟨g_t,
-//! θ(S_{t−1})⟩ + ‖g_t‖²/(2λ). Summed over t, Σ⟨g_t, θ(S_{t−1})⟩ ≤ Φ(0) − Φ(S_n) + nκ²/(2λ), where
-//! Φ(0) ≤ 0 and −Φ(S_n) ≤ ⟨S_n, u⟩ + (λ/2)‖u‖². Hence Σ⟨g_t, θ(S_{t−1}) − u⟩ ≤ nκ²/(2λ) + λB²/2,
-//! whatever K is. The point played is θ(S_{t−1} + z_{t−1}), at most ‖z_{t−1}‖/λ away, with z_0 = 0:
-//! that adds κ‖z_{t−1}‖/λ to step t. Both hold on every path, so the adversary may see all and u
-//! may be chosen last. Convexity, ℓ_t(θ_t) − ℓ_t(u) ≤ ⟨g_t, θ_t − u⟩, and expectation finish it. ∎
+//! and this is least at λ = √(2na)/B, where it is B√(2a/n). *Proof*, with c = 0. Let θ(S) be the
+//! point of K that minimises ⟨S, θ⟩ + (λ/2)‖θ‖², and Φ(S) minus that minimum. Φ is convex with
+//! gradient −θ(S), and θ is 1/λ-Lipschitz, being the projection of −S/λ; so Φ(S_t) ≤ Φ(S_{t−1}) −
+//! ⟨g_t, θ(S_{t−1})⟩ + ‖g_t‖²/(2λ). Summed over t, Σ⟨g_t, θ(S_{t−1})⟩ ≤ Φ(0) − Φ(S_n) + nκ²/(2λ),
+//! where Φ(0) ≤ 0 and −Φ(S_n) ≤ ⟨S_n, u⟩ + (λ/2)‖u‖². Hence Σ⟨g_t, θ(S_{t−1}) − u⟩ ≤ nκ²/(2λ) +
+//! λB²/2, whatever K is. The point played is θ(S_{t−1} + z_{t−1}), at most ‖z_{t−1}‖/λ away, with
+//! z_0 = 0: that adds κ‖z_{t−1}‖/λ to step t. Both hold on every path, so the adversary may see
+//! everything and u may be chosen last. Convexity, ℓ_t(θ_t) − ℓ_t(u) ≤ ⟨g_t, θ_t − u⟩, and
+//! expectation finish it. ∎
 //!
 //! Gaussian z_t has d independent coordinates of standard deviation s‖L\[t;\]‖, with s = σΔκ; then
 //! E‖z_t‖ ≤ s‖L\[t;\]‖·d/√(d + 1/2). (From Γ(x + 1)/Γ(x + 1/2) ≥ √(x + 1/4), Watson 1959; it is 2.4
-//! % over at d = 1 and 0.06 % at d = 10.) For other noise it is at most s‖L\[t;\]‖√d.
+//! % over at d = 1 and 0.06 % at d = 10.) For other noise, E‖z_t‖ is at most s‖L\[t;\]‖√d.
 //!
-//! **What it does not cover.** Clipping that shortens gradients: the bound is then on the regret of
-//! the shortened, linear losses. Momentum, and a λ that changes on the way. (Restarted noise is
-//! covered: nothing is used of z_t but its mean length.)
+//! **Not covered.** Clipping that shortens gradients: the bound then applies to the regret of the
+//! linear losses with shortened gradients. Momentum, and a λ that changes during the run.
+//! (Restarted noise is covered: the proof uses only the mean length of z_t.)
 //!
-//! **The paper's.** It prints ‖u‖√((1 + ln(4n/5)/π)(κ² + κC√d)/(2n)), [`printed`]. Its proof's last
-//! display is a/λ + λ‖u‖²/(2n) with a = κ² + κC√d(1 + ln(4n/5)/π). Four corrections make
-//! [`RegretBound::corrected`] of it:
-//! 1. the least value of that display over λ is ‖u‖√(2a/n), twice ‖u‖√(a/(2n)); at the λ that is
-//!    printed it is twice what is printed, too;
-//! 2. the logarithm multiplies the noise alone, and not κ²;
-//! 3. noise is drawn at scale Cκ‖R‖, and the proof goes on with C‖R‖: it is κ²C√d, not κC√d;
-//! 4. ‖R‖‖L\[t;\]‖ ≤ 1 + ln(4t/5)/π is false at every t. Its mean over t is at most 1 + ln(4n/5)/π
-//!    all the same from n = 7 on (the root of the mean error factor bounds it), and below that 1 +
-//!    ln(4n − 3)/π is used, which is true.
+//! **The paper's bound.** The paper prints ‖u‖√((1 + ln(4n/5)/π)(κ² + κC√d)/(2n)), [`printed`]. The
+//! last display of its proof is a/λ + λ‖u‖²/(2n) with a = κ² + κC√d(1 + ln(4n/5)/π). Four
+//! corrections lead to [`RegretBound::corrected`]:
+//! 1. the least value of that display over λ is ‖u‖√(2a/n), twice ‖u‖√(a/(2n)); at the printed λ it
+//!    is also twice the printed value;
+//! 2. the logarithm multiplies only the noise, not κ²;
+//! 3. noise is drawn at scale Cκ‖R‖, but the proof continues with C‖R‖: it is κ²C√d, not κC√d;
+//! 4. ‖R‖‖L\[t;\]‖ ≤ 1 + ln(4t/5)/π is false at every t. From n = 7 on, its mean over t is
+//!    nevertheless at most 1 + ln(4n/5)/π (the root of the mean error factor bounds it). Below that
+//!    the true bound 1 + ln(4n − 3)/π is used.
 //!
-//! What is printed is exceeded by the algorithm itself: at the λ that the paper recommends,
-//! gradients that alternate and then push one way have expected regret ‖u‖√(a'/(2n))·(1 +
-//! κ²/(2a')), with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute, and an
-//! adversary that sees the noise takes it to more than 1.5 times what is printed
-//! ([`crate::adversary::Exploiter`], in its tests).
+//! The paper's algorithm exceeds the printed bound. At the λ that the paper recommends, gradients
+//! that alternate and then push in one direction have expected regret ‖u‖√(a'/(2n))·(1 + κ²/(2a')),
+//! with a' = (1 + ln(4n/5)/π)(κ² + κC√d), as the tests of this module compute. An adversary that
+//! sees the noise reaches more than 1.5 times the printed value ([`crate::adversary::Exploiter`],
+//! in its tests).
 //!
-//! **Cost.** O(n) row norms up to 2¹⁶ steps, O(1) beyond, where the mean of the norms is bounded by
-//! the root of their mean square.
+//! **Cost.** O(n) row norms for up to 2¹⁶ steps. O(1) for more, where the root of their mean square
+//! bounds the mean of the norms.
 //!
 //! **Source.** M. Henzinger, J. Upadhyay, S. Upadhyay, "Almost Tight Error Bounds on Differentially
 //! Private Continual Counting" (2023), theorem on learning; P. Kairouz and others, "Practical and
@@ -64,8 +65,8 @@ use evertally::{Error, Result};
 
 use crate::plan::{LearningPlan, Update};
 
-/// Up to so many steps the norms of all rows are added up.
-const SUMMED: u64 = 1 << 16;
+/// The maximum number of steps for which the norms of all rows are added.
+const MAX_SUMMED_STEPS: u64 = 1 << 16;
 
 /// A bound on expected average regret, as a function of λ and of the distance of the best point
 /// from the centre.
@@ -85,7 +86,7 @@ const SUMMED: u64 = 1 << 16;
 /// let corrected = RegretBound::corrected(n, d, 1.0, sigma)?;
 /// assert!(exact.least(2.0)? < corrected.least(2.0)?);
 /// assert!(corrected.least(2.0)? > 1.9 * printed(n, d, 1.0, sigma, 2.0)?);
-/// // Another λ than the best one costs something.
+/// // Any other λ gives a larger bound.
 /// let best = exact.recommended_lambda(2.0)?;
 /// assert!(exact.at(2.0 * best, 2.0)? > exact.least(2.0)?);
 /// # Ok::<(), evertally::Error>(())
@@ -98,10 +99,10 @@ pub struct RegretBound {
 }
 
 impl RegretBound {
-    /// The bound of what is run: a prefix sum by this factorization, in `dimension` coordinates, of
-    /// step gradients of norm at most `largest_gradient`, with white draws of standard deviation
-    /// `noise_scale` before L is applied (a plan's [`evertally::Plan::noise_scale`]; zero for
-    /// none).
+    /// The bound for a prefix sum by this factorization, in `dimension` coordinates, of step
+    /// gradients of norm at most `largest_gradient`. White draws have standard deviation
+    /// `noise_scale` before L is applied (a plan's [`evertally::Plan::noise_scale`], or zero
+    /// without noise).
     ///
     /// # Errors
     /// [`Error::BadParameter`] for a dimension of zero, or numbers that are negative or not finite.
@@ -119,8 +120,8 @@ impl RegretBound {
         Ok(Self { horizon, gradients: 0.5 * largest_gradient * largest_gradient, noise })
     }
 
-    /// The bound of a learning plan, restarts and batches included: a step's loss is the mean over
-    /// its batch, as long as no gradient is shortened.
+    /// The bound of a learning plan, including restarts and batches. A step's loss is the mean over
+    /// its batch. No gradient may be shortened.
     ///
     /// ```
     /// use evertally::Budget;
@@ -140,16 +141,17 @@ impl RegretBound {
         Self::of_leader(plan)
     }
 
-    /// The bound of the regularised leader on the sums of this plan, whatever the plan makes of them.
+    /// The bound of the regularised leader on the sums of this plan, for any update rule of the
+    /// plan.
     pub(crate) fn of_leader(plan: &LearningPlan) -> Result<Self> {
         let (horizon, d) = (checked_horizon(plan.steps())?, checked_dimension(plan.dimension())?);
         let (clip, length) = (plan.clip(), mean_length(plan.noise().mechanism().noise(), d));
         Ok(Self { horizon, gradients: 0.5 * clip * clip, noise: clip * length * plan.mean_standard_error() })
     }
 
-    /// The paper's closed form with its slips corrected: the square root at noise multiplier σ (the
-    /// paper's is C(ε, δ)), gradients clipped to `clip`. Where [`RegretBound::exact`] can be
-    /// computed it is smaller.
+    /// The paper's closed form with its errors corrected: the square-root mechanism at noise
+    /// multiplier σ (the paper's is C(ε, δ)), with gradients clipped to `clip`.
+    /// [`RegretBound::exact`] is smaller.
     ///
     /// # Errors
     /// As [`RegretBound::exact`].
@@ -169,13 +171,13 @@ impl RegretBound {
         self.horizon
     }
 
-    /// a: what is divided by λ.
+    /// a, the numerator over λ.
     #[must_use]
     pub fn numerator(&self) -> f64 {
         self.gradients + self.noise
     }
 
-    /// The share of a that is due to noise: what privacy costs.
+    /// The share of a that is due to noise: the cost of privacy.
     #[must_use]
     pub fn noise_share(&self) -> f64 {
         if self.noise == 0.0 { 0.0 } else { self.noise / self.numerator() }
@@ -184,7 +186,7 @@ impl RegretBound {
     /// a/λ + λB²/(2n).
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless λ is positive and the distance not negative.
+    /// [`Error::BadParameter`] unless λ is positive and the distance is nonnegative.
     pub fn at(&self, lambda: f64, distance: f64) -> Result<f64> {
         if !(lambda > 0.0 && lambda.is_finite()) {
             return Err(Error::bad("lambda", "positive and finite", lambda));
@@ -196,7 +198,7 @@ impl RegretBound {
     /// The λ at which the bound is least: √(2na)/B.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless the distance is positive, and where a is zero.
+    /// [`Error::BadParameter`] unless the distance is positive, and if a is zero.
     pub fn recommended_lambda(&self, distance: f64) -> Result<f64> {
         if !(distance > 0.0 && distance.is_finite()) {
             return Err(Error::bad("distance", "positive and finite", distance));
@@ -205,7 +207,7 @@ impl RegretBound {
         if lambda > 0.0 && lambda.is_finite() {
             Ok(lambda)
         } else {
-            Err(Error::bad("distance", "one at which the best λ is a positive number", distance))
+            Err(Error::bad("distance", "a distance for which the best λ is positive and finite", distance))
         }
     }
 
@@ -219,8 +221,8 @@ impl RegretBound {
     }
 }
 
-/// The bound as the paper prints it, which its proof does not support and its own algorithm
-/// exceeds: see the module's documentation.
+/// The bound as printed in the paper. Its proof does not support it, and its own algorithm exceeds
+/// it: see the module's documentation.
 ///
 /// # Errors
 /// [`Error::BadParameter`] for a horizon or a dimension of zero, or numbers that are negative or not finite.
@@ -273,17 +275,17 @@ fn gaussian_length(d: f64) -> f64 {
     d / (d + 0.5).sqrt()
 }
 
-/// (1/n) Σ ‖L\[t;\]‖ over all rows but the last, which no point that is played has seen.
+/// (1/n) Σ ‖L\[t;\]‖ over all rows but the last, which affects no point that is played.
 fn mean_norm_in_use(factorization: &dyn Factorization) -> f64 {
     let n = factorization.horizon();
     let steps = n as f64;
-    if n <= SUMMED {
+    if n <= MAX_SUMMED_STEPS {
         return (0..n - 1).map(|step| factorization.row_norm_squared(step).sqrt()).sum::<f64>() / steps;
     }
     mean_norm_by_squares(factorization)
 }
 
-/// At least as much, from the sum of squares alone.
+/// An upper bound on [`mean_norm_in_use`] from the sum of squares alone.
 fn mean_norm_by_squares(factorization: &dyn Factorization) -> f64 {
     let n = factorization.horizon() as f64;
     let last = factorization.row_norm_squared(factorization.horizon() - 1);
@@ -307,6 +309,6 @@ fn nonnegative(name: &'static str, value: f64) -> Result<()> {
     if value >= 0.0 && value.is_finite() {
         Ok(())
     } else {
-        Err(Error::bad(name, "a number that is not negative", value))
+        Err(Error::bad(name, "a nonnegative number", value))
     }
 }

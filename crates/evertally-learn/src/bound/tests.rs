@@ -1,4 +1,5 @@
-//! The bounds against formulas in high precision, dense matrices, and the worst that an adversary can do.
+//! The bounds are tested against formulas in high precision, dense matrices, and the worst
+//! adversary.
 
 use std::f64::consts::{FRAC_2_PI, SQRT_2};
 
@@ -17,7 +18,7 @@ fn close(one: f64, other: f64) {
     assert!((one / other - 1.0).abs() < 1e-13, "{one} is not {other}");
 }
 
-/// To sixteen digits, from a computation with forty.
+/// Expected values to sixteen digits, from a computation with forty.
 #[test]
 fn formulas_are_those_of_high_precision() {
     close(printed(1000, 10, 2.0, 5.0, 3.0).unwrap(), 0.708_089_412_437_176_8);
@@ -39,8 +40,8 @@ fn the_recommended_lambda_is_the_best_one() {
     for factor in [0.5, 0.99, 1.01, 2.0] {
         assert!(bound.at(factor * best, 2.0).unwrap() > bound.least(2.0).unwrap());
     }
-    // What the paper recommends is the best λ for its own a, at which the display that it minimises
-    // is twice what it prints.
+    // The paper recommends the best λ for its own a. There the display that it minimises is twice
+    // the printed value.
     let lambda = printed_lambda(500, 7, 1.5, 4.0, 2.0).unwrap();
     let a = printed_numerator(500, 7, 1.5, 4.0).unwrap();
     close(a / lambda + lambda * 4.0 / 1000.0, 2.0 * printed(500, 7, 1.5, 4.0, 2.0).unwrap());
@@ -86,19 +87,19 @@ fn norms_in_use_are_those_of_the_dense_decoder() {
 #[test]
 fn exact_is_below_corrected_and_holds_at_any_horizon() {
     let sigma = gaussian_sigma(0.5, 1e-6).unwrap();
-    for n in [1, 2, 5, 6, 7, 8, 100, 5000, SUMMED + 1, 1 << 30] {
+    for n in [1, 2, 5, 6, 7, 8, 100, 5000, MAX_SUMMED_STEPS + 1, 1 << 30] {
         let plan = plan(Mechanism::SquareRoot, n, 20);
         let exact = RegretBound::exact(plan.factorization(), 20, 1.0, plan.noise_scale()).unwrap();
         let corrected = RegretBound::corrected(n, 20, 1.0, sigma).unwrap();
         assert!(exact.numerator() <= corrected.numerator(), "{n}");
-        // The sum misses its last row, and gradients count half: it is not much below.
+        // The sum omits its last row, and gradients count half, so it is only slightly smaller.
         assert!(n < 100 || exact.numerator() > 0.85 * corrected.numerator(), "{n}");
         assert!(exact.noise_share() <= 1.0);
     }
 }
 
-/// A learning plan has the bound of its factorization; batches divide its noise, and momentum makes
-/// the recommended λ count for as much as it did.
+/// A learning plan has the bound of its factorization; batches divide its noise, and momentum
+/// scales the recommended λ so that its effect stays the same.
 #[test]
 fn the_bound_of_a_plan_is_that_of_its_factorization() {
     let builder =
@@ -122,8 +123,8 @@ fn the_bound_of_a_plan_is_that_of_its_factorization() {
     }
 }
 
-/// The closed form bounds the root of the mean error factor from seven steps on, and not before,
-/// where another takes its place.
+/// The closed form bounds the root of the mean error factor from seven steps on. For fewer steps
+/// another form is used.
 #[test]
 fn the_closed_form_is_used_where_it_is_true() {
     for n in (1..=400).chain([5000, 100_000]) {
@@ -149,7 +150,7 @@ fn numbers_without_meaning_are_refused() {
 }
 
 /// Σ g_tθ_t + B|S_n| in one dimension, without noise: regret against the best point of [−B, B].
-/// Projection to that set or none.
+/// With or without projection to that set.
 fn noiseless_regret(
     gradients: impl IntoIterator<Item = f64>,
     lambda: f64,
@@ -165,7 +166,7 @@ fn noiseless_regret(
     loss + distance * sum.abs()
 }
 
-/// All sequences of ±1, with and without a constraint: none exceeds the bound without noise, and
+/// Of all sequences of ±1, with and without a constraint, none exceeds the bound without noise, and
 /// one reaches it.
 #[test]
 fn without_noise_no_sequence_exceeds_the_bound_and_one_reaches_it() {
@@ -182,7 +183,7 @@ fn without_noise_no_sequence_exceeds_the_bound_and_one_reaches_it() {
                 })
                 .fold(0.0, f64::max);
             assert!(worst <= limit * (1.0 + 1e-14), "λ = {lambda}: {worst} above {limit}");
-            // Where λB is a sum that signs can have at the end, the bound is attained.
+            // The bound is attained if λB is a possible final sum of signs.
             let reachable = lambda * distance;
             if reachable.fract() == 0.0 && reachable % 2.0 == 0.0 && reachable <= n as f64 {
                 close(worst, limit);
@@ -198,7 +199,7 @@ fn folded_mean(mean: f64, deviation: f64) -> f64 {
     deviation * FRAC_2_PI.sqrt() * (-0.5 * ratio * ratio).exp() + mean * inside
 }
 
-/// Φ by its integral, which is enough for the sum of a few dozen terms.
+/// Φ by its integral, which is accurate enough for a sum of a few dozen terms.
 fn below(x: f64) -> f64 {
     const PARTS: u32 = 400;
     let width = x / f64::from(2 * PARTS);
@@ -207,10 +208,10 @@ fn below(x: f64) -> f64 {
     0.5 + width / 3.0 * (density(0.0) + inner + density(x))
 }
 
-/// The best that an adversary can do who sees θ_t and knows all but the future, in one dimension
-/// with signs for gradients, where every output has fresh noise of deviation `noise`: by the
-/// recursion from the last step back over the true sum S, V_t(S) = E max over g = ±1 of g·θ_t +
-/// V_{t+1}(S + g), θ_t = −(S + z)/λ, V_{n+1}(S) = B|S|.
+/// The best result of an adversary that sees θ_t and knows everything but the future, in one
+/// dimension with signs as gradients. Every output has fresh noise of standard deviation `noise`.
+/// It is computed by the recursion from the last step back over the true sum S: V_t(S) = E max over
+/// g = ±1 of g·θ_t + V_{t+1}(S + g), θ_t = −(S + z)/λ, V_{n+1}(S) = B|S|.
 fn worst_adaptive_regret(n: usize, lambda: f64, distance: f64, noise: f64) -> f64 {
     let value = |sums: &[f64], s: i64| sums[(s + n as i64 + 1) as usize];
     let places = || -(n as i64) - 1..=n as i64 + 1;
@@ -230,8 +231,8 @@ fn worst_adaptive_regret(n: usize, lambda: f64, distance: f64, noise: f64) -> f6
     value(&next, 0) / n as f64
 }
 
-/// Fresh noise on every output makes the worst adversary computable. The bound holds against him,
-/// and he comes close: to 90 % of it over 64 steps at the recommended λ.
+/// Fresh noise on every output makes the worst adversary computable. The bound holds against it,
+/// and it reaches 90 % of the bound over 64 steps at the recommended λ.
 #[test]
 fn the_worst_adversary_stays_below_the_exact_bound_and_comes_close() {
     let distance = 1.0;
@@ -259,16 +260,16 @@ fn the_worst_adversary_stays_below_the_exact_bound_and_comes_close() {
     }
 }
 
-/// Gradients that alternate until only a push to the sum λB is left.
+/// Gradients that alternate until the remaining steps suffice only for a push to the sum λB.
 fn alternate_then_push(n: u64, target: f64) -> impl Iterator<Item = f64> {
     let pushes = (target.round() as u64).min(n);
     let quiet = n - pushes;
     (0..n).map(move |t| if t >= quiet || t % 2 == 0 { 1.0 } else { -1.0 })
 }
 
-/// The paper's algorithm at the paper's λ has more regret than is printed. The losses are linear
-/// and chosen in advance, so that noise of mean zero does not change expected regret, and what is
-/// computed is exact; `noise C` enters through λ alone.
+/// The paper's algorithm at the paper's λ has more regret than the printed bound. The losses are
+/// linear and chosen in advance, so noise of mean zero does not change expected regret, and the
+/// computed regret is exact. The noise C enters only through λ.
 #[test]
 fn what_is_printed_is_exceeded_by_the_algorithm_it_is_printed_for() {
     for (epsilon, delta) in [(0.5, 1e-6), (0.99, 1e-3)] {

@@ -1,35 +1,35 @@
-//! Accelerated projected gradients, for more parameters than second derivatives can be made for.
+//! Accelerated projected gradients, for problems with too many parameters for second derivatives.
 //!
-//! Nesterov's method with step sizes found by trial and a restart whenever it turns uphill. The
-//! mean, with the method's own weights, of the lines below the loss at the points where slopes were
-//! taken is again a line below it, and its gap is what the method's proof bounds; the last line
-//! alone is better near the end. Both are tried.
+//! Nesterov's method with step sizes found by trial, and a restart whenever it turns uphill. Each
+//! slope gives a line below the loss. Their mean, with the method's own weights, is again a line
+//! below the loss, and the method's proof bounds its gap. Near the end the last line alone is
+//! better. Both are tried.
 
-use super::problem::{Line, Problem};
-use super::{Hindsight, TOLERANCE};
+use super::Hindsight;
+use super::problem::{Best, Line, Problem};
 use crate::loss::dot;
 use crate::set::norm;
 
-/// The most gradients.
-pub(super) const MOST_STEPS: usize = 4000;
+/// The maximum number of gradients.
+pub(super) const MAX_STEPS: usize = 4000;
 
-/// Steps between two looks at the gap.
-const LOOK: usize = 10;
+/// The number of steps between two checks of the gap.
+const STEPS_PER_CHECK: usize = 10;
 
-/// The width of the corner of a smoothed loss: its gap is twice that.
+/// The width of the corner of a smoothed loss. Its gap is twice the width.
 const WIDTH: f64 = 1e-4;
 
-pub(super) fn solve(problem: &Problem<'_>, most_steps: usize) -> Hindsight {
+pub(super) fn solve(problem: &Problem<'_>, max_steps: usize) -> Hindsight {
     let smoothed = problem.loss.smoothed(WIDTH);
     let model = smoothed.as_deref().unwrap_or(problem.loss);
     let mut theta = vec![0.0; problem.parameters()];
     problem.set.project(&mut theta);
     let (mut ahead, mut momentum) = (theta.clone(), 1.0_f64);
     let mut mean: Option<(Line, f64)> = None;
-    // No step is longer than the inverse of the largest curvature, found by halving.
+    // A step must not be longer than the inverse of the largest curvature. Halving finds it.
     let mut length = 1.0;
-    let (mut best, mut least, mut bound) = (theta.clone(), f64::INFINITY, f64::NEG_INFINITY);
-    for step in 0..most_steps {
+    let mut best = Best::new(problem, &theta);
+    for step in 0..max_steps {
         let line = problem.line(model, &ahead);
         let here = problem.total(model, &ahead);
         let next = loop {
@@ -58,33 +58,29 @@ pub(super) fn solve(problem: &Problem<'_>, most_steps: usize) -> Hindsight {
             momentum = larger;
         }
         theta = next;
-        if step % LOOK == 0 || step + 1 == most_steps {
-            bound = bound.max(problem.least(&problem.line(model, &theta)));
+        if step % STEPS_PER_CHECK == 0 || step + 1 == max_steps {
+            best.raise_bound(&problem.line(model, &theta));
             if let Some((mean, _)) = &mean {
-                bound = bound.max(problem.least(mean));
+                best.raise_bound(mean);
             }
-            let total = problem.total(problem.loss, &theta);
-            if total < least {
-                least = total;
-                best.clone_from(&theta);
-            }
-            if least - bound <= TOLERANCE * problem.rows() {
+            best.offer(&theta);
+            if best.is_certified() {
                 break;
             }
-            // A step that once was too long need not be now.
+            // A step size that was too long earlier may be short enough now.
             length *= 1.5;
         }
     }
-    problem.report(best, bound)
+    best.into_hindsight()
 }
 
 impl Line {
-    /// (1 − share) of this line and the share of the other.
+    /// The mixture of (1 − share) of this line and share of the other.
     fn mixed(mut self, other: &Self, share: f64) -> Self {
         self.offset += share * (other.offset - self.offset);
         self.slope.iter_mut().zip(&other.slope).for_each(|(own, other)| *own += share * (other - *own));
         self.size += share * (other.size - self.size);
-        // Three more, in numbers that are no larger.
+        // Three more roundings, of numbers that are no larger.
         self.roundings = self.roundings.max(other.roundings) + 3.0;
         self
     }

@@ -1,29 +1,30 @@
-//! The best fixed parameters in hindsight, with a proof of how good they are.
+//! The best fixed parameters in hindsight, with a certificate of how good they are.
 //!
-//! **Definition.** [`best_fixed`] looks for the θ of a set K at which Σ_i ℓ(θ; x_i, y_i) is least,
-//! the comparator of regret. It knows all data and adds no noise: **nothing here is private**, and
-//! nothing of it may be published on the strength of a learner's budget.
+//! **Definition.** [`best_fixed`] searches for the θ in a set K that minimises Σ_i ℓ(θ; x_i, y_i).
+//! It is the comparator of regret. It uses all data and adds no noise: **nothing here is private**,
+//! and a learner's budget does not cover its publication.
 //!
-//! **Guarantee.** What is returned is a point of K, its total loss, and a number that the total
-//! loss of no point of K is below. With ℓ convex in scores, lines below it at every example add up
-//! to c + ⟨g, θ⟩ below the total, whose least value over a ball is c − R‖g‖ and over a box a sum of
-//! its corners: a bound however the slopes were found. At the optimum they are the loss's own
-//! slopes there, and the bound is tight. For the hinge, slopes of a smoothed hinge lie between zero
-//! and one, where the lines a(1 − ys) are below it. What rounding may have added to the bound is
-//! taken off it.
+//! **Guarantee.** The result is a point of K, its total loss, and a lower bound on the total loss
+//! of every point of K. As ℓ is convex in the scores, lines below it at every example add up to c +
+//! ⟨g, θ⟩ below the total. The least value of this line is c − R‖g‖ over a ball, and a sum over
+//! coordinates for a box. It is a bound for any choice of slopes. At the optimum the slopes of the
+//! loss itself make the bound tight. Slopes of a smoothed hinge lie between zero and one, and for
+//! those the lines a(1 − ys) are below the hinge. An allowance for rounding is subtracted from the
+//! bound.
 //!
 //! Over all of ℝᵈ there may be no best point (separable data under the logistic loss), and a line
-//! has no least value. Then K is a ball so large that scores could reach ±1000, which
-//! [`Hindsight::within`] says; least squares needs such a ball only where columns nearly depend on
-//! each other.
+//! has no least value. Then K is replaced by a ball so large that scores could reach ±1000, and
+//! [`Hindsight::within`] names it. Least squares needs such a ball only if columns are nearly
+//! dependent.
 //!
-//! **How.** Least squares over ℝᵈ: singular values. Up to [`LARGEST_NEWTON`] parameters: Newton's
-//! method with a logarithmic barrier for K (and for the corner of the hinge), whose weight falls
-//! until the gap is 10⁻⁸ of n; then the gap is about the number of barriers times their weight.
-//! Beyond: accelerated projected gradients with restarts, whose gap is reported as it is.
+//! **Method.** Least squares over ℝᵈ uses singular values. Up to [`MAX_NEWTON_PARAMETERS`]
+//! parameters, Newton's method with a logarithmic barrier for K (and for the corner of the hinge)
+//! is used. The barrier's weight decreases until the gap is 10⁻⁸ of n. The gap is about the number
+//! of barriers times their weight. For more parameters, accelerated projected gradients with
+//! restarts are used, and their gap is reported.
 //!
-//! **Cost.** Newton: O(n p²) a step for p parameters, some fifty steps. Gradients: O(n p) a step, a
-//! few thousand.
+//! **Cost.** Newton: O(n p²) per step for p parameters, about fifty steps. Gradients: O(n p) per
+//! step, a few thousand steps.
 
 mod accelerated;
 mod least_squares;
@@ -41,16 +42,16 @@ use crate::loss::{Loss, Losses, dot};
 use crate::set::{Set, norm};
 use problem::Problem;
 
-/// The most parameters for which second derivatives are made.
-pub const LARGEST_NEWTON: usize = 1024;
+/// The maximum number of parameters for which second derivatives are computed.
+pub const MAX_NEWTON_PARAMETERS: usize = 1024;
 
-/// The gap, for each row, at which the search ends.
+/// The gap per row at which the search ends.
 const TOLERANCE: f64 = 1e-8;
 
-/// Over all of ℝᵈ a search goes as far as scores of this size.
-const LARGEST_SCORE: f64 = 1e3;
+/// Over all of ℝᵈ the search covers scores up to this size.
+const MAX_SCORE: f64 = 1e3;
 
-/// The best fixed parameters that were found, and how much better any could be. Computed from the
+/// The best fixed parameters found, and a bound on how much better any could be. Computed from the
 /// data: not private.
 #[derive(Clone, PartialEq)]
 pub struct Hindsight {
@@ -60,19 +61,20 @@ pub struct Hindsight {
     pub total_loss: f64,
     /// No parameters of [`Hindsight::within`] have a total loss below this.
     pub lower_bound: f64,
-    /// Where parameters were compared: the set that was asked for, or a large ball in place of everything.
+    /// The set over which parameters were compared: the requested set, or a large ball instead of
+    /// ℝᵈ.
     pub within: Set,
 }
 
 impl Hindsight {
-    /// By how much the total loss could at most be smaller.
+    /// The largest possible improvement of the total loss.
     #[must_use]
     pub fn gap(&self) -> f64 {
         (self.total_loss - self.lower_bound).max(0.0)
     }
 }
 
-/// Sizes and no value: all of it comes from the data.
+/// Shows sizes and no values, because all values come from the data.
 impl fmt::Debug for Hindsight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hindsight").field("parameters", &self.theta.len()).finish_non_exhaustive()
@@ -93,8 +95,8 @@ impl fmt::Debug for Hindsight {
 /// ```
 ///
 /// # Errors
-/// [`Error::BadParameter`] without any data, for a set that is none, and for data too large to
-/// square or to add up their losses; [`Error::BadInput`] for a label that the loss is not made for.
+/// [`Error::BadParameter`] without data, for an invalid set, and for data too large to square or to
+/// add their losses; [`Error::BadInput`] for a label that the loss does not accept.
 pub fn best_fixed(loss: &Losses, data: &Dataset, set: Set) -> Result<Hindsight> {
     if data.is_empty() {
         return Err(Error::bad("data", "at least one row", "none"));
@@ -102,27 +104,27 @@ pub fn best_fixed(loss: &Losses, data: &Dataset, set: Set) -> Result<Hindsight> 
     let set = set.checked()?;
     loss.check(data)?;
     if !mean_square(data).is_finite() {
-        return Err(Error::bad("features", "small enough to square", "larger ones"));
+        return Err(Error::bad("features", "small enough to square", "larger values"));
     }
-    let found = solved(loss, data, set);
+    let found = solve(loss, data, set);
     if found.total_loss.is_finite() {
         Ok(found)
     } else {
-        Err(Error::bad("data", "features and labels whose losses can be added up", "larger ones"))
+        Err(Error::bad("data", "features and labels whose losses have a finite sum", "larger values"))
     }
 }
 
-fn solved(loss: &Losses, data: &Dataset, set: Set) -> Hindsight {
+fn solve(loss: &Losses, data: &Dataset, set: Set) -> Hindsight {
     let least_squares = matches!((loss, set), (Losses::Squared(_), Set::Everything));
     if least_squares && let Some(found) = least_squares::solve(loss, data) {
         return found;
     }
-    let within = if set == Set::Everything { Set::Ball { radius: far(data) } } else { set };
+    let within = if set == Set::Everything { Set::Ball { radius: search_radius(data) } } else { set };
     let problem = Problem::new(loss, data, within);
-    if problem.parameters() <= LARGEST_NEWTON {
+    if problem.parameters() <= MAX_NEWTON_PARAMETERS {
         newton::solve(&problem)
     } else {
-        accelerated::solve(&problem, accelerated::MOST_STEPS)
+        accelerated::solve(&problem, accelerated::MAX_STEPS)
     }
 }
 
@@ -131,14 +133,14 @@ fn mean_square(data: &Dataset) -> f64 {
     data.features().iter().map(|value| value * value).sum::<f64>() / data.len() as f64
 }
 
-/// The radius that stands for everything: where scores could reach [`LARGEST_SCORE`].
-fn far(data: &Dataset) -> f64 {
+/// The radius of the ball that replaces ℝᵈ: scores could reach [`MAX_SCORE`].
+fn search_radius(data: &Dataset) -> f64 {
     let mean_norm = mean_square(data).sqrt();
-    if mean_norm > 0.0 { (LARGEST_SCORE / mean_norm).min(1e100) } else { 1.0 }
+    if mean_norm > 0.0 { (MAX_SCORE / mean_norm).min(1e100) } else { 1.0 }
 }
 
-/// The least value of ⟨g, θ⟩ over a set and where it is; none where there is none. This is the best
-/// fixed point for linear losses with sum g.
+/// The least value of ⟨g, θ⟩ over a set and the point that attains it, or `None` if there is none.
+/// This is the best fixed point for linear losses with sum g.
 ///
 /// ```
 /// use evertally_learn::{Set, hindsight::best_for_linear};

@@ -1,51 +1,46 @@
-//! Newton's method on a central path: the mean loss, and a barrier of falling weight that keeps θ
-//! inside the set.
+//! Newton's method on a central path: the mean loss plus a barrier of decreasing weight that keeps
+//! θ inside the set.
 //!
 //! The ball has −ln(R² − ‖θ‖²), the box −Σ ln(hi − θ_j) − Σ ln(θ_j − lo). At the minimum with
-//! weight w the slope of the loss is −w times that of the barrier; for the ball it points from θ to
-//! the centre, so that the line below the loss misses it by w·2‖θ‖/(R + ‖θ‖) ≤ w, and for the box
-//! by at most 2w for each coordinate. A smoothed hinge of width nw adds 2nw.
+//! weight w the slope of the loss is −w times that of the barrier. For the ball it points from θ to
+//! the centre, so the line below the loss misses it by w·2‖θ‖/(R + ‖θ‖) ≤ w. For the box it misses
+//! by at most 2w per coordinate. A smoothed hinge of width nw adds 2nw.
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 
-use super::problem::Problem;
-use super::{Hindsight, TOLERANCE};
+use super::Hindsight;
+use super::problem::{Best, Problem};
 use crate::loss::{Loss, dot};
 use crate::set::Set;
 
-/// By how much the weight of the barrier falls from one stage to the next.
-const FALL: f64 = 0.15;
-/// The most stages, and Newton steps in one of them.
-const STAGES: usize = 40;
-const STEPS: usize = 60;
+/// The factor between the barrier's weights of two successive stages.
+const WEIGHT_FACTOR: f64 = 0.15;
+/// The maximum number of stages, and of Newton steps per stage.
+const MAX_STAGES: usize = 40;
+const MAX_STEPS: usize = 60;
 
 pub(super) fn solve(problem: &Problem<'_>) -> Hindsight {
     let mut theta = vec![centre(problem.set); problem.parameters()];
-    let (mut best, mut bound) = (theta.clone(), f64::NEG_INFINITY);
-    let mut least = f64::INFINITY;
-    // As much as there is to lose: a barrier that is light beside the loss holds the first steps
-    // back only at the wall, where they stick.
+    let mut best = Best::new(problem, &theta);
+    // Start with a weight as large as the loss. A barrier that is light compared with the loss
+    // stops the first steps only at the wall, where they get stuck.
     let mut weight = (problem.total(problem.loss, &theta) / problem.rows()).clamp(1.0, 1e100);
-    for _ in 0..STAGES {
+    for _ in 0..MAX_STAGES {
         let smoothed = problem.loss.smoothed(problem.rows() * weight);
         let model = smoothed.as_deref().unwrap_or(problem.loss);
         descend(problem, model, weight, &mut theta);
-        bound = bound.max(problem.least(&problem.line(model, &theta)));
-        let total = problem.total(problem.loss, &theta);
-        if total < least {
-            least = total;
-            best.clone_from(&theta);
-        }
-        if least - bound <= TOLERANCE * problem.rows() {
+        best.raise_bound(&problem.line(model, &theta));
+        best.offer(&theta);
+        if best.is_certified() {
             break;
         }
-        weight *= FALL;
+        weight *= WEIGHT_FACTOR;
     }
-    problem.report(best, bound)
+    best.into_hindsight()
 }
 
-/// Newton's steps at one weight, from a point inside the set.
+/// Newton steps at one weight, from a point inside the set.
 fn descend(problem: &Problem<'_>, model: &dyn Loss, weight: f64, theta: &mut Vec<f64>) {
     let objective = |theta: &[f64]| {
         let barrier = barrier(problem.set, theta);
@@ -56,17 +51,17 @@ fn descend(problem: &Problem<'_>, model: &dyn Loss, weight: f64, theta: &mut Vec
         }
     };
     let (mut value, mut before) = (objective(theta), f64::INFINITY);
-    for _ in 0..STEPS {
+    for _ in 0..MAX_STEPS {
         let mut slope = problem.line(model, theta).slope;
         slope.iter_mut().for_each(|entry| *entry /= problem.rows());
         let mut curvature = problem.curvature(model, theta);
         add_barrier(problem.set, theta, weight, &mut slope, &mut curvature);
         let Some(step) = newton_step(&mut curvature, &slope) else { return };
-        let fall = -dot(&slope, &step);
-        if fall <= 1e-4 * weight {
+        let decrement = -dot(&slope, &step);
+        if decrement <= 1e-4 * weight {
             // Here full steps square the distance, and differences of values are below their
-            // rounding: what tells the end is that the fall no longer falls.
-            if fall == 0.0 || fall > 0.25 * before {
+            // rounding. The search ends when the decrement no longer decreases.
+            if decrement == 0.0 || decrement > 0.25 * before {
                 return;
             }
             let next: Vec<f64> = theta.iter().zip(&step).map(|(at, step)| at + step).collect();
@@ -74,14 +69,14 @@ fn descend(problem: &Problem<'_>, model: &dyn Loss, weight: f64, theta: &mut Vec
             if !there.is_finite() {
                 return;
             }
-            (*theta, value, before) = (next, there, fall);
+            (*theta, value, before) = (next, there, decrement);
             continue;
         }
         let mut length = 1.0;
         let moved = loop {
             let next: Vec<f64> = theta.iter().zip(&step).map(|(at, step)| at + length * step).collect();
             let there = objective(&next);
-            if there <= value - 1e-4 * length * fall {
+            if there <= value - 1e-4 * length * decrement {
                 break Some((next, there));
             }
             length *= 0.5;
@@ -94,8 +89,8 @@ fn descend(problem: &Problem<'_>, model: &dyn Loss, weight: f64, theta: &mut Vec
     }
 }
 
-/// −H⁻¹g. Where H is singular to rounding, as much of the identity is added as it takes: the step
-/// is still downhill.
+/// −H⁻¹g. If H is singular up to rounding, enough of the identity is added. The step is still
+/// downhill.
 fn newton_step(curvature: &mut Mat<f64>, slope: &[f64]) -> Option<Vec<f64>> {
     let size = slope.len();
     let largest = (0..size).map(|i| curvature[(i, i)]).fold(0.0, f64::max);
@@ -124,12 +119,12 @@ fn centre(set: Set) -> f64 {
     }
 }
 
-/// The barrier, which is infinite outside.
+/// The barrier. It is infinite outside the set.
 fn barrier(set: Set, theta: &[f64]) -> f64 {
     let inside = |room: f64| if room > 0.0 { -room.ln() } else { f64::INFINITY };
     match set {
         Set::Everything => 0.0,
-        // Of the unit ball, so that the value is near zero whatever the radius.
+        // Scaled to the unit ball, so that the value is near zero for any radius.
         Set::Ball { radius } => inside(1.0 - square_share(theta, radius)),
         Set::Box { lo, hi } => theta.iter().map(|value| inside(hi - value) + inside(value - lo)).sum(),
     }

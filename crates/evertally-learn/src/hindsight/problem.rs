@@ -3,19 +3,19 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::{Hindsight, best_for_linear};
+use super::{Hindsight, TOLERANCE, best_for_linear};
 use crate::data::Dataset;
 use crate::loss::Loss;
 use crate::regret::Sum;
 use crate::set::{Set, norm};
 
-/// Rows that are multiplied at once.
-const BLOCK: usize = 512;
+/// The number of rows multiplied at once.
+const ROWS_PER_BLOCK: usize = 512;
 
-/// The roundings that a line has seen before it is mixed with others, twice as many as there are.
+/// Twice the number of roundings in a line before it is mixed with others.
 pub(super) const ROUNDINGS: f64 = 16.0;
 
-/// What is minimised, and where.
+/// The loss to minimise, and the set.
 pub(super) struct Problem<'a> {
     pub(super) loss: &'a dyn Loss,
     pub(super) data: &'a Dataset,
@@ -29,9 +29,9 @@ pub(super) struct Problem<'a> {
 pub(super) struct Line {
     pub(super) offset: f64,
     pub(super) slope: Vec<f64>,
-    /// The magnitudes of all that was added up, at the points of the set where they are largest.
+    /// The sum of the magnitudes of all terms, at the points of the set where they are largest.
     pub(super) size: f64,
-    /// So many roundings of a number of that size can have gone into a value of the line.
+    /// The maximum number of roundings of a number of that size in a value of the line.
     pub(super) roundings: f64,
 }
 
@@ -48,15 +48,15 @@ impl<'a> Problem<'a> {
         self.data.len() as f64
     }
 
-    /// Σ ℓ, of this loss or one in its place.
+    /// Σ ℓ, for this loss or a substitute.
     pub(super) fn total(&self, loss: &dyn Loss, theta: &[f64]) -> f64 {
         let mut total = Sum::default();
         self.data.iter().for_each(|example| total.add(loss.value(theta, example)));
         total.value()
     }
 
-    /// The line below the total loss with the slopes that `model` has at θ; its own, or those of
-    /// its smoothed form.
+    /// The line below the total loss with the slopes of `model` at θ. `model` is the loss or its
+    /// smoothed form.
     pub(super) fn line(&self, model: &dyn Loss, theta: &[f64]) -> Line {
         let (width, scores) = (self.data.width(), self.loss.scores());
         let (mut at, mut slopes) = (vec![0.0; scores], vec![0.0; scores]);
@@ -76,15 +76,15 @@ impl<'a> Problem<'a> {
         Line { offset: offset.value(), slope, size, roundings: ROUNDINGS }
     }
 
-    /// (1/n) Σ of the second derivatives in θ, its lower half filled.
+    /// (1/n) Σ of the second derivatives in θ. Only the lower half is filled.
     pub(super) fn curvature(&self, model: &dyn Loss, theta: &[f64]) -> Mat<f64> {
         let (width, k) = (self.data.width(), model.scores());
         let mut total = Mat::zeros(theta.len(), theta.len());
         let mut scores = vec![0.0; k];
-        let mut own = vec![0.0; BLOCK * k * k];
-        let mut scaled = vec![0.0; BLOCK * width];
+        let mut own = vec![0.0; ROWS_PER_BLOCK * k * k];
+        let mut scaled = vec![0.0; ROWS_PER_BLOCK * width];
         for (features, labels) in
-            self.data.features().chunks(BLOCK * width).zip(self.data.labels().chunks(BLOCK))
+            self.data.features().chunks(ROWS_PER_BLOCK * width).zip(self.data.labels().chunks(ROWS_PER_BLOCK))
         {
             let rows = labels.len();
             for ((row, &label), own) in
@@ -109,17 +109,54 @@ impl<'a> Problem<'a> {
         total
     }
 
-    /// The least value of a line over the set, less what rounding may have added to it: a bound for
-    /// every point of the set.
+    /// The least value of a line over the set, less an allowance for rounding. It is a lower bound
+    /// for every point of the set.
     pub(super) fn least(&self, line: &Line) -> f64 {
         let rounding = line.roundings * f64::EPSILON * line.size;
         best_for_linear(&line.slope, self.set)
             .map_or(f64::NEG_INFINITY, |(_, value)| line.offset + value - rounding)
     }
 
-    /// What is known of θ.
+    /// The result for θ.
     pub(super) fn report(&self, theta: Vec<f64>, lower_bound: f64) -> Hindsight {
         let total_loss = self.total(self.loss, &theta);
         Hindsight { theta, total_loss, lower_bound: lower_bound.min(total_loss), within: self.set }
+    }
+}
+
+/// The best point and the largest lower bound of a search so far.
+pub(super) struct Best<'a> {
+    problem: &'a Problem<'a>,
+    theta: Vec<f64>,
+    total_loss: f64,
+    lower_bound: f64,
+}
+
+impl<'a> Best<'a> {
+    pub(super) fn new(problem: &'a Problem<'a>, start: &[f64]) -> Self {
+        Self { problem, theta: start.to_vec(), total_loss: f64::INFINITY, lower_bound: f64::NEG_INFINITY }
+    }
+
+    /// Takes the lower bound of a line, if it is larger.
+    pub(super) fn raise_bound(&mut self, line: &Line) {
+        self.lower_bound = self.lower_bound.max(self.problem.least(line));
+    }
+
+    /// Takes a point of the set, if it is better.
+    pub(super) fn offer(&mut self, theta: &[f64]) {
+        let total_loss = self.problem.total(self.problem.loss, theta);
+        if total_loss < self.total_loss {
+            self.total_loss = total_loss;
+            theta.clone_into(&mut self.theta);
+        }
+    }
+
+    /// Whether the gap is small enough to end the search.
+    pub(super) fn is_certified(&self) -> bool {
+        self.total_loss - self.lower_bound <= TOLERANCE * self.problem.rows()
+    }
+
+    pub(super) fn into_hindsight(self) -> Hindsight {
+        self.problem.report(self.theta, self.lower_bound)
     }
 }

@@ -1,4 +1,4 @@
-//! Against closed forms, grids, random points of the set, and one solver against the other.
+//! The solvers are tested against closed forms, grids, random points of the set, and each other.
 
 use evertally::NoiseKey;
 use evertally::internals::noise::WhiteNoise;
@@ -45,7 +45,8 @@ fn sets() -> [Set; 5] {
     ]
 }
 
-/// Certified to 10⁻⁷ of the rows everywhere, and no random point of the set is better: not near, not far.
+/// Every result is certified to 10⁻⁷ per row, and no random point of the set is better, near or
+/// far.
 #[test]
 fn gaps_are_small_and_no_other_point_is_better() {
     for (loss, data) in cases() {
@@ -84,7 +85,7 @@ fn least_squares_is_that_of_the_normal_equations() {
     assert!((found.theta[0] - (c * p - b * q) / determinant).abs() < 1e-12);
     assert!((found.theta[1] - (a * q - b * p) / determinant).abs() < 1e-12);
     assert!(found.gap() < 1e-12 && found.within == Set::Everything);
-    // Columns that depend on each other: the solution of least norm, with nothing lost.
+    // Dependent columns: the solution of least norm, without additional loss.
     let twice = Dataset::new(
         2,
         data.iter().flat_map(|row| [row.features[0], 2.0 * row.features[0]]).collect(),
@@ -97,8 +98,8 @@ fn least_squares_is_that_of_the_normal_equations() {
     assert!(matches!(found.within, Set::Ball { .. }) && found.gap() < 1e-8, "{}", found.gap());
 }
 
-/// A column so short that its singular value is lost explains all labels, far away: what is said
-/// holds within the ball that is named.
+/// A column with a negligible singular value explains all labels, at a distant point. The bound
+/// holds within the named ball.
 #[test]
 fn least_squares_claims_nothing_of_directions_that_it_cannot_see() {
     let loss = Losses::Squared(Squared::default());
@@ -109,7 +110,7 @@ fn least_squares_claims_nothing_of_directions_that_it_cannot_see() {
     assert!(!found.within.contains(&better), "{}", found.within);
 }
 
-/// Losses far larger than one: the barrier has to begin as large as they are.
+/// Losses far larger than one: the barrier has to start as large as they are.
 #[test]
 fn large_losses_are_searched_as_well() {
     let small = data(40, 3, 0, 8);
@@ -121,8 +122,8 @@ fn large_losses_are_searched_as_well() {
     }
 }
 
-/// Labels far from zero, whose least squares are known from the labels' distances alone: the bound
-/// is below, by no more than their squares round.
+/// Labels far from zero, whose least squares follow from the labels' distances alone. The bound is
+/// below by no more than the rounding of their squares.
 #[test]
 fn bounds_hold_where_numbers_are_large_beside_their_differences() {
     let loss = Losses::Squared(Squared::default());
@@ -156,7 +157,7 @@ fn one_dimension_is_that_of_a_grid() {
     }
 }
 
-/// Both solvers, on problems that either can take; the hinge of the gradient method is smoothed to 10⁻⁴.
+/// Both solvers on problems that suit both. The gradient method smooths the hinge to 10⁻⁴.
 #[test]
 fn gradients_come_to_where_newton_does() {
     for (loss, data) in cases() {
@@ -174,7 +175,8 @@ fn gradients_come_to_where_newton_does() {
     }
 }
 
-/// Without an optimum the ball that was searched is named, and the loss there is as small as it must be.
+/// Without an optimum the result names the ball that was searched, and the loss there is as small
+/// as expected.
 #[test]
 fn separable_data_is_searched_to_a_distance_that_is_named() {
     let data = Dataset::new(1, vec![1.0, 2.0, -1.0], vec![1.0, 1.0, -1.0]).unwrap();
@@ -187,7 +189,7 @@ fn separable_data_is_searched_to_a_distance_that_is_named() {
 
 #[test]
 fn wide_problems_go_the_way_of_gradients() {
-    let data = data(30, LARGEST_NEWTON + 1, 2, 7);
+    let data = data(30, MAX_NEWTON_PARAMETERS + 1, 2, 7);
     let found = best_fixed(&Losses::Logistic(Logistic), &data, Set::Ball { radius: 0.05 }).unwrap();
     assert!(found.gap() <= 1e-6 * 30.0, "{}", found.gap());
 }
@@ -207,7 +209,7 @@ fn linear_losses_and_refusals() {
     for set in [Set::Box { lo: 1.0, hi: 0.0 }, Set::Ball { radius: f64::NAN }] {
         assert!(best_fixed(&Losses::Hinge(Hinge), &data(5, 1, 2, 1), set).is_err());
     }
-    // Losses that overflow have no gap of zero: they are refused.
+    // Losses that overflow are refused, rather than reported with a gap of zero.
     let large = Dataset::new(1, vec![1.0, 1.0], vec![1e200, -1e200]).unwrap();
     for set in [Set::Everything, Set::Ball { radius: 1.0 }] {
         assert!(best_fixed(&Losses::Squared(Squared::default()), &large, set).is_err());

@@ -1,8 +1,6 @@
-//! max(0, 1 − ys), and the same without its corner.
+//! The hinge loss max(0, 1 − ys), and a smoothed form of it.
 
-use evertally::Result;
-
-use super::{Loss, check_sign, sign};
+use super::{Loss, sign_labels};
 
 /// The hinge loss, for labels −1 and +1.
 ///
@@ -27,24 +25,10 @@ impl Loss for Hinge {
         into[0] = 0.0;
     }
 
-    fn predicted(&self, scores: &[f64]) -> f64 {
-        sign(scores[0])
-    }
-
-    fn check_label(&self, label: f64) -> Result<()> {
-        check_sign(label)
-    }
-
-    fn lipschitz(&self, feature_norm: f64, _radius: Option<f64>) -> Option<f64> {
-        Some(feature_norm)
-    }
+    sign_labels!();
 
     fn smoothness(&self) -> Option<f64> {
         None
-    }
-
-    fn is_classification(&self) -> bool {
-        true
     }
 
     fn smoothed(&self, width: f64) -> Option<Box<dyn Loss>> {
@@ -59,14 +43,14 @@ impl Loss for Hinge {
 
 /// The hinge with its corner rounded by a logarithmic barrier.
 ///
-/// The hinge is the least ξ with ξ ≥ 0 and ξ ≥ 1 − ys; this is the least ξ − w ln ξ − w ln(ξ − 1 +
-/// ys), up to a constant, which is as smooth for Newton's method as barriers are (self-concordant,
-/// as the least value over ξ of a function that is). With u = (1 − ys)/w and r = √(u² + 4) it is
-/// w((u + r)/2 − ln(r + 2)), of slope 1/2 + u/(2(r + 2)) between zero and one in u, and its
-/// tangents miss the hinge by at most 2w.
+/// The hinge is the least ξ with ξ ≥ 0 and ξ ≥ 1 − ys. The smoothed hinge is the least ξ − w ln ξ −
+/// w ln(ξ − 1 + ys), up to a constant. It is self-concordant, as the minimum over ξ of a
+/// self-concordant function, and so suits Newton's method as barriers do. With u = (1 − ys)/w and r
+/// = √(u² + 4) it is w((u + r)/2 − ln(r + 2)), of slope 1/2 + u/(2(r + 2)) between zero and one in
+/// u, and its tangents miss the hinge by at most 2w.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SmoothedHinge {
-    /// How wide the corner is.
+    /// The width w of the corner.
     pub width: f64,
 }
 
@@ -80,7 +64,7 @@ impl SmoothedHinge {
 impl Loss for SmoothedHinge {
     fn at(&self, scores: &[f64], label: f64) -> f64 {
         let (u, root) = self.place(scores[0], label);
-        // (u + r)/2 without cancellation where u is far below zero.
+        // (u + r)/2 without cancellation if u is far below zero.
         let half = if u >= 0.0 { 0.5 * (u + root) } else { 2.0 / (root - u) };
         self.width * (half - (root + 2.0).ln())
     }
@@ -97,23 +81,9 @@ impl Loss for SmoothedHinge {
         into[0] = 1.0 / (self.width * root * (root + 2.0));
     }
 
-    fn predicted(&self, scores: &[f64]) -> f64 {
-        sign(scores[0])
-    }
-
-    fn check_label(&self, label: f64) -> Result<()> {
-        check_sign(label)
-    }
-
-    fn lipschitz(&self, feature_norm: f64, _radius: Option<f64>) -> Option<f64> {
-        Some(feature_norm)
-    }
+    sign_labels!();
 
     fn smoothness(&self) -> Option<f64> {
         Some(1.0 / (8.0 * self.width))
-    }
-
-    fn is_classification(&self) -> bool {
-        true
     }
 }

@@ -1,8 +1,6 @@
-//! ln(1 + e^{−ys}).
+//! The logistic loss ln(1 + e^{−ys}).
 
-use evertally::Result;
-
-use super::{Loss, check_sign, sign};
+use super::{Loss, sign_labels};
 
 /// The logistic loss, for labels −1 and +1.
 ///
@@ -15,8 +13,8 @@ use super::{Loss, check_sign, sign};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Logistic;
 
-/// 1/(1 + e^u), whose larger half is never computed as one less something small.
-fn falling(u: f64) -> f64 {
+/// 1/(1 + e^u), computed without subtracting a small number from one.
+fn logistic_tail(u: f64) -> f64 {
     let small = (-u.abs()).exp();
     if u > 0.0 { small / (1.0 + small) } else { 1.0 / (1.0 + small) }
 }
@@ -28,30 +26,16 @@ impl Loss for Logistic {
     }
 
     fn slopes(&self, scores: &[f64], label: f64, into: &mut [f64]) {
-        into[0] = -label * falling(label * scores[0]);
+        into[0] = -label * logistic_tail(label * scores[0]);
     }
 
     fn curvature(&self, scores: &[f64], _label: f64, into: &mut [f64]) {
-        into[0] = falling(scores[0]) * falling(-scores[0]);
+        into[0] = logistic_tail(scores[0]) * logistic_tail(-scores[0]);
     }
 
-    fn predicted(&self, scores: &[f64]) -> f64 {
-        sign(scores[0])
-    }
-
-    fn check_label(&self, label: f64) -> Result<()> {
-        check_sign(label)
-    }
-
-    fn lipschitz(&self, feature_norm: f64, _radius: Option<f64>) -> Option<f64> {
-        Some(feature_norm)
-    }
+    sign_labels!();
 
     fn smoothness(&self) -> Option<f64> {
         Some(0.25)
-    }
-
-    fn is_classification(&self) -> bool {
-        true
     }
 }

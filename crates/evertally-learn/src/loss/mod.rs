@@ -1,22 +1,22 @@
 //! Losses that are convex in linear scores of the features.
 //!
-//! **Definition.** A loss has k scores, ⟨θ_j, x⟩ for j < k with θ = (θ_0, …, θ_{k−1}) laid out one
-//! after the other, and is a convex function of them that the label chooses. [`Squared`],
-//! [`Logistic`] and [`Hinge`] have one score, [`Softmax`] one a class.
+//! **Definition.** A loss has k scores ⟨θ_j, x⟩ for j < k, where θ = (θ_0, …, θ_{k−1}) is stored
+//! contiguously. It is a convex function of the scores that depends on the label. [`Squared`],
+//! [`Logistic`] and [`Hinge`] have one score, [`Softmax`] has one per class.
 //!
-//! | loss | of the score s and label y | labels |
+//! | loss | for score s and label y | labels |
 //! |---|---|---|
 //! | [`Squared`] | (s − y)²/2 | numbers |
 //! | [`Logistic`] | ln(1 + e^{−ys}) | −1, +1 |
 //! | [`Hinge`] | max(0, 1 − ys) | −1, +1 |
 //! | [`Softmax`] | ln Σ_j e^{s_j} − s_y | 0, …, k − 1 |
 //!
-//! **Guarantee.** Slopes are finite for finite scores, and values for scores and labels up to
-//! 10¹⁵⁰; neither cancels, and no exponential of a positive number is taken. Gradients are
-//! subgradients where the loss has a corner. Every loss states its Lipschitz constant where it has
-//! one, so that a clipping norm can be chosen that clips nothing.
+//! **Guarantee.** Slopes are finite for finite scores, and values are finite for scores and labels
+//! up to 10¹⁵⁰. Their computation avoids cancellation and exponentials of positive numbers.
+//! Gradients are subgradients at corners. Every loss states its Lipschitz constant if it has one,
+//! so that a clipping norm can be chosen that clips nothing.
 //!
-//! **Cost.** O(k · width) an example, no allocation beyond k numbers.
+//! **Cost.** O(k · width) per example, and no allocation beyond k numbers.
 
 mod hinge;
 mod logistic;
@@ -38,9 +38,9 @@ use crate::data::{Dataset, Example};
 
 /// A loss that is convex in linear scores.
 ///
-/// Lengths and labels are the caller's to check, by [`Loss::parameters`] and [`Loss::check`], once
-/// and not at every example: with others the methods may panic, as indexing does, or compute
-/// something without meaning.
+/// The caller checks lengths and labels once, with [`Loss::parameters`] and [`Loss::check`],
+/// instead of at every example. With invalid lengths or labels the methods may panic or return
+/// meaningless numbers.
 ///
 /// ```
 /// use evertally_learn::{Example, loss::{Logistic, Loss}};
@@ -63,34 +63,34 @@ pub trait Loss {
     /// Its gradient in the scores, or a subgradient.
     fn slopes(&self, scores: &[f64], label: f64, into: &mut [f64]);
 
-    /// Its second derivatives in the scores, row after row.
+    /// Its second derivatives in the scores, in row order.
     fn curvature(&self, scores: &[f64], label: f64, into: &mut [f64]);
 
-    /// What is predicted from the scores: a number, −1 or +1, or the number of a class.
+    /// The prediction from the scores: a number, −1 or +1, or the index of a class.
     fn predicted(&self, scores: &[f64]) -> f64;
 
-    /// Refuses a label that the loss is not made for.
+    /// Refuses a label that the loss does not accept.
     ///
     /// # Errors
     /// [`Error::BadParameter`], without the label.
     fn check_label(&self, label: f64) -> Result<()>;
 
     /// A bound on the norm of the gradient, over all θ of norm at most `radius` (over all θ for
-    /// none), for features of norm at most `feature_norm`; none where there is no bound.
+    /// `None`) and features of norm at most `feature_norm`. `None` if there is no bound.
     fn lipschitz(&self, feature_norm: f64, radius: Option<f64>) -> Option<f64>;
 
-    /// A bound on the largest eigenvalue of the second derivatives in the scores; none where there
-    /// are corners.
+    /// A bound on the largest eigenvalue of the second derivatives in the scores. `None` if the
+    /// loss has corners.
     fn smoothness(&self) -> Option<f64>;
 
-    /// Whether predictions are classes, of which one can say that they are right or wrong.
+    /// Whether predictions are classes, which are either right or wrong.
     fn is_classification(&self) -> bool;
 
-    /// A loss without corners that is close to this one, the closer the smaller `width`; none where
-    /// this one has none.
+    /// A loss without corners that is close to this one, and closer for a smaller `width`. `None`
+    /// if this loss has no corners.
     ///
-    /// Slopes of the smoothed loss must be slopes that this loss has somewhere, so that
-    /// [`Loss::offset`] is finite for them.
+    /// Every slope of the smoothed loss must be a slope of this loss at some point, so that
+    /// [`Loss::offset`] is finite for it.
     fn smoothed(&self, _width: f64) -> Option<Box<dyn Loss>> {
         None
     }
@@ -102,7 +102,7 @@ pub trait Loss {
         self.at(scores, label) - dot(slopes, scores)
     }
 
-    /// The number of parameters for so many features.
+    /// The number of parameters for `width` features.
     fn parameters(&self, width: usize) -> usize {
         self.scores() * width
     }
@@ -138,7 +138,7 @@ pub trait Loss {
         });
     }
 
-    /// What θ predicts for a row.
+    /// The prediction of θ for a row.
     fn prediction(&self, theta: &[f64], features: &[f64]) -> f64 {
         with_scores(self.scores(), |scores| {
             self.score(theta, features, scores);
@@ -146,7 +146,7 @@ pub trait Loss {
         })
     }
 
-    /// Refuses data whose labels the loss is not made for.
+    /// Refuses data whose labels the loss does not accept.
     ///
     /// # Errors
     /// [`Error::BadInput`] with the number of the first such row.
@@ -154,7 +154,7 @@ pub trait Loss {
         match data.labels().iter().position(|&label| self.check_label(label).is_err()) {
             None => Ok(()),
             Some(row) => {
-                Err(Error::BadInput { step: row as u64, reason: "the loss is not made for its label" })
+                Err(Error::BadInput { step: row as u64, reason: "the loss does not accept its label" })
             }
         }
     }
@@ -165,7 +165,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Runs with room for so many numbers, on the stack where they are few.
+/// Runs with a buffer for `count` numbers, on the stack if `count` is small.
 fn with_scores<T>(count: usize, run: impl FnOnce(&mut [f64]) -> T) -> T {
     let mut few = [0.0; 32];
     match few.get_mut(..count) {
@@ -174,7 +174,29 @@ fn with_scores<T>(count: usize, run: impl FnOnce(&mut [f64]) -> T) -> T {
     }
 }
 
-/// Refuses all labels but −1 and +1.
+/// The methods of a loss with one score whose labels are −1 and +1 and whose slope is at most one.
+macro_rules! sign_labels {
+    () => {
+        fn predicted(&self, scores: &[f64]) -> f64 {
+            $crate::loss::sign(scores[0])
+        }
+
+        fn check_label(&self, label: f64) -> evertally::Result<()> {
+            $crate::loss::check_sign(label)
+        }
+
+        fn lipschitz(&self, feature_norm: f64, _radius: Option<f64>) -> Option<f64> {
+            Some(feature_norm)
+        }
+
+        fn is_classification(&self) -> bool {
+            true
+        }
+    };
+}
+use sign_labels;
+
+/// Refuses labels other than −1 and +1.
 fn check_sign(label: f64) -> Result<()> {
     if label == 1.0 || label == -1.0 {
         Ok(())

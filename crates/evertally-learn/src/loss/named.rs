@@ -8,7 +8,7 @@ use evertally::{Error, Result};
 
 use super::{Hinge, Logistic, Loss, Softmax, Squared};
 
-/// The losses by name, as a command line or a file writes them.
+/// A loss by its name, as written on a command line or in a file.
 ///
 /// ```
 /// use evertally_learn::loss::{Loss, Losses};
@@ -33,7 +33,7 @@ pub enum Losses {
 }
 
 impl Losses {
-    /// The loss as a field of a name of noise.
+    /// The loss as a field of a noise name.
     #[must_use]
     pub fn name_value(&self) -> Value {
         match self {
@@ -42,7 +42,7 @@ impl Losses {
                 None => Value::new().code(0).code(0),
             },
             Self::Logistic(_) => Value::new().code(1),
-            Self::Softmax(loss) => Value::new().code(2).whole(loss.classes() as u64),
+            Self::Softmax(loss) => Value::new().code(2).integer(loss.classes() as u64),
             Self::Hinge(_) => Value::new().code(3),
         }
     }

@@ -1,4 +1,4 @@
-//! ln Σ_j e^{s_j} − s_y.
+//! The softmax loss ln Σ_j e^{s_j} − s_y.
 
 use evertally::{Error, Result};
 
@@ -20,18 +20,18 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// The most classes.
-    pub const MOST_CLASSES: usize = 1 << 20;
+    /// The maximum number of classes.
+    pub const MAX_CLASSES: usize = 1 << 20;
 
-    /// For so many classes.
+    /// The loss for this number of classes.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for fewer than two or more than [`Softmax::MOST_CLASSES`].
+    /// [`Error::BadParameter`] for fewer than two or more than [`Softmax::MAX_CLASSES`].
     pub fn new(classes: usize) -> Result<Self> {
-        if (2..=Self::MOST_CLASSES).contains(&classes) {
+        if (2..=Self::MAX_CLASSES).contains(&classes) {
             Ok(Self { classes })
         } else {
-            Err(Error::bad("classes", format!("from 2 to {}", Self::MOST_CLASSES), classes))
+            Err(Error::bad("classes", format!("from 2 to {}", Self::MAX_CLASSES), classes))
         }
     }
 
@@ -47,7 +47,7 @@ fn largest(scores: &[f64]) -> f64 {
 }
 
 /// e^{s_j} / Σ e^{s_i}.
-fn shares(scores: &[f64], into: &mut [f64]) {
+fn probabilities(scores: &[f64], into: &mut [f64]) {
     let most = largest(scores);
     into.iter_mut().zip(scores).for_each(|(share, score)| *share = (score - most).exp());
     let total: f64 = into.iter().sum();
@@ -60,7 +60,8 @@ impl Loss for Softmax {
     }
 
     fn at(&self, scores: &[f64], label: f64) -> f64 {
-        // One term of the sum is e⁰: without it, what is small is not lost beside one.
+        // One term of the sum is e⁰ = 1. It is left out of the sum, so that small terms are not
+        // lost beside it.
         let most = largest(scores);
         let mut ones = 0.0;
         let mut rest = 0.0;
@@ -71,16 +72,16 @@ impl Loss for Softmax {
     }
 
     fn slopes(&self, scores: &[f64], label: f64, into: &mut [f64]) {
-        shares(scores, into);
+        probabilities(scores, into);
         let class = label as usize;
-        // 1 − p_y from the other shares, which does not cancel.
+        // 1 − p_y as the sum of the other probabilities, without cancellation.
         into[class] = 0.0;
         into[class] = -into.iter().sum::<f64>();
     }
 
     fn curvature(&self, scores: &[f64], _label: f64, into: &mut [f64]) {
         let (first, rest) = into.split_at_mut(self.classes);
-        shares(scores, first);
+        probabilities(scores, first);
         for (row, &share) in first.iter().enumerate().skip(1) {
             let line = &mut rest[(row - 1) * self.classes..row * self.classes];
             line.iter_mut().zip(&*first).for_each(|(entry, other)| *entry = -share * other);
@@ -100,7 +101,7 @@ impl Loss for Softmax {
         if label >= 0.0 && label < self.classes as f64 && label.fract() == 0.0 {
             Ok(())
         } else {
-            let expected = format!("a whole number from 0 to {}", self.classes - 1);
+            let expected = format!("an integer from 0 to {}", self.classes - 1);
             Err(Error::bad("label", expected, "another number"))
         }
     }
@@ -110,7 +111,7 @@ impl Loss for Softmax {
         Some(std::f64::consts::SQRT_2 * feature_norm)
     }
 
-    /// The second derivatives are diag(p) − ppᵀ: half the variance of a difference, at most 1/2.
+    /// The second derivatives are diag(p) − ppᵀ: their eigenvalues are at most 1/2.
     fn smoothness(&self) -> Option<f64> {
         Some(0.5)
     }

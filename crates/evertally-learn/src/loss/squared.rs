@@ -1,4 +1,4 @@
-//! (s − y)²/2.
+//! The squared loss (s − y)²/2.
 
 use evertally::{Error, Result};
 
@@ -6,7 +6,8 @@ use super::Loss;
 
 /// The squared error, halved.
 ///
-/// With a largest label there is a Lipschitz constant on a bounded set, and longer labels are refused.
+/// With a largest label there is a Lipschitz constant on a bounded set, and larger labels are
+/// refused.
 ///
 /// ```
 /// use evertally_learn::loss::{Loss, Squared};
@@ -33,7 +34,7 @@ impl Squared {
         }
     }
 
-    /// The largest magnitude of a label, where one was given.
+    /// The largest magnitude of a label, if given.
     #[must_use]
     pub fn largest_label(&self) -> Option<f64> {
         self.largest_label
@@ -62,7 +63,7 @@ impl Loss for Squared {
         if label.abs() <= largest {
             Ok(())
         } else {
-            Err(Error::bad("label", format!("of magnitude at most {largest}"), "a larger one"))
+            Err(Error::bad("label", format!("of magnitude at most {largest}"), "a larger label"))
         }
     }
 
@@ -78,7 +79,7 @@ impl Loss for Squared {
         false
     }
 
-    /// −g²/2 − gy of the slope g, in which large labels do not cancel as in (s − y)²/2 − gs.
+    /// −g²/2 − gy for slope g. Large labels do not cancel here as they do in (s − y)²/2 − gs.
     fn offset(&self, _scores: &[f64], slopes: &[f64], label: f64) -> f64 {
         -slopes[0] * (0.5 * slopes[0] + label)
     }

@@ -1,10 +1,10 @@
-//! Every loss against its formula, finite differences, chords and its own stated constants.
+//! Every loss is tested against its formula, finite differences, chords and its stated constants.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The losses, each with labels that it takes.
+/// The losses, each with labels that it accepts.
 fn all() -> Vec<(Box<dyn Loss>, Vec<f64>)> {
     vec![
         (Box::new(Squared::up_to(1.5).unwrap()), vec![-1.5, 0.25]),
@@ -96,7 +96,7 @@ proptest! {
                 if let Some(smoothed) = loss.smoothed(0.1) {
                     smoothed.slopes(one, label, &mut slopes);
                     prop_assert!(tangent(&slopes) <= loss.at(other, label) + 1e-10);
-                    // Where it was taken, the tangent misses the hinge by at most twice the width.
+                    // At its own point the tangent misses the hinge by at most twice the width.
                     let here = dot(&slopes, one) + loss.offset(one, &slopes, label);
                     prop_assert!(here >= loss.at(one, label) - 0.2 - 1e-10);
                 }
@@ -117,8 +117,8 @@ proptest! {
     }
 }
 
-/// To sixteen digits, from a computation in more of them: ln(1 + e^{−40}) and the like are not lost
-/// beside one.
+/// Expected values to sixteen digits, from a computation with more: small values such as ln(1 +
+/// e^{−40}) are not lost.
 #[test]
 fn extremes_are_finite_and_small_losses_are_not_lost() {
     for (loss, labels) in all() {

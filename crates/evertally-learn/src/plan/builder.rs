@@ -3,7 +3,7 @@
 use evertally::{Budget, Contribution, Error, Mechanism, Neighbours, Objective, Participation, Plan, Result};
 
 use super::{LearningPlan, Update};
-use crate::batch::{LARGEST_BATCH, check_clip};
+use crate::batch::{MAX_BATCH, check_clip};
 use crate::bound::RegretBound;
 use crate::segments::Segments;
 use crate::set::Set;
@@ -213,8 +213,8 @@ impl LearningPlanBuilder {
         }
         check_clip(self.clip)?;
         self.set.checked()?;
-        if !(1..=LARGEST_BATCH).contains(&self.batch_size) {
-            return Err(Error::bad("batch size", format!("from 1 to {LARGEST_BATCH}"), self.batch_size));
+        if !(1..=MAX_BATCH).contains(&self.batch_size) {
+            return Err(Error::bad("batch size", format!("from 1 to {MAX_BATCH}"), self.batch_size));
         }
         if !(0.0..1.0).contains(&self.momentum) {
             return Err(Error::bad("momentum", "at least 0 and below 1", self.momentum));

@@ -25,7 +25,7 @@ impl LearningPlan {
             return self.segment.with_stream(format!("learning {number}|{run}"));
         }
         let mut fields = Fields::new(MAGIC, VERSION);
-        fields.put(1, Value::new().whole(number));
+        fields.put(1, Value::new().integer(number));
         fields.put(2, Value::new().raw(&self.fingerprint()));
         self.segment.with_definition(fields.into_bytes())
     }
@@ -45,10 +45,10 @@ impl LearningPlan {
         }
         let mut fields = Fields::new(MAGIC, VERSION);
         fields.put(3, Value::new().raw(&self.segment.fingerprint()));
-        fields.put(4, Value::new().whole(self.segments.length).whole(self.segments.steps));
+        fields.put(4, Value::new().integer(self.segments.length).integer(self.segments.steps));
         fields.put(5, self.segments.participation.name_value());
         fields.put(6, self.budget.name_value());
-        fields.put(7, Value::new().whole(self.batch_size as u64).real(self.clip).real(self.momentum));
+        fields.put(7, Value::new().integer(self.batch_size as u64).real(self.clip).real(self.momentum));
         fields.put(8, set_value(self.set));
         fields.put(9, update_value(self.update));
         let start = self.start.iter().fold(Value::new(), |value, theta| value.real(*theta));

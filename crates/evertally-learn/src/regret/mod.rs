@@ -1,22 +1,22 @@
-//! Regret measured: what a learner lost on the way, beside the best fixed parameters and the bounds.
+//! Measured regret: a learner's losses, compared with the best fixed parameters and the bounds.
 //!
 //! **Definition.** The average regret of a run is (1/n) Σ_t (ℓ_t(θ_t) − ℓ_t(θ*)), with ℓ_t the loss
-//! of the data that came at step t, θ_t the parameters *before* they came, and θ* the best fixed
-//! point of the set for all data together. Linearised, ⟨g_t, θ_t − u⟩ stands in place of the loss,
-//! with the u that is best for it: by convexity that is at least as much.
+//! on the data of step t, θ_t the parameters *before* that step, and θ* the best fixed point of the
+//! set for all data together. Linearised regret replaces the difference of losses by ⟨g_t, θ_t − u⟩
+//! with the best u. By convexity it is at least as large.
 //!
-//! The mean of the θ_t is the model that online-to-batch conversion takes: on data that come
-//! independently from one distribution, its expected risk exceeds that of any fixed point by no
-//! more than the expected average regret.
+//! The mean of the θ_t is the model that online-to-batch conversion takes: on independent data from
+//! one distribution, its expected risk exceeds that of any fixed point by no more than the expected
+//! average regret.
 //!
-//! **Not private.** Everything here is computed from the data as they are, without noise. It is for
-//! experiments on public data and for those who may see the data anyway; to publish it spends
-//! privacy that no budget of the learner covers.
+//! **Not private.** Everything here is computed from the data without noise. It is for experiments
+//! on public data, and for people who may see the data anyway. Its publication spends privacy that
+//! the learner's budget does not cover.
 //!
-//! **Guarantee.** Totals are compensated sums. The gap of the comparator is carried along: the true
+//! **Guarantee.** Totals are compensated sums. The gap of the comparator is included: the true
 //! regret lies between [`RegretReport::regret`] and [`RegretReport::regret_at_most`].
 //!
-//! **Cost.** Three passes over d numbers an example.
+//! **Cost.** Three passes over d numbers per example.
 
 mod report;
 mod sum;
@@ -34,7 +34,7 @@ use crate::hindsight::best_for_linear;
 use crate::loss::dot;
 use crate::set::Set;
 
-/// Collects what a run loses. Not private: see the [module](self).
+/// Records the losses of a run. Not private: see the [module](self).
 ///
 /// ```
 /// use evertally_learn::{Set, regret::RegretMeter};
@@ -43,7 +43,7 @@ use crate::set::Set;
 /// for (theta, gradient) in [(0.0, 1.0), (-0.5, 1.0)] {
 ///     meter.record(&[theta], gradient * theta, &[gradient])?; // the loss is linear
 /// }
-/// // −0.5 was lost in all, where −1 would have had −2.
+/// // The total loss was −0.5. The point −1 would have had −2.
 /// assert_eq!(meter.linear_regret(Set::ball(1.0)?), Some(0.75));
 /// # Ok::<(), evertally::Error>(())
 /// ```
@@ -57,10 +57,10 @@ pub struct RegretMeter {
 }
 
 impl RegretMeter {
-    /// A meter for so many parameters.
+    /// A meter for `dimension` parameters.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for none.
+    /// [`Error::BadParameter`] for a dimension of zero.
     pub fn new(dimension: usize) -> Result<Self> {
         if dimension == 0 {
             return Err(Error::bad("dimension", "at least one", dimension));
@@ -70,12 +70,11 @@ impl RegretMeter {
         Ok(Self { examples: 0, loss, linear, gradients: zero.clone(), points: zero })
     }
 
-    /// Takes down an example that came while the parameters were `theta`: its loss and the gradient
-    /// of the loss there.
+    /// Records an example at the parameters `theta`: its loss, and the gradient of the loss there.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for vectors of another dimension, [`Error::BadInput`] for a number
-    /// that is not finite. Nothing is taken down then.
+    /// that is not finite. Nothing is recorded then.
     pub fn record(&mut self, theta: &[f64], loss: f64, gradient: &[f64]) -> Result<()> {
         let dimension = self.points.len();
         for (name, length) in [("theta", theta.len()), ("gradient", gradient.len())] {
@@ -101,7 +100,7 @@ impl RegretMeter {
         self.examples
     }
 
-    /// What was lost in all.
+    /// The total loss.
     #[must_use]
     pub fn total_loss(&self) -> f64 {
         self.loss.value()
@@ -113,18 +112,18 @@ impl RegretMeter {
         self.gradients.iter().map(Sum::value).collect()
     }
 
-    /// The mean of the parameters, over examples: the model of online-to-batch conversion. Where
-    /// every step has as many examples it follows from releases alone and is as private as they
-    /// are; otherwise it is weighted by how many came, and what may be published is
-    /// [`Learner::average`](crate::Learner::average).
+    /// The mean of the parameters, over examples: the model of online-to-batch conversion. If every
+    /// step has the same number of examples, it follows from releases alone and is as private as
+    /// they are. Otherwise it is weighted by the number of examples, and only
+    /// [`Learner::average`](crate::Learner::average) may be published.
     #[must_use]
     pub fn average(&self) -> Vec<f64> {
         let n = self.examples.max(1) as f64;
         self.points.iter().map(|sum| sum.value() / n).collect()
     }
 
-    /// Linearised average regret against the best point of a set; none before the first example, or
-    /// where the set has no best point.
+    /// Linearised average regret against the best point of a set. `None` before the first example,
+    /// or if the set has no best point.
     #[must_use]
     pub fn linear_regret(&self, set: Set) -> Option<f64> {
         let (_, best) = best_for_linear(&self.gradient_sum(), set)?;
@@ -132,7 +131,7 @@ impl RegretMeter {
     }
 }
 
-/// The number of examples, and nothing that was computed from them.
+/// Shows the number of examples, and nothing computed from them.
 impl fmt::Debug for RegretMeter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RegretMeter").field("examples", &self.examples).finish_non_exhaustive()

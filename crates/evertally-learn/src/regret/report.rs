@@ -1,4 +1,4 @@
-//! What a run comes to, in figures.
+//! The report of a run's regret.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ use crate::set::norm;
 pub struct Risk {
     /// The mean.
     pub mean: f64,
-    /// The standard deviation of the mean, for rows that are drawn independently.
+    /// The standard deviation of the mean, for independent rows.
     pub standard_error: f64,
 }
 
 impl Risk {
-    /// Of these numbers.
+    /// The mean and standard error of these numbers.
     fn of(values: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let count = values.len() as f64;
         let mut sum = Sum::default();
@@ -46,65 +46,65 @@ impl fmt::Display for Risk {
 pub struct OnlineToBatch {
     /// The mean of θ_1, …, θ_n.
     pub theta: Vec<f64>,
-    /// Its mean loss on the data that was learned from, less that of the best fixed parameters.
+    /// Its mean loss on the training data, less that of the best fixed parameters.
     pub excess: f64,
-    /// Its loss on the data that was learned from.
+    /// Its loss on the training data.
     pub risk: Risk,
-    /// Its loss on the data that was held out.
+    /// Its loss on the held-out data.
     pub held_out_risk: Option<Risk>,
-    /// On the data that was held out, its loss less that of the best fixed parameters for the data
-    /// that was learned from, row by row.
+    /// On the held-out data, its loss less that of the best fixed parameters for the training data,
+    /// row by row.
     pub held_out_excess: Option<Risk>,
 }
 
-/// The number of parameters, and nothing that was computed from the data.
+/// Shows the number of parameters, and nothing computed from the data.
 impl fmt::Debug for OnlineToBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnlineToBatch").field("parameters", &self.theta.len()).finish_non_exhaustive()
     }
 }
 
-/// What a run comes to. Computed from the data: **not private**.
+/// The regret of a run. Computed from the data: **not private**.
 #[derive(Clone, PartialEq)]
 pub struct RegretReport {
-    /// The number of examples, each as often as it came.
+    /// The number of examples, with repetitions.
     pub examples: u64,
-    /// The mean loss on the way.
+    /// The mean loss during the run.
     pub average_loss: f64,
     /// The best fixed parameters.
     pub hindsight: Hindsight,
     /// Their mean loss.
     pub hindsight_loss: f64,
-    /// The average regret against the best fixed parameters that were found.
+    /// The average regret against the best fixed parameters found.
     pub regret: f64,
     /// The average regret against any fixed parameters is at most this.
     pub regret_at_most: f64,
     /// ‖θ* − θ_1‖.
     pub distance: f64,
-    /// The bound of what was run, at the λ that was run; none for updates that it does not cover.
+    /// The bound for the mechanism and λ of the run. `None` for updates that it does not cover.
     pub exact_bound: Option<f64>,
-    /// The least that the bound could be, at the λ that is best for this distance.
+    /// The bound at the best λ for this distance.
     pub exact_bound_at_best: Option<f64>,
-    /// The paper's bound, corrected, at its best λ and the noise of the plan, several passes and
-    /// replaced neighbours included; none where noise is restarted, of which it does not speak.
+    /// The paper's bound, corrected, at its best λ and the noise of the plan, including several
+    /// passes and replaced neighbours. `None` with restarted noise, which it does not cover.
     pub corrected_bound: Option<f64>,
-    /// The paper's bound as printed, with its own C(ε, δ), for one pass; none where that is not
-    /// defined (ε ≥ 1).
+    /// The paper's bound as printed, with its own C(ε, δ), for one pass. `None` where C is
+    /// undefined (ε ≥ 1).
     pub printed_bound: Option<f64>,
     /// The average of the iterates as a model.
     pub online_to_batch: OnlineToBatch,
 }
 
 impl RegretReport {
-    /// Measures a run of a plan over a dataset, every row of which came equally often, and perhaps
-    /// on rows that were held out.
+    /// Measures a run of a plan over a dataset, and optionally on held-out rows. Every row of the
+    /// dataset must occur equally often.
     ///
-    /// The bounds are on expected regret, over the noise, and hold where no gradient was shortened
-    /// and every batch was full.
+    /// The bounds are on expected regret over the noise. They hold if no gradient was shortened and
+    /// every batch was full.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where dimensions do not fit or the meter has not seen the rows
-    /// equally often; all that [`best_fixed`] refuses.
+    /// [`Error::BadParameter`] if dimensions differ or the meter has not seen the rows equally
+    /// often; the errors of [`best_fixed`].
     pub fn new(
         meter: &RegretMeter,
         plan: &LearningPlan,
@@ -147,7 +147,8 @@ impl RegretReport {
         let budget = plan.budget();
         let batch = plan.batch_size() as f64;
         let corrected_bound = if plan.segment_steps() == plan.steps() {
-            // The noise that is run, as a multiple of what one step of one example can do.
+            // The noise of the run, as a multiple of the largest contribution of one example in one
+            // step.
             let once = plan.noise().factorization().sensitivity(Participation::single());
             let multiplier = plan.noise().noise_scale() / (once * plan.clip());
             let corrected =
@@ -233,7 +234,7 @@ impl fmt::Display for RegretReport {
     }
 }
 
-/// The number of examples, and nothing that was computed from them.
+/// Shows the number of examples, and nothing computed from them.
 impl fmt::Debug for RegretReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RegretReport").field("examples", &self.examples).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! The meter against sums written out, and a report against its own parts.
+//! The meter is tested against explicit sums, and a report against its own parts.
 
 use evertally::{Budget, Mechanism, Neighbours, Participation};
 
@@ -19,7 +19,7 @@ fn plan(steps: u64, set: Set) -> LearningPlan {
         .unwrap()
 }
 
-/// Parameters that somebody played.
+/// The parameters played.
 const PLAYED: [[f64; 2]; 4] = [[0.0, 0.0], [0.5, -0.25], [-0.5, 0.5], [0.25, 0.125]];
 
 fn measured(loss: &Losses, data: &Dataset) -> RegretMeter {
@@ -50,7 +50,7 @@ fn regret_is_what_its_definition_says() {
     let risk = total(&|_| average) / 4.0;
     assert!((report.online_to_batch.risk.mean - risk).abs() < 1e-15);
     assert!((report.online_to_batch.excess - (risk - total(&|_| best) / 4.0)).abs() < 1e-15);
-    // What was held out is here what was learned from.
+    // Here the held-out data are the training data.
     let held_out = report.online_to_batch.held_out_excess.unwrap();
     assert!((held_out.mean - report.online_to_batch.excess).abs() < 1e-15);
     assert!(held_out.standard_error > 0.0);
@@ -107,8 +107,8 @@ fn bounds_are_those_of_the_plan_and_absent_where_they_do_not_apply() {
     assert_eq!((report.exact_bound, report.exact_bound_at_best), (None, None));
 }
 
-/// Where noise is larger, for several passes or replaced neighbours, the corrected bound is as
-/// well: it stays above that of what is run.
+/// If noise is larger, because of several passes or replaced neighbours, so is the corrected bound.
+/// It stays above the exact bound.
 #[test]
 fn the_corrected_bound_speaks_of_the_noise_that_is_run() {
     let (data, loss, set) = (data(), Losses::Logistic(Logistic), Set::Ball { radius: 1.0 });

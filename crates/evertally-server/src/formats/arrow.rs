@@ -1,4 +1,4 @@
-//! An Arrow IPC stream: one record batch a piece.
+//! An Arrow IPC stream, one record batch per chunk.
 
 use super::Encoder;
 use crate::error::{Problem, Result};
@@ -34,7 +34,7 @@ impl Arrow {
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+#[allow(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
 fn failed(_: ArrowError) -> Problem {
     Problem::system("a release cannot be written")
 }

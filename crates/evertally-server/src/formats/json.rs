@@ -9,22 +9,22 @@ use evertally_ledger::{Published, StepRelease};
 pub(super) struct Json {
     name: String,
     next: Option<u64>,
-    has_begun: bool,
+    has_started: bool,
     has_rows: bool,
 }
 
 impl Json {
     pub(super) fn new(name: &str, next: Option<u64>) -> Self {
-        Self { name: name.to_owned(), next, has_begun: false, has_rows: false }
+        Self { name: name.to_owned(), next, has_started: false, has_rows: false }
     }
 }
 
 impl Encoder for Json {
     fn rows(&mut self, counter: &Published, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        if !self.has_begun {
-            self.has_begun = true;
-            // Names have nothing that must be escaped.
+        if !self.has_started {
+            self.has_started = true;
+            // Names hold no character that JSON escapes.
             bytes.extend_from_slice(format!("{{\"counter\":\"{}\",\"releases\":[", self.name).as_bytes());
         }
         for release in steps.iter().flat_map(|step| of_step(counter, step, lane)) {

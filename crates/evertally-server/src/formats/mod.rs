@@ -1,9 +1,8 @@
-//! Releases as JSON, CSV or Arrow, made piece by piece.
+//! Releases as JSON, CSV or Arrow, written in chunks.
 //!
-//! **Definition.** An [`Encoder`] turns the releases of some steps into bytes; what it gives one
-//! after the other, from [`Encoder::rows`] to [`Encoder::end`], is one document. **Cost.** A piece
-//! holds some thousand rows, whatever the range: a range of years is never in memory at once, and
-//! the next piece is made when the client has taken the last one.
+//! **Definition.** An [`Encoder`] turns the releases of some steps into bytes. The results of all calls
+//! of [`Encoder::rows`], followed by [`Encoder::end`], form one document. **Cost.** A chunk holds a few
+//! thousand rows for any range. The next chunk is made when the client has read the last one.
 
 mod arrow;
 mod csv;
@@ -22,13 +21,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// About how many rows a piece has.
-const ROWS: u64 = 4_096;
+/// About how many rows a chunk has.
+const CHUNK_ROWS: u64 = 4_096;
 
-/// In which step to go on, for formats that have no place for it.
+/// The first step that a limit left out, for formats that have no place for it.
 const NEXT: HeaderName = HeaderName::from_static("evertally-next");
 
-/// How releases are written.
+/// The format of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
@@ -38,7 +37,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The first that a client names in its header `Accept`, and else JSON.
+    /// The first known format in the header `Accept`. Defaults to JSON.
     pub(crate) fn accepted(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let mut kinds = accepted.flat_map(|value| value.split(','));
@@ -60,53 +59,53 @@ impl Format {
     }
 }
 
-/// Which releases, and what comes after them.
+/// The releases of an answer.
 pub(crate) struct Selection {
     pub(crate) counter: Arc<Published>,
     pub(crate) steps: Steps,
-    /// One key, or all.
+    /// The position of one key. None for all keys.
     pub(crate) lane: Option<usize>,
-    /// The step with which to go on.
+    /// The first step that a limit left out.
     pub(crate) next: Option<u64>,
 }
 
-/// Which steps.
+/// The steps of an answer.
 pub(crate) enum Steps {
-    /// All of a range.
+    /// All steps of a range.
     All(Range<u64>),
-    /// Some, in order.
+    /// Selected steps, in order.
     Some(VecDeque<u64>),
 }
 
 impl Steps {
-    /// The steps of the next piece, as ranges.
-    fn take(&mut self, most: u64) -> Vec<Range<u64>> {
+    /// The steps of the next chunk, as ranges.
+    fn take(&mut self, max: u64) -> Vec<Range<u64>> {
         match self {
             Self::All(range) => {
-                let end = range.end.min(range.start.saturating_add(most));
-                let piece = range.start..end;
+                let end = range.end.min(range.start.saturating_add(max));
+                let chunk = range.start..end;
                 range.start = end;
-                if piece.is_empty() { Vec::new() } else { vec![piece] }
+                if chunk.is_empty() { Vec::new() } else { vec![chunk] }
             }
             Self::Some(steps) => {
-                let most = steps.len().min(most as usize);
-                steps.drain(..most).map(|step| step..step + 1).collect()
+                let count = steps.len().min(max as usize);
+                steps.drain(..count).map(|step| step..step + 1).collect()
             }
         }
     }
 }
 
-/// Makes a document piece by piece.
+/// Writes a document in chunks.
 trait Encoder: Send {
-    /// The releases of some steps, with whatever must stand before them.
+    /// The releases of some steps, preceded by the start of the document on the first call.
     fn rows(&mut self, counter: &Published, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>>;
 
-    /// Whatever must stand at the end.
+    /// The end of the document.
     fn end(&mut self) -> Result<Vec<u8>>;
 }
 
-/// An answer with these releases. The first piece is made before the answer begins, so that a
-/// refusal has its status.
+/// An answer with these releases. The first chunk is made before the answer starts, so that a refusal
+/// has its own status.
 pub(crate) async fn answer(app: &App, selection: Selection, format: Format) -> Result<Response> {
     let encoder: Box<dyn Encoder> = match format {
         Format::Json => Box::new(json::Json::new(crate::state::name_of(&selection.counter), selection.next)),
@@ -114,11 +113,13 @@ pub(crate) async fn answer(app: &App, selection: Selection, format: Format) -> R
         Format::Arrow => Box::new(arrow::Arrow::new()?),
     };
     let next = selection.next;
-    let work = Work { app: app.clone(), selection, encoder, is_done: false };
-    let Some((first, work)) = work.piece().await? else {
-        return Err(Problem::system("nothing could be written"));
+    let writing = Writing { app: app.clone(), selection, encoder, is_done: false };
+    let Some((first, writing)) = writing.next().await? else {
+        return Err(Problem::system("the releases cannot be written"));
     };
-    let rest = futures_util::stream::try_unfold(work, |work| async { work.piece().await.map_err(Broken) });
+    let rest = futures_util::stream::try_unfold(writing, |writing| async {
+        writing.next().await.map_err(Interruption)
+    });
     let all = futures_util::StreamExt::chain(futures_util::stream::once(async { Ok(first) }), rest);
     let mut response = crate::reply::with_type(StatusCode::OK, format.media_type(), Body::from_stream(all));
     if let Some(next) = next {
@@ -127,43 +128,43 @@ pub(crate) async fn answer(app: &App, selection: Selection, format: Format) -> R
     Ok(response)
 }
 
-/// Why an answer breaks off.
+/// Why an answer ends before it is complete.
 #[derive(Debug)]
-struct Broken(Problem);
+struct Interruption(Problem);
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for Interruption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "releases could not be read: status {}", self.0.status())
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for Interruption {}
 
-/// What is still to be written.
-struct Work {
+/// A document that is not complete yet.
+struct Writing {
     app: App,
     selection: Selection,
     encoder: Box<dyn Encoder>,
     is_done: bool,
 }
 
-impl Work {
-    /// The next piece, and what is left after it.
-    async fn piece(mut self) -> Result<Option<(Bytes, Self)>> {
+impl Writing {
+    /// The next chunk, and the rest of the document.
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>> {
         if self.is_done {
             return Ok(None);
         }
-        // Reading may wait for the disk.
+        // Reading may block on the disk.
         off_thread(move || {
             let Selection { counter, steps, lane, .. } = &mut self.selection;
             let width = lane.map_or_else(|| counter.planned().lane_names().map_or(1, <[String]>::len), |_| 1);
-            let most = (ROWS / width as u64).max(1);
+            let max = (CHUNK_ROWS / width as u64).max(1);
             let mut releases = Vec::new();
-            for range in steps.take(most) {
+            for range in steps.take(max) {
                 releases.append(&mut self.app.shown().releases(counter, range)?);
             }
             let mut bytes = self.encoder.rows(counter, &releases, *lane)?;
-            if (releases.len() as u64) < most {
+            if (releases.len() as u64) < max {
                 bytes.append(&mut self.encoder.end()?);
                 self.is_done = true;
             }

@@ -1,12 +1,12 @@
-//! One connection: HTTP/1.1 or HTTP/2, watched.
+//! One connection, HTTP/1.1 or HTTP/2, and its timeouts.
 //!
-//! **Guarantee.** A connection that has no request is closed: after [`Options::header_timeout`]
-//! while it never had one, which takes in whoever connects and sends nothing, a part of a header or
-//! half a handshake; after [`Options::idle_timeout`] later on. A request is over when its answer is
-//! sent, so that live streams and long answers keep their connection.
+//! **Guarantee.** A connection without a request is closed. Before its first request this happens after
+//! [`Options::header_timeout`], which covers clients that send nothing, a part of a header or half a
+//! handshake; later it happens after [`Options::idle_timeout`]. A request is over when its answer is sent,
+//! so that live streams and long answers keep their connection.
 
 use super::Shared;
-use super::stalling::Stalling;
+use super::write_timeout::WriteTimeout;
 use crate::options::Options;
 use axum::body::Body;
 use hyper::Request;
@@ -22,11 +22,11 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 
-/// The most requests that one HTTP/2 connection may have open.
-const STREAMS: u32 = 128;
+/// The most open requests of one HTTP/2 connection.
+const MAX_HTTP2_STREAMS: u32 = 128;
 
-/// The largest head of a request, in bytes.
-const LARGEST_HEAD: usize = 64 << 10;
+/// The most bytes of a request's headers.
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// Serves a connection to its end.
 pub(super) async fn serve<S>(stream: S, shared: &Shared)
@@ -37,18 +37,19 @@ where
     let activity = Activity::new();
     let (router, watched) = (TowerToHyperService::new(shared.router.clone()), activity.clone());
     let service = service_fn(move |request: Request<Incoming>| {
-        let busy = watched.begin();
+        let busy = watched.start();
         let answer = hyper::service::Service::call(&router, request);
         async move { Ok::<_, Infallible>(answer.await?.map(|body| Answer { body, _busy: busy })) }
     });
     let builder = builder(options);
-    let mut connection =
-        pin!(builder.serve_connection(TokioIo::new(Stalling::new(stream, options.write_timeout)), service));
+    let mut connection = pin!(
+        builder.serve_connection(TokioIo::new(WriteTimeout::new(stream, options.write_timeout)), service)
+    );
     let (mut stopping, mut is_cut) = (shared.app.stopping(), shared.is_cut.clone());
     let mut is_asked = false;
     loop {
         tokio::select! {
-            // Errors here are about one client, who knows of them.
+            // An error concerns one client, which sees it too.
             _ = connection.as_mut() => return,
             () = sleep_until(activity.deadline(options)) => {
                 if activity.is_overdue(options) {
@@ -66,23 +67,23 @@ where
 
 fn builder(options: &Options) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // Without a timer, hyper's own timeouts do nothing at all.
+    // Without a timer, hyper's own timeouts have no effect.
     builder
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(options.idle_timeout)
-        .max_buf_size(LARGEST_HEAD);
+        .max_buf_size(MAX_HEAD_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS)
-        .max_header_list_size(LARGEST_HEAD as u32)
+        .max_concurrent_streams(MAX_HTTP2_STREAMS)
+        .max_header_list_size(MAX_HEAD_BYTES as u32)
         .keep_alive_interval(options.idle_timeout)
         .keep_alive_timeout(options.write_timeout);
     builder
 }
 
-/// What a connection is doing. Cloning shares it.
+/// What a connection is doing. Clones share it.
 #[derive(Clone)]
 struct Activity {
     state: Arc<Mutex<State>>,
@@ -101,8 +102,8 @@ impl Activity {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// A request begins; it ends when what is returned is dropped.
-    fn begin(&self) -> Busy {
+    /// Starts a request, which ends when the guard is dropped.
+    fn start(&self) -> Busy {
         self.change(|state| {
             state.requests += 1;
             state.had_one = true;
@@ -118,7 +119,7 @@ impl Activity {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When to look again whether the connection is still wanted.
+    /// When to check again whether the connection is idle.
     fn deadline(&self, options: &Options) -> Instant {
         match self.get() {
             State { requests: 0, had_one: false, idle_since } => idle_since + options.header_timeout,
@@ -132,7 +133,7 @@ impl Activity {
     }
 }
 
-/// A request that is being answered.
+/// An open request.
 struct Busy(Activity);
 
 impl Drop for Busy {
@@ -144,7 +145,7 @@ impl Drop for Busy {
     }
 }
 
-/// The body of an answer, which is over when it was sent or given up.
+/// The body of an answer. It is dropped when it is sent or abandoned.
 struct Answer {
     body: Body,
     _busy: Busy,

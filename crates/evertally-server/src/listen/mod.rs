@@ -1,13 +1,12 @@
-//! Connections: accepted, limited, and ended in good order.
+//! Connections: accepted, limited, and shut down in order.
 //!
-//! **Guarantee.** There are never more than [`Options::max_connections`]; others wait to be
-//! accepted. When the service stops, nothing new is accepted, requests that were begun are
-//! finished, live streams end, and only then does the ledger stop: what was answered is durable
-//! before that anyway.
+//! **Guarantee.** There are never more than [`Options::max_connections`]; further connections wait to be
+//! accepted. When the service stops, it accepts no connection, finishes the requests that have started,
+//! ends live streams, and then stops the ledger.
 
 mod connection;
-mod stalling;
 mod tls;
+mod write_timeout;
 
 pub use tls::Tls;
 
@@ -19,7 +18,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// How long to wait when nothing can be accepted, for want of file descriptors mostly.
+/// How long to wait when accepting fails, usually because there are no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until `stop` is ready.
@@ -30,9 +29,9 @@ pub(crate) async fn serve(
     tls: Option<Tls>,
     stop: impl Future<Output = ()>,
 ) {
-    let most = app.options().max_connections.max(1);
-    let places = Arc::new(Semaphore::new(most as usize));
-    // Dropped connections are cut off at once; before that they are asked to end.
+    let max = app.options().max_connections.max(1);
+    let places = Arc::new(Semaphore::new(max as usize));
+    // Connections are first asked to end, and cut off if they do not.
     let (cut, is_cut) = watch::channel(false);
     let shared = Shared { app: app.clone(), router, tls, is_cut };
     tokio::select! {
@@ -42,14 +41,14 @@ pub(crate) async fn serve(
     drop(listener);
     app.stop();
     let Options { shutdown_timeout, .. } = *app.options();
-    if tokio::time::timeout(shutdown_timeout, places.acquire_many(most)).await.is_err() {
-        tracing::warn!("some connections did not end in time and are cut off");
+    if tokio::time::timeout(shutdown_timeout, places.acquire_many(max)).await.is_err() {
+        tracing::warn!("some connections did not end in time and were cut off");
         cut.send_replace(true);
-        let _ = tokio::time::timeout(Duration::from_secs(1), places.acquire_many(most)).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), places.acquire_many(max)).await;
     }
 }
 
-/// What connections have in common.
+/// What all connections share.
 #[derive(Clone)]
 struct Shared {
     app: App,
@@ -58,7 +57,7 @@ struct Shared {
     is_cut: watch::Receiver<bool>,
 }
 
-/// Accepts for ever.
+/// Accepts connections forever.
 async fn accept_all(listener: &TcpListener, places: &Arc<Semaphore>, shared: &Shared) {
     loop {
         let Ok(place) = Arc::clone(places).acquire_owned().await else { return };
@@ -70,14 +69,14 @@ async fn accept_all(listener: &TcpListener, places: &Arc<Semaphore>, shared: &Sh
                     connect(socket, shared).await;
                 });
             }
-            // The other side has gone already.
+            // The client has already left.
             Err(error)
                 if matches!(
                     error.kind(),
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
                 ) => {}
             Err(error) => {
-                tracing::error!(reason = %error.kind(), "no connection can be accepted at present");
+                tracing::error!(reason = %error.kind(), "cannot accept connections");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -86,8 +85,8 @@ async fn accept_all(listener: &TcpListener, places: &Arc<Semaphore>, shared: &Sh
 
 async fn connect(socket: TcpStream, shared: Shared) {
     let app = shared.app.clone();
-    let _one_more = app.metrics().connection();
-    // Answers are small and wanted at once.
+    let _count = app.metrics().connection();
+    // Answers are small and must not wait for more data.
     let _ = socket.set_nodelay(true);
     match &shared.tls {
         None => connection::serve(socket, &shared).await,

@@ -1,4 +1,4 @@
-//! TLS, where the operator has a certificate.
+//! TLS, with the certificate of the operator.
 
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::server::TlsStream;
 
-/// A certificate with its key. Cloning it is cheap; no `Debug` shows what it holds.
+/// A certificate with its key. Clones share them, and `Debug` does not show them.
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
@@ -24,11 +24,11 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// A chain of certificates and the private key of the first, both PEM. They are checked now,
-    /// and not when somebody connects.
+    /// Reads a chain of certificates and the private key of the first one, both PEM. They are checked
+    /// here, and not at the first connection.
     ///
     /// # Errors
-    /// In words for the operator, where a file cannot be read or the two do not belong together.
+    /// A message for the operator when a file cannot be read or the key does not fit the certificate.
     pub fn from_files(certificates: &Path, key: &Path) -> Result<Self, String> {
         let unreadable = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let chain = CertificateDer::pem_file_iter(certificates)

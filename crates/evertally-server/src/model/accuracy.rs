@@ -5,23 +5,23 @@ use evertally_ledger::Planned;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The error of a counter, beside what is possible and what is usual.
+/// The error of a counter, compared with the least possible error and with the binary tree.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Accuracy {
     /// The standard error of the latest release.
     #[schema(required)]
     now: Option<f64>,
-    /// The standard error of the last step; none without a known end.
+    /// The standard error of the last step. Null without a known end.
     #[schema(required)]
     at_horizon: Option<f64>,
-    /// The root mean squared error over all steps; none without a known end.
+    /// The root mean squared error over all steps. Null without a known end.
     #[schema(required)]
     rmse: Option<f64>,
-    /// The largest standard error of a step; none without a known end.
+    /// The largest standard error of a step. Null without a known end.
     #[schema(required)]
     worst: Option<f64>,
-    /// The mean squared error is at most so many times the least that any mechanism can have.
+    /// A bound on the mean squared error as a multiple of the least that any mechanism can have.
     #[schema(required)]
     over_optimum: Option<f64>,
     /// The root mean squared error that the binary tree would have had.
@@ -33,12 +33,12 @@ pub(crate) struct Accuracy {
 }
 
 impl Accuracy {
-    /// Of a plan, with the standard error of its latest release.
+    /// The accuracy of a plan, with the standard error of the latest release.
     pub(crate) fn of(planned: &Planned, now: Option<f64>) -> Self {
         let plan = planned.plan();
         let accuracy = plan.accuracy();
         let ends = !plan.is_unbounded();
-        // For a stream without an end, means over the cap would say nothing about any time that comes.
+        // For an unbounded stream, means over the cap would say nothing about any real time.
         let known = |value: f64| finite(value).filter(|_| ends);
         let tree = planned.tree_rmse().and_then(known);
         Self {

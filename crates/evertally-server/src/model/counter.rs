@@ -1,4 +1,4 @@
-//! Counters as they are shown.
+//! Counters as answers show them.
 
 use super::accuracy::Accuracy;
 use super::population::Population;
@@ -20,31 +20,31 @@ pub(crate) struct Counter {
     #[schema(format = DateTime)]
     created: String,
     epoch: u32,
-    /// The length of a step; none where it is advanced by hand.
+    /// The length of a step. Null for a counter that is advanced by hand.
     #[schema(required)]
     every: Option<String>,
     #[schema(required, format = DateTime)]
     start: Option<String>,
     #[schema(required)]
     grace: Option<String>,
-    /// The number of steps; none without a known end.
+    /// The number of steps. Null for a counter without a known end.
     #[schema(required)]
     steps: Option<u64>,
-    /// The step that is open, which is also how many were released.
+    /// The step that is open. It equals the number of released steps.
     next_step: u64,
     #[schema(required, format = DateTime)]
     next_release: Option<String>,
     #[schema(required)]
     keys: Option<Vec<String>>,
-    budget: BudgetShown,
-    /// What it costs its population, as zCDP.
+    budget: Budget,
+    /// What it costs its population, as ρ of zCDP.
     rho: f64,
-    /// What is protected.
+    /// What is protected: `event` or `person`.
     unit: String,
     neighbours: String,
     #[schema(required)]
-    participation: Option<ParticipationShown>,
-    #[schema(required)]
+    participation: Option<Participation>,
+    #[schema(required, min_items = 2, max_items = 2)]
     clamp: Option<[f64; 2]>,
     mechanism: String,
     workload: String,
@@ -61,25 +61,23 @@ pub(crate) struct Counter {
 
 /// ε and δ.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[schema(as = Budget)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BudgetShown {
+pub(crate) struct Budget {
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
 }
 
-/// In how many steps a person may take part.
+/// How often a person may take part.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Participation)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ParticipationShown {
+pub(crate) struct Participation {
     max_steps: u64,
     min_gap: u64,
-    /// What becomes of events without a person.
+    /// What happens to events without a person.
     unnamed: &'static str,
 }
 
-/// What becomes of a counter.
+/// The stage of a counter's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CounterStatus {
@@ -119,11 +117,11 @@ impl Counter {
             next_step: counter.next_step(),
             next_release: counter.next_release().map(time::format),
             keys: planned.lane_names().map(<[String]>::to_vec),
-            budget: BudgetShown { epsilon: spec.epsilon, delta: spec.delta },
+            budget: Budget { epsilon: spec.epsilon, delta: spec.delta },
             rho: plan.spend().rho(),
             unit: planned.unit().name().to_owned(),
             neighbours: spec.neighbours.to_string(),
-            participation: spec.participation.map(|(max_steps, min_gap)| ParticipationShown {
+            participation: spec.participation.map(|(max_steps, min_gap)| Participation {
                 max_steps,
                 min_gap,
                 unnamed: "left out",
@@ -145,11 +143,11 @@ impl Counter {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counters {
-    /// By name.
+    /// In the order of their names.
     pub(crate) counters: Vec<Counter>,
-    /// How many there are of the status that was asked for.
+    /// The number of counters of the requested status.
     pub(crate) total: usize,
-    /// What to give as `after` for the next page.
+    /// The value of `after` for the next page. Null on the last page.
     #[schema(required)]
     pub(crate) next: Option<String>,
 }
@@ -159,26 +157,26 @@ pub(crate) struct Counters {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CountersQuery {
-    /// The most counters of a page.
+    /// The most counters on a page.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: Option<usize>,
-    /// The name after which to go on.
+    /// Lists counters after this name.
     pub(crate) after: Option<String>,
-    /// Only counters of this status.
+    /// Lists only counters of this status.
     #[param(inline)]
     pub(crate) status: Option<CounterStatus>,
 }
 
-/// How many steps to close.
+/// The number of steps to close.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Advance {
-    /// One where absent.
+    /// Defaults to one.
     #[schema(minimum = 1, maximum = 1000, default = 1)]
     pub(crate) steps: Option<u64>,
 }
 
-/// What a counter would be, had it been made.
+/// What a counter would be.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Preview {
@@ -188,18 +186,18 @@ pub(crate) struct Preview {
     rho: f64,
     unit: String,
     accuracy: Accuracy,
-    /// The population that would pay, where there is one of that name.
+    /// The population that would pay. Null when there is no population of that name.
     #[schema(required)]
     pub(crate) population: Option<Population>,
-    /// Whether it could pay.
+    /// Whether the population could pay. Null when there is no population of that name.
     #[schema(required)]
     pub(crate) affordable: Option<bool>,
-    /// The standard error of at most 200 steps.
+    /// The standard errors of at most 200 steps.
     #[schema(max_items = 200)]
     profile: Vec<ProfilePoint>,
 }
 
-/// The error of a step.
+/// The standard error of a step.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfilePoint {
@@ -208,7 +206,7 @@ pub(crate) struct ProfilePoint {
 }
 
 impl Preview {
-    /// Without the population, which the caller adds.
+    /// The preview without the population, which the caller adds.
     pub(crate) fn of(planned: &Planned) -> Self {
         let plan = planned.plan();
         let steps = if plan.is_unbounded() { milestones() } else { evenly(plan.horizon(), 200) };
@@ -230,15 +228,15 @@ impl Preview {
     }
 }
 
-/// At most `points` of `count` places, evenly, with the last.
+/// At most `points` of `count` positions, evenly spaced, including the last.
 pub(crate) fn evenly(count: u64, points: u64) -> Vec<u64> {
     let points = points.min(count);
-    // Wide, because places go to 2^60.
+    // 128 bits, because positions go up to 2^60.
     let place = |i: u64| (u128::from(i + 1) * u128::from(count)).div_ceil(u128::from(points)) as u64 - 1;
     (0..points).map(place).collect()
 }
 
-/// Steps of a stream without an end: eight a doubling, to 2^24.
+/// Steps of an unbounded stream: eight per doubling, up to 2^24.
 fn milestones() -> Vec<u64> {
     let mut steps: Vec<u64> =
         (0..=24 * 8).map(|eighth| (f64::from(eighth) / 8.0).exp2() as u64 - 1).collect();

@@ -112,7 +112,7 @@ impl ToSchema for NewCounter {
 impl NewCounter {
     pub(crate) fn spec(self) -> Result<Spec> {
         if self.0.name.is_none() {
-            return Err(Problem::bad("name must be given"));
+            return Err(Problem::bad_field("name", "given"));
         }
         self.0.spec()
     }
@@ -124,7 +124,10 @@ impl Draft {
         let participation = match (self.max_steps, self.min_gap) {
             (None, None) => None,
             (None, Some(_)) => {
-                return Err(Problem::bad("min_gap needs max_steps: a gap alone bounds nothing"));
+                return Err(Problem::bad_field(
+                    "min_gap",
+                    "given with max_steps: a gap alone bounds nothing",
+                ));
             }
             (Some(most), gap) => Some((most, gap.unwrap_or(1))),
         };
@@ -155,12 +158,12 @@ impl Draft {
 
 /// A time of a request.
 pub(crate) fn moment(what: &str, text: &str) -> Result<i64> {
-    time::parse(text).ok_or_else(|| Problem::bad(format!("{what} must be {}", time::EXPECTED)))
+    time::parse(text).ok_or_else(|| Problem::bad_field(what, time::EXPECTED))
 }
 
 fn length(what: &str, text: &str) -> Result<BucketLength> {
     let length = text.parse::<BucketLength>().ok().filter(|_| text.len() <= LONGEST_LENGTH);
-    length.ok_or_else(|| Problem::bad(format!("{what} must be like 30s, 15m, 1h, 1d or 1w")))
+    length.ok_or_else(|| Problem::bad_field(what, "like 30s, 15m, 1h, 1d or 1w"))
 }
 
 /// Words that messages repeat must not be long.
@@ -168,5 +171,5 @@ fn short(what: &str, text: String) -> Result<String> {
     if text.chars().count() <= 100 {
         return Ok(text);
     }
-    Err(Problem::bad(format!("{what} must be at most 100 characters")))
+    Err(Problem::bad_field(what, "at most 100 characters"))
 }

@@ -1,4 +1,4 @@
-//! Epochs: what an operator starts after a backup was restored.
+//! Epochs: an operator starts a new one after a backup was restored.
 
 use super::status::ModeName;
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ pub(crate) struct EpochPreview {
     pub(crate) reason: Option<String>,
     /// The present epoch.
     pub(crate) epoch: u32,
-    /// Every counter that would be started again.
+    /// Every counter that would restart.
     pub(crate) preview: Vec<EpochCost>,
 }
 
-/// What one counter would cost again.
+/// The cost of restarting one counter.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EpochCost {
@@ -28,11 +28,11 @@ pub(crate) struct EpochCost {
     pub(crate) affordable: bool,
 }
 
-/// Starts a new epoch.
+/// A request for a new epoch.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EpochStart {
-    /// Must be true: everything that runs is paid for once more.
+    /// Must be true: every running counter is paid for once more.
     #[schema(schema_with = only_true)]
     pub(crate) confirm: bool,
 }
@@ -41,23 +41,23 @@ fn only_true() -> Schema {
     ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build().into()
 }
 
-/// What became of the counters.
+/// The result of starting an epoch.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EpochStarted {
-    /// The epoch that has begun.
+    /// The new epoch.
     pub(crate) epoch: u32,
-    /// The counters that run in it.
+    /// The counters that run in the new epoch.
     pub(crate) restarted: Vec<String>,
-    /// Those that do not.
-    pub(crate) left: Vec<EpochLeft>,
+    /// The counters that do not.
+    pub(crate) left: Vec<SkippedCounter>,
 }
 
 /// A counter that does not run in the new epoch.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EpochLeft {
+pub(crate) struct SkippedCounter {
     pub(crate) counter: String,
-    /// Why not.
+    /// Why it does not.
     pub(crate) reason: String,
 }

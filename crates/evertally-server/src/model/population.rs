@@ -1,4 +1,4 @@
-//! Populations: whose privacy it is, and what was spent of it.
+//! Populations: the people whose privacy is protected, and what is spent of their budget.
 
 use super::finite;
 use crate::error::{Problem, Result};
@@ -13,17 +13,17 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Population {
     name: String,
-    /// What is protected.
+    /// What is protected: `event`, `person`, or another noun.
     unit: String,
     neighbours: String,
     total: Total,
     spent: Share,
     left: Share,
-    /// What was spent, in order.
+    /// What was spent, in order of time.
     entries: Vec<Entry>,
 }
 
-/// What everything together may cost: ε and δ, or ρ.
+/// What all counters together may spend: ε and δ, or ρ.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Total {
@@ -35,17 +35,17 @@ struct Total {
     rho: Option<f64>,
 }
 
-/// A part of a budget, as zCDP and as the ε of the total's δ.
+/// A part of a budget, as ρ of zCDP and as ε at the total's δ.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Share {
     rho: f64,
-    /// None where no ε is known.
+    /// Null when no ε is known.
     #[schema(required)]
     epsilon: Option<f64>,
 }
 
-/// What one counter cost in one epoch.
+/// What one counter spent in one epoch.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -58,9 +58,9 @@ impl Population {
     pub(crate) fn of(population: &evertally_ledger::Population) -> Self {
         let odometer = &population.odometer;
         let total = odometer.total();
-        // Pure totals have δ = 0; of ρ alone no ε follows before somebody names a δ.
+        // Pure totals have δ = 0. A total in ρ has no ε until somebody chooses a δ.
         let delta = total.delta().or(total.rho().is_none().then_some(0.0));
-        // What was entered beyond the total is not in the odometer, which takes no more than that.
+        // The odometer holds at most the total, so spending beyond it is only in the entries.
         let spent = Spend::composed(population.entries.iter().map(|entry| entry.spend));
         let is_overdrawn = population.is_overdrawn;
         let left = if is_overdrawn { Spend::NOTHING } else { odometer.remaining() };
@@ -92,36 +92,36 @@ pub(crate) struct Populations {
     pub(crate) populations: Vec<Population>,
 }
 
-/// A population as it is asked for.
+/// A request for a new population.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PopulationDraft {
     /// Its name.
     #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
     pub(crate) name: String,
-    /// What is protected: `event`, `person`, or another word.
+    /// What is protected: `event`, `person`, or another noun.
     #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9._-]+$", default = "event")]
     unit: Option<String>,
     /// Which change is hidden.
     #[schema(pattern = "^(add-remove|replace)$", default = "add-remove")]
     neighbours: Option<String>,
-    /// ε of everything that is ever released about it, with `delta`.
+    /// ε of all releases about this population together. Needs `delta`.
     #[schema(minimum = 0.000001, maximum = 1000.0)]
     epsilon: Option<f64>,
-    /// δ of the same; zero for pure ε.
+    /// δ of all releases together. Zero means pure ε.
     #[schema(minimum = 0.0, exclusive_maximum = 1.0)]
     delta: Option<f64>,
-    /// Instead of both, ρ of zero-concentrated differential privacy: better for totals beyond ε =
-    /// 10, and for very many counters.
+    /// ρ of zero-concentrated differential privacy, instead of `epsilon` and `delta`. Better for totals
+    /// above ε = 10, and for very many counters.
     #[schema(exclusive_minimum = 0.0)]
     rho: Option<f64>,
-    /// What is set aside of ε for pure noise.
+    /// The part of ε that is reserved for pure noise.
     #[schema(minimum = 0.0, maximum = 1000.0)]
     pure_part: Option<f64>,
 }
 
 impl PopulationDraft {
-    pub(crate) fn granted(self) -> Result<NewPopulation> {
+    pub(crate) fn new_population(self) -> Result<NewPopulation> {
         let total = match (self.epsilon, self.delta, self.rho) {
             (Some(epsilon), Some(0.0), None) => Budget::pure(epsilon)?,
             (Some(epsilon), Some(delta), None) => Budget::new(epsilon, delta)?,

@@ -1,4 +1,4 @@
-//! Releases.
+//! Releases, and what is made of them.
 
 use crate::time;
 use evertally_ledger::{Published, StepRelease};
@@ -11,12 +11,12 @@ use utoipa::ToSchema;
 pub(crate) struct Release {
     /// The step, counted from zero.
     pub(crate) step: u64,
-    /// When the step ended; none for steps that are closed by hand.
+    /// When the step ended. Null for steps that are closed by hand.
     #[schema(required, format = DateTime)]
     pub(crate) time: Option<String>,
-    /// The epoch in which it was made.
+    /// The epoch of the release.
     pub(crate) epoch: u32,
-    /// The key, where keys were declared.
+    /// The key. Null for a counter without keys.
     #[schema(required)]
     pub(crate) key: Option<String>,
     /// The private value.
@@ -24,9 +24,9 @@ pub(crate) struct Release {
     /// The standard deviation of the noise in it.
     #[schema(minimum = 0.0)]
     pub(crate) standard_error: f64,
-    /// Where the interval begins that holds the true value with probability 95 %.
+    /// The lower end of the interval that holds the true value with probability 95 %.
     pub(crate) lower: f64,
-    /// Where that interval ends.
+    /// The upper end of that interval.
     pub(crate) upper: f64,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Releases {
     counter: String,
     /// Its releases in the order of steps, and of keys within a step.
     releases: Vec<Release>,
-    /// The step with which to go on where `limit` left some out.
+    /// The first step that `limit` left out. Null when nothing was left out.
     #[schema(required)]
     next: Option<u64>,
 }
 
-/// What was released when steps were closed by hand.
+/// The releases of steps that were closed by hand.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Advanced {
+pub(crate) struct AdvanceResult {
     /// The step that is open now.
     pub(crate) next_step: u64,
     /// The releases of the steps that were closed.
@@ -57,12 +57,12 @@ pub(crate) struct Advanced {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LiveStep {
-    /// The step.
+    /// The step, counted from zero.
     pub(crate) step: u64,
-    /// When it ended.
+    /// When the step ended. Null for steps that are closed by hand.
     #[schema(required, format = DateTime)]
     pub(crate) time: Option<String>,
-    /// One release a key, or a single one.
+    /// One release per key, or a single one.
     pub(crate) releases: Vec<Release>,
 }
 
@@ -74,16 +74,16 @@ pub(crate) struct Sum {
     pub(crate) first: u64,
     /// The last step.
     pub(crate) last: u64,
-    /// The key, where keys were declared.
+    /// The key. Null for a counter without keys.
     #[schema(required)]
     pub(crate) key: Option<String>,
     /// The private total.
     pub(crate) value: f64,
     /// The standard deviation of the noise in it.
     pub(crate) standard_error: f64,
-    /// Where the interval begins that holds the true total with probability 95 %.
+    /// The lower end of the interval that holds the true total with probability 95 %.
     pub(crate) lower: f64,
-    /// Where that interval ends.
+    /// The upper end of that interval.
     pub(crate) upper: f64,
 }
 

@@ -1,17 +1,17 @@
-//! The state of the service.
+//! The status of the service.
 
 use super::token::RoleName;
 use evertally_ledger::Mode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What the service is and does.
+/// The status of the service.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServiceStatus {
     pub(crate) version: String,
     pub(crate) mode: ModeName,
-    /// Why it is not running.
+    /// Why the service is not running. Null when it is.
     #[schema(required)]
     pub(crate) reason: Option<String>,
     /// The time by the service's clock.
@@ -20,12 +20,12 @@ pub(crate) struct ServiceStatus {
     #[schema(format = DateTime)]
     pub(crate) started: String,
     pub(crate) counters: CountersByStatus,
-    /// Of the token that asks.
+    /// The role of the token that was sent.
     pub(crate) role: RoleName,
     pub(crate) token_name: String,
 }
 
-/// How many counters there are of each status.
+/// The number of counters of each status.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CountersByStatus {
@@ -35,7 +35,7 @@ pub(crate) struct CountersByStatus {
     pub(crate) ended: usize,
 }
 
-/// Whether the service takes events and releases steps.
+/// Whether the service records events and releases steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Mode)]
 #[serde(rename_all = "kebab-case")]
@@ -46,7 +46,7 @@ pub(crate) enum ModeName {
 }
 
 impl ModeName {
-    /// A mode by its name, and why it is so.
+    /// The name of a mode, and its reason.
     pub(crate) fn of(mode: Mode) -> (Self, Option<String>) {
         match mode {
             Mode::Running => (Self::Running, None),

@@ -1,11 +1,12 @@
 //! Tokens.
 
 use crate::time;
-use evertally_ledger::{Role, Token};
+use evertally_ledger::Role;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-/// What a token is for. `admin` may do everything; `read` and `ingest` do not include each other.
+/// What a token is for. `admin` may do everything. `read` and `ingest` do not include each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Role)]
 #[serde(rename_all = "lowercase")]
@@ -37,9 +38,8 @@ impl From<RoleName> for Role {
 
 /// A token without its secret.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Token)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TokenShown {
+pub(crate) struct Token {
     id: String,
     name: String,
     role: RoleName,
@@ -49,8 +49,8 @@ pub(crate) struct TokenShown {
     expires: Option<String>,
 }
 
-impl TokenShown {
-    pub(crate) fn of(token: &Token) -> Self {
+impl Token {
+    pub(crate) fn of(token: &evertally_ledger::Token) -> Self {
         Self {
             id: token.id.clone(),
             name: token.name.clone(),
@@ -65,41 +65,49 @@ impl TokenShown {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tokens {
-    pub(crate) tokens: Vec<TokenShown>,
+    pub(crate) tokens: Vec<Token>,
 }
 
-/// A new token with its secret, which is shown this once.
+/// A new token and its secret, which is shown once.
 // No `Debug`: it holds the secret.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TokenMade {
-    id: String,
-    name: String,
-    role: RoleName,
-    #[schema(format = DateTime)]
-    created: String,
-    #[schema(required, format = DateTime)]
-    expires: Option<String>,
-    /// What goes into the header `Authorization: Bearer`.
+#[derive(Serialize)]
+pub(crate) struct CreatedToken {
+    #[serde(flatten)]
+    shown: Token,
     token: String,
 }
 
-impl TokenMade {
-    pub(crate) fn of(token: &Token, bearer: String) -> Self {
-        let TokenShown { id, name, role, created, expires } = TokenShown::of(token);
-        Self { id, name, role, created, expires, token: bearer }
+impl CreatedToken {
+    pub(crate) fn of(token: &evertally_ledger::Token, bearer: String) -> Self {
+        Self { shown: Token::of(token), token: bearer }
     }
 }
 
-/// A token as it is asked for.
+impl PartialSchema for CreatedToken {
+    fn schema() -> RefOr<Schema> {
+        let (mut schema, mut secret) = (Token::schema(), String::schema());
+        if let (RefOr::T(Schema::Object(object)), RefOr::T(Schema::Object(text))) = (&mut schema, &mut secret)
+        {
+            object.description = Some("A new token and its secret, which is shown once.".to_owned());
+            text.description = Some("The value for the header `Authorization: Bearer`.".to_owned());
+            object.required.push("token".to_owned());
+            object.properties.insert("token".to_owned(), secret);
+        }
+        schema
+    }
+}
+
+impl ToSchema for CreatedToken {}
+
+/// A request for a new token.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TokenDraft {
-    /// Whose it is, or what for.
+    /// The owner or the purpose of the token.
     #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9._ -]+$")]
     pub(crate) name: String,
     pub(crate) role: RoleName,
-    /// When it stops working; never where absent.
+    /// When it stops working. Defaults to never.
     #[schema(format = DateTime)]
     pub(crate) expires: Option<String>,
 }

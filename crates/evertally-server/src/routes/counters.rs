@@ -1,24 +1,33 @@
-//! Counters: made, listed, advanced by hand, retired and deleted.
+//! Counters: created, listed, advanced by hand, retired and deleted.
 
 use super::populations::named;
+use crate::address::{CounterPath, PathCounter, PathName, Query, within};
 use crate::auth::{Administrator, Ingester, Reader};
 use crate::body::{Json, OptionalJson};
-use crate::error::{Problem, Result};
+use crate::error::{ErrorBody, Problem, Result};
 use crate::model::counter::{Advance, Counter, Counters, CountersQuery, Preview};
 use crate::model::draft::{Draft, NewCounter};
 use crate::model::population::Population;
-use crate::model::release::{Advanced, of_step};
-use crate::query::{Name, Named, Query, within};
+use crate::model::release::{AdvanceResult, of_step};
 use crate::reply;
 use crate::state::{App, name_of, off_thread};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-/// The longest name of a counter.
-const LONGEST_NAME: usize = 100;
+/// The most characters of a counter's name.
+const MAX_NAME_CHARS: usize = 100;
 
-/// A page of counters, by name.
+/// The field of a new counter that must change, by what the refusal says.
+const FIELDS: [(&str, &str); 5] = [
+    ("conflict", "name"),
+    ("not-found", "population"),
+    ("unit", "population"),
+    ("budget-spent", "epsilon"),
+    ("unsupported", "mechanism"),
+];
+
+/// Lists counters in the order of their names, one page at a time.
 #[utoipa::path(get, path = "/v1/counters", tag = "counters", security(("bearer" = ["read", "admin"])), params(CountersQuery), responses(
     (status = 200, description = "A page of counters.", body = Counters),
 ))]
@@ -28,8 +37,8 @@ pub(crate) async fn list(
     Query(query): Query<CountersQuery>,
 ) -> Result<Response> {
     let limit = within("limit", query.limit.map(|limit| limit as u64), 1..=1_000)?.unwrap_or(100) as usize;
-    if query.after.as_ref().is_some_and(|after| after.chars().count() > LONGEST_NAME) {
-        return Err(Problem::bad(format!("after must be at most {LONGEST_NAME} characters")));
+    if query.after.as_ref().is_some_and(|after| after.chars().count() > MAX_NAME_CHARS) {
+        return Err(Problem::bad_field("after", format_args!("at most {MAX_NAME_CHARS} characters")));
     }
     let mut counters = app.shown().counters();
     if let Some(status) = query.status {
@@ -47,9 +56,10 @@ pub(crate) async fn list(
     }))
 }
 
-/// Makes a counter. Its population pays for all its releases at once.
+/// Creates a counter. Its population pays for all of its releases at once.
 #[utoipa::path(post, path = "/v1/counters", tag = "counters", security(("bearer" = ["admin"])), request_body = NewCounter, responses(
-    (status = 201, description = "The counter, which runs.", body = Counter),
+    (status = 201, description = "The counter, which is running.", body = Counter),
+    (status = 404, description = "There is no such population.", body = ErrorBody),
 ))]
 pub(crate) async fn create(
     _: Administrator,
@@ -57,14 +67,15 @@ pub(crate) async fn create(
     Json(draft): Json<NewCounter>,
 ) -> Result<Response> {
     let (spec, now) = (draft.spec()?, app.now());
-    let planned = app.plan(move || Ok(spec.plan(now)?)).await?;
-    let made = app.ask(move |ledger, now| ledger.create(&planned, now)).await?;
-    Ok(reply::json(StatusCode::CREATED, &Counter::of(&made)))
+    let about = |problem: Problem| problem.about(&FIELDS);
+    let planned = app.plan(move || Ok(spec.plan(now)?)).await.map_err(about)?;
+    let created = app.ask(move |ledger, now| ledger.create(&planned, now)).await.map_err(about)?;
+    Ok(reply::json(StatusCode::CREATED, &Counter::of(&created)))
 }
 
-/// What a counter would be, without making it.
+/// Shows what a counter would be, without creating it.
 #[utoipa::path(post, path = "/v1/plan", tag = "counters", security(("bearer" = ["read", "admin"])), request_body = Draft, responses(
-    (status = 200, description = "Its error, and what it would cost.", body = Preview),
+    (status = 200, description = "Its error, and its cost.", body = Preview),
 ))]
 pub(crate) async fn plan(_: Reader, State(app): State<App>, Json(draft): Json<Draft>) -> Result<Response> {
     let (spec, now, asked) = (draft.spec()?, app.now(), app.clone());
@@ -77,29 +88,30 @@ pub(crate) async fn plan(_: Reader, State(app): State<App>, Json(draft): Json<Dr
             preview.population = population.as_ref().map(Population::of);
             Ok(preview)
         })
-        .await?;
+        .await
+        .map_err(|problem| problem.about(&FIELDS))?;
     Ok(reply::ok(&preview))
 }
 
-/// A counter.
+/// Shows a counter.
 #[utoipa::path(get, path = "/v1/counters/{name}", tag = "counters", security(("bearer" = ["read", "admin"])),
-    params(("name" = String, Path, description = "Its name.", min_length = 1, max_length = 100)), responses(
+    params(CounterPath), responses(
     (status = 200, description = "The counter.", body = Counter),
 ))]
-pub(crate) async fn show(_: Reader, Named(counter): Named) -> Response {
+pub(crate) async fn show(_: Reader, PathCounter(counter): PathCounter) -> Response {
     reply::ok(&Counter::of(&counter))
 }
 
-/// Closes steps of a counter that has no clock.
+/// Closes steps of a counter that is advanced by hand.
 #[utoipa::path(post, path = "/v1/counters/{name}/advance", tag = "counters", security(("bearer" = ["ingest", "admin"])),
-    params(("name" = String, Path, description = "Its name.", min_length = 1, max_length = 100)),
-    request_body(content = Advance, description = "How many steps; one where there is no body."), responses(
-    (status = 200, description = "What was released.", body = Advanced),
+    params(CounterPath),
+    request_body(content = Advance, description = "The number of steps. Defaults to one."), responses(
+    (status = 200, description = "The releases.", body = AdvanceResult),
 ))]
 pub(crate) async fn advance(
     _: Ingester,
     State(app): State<App>,
-    Named(counter): Named,
+    PathCounter(counter): PathCounter,
     OptionalJson(advance): OptionalJson<Advance>,
 ) -> Result<Response> {
     let steps = within("steps", advance.steps, 1..=1_000)?.unwrap_or(1);
@@ -109,38 +121,42 @@ pub(crate) async fn advance(
         let next_step = closed.end;
         let steps = app.shown().releases(&counter, closed)?;
         let releases = steps.iter().flat_map(|step| of_step(&counter, step, None)).collect();
-        Ok(Advanced { next_step, releases })
+        Ok(AdvanceResult { next_step, releases })
     })
     .await?;
     Ok(reply::ok(&advanced))
 }
 
-/// Stops a counter for good and wipes its private state; its releases stay.
+/// Stops a counter for good and wipes its private state. Its releases stay.
 #[utoipa::path(post, path = "/v1/counters/{name}/retire", tag = "counters", security(("bearer" = ["admin"])),
-    params(("name" = String, Path, description = "Its name.", min_length = 1, max_length = 100)), responses(
-    (status = 200, description = "The counter, which is retired.", body = Counter),
+    params(CounterPath), responses(
+    (status = 200, description = "The counter, now retired.", body = Counter),
 ))]
 pub(crate) async fn retire(
     _: Administrator,
     State(app): State<App>,
-    Named(counter): Named,
+    PathCounter(counter): PathCounter,
 ) -> Result<Response> {
     let name = name_of(&counter).to_owned();
     app.ask(move |ledger, _| ledger.retire(&name)).await?;
-    app.bells().ring([name_of(&counter)]);
+    app.followers().notify([name_of(&counter)]);
     Ok(reply::ok(&Counter::of(&*app.counter(name_of(&counter))?)))
 }
 
-/// Deletes a counter that was retired or has ended, with its releases. What it spent stays spent,
-/// and its name is not used again.
+/// Deletes a counter that was retired or has ended, and its releases. The budget that it spent stays
+/// spent, and its name cannot be used again.
 #[utoipa::path(delete, path = "/v1/counters/{name}", tag = "counters", security(("bearer" = ["admin"])),
-    params(("name" = String, Path, description = "Its name.", min_length = 1, max_length = 100)), responses(
-    (status = 204, description = "It is gone."),
+    params(CounterPath), responses(
+    (status = 204, description = "The counter is deleted."),
 ))]
-pub(crate) async fn delete(_: Administrator, State(app): State<App>, Name(name): Name) -> Result<Response> {
+pub(crate) async fn delete(
+    _: Administrator,
+    State(app): State<App>,
+    PathName(name): PathName,
+) -> Result<Response> {
     app.counter(&name)?;
     let deleted = name.clone();
     app.ask(move |ledger, _| ledger.delete(&deleted)).await?;
-    app.bells().ring([name.as_str()]);
-    Ok(reply::nothing())
+    app.followers().notify([name.as_str()]);
+    Ok(reply::no_content())
 }

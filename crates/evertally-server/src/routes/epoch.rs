@@ -1,24 +1,23 @@
-//! New epochs: how a service that is fenced goes on, and counters whose population could not pay
-//! for the last one.
+//! New epochs. They restart a fenced service, and counters whose population could not pay for the last
+//! epoch.
 
 use crate::auth::Administrator;
 use crate::body::Json;
 use crate::error::{Problem, Result};
-use crate::model::epoch::{EpochCost, EpochLeft, EpochPreview, EpochStart, EpochStarted};
+use crate::model::epoch::{EpochCost, EpochPreview, EpochStart, EpochStarted, SkippedCounter};
 use crate::model::status::ModeName;
 use crate::reply;
 use crate::state::App;
 use axum::extract::State;
 use axum::response::Response;
 
-/// What starting a new epoch would cost.
+/// Shows what starting a new epoch would cost.
 #[utoipa::path(get, path = "/v1/epoch", tag = "epoch", security(("bearer" = ["admin"])), responses(
-    (status = 200, description = "What every counter would cost again.", body = EpochPreview),
+    (status = 200, description = "The cost of restarting every counter.", body = EpochPreview),
 ))]
 pub(crate) async fn preview(_: Administrator, State(app): State<App>) -> Result<Response> {
     let (mode, reason) = ModeName::of(app.shown().mode());
-    // A ledger that cannot be changed can still be looked at, but only its owner knows what would
-    // be paid for.
+    // A read-only ledger can still be read, but only its own thread knows the costs.
     let costs = app.ask(|ledger, _| Ok(ledger.epoch_preview())).await;
     let costs = if mode == ModeName::ReadOnly { costs.unwrap_or_default() } else { costs? };
     let preview = costs
@@ -33,9 +32,9 @@ pub(crate) async fn preview(_: Administrator, State(app): State<App>) -> Result<
     Ok(reply::ok(&EpochPreview { mode, reason, epoch: app.shown().epoch(), preview }))
 }
 
-/// Starts a new epoch: whatever runs is paid for once more, and goes on with fresh noise.
+/// Starts a new epoch. Every running counter is paid for once more and continues with fresh noise.
 #[utoipa::path(post, path = "/v1/epoch", tag = "epoch", security(("bearer" = ["admin"])), request_body = EpochStart, responses(
-    (status = 200, description = "What became of the counters.", body = EpochStarted),
+    (status = 200, description = "The counters that restarted, and those that did not.", body = EpochStarted),
 ))]
 pub(crate) async fn start(
     _: Administrator,
@@ -43,9 +42,9 @@ pub(crate) async fn start(
     Json(start): Json<EpochStart>,
 ) -> Result<Response> {
     if !start.confirm {
-        return Err(Problem::bad("confirm must be true: whatever runs is paid for once more"));
+        return Err(Problem::bad_field("confirm", "true: every running counter is paid for once more"));
     }
     let started = app.ask(|ledger, _| ledger.start_epoch()).await?;
-    let left = started.left.into_iter().map(|(counter, reason)| EpochLeft { counter, reason }).collect();
+    let left = started.left.into_iter().map(|(counter, reason)| SkippedCounter { counter, reason }).collect();
     Ok(reply::ok(&EpochStarted { epoch: started.epoch, restarted: started.restarted, left }))
 }

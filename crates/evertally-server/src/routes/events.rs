@@ -1,19 +1,18 @@
-//! Events in.
+//! Recording events.
 //!
-//! **Guarantee.** 200 means durable. A JSON body is taken whole or not at all. Of NDJSON, what
-//! stood before a bad line is recorded, and the refusal says how many lines that were; ids make it
-//! harmless to send all of them again. **Cost.** Bodies are parsed and events made ready where the
-//! request is handled; the ledger's one thread only receives what is ready, a whole batch at a
-//! time, and commits many requests at once.
+//! **Guarantee.** 200 means durable. A JSON body is recorded completely or not at all. Of an NDJSON
+//! body, the lines before a bad line are recorded, and the refusal says how many there are; ids make it
+//! harmless to send all lines again. **Cost.** The handler parses bodies and prepares events. The ledger's
+//! thread receives prepared batches and commits many requests at once.
 
 use super::ndjson;
+use crate::address::{CounterPath, PathCounter};
 use crate::auth::Ingester;
-use crate::body::{MediaType, whole};
+use crate::body::{MediaType, read_all};
 use crate::error::{Problem, Result};
 use crate::model::event::{self, Event, Events, Receipt};
-use crate::query::Named;
 use crate::reply;
-use crate::state::{App, answered, off_thread};
+use crate::state::{App, off_thread, receive};
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -22,22 +21,22 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// From this size on, a body is parsed on a thread of its own, so that others are not kept waiting.
-const LARGE: usize = 256 << 10;
+/// Bodies of at least this size are parsed on another thread, so that they do not delay other requests.
+const MIN_OFF_THREAD_BYTES: usize = 256 << 10;
 
-/// Posts events.
+/// Records events.
 #[utoipa::path(post, path = "/v1/counters/{name}/events", tag = "events", security(("bearer" = ["ingest", "admin"])),
-    params(("name" = String, Path, description = "The counter.", min_length = 1, max_length = 100)),
-    request_body(description = "One event or an array of them; as NDJSON one event a line, without a limit on the whole.", content(
+    params(CounterPath),
+    request_body(description = "One event or an array of events. NDJSON has one event per line and no limit on the size of the body.", content(
         (Events = "application/json"),
         (Event<'static> = "application/x-ndjson"),
     )), responses(
-    (status = 200, description = "What became of the events. What counts is durable.", body = Receipt),
+    (status = 200, description = "The number of events of each outcome. Counted events are durable.", body = Receipt),
 ))]
 pub(crate) async fn post(
     _: Ingester,
     State(app): State<App>,
-    Named(counter): Named,
+    PathCounter(counter): PathCounter,
     request: Request,
 ) -> Result<Response> {
     let started = Instant::now();
@@ -50,26 +49,26 @@ pub(crate) async fn post(
             ));
         }
     };
-    app.metrics().durable(&receipt, started.elapsed());
+    app.metrics().events(&receipt, started.elapsed());
     Ok(reply::ok(&receipt))
 }
 
 async fn batch(app: &App, counter: Arc<Published>, request: Request) -> Result<Receipt> {
-    // Held until the answer: bodies, and what is made of them, wait in memory.
-    let size = request.body().size_hint().exact().unwrap_or(app.options().largest_body as u64);
-    let _room = app.room_for(size.min(app.options().largest_body as u64))?;
-    let body = whole(request.into_body(), app.options()).await?;
-    let arrivals = if body.len() < LARGE {
+    // Held until the answer, because the body and its events stay in memory until then.
+    let size = request.body().size_hint().exact().unwrap_or(app.options().max_body_bytes as u64);
+    let _room = app.room_for(size.min(app.options().max_body_bytes as u64))?;
+    let body = read_all(request.into_body(), app.options()).await?;
+    let arrivals = if body.len() < MIN_OFF_THREAD_BYTES {
         event::batch(&body, counter.intake())?
     } else {
         let intake = counter.intake().clone();
         off_thread(move || event::batch(&body, &intake)).await?
     };
-    let receipt = answered(submit(app, counter, arrivals)?).await?;
+    let receipt = receive(submit(app, counter, arrivals)?).await?;
     Ok(Receipt::default().and(&receipt))
 }
 
-/// Hands events to the ledger; the answer comes when they are durable.
+/// Passes events to the ledger. The answer arrives when they are durable.
 pub(super) fn submit(
     app: &App,
     counter: Arc<Published>,

@@ -1,4 +1,4 @@
-//! Whose privacy it is.
+//! Populations: listed, and created with a budget.
 
 use crate::auth::{Administrator, Reader};
 use crate::body::Json;
@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-/// All populations with their accounts.
+/// Lists all populations and their accounts.
 #[utoipa::path(get, path = "/v1/populations", tag = "populations", security(("bearer" = ["read", "admin"])), responses(
     (status = 200, description = "Every population.", body = Populations),
 ))]
@@ -19,24 +19,25 @@ pub(crate) async fn list(_: Reader, State(app): State<App>) -> Response {
     reply::ok(&Populations { populations })
 }
 
-/// Grants a population a budget, once and for all.
+/// Creates a population. Its budget cannot be changed later.
 #[utoipa::path(post, path = "/v1/populations", tag = "populations", security(("bearer" = ["admin"])), request_body = PopulationDraft, responses(
-    (status = 201, description = "The population, with nothing spent.", body = Population),
+    (status = 201, description = "The population. Nothing is spent yet.", body = Population),
 ))]
-pub(crate) async fn grant(
+pub(crate) async fn create(
     _: Administrator,
     State(app): State<App>,
     Json(draft): Json<PopulationDraft>,
 ) -> Result<Response> {
     let name = draft.name.clone();
-    let population = draft.granted()?;
-    app.ask(move |ledger, _| ledger.grant(&population)).await?;
-    let made =
-        named(&app, &name).ok_or_else(|| Problem::system("the population was made, but is not shown"))?;
-    Ok(reply::json(StatusCode::CREATED, &Population::of(&made)))
+    let population = draft.new_population()?;
+    let granted = app.ask(move |ledger, _| ledger.grant(&population)).await;
+    granted.map_err(|problem| problem.about(&[("conflict", "name")]))?;
+    let created = named(&app, &name)
+        .ok_or_else(|| Problem::system("the population was created, but cannot be read back"))?;
+    Ok(reply::json(StatusCode::CREATED, &Population::of(&created)))
 }
 
-/// A population by its name.
+/// Finds a population by its name.
 pub(super) fn named(app: &App, name: &str) -> Option<evertally_ledger::Population> {
     app.shown().populations().into_iter().find(|population| population.odometer.population() == name)
 }

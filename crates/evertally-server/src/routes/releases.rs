@@ -1,11 +1,11 @@
-//! Releases out.
+//! Releases: listed, and added up over an interval.
 
+use crate::address::{CounterPath, PathCounter, Query, step, within};
 use crate::auth::Reader;
-use crate::error::{Problem, Result};
+use crate::error::{ErrorBody, Problem, Result};
 use crate::formats::{self, Format, Selection, Steps};
 use crate::model::counter::evenly;
 use crate::model::release::{Releases, Sum};
-use crate::query::{Named, Query, step, within};
 use crate::reply;
 use crate::state::{App, off_thread};
 use axum::extract::State;
@@ -15,55 +15,55 @@ use evertally_ledger::Published;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// The most steps that may be picked out of a range.
-const MOST_POINTS: u64 = 100_000;
+/// The most steps that `points` may select from a range.
+const MAX_POINTS: u64 = 100_000;
 
-/// Which releases.
+/// Which releases to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReleasesQuery {
-    /// The first step; 0 where absent.
+    /// The first step to list. Defaults to 0.
     #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     first: Option<u64>,
-    /// The last step; the latest where absent.
+    /// The last step to list. Defaults to the latest.
     #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     last: Option<u64>,
-    /// Only this key.
+    /// Lists only this key.
     #[param(max_length = 256)]
     key: Option<String>,
-    /// The most steps; all where absent.
+    /// The most steps to list. Defaults to all.
     #[param(minimum = 1, maximum = 1000000000)]
     limit: Option<u64>,
-    /// Only so many steps of the range, evenly, with the last.
+    /// Lists only this many steps of the range, evenly spaced, including the last.
     #[param(minimum = 1, maximum = 100000)]
     points: Option<u64>,
-    /// The format; by the header `Accept` where absent.
+    /// The format. Defaults to what the header `Accept` names, or to JSON.
     #[param(inline)]
     format: Option<Format>,
 }
 
-/// Releases of a counter.
+/// Lists releases of a counter.
 #[utoipa::path(get, path = "/v1/counters/{name}/releases", tag = "releases", security(("bearer" = ["read", "admin"])),
-    params(("name" = String, Path, description = "The counter.", min_length = 1, max_length = 100), ReleasesQuery), responses(
+    params(CounterPath, ReleasesQuery), responses(
     (status = 200, description = "The releases, in the order of steps.", content(
         (Releases = "application/json"),
         (String = "text/csv"),
         (String = "application/vnd.apache.arrow.stream"),
-    ), headers(("evertally-next" = Option<u64>, description = "The step with which to go on where `limit` left some out."))),
+    ), headers(("evertally-next" = Option<u64>, description = "The first step that `limit` left out."))),
 ))]
 pub(crate) async fn list(
     _: Reader,
     State(app): State<App>,
-    Named(counter): Named,
+    PathCounter(counter): PathCounter,
     Query(query): Query<ReleasesQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let limit = within("limit", query.limit, 1..=1_000_000_000)?.unwrap_or(u64::MAX);
-    let points = within("points", query.points, 1..=MOST_POINTS)?;
+    let points = within("points", query.points, 1..=MAX_POINTS)?;
     let (first, upto) = (step("first", query.first)?.unwrap_or(0), step("last", query.last)?);
     if upto.is_some_and(|last| last < first) {
-        return Err(Problem::bad("first must not be after last"));
+        return Err(Problem::bad_field("first", "at most last"));
     }
     let lane = query.key.map(|key| lane_of(&counter, &key)).transpose()?;
     let end = counter.next_step().min(upto.unwrap_or(u64::MAX).saturating_add(1));
@@ -72,7 +72,7 @@ pub(crate) async fn list(
     formats::answer(&app, Selection { counter, steps, lane, next }, format).await
 }
 
-/// The steps to show, and the one with which to go on.
+/// The steps to list, and the first step that the limit leaves out.
 fn select(range: std::ops::Range<u64>, points: Option<u64>, limit: u64) -> (Steps, Option<u64>) {
     let count = range.end - range.start;
     match points.filter(|points| *points < count) {
@@ -95,30 +95,31 @@ fn select(range: std::ops::Range<u64>, points: Option<u64>, limit: u64) -> (Step
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SumQuery {
-    /// The first step; 0 where absent.
+    /// The first step of the interval. Defaults to 0.
     #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     first: Option<u64>,
-    /// The last step; the latest where absent.
+    /// The last step of the interval. Defaults to the latest.
     #[param(minimum = 0, maximum = 1152921504606846976_u64)]
     last: Option<u64>,
-    /// The key, which a counter with keys needs.
+    /// The key. A counter with keys needs one.
     #[param(max_length = 256)]
     key: Option<String>,
 }
 
-/// The total over several steps, with its error, which is smaller than that of two releases.
+/// Adds up an interval of steps. Its error is smaller than that of a difference of two releases.
 #[utoipa::path(get, path = "/v1/counters/{name}/sum", tag = "releases", security(("bearer" = ["read", "admin"])),
-    params(("name" = String, Path, description = "The counter.", min_length = 1, max_length = 100), SumQuery), responses(
+    params(CounterPath, SumQuery), responses(
     (status = 200, description = "The total.", body = Sum),
+    (status = 422, description = "The counter does not release plain totals.", body = ErrorBody),
 ))]
 pub(crate) async fn sum(
     _: Reader,
     State(app): State<App>,
-    Named(counter): Named,
+    PathCounter(counter): PathCounter,
     Query(query): Query<SumQuery>,
 ) -> Result<Response> {
     let lane = match (&query.key, counter.planned().lane_names()) {
-        (None, Some(_)) => return Err(Problem::bad("key must be given: this counter has keys")),
+        (None, Some(_)) => return Err(Problem::bad_field("key", "given: this counter has keys")),
         (None, None) => 0,
         (Some(key), _) => lane_of(&counter, key)?,
     };
@@ -137,14 +138,14 @@ pub(crate) async fn sum(
     }))
 }
 
-/// The place of a key.
+/// The position of a key among the counter's keys.
 fn lane_of(counter: &Published, key: &str) -> Result<usize> {
     let names = counter
         .planned()
         .lane_names()
-        .ok_or_else(|| Problem::bad("key must be left out: this counter has no keys"))?;
+        .ok_or_else(|| Problem::bad_field("key", "left out: this counter has no keys"))?;
     let lane = names.iter().position(|name| name == key);
-    lane.ok_or_else(|| Problem::bad("key must be one of the counter's keys"))
+    lane.ok_or_else(|| Problem::bad_field("key", "one of the counter's keys"))
 }
 
 #[cfg(test)]
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_say_where_to_go_on() {
+    fn limits_say_where_to_continue() {
         assert_eq!(steps(select(0..0, None, 5)), (vec![], None));
         assert_eq!(steps(select(2..5, None, 5)), (vec![2, 3, 4], None));
         assert_eq!(steps(select(2..9, None, 2)), (vec![2, 3], Some(4)));

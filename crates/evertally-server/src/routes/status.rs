@@ -1,8 +1,8 @@
-//! Whether the service lives, whether it can be used, and what it does.
+//! Health, readiness, metrics and the status of the service.
 
 use crate::auth::{Anyone, Bearer, Reader};
 use crate::error::Result;
-use crate::metrics::Present;
+use crate::metrics::Snapshot;
 use crate::model::status::{CountersByStatus, ModeName, Readiness, ServiceStatus};
 use crate::reply;
 use crate::state::App;
@@ -16,18 +16,18 @@ use evertally_ledger::Status;
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Whether the process lives.
+/// Says that the process is alive.
 #[utoipa::path(get, path = "/healthz", tag = "service", responses(
-    (status = 200, description = "It lives.", body = String, content_type = "text/plain"),
+    (status = 200, description = "The process is alive.", body = String, content_type = "text/plain"),
 ))]
 pub(crate) async fn healthz() -> Response {
     reply::with_type(StatusCode::OK, TEXT, Body::from("ok"))
 }
 
-/// Whether the service can be used.
+/// Says whether the service can be used.
 #[utoipa::path(get, path = "/readyz", tag = "service", responses(
-    (status = 200, description = "It takes events and releases steps.", body = Readiness),
-    (status = 503, description = "It is fenced or read-only.", body = Readiness),
+    (status = 200, description = "The service records events and releases steps.", body = Readiness),
+    (status = 503, description = "The service is fenced or read-only.", body = Readiness),
 ))]
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
     let (mode, reason) = ModeName::of(app.shown().mode());
@@ -35,7 +35,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
     reply::json(status, &Readiness { mode, reason })
 }
 
-/// Metrics in the form that Prometheus reads. A token may be needed, as the operator decides.
+/// Shows metrics in the format of Prometheus. The operator decides whether they need a token.
 #[utoipa::path(get, path = "/metrics", tag = "service", security(("bearer" = ["read", "admin"])), responses(
     (status = 200, description = "Metrics.", body = String, content_type = "text/plain"),
 ))]
@@ -46,7 +46,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     let counters = by_status(&app);
     let (mode, _) = ModeName::of(app.shown().mode());
     let due = app.shown().counters().iter().filter_map(|counter| counter.next_release()).min();
-    let present = Present {
+    let snapshot = Snapshot {
         mode: match mode {
             ModeName::Running => "running",
             ModeName::Fenced => "fenced",
@@ -61,12 +61,12 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
         overdue_micros: due.map_or(0, |due| app.now().saturating_sub(due)),
         ledger: app.keeper().statistics(),
     };
-    Ok(reply::with_type(StatusCode::OK, PROMETHEUS, Body::from(app.metrics().render(&present))))
+    Ok(reply::with_type(StatusCode::OK, PROMETHEUS, Body::from(app.metrics().render(&snapshot))))
 }
 
-/// What the service does.
+/// Shows the status of the service.
 #[utoipa::path(get, path = "/v1/status", tag = "service", security(("bearer" = ["read", "ingest", "admin"])), responses(
-    (status = 200, description = "The state of the service, and the token that asks.", body = ServiceStatus),
+    (status = 200, description = "The status of the service, and the name and role of the token.", body = ServiceStatus),
 ))]
 pub(crate) async fn status(Bearer(token): Anyone, State(app): State<App>) -> Response {
     let (mode, reason) = ModeName::of(app.shown().mode());

@@ -1,9 +1,9 @@
-//! Every route × every token that must not open it.
+//! Every route with every token that it must refuse.
 
 use crate::documented::routes;
 use crate::fixture::Server;
 
-/// A path with names filled in that exist, so that no refusal is for want of one.
+/// A path with existing names filled in, so that no refusal is for a missing name.
 fn concrete(path: &str, token: &str) -> String {
     path.replace("{name}", "visits").replace("{id}", token)
 }
@@ -24,7 +24,7 @@ fn every_route_refuses_every_token_that_is_not_its_own() {
         guarded += 1;
         let path = concrete(&path, &id);
         let refused = |bearer: &str, status: u16, words: &str| {
-            // A body that is no JSON, of no known type, shows that it is not looked at.
+            // The body is invalid and of unknown type, which shows that it is not read.
             let answer = server.send(bearer, &method, &path, &[("Content-Type", "text/canary")], b"{canary");
             assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
             assert!(answer.text().contains(words), "{method} {path}: {}", answer.text());
@@ -48,7 +48,7 @@ fn every_route_refuses_every_token_that_is_not_its_own() {
         }
     }
     assert!(guarded >= 18, "only {guarded} routes are guarded");
-    // Nothing of all that changed anything.
+    // None of these requests changed anything.
     assert_eq!(server.get("/v1/tokens").json(), tokens);
     assert_eq!(server.get("/v1/counters/visits").json()["status"], "running");
     assert_eq!(server.get("/v1/counters/visits").json()["next_step"], 0);
@@ -58,7 +58,7 @@ fn every_route_refuses_every_token_that_is_not_its_own() {
 fn every_role_opens_what_it_is_for() {
     let server = Server::start().with_counter("visits");
     for (path, method, roles) in routes() {
-        // Live streams do not end, and what changes the others is tried elsewhere.
+        // Live streams do not end, and other tests cover requests that change something.
         if path.ends_with("/live") || method == "DELETE" || path.ends_with("/retire") {
             continue;
         }

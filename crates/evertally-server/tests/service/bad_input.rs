@@ -1,6 +1,7 @@
-//! Whatever is sent: a refusal with a reason, and nothing changed.
+//! Bad input is refused with a reason, and changes nothing.
 
 use crate::client::{Wire, head, request};
+use crate::documented::DOCUMENT;
 use crate::fixture::{Server, events};
 use serde_json::{Value, json};
 
@@ -71,7 +72,7 @@ fn a_bad_line_ends_a_stream_after_what_stood_before_it() {
     );
     assert!(!message.contains("canary"));
     assert_eq!(server.total("visits"), 9_000.0);
-    // The same again, without the fault: ids make it harmless.
+    // Sending all lines again without the fault is harmless because of their ids.
     lines[9_000] = r#"{"id":"9000"}"#.to_owned();
     let receipt =
         server.post_text(EVENTS, "application/x-ndjson", lines.join("\n").as_bytes()).expect(200).json();
@@ -83,9 +84,49 @@ fn a_bad_line_ends_a_stream_after_what_stood_before_it() {
 }
 
 #[test]
+fn a_refusal_names_the_field_that_must_change() {
+    let server = Server::start().with_counter("visits");
+    server.post("/v1/populations", &json!({"name": "small", "epsilon": 0.01, "delta": 1e-6})).expect(201);
+    let good = json!({"name": "new", "epsilon": 0.1, "delta": 1e-6, "steps": 9});
+    let schema = &DOCUMENT["components"]["schemas"]["NewCounter"]["properties"];
+    for (field, change) in [
+        ("name", json!({"name": "visits"})),
+        ("name", json!({"name": "a b"})),
+        ("population", json!({"population": "nobody"})),
+        ("epsilon", json!({"epsilon": -1.0})),
+        ("epsilon", json!({"population": "small"})),
+        ("population", json!({"max_steps": 2})),
+        ("delta", json!({"delta": 2.0})),
+        ("steps", json!({"steps": 0})),
+        ("every", json!({"every": "soon"})),
+        ("start", json!({"every": "1h", "start": "soon"})),
+        ("mechanism", json!({"mechanism": "magic"})),
+        ("mechanism", json!({"mechanism": "laplace-tree"})),
+        ("workload", json!({"workload": "window:0"})),
+        ("max_steps", json!({"max_steps": 0})),
+        ("min_gap", json!({"min_gap": 3})),
+        ("clamp", json!({"clamp": [3.0, 1.0]})),
+        ("grid", json!({"grid": -1.0})),
+        ("keys", json!({"keys": ["a", "a"]})),
+    ] {
+        let mut body = good.clone();
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let answer = server.post("/v1/counters", &body);
+        assert_eq!(answer.json()["error"]["field"], field, "{change}: {}", answer.text());
+        assert!(schema.get(field).is_some(), "{field} is not documented");
+    }
+    let answer = server.post("/v1/populations", &json!({"name": "everyone", "epsilon": 1, "delta": 0.5}));
+    assert_eq!(answer.expect(409).json()["error"]["field"], "name");
+    let answer = server.post("/v1/tokens", &json!({"name": "old", "role": "read", "expires": "soon"}));
+    assert_eq!(answer.expect(400).json()["error"]["field"], "expires");
+    // Other refusals name no field.
+    assert!(server.get("/v1/counters/nothing").expect(404).json()["error"]["field"].is_null());
+}
+
+#[test]
 fn what_is_too_large_is_refused_before_it_is_read() {
     let server = Server::start().with_counter("visits");
-    // Announced, and never sent: only a refusal that does not wait for it can come.
+    // The body is announced but never sent, so only a refusal that does not wait can arrive.
     let mut wire = Wire::open(server.address);
     let bearer = format!("Bearer {}", server.bearers.ingest);
     let headers = [
@@ -97,7 +138,7 @@ fn what_is_too_large_is_refused_before_it_is_read() {
     let answer = wire.answer().unwrap().expect(413);
     assert_eq!((answer.class().as_str(), answer.header("connection")), ("too-large", Some("close")));
     assert!(wire.is_closed());
-    // Not announced: refused once it is known.
+    // A body without a length is refused once it exceeds the limit.
     let mut wire = Wire::open(server.address);
     let headers = [
         ("Authorization", bearer.as_str()),
@@ -112,7 +153,7 @@ fn what_is_too_large_is_refused_before_it_is_read() {
         }
     }
     wire.answer().unwrap().expect(413);
-    // A batch just below the limit is taken.
+    // A batch just below the limit is recorded.
     let ids = (0..60_000).map(|i| format!("{i:0100}"));
     let receipt = server.post(EVENTS, &events(ids)).expect(200).json();
     assert_eq!(receipt["counted"], 60_000);

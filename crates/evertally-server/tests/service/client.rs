@@ -1,14 +1,14 @@
-//! A small HTTP/1.1 client that does what it is told, right or wrong.
+//! A small HTTP/1.1 client that can also send wrong requests.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a test waits for something that should come.
+/// How long a test waits for an answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What came back.
+/// An answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -34,7 +34,7 @@ impl Answer {
         self.json()["error"]["class"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Itself, where it has this status.
+    /// Fails unless the answer has this status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
@@ -60,7 +60,7 @@ impl Wire {
         self.reader.get_mut().write_all(bytes)
     }
 
-    /// Whether the other side has closed the connection; waits for it.
+    /// Waits for the other side to close the connection, and says whether it did.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.reader.read_to_end(&mut rest) {
@@ -101,7 +101,7 @@ impl Wire {
         Some(chunk)
     }
 
-    /// A whole answer; none where the connection broke first.
+    /// A complete answer, or none when the connection broke first.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut answer = self.head()?;
         if answer.header("transfer-encoding") == Some("chunked") {
@@ -127,7 +127,7 @@ pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)]) -> String
     format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")
 }
 
-/// One request on a connection of its own.
+/// One request on its own connection.
 #[track_caller]
 pub(crate) fn request(
     address: SocketAddr,
@@ -145,7 +145,7 @@ pub(crate) fn request(
     all.push(("Connection", "close"));
     let mut bytes = head(method, path, &all).into_bytes();
     bytes.extend_from_slice(body);
-    // A refusal may come, and the connection end, before all was sent.
+    // A refusal may arrive, and the connection end, before everything is sent.
     let _ = wire.send(&bytes);
     wire.answer().expect("an answer")
 }

@@ -1,4 +1,4 @@
-//! Holds every answer to the OpenAPI document: its status, its media type, and the shape of its body.
+//! Checks every answer against the OpenAPI document: its status, its media type, and the shape of its body.
 
 use crate::client::Answer;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(crate) fn routes() -> Vec<(String, String, Option<Vec<String>>)> {
     routes
 }
 
-/// Fails where an answer is not documented. Paths that the document does not have are not looked at.
+/// Fails when an answer is not documented. Paths outside the document are skipped.
 #[track_caller]
 pub(crate) fn check(method: &str, path: &str, answer: &Answer) {
     let path = path.split('?').next().unwrap();
@@ -51,7 +51,7 @@ pub(crate) fn check(method: &str, path: &str, answer: &Answer) {
     }
 }
 
-/// As much of JSON Schema as the document uses.
+/// Checks the part of JSON Schema that the document uses.
 fn fits_schema(value: &Value, schema: &Value) -> Result<(), String> {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = reference.strip_prefix("#/components/schemas/").unwrap();
@@ -119,13 +119,13 @@ fn the_document_is_whole() {
     names.dedup();
     assert_eq!(names.len(), count, "names of operations are not unique");
     assert!(count >= 20);
-    // Whatever is referred to is there.
+    // Every reference has its schema.
     let text = DOCUMENT.to_string();
     for reference in text.split("\"#/components/schemas/").skip(1).map(|rest| rest.split('"').next().unwrap())
     {
         assert!(DOCUMENT["components"]["schemas"].get(reference).is_some(), "{reference} is missing");
     }
-    // Everything that is an object says which fields it has, and that there are no others.
+    // Every object lists its fields and allows no others.
     for (name, schema) in DOCUMENT["components"]["schemas"].as_object().unwrap() {
         if schema["type"] == "object" {
             assert_eq!(schema["additionalProperties"], false, "{name}");

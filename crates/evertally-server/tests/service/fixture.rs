@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// When every test begins: 2026-01-05T08:00:00Z.
+/// When every test starts: 2026-01-05T08:00:00Z.
 pub(crate) const START: i64 = 1_767_600_000_000_000;
 
 pub(crate) const SECOND: i64 = 1_000_000;
@@ -29,7 +29,7 @@ pub(crate) struct Bearers {
     pub(crate) expired: String,
 }
 
-/// A service that runs.
+/// A running service.
 pub(crate) struct Server {
     runtime: Option<Runtime>,
     pub(crate) address: SocketAddr,
@@ -50,7 +50,7 @@ impl Server {
         Self::at(tempfile::tempdir().unwrap(), options)
     }
 
-    /// On a directory that may have been used before.
+    /// Starts on a directory that may have been used before.
     pub(crate) fn at(home: TempDir, options: Options) -> Self {
         let directory = directory(&home);
         let place = Place::directory(&directory, None).unwrap();
@@ -60,7 +60,7 @@ impl Server {
         server
     }
 
-    /// On any ledger.
+    /// Starts on any ledger.
     pub(crate) fn on(mut ledger: Ledger, options: Options, tls: Option<Tls>) -> Self {
         let mut add =
             |role, expires| ledger.add_token("test", role, expires, START).map(|(_, bearer)| bearer);
@@ -93,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Ends the service in good order, and leaves its directory.
+    /// Stops the service, and keeps its directory.
     pub(crate) fn stop(mut self) -> Option<TempDir> {
         self.begin_to_stop();
         self.wait();
@@ -119,7 +119,7 @@ impl Server {
         self.clock.fetch_add(micros, Ordering::SeqCst);
     }
 
-    /// Lets time pass, and waits until a counter has released so many steps.
+    /// Lets time pass, and waits until a counter has released this many steps.
     #[track_caller]
     pub(crate) fn pass_until(&self, micros: i64, counter: &str, steps: u64) {
         self.pass(micros);
@@ -130,7 +130,7 @@ impl Server {
         }
     }
 
-    /// A request, whose answer must be one that the OpenAPI document has.
+    /// Sends a request. Its answer must be documented.
     #[track_caller]
     pub(crate) fn send(
         &self,

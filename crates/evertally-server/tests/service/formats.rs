@@ -1,4 +1,4 @@
-//! The same releases in every format, in pieces and in parts.
+//! The same releases in every format, in chunks and in pages.
 
 use crate::fixture::Server;
 use arrow_array::cast::AsArray;
@@ -129,9 +129,9 @@ fn ranges_limits_and_points_pick_what_they_say() {
     assert_eq!(steps("first=9990&limit=10"), ((9990..10_000).collect(), None));
     assert_eq!(steps("points=4"), (vec![2499, 4999, 7499, 9999], None));
     assert_eq!(steps("points=4&limit=3"), (vec![2499, 4999, 7499], Some(9999)));
-    // All of it comes in pieces, whole and in order.
+    // Many releases arrive in chunks, complete and in order.
     assert_eq!(steps(""), ((0..10_000).collect(), None));
-    // What is picked is what is there.
+    // Selected releases equal the stored ones.
     let all = from_json(&server.get("/v1/counters/long/releases").body);
     let some = from_json(&server.get("/v1/counters/long/releases?points=50").body);
     assert!(some.len() == 50 && some.iter().all(|row| all[row.0 as usize] == *row));

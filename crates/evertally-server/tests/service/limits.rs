@@ -1,4 +1,4 @@
-//! Limits on how often and how many.
+//! Limits on rates and connections.
 
 use crate::client::{Wire, head, request};
 use crate::fixture::Server;
@@ -17,7 +17,7 @@ fn a_token_that_asks_too_often_is_told_when_to_come_back() {
         (refused[0].class().as_str(), refused[0].header("retry-after")),
         ("too-many-requests", Some("1"))
     );
-    // Others are not meant, nor are those who need no token.
+    // Other tokens are not limited, nor are routes without a token.
     ask(&server.bearers.ingest).expect(200);
     server.send("", "GET", "/healthz", &[], &[]).expect(200);
     std::thread::sleep(Duration::from_millis(700));

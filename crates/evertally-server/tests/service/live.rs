@@ -4,7 +4,7 @@ use crate::client::{Wire, head};
 use crate::fixture::{SECOND, Server};
 use serde_json::{Value, json};
 
-/// Somebody who follows a counter.
+/// A client that follows a counter.
 struct Follower {
     wire: Wire,
     text: String,
@@ -72,16 +72,16 @@ fn every_step_comes_once_and_in_order_also_after_a_break() {
     assert_eq!((follower.step(), follower.step()), (3, 4));
     drop(follower);
     server.pass_until(3000 * SECOND, "visits", 3005);
-    // Many steps were missed; Last-Event-ID goes before `from`.
+    // Many steps were missed. Last-Event-ID overrides `from`.
     let mut follower = Follower::new(&server, "?from=0", Some("4"));
     assert!((5..3005).all(|step| follower.step() == step));
-    // What was sent is what is stored.
+    // The events equal the stored releases.
     server.pass(SECOND);
     let (_, _, data) = follower.event().unwrap();
     let stored = server.get("/v1/counters/visits/releases?first=3005&last=3005").json();
     assert_eq!(data["releases"], stored["releases"]);
     assert_eq!(data["time"], stored["releases"][0]["time"]);
-    // Who says nothing gets what comes next.
+    // Without either, the stream starts with the next release.
     let mut late = Follower::new(&server, "", None);
     server.pass(SECOND);
     assert_eq!((late.step(), follower.step()), (3006, 3006));
@@ -137,7 +137,7 @@ fn there_are_only_so_many_streams() {
     assert_eq!((refused.class().as_str(), refused.header("retry-after")), ("busy", Some("1")));
     assert!(server.get("/metrics").text().contains("evertally_live_streams 2"));
     drop(first);
-    // The place is free once the connection is known to be gone, which a release or a comment tells.
+    // The place is free once a release or a comment cannot be sent.
     server.post("/v1/counters/visits/advance", &json!({"steps": 3})).expect(200);
     let begun = std::time::Instant::now();
     while !server.get("/metrics").text().contains("evertally_live_streams 1") {
@@ -154,7 +154,7 @@ fn streams_end_with_their_tokens() {
     let tokens = server.get("/v1/tokens").json();
     let read = tokens["tokens"].as_array().unwrap().iter().find(|token| token["role"] == "read").unwrap();
     server.delete(&format!("/v1/tokens/{}", read["id"].as_str().unwrap())).expect(204);
-    // Noticed before the next release is sent.
+    // The service notices before it sends the next release.
     server.pass(SECOND);
     let (kind, _, data) = follower.event().unwrap();
     assert_eq!((kind.as_str(), &data["reason"]), ("end", &json!("unauthorized")));

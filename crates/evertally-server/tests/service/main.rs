@@ -1,5 +1,4 @@
-//! The service as its clients meet it: over real sockets, with a ledger on a real disk and a clock
-//! that tests set.
+//! Tests of the service over real sockets, with a ledger on a real disk and a clock that tests set.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod authority;
@@ -11,6 +10,7 @@ mod formats;
 mod limits;
 mod live;
 mod modes;
+mod page_types;
 mod silence;
 mod slow;
 mod stories;

@@ -1,4 +1,4 @@
-//! The service when it stops, when its storage fails, and when it is a copy.
+//! The service when it stops, when its storage fails, and when its directory is a copy.
 
 use crate::client::{Wire, head};
 use crate::fixture::{START, Server, directory, events};
@@ -58,7 +58,7 @@ fn stopping_loses_nothing_that_was_acknowledged() {
     let home = server.stop().unwrap();
     let server = Server::at(home, Options::default());
     let total = server.total("visits") as u64;
-    // A post whose answer was lost may count too: at most one a client.
+    // A request whose answer was lost may count too: at most one per client.
     assert!(
         (acknowledged..=acknowledged + 40).contains(&total),
         "{acknowledged} acknowledged, {total} counted"
@@ -95,7 +95,7 @@ fn a_copy_takes_and_releases_nothing_until_a_new_epoch_is_paid_for() {
     let before = server.get("/v1/counters/visits/releases").json();
     let bearers = server.bearers.clone();
     let home = server.stop().unwrap();
-    // The same content in another file: what a restored backup is.
+    // A restored backup has the same content in another file.
     let file = directory(&home).join("ledger.redb");
     let copy = file.with_extension("copy");
     std::fs::copy(&file, &copy).unwrap();
@@ -132,7 +132,7 @@ fn a_copy_takes_and_releases_nothing_until_a_new_epoch_is_paid_for() {
     assert_eq!(population["populations"][0]["entries"].as_array().unwrap().len(), 2);
 }
 
-/// Storage in memory that can be told to fail, and held up.
+/// Storage in memory that fails or blocks on demand.
 #[derive(Debug)]
 struct Failing {
     memory: InMemoryBackend,
@@ -187,7 +187,7 @@ impl Fence for Remembered {
     }
 }
 
-/// A service on such storage, with what makes it fail and what holds it up.
+/// A service on such storage, with the switches that make it fail and block.
 fn on_failing_storage() -> (Server, Arc<AtomicBool>, Arc<Mutex<()>>) {
     let (fails, gate) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
     let backend =
@@ -202,7 +202,7 @@ fn a_full_queue_is_said_and_passes() {
     let (server, _, gate) = on_failing_storage();
     let held = gate.lock().unwrap();
     let keeper = server.service.keeper();
-    // A change that must be written holds the ledger up, and the queue fills.
+    // A change that must be written blocks the ledger, and the queue fills.
     keeper.ask(|ledger, now| ledger.add_token("one more", Role::Read, None, now), drop).unwrap();
     let mut refusals = 0;
     while refusals < 40 {
@@ -231,7 +231,7 @@ fn storage_that_fails_makes_the_service_read_only() {
     fails.store(true, Ordering::SeqCst);
     let refused = server.post(EVENTS, &json!({"id": "b"})).expect(503);
     assert_eq!((refused.class().as_str(), refused.header("retry-after")), ("read-only", Some("60")));
-    // For good, even when the disk comes back.
+    // It stays read-only, even when the disk works again.
     fails.store(false, Ordering::SeqCst);
     assert_eq!(server.post(EVENTS, &json!({"id": "b"})).expect(503).class(), "read-only");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Nothing of what clients send is in logs, metrics or refusals.
+//! Logs, metrics and refusals hold nothing that clients send.
 
 use crate::fixture::Server;
 use serde_json::json;
@@ -20,7 +20,7 @@ impl io::Write for Logged {
     }
 }
 
-/// Ids, persons, keys and values that would stand out, and a number of events that would.
+/// Ids, persons, keys, values and a number of events that are easy to find.
 const CANARIES: [&str; 6] = ["canary", "4711", "918273", "evt_", "kanarienvogel", "0.123456789"];
 
 /// Whether a text holds a canary: numbers as whole words, because times and latencies have all
@@ -103,7 +103,7 @@ fn logs_metrics_and_refusals_repeat_nothing() {
     for canary in CANARIES {
         assert!(!holds(&metrics, canary), "{canary} in {metrics}");
     }
-    // Posts that succeeded cannot be counted, neither in metrics nor by lines of the log.
+    // Neither metrics nor the lines of the log reveal how many requests recorded events.
     assert!(
         !metrics.contains(r#"route="/v1/counters/{name}/events",method="POST",status="200""#),
         "{metrics}"
@@ -117,7 +117,7 @@ fn logs_metrics_and_refusals_repeat_nothing() {
     let told =
         lines.lines().filter(|line| line.contains("/events") && line.contains("\"status\":200")).count();
     assert_eq!(told, 0);
-    // The check can fail: what is looked for is found where it is.
+    // The check can fail: it finds canaries where they are.
     let sent = json!([{"id": "canary-1", "value": 0.123_456_789}, {"n": 4711}, "918273"]).to_string();
     assert!(["canary", "4711", "918273", "0.123456789"].iter().all(|canary| holds(&sent, canary)), "{sent}");
 }

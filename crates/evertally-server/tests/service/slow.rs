@@ -1,4 +1,4 @@
-//! Clients that are slow, on purpose or not: they are cut off, and others notice nothing.
+//! Slow clients are disconnected, and do not affect others.
 
 use crate::client::{Wire, head, request};
 use crate::fixture::Server;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 const EVENTS: &str = "/v1/counters/visits/events";
 
-/// Short patience, so that tests need little of it.
+/// Short timeouts, so that tests are fast.
 fn impatient() -> Options {
     Options {
         header_timeout: Duration::from_millis(600),
         body_timeout: Duration::from_millis(800),
         idle_timeout: Duration::from_millis(2_000),
         write_timeout: Duration::from_millis(800),
-        slowest_body: 1_000,
+        min_body_bytes_per_second: 1_000,
         ..Options::default()
     }
 }

@@ -1,5 +1,5 @@
 //! The worker of `cargo xtask crash`: `crash BINARY DIRECTORY kills LOAD RECOVERY SEED` or `crash
-//! BINARY DIRECTORY events N SEED`. The report is one line of JSON.
+//! BINARY DIRECTORY events N SEED`. It prints one line of JSON.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! The worker of `cargo xtask simulate`: `trial-simulate SEEDS FIRST`. All cores run seeds; the
-//! first that fails ends it, and is named.
+//! The worker of `cargo xtask simulate`: `trial-simulate SEEDS FIRST`. All cores run seeds. The
+//! first failure ends the run and names its seed.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use std::thread;
 
 use evertally_trial::{bar, simulation};
 
-/// Steps of one simulation.
+/// The number of steps of one simulation.
 const STEPS: u64 = 250;
 
 fn main() -> ExitCode {
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
     let [events, crashes, failures, epochs] = totals.map(AtomicU64::into_inner);
     println!(
-        "{seeds} seeds of {STEPS} steps: {events} events counted, {failures} failures of storage, {crashes} crashes, {epochs} epochs begun anew; nothing was lost or changed"
+        "{seeds} seeds of {STEPS} steps: {events} events counted, {failures} storage failures, {crashes} crashes, {epochs} new epochs; nothing was lost or changed"
     );
     ExitCode::SUCCESS
 }

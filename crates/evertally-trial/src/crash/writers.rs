@@ -1,4 +1,4 @@
-//! Those who change something, and retry until it is acknowledged.
+//! The writers: threads that change something and retry until it is acknowledged.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -6,42 +6,42 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::scene::{BY_HAND, EXACT, FAST, NOISY, Scene, lock};
+use super::state::{BY_HAND, EXACT, FAST, NOISY, TrialState, lock};
 use crate::STEPS;
 use crate::flood::shuffle;
 use evertally_ledger::simulated::Dice;
 
-/// The most events in a batch.
-const BATCH: u64 = 60;
-/// Ids of the last so many events are sent again now and then.
-const MEMORY: u64 = 500;
+/// The maximum number of events per batch.
+const MAX_BATCH: u64 = 60;
+/// Ids of this many recent events are occasionally sent again.
+const RECENT_IDS: u64 = 500;
 
-/// Starts all of them.
-pub(super) fn start(scene: &Arc<Scene>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
+/// Starts all writers.
+pub(super) fn start(state: &Arc<TrialState>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     for (number, counter) in (0..).zip([EXACT, EXACT, BY_HAND, FAST, NOISY]) {
-        let (scene, dice) = (scene.clone(), Dice::new(dice.bits()));
-        threads.push(thread::spawn(move || post_events(&scene, counter, number, dice)));
+        let (state, dice) = (state.clone(), Dice::new(dice.bits()));
+        threads.push(thread::spawn(move || post_events(&state, counter, number, dice)));
     }
-    // A retry may close a second step where the first reply was lost.
+    // If the first reply was lost, a retry may close a second step.
     for (counter, most, pause) in [(BY_HAND, STEPS / 2, 1000), (FAST, u64::MAX, 5)] {
-        let scene = scene.clone();
-        threads.push(thread::spawn(move || advance(&scene, counter, most, Duration::from_millis(pause))));
+        let state = state.clone();
+        threads.push(thread::spawn(move || advance(&state, counter, most, Duration::from_millis(pause))));
     }
-    let building = scene.clone();
+    let building = state.clone();
     threads.push(thread::spawn(move || build(&building)));
     threads
 }
 
-/// Posts batches of new ids, of some old ones, in any order.
-fn post_events(scene: &Scene, counter: &'static str, number: u64, mut dice: Dice) {
-    let (mut client, mut sent) = (scene.client(), 0);
+/// Posts batches of new ids and some old ones, in any order.
+fn post_events(state: &TrialState, counter: &'static str, number: u64, mut dice: Dice) {
+    let (mut client, mut sent) = (state.client(), 0);
     let path = format!("/v1/counters/{counter}/events");
-    while !scene.stops() {
-        let new = 1 + dice.below(BATCH);
+    while !state.stops() {
+        let new = 1 + dice.below(MAX_BATCH);
         let mut ids: Vec<u64> = (sent..sent + new).collect();
         for _ in 0..dice.below(10) {
-            ids.push(sent - dice.below(sent.min(MEMORY) + 1));
+            ids.push(sent - dice.below(sent.min(RECENT_IDS) + 1));
         }
         shuffle(&mut ids, &mut dice);
         let event = |id: &u64| {
@@ -53,19 +53,19 @@ fn post_events(scene: &Scene, counter: &'static str, number: u64, mut dice: Dice
         };
         let body = Value::Array(ids.iter().map(event).collect()).to_string();
         if dice.once_in(8) {
-            // Whether it arrives is left open: the same batch follows.
+            // It may or may not arrive. The same batch follows.
             let _ = client.post_and_leave(&path, "application/json", body.as_bytes());
         }
-        scene.count_sent(ids.len() as u64);
+        state.count_sent(ids.len() as u64);
         let Some(answer) =
-            scene.insist(&mut client, |client| client.post_bytes(&path, "application/json", body.as_bytes()))
+            state.retry(&mut client, |client| client.post_bytes(&path, "application/json", body.as_bytes()))
         else {
             return;
         };
         match answer.json() {
-            Ok(receipt) if is_complete(&receipt, ids.len() as u64) => scene.acknowledge(counter, new),
-            Ok(receipt) => scene.fail(format!("a receipt that does not add up: {receipt}")),
-            Err(error) => scene.fail(format!("events were refused: {error}")),
+            Ok(receipt) if is_complete(&receipt, ids.len() as u64) => state.acknowledge(counter, new),
+            Ok(receipt) => state.fail(format!("a receipt that does not add up: {receipt}")),
+            Err(error) => state.fail(format!("events were refused: {error}")),
         }
         sent += new;
     }
@@ -77,47 +77,47 @@ fn is_complete(receipt: &Value, received: u64) -> bool {
     number("received") == received && number("counted") + number("duplicate") == received
 }
 
-/// Closes steps by hand; what the answers hold is seen like anything else.
-fn advance(scene: &Scene, counter: &str, most: u64, pause: Duration) {
-    let mut client = scene.client();
+/// Closes steps by hand. Its releases are recorded like all others.
+fn advance(state: &TrialState, counter: &str, most: u64, pause: Duration) {
+    let mut client = state.client();
     for _ in 0..most {
-        if scene.stops() {
+        if state.stops() {
             return;
         }
         let path = format!("/v1/counters/{counter}/advance");
-        let Some(answer) = scene.insist(&mut client, |client| client.post(&path, &json!({}))) else { return };
-        let seen = answer.json().and_then(|answer| scene.seen.note(counter, &answer["releases"]));
-        seen.unwrap_or_else(|error| scene.fail(error));
+        let Some(answer) = state.retry(&mut client, |client| client.post(&path, &json!({}))) else { return };
+        let seen = answer.json().and_then(|answer| state.observed.note(counter, &answer["releases"]));
+        seen.unwrap_or_else(|error| state.fail(error));
         thread::sleep(pause);
     }
 }
 
 /// Creates counters and retires every other one.
-fn build(scene: &Scene) {
-    let mut client = scene.client();
+fn build(state: &TrialState) {
+    let mut client = state.client();
     for number in 0.. {
-        if scene.stops() {
+        if state.stops() {
             return;
         }
         let name = format!("small-{number}");
-        let document = Scene::small_counter(&name);
-        let Some(answer) = scene.insist(&mut client, |client| client.post("/v1/counters", &document)) else {
+        let document = TrialState::small_counter(&name);
+        let Some(answer) = state.retry(&mut client, |client| client.post("/v1/counters", &document)) else {
             return;
         };
-        // A conflict is what a retry gets whose first reply was lost.
+        // A retry after a lost reply gets a conflict.
         if ![201, 409].contains(&answer.status) {
-            return scene.fail(format!("a counter was refused: {}", String::from_utf8_lossy(&answer.body)));
+            return state.fail(format!("a counter was refused: {}", String::from_utf8_lossy(&answer.body)));
         }
-        lock(&scene.created).insert(name.clone(), false);
+        lock(&state.created).insert(name.clone(), false);
         if number % 2 == 1 {
             let path = format!("/v1/counters/{name}/retire");
-            let Some(answer) = scene.insist(&mut client, |client| client.post(&path, &json!({}))) else {
+            let Some(answer) = state.retry(&mut client, |client| client.post(&path, &json!({}))) else {
                 return;
             };
             if ![200, 409].contains(&answer.status) {
-                return scene.fail(format!("could not retire: {}", String::from_utf8_lossy(&answer.body)));
+                return state.fail(format!("could not retire: {}", String::from_utf8_lossy(&answer.body)));
             }
-            lock(&scene.created).insert(name, true);
+            lock(&state.created).insert(name, true);
         }
         thread::sleep(Duration::from_secs(2));
     }

@@ -1,38 +1,38 @@
 //! The ledger on a simulated machine, where a seed decides everything.
 //!
-//! **Definition.** A seed decides what clients post and post again, how the clock runs (on, not at
-//! all, back, far ahead), when operators create, retire, back up and restore, which write, sync or
-//! length fails, when the disk is full, when the process or the power ends, and what of that
-//! happens during recovery. After every step the ledger is compared with a [`Model`](model::Model)
+//! **Definition.** A seed decides what clients post and repeat, how the clock moves (forward, not
+//! at all, back, far ahead), when operators create, retire, back up and restore, which write, sync
+//! or resize fails, when the disk is full, when the process or the power fails, and which of these
+//! happen during recovery. After every step the ledger is compared with a [`Model`](model::Model)
 //! of a few lists.
 //!
-//! **Promises.** Receipts are those of the model. What was acknowledged is counted in its step,
-//! once, and no release that was ever shown is changed. A failed write makes the ledger read-only,
-//! and what was shown can still be read. A commit is kept whole or not at all. A file from before
-//! the last release, or a copy, is recognised and releases nothing before a new epoch, whose cost
-//! is entered. When the faults are over, it goes on.
+//! **Promises.** Receipts agree with the model. An acknowledged event counts once, in its step, and
+//! no published release changes. A failed write makes the ledger read-only, and published releases
+//! can still be read. A commit is kept completely or not at all. A file from before the last
+//! release, or a copy, is recognised and releases nothing before a new epoch, whose cost is
+//! entered. When the faults are over, the ledger continues.
 //!
 //! **False alarms.** Totals are compared through counters at ε = 1,000 and δ = 0.4, whose standard
-//! errors are demanded to be at most 0.0818: a value rounds to another number with probability
-//! below 10⁻⁹. A thousand seeds compare some 10⁶ values: a false alarm once in a thousand such runs
-//! at the very most.
+//! errors must be at most 0.0818: a value rounds to another number with probability below 10⁻⁹. A
+//! thousand seeds compare about 10⁶ values, so a false alarm occurs at most once in a thousand such
+//! runs.
 //!
-//! **What a seed does not decide** is the noise: a ledger draws its own name from the operating
-//! system. No comparison depends on it otherwise.
+//! **A seed does not decide** the noise, because a ledger draws its name from the operating system.
+//! No other comparison depends on it.
 
-mod aftermath;
+pub mod definitions;
 pub mod model;
-mod seen;
-pub mod shapes;
+mod published;
+mod recovery;
 pub mod world;
 
 use evertally_ledger::simulated::{Dice, Faults, Operation};
 
+use definitions::{MINUTE, PROBE, TIGHT, extra_definition};
 use model::Event;
-use shapes::{MINUTE, PROBE, TIGHT, extra};
-use world::{Broken, World};
+use world::{BrokenPromise, World};
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// A hash of everything that happened.
@@ -47,12 +47,12 @@ pub struct Report {
     pub events: u64,
 }
 
-/// What a seed has decided so far, besides the state of the world.
+/// The driver of a simulation: everything except the state of the world.
 struct Driver {
     world: World,
     dice: Dice,
     next_id: u64,
-    /// Events that were posted lately, and those that wait for an acknowledgement.
+    /// Recently posted events, and those that wait for an acknowledgement.
     posted: Vec<(String, Event)>,
     waiting: Vec<(String, Event)>,
     extras: u64,
@@ -60,20 +60,20 @@ struct Driver {
     crashes: u64,
 }
 
-/// Runs one seed for so many steps.
+/// Runs one seed for `steps` steps.
 ///
 /// # Errors
-/// With the promise that was broken.
-pub fn run(seed: u64, steps: u64) -> Result<Report, Broken> {
+/// The broken promise.
+pub fn run(seed: u64, steps: u64) -> Result<Report, BrokenPromise> {
     run_on(seed, steps, |faults| faults)
 }
 
-/// The same on a machine that has faults of its own, which the simulation does not know of: a
-/// broken promise must come of it.
+/// Like [`run`], on a machine with additional faults that the simulation does not know of. A
+/// promise must break.
 ///
 /// # Errors
-/// With the promise that was broken.
-pub fn run_on(seed: u64, steps: u64, own: impl Fn(Faults) -> Faults) -> Result<Report, Broken> {
+/// The broken promise.
+pub fn run_on(seed: u64, steps: u64, own: impl Fn(Faults) -> Faults) -> Result<Report, BrokenPromise> {
     let mut driver = Driver {
         world: World::new(seed)?,
         dice: Dice::new(seed),
@@ -92,7 +92,7 @@ pub fn run_on(seed: u64, steps: u64, own: impl Fn(Faults) -> Faults) -> Result<R
 }
 
 impl Driver {
-    fn step(&mut self, own: &impl Fn(Faults) -> Faults) -> Result<(), Broken> {
+    fn step(&mut self, own: &impl Fn(Faults) -> Faults) -> Result<(), BrokenPromise> {
         match self.dice.below(100) {
             0..40 => self.post(),
             40..55 => {
@@ -120,23 +120,24 @@ impl Driver {
             }
             92 => {
                 let number = self.dice.below(4) as usize;
-                // What was acknowledged after the backup is lost with it, and nobody posts it again.
+                // Events acknowledged after the backup are lost with the restored file, and are not
+                // posted again.
                 self.waiting.clear();
                 let runs = self.world.restore(number)?;
-                self.go_on(runs, own)
+                self.resume(runs, own)
             }
             93 => {
                 let runs = self.world.move_elsewhere()?;
-                self.go_on(runs, own)
+                self.resume(runs, own)
             }
             94..96 => {
                 self.extras += 1;
-                self.world.create(&extra(self.extras))?;
+                self.world.create(&extra_definition(self.extras))?;
                 self.commit(own)
             }
             96 => {
                 let number = 1 + self.dice.below(self.extras + 1);
-                let name = extra(number).name;
+                let name = extra_definition(number).name;
                 if self.world.model().counters.contains_key(&name) {
                     self.world.retire(&name)
                 } else {
@@ -148,23 +149,27 @@ impl Driver {
         }
     }
 
-    /// New events, copies of old ones, and what was not acknowledged, in any order.
-    fn post(&mut self) -> Result<(), Broken> {
+    /// Posts new events, copies of old ones, and unacknowledged events, in any order.
+    fn post(&mut self) -> Result<(), BrokenPromise> {
         let model = self.world.model();
         let names: Vec<String> =
             model.counters.keys().filter(|name| *name != PROBE && *name != TIGHT).cloned().collect();
         let Some(name) = self.dice.one_of(&names).cloned() else { return Ok(()) };
-        let shape = model.counters[&name].shape.clone();
+        let definition = model.counters[&name].definition.clone();
         let mut events = Vec::new();
         for _ in 0..=self.dice.below(6) {
             self.next_id += 1;
             let around = self.world.now - 4 * MINUTE + self.dice.below(6 * MINUTE as u64) as i64;
-            let says_when = shape.every.is_some() && self.dice.once_in(2);
+            let says_when = definition.every.is_some() && self.dice.once_in(2);
             events.push(Event {
                 id: self.next_id,
                 time: says_when.then_some(around),
-                lane: if shape.keys == 0 { 0 } else { self.dice.below(shape.keys as u64 + 1) as usize },
-                person: if shape.limits.is_some() { self.dice.below(8) } else { 0 },
+                lane: if definition.keys == 0 {
+                    0
+                } else {
+                    self.dice.below(definition.keys as u64 + 1) as usize
+                },
+                person: if definition.limits.is_some() { self.dice.below(8) } else { 0 },
             });
         }
         let mine = |list: &[(String, Event)]| -> Vec<Event> {
@@ -184,7 +189,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The clock stands still, runs on, is set back, or jumps.
+    /// The clock stands still, advances, is set back, or jumps.
     fn move_clock(&mut self) {
         let by = match self.dice.below(10) {
             0 => 0,
@@ -195,15 +200,15 @@ impl Driver {
         self.world.now += by;
     }
 
-    fn commit(&mut self, own: &impl Fn(Faults) -> Faults) -> Result<(), Broken> {
+    fn commit(&mut self, own: &impl Fn(Faults) -> Faults) -> Result<(), BrokenPromise> {
         let runs = self.world.commit()?;
         if runs {
             self.waiting.clear();
         }
-        self.go_on(runs, own)
+        self.resume(runs, own)
     }
 
-    /// Something that may fail once, soon.
+    /// Faults that may occur once, soon.
     fn faults(&mut self) -> Faults {
         let soon = self.dice.below(30);
         match self.dice.below(8) {
@@ -218,12 +223,12 @@ impl Driver {
         }
     }
 
-    fn crash(&mut self, own: &impl Fn(Faults) -> Faults) -> Result<(), Broken> {
-        self.go_on(false, own)
+    fn crash(&mut self, own: &impl Fn(Faults) -> Faults) -> Result<(), BrokenPromise> {
+        self.resume(false, own)
     }
 
-    /// Starts the ledger again where it does not run. Recovery is interrupted as well, now and then.
-    fn go_on(&mut self, mut runs: bool, own: &impl Fn(Faults) -> Faults) -> Result<(), Broken> {
+    /// Restarts the ledger until it runs. Recovery is sometimes interrupted as well.
+    fn resume(&mut self, mut runs: bool, own: &impl Fn(Faults) -> Faults) -> Result<(), BrokenPromise> {
         self.failures += u64::from(!runs && !self.world.is_alive());
         for attempt in 0.. {
             if runs {
@@ -238,9 +243,8 @@ impl Driver {
         Ok(())
     }
 
-    /// The faults are over: everything is posted again that nobody has acknowledged, and all totals
-    /// are compared.
-    fn finish(mut self) -> Result<Report, Broken> {
+    /// After the faults, posts everything unacknowledged again, and compares all totals.
+    fn finish(mut self) -> Result<Report, BrokenPromise> {
         let healthy = |_| Faults::default();
         self.world.machine.plan(Faults::default());
         if !self.world.is_alive() {
@@ -257,7 +261,7 @@ impl Driver {
         self.world.advance("by-hand")?;
         self.world.advance("window")?;
         if !self.world.commit_thoroughly()? {
-            return Err("a commit failed though nothing else did".to_owned());
+            return Err("a commit failed although nothing else did".to_owned());
         }
         self.crash(&healthy)?;
         self.world.verify()?;

@@ -1,27 +1,28 @@
-//! The ledger as plain lists: what each event becomes, and what each step's total is.
+//! A model of the ledger as plain lists: the fate of each event, and the total of each step.
 //!
-//! Written from the description of the service and not from the ledger: an event counts in the step
-//! of its time, once; at its arrival where it says no time; not after the step was closed, not
-//! before it began, and for a person not in more steps than allowed.
+//! It is written from the description of the service and not from the ledger's code. An event
+//! counts once, in the step of its time. Without a time it counts at its arrival. It does not count
+//! after its step was closed or before it began. A person counts in no more steps than allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::shapes::Shape;
+use super::definitions::CounterDefinition;
 
 /// An event of a simulated client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its id.
     pub id: u64,
-    /// When it says that it happened.
+    /// Its stated time.
     pub time: Option<i64>,
-    /// Its key, where the counter has keys; one more than there are stands for another key.
+    /// The index of its key, if the counter has keys. The number of keys stands for an undeclared
+    /// key.
     pub lane: usize,
-    /// Whose it is, where the counter asks.
+    /// Its person, if the counter bounds persons.
     pub person: u64,
 }
 
-/// What becomes of an event.
+/// The fate of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names are those of a receipt")]
 pub enum Fate {
@@ -33,10 +34,10 @@ pub enum Fate {
     Ended,
 }
 
-/// What a counter does.
+/// The state of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// It counts.
+pub enum CounterState {
+    /// It counts events.
     Running,
     /// Its population could not pay for a new epoch.
     Halted,
@@ -47,15 +48,15 @@ pub enum Life {
 /// One counter.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    /// What it was made from.
-    pub shape: Shape,
-    /// What it does.
-    pub life: Life,
+    /// Its definition.
+    pub definition: CounterDefinition,
+    /// Its state.
+    pub life: CounterState,
     /// Steps closed.
     pub closed: u64,
     /// Steps released.
     pub released: u64,
-    /// Ids that counted, with their persons where these are asked for.
+    /// Ids that counted, with their persons if persons are bounded.
     counted: BTreeSet<(u64, u64)>,
     /// Steps in which each person counted.
     people: BTreeMap<u64, Vec<u64>>,
@@ -65,10 +66,10 @@ pub struct Counter {
 
 impl Counter {
     /// A counter without events.
-    pub fn new(shape: Shape) -> Self {
+    pub fn new(definition: CounterDefinition) -> Self {
         Self {
-            shape,
-            life: Life::Running,
+            definition,
+            life: CounterState::Running,
             closed: 0,
             released: 0,
             counted: BTreeSet::new(),
@@ -77,20 +78,20 @@ impl Counter {
         }
     }
 
-    /// How many events counted.
+    /// The number of counted events.
     pub fn events(&self) -> u64 {
         self.counted.len() as u64
     }
 
-    /// Whether it takes events.
+    /// Whether it accepts events.
     pub fn is_running(&self) -> bool {
-        self.life == Life::Running && self.released < self.shape.steps
+        self.life == CounterState::Running && self.released < self.definition.steps
     }
 
-    /// Takes an event in.
+    /// Processes an event.
     pub fn take(&mut self, event: &Event, now: i64) -> Fate {
-        let shape = &self.shape;
-        let name = (if shape.limits.is_some() { event.person } else { 0 }, event.id);
+        let definition = &self.definition;
+        let name = (if definition.limits.is_some() { event.person } else { 0 }, event.id);
         if !self.is_running() {
             return Fate::Ended;
         }
@@ -101,7 +102,7 @@ impl Counter {
             Ok(step) => step,
             Err(fate) => return fate,
         };
-        if let Some((most, gap)) = shape.limits {
+        if let Some((most, gap)) = definition.limits {
             let steps = self.people.entry(event.person).or_default();
             if steps.len() as u64 >= most || steps.iter().any(|at| at.abs_diff(step) < gap) {
                 return Fate::OverBound;
@@ -113,14 +114,14 @@ impl Counter {
         Fate::Counted
     }
 
-    /// The step of an event, which has begun and is not closed.
+    /// The step of an event. It must have begun and not be closed.
     fn step_of(&self, time: Option<i64>, now: i64) -> Result<u64, Fate> {
-        let Some(every) = self.shape.every else {
-            return if self.closed < self.shape.steps { Ok(self.closed) } else { Err(Fate::Ended) };
+        let Some(every) = self.definition.every else {
+            return if self.closed < self.definition.steps { Ok(self.closed) } else { Err(Fate::Ended) };
         };
-        let at = |time: i64| (time - self.shape.start).div_euclid(every);
-        let (closed, steps) = (self.closed as i64, self.shape.steps as i64);
-        // A clock that was set back does not open what is closed.
+        let at = |time: i64| (time - self.definition.start).div_euclid(every);
+        let (closed, steps) = (self.closed as i64, self.definition.steps as i64);
+        // A clock that is set back does not reopen closed steps.
         let present = at(now).max(closed);
         let step = match time {
             None if at(now) < 0 => return Err(Fate::Early),
@@ -134,20 +135,20 @@ impl Counter {
         if step < steps { Ok(step as u64) } else { Err(Fate::Ended) }
     }
 
-    /// Closes the steps whose time and grace are over.
+    /// Closes the steps whose time and grace period are over.
     pub fn close_due(&mut self, now: i64) {
-        let Some(every) = self.shape.every else { return };
+        let Some(every) = self.definition.every else { return };
         while self.is_running()
-            && self.closed < self.shape.steps
-            && self.shape.start + (self.closed as i64 + 1) * every + self.shape.grace <= now
+            && self.closed < self.definition.steps
+            && self.definition.start + (self.closed as i64 + 1) * every + self.definition.grace <= now
         {
             self.closed += 1;
         }
     }
 
-    /// What the release of a step would be without noise.
+    /// The release of a step without noise.
     pub fn total(&self, step: u64, lane: usize) -> u64 {
-        let first = self.shape.window.map_or(0, |window| (step + 1).saturating_sub(window));
+        let first = self.definition.window.map_or(0, |window| (step + 1).saturating_sub(window));
         let steps = self.totals.range((first, 0)..=(step, usize::MAX));
         steps.filter(|((_, at), _)| *at == lane).map(|(_, total)| total).sum()
     }
@@ -158,21 +159,21 @@ impl Counter {
 pub struct Model {
     /// By name.
     pub counters: BTreeMap<String, Counter>,
-    /// How often the ledger began anew.
+    /// The current epoch.
     pub epoch: u32,
-    /// How many tokens there are.
+    /// The number of tokens.
     pub tokens: usize,
 }
 
 impl Model {
-    /// Closes what is due.
+    /// Closes all due steps.
     pub fn close_due(&mut self, now: i64) {
         self.counters.values_mut().for_each(|counter| counter.close_due(now));
     }
 
-    /// Releases what is closed.
+    /// Releases all closed steps.
     pub fn release(&mut self) {
-        for counter in self.counters.values_mut().filter(|counter| counter.life == Life::Running) {
+        for counter in self.counters.values_mut().filter(|counter| counter.life == CounterState::Running) {
             counter.released = counter.closed;
         }
     }
@@ -190,8 +191,14 @@ mod tests {
 
     #[test]
     fn an_event_counts_once_and_in_time() {
-        let shape = Shape { every: Some(MINUTE), start: 0, grace: 0, steps: 3, ..Shape::default() };
-        let mut counter = Counter::new(shape);
+        let definition = CounterDefinition {
+            every: Some(MINUTE),
+            start: 0,
+            grace: 0,
+            steps: 3,
+            ..CounterDefinition::default()
+        };
+        let mut counter = Counter::new(definition);
         assert_eq!(counter.take(&event(1, None), 0), Fate::Counted);
         assert_eq!(counter.take(&event(1, None), 5), Fate::Duplicate);
         assert_eq!(counter.take(&event(2, Some(MINUTE)), 5), Fate::Early);
@@ -202,7 +209,7 @@ mod tests {
         assert_eq!(
             counter.take(&event(3, None), 0),
             Fate::Counted,
-            "in step 1, though the clock was set back"
+            "in step 1, although the clock was set back"
         );
         counter.close_due(10 * MINUTE);
         counter.released = counter.closed;
@@ -212,7 +219,11 @@ mod tests {
 
     #[test]
     fn a_person_counts_in_so_many_steps() {
-        let mut counter = Counter::new(Shape { limits: Some((2, 2)), steps: 9, ..Shape::default() });
+        let mut counter = Counter::new(CounterDefinition {
+            limits: Some((2, 2)),
+            steps: 9,
+            ..CounterDefinition::default()
+        });
         let mut take = |id, step| {
             counter.closed = step;
             counter.take(&Event { id, time: None, lane: 0, person: 7 }, 0)

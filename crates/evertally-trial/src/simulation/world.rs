@@ -1,9 +1,9 @@
-//! A ledger on a simulated machine, beside the model that it is compared with.
+//! A ledger on a simulated machine, and the model that it is compared with.
 //!
-//! Everything that is done to the ledger is done to the model, and what both say is compared. A
-//! commit carries a *probe*, an event with an id of its own: after a crash in the middle of a
-//! commit, whether the probe is a duplicate tells whether the commit was kept. All of it must have
-//! been, or nothing.
+//! Every operation is applied to the ledger and to the model, and the results are compared. A
+//! commit carries a *probe*, an event with a unique id. After a crash in the middle of a commit,
+//! the probe is a duplicate if and only if the commit was kept. Either all of the commit must have
+//! been kept, or nothing.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use evertally::NoiseKey;
 use evertally_ledger::simulated::SimulatedMachine;
 use evertally_ledger::{Ledger, Mode, Place, Receipt, Role};
 
-use super::model::{Counter, Event, Fate, Life, Model};
-use super::seen::Seen;
-use super::shapes::{BEGINNING, PROBE, Shape, populations, shapes};
+use super::definitions::{BEGINNING, CounterDefinition, PROBE, initial_definitions, populations};
+use super::model::{Counter, CounterState, Event, Fate, Model};
+use super::published::Published;
 
-/// A promise that was broken, in words.
-pub type Broken = String;
+/// The description of a broken promise.
+pub type BrokenPromise = String;
 
-/// A copy of the file as it once was, and what it held.
+/// A backup of the file, and its content.
 pub(super) struct Backup {
     pub(super) image: Vec<u8>,
     pub(super) model: Model,
-    /// Releases shown until then.
+    /// The number of releases published until then.
     pub(super) releases: u64,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Backup {
 pub struct World {
     /// The machine, for planning faults.
     pub machine: SimulatedMachine,
-    /// What the clock says.
+    /// The time of the clock.
     pub now: i64,
     pub(super) ledger: Option<Ledger>,
-    /// What is durable for certain.
+    /// The model of everything that is certainly durable.
     pub(super) committed: Model,
-    /// What it would be if everything since were committed.
+    /// The model if everything since were committed.
     pub(super) tentative: Model,
-    /// What a commit that failed may have made durable.
+    /// The model if a failed commit was kept.
     pub(super) in_doubt: Option<Model>,
     pub(super) probes: u64,
-    pub(super) seen: Seen,
-    /// What each population was seen to have spent, and what it was when anything was last
-    /// released: that much no restored file may forget.
+    pub(super) published: Published,
+    /// The observed spend of each population, and its spend at the last release. A restored file
+    /// must not show less than the latter.
     pub(super) spent: BTreeMap<String, f64>,
     pub(super) spent_at_release: BTreeMap<String, f64>,
     pub(super) identity: u64,
@@ -56,16 +56,16 @@ impl World {
     /// A new ledger with its populations and counters.
     ///
     /// # Errors
-    /// Where a promise is broken already.
-    pub fn new(seed: u64) -> Result<Self, Broken> {
-        Self::with(seed, &shapes())
+    /// If a promise is broken already.
+    pub fn new(seed: u64) -> Result<Self, BrokenPromise> {
+        Self::with(seed, &initial_definitions())
     }
 
     /// A new ledger with these counters.
     ///
     /// # Errors
     /// As [`World::new`].
-    pub fn with(seed: u64, shapes: &[Shape]) -> Result<Self, Broken> {
+    pub fn with(seed: u64, definitions: &[CounterDefinition]) -> Result<Self, BrokenPromise> {
         let mut world = Self {
             machine: SimulatedMachine::new(seed),
             now: BEGINNING,
@@ -74,7 +74,7 @@ impl World {
             tentative: Model { epoch: 1, ..Model::default() },
             in_doubt: None,
             probes: 0,
-            seen: Seen::default(),
+            published: Published::default(),
             spent: BTreeMap::new(),
             spent_at_release: BTreeMap::new(),
             identity: 1,
@@ -86,22 +86,22 @@ impl World {
         for population in populations()? {
             world.ledger()?.grant(&population).map_err(|error| error.to_string())?;
         }
-        for shape in shapes {
-            world.create(shape)?;
+        for definition in definitions {
+            world.create(definition)?;
         }
         world.commit()?;
         Ok(world)
     }
 
-    /// Reads everything, as an operator does who wants to know.
+    /// Reads and checks everything, as `serve --verify` does.
     ///
     /// # Errors
-    /// Where something is not whole.
-    pub fn verify(&mut self) -> Result<(), Broken> {
+    /// If something is damaged.
+    pub fn verify(&mut self) -> Result<(), BrokenPromise> {
         self.ledger()?.verify().map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// What the model says of what is durable.
+    /// The model of the durable state.
     pub fn model(&self) -> &Model {
         &self.committed
     }
@@ -111,7 +111,7 @@ impl World {
         self.trace
     }
 
-    /// Whether the ledger still takes changes, as far as it has told.
+    /// Whether the ledger still accepts changes, according to its mode.
     pub fn is_alive(&self) -> bool {
         self.ledger.is_some() && self.in_doubt.is_none()
     }
@@ -119,17 +119,17 @@ impl World {
     /// Posts events. They are not acknowledged before a commit.
     ///
     /// # Errors
-    /// Where the receipt is not what the model says.
-    pub fn submit(&mut self, counter: &str, events: &[Event]) -> Result<(), Broken> {
+    /// If the receipt differs from the model.
+    pub fn submit(&mut self, counter: &str, events: &[Event]) -> Result<(), BrokenPromise> {
         let now = self.now;
         let ledger = self.ledger.as_mut().ok_or("there is no ledger")?;
         let published = ledger.shown().counter(counter).ok_or_else(|| format!("{counter} is not there"))?;
         let model = self.tentative.counters.get_mut(counter).ok_or("the model has no such counter")?;
-        let (keys, limits) = (model.shape.keys, model.shape.limits);
+        let (keys, limits) = (model.definition.keys, model.definition.limits);
         let mut arrivals = Vec::new();
         for event in events {
             let (id, key, person) =
-                (format!("id-{}", event.id), Shape::key(event.lane), event.person.to_string());
+                (format!("id-{}", event.id), CounterDefinition::key(event.lane), event.person.to_string());
             let raw = evertally_ledger::Event {
                 id: &id,
                 time: event.time,
@@ -139,7 +139,7 @@ impl World {
             };
             arrivals.push(published.intake().prepare(&raw).map_err(|error| format!("{counter}: {error}"))?);
         }
-        if model.life == Life::Halted {
+        if model.life == CounterState::Halted {
             let refusal = ledger.submit(&published, &arrivals, now).err().map(|error| error.class().name());
             return expect("a counter that waits for its budget", refusal, Some("fenced"));
         }
@@ -159,11 +159,11 @@ impl World {
         expect(&format!("the receipt of {counter}"), receipt, expected)
     }
 
-    /// Closes what is due by the clock.
+    /// Closes the steps that are due by the clock.
     ///
     /// # Errors
-    /// Where the ledger refuses.
-    pub fn close_due(&mut self) -> Result<(), Broken> {
+    /// If the ledger refuses.
+    pub fn close_due(&mut self) -> Result<(), BrokenPromise> {
         let now = self.now;
         while self.ledger()?.close_due(now).map_err(|error| error.to_string())? {}
         self.tentative.close_due(now);
@@ -173,10 +173,10 @@ impl World {
     /// Closes a step by hand, if there is one left.
     ///
     /// # Errors
-    /// Where the ledger closes another one, or refuses.
-    pub fn advance(&mut self, counter: &str) -> Result<(), Broken> {
+    /// If the ledger closes another step, or refuses.
+    pub fn advance(&mut self, counter: &str) -> Result<(), BrokenPromise> {
         let model = self.tentative.counters.get_mut(counter).ok_or("the model has no such counter")?;
-        if model.life != Life::Running || model.closed == model.shape.steps {
+        if model.life != CounterState::Running || model.closed == model.definition.steps {
             return Ok(());
         }
         let expected = model.closed..model.closed + 1;
@@ -185,61 +185,61 @@ impl World {
         expect(&format!("the step of {counter} that was closed"), closed, expected)
     }
 
-    /// Makes a counter.
+    /// Creates a counter.
     ///
     /// # Errors
-    /// Where the ledger refuses.
-    pub fn create(&mut self, shape: &Shape) -> Result<(), Broken> {
-        let (planned, now) = (shape.planned()?, self.now);
-        self.ledger()?.create(&planned, now).map_err(|error| format!("{}: {error}", shape.name))?;
-        self.tentative.counters.insert(shape.name.clone(), Counter::new(shape.clone()));
+    /// If the ledger refuses.
+    pub fn create(&mut self, definition: &CounterDefinition) -> Result<(), BrokenPromise> {
+        let (planned, now) = (definition.planned()?, self.now);
+        self.ledger()?.create(&planned, now).map_err(|error| format!("{}: {error}", definition.name))?;
+        self.tentative.counters.insert(definition.name.clone(), Counter::new(definition.clone()));
         Ok(())
     }
 
-    /// Retires a counter that was not.
+    /// Retires a counter, unless it is retired.
     ///
     /// # Errors
-    /// Where the ledger refuses.
-    pub fn retire(&mut self, counter: &str) -> Result<(), Broken> {
+    /// If the ledger refuses.
+    pub fn retire(&mut self, counter: &str) -> Result<(), BrokenPromise> {
         let model = self.tentative.counters.get_mut(counter).ok_or("the model has no such counter")?;
-        if model.life == Life::Retired {
+        if model.life == CounterState::Retired {
             return Ok(());
         }
-        model.life = Life::Retired;
-        // What was closed and not released never is.
+        model.life = CounterState::Retired;
+        // Closed steps that were not released never will be.
         model.closed = model.released;
         self.ledger()?.retire(counter).map_err(|error| error.to_string())
     }
 
-    /// Makes a token.
+    /// Creates a token.
     ///
     /// # Errors
-    /// Where the ledger refuses.
-    pub fn add_token(&mut self) -> Result<(), Broken> {
+    /// If the ledger refuses.
+    pub fn add_token(&mut self) -> Result<(), BrokenPromise> {
         let now = self.now;
         self.ledger()?.add_token("simulated", Role::Read, None, now).map_err(|error| error.to_string())?;
         self.tentative.tokens += 1;
         Ok(())
     }
 
-    /// Commits, and compares what is shown. Whether it succeeded; where it did not, it is in doubt
-    /// what was kept.
+    /// Commits, and compares the published releases. Returns whether it succeeded. If not, it is in
+    /// doubt what was kept.
     ///
     /// # Errors
-    /// Where what is shown is not what it must be.
-    pub fn commit(&mut self) -> Result<bool, Broken> {
+    /// If a published release is wrong.
+    pub fn commit(&mut self) -> Result<bool, BrokenPromise> {
         self.commit_and_compare(false)
     }
 
-    /// Commits, and compares all that was ever shown.
+    /// Commits, and compares every release that was ever published.
     ///
     /// # Errors
     /// As [`World::commit`].
-    pub fn commit_thoroughly(&mut self) -> Result<bool, Broken> {
+    pub fn commit_thoroughly(&mut self) -> Result<bool, BrokenPromise> {
         self.commit_and_compare(true)
     }
 
-    fn commit_and_compare(&mut self, is_thorough: bool) -> Result<bool, Broken> {
+    fn commit_and_compare(&mut self, is_thorough: bool) -> Result<bool, BrokenPromise> {
         if self.ledger()?.shown().counter(PROBE).is_some() {
             self.probes += 1;
             self.submit(PROBE, &[probe(self.probes)])?;
@@ -263,8 +263,9 @@ impl World {
         }
     }
 
-    /// After a failure nothing is taken any more, nothing written, and everything that was shown can be read.
-    fn check_halted(&mut self) -> Result<(), Broken> {
+    /// After a failure the ledger accepts and writes nothing, and all published releases can be
+    /// read.
+    fn check_halted(&mut self) -> Result<(), BrokenPromise> {
         let (now, writes) = (self.now, self.machine.counts());
         let has_power = self.machine.has_power();
         let ledger = self.ledger.as_mut().ok_or("there is no ledger")?;
@@ -280,22 +281,22 @@ impl World {
         ];
         expect("refusals after a failure", refusals, [Some("read-only"); 3])?;
         expect("what is written after a failure", self.machine.counts(), writes)?;
-        // Without power, only what stands in memory can be read.
+        // Without power, only data in memory can be read.
         if has_power {
-            self.seen.compare(&shown, &self.committed, self.in_doubt.as_ref(), true)
+            self.published.compare(&shown, &self.committed, self.in_doubt.as_ref(), true)
         } else {
             Ok(())
         }
     }
 
-    /// Compares all that is shown with the model.
-    fn compare(&mut self, is_thorough: bool) -> Result<(), Broken> {
+    /// Compares everything that the ledger shows with the model.
+    fn compare(&mut self, is_thorough: bool) -> Result<(), BrokenPromise> {
         let shown = self.ledger()?.shown();
         expect("the mode", shown.mode(), Mode::Running)?;
         expect("the epoch", shown.epoch(), self.committed.epoch)?;
         expect("the number of tokens", shown.tokens().len(), self.committed.tokens)?;
-        let releases = self.seen.count();
-        self.seen.compare(&shown, &self.committed, None, is_thorough)?;
+        let releases = self.published.count();
+        self.published.compare(&shown, &self.committed, None, is_thorough)?;
         for population in shown.populations() {
             let name = population.odometer.population().to_owned();
             let spent: f64 = population.entries.iter().map(|entry| entry.spend.mu_squared()).sum();
@@ -304,21 +305,21 @@ impl World {
                 return Err(format!("{name} has spent {spent} after {before}"));
             }
         }
-        if self.seen.count() > releases {
+        if self.published.count() > releases {
             self.spent_at_release.clone_from(&self.spent);
         }
-        self.note(&[10, self.seen.count()]);
+        self.note(&[10, self.published.count()]);
         Ok(())
     }
 
-    pub(super) fn open(&mut self) -> Result<(), Broken> {
+    pub(super) fn open(&mut self) -> Result<(), BrokenPromise> {
         let place = Place::on(self.machine.disk(), self.machine.fence(), self.identity);
         let ledger = Ledger::open(place, NoiseKey::insecure_from_seed(self.key), self.now);
         self.ledger = Some(ledger.map_err(|error| error.to_string())?);
         Ok(())
     }
 
-    pub(super) fn ledger(&mut self) -> Result<&mut Ledger, Broken> {
+    pub(super) fn ledger(&mut self) -> Result<&mut Ledger, BrokenPromise> {
         self.ledger.as_mut().ok_or_else(|| "there is no ledger".to_owned())
     }
 
@@ -346,12 +347,12 @@ fn receipt_of(fates: &[Fate]) -> Receipt {
     }
 }
 
-/// Two things that must be the same.
+/// Checks that two values are equal.
 #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
 pub(super) fn expect<T: PartialEq + std::fmt::Debug>(
     what: &str,
     found: T,
     expected: T,
-) -> Result<(), Broken> {
-    if found == expected { Ok(()) } else { Err(format!("{what}: {found:?}, where {expected:?} must be")) }
+) -> Result<(), BrokenPromise> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: {found:?}, expected {expected:?}")) }
 }

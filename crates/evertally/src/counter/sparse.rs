@@ -26,7 +26,7 @@ use rayon::prelude::*;
 
 use super::totals::{Unit, carried, too_large};
 use super::whole::WholeRelease;
-use crate::noise::whole::{WholeLane, WholeLanes};
+use crate::noise::integer::{IntegerLane, IntegerLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;
 use crate::plan::{Lanes, Plan};
@@ -71,7 +71,7 @@ enum Noise {
     /// Doubles, scaled and added to the total as units.
     Doubles(LazyLanes),
     /// Whole numbers.
-    Whole(WholeLanes, WholeRelease),
+    Whole(IntegerLanes, WholeRelease),
 }
 
 /// Bytes that a key holds between steps, for lanes of so many words.
@@ -451,18 +451,18 @@ fn release_doubles(
 
 /// As [`SparseCounter::release_part`], in whole numbers.
 fn release_whole(
-    lanes: &mut WholeLanes,
+    lanes: &mut IntegerLanes,
     release: WholeRelease,
     store: &mut Store,
     closed: u64,
     part: &[Lag],
     out: &mut [f64],
 ) {
-    let mut taken: Vec<WholeLane> = part
+    let mut taken: Vec<IntegerLane> = part
         .iter()
         .map(|lag| {
             let record = store.get(lag.record);
-            WholeLane::new(record.tag(), lag.made, record.lane())
+            IntegerLane::new(record.tag(), lag.made, record.lane())
         })
         .collect();
     lanes.advance(&mut taken, closed);

@@ -1,7 +1,7 @@
 //! Releases of whole totals and whole noise.
 
 use super::totals::Unit;
-use crate::noise::whole::{WholeCorrelator, are_within_reach};
+use crate::noise::integer::{IntegerCorrelator, are_within_reach};
 use crate::plan::Exact;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -46,14 +46,18 @@ fn nearest(value: i128, bits: u32) -> i128 {
 
 /// Whole noise, one row ahead of the data: it is drawn before the inputs of its step are known.
 pub(super) struct WholeRows {
-    correlator: Box<dyn WholeCorrelator>,
+    correlator: Box<dyn IntegerCorrelator>,
     pub(super) ahead: Vec<i128>,
     pub(super) release: WholeRelease,
 }
 
 impl WholeRows {
     /// Draws the first row.
-    pub(super) fn new(mut correlator: Box<dyn WholeCorrelator>, width: usize, release: WholeRelease) -> Self {
+    pub(super) fn new(
+        mut correlator: Box<dyn IntegerCorrelator>,
+        width: usize,
+        release: WholeRelease,
+    ) -> Self {
         let mut ahead = vec![0; width];
         correlator.next(&mut ahead);
         Self { correlator, ahead, release }

@@ -41,7 +41,7 @@ mod window_root;
 use std::sync::Arc;
 
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Machine, Progress, Recipe, WhiteField};
+use crate::noise::{Correlator, Progress, Recipe, StreamingCorrelator, WhiteField};
 use crate::objective::Objective;
 use crate::privacy::Participation;
 use crate::release::Tail;
@@ -129,7 +129,7 @@ pub(crate) fn run_by_engine(
     horizon: u64,
     field: Arc<dyn WhiteField>,
 ) -> Box<dyn Correlator> {
-    Box::new(Machine::<f64>::new(recipe, horizon, field, 1.0))
+    Box::new(StreamingCorrelator::<f64>::new(recipe, horizon, field, 1.0))
 }
 
 /// The two factors as dense matrices.

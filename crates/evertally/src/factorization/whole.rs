@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mixture::Mixture;
-use crate::noise::{GradeBounds, Recipe, Tooth};
+use crate::noise::{GradeBounds, Recipe, WindowDecay};
 
 /// What makes whole noise of a mechanism, where it can be made.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub enum WholeDecoder {
         amplification: f64,
     },
     /// L is the root of a window.
-    Comb { recipe: Recipe, teeth: Arc<[Tooth]>, width: u64, amplification: f64 },
+    Window { recipe: Recipe, decays: Arc<[WindowDecay]>, width: u64, amplification: f64 },
     /// L and R have entries −1, 0 and 1: draws are added up, and nothing is rounded.
     Sums {
         /// No release adds up more draws.

@@ -6,7 +6,7 @@
 //! > l(x) = s(x)·(1−X)·φ(X),  r(x) = f(x)·(1−X)·ς(X),  l·r = (1−X)/(1−x).
 //!
 //! **Guarantee.** L R = A exactly, whatever the pairs approximate; Δ and errors are those of l and
-//! r, in closed form ([`crate::mixture::Comb`]). s has a pole at one and so has ς, but (1−X) takes
+//! r, in closed form ([`crate::mixture::WindowProduct`]). s has a pole at one and so has ς, but (1−X) takes
 //! off both: all norms converge, and the mechanism runs for ever at a finite sensitivity. Where a
 //! person takes part several times the triangle inequality is used. Δ is enlarged by [`ROUNDING`],
 //! far above what rounding does to it.
@@ -27,8 +27,8 @@ use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_
 use crate::Result;
 use crate::elliptic;
 use crate::matrix::Matrix;
-use crate::mixture::{Comb, Node, Pair};
-use crate::noise::{Correlator, Progress, Tooth, WhiteField, misfit};
+use crate::mixture::{Node, Pair, WindowProduct};
+use crate::noise::{Correlator, Progress, WhiteField, WindowDecay, misfit};
 use crate::privacy::{CompensatedSum, Participation, round_up};
 
 /// What rounding may do to Δ, relatively, at the most.
@@ -44,9 +44,9 @@ pub(crate) struct WindowRoot {
     /// f and s.
     fine: Pair,
     /// Of φ.
-    teeth: Arc<[Tooth]>,
-    encoder: Comb,
-    decoder: Comb,
+    window_decays: Arc<[WindowDecay]>,
+    encoder: WindowProduct,
+    decoder: WindowProduct,
     /// Σ ς_m over the windows of the horizon.
     outer_sum: f64,
 }
@@ -61,17 +61,20 @@ impl WindowRoot {
         let poles = coarse_poles(windows);
         let coarse = coarse_pair(&poles, windows).ok_or_else(refusal)?;
         let outer = coarse.encoder();
-        let tooth =
-            |(pole, weight): (&Node, &f64)| Tooth { weight: *weight, loss: pole.loss, decay: pole.decay };
-        let teeth = poles.iter().zip(outer.weights()).map(tooth).collect();
+        let window_decay = |(pole, weight): (&Node, &f64)| WindowDecay {
+            weight: *weight,
+            loss: pole.loss,
+            decay: pole.decay,
+        };
+        let window_decays = poles.iter().zip(outer.weights()).map(window_decay).collect();
         Ok(Self {
             horizon,
             width,
             outer_sum: coarse.decoder().sum(horizon.div_ceil(width)),
-            encoder: Comb::new(fine.encoder().clone(), coarse.decoder().clone(), width, horizon),
-            decoder: Comb::new(fine.decoder().clone(), outer.clone(), width, horizon),
+            encoder: WindowProduct::new(fine.encoder().clone(), coarse.decoder().clone(), width, horizon),
+            decoder: WindowProduct::new(fine.decoder().clone(), outer.clone(), width, horizon),
             fine,
-            teeth,
+            window_decays,
         })
     }
 }
@@ -148,11 +151,11 @@ impl Factorization for WindowRoot {
     }
 
     fn cost(&self) -> Cost {
-        let (fine, teeth) = (self.fine.recipe().rows() as u64, self.teeth.len() as u64);
+        let (fine, window_decays) = (self.fine.recipe().rows() as u64, self.window_decays.len() as u64);
         Cost {
             shared_bytes: self.encoder.bytes() + self.decoder.bytes(),
-            bytes_per_coordinate: 8 * (fine + teeth.saturating_mul(self.width)),
-            operations_per_step: 4.0 * (fine + teeth) as f64 + 8.0,
+            bytes_per_coordinate: 8 * (fine + window_decays.saturating_mul(self.width)),
+            operations_per_step: 4.0 * (fine + window_decays) as f64 + 8.0,
         }
     }
 
@@ -174,8 +177,8 @@ impl Factorization for WindowRoot {
         let mut hasher = blake3::Hasher::new();
         let fine = recipe.decays.iter().flat_map(|decay| [decay.decay, decay.weight]);
         let slow = recipe.slow.iter().flat_map(|decay| [decay.loss, decay.weight]);
-        let teeth = self.teeth.iter().flat_map(|tooth| [tooth.weight, tooth.decay]);
-        for number in fine.chain(slow).chain(teeth).chain([recipe.impulse]) {
+        let window_decays = self.window_decays.iter().flat_map(|decay| [decay.weight, decay.decay]);
+        for number in fine.chain(slow).chain(window_decays).chain([recipe.impulse]) {
             hasher.update(&number.to_bits().to_le_bytes());
         }
         Some(*hasher.finalize().as_bytes())
@@ -184,9 +187,9 @@ impl Factorization for WindowRoot {
     /// L⁻¹ has the series (1−x)f(x)·ς(X). f does not increase from one, so that the coefficients of
     /// the first add up to at most two.
     fn whole(&self) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Comb {
+        Some(WholeDecoder::Window {
             recipe: self.fine.recipe(),
-            teeth: Arc::clone(&self.teeth),
+            decays: Arc::clone(&self.window_decays),
             width: self.width,
             amplification: 2.0 * self.outer_sum * (self.horizon as f64).sqrt(),
         })
@@ -197,18 +200,18 @@ impl Factorization for WindowRoot {
         let ring = self.width as usize * lanes;
         Box::new(WindowStream {
             fine: run_by_engine(&self.fine.recipe(), self.horizon, field),
-            rings: vec![vec![0.0; ring]; self.teeth.len()],
-            teeth: Arc::clone(&self.teeth),
+            rings: vec![vec![0.0; ring]; self.window_decays.len()],
+            window_decays: Arc::clone(&self.window_decays),
             lanes,
             position: 0,
         })
     }
 }
 
-/// y = s(x)g by the engine, then the comb.
+/// y = s(x)g by the engine, then the decays in X.
 struct WindowStream {
     fine: Box<dyn Correlator>,
-    teeth: Arc<[Tooth]>,
+    window_decays: Arc<[WindowDecay]>,
     /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps, a ring for each j.
     rings: Vec<Vec<f64>>,
     lanes: usize,
@@ -222,10 +225,10 @@ impl Correlator for WindowStream {
         for (lane, z) in out.iter_mut().enumerate() {
             let y = *z;
             *z = 0.0;
-            for (ring, tooth) in self.rings.iter_mut().zip(self.teeth.iter()) {
+            for (ring, decay) in self.rings.iter_mut().zip(self.window_decays.iter()) {
                 let sum = &mut ring[self.position + lane];
-                *z += tooth.weight * (y - tooth.loss * *sum);
-                *sum = y + tooth.decay * *sum;
+                *z += decay.weight * (y - decay.loss * *sum);
+                *sum = y + decay.decay * *sum;
             }
         }
         self.position += self.lanes;

@@ -1,40 +1,41 @@
-//! Mixtures of geometric decays: coefficients that a few numbers stream, and whose norms have closed forms.
+//! Mixtures of geometric decays: coefficients that stream with a few numbers and whose norms have
+//! closed forms.
 //!
 //! **Definition.** c_k = κ·\[k = 0\] + Σ_j w_j(1−p_j)^k with κ ≥ 0, weights w_j > 0 and losses 0 ≤
-//! p_j ≤ 1; T(c) is the lower-triangular Toeplitz matrix with these coefficients. They are
+//! p_j ≤ 1. T(c) is the lower-triangular Toeplitz matrix with these coefficients. They are
 //! non-negative and do not increase.
 //!
-//! **Guarantee.** Losses may be as small as 10⁻¹⁹: everything is computed from p and from the rate
-//! λ = −ln(1−p), nothing from 1−p. All terms of all sums are positive, so nothing cancels: a sum
-//! over pairs of decays is right to the errors of its terms, some ten units in the last place, and
-//! those of adding J² of them. A power (1−p)^k is off by a relative λk units; where λk is large it
-//! is the power that is small.
+//! **Guarantee.** Losses may be as small as 10⁻¹⁹, because everything is computed from p and from
+//! the rate λ = −ln(1−p), and nothing from 1−p. All terms of all sums are positive, so nothing
+//! cancels. A sum over pairs of decays is right up to the errors of its terms, about ten units in
+//! the last place, and the error of adding J² of them. A power (1−p)^k is off by a relative λk
+//! units, but if λk is large, the power is small.
 //!
-//! | file | its one decision |
+//! | file | content |
 //! |---|---|
-//! | `span` | the sums over pairs of decays that all norms are made of |
+//! | `quadratic_form` | the sums over pairs of decays of which all norms consist |
 //! | `sums` | norms of T(c), and its sensitivity for a person in several steps |
-//! | `rows` | the norms of all rows, one after another |
-//! | `comb` | products of a mixture in x and one in x^w, for windows |
-//! | `node` | a decay known by its loss and by its factor |
-//! | `pair` | an encoder and a decoder whose product is the workload exactly |
+//! | `rows` | the norms of all rows, in order |
+//! | `window_product` | products of a mixture in x and a mixture in x^w, for windows |
+//! | `node` | a decay given by both its loss and its factor |
+//! | `pair` | an encoder and a decoder whose product is exactly the workload |
 //!
-//! **Cost.** O(J²) for a norm, whatever the horizon.
+//! **Cost.** O(J²) per norm, at any horizon.
 
-mod comb;
 mod node;
 mod pair;
+mod quadratic_form;
 mod rows;
-mod span;
 mod sums;
+mod window_product;
 
-pub(crate) use comb::Comb;
 pub(crate) use node::Node;
 pub(crate) use pair::{Pair, as_run, workload_node};
+pub(crate) use quadratic_form::{DecayTerms, QuadraticForm};
 pub(crate) use rows::Rows;
-pub(crate) use span::{Span, Trace};
+pub(crate) use window_product::WindowProduct;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Mixture {
     losses: Vec<f64>,
@@ -88,12 +89,12 @@ impl Mixture {
     }
 }
 
-/// exp(−rate·k), also where the rate is infinite.
+/// exp(−rate·k). The rate may be infinite.
 fn power(rate: f64, k: f64) -> f64 {
     if k == 0.0 { 1.0 } else { libm::exp(-rate * k) }
 }
 
-/// 1 − exp(−rate·k), also where the rate is infinite.
+/// 1 − exp(−rate·k). The rate may be infinite.
 fn lost(rate: f64, k: f64) -> f64 {
     if k == 0.0 { 0.0 } else { -libm::expm1(-rate * k) }
 }

@@ -1,23 +1,24 @@
-//! One decay, known both by its loss p and by its factor 1 − p.
+//! One decay, given by both its loss p and its factor 1 − p.
 //!
-//! Near one the loss has the digits, near zero the factor has. The difference of two decays needs both.
+//! For decays near one the loss has the accurate digits, and for decays near zero the factor has
+//! them. The difference of two decays needs both.
 
 /// A decay by `decay` = 1 − `loss`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Node {
-    /// p, with all its digits where it is at most a half.
+    /// p, with all its digits if it is at most one half.
     pub(crate) loss: f64,
-    /// 1 − p, with all its digits where it is at most a half.
+    /// 1 − p, with all its digits if it is at most one half.
     pub(crate) decay: f64,
 }
 
 impl Node {
-    /// From the loss.
+    /// Creates a decay from its loss.
     pub(crate) fn from_loss(loss: f64) -> Self {
         Self { loss, decay: 1.0 - loss }
     }
 
-    /// From the factor.
+    /// Creates a decay from its factor.
     pub(crate) fn from_decay(decay: f64) -> Self {
         Self { loss: 1.0 - decay, decay }
     }
@@ -31,13 +32,13 @@ impl Node {
         Self::from_loss((1.0 - factor) + factor * (shift / (1.0 + shift)))
     }
 
-    /// The same decay moved by less than a rounding, so that 1 − p is a double and p its exact
-    /// complement: what is accounted is what is run.
+    /// The same decay, moved by less than a rounding, so that 1 − p is a double and p its exact
+    /// complement. The accounting then uses exactly the decay that is run.
     pub(crate) fn as_double(self) -> Self {
         Self::from_decay(self.decay)
     }
 
-    /// Whether both numbers are those of the same decay to the last bit.
+    /// Whether both numbers describe exactly the same decay.
     fn is_exact(self) -> bool {
         1.0 - self.loss == self.decay
     }
@@ -47,7 +48,7 @@ impl Node {
         if self.decay >= 0.5 || self.is_exact() { -libm::log1p(-self.loss) } else { -libm::log(self.decay) }
     }
 
-    /// p − p′, right to two units in the last place wherever the two decays lie.
+    /// p − p′, right to two units in the last place for any two decays.
     pub(crate) fn minus(self, other: Self) -> f64 {
         let by_loss = |node: Self| node.loss <= 0.5 || node.is_exact();
         match (by_loss(self), by_loss(other)) {
@@ -55,7 +56,7 @@ impl Node {
             (false, false) => other.decay - self.decay,
             (false, true) if other.loss <= 0.5 => (0.5 - self.decay) + (0.5 - other.loss),
             (true, false) if self.loss <= 0.5 => -((0.5 - other.decay) + (0.5 - self.loss)),
-            // Both factors are below a half, and so have all their digits.
+            // Both factors are below one half and so have all their digits.
             _ => other.decay - self.decay,
         }
     }

@@ -1,42 +1,45 @@
-//! An encoder R = T(r) and a decoder L = T(l), both mixtures, whose product is the workload exactly.
+//! An encoder R = T(r) and a decoder L = T(l), both mixtures, whose product is exactly the
+//! workload.
 //!
-//! **Definition.** By poles and zeros, given as losses: with 1−λ = τ₀ < p₀ < τ₁ < p₁ < …,
+//! **Definition.** The mixtures are given by poles and zeros, written as losses. With 1−λ = τ₀ < p₀
+//! < τ₁ < p₁ < …,
 //!
 //! > r(x) = Π_{i≥1}(1 − (1−τ_i)x) / Π_j(1 − (1−p_j)x),  l(x) = 1/((1−λx) r(x)),
 //!
-//! λ = 1 for the prefix sum, less for a decayed one. The row of losses ends with a pole p, and then
-//! l has an impulse κ beside its decays; or with a zero τ, and then r has. Partial fractions give
-//! r_k = κ′·\[k = 0\] + Σ_j ω_j(1−p_j)^k and l_k = κ·\[k = 0\] + Σ_i η_i(1−τ_i)^k. Because poles
-//! and zeros interlace, every weight is positive, so that no sum here cancels. r and l are both one
-//! at k = 0.
+//! where λ = 1 for the prefix sum and λ < 1 for a decayed one. The sequence of losses either ends
+//! with a pole p, and then l has an impulse κ beside its decays, or with a zero τ, and then r has
+//! one. Partial fractions give r_k = κ′·\[k = 0\] + Σ_j ω_j(1−p_j)^k and l_k = κ·\[k = 0\] + Σ_i
+//! η_i(1−τ_i)^k. Because poles and zeros interlace, every weight is positive, so no sum here
+//! cancels. Both r and l are one at k = 0.
 //!
-//! **Guarantee.** L R = A exactly: R is accounted, L is run, and neither approximates the other.
-//! Decays of losses from [`SLOW`] on are run as doubles 1−τ, and τ is computed back from them;
-//! smaller losses are run as they are. So what is accounted is what is run, but for the rounding of
-//! the weights η, products of J ratios right to a relative ε of some 4J units in the last place.
-//! That rounding moves Δ by at most a relative 2ε: on the unit circle all 1/(1−θx) with 0 ≤ θ ≤ 1
-//! lie in one quadrant, so that Σ_i η_i|1−θ_i x|⁻¹ + κ ≤ √2·|l(x)|; hence l̂ = l·(1+e) with
+//! **Guarantee.** L R = A exactly. R is used for the accounting and L is run, and neither
+//! approximates the other. Decays with losses of at least [`SLOW`] are run as doubles 1−τ, and τ is
+//! computed back from them. Smaller losses are run as they are. So the accounting is about what is
+//! run, except for the rounding of the weights η, which are products of J ratios and right to a
+//! relative ε of about 4J units in the last place. That rounding changes Δ by at most a relative
+//! 2ε: on the unit circle all 1/(1−θx) with 0 ≤ θ ≤ 1 lie in one quadrant, so Σ_i η_i|1−θ_i x|⁻¹ +
+//! κ ≤ √2·|l(x)|. Hence l̂ = l·(1+e) with
 //! |e(x)| ≤ √2ε, ‖T(e)‖ is at most that, and R̂ = L̂⁻¹A = (I + T(e))⁻¹R.
 //!
-//! **Cost.** O(J²) to make.
+//! **Cost.** O(J²) to create.
 
 use super::{Mixture, Node};
 use crate::elliptic;
-use crate::noise::machine::{Decay, Recipe, SLOW, SlowDecay};
+use crate::noise::streaming::{Decay, Recipe, SLOW, SlowDecay};
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Pair {
     encoder: Mixture,
     decoder: Mixture,
-    /// The decays of the decoder, from the workload's own.
+    /// The decays of the decoder. The first is that of the workload.
     zeros: Vec<Node>,
 }
 
 impl Pair {
-    /// From the poles p of the encoder and those of the decoder, τ, the workload's first. Nothing
-    /// where they do not ascend in turn: positive weights rest on it, and with them the
-    /// sensitivity.
+    /// Creates a pair from the poles p of the encoder and the poles τ of the decoder, which start
+    /// with that of the workload. Returns nothing if they do not interlace in ascending order: the
+    /// weights are positive only then, and the sensitivity depends on it.
     pub(crate) fn new(poles: &[Node], zeros: Vec<Node>) -> Option<Self> {
         let is_interlaced = poles.iter().zip(&zeros).all(|(pole, zero)| pole.minus(*zero) > 0.0)
             && zeros[1..].iter().zip(poles).all(|(zero, pole)| zero.minus(*pole) > 0.0);
@@ -44,7 +47,8 @@ impl Pair {
         if !(is_interlaced && (decoder_has_impulse || zeros.len() == poles.len() + 1)) {
             return None;
         }
-        // Each product pairs a factor above with one below, which keeps it near one.
+        // Each product pairs a factor of the numerator with one of the denominator, which keeps it
+        // near one.
         let others = |i: usize, of: &[Node]| {
             of.iter().enumerate().filter(move |(k, _)| *k != i).map(|(_, node)| *node).collect::<Vec<_>>()
         };
@@ -70,7 +74,7 @@ impl Pair {
             above.iter().zip(&below).fold(first, |value, (p, k)| value * ratio(*p, *k, *zero))
         };
         let inverse_weights = zeros.iter().enumerate().map(decoder_weight).collect();
-        // x → ∞ leaves the ratio of the leading coefficients.
+        // For x → ∞ the ratio of the leading coefficients remains.
         let (impulse, inverse_impulse) = if decoder_has_impulse {
             (0.0, poles.iter().zip(&zeros).map(|(pole, zero)| pole.decay / zero.decay).product())
         } else {
@@ -83,9 +87,9 @@ impl Pair {
         })
     }
 
-    /// The square root of 1/(1−λx), for λ the `factor`, by `terms` decays on each side: 1/√y is
-    /// approached for y = 1 − λx in \[low, high\] by Zolotarev's best rational function. Nothing
-    /// where `low` is so much smaller than 1 − λ that decays cannot be told apart.
+    /// The square root of 1/(1−λx), for λ the `factor`, with `terms` decays on each side. 1/√y is
+    /// approximated for y = 1 − λx in \[low, high\] by Zolotarev's best rational function. Returns
+    /// nothing if `low` is so much smaller than 1 − λ that decays coincide.
     pub(crate) fn square_root(factor: f64, low: f64, high: f64, terms: usize) -> Option<Self> {
         let fractions = elliptic::inverse_square_root(low, high, terms);
         let mut poles: Vec<f64> = fractions.iter().map(|fraction| fraction.shift).collect();
@@ -97,8 +101,8 @@ impl Pair {
             moved.push(factor * run.minus(exact) / (exact.decay * run.decay));
             zeros.push(run);
         }
-        // Evenly spaced in the logarithm, a little wider than where 1/√y is approached: narrower,
-        // and the poles below would be moved far.
+        // Evenly spaced in the logarithm, on an interval a little wider than the one on which 1/√y
+        // is approximated. On a narrower interval the poles below would move far.
         let (first, ratio) = (0.25 * low, 12.0 * high / low);
         let point = |m: usize| first * libm::pow(ratio, (m as f64 + 0.5) / terms as f64);
         let points: Vec<f64> = (0..terms).map(point).collect();
@@ -107,8 +111,8 @@ impl Pair {
         Self::new(&poles, zeros)
     }
 
-    /// (1−x)^{-1/2} as [`Pair::square_root`] has it, with every coefficient k multiplied by about
-    /// exp(−lost·k)·(1+k)^tilt. All decays are run as doubles. Nothing where that makes a decay
+    /// (1−x)^{-1/2} as in [`Pair::square_root`], with every coefficient k multiplied by about
+    /// exp(−lost·k)·(1+k)^tilt. All decays are run as doubles. Returns nothing if a decay would
     /// grow.
     pub(crate) fn tilted(low: f64, high: f64, terms: usize, lost: f64, tilt: f64) -> Option<Self> {
         let (mut poles, mut weights) = (Vec::new(), Vec::new());
@@ -139,7 +143,7 @@ impl Pair {
         self.zeros.iter().map(|zero| zero.decay)
     }
 
-    /// What runs the decoder.
+    /// The recipe that runs the decoder.
     pub(crate) fn recipe(&self) -> Recipe {
         let mut recipe = Recipe { impulse: self.decoder.impulse(), ..Recipe::default() };
         for (zero, weight) in self.zeros.iter().zip(self.decoder.weights()) {
@@ -149,7 +153,7 @@ impl Pair {
                 recipe.decays.push(Decay { decay: zero.decay, weight: *weight });
             }
         }
-        // Slow decays lean on the running sum.
+        // Slow decays need the running sum.
         if !recipe.slow.is_empty() && self.zeros[0].loss > 0.0 {
             recipe.decays.insert(0, Decay { decay: 1.0, weight: 0.0 });
         }
@@ -162,17 +166,18 @@ pub(crate) fn workload_node(factor: f64) -> Node {
     Node::from_decay(factor)
 }
 
-/// The decay as a machine runs it.
+/// The decay as the engine runs it.
 pub(crate) fn as_run(node: Node) -> Node {
     if node.loss < SLOW { node } else { node.as_double() }
 }
 
-/// Moves the poles after the zeros, which rounding moved, so that their quotient stays what it was.
+/// Moves the poles along with the zeros, which rounding moved, so that their quotient stays the
+/// same.
 ///
-/// ln r = Σ_i ln(y + τ_i) − Σ_j ln(y + p_j) does not change as long as Σ_j ṗ_j/(y + p_j) = Σ_i
-/// τ̇_i/(y + τ_i): a differential equation, of which one step of Runge and Kutta's is taken. Where
-/// the workload itself decays, rounding may move a zero by 10⁻³ of its distance to the workload's
-/// own pole.
+/// ln r = Σ_i ln(y + τ_i) − Σ_j ln(y + p_j) stays constant as long as Σ_j ṗ_j/(y + p_j) = Σ_i
+/// τ̇_i/(y + τ_i). This is a differential equation, and one Runge–Kutta step is taken. If the
+/// workload itself decays, rounding may move a zero by 10⁻³ of its distance to the workload's own
+/// pole.
 fn follow(poles: &mut [f64], zeros: &[f64], moved: &[f64], points: &[f64]) {
     let at = |slope: &[f64], part: f64| {
         let poles: Vec<f64> = poles.iter().zip(slope).map(|(p, d)| p + part * d).collect();
@@ -188,9 +193,9 @@ fn follow(poles: &mut [f64], zeros: &[f64], moved: &[f64], points: &[f64]) {
     }
 }
 
-/// ṗ for given τ̇: each 1/(y + τ) is interpolated at points y_m by fractions with the poles −p_j.
-/// The error is φ(y)/φ(−τ)/(y + τ) with φ(y) = Π_m (y − y_m)/(y + p_m), a small number over a large
-/// one.
+/// ṗ for given τ̇. Each 1/(y + τ) is interpolated at points y_m by fractions with the poles −p_j.
+/// The error is φ(y)/φ(−τ)/(y + τ) with φ(y) = Π_m (y − y_m)/(y + p_m), a small number divided by a
+/// large one.
 fn velocity(poles: &[f64], zeros: &[f64], moved: &[f64], points: &[f64]) -> Vec<f64> {
     let value = |zero: f64| poles.iter().zip(points).map(|(p, y)| (p - zero) / (y + zero)).product::<f64>();
     let values: Vec<f64> = zeros.iter().map(|zero| value(*zero)).collect();
@@ -203,12 +208,12 @@ fn velocity(poles: &[f64], zeros: &[f64], moved: &[f64], points: &[f64]) -> Vec<
     poles.iter().enumerate().map(speed).collect()
 }
 
-/// The root τ of Σ_j ω_j/(p_j − τ) between poles i−1 and i, where the sum rises from −∞ to ∞.
+/// The root τ of Σ_j ω_j/(p_j − τ) between poles i−1 and i, where the sum increases from −∞ to ∞.
 fn zero_between(poles: &[f64], weights: &[f64], i: usize) -> f64 {
     let sum = |tau: f64| poles.iter().zip(weights).map(|(p, w)| w / (p - tau)).sum::<f64>();
     let (mut low, mut high) = (poles[i - 1], poles[i]);
     for _ in 0..200 {
-        // Halving the logarithm, because poles are spread over many powers of ten.
+        // Bisects the logarithm, because poles are spread over many powers of ten.
         let middle = (low * high).sqrt();
         if middle <= low || middle >= high {
             break;
@@ -256,7 +261,7 @@ mod tests {
         let encoder_has = Pair::new(&nodes(&[1e-3, 0.1]), nodes(&[0.0, 0.01, 0.6])).unwrap();
         assert!(encoder_has.encoder().impulse() > 0.0 && encoder_has.decoder().impulse() == 0.0);
         assert_product(&encoder_has, 1.0, 300, "impulse in the encoder");
-        // The two meet where the last decay is by nothing that remains.
+        // Both forms agree if the last decay has loss one and nothing remains of it.
         let limit = Pair::new(&nodes(&[1e-3, 0.1, 1.0]), nodes(&[0.0, 0.01, 0.6])).unwrap();
         let (a, b) = (limit.encoder().coefficients(9), encoder_has.encoder().coefficients(9));
         assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-15));
@@ -286,7 +291,7 @@ mod tests {
             let pair = Pair::tilted(0.6 / n as f64, 2.0, terms, 0.0, 0.0).unwrap();
             assert!(pair.decoder().impulse() > 0.0);
             assert!((pair.encoder().weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
-            // r is scaled to begin with one, which the root's approximation misses a little.
+            // r is scaled to start with one, which the approximation of the root misses slightly.
             for i in 0..=20 {
                 let k = libm::pow(n as f64, f64::from(i) / 20.0).floor().min(n as f64 - 1.0) as u64;
                 let ratio = pair.encoder().coefficient(k) / square_root_coefficient(k);

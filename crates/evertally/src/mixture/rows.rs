@@ -1,32 +1,33 @@
-//! The norms of all rows of T(c), for those who ask one after another.
+//! The norms of all rows of T(c), for queries in order.
 //!
-//! **Definition.** ‖row t‖² = Σ_{k≤t} c_k². The first rows are added up. From there on each octave
-//! of t has its own sum of [`TERMS`] Chebyshev polynomials, made when it is first asked for: the
-//! norm is a smooth function of a real t, with the pairs of decays as closed forms.
+//! **Definition.** ‖row t‖² = Σ_{k≤t} c_k². The first rows are added up. After them, each octave of
+//! t has its own sum of [`TERMS`] Chebyshev polynomials, which is made on first use. This works
+//! because the norm is a smooth function of a real t, with closed forms for pairs of decays.
 //!
-//! **Guarantee.** Within a relative 10⁻¹² of [`Mixture::energy`]. On an octave, logarithms and
-//! powers are approached at the rate 5.8 a term, and what decays within it faster.
+//! **Guarantee.** Within a relative 10⁻¹² of [`Mixture::energy`]. On an octave, the error for
+//! logarithms and powers shrinks by a factor of 5.8 per term, and faster for whatever decays within
+//! the octave.
 //!
-//! **Cost.** O(1) a row; O(J²) an octave.
+//! **Cost.** O(1) per row and O(J²) per octave.
 
 use std::sync::OnceLock;
 
-use super::{Mixture, Span};
+use super::{Mixture, QuadraticForm};
 use crate::privacy::CompensatedSum;
 
 /// Rows that are added up.
 const FIRST: u64 = 64;
 
-/// Polynomials an octave.
+/// Polynomials per octave.
 const TERMS: usize = 20;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Rows {
     mixture: Mixture,
-    /// Of the first rows.
+    /// The norms of the first rows.
     norms: Vec<f64>,
-    /// Of t + 1 from 64 on, octave by octave.
+    /// Octaves of t + 1, starting at 64.
     octaves: Vec<OnceLock<[f64; TERMS]>>,
 }
 
@@ -51,7 +52,7 @@ impl Rows {
         let octave = (step + 1).ilog2();
         let terms =
             self.octaves[(octave - FIRST.ilog2()) as usize].get_or_init(|| terms(&self.mixture, octave));
-        // Clenshaw's recurrence, x from −1 to 1 over the octave.
+        // Clenshaw's recurrence, with x from −1 to 1 over the octave.
         let twice = 4.0 * ((step + 1) as f64 / octave_start(octave)) - 6.0;
         let (mut next, mut after) = (0.0, 0.0);
         for term in terms[1..].iter().rev() {
@@ -60,7 +61,7 @@ impl Rows {
         terms[0] + 0.5 * twice * next - after
     }
 
-    /// The bytes held when every octave has been asked for.
+    /// The bytes held once every octave has been used.
     pub(crate) fn bytes(&self) -> u64 {
         let octaves = self.octaves.len() * (TERMS + 1);
         8 * (self.norms.len() + octaves + 3 * self.mixture.len()) as u64
@@ -71,12 +72,12 @@ fn octave_start(octave: u32) -> f64 {
     (1_u64 << octave) as f64
 }
 
-/// The sum of polynomials that agrees with the norm at the zeros of the next.
+/// The sum of polynomials that agrees with the norm at the zeros of the next polynomial.
 fn terms(mixture: &Mixture, octave: u32) -> [f64; TERMS] {
     let angle = |i: usize| std::f64::consts::PI * (i as f64 + 0.5) / TERMS as f64;
     let value = |i: usize| {
         let steps = octave_start(octave) * (1.5 + 0.5 * libm::cos(angle(i)));
-        mixture.norm(&Span::Row(steps))
+        mixture.norm(&QuadraticForm::Row(steps))
     };
     let values: Vec<f64> = (0..TERMS).map(value).collect();
     std::array::from_fn(|m| {

@@ -1,20 +1,21 @@
 //! Norms of T(c): of its rows, of their mean and of their differences, and its sensitivity.
 //!
-//! **Sensitivity.** Coefficients that are non-negative and do not increase have Δ² = ‖Σ_{l<k}
-//! shift_{lb} c‖² over the horizon, k = min(k, ⌈n/b⌉): exact, and for vectors too; the proof is at
-//! [`crate::privacy::toeplitz_sensitivity`]. It is rounded up by the margin of every sensitivity,
-//! which covers the roundings of [`super::span`] several times over.
+//! **Sensitivity.** For coefficients that are non-negative and do not increase, Δ² = ‖Σ_{l<k}
+//! shift_{lb} c‖² over the horizon, with k = min(k, ⌈n/b⌉). This is exact, and also holds for
+//! vectors; the proof is at [`crate::privacy::toeplitz_sensitivity`]. The result is rounded up by
+//! the margin of every sensitivity, which covers the roundings of [`super::quadratic_form`] several
+//! times over.
 //!
-//! **Cost.** O(J²), or O(J² log k) for k participations: never O(n), nor O(k).
+//! **Cost.** O(J²), or O(J² log k) for k participations. It is never O(n) or O(k).
 
-use super::span::{Span, Trace};
+use super::quadratic_form::{DecayTerms, QuadraticForm};
 use super::{Mixture, lost};
 use crate::privacy::{MARGIN, Participation, round_up};
 
 impl Mixture {
     /// Σ_{k<n} c_k²: the squared norm of row n − 1 of T(c), and of its first column at horizon n.
     pub(crate) fn energy(&self, n: u64) -> f64 {
-        if n == 0 { 0.0 } else { self.norm(&Span::Row(n as f64)) }
+        if n == 0 { 0.0 } else { self.norm(&QuadraticForm::Row(n as f64)) }
     }
 
     /// Σ_{k<n} c_k, rounded up.
@@ -28,10 +29,10 @@ impl Mixture {
 
     /// The mean of `energy(t + 1)` over t < n: ‖T(c)‖_F²/n.
     pub(crate) fn mean_energy(&self, n: u64) -> f64 {
-        self.norm(&Span::Mean(n as f64))
+        self.norm(&QuadraticForm::Mean(n as f64))
     }
 
-    /// Σ_k c_k² over all k: infinite where a loss is zero.
+    /// Σ_k c_k² over all k. It is infinite if a loss is zero.
     #[cfg_attr(not(test), expect(dead_code, reason = "for horizons without end"))]
     pub(crate) fn total_energy(&self) -> f64 {
         let once = |i: usize, j: usize| self.losses[i] + (1.0 - self.losses[i]) * self.losses[j];
@@ -40,8 +41,8 @@ impl Mixture {
 
     /// ‖row `later` − row `earlier`‖² of T(c).
     ///
-    /// Where both rows reach, c_i − c_{i+lag} is again a mixture, each weight times what is lost in
-    /// `lag` steps; the first `lag` coefficients are the later row's alone.
+    /// Where both rows overlap, c_i − c_{i+lag} is again a mixture, with each weight multiplied by
+    /// what is lost in `lag` steps. The first `lag` coefficients belong to the later row only.
     pub(crate) fn difference(&self, earlier: u64, later: u64) -> f64 {
         let lag = later - earlier;
         let weights =
@@ -51,14 +52,14 @@ impl Mixture {
 
     /// Δ of T(c) at this horizon, rounded up.
     pub(crate) fn sensitivity(&self, horizon: u64, participation: Participation) -> f64 {
-        round_up(self.norm(&Span::participation(horizon, participation)).sqrt(), MARGIN)
+        round_up(self.norm(&QuadraticForm::participation(horizon, participation)).sqrt(), MARGIN)
     }
 
-    /// The squared norm that a span adds up.
-    pub(crate) fn norm(&self, span: &Span) -> f64 {
-        let traces: Vec<Trace> =
-            self.losses.iter().zip(&self.rates).map(|(loss, rate)| span.trace(*loss, *rate)).collect();
-        self.over_pairs(span.impulses(), |j| span.alone(&traces[j]), |i, j| span.pair(&traces[i], &traces[j]))
+    /// The squared norm that this quadratic form gives.
+    pub(crate) fn norm(&self, form: &QuadraticForm) -> f64 {
+        let terms: Vec<DecayTerms> =
+            self.losses.iter().zip(&self.rates).map(|(loss, rate)| form.terms(*loss, *rate)).collect();
+        self.over_pairs(form.impulses(), |j| form.alone(&terms[j]), |i, j| form.pair(&terms[i], &terms[j]))
     }
 
     /// κ²I + 2κ Σ_j w_j B(j) + Σ_ij w_i w_j Γ(i, j), Γ symmetric.
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn any_number_of_participations_is_counted_at_once() {
-        // One decay by nothing at all, in every step: Δ² = Σ_t t² = n(n+1)(2n+1)/6.
+        // One decay that loses nothing, in every step: Δ² = Σ_t t² = n(n+1)(2n+1)/6.
         let ones = Mixture::new(&[Node::from_loss(0.0)], vec![1.0], 0.0);
         let every = Participation::at_most(u64::MAX, 1).unwrap();
         for n in [10_u64, 1_000_003, (1 << 60) - 1] {

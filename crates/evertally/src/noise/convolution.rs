@@ -4,14 +4,15 @@
 //! product of polynomials.
 //!
 //! **Guarantee.** The result is within a few 10⁻¹⁵ of the direct sum, relative to ‖kernel‖₂‖x‖₂. It
-//! is deterministic on one machine, but the FFT uses the vector unit it finds, so last bits differ
-//! between processors: what has to be the same everywhere must not hang on them.
+//! is deterministic on one machine. The FFT uses the vector unit it finds, so the last bits differ
+//! between processors. Results that must be the same on every machine must not depend on them.
 //!
-//! **Cost.** O(n log n) time and O(n) memory (about 64 bytes a step in all). For an even N ≥ n, the
-//! sum c_t + c_{t+N} is the product modulo X^N − 1 and the difference c_t − c_{t+N} the product
-//! modulo X^N + 1, so c_t is the mean of a cyclic and a negacyclic product of length N, where zero
-//! padding would need length 2N. Each is one complex FFT of length N/2 forth and one back, and they
-//! share nothing, so they run on two threads. The kernel's transforms and the plan are made once.
+//! **Cost.** O(n log n) time and O(n) memory (about 64 bytes per step in all). For an even N ≥ n,
+//! the sum c_t + c_{t+N} is the product modulo X^N − 1 and the difference c_t − c_{t+N} is the
+//! product modulo X^N + 1. So c_t is the mean of a cyclic and a negacyclic product of length N,
+//! where zero padding would need length 2N. Each product is one complex FFT of length N/2 and its
+//! inverse. The two share nothing and run on two threads. The kernel's transforms and the plan are
+//! made once.
 //!
 //! **Source.** Crandall and Fagin, *Discrete weighted transforms and large-integer arithmetic*
 //! (1994), for the negacyclic half as a right-angle convolution; RustFFT for the transforms.
@@ -24,24 +25,25 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 
 use super::progress::{Parts, Progress};
-use turns::Turns;
+use roots::RootsOfUnity;
 
-mod halves;
-mod turns;
+mod passes;
+mod roots;
 
 type C64 = Complex<f64>;
 
 /// Up to this length the direct sum is faster than any transform.
 const DIRECT_MAX_LEN: usize = 64;
-/// From this length of transform on, a second thread pays for its start.
+/// From this transform length on, a second thread is worth its start-up cost.
 const PARALLEL_MIN_HALF: usize = 1 << 12;
 /// Outputs that one thread combines at a time.
 const CHUNK_LEN: usize = 1 << 14;
 
-/// y_t = Σ_{j ≤ t} kernel_{t−j} x_j for t < n: multiplication by a lower-triangular Toeplitz matrix.
+/// y_t = Σ_{j ≤ t} kernel_{t−j} x_j for t < n: multiplication by a lower-triangular Toeplitz
+/// matrix.
 ///
-/// Making one is expensive (plan and transforms of the kernel), applying it cheap. It keeps its
-/// working memory, about 32 bytes a step, for the next call.
+/// Creating one is expensive (a plan and the transforms of the kernel), and applying it is cheap.
+/// It keeps its working memory, about 32 bytes per step, for the next call.
 ///
 /// ```
 /// use evertally::internals::noise::CausalConvolver;
@@ -65,7 +67,7 @@ struct Transform {
     /// N/2: the length of the complex transforms.
     half: usize,
     fft: Arc<dyn Fft<f64>>,
-    turns: Turns,
+    roots: RootsOfUnity,
     /// Transforms of the kernel, with every normalisation (½ for the mean, 2/N for the inverse)
     /// already in them.
     cyclic_kernel: Vec<C64>,
@@ -73,7 +75,8 @@ struct Transform {
     spare: Mutex<Option<[Workspace; 2]>>,
 }
 
-/// What one half-product needs: input and output of a transform, and what the transform itself asks for.
+/// The memory of one half-product: input and output of a transform, and the transform's own scratch
+/// space.
 struct Workspace {
     front: Vec<C64>,
     back: Vec<C64>,
@@ -92,30 +95,31 @@ impl CausalConvolver {
         Self { len: kernel.len(), method }
     }
 
-    /// The number of steps n, that is the length of the kernel.
+    /// The number of steps n, which is the length of the kernel.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the kernel has no coefficient.
+    /// Whether the kernel has no coefficients.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Replaces x by y. A shorter x than the kernel is a prefix of the stream, and gives the prefix of y.
+    /// Replaces x by y. If x is shorter than the kernel, it is a prefix of the stream and gives the
+    /// prefix of y.
     ///
     /// # Panics
-    /// Where x is longer than the kernel.
+    /// If x is longer than the kernel.
     pub fn apply(&self, x: &mut [f64]) {
         self.apply_with_progress(x, &());
     }
 
-    /// As [`apply`](Self::apply), with a handful of reports on the way.
+    /// Like [`apply`](Self::apply), with a few progress reports.
     ///
     /// # Panics
-    /// Where x is longer than the kernel.
+    /// If x is longer than the kernel.
     pub fn apply_with_progress(&self, x: &mut [f64], progress: &dyn Progress) {
         assert!(x.len() <= self.len, "{} values for a kernel of {}", x.len(), self.len);
         match &self.method {
@@ -135,7 +139,7 @@ impl fmt::Debug for CausalConvolver {
     }
 }
 
-/// The same by the definition, in O(n²): the oracle that the fast one is tested against. Where the
+/// The same product by the definition, in O(n²). It is the oracle of the fast version. If the
 /// kernel is shorter than x, its missing coefficients count as zero.
 ///
 /// ```
@@ -152,19 +156,19 @@ impl Transform {
     fn new(kernel: &[f64]) -> Self {
         let half = fast_half_len(kernel.len());
         let fft = FftPlanner::new().plan_fft_forward(half);
-        let turns = Turns::new(half);
+        let roots = RootsOfUnity::new(half);
         let scale = 0.5 / half as f64;
         let ((cyclic_kernel, cyclic), (negacyclic_kernel, negacyclic)) = join_if(
             half >= PARALLEL_MIN_HALF,
             || {
                 let mut work = Workspace::new(&*fft);
-                halves::load_cyclic(kernel, &mut work.front);
+                passes::load_cyclic(kernel, &mut work.front);
                 work.transform_forth(&*fft);
-                (halves::real_spectrum(&work.back, &turns, scale), work)
+                (passes::real_spectrum(&work.back, &roots, scale), work)
             },
             || {
                 let mut work = Workspace::new(&*fft);
-                halves::load_negacyclic(kernel, &turns, &mut work.front);
+                passes::load_negacyclic(kernel, &roots, &mut work.front);
                 work.transform_forth(&*fft);
                 work.back.iter_mut().for_each(|value| *value *= scale);
                 (std::mem::replace(&mut work.back, vec![C64::default(); half]), work)
@@ -172,7 +176,7 @@ impl Transform {
         );
         // The first call finds the memory of these transforms ready.
         let spare = Mutex::new(Some([cyclic, negacyclic]));
-        Self { half, fft, turns, cyclic_kernel, negacyclic_kernel, spare }
+        Self { half, fft, roots, cyclic_kernel, negacyclic_kernel, spare }
     }
 
     fn apply(&self, x: &mut [f64], parts: &Parts<'_>) {
@@ -183,30 +187,30 @@ impl Transform {
         join_if(
             parallel,
             || {
-                halves::load_cyclic(input, &mut cyclic.front);
+                passes::load_cyclic(input, &mut cyclic.front);
                 cyclic.transform_forth(&*self.fft);
                 parts.finish_one();
-                halves::multiply_cyclic(&mut cyclic.back, &self.cyclic_kernel, &self.turns);
+                passes::multiply_cyclic(&mut cyclic.back, &self.cyclic_kernel, &self.roots);
                 parts.finish_one();
                 cyclic.transform_back(&*self.fft);
                 parts.finish_one();
             },
             || {
-                halves::load_negacyclic(input, &self.turns, &mut negacyclic.front);
+                passes::load_negacyclic(input, &self.roots, &mut negacyclic.front);
                 negacyclic.transform_forth(&*self.fft);
                 parts.finish_one();
-                halves::multiply_negacyclic(&mut negacyclic.back, &self.negacyclic_kernel);
+                passes::multiply_negacyclic(&mut negacyclic.back, &self.negacyclic_kernel);
                 parts.finish_one();
                 negacyclic.transform_back(&*self.fft);
                 parts.finish_one();
             },
         );
         let (low, high) = x.split_at_mut(self.half.min(x.len()));
-        let combine = |at: usize, base: usize, out: &mut [f64], part: halves::Part| {
-            halves::combine(
+        let combine = |at: usize, base: usize, out: &mut [f64], part: passes::Part| {
+            passes::combine(
                 &cyclic.front,
                 &negacyclic.front[at..at + out.len()],
-                &self.turns,
+                &self.roots,
                 at,
                 base + at,
                 out,
@@ -214,24 +218,24 @@ impl Transform {
             );
         };
         if parallel {
-            let chunks = |out: &mut [f64], base: usize, part: halves::Part| {
+            let chunks = |out: &mut [f64], base: usize, part: passes::Part| {
                 out.par_chunks_mut(CHUNK_LEN)
                     .enumerate()
                     .for_each(|(i, out)| combine(i * CHUNK_LEN, base, out, part));
             };
             rayon::join(
-                || chunks(low, 0, halves::Part::Real),
-                || chunks(high, self.half, halves::Part::Imaginary),
+                || chunks(low, 0, passes::Part::Real),
+                || chunks(high, self.half, passes::Part::Imaginary),
             );
         } else {
-            combine(0, 0, low, halves::Part::Real);
-            combine(0, self.half, high, halves::Part::Imaginary);
+            combine(0, 0, low, passes::Part::Real);
+            combine(0, self.half, high, passes::Part::Imaginary);
         }
         *self.spare.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(spaces);
         parts.finish_one();
     }
 
-    /// The workspaces of the last call, or new ones where another thread is using them: fresh pages
+    /// The workspaces of the last call, or new ones if another thread is using them. Fresh pages
     /// cost as much as a transform.
     fn take_workspaces(&self) -> [Workspace; 2] {
         let spare = self.spare.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
@@ -254,15 +258,15 @@ impl Workspace {
     }
 
     /// The inverse transform is the forward one with real and imaginary parts exchanged before and
-    /// after; the passes around it exchange them in any case, so that one plan (16 bytes a value)
-    /// is enough.
+    /// after. The passes around it exchange them anyway, so one plan (16 bytes per value) is
+    /// enough.
     fn transform_back(&mut self, fft: &dyn Fft<f64>) {
         fft.process_outofplace_with_scratch(&mut self.back, &mut self.front, &mut self.scratch);
     }
 }
 
-/// The smallest N/2 with N ≥ n that is a power of two times 1, 3, 5 or 9: the lengths that measured
-/// no slower than the next one up.
+/// The smallest N/2 with N ≥ n that is a power of two times 1, 3, 5 or 9. Each of these lengths
+/// measured no slower than the next larger one.
 fn fast_half_len(n: usize) -> usize {
     let wanted = n.div_ceil(2).max(1);
     [1, 3, 5, 9].map(|odd| odd * wanted.div_ceil(odd).next_power_of_two()).into_iter().min().unwrap_or(wanted)
@@ -282,7 +286,7 @@ mod tests {
     use crate::noise::square_root_coefficients;
     use proptest::prelude::*;
 
-    /// Values without structure, so that no index mistake cancels.
+    /// Values without structure, so that no index error cancels.
     fn scattered(n: usize, seed: u64) -> Vec<f64> {
         let mut state = seed;
         (0..n)
@@ -297,7 +301,8 @@ mod tests {
         x.iter().map(|v| v * v).sum::<f64>().sqrt()
     }
 
-    /// Largest difference from the oracle relative to ‖kernel‖‖x‖, with the transform forced at every length.
+    /// Largest difference from the oracle relative to ‖kernel‖‖x‖, with the transform forced at
+    /// every length.
     fn error_of_transform(kernel: &[f64], x: &[f64]) -> f64 {
         let want = causal_convolution_direct(kernel, x);
         let convolver = CausalConvolver {
@@ -305,7 +310,7 @@ mod tests {
             method: Method::Transform(Box::new(Transform::new(kernel))),
         };
         let mut worst = 0.0_f64;
-        // Twice, because the second call works in the memory of the first.
+        // Twice, because the second call reuses the memory of the first.
         for _ in 0..2 {
             let mut got = x.to_vec();
             convolver.apply(&mut got);
@@ -336,7 +341,8 @@ mod tests {
         }
     }
 
-    /// The square-root matrix twice is the prefix sum, at a length that no O(n²) oracle could check.
+    /// The square-root matrix applied twice is the prefix sum, at a length that no O(n²) oracle
+    /// could check.
     #[test]
     fn squares_to_the_prefix_sum_at_length_a_million() {
         let n = 1_000_003;

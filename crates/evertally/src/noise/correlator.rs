@@ -1,4 +1,4 @@
-//! From white noise to the noise that is released: state and next.
+//! From white noise to the noise that is released.
 
 use std::sync::Arc;
 
@@ -10,20 +10,22 @@ use crate::{Error, Result};
 
 /// Produces the rows of L g in order, for every coordinate of its field.
 ///
-/// A correlator is a pure function of its field and of how often `next` was called. It never looks at data.
+/// A correlator is a pure function of its field and of the number of calls of `next`. It never sees
+/// data.
 pub trait Correlator: Send {
     /// Writes row t of L g, where t is the number of earlier calls.
     ///
-    /// Must not be called more often than the horizon has steps; counters see to that.
+    /// Must not be called more often than the horizon has steps. Counters ensure that.
     fn next(&mut self, out: &mut [f64]);
 
-    /// The numbers which, with the step, make up the state. Raw noise can be computed from them.
+    /// The numbers that, together with the step, make up the state. Raw noise can be computed from
+    /// them.
     fn save(&self) -> Vec<f64>;
 
-    /// Continues after `step` calls of `next`, from what `save` gave at that point.
+    /// Continues after `step` calls of `next` from the numbers that `save` returned at that point.
     ///
     /// # Errors
-    /// [`Error::BadState`] when the numbers cannot be such a state.
+    /// [`Error::BadState`] if the numbers cannot be such a state.
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()>;
 }
 
@@ -37,9 +39,10 @@ pub(crate) fn expect_no_numbers(saved: &[f64]) -> Result<()> {
     if saved.is_empty() { Ok(()) } else { Err(misfit()) }
 }
 
-/// Noise made in advance for the whole horizon, because the mechanism has no cheaper way.
+/// Noise that is computed in advance for the whole horizon, because the mechanism has no cheaper
+/// way.
 ///
-/// Its state is only the step: the noise is made again from the key on resumption.
+/// Its state is only the step. On resumption the noise is computed again from the key.
 pub(crate) struct Prepared {
     /// One column of `horizon` values for each coordinate.
     columns: Vec<Vec<f64>>,
@@ -47,7 +50,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Makes `horizon` values for each coordinate with `make(coordinate, out, progress)`.
+    /// Computes `horizon` values for each coordinate with `make(coordinate, out, progress)`.
     pub(crate) fn new(
         field: &Arc<dyn WhiteField>,
         horizon: u64,

@@ -3,12 +3,12 @@
 //! **Definition.** y_t = Σ_j kernel_{(t−j) mod n} x_j, given by the kernel or by its discrete
 //! Fourier transform.
 //!
-//! **Guarantee.** Within a few 10⁻¹⁵ of the direct sum, relative to ‖kernel‖₂‖x‖₂; last bits may
-//! differ between processors.
+//! **Guarantee.** The result is within a few 10⁻¹⁵ of the direct sum, relative to ‖kernel‖₂‖x‖₂.
+//! The last bits may differ between processors.
 //!
-//! **Cost.** One real FFT of length n forth and one back: O(n log n) time at any n, O(n) memory;
-//! fastest where n has small prime factors only. A circulant's length cannot be padded, so n is
-//! taken as it comes.
+//! **Cost.** One real FFT of length n and its inverse: O(n log n) time at any n and O(n) memory. It
+//! is fastest if n has only small prime factors. A circulant cannot be padded, so the transform has
+//! length n exactly.
 //!
 //! **Source.** Used for the group-algebra factorization of Henzinger and Upadhyay, whose square
 //! root is taken in the spectrum.
@@ -35,7 +35,8 @@ pub struct CyclicConvolver {
     len: usize,
     forth: Arc<dyn RealToComplex<f64>>,
     back: Arc<dyn ComplexToReal<f64>>,
-    /// The kernel's spectrum over n, so that the unnormalised inverse transform needs no further pass.
+    /// The kernel's spectrum divided by n, so that the unnormalised inverse transform needs no
+    /// further pass.
     scaled_spectrum: Vec<Complex<f64>>,
 }
 
@@ -51,12 +52,13 @@ impl CyclicConvolver {
         convolver
     }
 
-    /// Plans the multiplication by the n × n circulant matrix whose kernel has this spectrum: the
-    /// values of Σ_t kernel_t e^{−2πikt/n} at k = 0 … ⌊n/2⌋, the others being their conjugates.
+    /// Plans the multiplication by the n × n circulant matrix whose kernel has this spectrum. The
+    /// spectrum holds Σ_t kernel_t e^{−2πikt/n} at k = 0 … ⌊n/2⌋; the other values are the
+    /// conjugates of these.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where there are not ⌊n/2⌋ + 1 values, or where the value at 0, or at
-    /// n/2 for even n, is not real: no real kernel has such a spectrum.
+    /// [`Error::BadParameter`] if there are not ⌊n/2⌋ + 1 values, or if the value at 0, or at n/2
+    /// for even n, is not real. No real kernel has such a spectrum.
     ///
     /// ```
     /// use evertally::internals::noise::CyclicConvolver;
@@ -86,7 +88,8 @@ impl CyclicConvolver {
     }
 
     fn plan(len: usize) -> Self {
-        // A transform of length zero cannot be planned; its place is taken by one that is never run.
+        // A transform of length zero cannot be planned. A transform of length one stands in for it
+        // and is never run.
         let mut planner = RealFftPlanner::new();
         let (forth, back) = (planner.plan_fft_forward(len.max(1)), planner.plan_fft_inverse(len.max(1)));
         Self { len, forth, back, scaled_spectrum: Vec::new() }
@@ -98,22 +101,14 @@ impl CyclicConvolver {
         self.scaled_spectrum = spectrum;
     }
 
-    /// The number of rows n.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether the matrix has no row.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Replaces x by C x.
     ///
     /// # Panics
-    /// Where x is not of length n.
+    /// If x is not of length n.
     pub fn apply(&self, x: &mut [f64]) {
         assert_eq!(x.len(), self.len, "values for a circulant matrix of another size");
         let mut spectrum = self.forth.make_output_vec();
@@ -133,8 +128,8 @@ impl CyclicConvolver {
         debug_assert!(done.is_ok(), "the lengths are those of the plan");
     }
 
-    /// Rounding leaves imaginary parts where a real signal has none, and the transform reports
-    /// them; they are zeroed.
+    /// Rounding leaves imaginary parts where a real signal has none. The transform reports them as
+    /// errors, so they are set to zero first.
     fn transform_back(&self, spectrum: &mut [Complex<f64>], time: &mut [f64]) {
         if self.is_empty() {
             return;

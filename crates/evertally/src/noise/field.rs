@@ -1,9 +1,9 @@
 //! A field of white noise: one draw for every (index, lane).
 //!
-//! A mechanism consumes draws by index and never keeps one it could make again. Several lanes
-//! advance together: the coordinates of a vector share one stream, laid out index by index; the
-//! keys of a keyed counter are told apart by a tag of their name, so that a key's noise does not
-//! depend on which other keys were declared.
+//! A mechanism reads draws by index and never stores a draw that it could recompute. Several lanes
+//! advance together. The coordinates of a vector share one stream, laid out index by index. The
+//! keys of a keyed counter are distinguished by a tag of their name, so that a key's noise does not
+//! depend on the other declared keys.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub trait WhiteField: Send + Sync {
     /// The number of lanes.
     fn width(&self) -> usize;
 
-    /// Writes the draws `first, first + 1, …` of some lanes, index by index; `out` holds a whole
-    /// number of indices.
+    /// Writes the draws `first, first + 1, …` of some lanes, index by index. The length of `out`
+    /// must be a multiple of the number of lanes.
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]);
 
     /// The same draws, rounded to single precision.
@@ -36,7 +36,7 @@ pub trait WhiteField: Send + Sync {
         doubles.zeroize();
     }
 
-    /// Whether a lane must have the same noise, bit for bit, however many others there are.
+    /// Whether a lane must have the same noise, bit for bit, for any number of other lanes.
     fn is_family(&self) -> bool {
         false
     }
@@ -52,7 +52,7 @@ pub trait WhiteField: Send + Sync {
     }
 }
 
-/// The coordinates of one vector: draw (i, c) is number i·width + c of a single stream.
+/// The coordinates of one vector. Draw (i, c) is number i·width + c of a single stream.
 pub struct VectorField {
     noise: WhiteNoise,
     width: usize,
@@ -65,17 +65,17 @@ impl VectorField {
         Self { noise, width }
     }
 
-    /// The number of the first draw with this index. Starting over would use noise twice, so it is
-    /// refused loudly.
+    /// The number of the first draw with this index. It panics on overflow, because starting over
+    /// would use noise twice.
     fn first(&self, index: u64) -> u64 {
         index.checked_mul(self.width as u64).expect("plans check that all draws have a number")
     }
 }
 
-/// Draws fetched at a time where whole rows are fetched for the sake of most of their lanes.
+/// Draws fetched at a time when whole rows are fetched because most of their lanes are needed.
 const STRIDED_BLOCK: usize = 1 << 12;
 
-/// Draws that may be made in vain for a row, rather than to begin anew in it.
+/// Unneeded draws that are made per row rather than starting again within the row.
 const SPARE: usize = 32;
 
 impl WhiteField for VectorField {
@@ -97,7 +97,7 @@ impl VectorField {
         if lanes.len() == self.width {
             return self.noise.fill_parallel(self.first(first), out);
         }
-        // Where rows are short, whole ones are fetched together and the lanes picked out.
+        // Short rows are fetched whole, several at a time, and the lanes are picked out.
         let rows = STRIDED_BLOCK / self.width;
         if rows > 1 && self.width <= lanes.len() + SPARE {
             let mut block = vec![F::ZERO; rows * self.width];
@@ -116,21 +116,21 @@ impl VectorField {
     }
 }
 
-/// Some lanes of another field, with the draws that they have there: what is made of a few lanes is
-/// then those lanes of what is made of all.
+/// Some lanes of another field, with the same draws as in that field. What is computed from these
+/// lanes is then the same as what is computed from all lanes and restricted to these.
 pub(crate) struct SliceField {
-    whole: Arc<dyn WhiteField>,
+    parent: Arc<dyn WhiteField>,
     lanes: Range<usize>,
 }
 
 impl SliceField {
-    /// These lanes of a field, which must have them.
-    pub(crate) fn new(whole: Arc<dyn WhiteField>, lanes: Range<usize>) -> Self {
-        debug_assert!(lanes.start < lanes.end && lanes.end <= whole.width(), "lanes that the field has");
-        Self { whole, lanes }
+    /// The given lanes of a field, which must have them.
+    pub(crate) fn new(parent: Arc<dyn WhiteField>, lanes: Range<usize>) -> Self {
+        debug_assert!(lanes.start < lanes.end && lanes.end <= parent.width(), "lanes that the field has");
+        Self { parent, lanes }
     }
 
-    fn of_whole(&self, lanes: &Range<usize>) -> Range<usize> {
+    fn in_parent(&self, lanes: &Range<usize>) -> Range<usize> {
         self.lanes.start + lanes.start..self.lanes.start + lanes.end
     }
 }
@@ -141,35 +141,36 @@ impl WhiteField for SliceField {
     }
 
     fn tile(&self, first: u64, lanes: Range<usize>, out: &mut [f64]) {
-        self.whole.tile(first, self.of_whole(&lanes), out);
+        self.parent.tile(first, self.in_parent(&lanes), out);
     }
 
     fn tile_f32(&self, first: u64, lanes: Range<usize>, out: &mut [f32]) {
-        self.whole.tile_f32(first, self.of_whole(&lanes), out);
+        self.parent.tile_f32(first, self.in_parent(&lanes), out);
     }
 
-    /// A single lane of several must be run as they are, and not in the way that a field of one lane is.
+    /// One lane of several must run in the same way as the several, not as a field of one lane
+    /// does.
     fn is_family(&self) -> bool {
-        self.whole.is_family() || (self.lanes.len() == 1 && self.whole.width() > 1)
+        self.parent.is_family() || (self.lanes.len() == 1 && self.parent.width() > 1)
     }
 
     fn column(&self, lane: usize, first: u64, out: &mut [f64]) {
-        self.whole.column(self.lanes.start + lane, first, out);
+        self.parent.column(self.lanes.start + lane, first, out);
     }
 }
 
-/// One lane for each key, on one stream: a lane is told by its name's tag.
+/// One lane per key, all on one stream. A lane is identified by the tag of its name.
 pub struct KeyedField {
     noise: KeyedNoise,
     tags: Vec<LaneTag>,
 }
 
 impl KeyedField {
-    /// A field with a lane for each name.
+    /// A field with one lane per name.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where two names have one tag, so that they would share their noise:
-    /// with a million names this happens with probability below 2⁻⁴⁹.
+    /// [`Error::BadParameter`] if two names have the same tag, because they would share their
+    /// noise. With a million names this happens with probability below 2⁻⁴⁹.
     pub fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut tagger = noise.tagger();
         let tags: Vec<LaneTag> = names.into_iter().map(|name| tagger.tag(name.as_bytes())).collect();
@@ -178,25 +179,25 @@ impl KeyedField {
     }
 }
 
-/// Refuses tags of which two are the same.
+/// Refuses tags of which two are equal.
 pub(super) fn check_tags(tags: &[LaneTag]) -> Result<()> {
     let mut sorted: Vec<[u8; 11]> = tags.iter().map(|tag| tag.to_bytes()).collect();
     sorted.par_sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        let expected = "told apart by their tags, or two would share their noise: take another noise key";
+        let expected = "with distinct tags, because two keys with one tag would share their noise (take another noise key)";
         return Err(Error::bad("keys", expected, "two with one tag"));
     }
     Ok(())
 }
 
-/// Lanes or draws that a thread makes at a time.
-const DRAWS_A_THREAD: usize = 1 << 12;
+/// Lanes or draws that one thread makes at a time.
+const DRAWS_PER_THREAD: usize = 1 << 12;
 
 impl KeyedField {
     fn tile_of<F: Real>(&self, first: u64, lanes: Range<usize>, out: &mut [F]) {
         let tags = &self.tags[lanes];
-        if out.len() == tags.len() && tags.len() > DRAWS_A_THREAD {
-            let parts = tags.par_chunks(DRAWS_A_THREAD).zip(out.par_chunks_mut(DRAWS_A_THREAD));
+        if out.len() == tags.len() && tags.len() > DRAWS_PER_THREAD {
+            let parts = tags.par_chunks(DRAWS_PER_THREAD).zip(out.par_chunks_mut(DRAWS_PER_THREAD));
             return parts.for_each(|(tags, out)| self.noise.draw_each(tags, first, out));
         }
         self.noise.draw_steps(tags, first, out.len() / tags.len(), out);
@@ -221,9 +222,9 @@ impl WhiteField for KeyedField {
     }
 
     fn column(&self, lane: usize, first: u64, out: &mut [f64]) {
-        let parts = out.par_chunks_mut(DRAWS_A_THREAD).enumerate();
+        let parts = out.par_chunks_mut(DRAWS_PER_THREAD).enumerate();
         parts.for_each(|(part, out)| {
-            self.noise.fill(self.tags[lane], first + (part * DRAWS_A_THREAD) as u64, out);
+            self.noise.fill(self.tags[lane], first + (part * DRAWS_PER_THREAD) as u64, out);
         });
     }
 }
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn keys_that_share_a_tag_are_refused() {
         let noise = || KeyedNoise::gaussian(NoiseKey::insecure_from_seed(1).stream(b"test"));
-        // Names that share a tag cannot be found, so the same name stands in for them.
+        // Two names that share a tag cannot be found, so the test uses the same name twice.
         assert!(KeyedField::new(noise(), ["a", "b", "a"]).is_err());
         assert!(KeyedField::new(noise(), ["a", "b", "c"]).is_ok());
     }

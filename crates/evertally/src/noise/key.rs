@@ -1,22 +1,23 @@
-//! The secret that all noise comes from, and the subkeys derived from it.
+//! The secret from which all noise is derived, and its subkeys.
 //!
-//! **Definition.** A [`NoiseKey`] is 256 secret bits. A [`StreamKey`] is BLAKE3, keyed with them,
-//! of a context and a label.
+//! **Definition.** A [`NoiseKey`] is 256 secret bits. A [`StreamKey`] is the BLAKE3 hash, keyed
+//! with these bits, of a context and a label.
 //!
 //! **Guarantee.** Under the usual assumption on BLAKE3 (its keyed mode is a pseudorandom function),
 //! streams with distinct labels are independent of each other, of the key's tag, and of everything
 //! an observer without the key can compute. Keys are wiped from memory when dropped, and `Debug`
 //! never shows them.
 //!
-//! **Proof obligation of the caller.** Privacy holds against whoever does not hold the key. A key
-//! must have been drawn uniformly, must stay secret for as long as the releases matter, and (key,
-//! label, index) must never be used for two different inputs: the difference of two such releases
-//! carries no noise at all. Nothing in this crate watches over that, since it keeps no record.
-//! `evertally-keys` does, for keys that stand in files.
+//! **Proof obligation of the caller.** Privacy holds against everyone who does not have the key.
+//! The key must have been drawn uniformly, and it must stay secret for as long as the releases
+//! matter. The same (key, label, index) must never be used for two different inputs, because the
+//! difference of two such releases carries no noise at all. This crate keeps no record and cannot
+//! check that. `evertally-keys` checks it for keys in files.
 //!
 //! **Cost.** One BLAKE3 compression per derived key for short labels.
 //!
-//! **Source.** O'Connor, Aumasson, Neves and Wilcox-O'Hearn, *BLAKE3: one function, fast everywhere* (2020).
+//! **Source.** O'Connor, Aumasson, Neves and Wilcox-O'Hearn, *BLAKE3: one function, fast
+//! everywhere* (2020).
 
 use std::fmt;
 
@@ -24,17 +25,18 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, Result};
 
-/// Contexts are as long as each other and distinct, so no (context, label) pair can be read as another.
+/// Contexts have the same length and are distinct, so no two (context, label) pairs give the same
+/// bytes.
 const CONTEXT_STREAM: &[u8; 16] = b"evertally stream";
 const CONTEXT_TAG: &[u8; 16] = b"evertally keytag";
 const CONTEXT_SUBKEY: &[u8; 16] = b"evertally subkey";
-/// BLAKE3's key-derivation mode wants a sentence that is used nowhere else.
+/// BLAKE3's key-derivation mode needs a context string that is used nowhere else.
 const CONTEXT_SEED: &str = "evertally 2026 insecure noise key from a 64-bit test seed";
 
-/// The secret that all noise comes from.
+/// The secret from which all noise is derived.
 ///
-/// It is neither `Clone` nor `PartialEq`, so that copies are deliberate and comparisons go through
-/// [`NoiseKey::tag`].
+/// It is neither `Clone` nor `PartialEq`. Copies are therefore deliberate, and comparisons go
+/// through [`NoiseKey::tag`].
 ///
 /// ```
 /// use evertally::NoiseKey;
@@ -50,18 +52,20 @@ impl NoiseKey {
     /// Draws a key from the operating system.
     ///
     /// # Errors
-    /// [`Error::NoEntropy`] where the system gives no randomness. There is no fallback: a weaker
-    /// source would void the privacy guarantee without anyone noticing.
+    /// [`Error::NoEntropy`] if the operating system provides no randomness. There is no fallback: a
+    /// weaker source would silently void the privacy guarantee.
     pub fn from_os() -> Result<Self> {
         let mut key = Self([0; 32]);
         getrandom::fill(&mut key.0).map_err(|error| Error::NoEntropy { reason: error.to_string() })?;
         Ok(key)
     }
 
-    /// Takes a key that the caller keeps, as [`expose_bytes`](Self::expose_bytes) gave it.
+    /// Restores a key from bytes that the caller stored, as returned by
+    /// [`expose_bytes`](Self::expose_bytes).
     ///
-    /// The bytes must have been drawn uniformly at random (by [`from_os`](Self::from_os), say) and
-    /// be known to nobody who may see a release. A password or a hash of public data will not do.
+    /// The bytes must have been drawn uniformly at random, for example by
+    /// [`from_os`](Self::from_os). Nobody who may see a release may know them. A password or a hash
+    /// of public data is not a key.
     ///
     /// ```
     /// use evertally::NoiseKey;
@@ -76,7 +80,7 @@ impl NoiseKey {
         Self(bytes)
     }
 
-    /// A key for tests and examples: **whoever guesses the seed can subtract the noise**, so
+    /// A key for tests and examples. **Anyone who guesses the seed can subtract the noise**, so
     /// nothing released under it is private.
     ///
     /// ```
@@ -89,14 +93,15 @@ impl NoiseKey {
         Self(blake3::derive_key(CONTEXT_SEED, &seed.to_le_bytes()))
     }
 
-    /// The key itself, for writing it to a key file. The caller keeps these bytes as secret as the data.
+    /// The bytes of the key, for writing a key file. The caller must keep them as secret as the
+    /// data.
     #[must_use]
     pub fn expose_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Derives the key of one noise stream. Distinct labels give independent streams; the same
-    /// label, the same stream.
+    /// Derives the key of one noise stream. Distinct labels give independent streams. The same
+    /// label always gives the same stream.
     ///
     /// ```
     /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
@@ -111,8 +116,8 @@ impl NoiseKey {
         StreamKey(derive(&self.0, CONTEXT_STREAM, label))
     }
 
-    /// A secret for another purpose than noise, such as hashing what was counted. It is independent
-    /// of all noise and of the secrets of other purposes.
+    /// Derives a secret for a purpose other than noise, such as hashing the input. It is
+    /// independent of all noise and of the secrets for other purposes.
     ///
     /// ```
     /// use evertally::NoiseKey;
@@ -125,8 +130,8 @@ impl NoiseKey {
         Zeroizing::new(derive(&self.0, CONTEXT_SUBKEY, purpose))
     }
 
-    /// A one-way tag by which a saved state recognises its key. It tells nothing about the key or
-    /// its streams beyond equality, and is not a proof of possession: two keys share a tag with
+    /// A one-way tag by which a saved state recognises its key. It reveals nothing about the key or
+    /// its streams except equality. It is not a proof of possession: two keys share a tag with
     /// probability 2⁻⁶⁴.
     ///
     /// ```
@@ -150,7 +155,7 @@ impl fmt::Debug for NoiseKey {
     }
 }
 
-/// The key of one noise stream, made by [`NoiseKey::stream`].
+/// The key of one noise stream. [`NoiseKey::stream`] derives it.
 ///
 /// ```
 /// use evertally::NoiseKey;
@@ -166,7 +171,7 @@ impl StreamKey {
         &self.0
     }
 
-    /// A key below this one, for uses of a stream that need several.
+    /// Derives a key below this one, for uses of a stream that need several keys.
     pub(crate) fn derive(&self, context: &[u8; 16], label: &[u8]) -> Self {
         Self(derive(&self.0, context, label))
     }
@@ -220,7 +225,8 @@ mod tests {
         }
     }
 
-    /// Saved states carry tags and released noise hangs on the streams: neither derivation may ever change.
+    /// Saved states carry tags, and released noise depends on the streams. Neither derivation may
+    /// ever change.
     #[test]
     fn derivations_are_frozen() {
         let key = NoiseKey::insecure_from_seed(20);

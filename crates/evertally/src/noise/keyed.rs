@@ -1,23 +1,24 @@
-//! White noise for very many named keys, without a subkey for each.
+//! White noise for very many named keys, without a subkey for each of them.
 //!
-//! **Definition.** A name's tag is the first 88 bits of BLAKE3, keyed with the stream key, of a
-//! context and the name. Draw i of a tag is made as in [`WhiteNoise`](super::WhiteNoise), from
-//! number i mod 8 of block b = ⌊i/8⌋ of ChaCha20 under a key of its own (BLAKE3, keyed with the
-//! stream key, of another context and the kind of noise). The block's input words 12 to 15 hold b
-//! in word 12 and the low 8 bits of word 13, and the tag in the other 88 bits.
+//! **Definition.** The tag of a name is the first 88 bits of BLAKE3, keyed with the stream key, of
+//! a context and the name. Draw i of a tag is made as in [`WhiteNoise`](super::WhiteNoise), from
+//! number i mod 8 of block b = ⌊i/8⌋ of ChaCha20. The cipher has its own key: BLAKE3, keyed with
+//! the stream key, of another context and the kind of noise. The block's input words 12 to 15 hold
+//! b in word 12 and the low 8 bits of word 13, and the tag in the other 88 bits.
 //!
-//! **Guarantee.** A draw is a pure function of (stream key, kind, tag, index), with all that
-//! [`WhiteNoise`](super::WhiteNoise) promises of one: the same bits for every way of asking. Block
-//! inputs of two (tag, block) pairs never agree, and the cipher's key is used nowhere else, so no
-//! draw is ever shared with another tag, kind or stream, whatever else is made of the same stream
-//! key. Two *names* share noise if they share a tag: for K names this happens anywhere with
-//! probability at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Whoever states δ for K keys adds that much
-//! to it, or compares tags. A tag has 2⁴³ draws.
+//! **Guarantee.** A draw is a pure function of (stream key, kind, tag, index). Everything that
+//! [`WhiteNoise`](super::WhiteNoise) guarantees of a draw holds here as well: it has the same bits
+//! in every form of the call. The block inputs of two (tag, block) pairs never agree, and the
+//! cipher's key is used nowhere else. So no draw is ever shared with another tag, kind or stream,
+//! or with anything else derived from the same stream key. Two *names* share noise if they share a
+//! tag. Among K names this happens with probability at most K²/2⁸⁹, which is below 2⁻⁴⁹ for a
+//! million. A caller who states δ for K keys must add that much to it, or compare tags. A tag has
+//! 2⁴³ draws.
 //!
-//! **Cost.** 12 bytes a key. One block of the cipher a key for a single step, in vector lanes, and
-//! half a logarithm, sine and cosine more for each further one of eight steps.
+//! **Cost.** 12 bytes per key. A single step takes one block of the cipher per key, in vector
+//! lanes. Each further step of the same eight takes half a logarithm, sine and cosine.
 //!
-//! **Source.** As [`WhiteNoise`](super::WhiteNoise); the birthday bound.
+//! **Source.** The same as for [`WhiteNoise`](super::WhiteNoise), and the birthday bound.
 
 use std::fmt;
 
@@ -27,14 +28,15 @@ use super::key::StreamKey;
 use super::real::Real;
 use super::sampler::{self, Kind, Lane};
 
-/// Contexts are as long as each other and distinct, as those under a noise key are.
+/// Contexts have the same length and are distinct, like those under a noise key.
 const CONTEXT_CIPHER: &[u8; 16] = b"evertally lanes.";
 const CONTEXT_TAG: &[u8; 16] = b"evertally lanetg";
 
-/// Bits of the block number; the tag has the other 88 of the block input.
+/// Bits of the block number. The tag has the other 88 bits of the block input.
 pub(crate) const BLOCK_BITS: u32 = 40;
 
-/// Unit-variance white noise of very many named keys, a pure function of (stream key, name, index).
+/// Unit-variance white noise of very many named keys. A draw is a pure function of (stream key,
+/// name, index).
 ///
 /// ```
 /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
@@ -56,11 +58,11 @@ pub struct KeyedNoise {
     kind: Kind,
 }
 
-/// What stands for a name: 88 bits that a secret key makes of it, in 12 bytes.
+/// Stands for a name: 88 bits that are derived from the name with a secret key, in 12 bytes.
 ///
-/// A tag is not secret: it tells nothing of the noise or of the key, and of the name only whether
-/// it is the same as another's. It belongs to the stream it was made with. `Debug` leaves its bits
-/// out all the same, as they are no use in a log.
+/// A tag is not secret. It reveals nothing about the noise or the key, and about the name only
+/// whether it equals another. A tag belongs to the stream it was derived with. `Debug` still omits
+/// its bits, because they are useless in a log.
 ///
 /// ```
 /// use evertally::internals::noise::{KeyedNoise, LaneTag, NoiseKey};
@@ -74,7 +76,7 @@ pub struct KeyedNoise {
 pub struct LaneTag([u32; 3]);
 
 impl KeyedNoise {
-    /// The number of draws a key has: 2⁴³. Indices run from 0 to one below.
+    /// The number of draws of a key: 2⁴³. Indices run from 0 to 2⁴³ − 1.
     pub const DRAWS: u64 = 8 << BLOCK_BITS;
 
     /// Independent N(0, 1) draws.
@@ -83,7 +85,7 @@ impl KeyedNoise {
         Self::new(stream, Kind::Gaussian, b"gaussian")
     }
 
-    /// Independent Laplace draws of variance 1, that is of scale 1/√2.
+    /// Independent Laplace draws of variance 1, that is, of scale 1/√2.
     ///
     /// ```
     /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
@@ -96,8 +98,8 @@ impl KeyedNoise {
         Self::new(stream, Kind::Laplace, b"laplace")
     }
 
-    /// As [`gaussian`](Self::gaussian), on a key stream of 8 rounds instead of 20: quicker, at the
-    /// smaller margin of security that
+    /// Like [`gaussian`](Self::gaussian), but with a key stream of 8 rounds instead of 20. It is
+    /// faster and has the smaller security margin that
     /// [`WhiteNoise::gaussian_chacha8`](super::WhiteNoise::gaussian_chacha8) describes.
     ///
     /// ```
@@ -115,14 +117,14 @@ impl KeyedNoise {
         Self { cipher: stream.derive(CONTEXT_CIPHER, label), names: stream, kind }
     }
 
-    /// The tag of a name: the same for the same name and stream, for every kind of noise.
+    /// The tag of a name. It is the same for the same name and stream, for every kind of noise.
     #[must_use]
     pub fn tag(&self, name: &[u8]) -> LaneTag {
         LaneTag::of(&self.names, name)
     }
 
-    /// Makes the tags of many names, each in a third of the time that [`tag`](Self::tag) takes,
-    /// most of which is wiping.
+    /// Derives the tags of many names, each in a third of the time of [`tag`](Self::tag), which
+    /// mostly goes into wiping.
     ///
     /// ```
     /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
@@ -137,16 +139,18 @@ impl KeyedNoise {
         Tagger::new(&self.names)
     }
 
-    /// Draws `first`, `first + 1`, … of one key. Runs that begin at a multiple of eight waste nothing.
+    /// Writes the draws `first`, `first + 1`, … of one key. Runs that start at a multiple of eight
+    /// waste nothing.
     ///
     /// # Panics
-    /// Where the range passes the last index of a key, 2⁴³ − 1: going on would use the noise of another.
+    /// If the range passes the last index of a key, 2⁴³ − 1: continuing would use the noise of
+    /// another key.
     pub fn fill<F: Real>(&self, tag: LaneTag, first: u64, out: &mut [F]) {
         check_range(first, out.len());
         sampler::fill(self.kind, self.cipher.bytes(), tag.lane(), first, out);
     }
 
-    /// The draw with this index for every key.
+    /// Writes the draw with this index for every key.
     ///
     /// ```
     /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
@@ -158,14 +162,14 @@ impl KeyedNoise {
     /// ```
     ///
     /// # Panics
-    /// Where `out` has not one place for each tag; as [`fill`](Self::fill).
+    /// If `out` does not have one place per tag, or as in [`fill`](Self::fill).
     pub fn draw_each<F: Real>(&self, tags: &[LaneTag], index: u64, out: &mut [F]) {
         self.draw_steps(tags, index, 1, out);
     }
 
-    /// Draws `first`, `first + 1`, … for every key, step by step: `out` holds `steps` rows, each
-    /// with a place for each tag. One block of the cipher serves eight steps, so eight from a
-    /// multiple of eight on cost little more than one.
+    /// Writes the draws `first`, `first + 1`, … of every key, step by step. `out` holds `steps`
+    /// rows, and each row has one place per tag. One block of the cipher serves eight steps, so
+    /// eight steps that start at a multiple of eight cost little more than one.
     ///
     /// ```
     /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
@@ -180,7 +184,7 @@ impl KeyedNoise {
     /// ```
     ///
     /// # Panics
-    /// Where `out` has not `steps` places for each tag; as [`fill`](Self::fill).
+    /// If `out` does not have `steps` places per tag, or as in [`fill`](Self::fill).
     pub fn draw_steps<F: Real>(&self, tags: &[LaneTag], first: u64, steps: usize, out: &mut [F]) {
         assert_eq!(Some(out.len()), steps.checked_mul(tags.len()), "one place for each step and tag");
         check_range(first, steps);
@@ -188,17 +192,17 @@ impl KeyedNoise {
     }
 }
 
-/// Makes the tags of a stream's names, one after the other: see [`KeyedNoise::tagger`]. It holds
-/// the stream key, and is wiped when it is dropped.
+/// Derives the tags of a stream's names, one after the other; see [`KeyedNoise::tagger`]. It holds
+/// the stream key and is wiped when it is dropped.
 pub struct Tagger(blake3::Hasher);
 
 impl Tagger {
-    /// Of the names of this stream, whatever kind of noise they have.
+    /// A tagger for the names of this stream, for every kind of noise.
     pub(crate) fn new(stream: &StreamKey) -> Self {
         Self(blake3::Hasher::new_keyed(stream.bytes()))
     }
 
-    /// The tag that [`KeyedNoise::tag`] makes of this name.
+    /// The same tag as [`KeyedNoise::tag`] derives from this name.
     pub fn tag(&mut self, name: &[u8]) -> LaneTag {
         self.0.reset();
         self.0.update(CONTEXT_TAG).update(name);
@@ -237,7 +241,7 @@ impl LaneTag {
         Self::from_bytes(bytes)
     }
 
-    /// The 88 bits, for keeping.
+    /// The 88 bits, for storage.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 11] {
         let mut bytes = [0; 11];
@@ -247,7 +251,8 @@ impl LaneTag {
         bytes
     }
 
-    /// A tag that was kept. Bytes that no name of the stream gave stand for noise that no name has.
+    /// Restores a stored tag. Bytes that belong to no name of the stream give noise that no name
+    /// has.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 11]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k] = bytes;
@@ -258,7 +263,8 @@ impl LaneTag {
         ])
     }
 
-    /// Its block inputs: the lowest 40 bits of the counter are zero, and the block number is added there.
+    /// The start of the block inputs. The lowest 40 bits of the counter are zero, and the block
+    /// number is added there.
     #[inline(always)]
     pub(crate) fn lane(self) -> Lane {
         let [high, nonce_low, nonce_high] = self.0;
@@ -281,199 +287,4 @@ fn check_range(first: u64, len: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::noise::keystream::make_block;
-    use crate::noise::law::{Gaussian, block_pair};
-    use crate::noise::{NoiseKey, WhiteNoise};
-
-    fn stream() -> StreamKey {
-        NoiseKey::insecure_from_seed(1).stream(b"test")
-    }
-
-    fn all_kinds() -> [KeyedNoise; 3] {
-        [
-            KeyedNoise::gaussian(stream()),
-            KeyedNoise::laplace(stream()),
-            KeyedNoise::gaussian_chacha8(stream()),
-        ]
-    }
-
-    fn tags(noise: &KeyedNoise, count: u32) -> Vec<LaneTag> {
-        (0..count).map(|i| noise.tag(&i.to_le_bytes())).collect()
-    }
-
-    /// Draws key by key, step by step: what every way of asking must agree with.
-    fn one_by_one(noise: &KeyedNoise, tags: &[LaneTag], first: u64, steps: usize) -> Vec<f64> {
-        let mut rows = Vec::new();
-        for step in 0..steps {
-            for &tag in tags {
-                let mut value = [0.0];
-                noise.fill(tag, first + step as u64, &mut value);
-                rows.push(value[0]);
-            }
-        }
-        rows
-    }
-
-    fn bits(values: &[f64]) -> Vec<u64> {
-        values.iter().map(|value| value.to_bits()).collect()
-    }
-
-    #[test]
-    fn every_way_of_asking_agrees() {
-        for noise in all_kinds() {
-            for (count, first, steps) in [
-                (1, 0, 30),
-                (3, 7, 2),
-                (16, 1, 7),
-                (17, 6, 12),
-                (64, (1 << 35) - 3, 5),
-                (131, 3, 17),
-                (33, KeyedNoise::DRAWS - 9, 9),
-            ] {
-                let tags = tags(&noise, count);
-                let want = bits(&one_by_one(&noise, &tags, first, steps));
-                let context = format!("{noise:?}, {count} keys from {first}");
-
-                let mut rows = vec![0.0; want.len()];
-                noise.draw_steps(&tags, first, steps, &mut rows);
-                assert_eq!(bits(&rows), want, "{context}");
-
-                let mut singles = vec![0.0_f32; want.len()];
-                noise.draw_steps(&tags, first, steps, &mut singles);
-                let rounded: Vec<f32> = rows.iter().map(|&value| value as f32).collect();
-                assert_eq!(singles, rounded, "{context}");
-
-                for (step, want) in want.chunks(tags.len()).enumerate() {
-                    let mut row = vec![0.0; tags.len()];
-                    noise.draw_each(&tags, first + step as u64, &mut row);
-                    assert_eq!(bits(&row), want, "{context}");
-                }
-                for cut in [1, 2, 5, 8] {
-                    let mut pieces = vec![0.0; want.len()];
-                    for (i, piece) in pieces.chunks_mut(cut * tags.len()).enumerate() {
-                        noise.draw_steps(&tags, first + (i * cut) as u64, piece.len() / tags.len(), piece);
-                    }
-                    assert_eq!(bits(&pieces), want, "{context} by {cut}");
-                }
-                for (i, &tag) in tags.iter().enumerate() {
-                    let mut column = vec![0.0; steps];
-                    noise.fill(tag, first, &mut column);
-                    let want: Vec<u64> = want.iter().skip(i).step_by(tags.len()).copied().collect();
-                    assert_eq!(bits(&column), want, "{context}");
-                }
-            }
-        }
-    }
-
-    /// From the definition: BLAKE3, the layout of the block input, the pair.
-    #[test]
-    fn draws_are_those_of_the_definition() {
-        let noise = KeyedNoise::gaussian(stream());
-        let hash = |context: &[u8], label: &[u8]| {
-            *blake3::keyed_hash(stream().bytes(), &[context, label].concat()).as_bytes()
-        };
-        let key = hash(b"evertally lanes.", b"gaussian");
-        let tag = hash(b"evertally lanetg", b"name");
-        assert_eq!(noise.tag(b"name").to_bytes(), tag[..11]);
-        let mut tagger = noise.tagger();
-        for name in [&b"other"[..], b"name", &[7; 500], b"", b"name"] {
-            assert_eq!(tagger.tag(name), noise.tag(name));
-        }
-        for index in [0, 1, 7, 8, 1 << 35, (1 << 40) + 5, KeyedNoise::DRAWS - 1] {
-            let block = index / 8;
-            // Sixteen bytes, little endian: five of the block number, then eleven of the tag.
-            let mut bytes = [0; 16];
-            bytes[..5].copy_from_slice(&block.to_le_bytes()[..5]);
-            bytes[5..].copy_from_slice(&tag[..11]);
-            let input: [u32; 4] =
-                std::array::from_fn(|i| u32::from_le_bytes(*bytes[4 * i..].first_chunk().unwrap()));
-            let mut words = [0; 16];
-            make_block::<20>(&key, input, &mut words);
-            let want = block_pair::<Gaussian>(&words, (index % 8) as usize / 2)[(index % 2) as usize];
-            let mut got = [0.0_f64];
-            noise.fill(noise.tag(b"name"), index, &mut got);
-            assert_eq!(got[0].to_bits(), want.to_bits(), "{index}");
-        }
-    }
-
-    /// Released noise is derived again years later, so these values may never change.
-    #[test]
-    fn draws_are_frozen() {
-        for (noise, frozen) in all_kinds().iter().zip(FROZEN) {
-            let got = [0, 1, 1000, KeyedNoise::DRAWS - 1]
-                .map(|index| one_by_one(noise, &[noise.tag(b"name")], index, 1)[0]);
-            let got = got.map(f64::to_bits);
-            assert!(got == frozen, "{noise:?}: {got:#018x?}");
-        }
-    }
-
-    const FROZEN: [[u64; 4]; 3] = [
-        [0x3fba_ba3e_0184_22fb, 0xbfe2_8280_aafa_9420, 0x3fe8_1cdc_2655_6d60, 0xc001_5801_1de0_7b73],
-        [0x3ff6_13cc_3797_79a1, 0xbff4_3592_dffa_2822, 0xbfef_4c12_6422_33ab, 0x3fed_1cc6_2302_4b34],
-        [0xbfe5_776a_bf0d_9beb, 0x3fdf_1297_8c96_f139, 0xbfd6_1137_6912_4f99, 0x3fe0_2d77_61f2_9242],
-    ];
-
-    #[test]
-    fn names_kinds_and_streams_are_separate() {
-        let other = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(1).stream(b"other"));
-        let [gaussian, laplace, quick] = all_kinds();
-        assert_eq!(gaussian.tag(b"a"), laplace.tag(b"a"));
-        assert_ne!(gaussian.tag(b"a"), gaussian.tag(b"b"));
-        assert_ne!(gaussian.tag(b"a"), other.tag(b"a"));
-        let tag = gaussian.tag(b"a");
-        let mut seen: Vec<u64> = [&gaussian, &laplace, &quick, &other]
-            .into_iter()
-            .flat_map(|noise| [tag, noise.tag(b"b")].map(|tag| one_by_one(noise, &[tag], 0, 20)))
-            .flatten()
-            .chain((0..20).map(|i| WhiteNoise::gaussian(stream()).draw(i)))
-            .map(f64::to_bits)
-            .collect();
-        let count = seen.len();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), count);
-    }
-
-    #[test]
-    fn tags_are_kept_whole_and_show_nothing() {
-        assert_eq!(size_of::<LaneTag>(), 12);
-        let bytes = std::array::from_fn(|i| 0xa0 + i as u8);
-        assert_eq!(LaneTag::from_bytes(bytes).to_bytes(), bytes);
-        assert_eq!(LaneTag::from_bytes([0xff; 11]).lane().counter, u64::MAX << BLOCK_BITS);
-        assert_eq!(
-            format!("{:?} {:?}", LaneTag::from_bytes(bytes), all_kinds()[0]),
-            "LaneTag(..) KeyedNoise(Gaussian, ..)"
-        );
-    }
-
-    #[test]
-    #[should_panic(expected = "passes the last index of a key")]
-    fn a_range_past_the_end_is_refused() {
-        let [noise, ..] = all_kinds();
-        noise.fill(noise.tag(b"a"), KeyedNoise::DRAWS - 1, &mut [0.0; 2]);
-    }
-
-    #[test]
-    #[should_panic(expected = "passes the last index of a key")]
-    fn steps_past_the_end_are_refused() {
-        let [noise, ..] = all_kinds();
-        noise.draw_each(&[noise.tag(b"a")], KeyedNoise::DRAWS, &mut [0.0]);
-    }
-
-    #[test]
-    #[should_panic(expected = "one place for each step and tag")]
-    fn a_row_too_short_is_refused() {
-        let [noise, ..] = all_kinds();
-        noise.draw_each(&[noise.tag(b"a"), noise.tag(b"b")], 0, &mut [0.0]);
-    }
-
-    #[test]
-    fn nothing_is_drawn_for_nobody() {
-        let [noise, ..] = all_kinds();
-        noise.draw_steps::<f64>(&[], 0, 5, &mut []);
-        noise.draw_steps::<f64>(&[noise.tag(b"a")], 3, 0, &mut []);
-        noise.fill::<f64>(noise.tag(b"a"), KeyedNoise::DRAWS, &mut []);
-    }
-}
+mod tests;

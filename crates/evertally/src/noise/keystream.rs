@@ -1,36 +1,38 @@
 //! The ChaCha key stream, many blocks at once.
 //!
-//! **Definition.** Block input words 0 to 3 are the constant "expand 32-byte k", 4 to 11 the key,
-//! 12 to 15 the caller's: a 64-bit block counter and a 64-bit nonce, low words first, or any other
-//! 128 bits. The block is the input after `ROUNDS` rounds, plus the input, word by word.
+//! **Definition.** Block input words 0 to 3 are the constant "expand 32-byte k" and words 4 to 11
+//! are the key. Words 12 to 15 come from the caller: a 64-bit block counter and a 64-bit nonce, low
+//! words first, or any other 128 bits. The block is the input after `ROUNDS` rounds, plus the
+//! input, word by word.
 //!
-//! **Guarantee.** The words of the cipher, whatever the number of lanes: only 32-bit additions,
-//! exclusive ors and rotations are used, so vector width cannot show. No branch and no address
-//! depends on the key or on a word made. The tests hold it against the `chacha20` crate, a version
-//! written out from the definition, and the vector of RFC 8439.
+//! **Guarantee.** The words are those of the cipher for any number of lanes. Only 32-bit additions,
+//! exclusive ors and rotations are used, so the vector width has no effect. No branch and no
+//! address depends on the key or on a generated word. The tests compare the output with the
+//! `chacha20` crate, with a version written out from the definition, and with the vector of RFC
+//! 8439.
 //!
-//! **Cost.** 960 vector operations for as many blocks as a vector has 32-bit lanes, at 20 rounds; a
-//! lane can be any block of any stream under the key. A single block is made row by row instead, in
+//! **Cost.** 960 vector operations at 20 rounds for one block per 32-bit lane of a vector. A lane
+//! can be any block of any stream under the key. A single block is made row by row instead, in
 //! about 400 operations on four words.
 //!
 //! **Source.** Bernstein, *ChaCha, a variant of Salsa20* (2008); Nir and Langley, RFC 8439 (2018).
 
 use pulp::{Simd, WithSimd};
 
-/// Blocks made together: as many as the widest vectors have lanes.
+/// Blocks made together: one for each lane of the widest vectors.
 pub(crate) const LANES: usize = 16;
-/// 32-bit words of a block.
+/// 32-bit words per block.
 pub(crate) const BLOCK_WORDS: usize = 16;
-/// Where the caller's words of the block input begin.
+/// The index of the caller's first word in the block input.
 pub(crate) const INPUT: usize = 12;
 
 /// "expand 32-byte k", as words.
 const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// Sixteen blocks, word by word: row k holds word k of each, so that vector code needs no shuffle.
+/// Sixteen blocks, word by word. Row k holds word k of each, so that vector code needs no shuffle.
 pub(crate) type Group = [[u32; LANES]; BLOCK_WORDS];
 
-/// Overwrites what passed through a buffer, by wide stores: volatile ones, element by element,
+/// Overwrites a buffer that held secrets, with wide stores. Volatile stores, element by element,
 /// would cost as much as a short run of draws itself.
 #[inline(always)]
 pub(crate) fn wipe<T: Copy + Default>(buffer: &mut [T]) {
@@ -44,9 +46,9 @@ pub(crate) fn input(counter: u64, nonce: u64) -> [u32; 4] {
     [counter as u32, (counter >> 32) as u32, nonce as u32, (nonce >> 32) as u32]
 }
 
-/// Writes the caller's words of sixteen consecutive blocks from `counter` on. In rows, with the
-/// carry as a comparison: the next to read them is a vector load, which would have to wait for
-/// words written one by one.
+/// Writes the caller's words of sixteen consecutive blocks, starting at `counter`. They are written
+/// in rows, with the carry as a comparison, because a vector load reads them next. That load would
+/// have to wait for words written one by one.
 #[inline(always)]
 pub(crate) fn number(group: &mut Group, counter: u64, nonce: u64) {
     let [low, high, nonce_low, nonce_high] = input(counter, nonce);
@@ -56,9 +58,9 @@ pub(crate) fn number(group: &mut Group, counter: u64, nonce: u64) {
     group[INPUT + 3] = [nonce_high; LANES];
 }
 
-/// Makes the first `blocks` blocks of the groups. Rows 12 to 15 of a group hold the caller's words
-/// on the way in; all rows hold the key stream on the way out. Lanes past the last block may hold
-/// anything.
+/// Makes the first `blocks` blocks of the groups. On entry, rows 12 to 15 of a group hold the
+/// caller's words. On return, all rows hold the key stream. The contents of lanes past the last
+/// block are unspecified.
 pub(crate) fn make_blocks<const ROUNDS: usize>(key: &[u8; 32], groups: &mut [Group], blocks: usize) {
     pulp::Arch::new().dispatch(MakeBlocks::<ROUNDS> { key, groups, blocks });
 }
@@ -74,7 +76,7 @@ impl<const ROUNDS: usize> WithSimd for MakeBlocks<'_, ROUNDS> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        const { assert!(LANES.is_multiple_of(S::U32_LANES), "a group is a whole number of vectors") };
+        const { assert!(LANES.is_multiple_of(S::U32_LANES), "a group consists of complete vectors") };
         const { assert!(ROUNDS.is_multiple_of(2), "rounds come in twos") };
         for (group, done) in self.groups.iter_mut().zip((0..).step_by(LANES)) {
             let wanted = self.blocks.saturating_sub(done).min(LANES);
@@ -85,8 +87,9 @@ impl<const ROUNDS: usize> WithSimd for MakeBlocks<'_, ROUNDS> {
     }
 }
 
-/// Vector types and not arrays of words: the whole state then stays in registers, which the
-/// compiler does not achieve for arrays, at a third of the speed.
+/// The state is held in vector types instead of arrays of words, so that all of it stays in
+/// registers. With arrays the compiler does not achieve that, and the code runs at a third of the
+/// speed.
 #[inline(always)]
 fn make_vector<S: Simd, const ROUNDS: usize>(simd: S, key: &[u8; 32], group: &mut Group, vector: usize) {
     let mut start = [simd.splat_u32s(0); BLOCK_WORDS];
@@ -109,8 +112,8 @@ fn make_vector<S: Simd, const ROUNDS: usize>(simd: S, key: &[u8; 32], group: &mu
     }
 }
 
-/// Four quarter rounds, step by step together: their chains are independent, and the processor sees
-/// only so far ahead.
+/// Runs four quarter rounds in step with each other. Their dependency chains are independent, and
+/// the processor looks only a limited distance ahead.
 #[inline(always)]
 fn vector_round<S: Simd>(simd: S, state: &mut [S::u32s; BLOCK_WORDS], quarters: [[usize; 4]; 4]) {
     vector_step::<S, 0, 1, 3, 16>(simd, state, quarters);
@@ -139,7 +142,7 @@ fn vector_step<S: Simd, const X: usize, const Y: usize, const Z: usize, const AM
     }
 }
 
-/// Makes one block, with the least delay.
+/// Makes one block with the least latency.
 #[inline(always)]
 pub(crate) fn make_block<const ROUNDS: usize>(
     key: &[u8; 32],
@@ -164,7 +167,7 @@ pub(crate) fn make_block<const ROUNDS: usize>(
     }
 }
 
-/// The four quarter rounds of the columns, as rows of the square of words.
+/// The four quarter rounds of the columns, as operations on rows of the square of words.
 #[inline(always)]
 fn row_round(
     mut a: [u32; 4],
@@ -198,7 +201,7 @@ fn turned<const BY: usize>(a: [u32; 4]) -> [u32; 4] {
     std::array::from_fn(|i| a[(i + BY) % 4])
 }
 
-/// Read from the stream key each time: a copy of it would have to be wiped.
+/// Reads a word from the key each time, because a copy of the key would have to be wiped.
 #[inline(always)]
 fn key_word(key: &[u8; 32], i: usize) -> u32 {
     u32::from_le_bytes([key[4 * i], key[4 * i + 1], key[4 * i + 2], key[4 * i + 3]])
@@ -214,7 +217,7 @@ mod tests {
         std::array::from_fn(|i| (i * 7 + 3) as u8)
     }
 
-    /// ChaCha written out from its definition.
+    /// ChaCha, written out from its definition.
     fn written_out(key: &[u8; 32], input: [u32; 4], rounds: usize) -> [u32; 16] {
         fn quarter(s: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
             for (rotate_d, rotate_b) in [(16, 12), (8, 7)] {
@@ -242,7 +245,7 @@ mod tests {
         std::array::from_fn(|i| s[i].wrapping_add(start[i]))
     }
 
-    /// The blocks for these inputs at every vector width this processor has, and one by one.
+    /// The blocks for these inputs at every vector width of this processor, and one by one.
     fn every_way<const ROUNDS: usize>(key: &[u8; 32], inputs: &[[u32; 4]]) -> Vec<Vec<[u32; 16]>> {
         let groups = || -> Vec<Group> {
             let mut groups = vec![Group::default(); inputs.len().div_ceil(LANES)];
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn words_are_those_of_the_cipher() {
         let key = key();
-        // Consecutive blocks across both carries of the counter, then lanes that have nothing in common.
+        // Consecutive blocks across both carries of the counter, then unrelated lanes.
         let mut inputs: Vec<[u32; 4]> = Vec::new();
         for start in [0, (1 << 32) - 20, u64::MAX - 20] {
             inputs.extend((0..40).map(|i| input(start.wrapping_add(i), 1)));

@@ -1,14 +1,14 @@
-//! Draws made of key-stream words.
+//! Draws computed from key-stream words.
 //!
-//! **Definition.** Two 64-bit words a, b make two draws. Gaussian (Box–Muller): r cos θ and r sin θ with
-//! r = √(−2 ln((a+½)2⁻⁶⁴)) and θ = 2π(b+½)2⁻⁶⁴. Laplace: each word gives a sign, its top bit, and a size
-//! −ln((v+½)2⁻⁶³)/√2 of the other 63, v. Both have variance 1.
+//! **Definition.** Two 64-bit words a, b give two draws. Gaussian (Box–Muller): r cos θ and r sin θ
+//! with r = √(−2 ln((a+½)2⁻⁶⁴)) and θ = 2π(b+½)2⁻⁶⁴. Laplace: the top bit of each word is the sign,
+//! and the other 63 bits, v, give the size −ln((v+½)2⁻⁶³)/√2. Both have variance 1.
 //!
-//! **Guarantee.** The same bits at every vector width and in either form of the call; an `f32` is
-//! the `f64` draw, rounded.
+//! **Guarantee.** A draw has the same bits at every vector width and in either form of the call. An
+//! `f32` draw is the `f64` draw, rounded.
 //!
-//! **Cost.** About 60 vector operations for as many pairs as a vector has doubles, with one
-//! division and one root.
+//! **Cost.** About 60 vector operations per vector of pairs (one pair per double in the vector),
+//! including one division and one square root.
 //!
 //! **Source.** Box and Muller, *A note on the generation of random normal deviates* (1958).
 
@@ -19,17 +19,17 @@ use super::portable::{minus_twice_ln_63, minus_twice_ln_64, sin_cos_turn};
 use super::real::Real;
 use super::vectorise::vectorised;
 
-/// Draws in a block: one for each 64 bits of it.
+/// Draws per block: one for every 64 bits.
 pub(crate) const BLOCK_DRAWS: usize = BLOCK_WORDS / 2;
-/// Pairs in a block: they are made whole.
+/// Pairs per block. A pair never spans two blocks.
 pub(crate) const BLOCK_PAIRS: usize = BLOCK_DRAWS / 2;
-/// Pairs made at a time: the doubles of the widest vector.
+/// Pairs computed together: one for each double of the widest vector.
 pub(crate) const PAIRS: usize = 8;
 
 /// The draws of sixteen blocks: row j holds draw j of each.
 pub(crate) type GroupDraws<F> = [[F; LANES]; BLOCK_DRAWS];
 
-/// How two words become two draws.
+/// Turns two words into two draws.
 pub(crate) trait Law {
     fn pair(a: u64, b: u64) -> [f64; 2];
 }
@@ -68,8 +68,8 @@ pub(crate) fn block_pair<L: Law>(block: &[u32; BLOCK_WORDS], pair: usize) -> [f6
     L::pair(joined(words[0], words[1]), joined(words[2], words[3]))
 }
 
-/// Makes the draws of the first `blocks` blocks of the groups that belong to these pairs. Others
-/// may hold anything.
+/// Computes the draws with these pair numbers for the first `blocks` blocks of the groups. The
+/// contents of the other places are unspecified.
 pub(crate) fn make_draws<L: Law, F: Real>(
     groups: &[Group],
     draws: &mut [GroupDraws<F>],
@@ -95,7 +95,7 @@ pub(crate) fn make_draws<L: Law, F: Real>(
     );
 }
 
-/// Makes eight pairs of words that lie row by row: the four 32-bit words of a pair in four rows.
+/// Computes eight pairs from words in rows: row k holds 32-bit word k of every pair.
 pub(crate) fn make_pairs<L: Law, F: Real>(words: &[[u32; PAIRS]; 4], draws: &mut [[F; PAIRS]; 2]) {
     let [first, second] = draws;
     vectorised(
@@ -104,7 +104,7 @@ pub(crate) fn make_pairs<L: Law, F: Real>(words: &[[u32; PAIRS]; 4], draws: &mut
     );
 }
 
-/// A loop of fixed length: it becomes straight vector code.
+/// The loop has a fixed length so that it compiles to straight vector code.
 #[inline(always)]
 fn eight_pairs<L: Law, F: Real>(
     [a0, a1, b0, b1]: [&[u32; PAIRS]; 4],
@@ -127,7 +127,7 @@ fn joined(low: u32, high: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Words of a plain generator, and the corners of the range.
+    /// Words from a simple generator, and the corners of the range.
     fn groups() -> Vec<Group> {
         let mut state = 1_u64;
         let mut next = || {
@@ -168,7 +168,7 @@ mod tests {
                 }
             }
         }
-        // The same pairs, brought as four rows.
+        // The same pairs, given as four rows.
         let rows = std::array::from_fn(|i| *groups[7][4 + i].first_chunk().unwrap());
         let mut draws = [[0.0; PAIRS]; 2];
         make_pairs::<L, f64>(&rows, &mut draws);

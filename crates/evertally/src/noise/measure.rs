@@ -1,4 +1,4 @@
-//! How long the sampler takes, part by part. Nothing is asserted: times are for reading.
+//! Times of the parts of the sampler. Nothing is asserted.
 //!
 //! `cargo test --release -p evertally --lib measure -- --ignored --nocapture`
 
@@ -9,7 +9,7 @@ use super::keystream::{BLOCK_WORDS, Group, LANES, make_block, make_blocks};
 use super::law::{BLOCK_DRAWS, BLOCK_PAIRS, Gaussian, GroupDraws, make_draws};
 use super::{KeyedNoise, LaneTag, NoiseKey, WhiteNoise};
 
-/// The quickest of many short rounds: what the work costs when nothing else runs.
+/// Reports the fastest of many short rounds, which is what the work costs when nothing else runs.
 fn report(name: &str, draws: usize, mut work: impl FnMut()) {
     let calls = (100_000 / draws).clamp(1, 2000);
     let mut best = f64::INFINITY;
@@ -125,10 +125,10 @@ fn keyed() {
 
 #[test]
 #[ignore = "prints times"]
-fn whole() {
-    use super::whole::{WholeLaw, WholeNoise};
-    for law in [WholeLaw::Gaussian, WholeLaw::Laplace] {
-        let noise = WholeNoise::new(NoiseKey::insecure_from_seed(1).stream(b"measure"), law);
+fn integers() {
+    use super::integer::{IntegerLaw, IntegerNoise};
+    for law in [IntegerLaw::Gaussian, IntegerLaw::Laplace] {
+        let noise = IntegerNoise::new(NoiseKey::insecure_from_seed(1).stream(b"measure"), law);
         println!("{noise:?}");
         let tags: Vec<LaneTag> = (0..1_u32 << 10).map(|i| noise.tag(&i.to_le_bytes())).collect();
         for scale in [1, 1000, 1 << 44, (1 << 52) - 1] {

@@ -1,16 +1,17 @@
 //! Seekable white noise and the convolutions that correlate it.
 //!
-//! A mechanism publishes totals with noise z = L g: white noise g, correlated by a matrix L. This
-//! module makes both halves:
+//! A mechanism publishes totals with noise z = L g, where g is white noise and L is a matrix that
+//! correlates it. This module makes both parts:
 //!
-//! - [`NoiseKey`] is the one secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from
+//! - [`NoiseKey`] is the only secret. [`NoiseKey::stream`] derives independent [`StreamKey`]s from
 //!   it by label.
-//! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine, so
-//!   that any step can be made again from nothing.
-//! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes a key.
+//! - [`WhiteNoise`] is g: a pure function of (stream key, index), the same on every machine. Any
+//!   step can be recomputed from the key alone.
+//! - [`KeyedNoise`] is g for very many named keys at once, at 12 bytes per key.
 //! - [`CausalConvolver`] and [`CyclicConvolver`] apply a Toeplitz or circulant L in O(n log n) time
 //!   and O(n) memory.
-//! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix sum.
+//! - [`square_root_coefficients`] is the Toeplitz L of the square-root factorization of the prefix
+//!   sum.
 //!
 //! ```
 //! use evertally::internals::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
@@ -28,11 +29,11 @@ mod convolution;
 mod correlator;
 mod cyclic;
 mod field;
+pub(crate) mod integer;
 mod key;
 mod keyed;
 mod keystream;
 mod law;
-pub(crate) mod machine;
 #[cfg(test)]
 mod measure;
 mod portable;
@@ -40,10 +41,10 @@ mod progress;
 mod real;
 mod sampler;
 mod square_root;
+pub(crate) mod streaming;
 mod vector;
 mod vectorise;
 mod white;
-pub(crate) mod whole;
 
 #[cfg(test)]
 mod statistics;
@@ -54,14 +55,14 @@ pub(crate) use correlator::{Prepared, expect_no_numbers, misfit};
 pub use cyclic::CyclicConvolver;
 pub(crate) use field::SliceField;
 pub use field::{KeyedField, VectorField, WhiteField};
+#[doc(hidden)]
+pub use integer::{IntegerDraws, WindowDecay};
 pub use key::{NoiseKey, StreamKey};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};
-pub use machine::{Decay, GradeBounds, Grading, Recipe, SlowDecay, Stretch};
-pub(crate) use machine::{GRADED_BLOCK, LEAST_GRADE, LazyLanes, Machine, Tile};
 pub use progress::Progress;
 pub use real::Real;
 pub use square_root::{inverse_square_root_coefficients, square_root_coefficient, square_root_coefficients};
+pub use streaming::{Decay, GradeBlock, GradeBounds, Grading, Recipe, SlowDecay};
+pub(crate) use streaming::{GRADED_BLOCK, LazyLanes, MIN_GRADE, StreamingCorrelator, Tile};
 pub(crate) use vectorise::vectorised;
 pub use white::WhiteNoise;
-#[doc(hidden)]
-pub use whole::{Tooth, WholeDraws};

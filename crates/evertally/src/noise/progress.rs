@@ -1,11 +1,12 @@
-//! How long work tells its caller how far it is.
+//! Progress reports of long computations.
 
 use std::sync::Mutex;
 
-/// Receives the fraction of a long piece of work that is done. `()` ignores it; any `Fn(f64) + Sync` is one.
+/// Receives the completed fraction of a long computation. `()` ignores it, and any `Fn(f64) + Sync`
+/// can be used.
 ///
-/// Reports come from whichever thread finished a part, one at a time and never decreasing, so an
-/// implementation should be quick and must not call back into the work.
+/// Reports come from the thread that finished a part, one at a time and in increasing order. An
+/// implementation should be fast and must not call back into the computation.
 ///
 /// ```
 /// use evertally::internals::noise::{CausalConvolver, Progress};
@@ -16,7 +17,7 @@ use std::sync::Mutex;
 /// convolver.apply_with_progress(&mut x, &());
 /// ```
 pub trait Progress: Sync {
-    /// Called with a fraction between 0 and 1; 1 is reported once, at the end.
+    /// Called with a fraction between 0 and 1. The value 1 is reported once, at the end.
     fn report(&self, fraction: f64);
 }
 
@@ -30,7 +31,7 @@ impl<F: Fn(f64) + Sync> Progress for F {
     }
 }
 
-/// Counts finished parts of known number across threads, and reports them in order.
+/// Counts finished parts across threads, out of a known number, and reports them in order.
 pub(crate) struct Parts<'a> {
     sink: &'a dyn Progress,
     total: u32,
@@ -42,7 +43,8 @@ impl<'a> Parts<'a> {
         Self { sink, total, done: Mutex::new(0) }
     }
 
-    /// One more part is done. The lock is held while reporting, which is what keeps reports in order.
+    /// Records that one more part is done. The lock is held while reporting, which keeps reports in
+    /// order.
     pub(crate) fn finish_one(&self) {
         let mut done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *done += 1;

@@ -1,12 +1,12 @@
-//! The two precisions noise is kept in.
+//! The two precisions of noise.
 //!
 //! **Definition.** [`Real`] is `f32` or `f64`.
 //!
-//! **Guarantee.** Every draw is made as an `f64` and rounded once, to nearest, where `f32` is asked
-//! for. So the tails of `f32` noise are as right as those of `f64` noise, to probability 2⁻⁶⁴, and
-//! a value never depends on how it was asked for.
+//! **Guarantee.** Every draw is computed as an `f64`. For `f32` it is then rounded once, to
+//! nearest. The tails of `f32` noise are therefore as right as those of `f64` noise, to probability
+//! 2⁻⁶⁴, and a value never depends on how it was requested.
 //!
-//! **Cost.** None: the functions are conversions that inline.
+//! **Cost.** None: the functions are conversions that are inlined.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -15,7 +15,7 @@ use zeroize::DefaultIsZeroes;
 
 use super::vector::Vector;
 
-/// `f32` or `f64`: the precision noise is kept in. The trait is sealed.
+/// The precision of noise: `f32` or `f64`. The trait is sealed.
 ///
 /// ```
 /// use evertally::internals::noise::{NoiseKey, Real, WhiteNoise};

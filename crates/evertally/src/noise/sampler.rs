@@ -1,16 +1,16 @@
-//! Runs of draws from the key stream: what [`WhiteNoise`](super::WhiteNoise) and
-//! [`KeyedNoise`](super::KeyedNoise) share.
+//! Runs of draws from the key stream, shared by [`WhiteNoise`](super::WhiteNoise) and
+//! [`KeyedNoise`](super::KeyedNoise).
 //!
 //! **Definition.** A [`Lane`] is one sequence of draws under a key: draw i is number i mod 8 of
 //! block ⌊i/8⌋, whose block input is (counter + ⌊i/8⌋, nonce).
 //!
-//! **Guarantee.** A draw depends on (key, kind, lane, index) alone, not on the call that made it:
-//! the same block, the same pair, the same arithmetic. Words and draws are wiped from the buffers
-//! they passed through.
+//! **Guarantee.** A draw depends only on (key, kind, lane, index) and not on the call that made it:
+//! it has the same block, the same pair and the same arithmetic. Words and draws are wiped from the
+//! buffers they passed through.
 //!
-//! **Cost.** Long runs make 64 blocks at a time, 4 KiB of words and 4 KiB of draws that stay in the
-//! first-level cache. Short ones make only the blocks they touch; one or two are made one by one,
-//! because that is quicker than a vector of them.
+//! **Cost.** Long runs make 64 blocks at a time: 4 KiB of words and 4 KiB of draws, which stay in
+//! the first-level cache. Short runs make only the blocks they touch. One or two blocks are made
+//! one by one, because that is faster than a vector of them.
 
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ use super::law::{
 };
 use super::real::Real;
 
-/// Groups of blocks made at a time by a long run.
-const LONG: usize = 4;
+/// Groups of blocks that a long run makes at a time.
+const LONG_RUN_GROUPS: usize = 4;
 /// Blocks that are made one by one.
-const FEW: usize = PAIRS / BLOCK_PAIRS;
+const FEW_BLOCKS: usize = PAIRS / BLOCK_PAIRS;
 
-/// A law and the number of rounds behind it.
+/// A distribution and the number of cipher rounds behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Gaussian,
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     GaussianChaCha8,
 }
 
-/// Calls a function that is generic over law and rounds.
+/// Calls a function that is generic over the distribution and the rounds.
 macro_rules! with_kind {
     ($kind:expr, $function:ident::<_, _ $(, $more:tt)*>($($argument:expr),*)) => {
         match $kind {
@@ -45,17 +45,17 @@ macro_rules! with_kind {
     };
 }
 
-/// One sequence of draws: where its block inputs start.
+/// One sequence of draws, given by where its block inputs start.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane {
-    /// The 64-bit counter of its block 0.
+    /// The 64-bit counter of block 0.
     pub(crate) counter: u64,
     pub(crate) nonce: u64,
 }
 
 impl Lane {
-    /// The caller's words of the input of one block. Lanes of a vector that are not wanted may run
-    /// past the last block, so this wraps; callers check what is wanted.
+    /// The caller's words of the input of one block. The counter wraps, because unused lanes of a
+    /// vector may run past the last block. Callers check the range of the draws they need.
     #[inline(always)]
     pub(crate) fn input(self, block: u64) -> [u32; 4] {
         input(self.counter.wrapping_add(block), self.nonce)
@@ -67,13 +67,14 @@ pub(crate) fn draw(kind: Kind, key: &[u8; 32], lane: Lane, index: u64) -> f64 {
     with_kind!(kind, draw_of::<_, _>(key, lane, index))
 }
 
-/// The draws from `first` on. The caller has checked that the range does not pass the end.
+/// Writes the draws from index `first`. The caller has checked that the range does not pass the
+/// end.
 pub(crate) fn fill<F: Real>(kind: Kind, key: &[u8; 32], lane: Lane, first: u64, out: &mut [F]) {
     with_kind!(kind, fill_of::<_, _, F>(key, lane, first, out));
 }
 
-/// The draws `first, first + 1, …` of many lanes, step by step: `out` has one row for each step and
-/// a place in it for each lane.
+/// Writes the draws `first, first + 1, …` of many lanes, step by step. `out` has one row per step,
+/// and each row has one place per lane.
 pub(crate) fn fill_rows<T: Copy, F: Real>(
     kind: Kind,
     key: &[u8; 32],
@@ -87,7 +88,7 @@ pub(crate) fn fill_rows<T: Copy, F: Real>(
     } else if lanes.len() <= LANES {
         with_kind!(kind, fill_rows_of::<_, _, T, F, 1>(key, lanes, &lane, first, out));
     } else {
-        with_kind!(kind, fill_rows_of::<_, _, T, F, LONG>(key, lanes, &lane, first, out));
+        with_kind!(kind, fill_rows_of::<_, _, T, F, LONG_RUN_GROUPS>(key, lanes, &lane, first, out));
     }
 }
 
@@ -107,16 +108,16 @@ fn fill_of<L: Law, const ROUNDS: usize, F: Real>(key: &[u8; 32], lane: Lane, fir
         _ => {}
     }
     let blocks = (split(first).1 + out.len()).div_ceil(BLOCK_DRAWS);
-    if blocks <= FEW {
+    if blocks <= FEW_BLOCKS {
         fill_few::<L, ROUNDS, F>(key, lane, first, out);
     } else if blocks <= LANES {
         fill_groups::<L, ROUNDS, F, 1>(key, lane, first, out);
     } else {
-        fill_groups::<L, ROUNDS, F, LONG>(key, lane, first, out);
+        fill_groups::<L, ROUNDS, F, LONG_RUN_GROUPS>(key, lane, first, out);
     }
 }
 
-/// At most [`FEW`] blocks: their pairs together fill one vector.
+/// Writes draws from at most [`FEW_BLOCKS`] blocks, whose pairs together fill one vector.
 fn fill_few<L: Law, const ROUNDS: usize, F: Real>(key: &[u8; 32], lane: Lane, first: u64, out: &mut [F]) {
     let (block, skip) = split(first);
     let mut words = [0; BLOCK_WORDS];
@@ -178,7 +179,7 @@ fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real, const GROUPS: usi
     let (mut block, mut skip) = split(first);
     let mut rows = out;
     while !rows.is_empty() {
-        // A block of every lane serves up to eight rows.
+        // One block of each lane serves up to eight rows.
         let (now, later) = rows.split_at_mut(rows.len().min((BLOCK_DRAWS - skip) * width));
         let within = skip..skip + now.len() / width;
         for (lanes, at) in lanes.chunks(GROUPS * LANES).zip((0..).step_by(GROUPS * LANES)) {
@@ -205,7 +206,7 @@ fn fill_rows_of<L: Law, const ROUNDS: usize, T: Copy, F: Real, const GROUPS: usi
     wipe(&mut draws);
 }
 
-/// The block of an index, and its place there.
+/// The block of an index, and its place in that block.
 #[inline(always)]
 fn split(index: u64) -> (u64, usize) {
     (index / BLOCK_DRAWS as u64, (index % BLOCK_DRAWS as u64) as usize)
@@ -216,7 +217,7 @@ fn pairs_of(draws: &Range<usize>) -> Range<usize> {
     draws.start / 2..draws.end.div_ceil(2)
 }
 
-/// Writes the draws block by block, leaving out the first `skip`.
+/// Writes the draws block by block and skips the first `skip`.
 fn in_order<F: Real>(groups: &[GroupDraws<F>], skip: usize, out: &mut [F]) {
     let draw = |i: usize| groups[i / BLOCK_DRAWS / LANES][i % BLOCK_DRAWS][i / BLOCK_DRAWS % LANES];
     let head = skip.next_multiple_of(BLOCK_DRAWS) - skip;

@@ -1,16 +1,18 @@
-//! Coefficients of (1−x)^{−1/2} and (1−x)^{1/2}: the Toeplitz square root of the prefix sum, and its inverse.
+//! Coefficients of (1−x)^{−1/2} and (1−x)^{1/2}: the Toeplitz square root of the prefix sum, and
+//! its inverse.
 //!
 //! **Definition.** f(0) = 1, f(k) = (1 − 1/(2k)) f(k−1) = C(2k,k)/4^k. The lower-triangular
 //! Toeplitz matrix of f, squared, is the prefix sum. Its inverse has the coefficients 1 and f(k) −
 //! f(k−1) = −f(k)/(2k−1).
 //!
-//! **Guarantee.** Every coefficient within 4·10⁻¹⁶ relative of the truth, at any k; the recurrence
-//! would lose a digit for every hundredfold growth of k. Below k = 32 the binomial coefficient is
-//! exact and f correctly rounded. Above, f(k)² = S(x)/(πx) with x = k + ¼, where S has only even
-//! powers of 1/x; five terms leave 2·10⁻¹⁸, and the roundings of S, πx and the quotient are halved
-//! by the root.
+//! **Guarantee.** Every coefficient is within a relative 4·10⁻¹⁶ of the truth, at any k. The
+//! recurrence would lose a digit whenever k grows a hundredfold. Below k = 32 the binomial
+//! coefficient is exact and f is correctly rounded. Above, f(k)² = S(x)/(πx) with x = k + ¼, where
+//! S has only even powers of 1/x. Five terms leave an error of 2·10⁻¹⁸, and the square root halves
+//! the roundings of S, πx and the quotient.
 //!
-//! **Cost.** Two divisions and one root a coefficient, independent of each other and so vectorised.
+//! **Cost.** Two divisions and one root per coefficient. They are independent of each other and
+//! therefore vectorised.
 //!
 //! **Source.** Tricomi and Erdélyi, *The asymptotic expansion of a ratio of gamma functions*
 //! (1951), for Γ(k+½)/Γ(k+1); terms of S from its functional equation S(x)/S(x−1) =
@@ -58,7 +60,7 @@ pub fn inverse_square_root_coefficients(n: usize) -> Vec<f64> {
     let mut table = square_root_coefficients(n);
     for_each_chunk(&mut table, |first, chunk| {
         for (offset, value) in chunk.iter_mut().enumerate() {
-            // At k = 0 this is −f(0)/(−1) = 1, so the first coefficient needs no case of its own.
+            // At k = 0 this is −f(0)/(−1) = 1, so the first coefficient needs no special case.
             *value = -*value / (2.0 * (first + f64::from(offset as u32)) - 1.0);
         }
     });
@@ -77,7 +79,7 @@ pub fn square_root_coefficient(k: u64) -> f64 {
     if k < EXPANSION_FROM { exact(k) } else { expansion(k as f64) }
 }
 
-/// C(2k,k)/4^k. Each step of the product is an exact integer, and C(62,31) < 2⁶³; the only rounding
+/// C(2k,k)/4^k. Each step of the product is an exact integer, and C(62,31) < 2⁶³. The only rounding
 /// is the conversion.
 fn exact(k: u64) -> f64 {
     let binomial = (1..=k).fold(1_u128, |c, i| c * u128::from(2 * (2 * i - 1)) / u128::from(i));
@@ -96,8 +98,8 @@ fn expansion(k: f64) -> f64 {
     (series / (std::f64::consts::PI * x)).sqrt()
 }
 
-/// Calls `work(first index, chunk)` on all threads. An index is exact as a double, and adding
-/// 32-bit offsets to it is what lets the loops inside vectorise.
+/// Calls `work(first index, chunk)` on all threads. An index is exact as a double. The loops inside
+/// vectorise because they add 32-bit offsets to it.
 fn for_each_chunk(table: &mut [f64], work: impl Fn(f64, &mut [f64]) + Sync) {
     table.par_chunks_mut(CHUNK_LEN).enumerate().for_each(|(i, chunk)| {
         let first = (i * CHUNK_LEN) as f64;
@@ -146,8 +148,8 @@ mod tests {
         }
     }
 
-    /// Neighbouring coefficients obey the recurrence, so nothing is wrong between the pinned ones
-    /// either. Both sides carry their own error, hence twice the tolerance and a rounding.
+    /// Neighbouring coefficients obey the recurrence, so those between the pinned ones are right as
+    /// well. Both sides have their own error, hence twice the tolerance and a rounding.
     #[test]
     fn obeys_the_recurrence() {
         let (f, inverse) = (square_root_coefficients(100_000), inverse_square_root_coefficients(100_000));

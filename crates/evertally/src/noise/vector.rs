@@ -1,8 +1,8 @@
-//! What the engine does with whole vectors of a precision, whatever their width.
+//! The vector operations of the streaming engine, for either precision and any vector width.
 //!
-//! Vector types and not arrays: a burst of them then stays in registers, which the compiler does
-//! not achieve for arrays. Only additions, subtractions and multiplications are here, each rounded
-//! on its own, so that lanes have the same bits at every width.
+//! These are vector types instead of arrays, so that a burst of them stays in registers. With
+//! arrays the compiler does not achieve that. There are only additions, subtractions and
+//! multiplications, each rounded separately, so that lanes have the same bits at every width.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ use pulp::Simd;
 
 use super::field::WhiteField;
 
-/// The vectors of a precision. It is a supertrait of [`Real`](super::Real) and cannot be named
-/// outside, which seals that one.
+/// The vectors of one precision. This is a supertrait of [`Real`](super::Real). It cannot be named
+/// outside the crate, which seals `Real`.
 pub trait Vector: Sized + Copy {
     /// A vector of the instruction set S.
     type Of<S: Simd>: Copy;
 
-    /// The lanes as whole vectors; what is left over is not among them.
+    /// The lanes as vectors. Lanes that do not fill a vector are left out.
     fn vectors<S: Simd>(lanes: &mut [Self]) -> &mut [Self::Of<S>];
 
     /// A vector of one value.

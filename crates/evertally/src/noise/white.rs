@@ -2,20 +2,21 @@
 //!
 //! **Definition.** Word i is the i-th 64-bit little-endian word of the ChaCha20 key stream under
 //! the stream key (nonce 1 for Gaussian noise, 2 for Laplace; 64-bit block counter). Gaussian draws
-//! come in pairs by Box–Muller: with words a = w₂ᵢ and b = w₂ᵢ₊₁, r = √(−2 ln((a+½)2⁻⁶⁴)), draw 2i
-//! is r cos(2π(b+½)2⁻⁶⁴) and draw 2i+1 is r sin of the same. Laplace draw i takes its sign from the
-//! top bit of wᵢ and its size −ln((v+½)2⁻⁶³)/√2 from the other 63, v. The quick Gaussian kind has
-//! ChaCha8 and nonce 3.
+//! come in pairs by Box–Muller. With words a = w₂ᵢ and b = w₂ᵢ₊₁ and r = √(−2 ln((a+½)2⁻⁶⁴)), draw
+//! 2i is r cos(2π(b+½)2⁻⁶⁴) and draw 2i+1 is r sin(2π(b+½)2⁻⁶⁴). Laplace draw i takes its sign from
+//! the top bit of wᵢ and its size −ln((v+½)2⁻⁶³)/√2 from the other 63 bits, v. The fast Gaussian
+//! kind uses ChaCha8 and nonce 3.
 //!
-//! **Guarantee.** A draw is a pure function of (stream key, kind, index): the same bits on every
-//! machine, for every way of cutting a range into calls, at every vector width and thread count,
-//! and in every version of this library. All 2⁶⁴ indices are distinct draws: index i needs 32-bit
-//! words 2i and 2i+1 of the key stream, below 2⁶⁵, where ChaCha20's counter spans 2⁶⁸. Tails are
-//! right to probability 2⁻⁶⁴ (|g| ≤ 9.5). No branch depends on a value drawn. Noise is a double:
-//! where the last bits of a release matter, round it to a grid first.
+//! **Guarantee.** A draw is a pure function of (stream key, kind, index). It has the same bits on
+//! every machine, for every way of splitting a range into calls, at every vector width and thread
+//! count, and in every version of this library. All 2⁶⁴ indices are distinct draws: index i needs
+//! the 32-bit words 2i and 2i+1 of the key stream, which lie below 2⁶⁵, and ChaCha20's counter
+//! spans 2⁶⁸. Tails are right to probability 2⁻⁶⁴ (|g| ≤ 9.5). No branch depends on a drawn value.
+//! Noise is a double: if the last bits of a release matter, round it to a grid first.
 //!
-//! **Cost.** Eight bytes of key stream, half a logarithm and half a sine and cosine per draw,
-//! sixteen blocks and eight pairs at a time where vectors are wide enough. Memory is constant.
+//! **Cost.** Eight bytes of key stream, half a logarithm and half a sine and cosine per draw.
+//! Sixteen blocks and eight pairs are made at a time if vectors are wide enough. Memory is
+//! constant.
 //!
 //! **Source.** Box and Muller, *A note on the generation of random normal deviates* (1958);
 //! Bernstein, *ChaCha* (2008).
@@ -28,10 +29,11 @@ use super::key::StreamKey;
 use super::real::Real;
 use super::sampler::{self, Kind, Lane};
 
-/// Draws that one thread makes at a time: long enough to hide the hand-over, a whole number of blocks.
+/// Draws that one thread makes at a time: a multiple of the block length, and long enough to hide
+/// the cost of the hand-over.
 const PARALLEL_CHUNK_LEN: usize = 1 << 13;
 
-/// Unit-variance white noise, addressed by index: a pure function of (stream key, index).
+/// Unit-variance white noise, addressed by index. A draw is a pure function of (stream key, index).
 ///
 /// ```
 /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
@@ -55,7 +57,7 @@ impl WhiteNoise {
         Self { stream, kind: Kind::Gaussian }
     }
 
-    /// Independent Laplace draws of variance 1, that is of scale 1/√2.
+    /// Independent Laplace draws of variance 1, that is, of scale 1/√2.
     ///
     /// ```
     /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
@@ -70,13 +72,12 @@ impl WhiteNoise {
         Self { stream, kind: Kind::Laplace }
     }
 
-    /// As [`gaussian`](Self::gaussian), on a key stream of 8 rounds instead of 20: quicker, at a
-    /// smaller margin of security.
+    /// Like [`gaussian`](Self::gaussian), but with a key stream of 8 rounds instead of 20. It is
+    /// faster and has a smaller security margin.
     ///
-    /// No attack on 8 rounds that is quicker than trying all keys is known, but 7 are broken in
-    /// theory, where ChaCha20 has 13 rounds to spare. Its draws are its own: none is shared with
-    /// the other kinds. Give it a stream of its own too, so that a break of it could reach no other
-    /// noise.
+    /// No attack on 8 rounds is known that is faster than trying all keys, but 7 rounds are broken
+    /// in theory. ChaCha20 has a margin of 13 rounds. This kind shares no draws with the other
+    /// kinds. Give it its own stream as well, so that a break of it reaches no other noise.
     ///
     /// ```
     /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
@@ -89,20 +90,21 @@ impl WhiteNoise {
         Self { stream, kind: Kind::GaussianChaCha8 }
     }
 
-    /// Draws for indices `first`, `first + 1`, …; any index can be made again from nothing. An
-    /// `f32` is the `f64` draw, rounded.
+    /// Writes the draws with indices `first`, `first + 1`, …. Any draw can be recomputed from the
+    /// key alone. An `f32` is the `f64` draw, rounded.
     ///
     /// # Panics
-    /// Where the range passes the last index, `u64::MAX`: starting over would use noise twice.
+    /// If the range passes the last index, `u64::MAX`: starting over would use noise twice.
     pub fn fill<F: Real>(&self, first: u64, out: &mut [F]) {
         check_range(first, out.len());
         sampler::fill(self.kind, self.stream.bytes(), self.lane(), first, out);
     }
 
-    /// The same draws as [`fill`](Self::fill), bit for bit, made on all threads of the current rayon pool.
+    /// The same draws as [`fill`](Self::fill), bit for bit, made on all threads of the current
+    /// rayon pool.
     ///
     /// # Panics
-    /// As [`fill`](Self::fill).
+    /// As for [`fill`](Self::fill).
     pub fn fill_parallel<F: Real>(&self, first: u64, out: &mut [F]) {
         check_range(first, out.len());
         let (key, lane) = (self.stream.bytes(), self.lane());
@@ -114,14 +116,14 @@ impl WhiteNoise {
         });
     }
 
-    /// The draw at one index. A run of draws is an order of magnitude cheaper through [`fill`](Self::fill).
+    /// The draw at one index. For a run of draws, [`fill`](Self::fill) is ten times cheaper.
     #[must_use]
     pub fn draw(&self, index: u64) -> f64 {
         sampler::draw(self.kind, self.stream.bytes(), self.lane(), index)
     }
 
-    /// The kinds have nonces of their own, so they are independent even where a caller gives both
-    /// the same stream key.
+    /// Each kind has its own nonce. The kinds are independent even if a caller gives both the same
+    /// stream key.
     fn lane(&self) -> Lane {
         let nonce = match self.kind {
             Kind::Gaussian => 1,
@@ -178,7 +180,7 @@ mod tests {
     #[test]
     fn chunking_does_not_matter() {
         for white in all_kinds() {
-            // Starts on both sides of what could carry: a block of the cipher, 2³² blocks, an odd
+            // Starts on both sides of every carry: a block of the cipher, 2³² blocks, an odd
             // index, the end.
             for start in [0, 1, (1 << 35) - 700, (1 << 35) - 701, u64::MAX - 1499] {
                 let mut whole = vec![0.0; 1500];
@@ -226,9 +228,9 @@ mod tests {
         }
     }
 
-    /// From the definition: the block of the index under the nonce of the kind, and its pair there.
-    /// The first draws of a kind are also below the counter's carries, at 2³² blocks and at the
-    /// very end, where nothing may wrap.
+    /// Recomputes draws from the definition: the block of the index under the nonce of the kind,
+    /// and its pair in that block. It covers the first draws of each kind, the counter's carries at
+    /// 2³² blocks, and the very end, where nothing may wrap.
     #[test]
     fn draws_are_those_of_the_definition() {
         let key = NoiseKey::insecure_from_seed(1).stream(b"test");
@@ -253,7 +255,7 @@ mod tests {
         all_kinds()[0].fill(u64::MAX, &mut [0.0; 2]);
     }
 
-    /// Released noise is derived again years later, so these values may never change.
+    /// Released noise may be derived again years later, so these values may never change.
     #[test]
     fn draws_are_frozen() {
         for (white, frozen) in

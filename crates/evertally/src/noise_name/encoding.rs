@@ -1,16 +1,17 @@
-//! Fields and values as bytes, in one way only.
+//! The canonical byte encoding of fields and values.
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 4 | four letters that say what is encoded |
+//! | 4 | four letters that identify the kind of content |
 //! | 1 | version |
 //! | 1 + 8 + k | each field: its number, the length of its value, the value |
 //!
-//! Fields stand in ascending order of their numbers, and one that is absent is left out. Whole
-//! numbers and lengths are little-endian, 8 bytes each; reals are the 8 bytes of a double, with −0
-//! written as 0; a text is its length and its UTF-8 bytes; a choice is one byte.
+//! Fields are in ascending order of their numbers, and absent fields are left out. Integers and
+//! lengths are little-endian, 8 bytes each. A real is the 8 bytes of a double, with −0 written as
+//! 0. A text is its length and its UTF-8 bytes. A choice is one byte.
 
-/// Collects fields. Public for crates that define what is counted: they encode it as names do.
+/// Collects fields. It is public for crates that define what is counted, because they use the same
+/// encoding.
 ///
 /// ```
 /// use evertally::internals::noise_name::{Fields, Value};
@@ -26,7 +27,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// No field yet. What is encoded is known by four letters and a version.
+    /// Starts an encoding without fields. Four letters and a version identify the content.
     #[must_use]
     pub fn new(magic: [u8; 4], version: u8) -> Self {
         let mut bytes = magic.to_vec();
@@ -37,7 +38,7 @@ impl Fields {
     /// Adds a field.
     ///
     /// # Panics
-    /// Unless its number is above that of the field before: the order is part of the encoding, and
+    /// If its number is not above that of the field before. The order is part of the encoding and
     /// is fixed in the caller's code.
     pub fn put(&mut self, number: u8, value: Value) {
         assert!(number > self.last, "fields stand in ascending order");
@@ -59,7 +60,7 @@ impl Fields {
 pub struct Value(Vec<u8>);
 
 impl Value {
-    /// Nothing yet.
+    /// An empty value.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -72,21 +73,21 @@ impl Value {
         self
     }
 
-    /// A whole number.
+    /// An unsigned integer.
     #[must_use]
-    pub fn whole(mut self, number: u64) -> Self {
+    pub fn integer(mut self, number: u64) -> Self {
         self.0.extend(number.to_le_bytes());
         self
     }
 
-    /// A whole number that may be negative.
+    /// A signed integer.
     #[must_use]
     pub fn signed(mut self, number: i64) -> Self {
         self.0.extend(number.to_le_bytes());
         self
     }
 
-    /// A real number, bit for bit; −0 counts as 0.
+    /// A real number, bit for bit. −0 counts as 0.
     #[must_use]
     pub fn real(mut self, number: f64) -> Self {
         // Adding zero turns −0 into 0 and changes no other number.
@@ -103,10 +104,10 @@ impl Value {
     /// Bytes with their length.
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Self {
-        self.whole(bytes.len() as u64).raw(bytes)
+        self.integer(bytes.len() as u64).raw(bytes)
     }
 
-    /// Bytes whose number is fixed by the field.
+    /// Bytes whose length is fixed by the field.
     #[must_use]
     pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);

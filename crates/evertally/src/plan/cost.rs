@@ -9,8 +9,8 @@
 use super::{Lanes, Plan};
 use crate::counter::sparse_bytes_per_key;
 use crate::factorization::{Cost, Factorization, Mechanism, WholeDecoder};
-use crate::noise::whole::Filter;
-use crate::noise::{LaneTag, Machine};
+use crate::noise::integer::Filter;
+use crate::noise::{LaneTag, StreamingCorrelator};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
@@ -61,7 +61,11 @@ impl State {
         match (factorization.recipe(), lanes) {
             (Some(recipe), Lanes::OpenKeys) => Self::Record(recipe.rows()),
             (Some(recipe), _) => {
-                let bytes = Machine::<f64>::bytes_per_lane(recipe.rows(), lanes.width(), lanes.are_named());
+                let bytes = StreamingCorrelator::<f64>::bytes_per_lane(
+                    recipe.rows(),
+                    lanes.width(),
+                    lanes.are_named(),
+                );
                 Self::Lane(bytes + TILE_HEADER)
             }
             (None, _) => Self::Own,
@@ -77,8 +81,8 @@ impl State {
             (Some(WholeDecoder::Filter { recipe, .. }), _) => {
                 Self::Lane(16 * (Filter::new(&recipe).rows() as u64 + 1))
             }
-            (Some(WholeDecoder::Comb { recipe, teeth, width, .. }), _) => {
-                let rings = width.saturating_mul(teeth.len() as u64);
+            (Some(WholeDecoder::Window { recipe, decays, width, .. }), _) => {
+                let rings = width.saturating_mul(decays.len() as u64);
                 Self::Lane(
                     16_u64.saturating_mul(rings.saturating_add(Filter::new(&recipe).rows() as u64 + 1)) + 8,
                 )

@@ -12,9 +12,10 @@
 
 use crate::counter::totals::Unit;
 use crate::factorization::{Factorization, WholeDecoder};
-use crate::noise::whole::{
-    CombMachine, FARTHEST_DRAW, Filter, FilterMachine, ReversibleLane, StepReader, SumMachine, Teeth,
-    WholeCorrelator, WholeField, WholeLanes, WholeLaw, WholeNoise, filter_rounding,
+use crate::noise::integer::{
+    Filter, FilterCorrelator, IntegerCorrelator, IntegerField, IntegerLanes, IntegerLaw, IntegerNoise,
+    MAX_DRAW_SCALES, ReversibleLane, StepReader, SumCorrelator, WindowCorrelator, WindowDecays,
+    filter_rounding,
 };
 use crate::noise::{NoiseKey, Progress};
 use crate::noise_name::{Layout, Purpose};
@@ -27,7 +28,7 @@ use crate::{Error, Result};
 /// window holds larger sums, and where draws are added up as doubles.
 const FILTER_BITS: i32 = 46;
 const GRADED_BITS: i32 = 42;
-const COMB_BITS: i32 = 44;
+const WINDOW_BITS: i32 = 44;
 const SUM_BITS: i32 = 37;
 /// Laplace draws are added up in larger numbers, and no number of bits is charged for.
 const LAPLACE_BITS: i32 = 30;
@@ -95,7 +96,7 @@ impl Exact {
             .factorization
             .whole()
             .ok_or_else(|| refuse("its noise is not made of whole numbers; graded-square-root's can be"))?;
-        if needs.factorization.draws() > WholeNoise::DRAWS {
+        if needs.factorization.draws() > IntegerNoise::DRAWS {
             return Err(refuse("it has too many draws for the exact path"));
         }
         let bits = match &decoder {
@@ -103,7 +104,7 @@ impl Exact {
             WholeDecoder::Sums { .. } => SUM_BITS,
             WholeDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
             WholeDecoder::Filter { .. } => FILTER_BITS,
-            WholeDecoder::Comb { .. } => COMB_BITS,
+            WholeDecoder::Window { .. } => WINDOW_BITS,
         };
         let reach = needs.budget.noise_multiplier() * needs.sensitivity * needs.magnitude;
         if !reach.is_normal() {
@@ -162,7 +163,7 @@ impl Needs<'_> {
         let horizon = self.factorization.horizon();
         let (rounding, amplification, largest) = match decoder {
             WholeDecoder::Sums { most_draws } => {
-                if scale * FARTHEST_DRAW * most_draws > libm::exp2(53.0) {
+                if scale * MAX_DRAW_SCALES * most_draws > libm::exp2(53.0) {
                     return Err(Error::unsupported(mechanism, "its sums of draws would not be exact"));
                 }
                 return Ok((0.0, 1.0));
@@ -177,13 +178,13 @@ impl Needs<'_> {
                 check_states(scale * largest / least, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
-            WholeDecoder::Comb { recipe, teeth, amplification, .. } => {
-                // The sums of a tooth add up what its decay keeps of the running sum, the largest
+            WholeDecoder::Window { recipe, decays, amplification, .. } => {
+                // The sums of a window decay add up what it keeps of the running sum, the largest
                 // number of the filter.
-                let kept = teeth.iter().map(|tooth| 1.0 / tooth.loss).fold(1.0, f64::max);
+                let kept = decays.iter().map(|decay| 1.0 / decay.loss).fold(1.0, f64::max);
                 let weight = recipe.decays.first().map_or(1.0, |first| first.weight);
                 check_states(scale * (weight * kept).max(1.0), horizon, mechanism)?;
-                (CombMachine::rounding(recipe, horizon, teeth.len()), *amplification, 1.0)
+                (WindowCorrelator::rounding(recipe, horizon, decays.len()), *amplification, 1.0)
             }
         };
         // Two streams of noise, and two totals where these are rounded at every step.
@@ -226,11 +227,11 @@ impl Plan {
         exact: &Exact,
         key: &NoiseKey,
         progress: &dyn Progress,
-    ) -> Result<Box<dyn WholeCorrelator>> {
+    ) -> Result<Box<dyn IntegerCorrelator>> {
         let noise = self.whole_draws(key);
         let field = match self.lanes() {
-            Lanes::Keyed { keys } => WholeField::new(noise, keys.iter().map(String::as_str))?,
-            _ => WholeField::new(noise, std::iter::once(""))?,
+            Lanes::Keyed { keys } => IntegerField::new(noise, keys.iter().map(String::as_str))?,
+            _ => IntegerField::new(noise, std::iter::once(""))?,
         };
         let horizon = self.horizon();
         let steps = |grading| StepReader::new(grading, horizon, exact.scale);
@@ -238,15 +239,15 @@ impl Plan {
         Ok(match self.factorization().whole().ok_or_else(missing)? {
             WholeDecoder::Filter { recipe, .. } => {
                 let filter = Filter::new(&recipe);
-                Box::new(FilterMachine::new(filter, steps(recipe.grading), field))
+                Box::new(FilterCorrelator::new(filter, steps(recipe.grading), field))
             }
-            WholeDecoder::Comb { recipe, teeth, width, .. } => {
+            WholeDecoder::Window { recipe, decays, width, .. } => {
                 let filter = Filter::new(&recipe);
-                Box::new(CombMachine::new(filter, Teeth::new(&teeth), width, steps(None), field))
+                Box::new(WindowCorrelator::new(filter, WindowDecays::new(&decays), width, steps(None), field))
             }
             WholeDecoder::Sums { .. } => {
                 let sums = |field| self.factorization().correlator(field, progress);
-                Box::new(SumMachine::new(field, self.whole_scale(exact), sums))
+                Box::new(SumCorrelator::new(field, self.whole_scale(exact), sums))
             }
         })
     }
@@ -262,31 +263,33 @@ impl Plan {
     }
 
     /// The noise of a counter of open keys.
-    pub(crate) fn whole_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<WholeLanes> {
+    pub(crate) fn whole_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<IntegerLanes> {
         let WholeDecoder::Filter { recipe, .. } = self.factorization().whole()? else { return None };
         let filter = Filter::new(&recipe);
         let steps = StepReader::new(recipe.grading, self.horizon(), exact.scale);
-        Some(WholeLanes::new(filter, steps, self.whole_draws(key)))
+        Some(IntegerLanes::new(filter, steps, self.whole_draws(key)))
     }
 
     /// The lane of a single total, in either direction; none where draws are only added up.
     pub(crate) fn reversible_lane(&self, exact: &Exact) -> Option<ReversibleLane> {
         let (recipe, comb) = match self.factorization().whole()? {
             WholeDecoder::Filter { recipe, .. } => (recipe, None),
-            WholeDecoder::Comb { recipe, teeth, width, .. } => (recipe, Some((Teeth::new(&teeth), width))),
+            WholeDecoder::Window { recipe, decays, width, .. } => {
+                (recipe, Some((WindowDecays::new(&decays), width)))
+            }
             WholeDecoder::Sums { .. } => return None,
         };
         let filter = Filter::new(&recipe);
         Some(ReversibleLane::new(filter, StepReader::new(recipe.grading, self.horizon(), exact.scale), comb))
     }
 
-    pub(crate) fn whole_draws(&self, key: &NoiseKey) -> WholeNoise {
+    pub(crate) fn whole_draws(&self, key: &NoiseKey) -> IntegerNoise {
         let law = match self.budget().noise() {
-            NoiseKind::Gaussian => WholeLaw::Gaussian,
-            NoiseKind::Laplace => WholeLaw::Laplace,
+            NoiseKind::Gaussian => IntegerLaw::Gaussian,
+            NoiseKind::Laplace => IntegerLaw::Laplace,
         };
         // A single total is not a key, not even one without a name.
         let layout = if self.lanes().are_named() { Layout::Keys } else { Layout::Scalar };
-        WholeNoise::new(self.stream(key, Purpose::Whole, layout), law)
+        IntegerNoise::new(self.stream(key, Purpose::Integer, layout), law)
     }
 }

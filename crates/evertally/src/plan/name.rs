@@ -16,7 +16,7 @@ impl Plan {
     /// The name of this plan's noise. Counters of plans with other names have independent noise
     /// under one key.
     ///
-    /// A part of a plan ([`Plan::with_keys`]) has the name of the whole.
+    /// A part of a plan ([`Plan::with_keys`]) has the name of the full plan.
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
         NoiseName::new(match self.naming() {
@@ -25,11 +25,12 @@ impl Plan {
         })
     }
 
-    /// The name under which the inputs of this plan's counters are recorded: that of the noise, and
-    /// for a part of a plan ([`Plan::with_keys`]) the keys of the part besides, because each part
-    /// has inputs of its own.
+    /// The name under which the inputs of this plan's counters are recorded. It is the name of the
+    /// noise. For a part of a plan ([`Plan::with_keys`]) it also contains the keys of the part,
+    /// because each part has its own inputs.
     ///
-    /// A record knows a part by all of its keys. It does not see that one key is in two parts.
+    /// A record identifies a part by all of its keys. It does not detect that one key is in two
+    /// parts.
     #[must_use]
     pub fn record_name(&self) -> NoiseName {
         let Lanes::Keyed { keys } = self.lanes() else { return self.noise_name() };

@@ -1,45 +1,49 @@
-//! What a total allows each kind of noise, fixed before the first mechanism runs.
+//! What a total allows for each kind of noise, fixed before the first mechanism runs.
 //!
 //! **Definition.** An (ε, δ) total is split in advance into allowances for the three parts of a
-//! [`Spend`]: e for pure noise, v for the distance of noise from Gaussian noise, and for Gaussian
-//! noise the largest g = μ² whose curve has δ_μ(ε − e) ≤ δ − (1 + e^ε)v. A ρ total, or an (ε, δ)
-//! total that is accounted by zCDP, is one allowance of ρ for all noise. A pure total is an
-//! allowance of ε. A mechanism is admitted where every sum stays within its allowance.
+//! [`Spend`]. The allowance for pure noise is e, and the allowance for the distance of noise from
+//! Gaussian noise is v. The allowance for Gaussian noise is the largest g = μ² whose curve has
+//! δ_μ(ε − e) ≤ δ − (1 + e^ε)v. A ρ total, or an (ε, δ) total that is accounted by zCDP, is one
+//! allowance of ρ for all noise. A pure total is an allowance of ε. A mechanism is admitted if
+//! every sum stays within its allowance.
 //!
-//! **Guarantee.** Whatever is admitted is together within the total, even where mechanisms *and
-//! their costs* are chosen after seeing what was released, as long as the total and its split were
-//! not.
+//! **Guarantee.** All admitted mechanisms together are within the total. This holds even if
+//! mechanisms *and their costs* are chosen after seeing earlier releases, as long as the total and
+//! its split are not.
 //!
 //! *Proof.* Let F(g, γ) = H_γ(N(√g, 1) ‖ N(0, 1)), where H_γ(P ‖ Q) = ∫ (P − γQ)₊ is δ at ε = ln γ,
-//! for any γ ≥ 0. Claim: while (g, e, v) is left, whatever follows has H_γ ≤ F(g, γe^{−e}) + (1 +
-//! γ)v. Where nothing follows, H_γ = (1 − γ)₊, which is F(0, γ) and less than the claim. Otherwise
-//! let the next mechanism have output laws P₁, Q₁ on two neighbours. Given its output the claim
-//! holds for the rest at γQ₁/P₁ with what is left then, so H_γ ≤ ∫ P₁ F(g', γe^{−e'} Q₁/P₁) + (1 +
-//! γ)v'.
+//! for any γ ≥ 0. Claim: while (g, e, v) is left, everything that follows has H_γ ≤ F(g, γe^{−e}) +
+//! (1 + γ)v. If nothing follows, H_γ = (1 − γ)₊, which is F(0, γ) and at most the claimed bound.
+//! Otherwise let the next mechanism have output laws P₁, Q₁ on two neighbours. Given its output,
+//! the claim holds for the rest at γQ₁/P₁ with what is left then, so H_γ ≤ ∫ P₁ F(g', γe^{−e'}
+//! Q₁/P₁) + (1 + γ)v'.
 //!
-//! - *Pure*, g' = g, v' = v, e' = e − ε₁: as Q₁ ≥ e^{−ε₁} P₁ and F falls with γ, the integrand is
-//!   at most F(g, γe^{−e}).
+//! - *Pure*, g' = g, v' = v, e' = e − ε₁: since Q₁ ≥ e^{−ε₁} P₁ and F decreases in γ, the integrand
+//!   is at most F(g, γe^{−e}).
 //! - *Gaussian*, g' = g − μ², e' = e, v' = v − v₁: with γ' = γe^{−e} the integral is H_γ' of P₁ ×
-//!   N(√g', 1) against Q₁ × N(0, 1). Integrated in the other order it is that of H_γ″(P₁ ‖ Q₁) ≤
-//!   F(μ², γ″) + (1 + γ″)v₁, which is F(μ² + g', γ') + (1 + γ')v₁, since Gaussians compose to a
-//!   Gaussian and γ″ has the mean γ'.
+//!   N(√g', 1) against Q₁ × N(0, 1). Integrated in the other order, it is the integral of H_γ″(P₁ ‖
+//!   Q₁) ≤ F(μ², γ″) + (1 + γ″)v₁, which is F(μ² + g', γ') + (1 + γ')v₁, since Gaussians compose to
+//!   a Gaussian and γ″ has the mean γ'.
 //!
-//! For zCDP the same induction bounds E (P/Q)^α by exp(α(α − 1)r) while r is left, for every α at once. ∎
+//! For zCDP the same induction bounds E (P/Q)^α by exp(α(α − 1)r) while r is left, for every α at
+//! once. ∎
 //!
-//! **Why the split is fixed.** To ask instead whether the sums so far compose to (ε, δ), trading
-//! pure for Gaussian as one goes, is *not* private: after Gaussian noise, whoever sees where the
-//! loss stands may choose the kind of noise that is worse there. At (3, 10⁻⁶), with ε = ½ for the
-//! pure part, that reaches 1.33 δ (a test plays it out). The same goes for taking the better of two
-//! ways to account, which is why a total is accounted in one way.
+//! **Why the split is fixed.** It is *not* private to check instead whether the sums so far compose
+//! to (ε, δ), and to trade pure noise for Gaussian noise along the way. After Gaussian noise, an
+//! adversary who sees the current loss may choose the kind of noise that is worse at that point. At
+//! (3, 10⁻⁶), with ε = ½ for the pure part, that reaches 1.33 δ (a test demonstrates it). The same
+//! applies to taking the better of two accounting methods, which is why a total is accounted by one
+//! method only.
 //!
-//! **Rounding.** σ of a budget lies above the smallest private one by a relative 0.97·2⁻⁴³ at least
-//! (see the module of the curve). Two thirds of that room are used: g is larger than 1/σ² by 2⁻⁴⁵,
-//! or 2⁻⁴⁶ in μ, so that shares that add up to the total fit in whatever way they are rounded; and
-//! since ln δ moves by at least ½ per unit of ln μ, (1 + e^ε)v = 2⁻⁴⁵ δ takes at most 2⁻⁴⁴.
+//! **Rounding.** The σ of a budget is above the smallest private one by a relative 0.97·2⁻⁴³ at
+//! least (see the module of the curve). Two thirds of that margin are used. First, g is larger than
+//! 1/σ² by 2⁻⁴⁵, or 2⁻⁴⁶ in μ, so that shares that add up to the total fit for any rounding.
+//! Second, since ln δ changes by at least ½ per unit of ln μ, (1 + e^ε)v = 2⁻⁴⁵ δ takes at most
+//! 2⁻⁴⁴.
 //!
 //! **Source.** The filter for Gaussian noise: Smith and Thakurta, "Fully Adaptive Composition for
-//! Gaussian Differential Privacy" (2022); for zCDP: Feldman and Zrnic, "Individual Privacy
-//! Accounting via a Rényi Filter" (2021). That mechanisms may run side by side: Haney et al.,
+//! Gaussian Differential Privacy" (2022). For zCDP: Feldman and Zrnic, "Individual Privacy
+//! Accounting via a Rényi Filter" (2021). For mechanisms that run side by side: Haney et al.,
 //! "Concurrent Composition for Interactive Differential Privacy with Adaptive Privacy-Loss
 //! Parameters" (2023).
 
@@ -48,16 +52,16 @@ use super::spending::rho_of_pure;
 use super::{Budget, Calibration, Spend};
 use crate::{Error, Result};
 
-/// What is used of the margin by which σ is rounded up, 2⁻⁴⁵.
+/// The used part of the margin by which σ is rounded up, 2⁻⁴⁵.
 const HEADROOM: f64 = 1.0 / (1_u64 << 45) as f64;
 
-/// The share of an allowance, 2⁻⁴⁰, below which nothing is said to be left.
+/// Below this share of an allowance, 2⁻⁴⁰, nothing is reported as left.
 const NOTHING_LEFT: f64 = 1.0 / (1_u64 << 40) as f64;
 
-/// What each kind of noise may spend in all.
+/// What each kind of noise may spend in total.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Allowance {
-    /// Each part has its own.
+    /// Each part has its own allowance.
     Parts {
         /// For Gaussian noise.
         mu_squared: f64,
@@ -74,7 +78,7 @@ pub(super) enum Allowance {
 }
 
 impl Allowance {
-    /// What a total allows, where so much of its ε is set aside for pure noise.
+    /// The allowances of a total, with `pure_part` of its ε reserved for pure noise.
     pub(super) fn new(total: &Budget, pure_part: f64) -> Result<Self> {
         if pure_part != 0.0 {
             return Self::split(total, pure_part);
@@ -113,8 +117,8 @@ impl Allowance {
         })
     }
 
-    /// Everything for Gaussian noise, and 2⁻⁴⁵ of the smaller of δ and 1 − δ for the distance from
-    /// it; `epsilon` is that of the whole total.
+    /// Everything is for Gaussian noise, except 2⁻⁴⁵ of the smaller of δ and 1 − δ, which is for
+    /// the distance from it. `epsilon` is that of the full total.
     fn on_the_curve(budget: &Budget, epsilon: f64, delta: f64) -> Self {
         let sigma = budget.noise_multiplier();
         Self::Parts {
@@ -124,7 +128,7 @@ impl Allowance {
         }
     }
 
-    /// Whether so much may be spent in all.
+    /// Whether this much may be spent in total.
     pub(super) fn admits(&self, spent: &Spend) -> bool {
         match self {
             Self::Parts { mu_squared, pure_epsilon, variation } => {
@@ -136,8 +140,8 @@ impl Allowance {
         }
     }
 
-    /// μ² and pure ε that may still be spent: both, where they have allowances of their own, or
-    /// either; rounded down.
+    /// The μ² and pure ε that may still be spent, rounded down: both, if they have separate
+    /// allowances, or either of them.
     pub(super) fn left(&self, spent: &Spend) -> (f64, f64) {
         match self {
             Self::Parts { mu_squared, pure_epsilon, .. } => {
@@ -151,13 +155,14 @@ impl Allowance {
         }
     }
 
-    /// Whether pure and Gaussian noise draw on one allowance.
+    /// Whether pure and Gaussian noise share one allowance.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Self::Concentrated { .. })
     }
 }
 
-/// What is left of an allowance, past the roundings of subtracting what is spent and of adding it again.
+/// What is left of an allowance. The result allows for the roundings of subtracting what is spent
+/// and of adding it again.
 fn below(allowance: f64, spent: f64) -> f64 {
     if spent == 0.0 {
         return allowance;
@@ -166,7 +171,7 @@ fn below(allowance: f64, spent: f64) -> f64 {
     if left > NOTHING_LEFT * allowance { left } else { 0.0 }
 }
 
-/// The largest ε whose ε tanh(ε/2) is within ρ, bisected from below.
+/// The largest ε for which ε tanh(ε/2) is within ρ, bisected from below.
 fn pure_of_rho(rho: f64) -> f64 {
     // ε tanh(ε/2) is at most ε²/2 and at most ε, and at least the smaller of ε²/4 and ε/4.
     let (mut low, mut high) = (0.0, 4.0 * rho + 2.0 * rho.sqrt());
@@ -198,7 +203,8 @@ mod tests {
                 let beside = variation * (1.0 + epsilon.exp());
                 assert!(epsilon > 700.0 || delta < 1e-200 || beside > 0.0 && beside < delta * 1e-13);
                 let beside = if beside.is_nan() { 0.0 } else { beside };
-                // Undoing the margin of the curve's own rounding, which is known to lie on the safe side.
+                // Removes the margin of the curve's own rounding, which is known to be on the safe
+                // side.
                 let sigma = (1.0 + 0.99 / (1_u64 << 43) as f64) / mu_squared.sqrt();
                 let reached = gaussian_delta(sigma, epsilon).unwrap();
                 assert!(reached + beside <= delta * (1.0 + 2e-15), "{epsilon} {delta}: {reached}");

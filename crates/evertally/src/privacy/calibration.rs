@@ -1,6 +1,6 @@
-//! Which noise a budget calls for: the choice of calibration, and the closed form of the literature.
+//! The noise for a budget: the choice of calibration, and the closed form of the literature.
 //!
-//! Three ways lead from (ε, δ) to the Gaussian noise multiplier σ:
+//! There are three ways from (ε, δ) to the Gaussian noise multiplier σ:
 //!
 //! | name | definition | use |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | `zcdp` | through ρ-zCDP by its tight conversion, [`zcdp_sigma`](super::zcdp_sigma) | composition with other zCDP releases |
 //! | `paper` | the closed form C(ε, δ), [`paper_sigma`] | comparison with published figures |
 //!
-//! At ε = 0.9, δ = 10⁻⁶ they give 4.66, 5.00 and 8.32: the noise of the closed form has three times
+//! At ε = 0.9, δ = 10⁻⁶ they give 4.66, 5.00 and 8.32. The noise of the closed form has three times
 //! the variance.
 
 use std::fmt;
@@ -17,11 +17,11 @@ use std::str::FromStr;
 use super::sensitivity::round_up;
 use crate::{Error, Result};
 
-/// The smallest ε that is accepted.
+/// The smallest accepted ε.
 pub(super) const MIN_EPSILON: f64 = 1e-6;
-/// The largest ε that is accepted.
+/// The largest accepted ε.
 pub(super) const MAX_EPSILON: f64 = 1000.0;
-/// The smallest δ that is accepted.
+/// The smallest accepted δ.
 pub(super) const MIN_DELTA: f64 = 1e-300;
 
 /// How (ε, δ) is turned into Gaussian noise.
@@ -72,7 +72,7 @@ impl FromStr for Calibration {
 /// Counting" (2023). It is 1.6 to 2.2 times the exact multiplier at the usual budgets.
 ///
 /// # Errors
-/// `BadParameter` unless 10⁻⁶ ≤ ε < 1 and 10⁻³⁰⁰ ≤ δ < 1: the closed form is proven there only.
+/// `BadParameter` unless 10⁻⁶ ≤ ε < 1 and 10⁻³⁰⁰ ≤ δ < 1, where the closed form is proven.
 ///
 /// ```
 /// let sigma = evertally::privacy::paper_sigma(0.5, 1e-6)?;
@@ -89,14 +89,14 @@ pub fn paper_sigma(epsilon: f64, delta: f64) -> Result<f64> {
     Ok(closed_form(epsilon, delta))
 }
 
-/// The formula itself. The sum under the root is at least 4/9 + ln √(2/π) > 0.21 and its terms at
-/// most 691, so that sixteen units of rounding cover it.
+/// The formula itself. The sum under the root is at least 4/9 + ln √(2/π) > 0.21 and its terms are
+/// at most 691, so sixteen units of rounding cover it.
 fn closed_form(epsilon: f64, delta: f64) -> f64 {
     let inside = 4.0 / 9.0 + std::f64::consts::FRAC_2_PI.sqrt().ln() - delta.ln();
     round_up(2.0 / epsilon * inside.sqrt(), 16.0 * f64::EPSILON)
 }
 
-/// Refuses a value outside `low..=high`, NaN and infinities included.
+/// Refuses a value outside `low..=high`, including NaN and infinities.
 pub(super) fn check_in(name: &'static str, value: f64, low: f64, high: f64) -> Result<()> {
     if value >= low && value <= high {
         Ok(())
@@ -105,7 +105,7 @@ pub(super) fn check_in(name: &'static str, value: f64, low: f64, high: f64) -> R
     }
 }
 
-/// Refuses a δ outside [10⁻³⁰⁰, 1); zero is told where it belongs.
+/// Refuses a δ outside [10⁻³⁰⁰, 1). The message for zero points to pure budgets.
 pub(super) fn check_delta(delta: f64) -> Result<()> {
     if (MIN_DELTA..1.0).contains(&delta) {
         return Ok(());

@@ -5,43 +5,45 @@
 //! Mechanism for Differential Privacy", 2018, Theorem 8).
 //!
 //! **How it is computed.** That difference cancels, and e^ε may overflow. Put μ = 1/σ, a = μ/2 −
-//! ε/μ, b = μ/2 + ε/μ. The privacy loss is ε + μY with Y ~ N(a, 1), and δ = E[(1 − e^{−μY})₊]. As
-//! b² − a² = 2ε and b = μ − a,
+//! ε/μ, b = μ/2 + ε/μ. The privacy loss is ε + μY with Y ~ N(a, 1), and δ = E[(1 − e^{−μY})₊].
+//! Since b² − a² = 2ε and b = μ − a,
 //!
-//! > δ = φ(a) ∫₀^∞ e^{−y²/2} e^{ay} (1 − e^{−μy}) dy and 1 − δ = φ(a) ∫₀^∞ e^{−y²/2} (e^{−ay} + e^{−by}) dy.
+//! > δ = φ(a) ∫₀^∞ e^{−y²/2} e^{ay} (1 − e^{−μy}) dy and 1 − δ = φ(a) ∫₀^∞ e^{−y²/2} (e^{−ay} +
+//! > e^{−by}) dy.
 //!
-//! Both integrands are positive, so neither loses digits: the first serves δ ≤ ½, the second 1 − δ
-//! beyond. The integrals are taken by the trapezoidal rule after y = ℓ·exp(t − e^{−t})
-//! (double-exponential quadrature). Its relative error is within rounding for μ ≤ 46, as far as ε ≤
-//! 1000 reaches with δ ≤ ½; for larger μ it grows, but less than the slope of ln δ, so that in
-//! terms of σ it stays within rounding for any μ. That slope comes for free, from ∂δ/∂μ = φ(a), and
-//! drives Newton's method.
+//! Both integrands are positive, so neither loses digits. The first is used for δ ≤ ½, and the
+//! second for 1 − δ otherwise. The integrals are computed by the trapezoidal rule after the
+//! substitution y = ℓ·exp(t − e^{−t}) (double-exponential quadrature). The relative error is within
+//! rounding for μ ≤ 46, which covers ε ≤ 1000 with δ ≤ ½. For larger μ it grows, but less than the
+//! slope of ln δ, so in terms of σ it stays within rounding for any μ. That slope comes for free,
+//! from ∂δ/∂μ = φ(a), and is used in Newton's method.
 //!
-//! **Guarantee.** The arithmetic error of ln δ is a few units of 2⁻⁵³·(1 + a²), beside what a
-//! relative error of a few units in μ explains. Per unit of ln μ, ln δ (or ln(1 − δ) where δ > ½)
-//! moves by at least ½·max(1, a²): by μφ(a)/δ, where the first integral is at most μ/a², and δ =
+//! **Guarantee.** The arithmetic error of ln δ is a few units of 2⁻⁵³·(1 + a²), plus the effect of
+//! a relative error of a few units in μ. Per unit of ln μ, ln δ (or ln(1 − δ) if δ > ½) changes by
+//! at least ½·max(1, a²). This is μφ(a)/δ, where the first integral is at most μ/a², and δ =
 //! ∫φ(a(m))dm ≤ μφ(0) with a < 0.68; the complement likewise. So all errors together amount to a
-//! relative few units of 2⁻⁵² in σ, and [`SIGMA_MARGIN`] covers them more than fifty times over:
-//! results lie on the safe side of the truth, and within 2·10⁻¹³ of it in σ.
+//! few relative units of 2⁻⁵² in σ, and [`SIGMA_MARGIN`] covers them more than fifty times over.
+//! Results are on the safe side of the truth, and within 2·10⁻¹³ of it in σ.
 //!
-//! **Cost.** 129 nodes for each evaluation, about ten evaluations for σ, at most 200 for ε: well
+//! **Cost.** 129 nodes per evaluation, about ten evaluations for σ, and at most 200 for ε: well
 //! under a millisecond.
 
 use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta, check_in};
 use super::sensitivity::{CompensatedSum, round_up};
 use crate::Result;
 
-/// Relative margin in σ, 2⁻⁴³ ≈ 1.1·10⁻¹³, by which every result of this module is moved to the safe side.
+/// Relative margin in σ, 2⁻⁴³ ≈ 1.1·10⁻¹³, by which every result of this module is moved to the
+/// safe side.
 pub(super) const SIGMA_MARGIN: f64 = 1.0 / (1u64 << 43) as f64;
 
 /// ln √(2π).
 const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// The noise multipliers for which [`gaussian_delta`] and [`gaussian_epsilon`] answer.
+/// The noise multipliers that [`gaussian_delta`] and [`gaussian_epsilon`] accept.
 pub(super) const SIGMA_RANGE: (f64, f64) = (1e-6, 1e12);
 
 /// The smallest σ for which Gaussian noise of standard deviation σ, on a query of ℓ2 sensitivity 1,
-/// is (ε, δ)-private; rounded up, by a relative 2·10⁻¹³ at most.
+/// is (ε, δ)-private. It is rounded up, by a relative 2·10⁻¹³ at most.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000 and 10⁻³⁰⁰ ≤ δ < 1.
@@ -58,8 +60,9 @@ pub fn gaussian_sigma(epsilon: f64, delta: f64) -> Result<f64> {
 }
 
 /// The smallest δ for which Gaussian noise of standard deviation σ, on a query of ℓ2 sensitivity 1,
-/// is (ε, δ)-private; rounded up to the δ of a σ smaller by a relative 10⁻¹³ (a relative 2·10⁻¹⁰ in
-/// δ at δ = 10⁻³⁰⁰, less above). It is never zero, since no Gaussian is purely private.
+/// is (ε, δ)-private. It is rounded up to the δ of a σ that is smaller by a relative 10⁻¹³ (a
+/// relative 2·10⁻¹⁰ in δ at δ = 10⁻³⁰⁰, and less for larger δ). It is never zero, since no Gaussian
+/// is purely private.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ σ ≤ 10¹² and 0 ≤ ε ≤ 10¹².
@@ -79,9 +82,9 @@ pub fn gaussian_delta(sigma: f64, epsilon: f64) -> Result<f64> {
     Ok(round_up(delta, 4.0 * f64::EPSILON).min(1.0))
 }
 
-/// The ε that is actually spent at δ by Gaussian noise of standard deviation σ on a query of ℓ2
-/// sensitivity 1: the smallest ε ≥ 0 for which the noise is (ε, δ)-private; rounded up to the ε of
-/// a σ smaller by a relative 10⁻¹³.
+/// The ε that Gaussian noise of standard deviation σ on a query of ℓ2 sensitivity 1 actually spends
+/// at δ: the smallest ε ≥ 0 for which the noise is (ε, δ)-private. It is rounded up to the ε of a σ
+/// that is smaller by a relative 10⁻¹³.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ σ ≤ 10¹² and 10⁻³⁰⁰ ≤ δ < 1.
@@ -100,7 +103,8 @@ pub fn gaussian_epsilon(sigma: f64, delta: f64) -> Result<f64> {
         return Ok(0.0);
     }
     // The upper end is safe: there a = −√(2 ln 1/δ), and δ(μ) ≤ Φ(a) ≤ e^{−a²/2} = δ. Every later
-    // upper end has been evaluated and found within the target, so the bisection may stop anywhere.
+    // upper end has been evaluated and found to be within the target, so the bisection may stop
+    // anywhere.
     let mut low = 0.0;
     let mut high = round_up(mu * (mu / 2.0 + (-2.0 * delta.ln()).sqrt()), SIGMA_MARGIN);
     for _ in 0..200 {
@@ -119,8 +123,8 @@ pub fn gaussian_epsilon(sigma: f64, delta: f64) -> Result<f64> {
 
 /// The largest μ = 1/σ with δ(μ) ≤ δ, to a relative 2⁻⁴⁷ on either side.
 fn solve_mu(epsilon: f64, target: Target) -> f64 {
-    // Below: a = −z with z = √(2 ln 1/δ), where δ(μ) ≤ Φ(−z) ≤ e^{−z²/2} = δ. Above: double until
-    // the target is missed.
+    // Lower end: a = −z with z = √(2 ln 1/δ), where δ(μ) ≤ Φ(−z) ≤ e^{−z²/2} = δ. Upper end: double
+    // until the target is missed.
     let z = (-2.0 * target.delta.ln()).sqrt();
     let mut low = 2.0 * epsilon / (z + (z * z + 2.0 * epsilon).sqrt());
     let mut high = 2.0 * low;
@@ -128,8 +132,8 @@ fn solve_mu(epsilon: f64, target: Target) -> f64 {
         low = high;
         high *= 2.0;
     }
-    // Newton in ln μ, multiplying μ itself so that a large |ln μ| costs no digits; where a step
-    // would leave the bracket, the geometric middle replaces it.
+    // Newton's method in ln μ multiplies μ itself, so that a large |ln μ| costs no digits. If a
+    // step would leave the bracket, the geometric mean replaces it.
     let mut mu = low;
     for _ in 0..200 {
         let point = Point::new(mu, epsilon);
@@ -146,15 +150,15 @@ fn solve_mu(epsilon: f64, target: Target) -> f64 {
         let newton = mu * step.exp();
         mu = if newton > low && newton < high { newton } else { (low * high).sqrt() };
     }
-    // Not reached in practice; the lower end of the bracket has been evaluated and is safe.
+    // Not reached in practice. The lower end of the bracket has been evaluated and is safe.
     low
 }
 
-/// A wanted δ, compared on the logarithmic scale of whichever of δ and 1 − δ is the smaller.
+/// A target δ, compared on the logarithmic scale of the smaller of δ and 1 − δ.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     delta: f64,
-    /// ln δ, or ln(1 − δ) where δ > ½ (the subtraction is exact there).
+    /// ln δ, or ln(1 − δ) if δ > ½ (the subtraction is exact there).
     ln_smaller: f64,
 }
 
@@ -164,7 +168,7 @@ impl Target {
         Self { delta, ln_smaller }
     }
 
-    /// Positive where δ(μ, ε) exceeds the target; increasing in μ, decreasing in ε.
+    /// Positive if δ(μ, ε) exceeds the target. It increases in μ and decreases in ε.
     fn excess(self, point: &Point) -> f64 {
         if self.delta <= 0.5 {
             point.ln_delta() - self.ln_smaller
@@ -198,7 +202,7 @@ impl Point {
         -self.a * self.a / 2.0 - LN_SQRT_TAU
     }
 
-    /// ln δ. Beyond a = 1 the complement is below ⅓ and is the better-behaved integral.
+    /// ln δ. For a > 1 the complement is below ⅓ and is the better-behaved integral.
     fn ln_delta(&self) -> f64 {
         if self.a > 1.0 {
             return (-self.ln_complement().exp()).ln_1p();
@@ -208,7 +212,7 @@ impl Point {
         self.ln_density() + integral.ln()
     }
 
-    /// ln(1 − δ). Below a = 0, δ ≤ Φ(a) is below ½ and is the better-behaved integral.
+    /// ln(1 − δ). For a < 0, δ ≤ Φ(a) is below ½ and is the better-behaved integral.
     fn ln_complement(&self) -> f64 {
         if self.a < 0.0 {
             return (-self.ln_delta().exp()).ln_1p();
@@ -222,10 +226,10 @@ impl Point {
 
 /// ∫₀^∞ f(y) dy for a positive f that decays at least like e^{−y/scale} or e^{y−y²/2}.
 ///
-/// With y = scale·exp(t − e^{−t}) the integrand dies doubly exponentially to the left and to the
-/// right, where the trapezoidal rule converges geometrically in the number of nodes. At t = −4 the
-/// weight is 10⁻²⁴; at t = 4 the argument has passed 50 scales. A step four times finer changes no
-/// σ by more than rounding (tested).
+/// With y = scale·exp(t − e^{−t}) the integrand vanishes doubly exponentially on both sides, and
+/// the trapezoidal rule converges geometrically in the number of nodes. At t = −4 the weight is
+/// 10⁻²⁴; at t = 4 the argument has passed 50 scales. A step four times finer changes no σ by more
+/// than rounding (tested).
 fn quadrature(scale: f64, f: impl Fn(f64) -> f64) -> f64 {
     quadrature_with(16, scale, f)
 }
@@ -298,7 +302,7 @@ mod tests {
         for epsilon in [1e-3, 0.1, 1.0, 7.0, 50.0] {
             for delta in [1e-300, 1e-50, 1e-9, 1e-3, 0.4, 0.6, 0.99] {
                 let sigma = gaussian_sigma(epsilon, delta).unwrap();
-                // Undoing the margins of both calls must bracket the parameters we started from.
+                // Removing the margins of both calls must bracket the original parameters.
                 let spent = gaussian_epsilon(sigma * (1.0 - 2.0 * SIGMA_MARGIN), delta).unwrap();
                 assert!(
                     spent >= epsilon && spent <= epsilon + 1e-11 * (1.0 + epsilon),

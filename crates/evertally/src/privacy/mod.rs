@@ -1,14 +1,14 @@
-//! Budgets, calibration and who is protected.
+//! Budgets, calibration and protected units.
 //!
-//! A release is private at a [`Budget`]; the budget fixes the noise multiplier σ, the standard
-//! deviation of the noise for sensitivity 1. What one person can change fixes the sensitivity Δ:
-//! [`Contribution`] says how large one value is, [`Participation`] in how many steps,
-//! [`Neighbours`] what counts as a change. The noise then has standard deviation σ·Δ before
-//! decoding. Everything here errs to the safe side: σ and Δ are rounded up, never down.
+//! A release is private at a [`Budget`]. The budget determines the noise multiplier σ, which is the
+//! standard deviation of the noise for sensitivity 1. The sensitivity Δ follows from what one
+//! person can change: [`Contribution`] bounds one value, [`Participation`] the number of steps, and
+//! [`Neighbours`] defines what counts as a change. The noise then has standard deviation σ·Δ before
+//! decoding. Everything here is rounded to the safe side: σ and Δ are rounded up, never down.
 //!
-//! What a mechanism then costs is a [`Spend`]. Several on one population compose, and an
-//! [`Odometer`] refuses the one that would exceed a total that was stated in advance, for one
-//! [`Unit`] of protection.
+//! The cost of a mechanism is a [`Spend`]. Several mechanisms on one population compose. An
+//! [`Odometer`] enforces a total that was stated in advance, for one [`Unit`] of protection, and
+//! refuses any mechanism that would exceed it.
 
 mod allowance;
 mod budget;
@@ -17,8 +17,8 @@ mod gaussian;
 mod odometer;
 mod protection;
 pub(crate) mod sensitivity;
+mod spend_sum;
 mod spending;
-mod tally;
 mod unit;
 mod zcdp;
 

@@ -1,32 +1,31 @@
-//! The account of one population: a total that is stated first, and what was spent of it.
+//! The privacy account of one population: a total that is stated first, and what was spent of it.
 //!
-//! **Definition.** An odometer is made with a total, a population and the [`Unit`] that is
-//! protected. Every mechanism that is to run on the population is entered *before* it runs; one
-//! that would exceed the total, or that protects another unit, is refused, and changes nothing.
+//! **Definition.** An odometer has a total, a population and the [`Unit`] that is protected. Every
+//! mechanism on the population is entered *before* it runs. A mechanism that would exceed the
+//! total, or that protects another unit, is refused, and the odometer stays unchanged.
 //!
-//! **Guarantee.** All mechanisms that were entered are together within the total, for every unit of
-//! the population, whatever was chosen after seeing what: the mechanisms, their inputs, their
-//! costs, and when to stop. In the language of Rogers, Roth, Ullman and Vadhan ("Privacy Odometers
-//! and Filters", 2016) this is a *filter*. What it reports as spent so far ([`Odometer::spent`] and
-//! its ε) is for planning: it would be a guarantee had the costs been fixed in advance, whereas a
-//! bound that holds at whatever moment one chooses to look must be larger. The proof stands in the
-//! module of allowances and in `docs/budget.md`.
+//! **Guarantee.** All entered mechanisms together are within the total, for every unit of the
+//! population. This holds even if the mechanisms, their inputs, their costs and the time to stop
+//! are chosen after seeing earlier releases. In the terms of Rogers, Roth, Ullman and Vadhan
+//! ("Privacy Odometers and Filters", 2016) this is a *filter*. The spending so far
+//! ([`Odometer::spent`] and its ε) is for planning only. It would be a guarantee if the costs had
+//! been fixed in advance, but a bound that holds at any chosen moment must be larger. The proof is
+//! in the module of allowances and in `docs/budget.md`.
 //!
-//! **What it takes.** That everything that is released about the population is entered; that the
-//! entered spends are true; and that the total, its split and the unit were chosen without looking
-//! at the data.
+//! **Assumptions.** Everything that is released about the population is entered. The entered spends
+//! are true. The total, its split and the unit were chosen without looking at the data.
 //!
-//! **Cost.** Constant time an entry; the entries are kept.
+//! **Cost.** Constant time per entry. The entries are stored.
 
 use super::allowance::Allowance;
 use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta};
-use super::spending::short;
-use super::tally::Tally;
+use super::spend_sum::SpendSum;
+use super::spending::six_digits;
 use super::unit::checked_name;
 use super::{Budget, Spend, Unit};
 use crate::{Error, Result};
 
-/// One mechanism that was entered.
+/// One entered mechanism.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     name: String,
@@ -34,20 +33,20 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What it was entered as.
+    /// The name of the entry.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it costs.
+    /// The cost of the mechanism.
     #[must_use]
     pub fn spend(&self) -> Spend {
         self.spend
     }
 }
 
-/// The account of one population.
+/// The privacy account of one population.
 ///
 /// ```
 /// use evertally::privacy::{Neighbours, Odometer, Unit};
@@ -74,38 +73,39 @@ pub struct Odometer {
     total: Budget,
     pure_part: f64,
     allowance: Allowance,
-    tally: Tally,
+    spent: SpendSum,
     entries: Vec<Entry>,
 }
 
 impl Odometer {
-    /// An account with nothing spent.
+    /// An odometer with nothing spent.
     ///
     /// An (ε, δ) total is for Gaussian noise, accounted exactly; see
-    /// [`with_pure_part`](Self::with_pure_part) for pure noise beside it. One of
-    /// [`Calibration::Zcdp`](super::Calibration::Zcdp) is accounted by way of zCDP, as is a ρ
-    /// total: it takes both kinds of noise as they come, at a few percent more for the Gaussian. A
-    /// pure total takes pure noise only.
+    /// [`with_pure_part`](Self::with_pure_part) for pure noise beside it. A total of
+    /// [`Calibration::Zcdp`](super::Calibration::Zcdp), like a ρ total, is accounted by zCDP. It
+    /// admits both kinds of noise in any mix, at a few percent more for Gaussian noise. A pure
+    /// total admits pure noise only.
     ///
     /// # Errors
-    /// `BadParameter` for a name that is empty or no line of text, and for a total of
+    /// `BadParameter` for a name that is empty or not a single line of text. Also for a total of
     /// [`Calibration::Paper`](super::Calibration::Paper), which is a way to choose noise and not to
     /// account for it.
     pub fn new(population: impl Into<String>, unit: Unit, total: Budget) -> Result<Self> {
         let population = checked_name("population", population.into())?;
         let allowance = Allowance::new(&total, 0.0)?;
-        let (tally, entries) = (Tally::default(), Vec::new());
-        Ok(Self { population, unit, total, pure_part: 0.0, allowance, tally, entries })
+        let (spent, entries) = (SpendSum::default(), Vec::new());
+        Ok(Self { population, unit, total, pure_part: 0.0, allowance, spent, entries })
     }
 
-    /// Sets a part of an (ε, δ) total aside for pure noise: what is left for Gaussian noise is (ε − part, δ).
+    /// Reserves a part of an (ε, δ) total for pure noise. The rest, (ε − part, δ), is for Gaussian
+    /// noise.
     ///
-    /// The split must be stated first: were it left open, choosing between the two after seeing
-    /// releases could exceed δ.
+    /// The split must be stated first. If it were left open, choosing between the two kinds after
+    /// seeing releases could exceed δ.
     ///
     /// # Errors
-    /// `BadParameter` unless 0 ≤ part < ε, for a total that is not an exact (ε, δ), and where
-    /// something was spent already.
+    /// `BadParameter` unless 0 ≤ part < ε, for a total that is not an exact (ε, δ), and if
+    /// something was already spent.
     ///
     /// ```
     /// use evertally::privacy::{Budget, Neighbours, Odometer, Unit};
@@ -119,7 +119,7 @@ impl Odometer {
     /// ```
     pub fn with_pure_part(self, part: f64) -> Result<Self> {
         if !self.entries.is_empty() {
-            return Err(Error::bad("pure_part", "set before anything is spent", short(part)));
+            return Err(Error::bad("pure_part", "set before anything is spent", six_digits(part)));
         }
         let allowance = Allowance::new(&self.total, part)?;
         Ok(Self { pure_part: part, allowance, ..self })
@@ -128,37 +128,37 @@ impl Odometer {
     /// Enters a mechanism that is about to run.
     ///
     /// # Errors
-    /// [`Error::BudgetSpent`] where the total does not allow it, with what is left; `BadParameter`
-    /// for a spend that protects another unit, and for a name that is empty or no line of text. The
-    /// odometer is then unchanged.
+    /// [`Error::BudgetSpent`], with what is left, if the total does not allow it. `BadParameter`
+    /// for a spend that protects another unit, and for a name that is empty or not a single line of
+    /// text. The odometer stays unchanged.
     pub fn spend(&mut self, name: impl Into<String>, unit: &Unit, spend: Spend) -> Result<()> {
         let name = checked_name("name", name.into())?;
         self.check_unit(unit)?;
-        let with = self.tally_with(&spend);
+        let with = self.spent_with(&spend);
         if !self.allowance.admits(&with.total()) {
             return Err(self.refusal(&spend));
         }
-        self.tally = with;
+        self.spent = with;
         self.entries.push(Entry { name, spend });
         Ok(())
     }
 
-    /// Whether a further mechanism of this cost would be admitted.
+    /// Whether another mechanism of this cost would be admitted.
     #[must_use]
     pub fn can_afford(&self, spend: &Spend) -> bool {
-        self.allowance.admits(&self.tally_with(spend).total())
+        self.allowance.admits(&self.spent_with(spend).total())
     }
 
-    /// Refuses what could not be entered, without entering anything.
+    /// Returns the error that entering this spend would give, without entering anything.
     ///
     /// # Errors
-    /// As [`spend`](Self::spend).
+    /// As for [`spend`](Self::spend).
     pub fn check(&self, unit: &Unit, spend: &Spend) -> Result<()> {
         self.check_unit(unit)?;
         if self.can_afford(spend) { Ok(()) } else { Err(self.refusal(spend)) }
     }
 
-    /// Whose account it is.
+    /// The population of the account.
     #[must_use]
     pub fn population(&self) -> &str {
         &self.population
@@ -170,43 +170,44 @@ impl Odometer {
         &self.unit
     }
 
-    /// The total that was stated.
+    /// The stated total.
     #[must_use]
     pub fn total(&self) -> Budget {
         self.total
     }
 
-    /// What was set aside of ε for pure noise.
+    /// The part of ε that is reserved for pure noise.
     #[must_use]
     pub fn pure_part(&self) -> f64 {
         self.pure_part
     }
 
-    /// The mechanisms that were entered, in order.
+    /// The entered mechanisms, in order.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What they cost together.
+    /// What the entries cost together.
     #[must_use]
     pub fn spent(&self) -> Spend {
-        self.tally.total()
+        self.spent.total()
     }
 
-    /// A spend that is still admitted, and hardly more is: all Gaussian, and beside it the pure
-    /// noise that was set aside. Where both draw on one allowance, the whole of it as Gaussian
-    /// noise; [`room`](Self::room) says how much pure noise there could be instead.
+    /// A spend that would still be admitted and is nearly the largest: all of the Gaussian noise
+    /// that is left, and the rest of the reserved pure noise. If both share one allowance, all of
+    /// it is used for Gaussian noise; [`room`](Self::room) returns the pure noise that would be
+    /// possible instead.
     #[must_use]
     pub fn remaining(&self) -> Spend {
         let (mu_squared, pure_epsilon) = self.allowance.left(&self.spent());
         let pure_epsilon = if self.allowance.is_shared() { 0.0 } else { pure_epsilon };
-        // Allowances are within what a spend may be, so that nothing is lost here.
+        // Allowances are within the range of a spend, so nothing is lost here.
         Spend::new(mu_squared, pure_epsilon, 0.0).unwrap_or(Spend::NOTHING)
     }
 
-    /// The ε of the largest further mechanism that would be admitted: with Gaussian noise for (ε,
-    /// δ), exactly calibrated, or with pure noise where δ = 0; rounded down. Zero where there is
+    /// The ε of the largest further mechanism that would be admitted, rounded down: with exactly
+    /// calibrated Gaussian noise for (ε, δ), or with pure noise if δ = 0. It is zero if there is
     /// none.
     ///
     /// # Errors
@@ -229,7 +230,8 @@ impl Odometer {
         check_delta(delta)?;
         let left = self.remaining().gaussian_part();
         let epsilon = left.epsilon_by_curve(delta)?.min(MAX_EPSILON);
-        // The curve is rounded up and the answer must be affordable: a little less is tried until it is.
+        // The curve is rounded up and the result must be affordable, so slightly smaller values are
+        // tried until one is.
         let fits = |epsilon: f64| {
             epsilon >= MIN_EPSILON
                 && Budget::new(epsilon, delta).is_ok_and(|budget| self.can_afford(&budget.spend()))
@@ -238,10 +240,10 @@ impl Odometer {
         Ok(std::iter::once(epsilon).chain(smaller).find(|&epsilon| fits(epsilon)).unwrap_or(0.0))
     }
 
-    fn tally_with(&self, spend: &Spend) -> Tally {
-        let mut tally = self.tally;
-        tally.add(spend);
-        tally
+    fn spent_with(&self, spend: &Spend) -> SpendSum {
+        let mut spent = self.spent;
+        spent.add(spend);
+        spent
     }
 
     fn check_unit(&self, unit: &Unit) -> Result<()> {
@@ -255,20 +257,23 @@ impl Odometer {
     fn refusal(&self, asked: &Spend) -> Error {
         let left = match (self.remaining(), self.allowance.is_shared()) {
             (left, _) if left == Spend::NOTHING => "nothing".to_owned(),
-            (left, false) => self.in_words(&left),
-            (left, true) => format!("{} of any noise", self.in_words(&left)),
+            (left, false) => self.described(&left),
+            (left, true) => format!("{} of any noise", self.described(&left)),
         };
-        let (asked, total) = (self.in_words(asked), self.total.to_string());
+        let (asked, total) = (self.described(asked), self.total.to_string());
         Error::BudgetSpent { population: self.population.clone(), asked, left, total }
     }
 
-    /// A spend with the ε that its Gaussian part alone would have at the δ of the total, which is
-    /// how people think of it.
-    fn in_words(&self, spend: &Spend) -> String {
+    /// A spend, described by the ε that its Gaussian part alone would have at the δ of the total.
+    fn described(&self, spend: &Spend) -> String {
         let gaussian = spend.gaussian_part();
         let epsilon =
             self.total.delta().filter(|&delta| delta > 0.0 && gaussian != Spend::NOTHING).and_then(|delta| {
-                Some(format!(" (ε = {} at δ = {})", short(gaussian.epsilon(delta).ok()?), short(delta)))
+                Some(format!(
+                    " (ε = {} at δ = {})",
+                    six_digits(gaussian.epsilon(delta).ok()?),
+                    six_digits(delta)
+                ))
             });
         match epsilon {
             Some(epsilon) if *spend == gaussian => format!("{spend}{epsilon}"),

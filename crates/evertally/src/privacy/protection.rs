@@ -1,10 +1,10 @@
-//! Who is protected: which change of the input a release hides.
+//! Who is protected: the change of the input that a release hides.
 //!
-//! **Definition.** One person contributes, in each of at most k steps that are at least b apart,
-//! one value: a number in [lo, hi] (or a vector of bounded norm), added to one key. Whether the
-//! person takes part, or with which contribution, is what the release must not reveal;
-//! [`Neighbours`] says which of the two. By default a "person" is a single event: one value in one
-//! step.
+//! **Definition.** One person contributes one value in each of at most k steps that are at least b
+//! apart. A value is a number in [lo, hi] (or a vector of bounded norm), added to one key. The
+//! release must not reveal whether the person takes part, or with which contribution;
+//! [`Neighbours`] selects which of the two. By default a "person" is a single event: one value in
+//! one step.
 //!
 //! **Guarantee.** Let R be the encoder, r_i its columns, M the largest magnitude of a value and Δ_k
 //! the sensitivity of R to values of norm at most 1
@@ -15,18 +15,18 @@
 //! - *replace*: R(x − x') = u − v, where v is another admissible contribution (other values, other
 //!   steps, another key), of norm at most 2·M·Δ_k by the triangle inequality. If all values have
 //!   one sign and RᵀR ≥ 0 entrywise, then uᵀv = Σ v_l w_m ⟨r_{i_l}, r_{j_m}⟩ ≥ 0, where
-//!   contributions to different keys lie in orthogonal coordinates and add nothing; so ‖u − v‖² ≤
+//!   contributions to different keys are in orthogonal coordinates and add nothing. So ‖u − v‖² ≤
 //!   ‖u‖² + ‖v‖² and the norm is at most √2·M·Δ_k.
 //!
-//! The noise is calibrated to [`replace_factor`]·M·Δ_k. It is on the caller, or on a bounding stage
-//! before the counter, that contributions stay within what was declared here.
+//! The noise is calibrated to [`replace_factor`]·M·Δ_k. The caller, or a bounding stage before the
+//! counter, must ensure that contributions stay within the bounds declared here.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, Result};
 
-/// Which inputs are neighbours: a release must look nearly the same on both.
+/// The relation between neighbouring inputs. A release must look nearly the same on both.
 ///
 /// ```
 /// use evertally::privacy::Neighbours;
@@ -39,7 +39,8 @@ pub enum Neighbours {
     /// One contribution is present in one input and absent from the other.
     #[default]
     AddRemove,
-    /// One contribution is replaced by any other admissible one: other values, other steps, another key.
+    /// One contribution is replaced by any other admissible one: other values, other steps, another
+    /// key.
     Replace,
 }
 
@@ -64,7 +65,7 @@ impl FromStr for Neighbours {
     }
 }
 
-/// In how many steps one person may contribute, and how far apart.
+/// The number of steps in which one person may contribute, and their distance.
 ///
 /// ```
 /// use evertally::privacy::Participation;
@@ -91,7 +92,7 @@ impl Participation {
     /// are allowed).
     ///
     /// # Errors
-    /// `BadParameter` where either is zero.
+    /// `BadParameter` if either is zero.
     pub fn at_most(max_steps: u64, min_gap: u64) -> Result<Self> {
         if max_steps == 0 {
             return Err(Error::bad("max_steps", "at least 1", max_steps));
@@ -108,7 +109,7 @@ impl Participation {
         self.max_steps
     }
 
-    /// The least distance between two of them.
+    /// The minimum distance between two of these steps.
     #[must_use]
     pub fn min_gap(&self) -> u64 {
         self.min_gap
@@ -188,13 +189,13 @@ impl Contribution {
         }
     }
 
-    /// The low end of the range; −c for a vector of norm at most c, whose coordinates it bounds.
+    /// The low end of the range, or −c for a vector of norm at most c, whose coordinates it bounds.
     #[must_use]
     pub fn lo(&self) -> f64 {
         self.lo
     }
 
-    /// The high end of the range; c for a vector of norm at most c.
+    /// The high end of the range, or c for a vector of norm at most c.
     #[must_use]
     pub fn hi(&self) -> f64 {
         self.hi
@@ -212,7 +213,8 @@ impl Contribution {
         self.lo.abs().max(self.hi.abs())
     }
 
-    /// Whether no two contributions have opposite signs. Never so for vectors, which may point anywhere.
+    /// Whether no two contributions have opposite signs. It is false for vectors, which may point
+    /// anywhere.
     #[must_use]
     pub fn is_single_signed(&self) -> bool {
         !self.is_vector && (self.lo >= 0.0 || self.hi <= 0.0)
@@ -235,13 +237,13 @@ impl fmt::Display for Contribution {
     }
 }
 
-/// The factor on the ℓ2 sensitivity M·Δ_k that the neighbouring relation calls for: 1 where a
-/// contribution is added or removed; where it is replaced, √2 (rounded up) if values have one sign
-/// and RᵀR ≥ 0 entrywise, else 2.
+/// The factor on the ℓ2 sensitivity M·Δ_k for the neighbouring relation. It is 1 if a contribution
+/// is added or removed. If it is replaced, the factor is √2 (rounded up) if values have one sign
+/// and RᵀR ≥ 0 entrywise, and 2 otherwise.
 ///
 /// `gram_is_nonnegative` is the caller's promise that no two columns of R have a negative inner
-/// product. It holds for every R without negative entries; where it is not known, pass `false`,
-/// which is always sound.
+/// product. It holds for every R without negative entries. If it is not known, pass `false`, which
+/// is always sound.
 ///
 /// ```
 /// use evertally::privacy::{Contribution, Neighbours, replace_factor};
@@ -255,7 +257,7 @@ impl fmt::Display for Contribution {
 pub fn replace_factor(neighbours: Neighbours, contribution: Contribution, gram_is_nonnegative: bool) -> f64 {
     match neighbours {
         Neighbours::AddRemove => 1.0,
-        // The constant is the float nearest to √2, and lies above it.
+        // The constant is the float nearest to √2, and is above it.
         Neighbours::Replace if contribution.is_single_signed() && gram_is_nonnegative => {
             std::f64::consts::SQRT_2
         }
@@ -264,7 +266,7 @@ pub fn replace_factor(neighbours: Neighbours, contribution: Contribution, gram_i
 }
 
 /// The factor on an ℓ1 sensitivity, for Laplace noise: 1 or 2. The argument for √2 is about
-/// Euclidean norms; in ℓ1 two contributions to different steps add up in full.
+/// Euclidean norms. In ℓ1, two contributions to different steps add up in full.
 ///
 /// ```
 /// use evertally::privacy::{Neighbours, replace_factor_l1};
@@ -291,13 +293,15 @@ mod tests {
 
     #[test]
     fn replacing_reaches_the_factor() {
-        // An event moves from one key to another: (1, −1) has norm √2; a value −1 becomes 1: norm 2.
+        // An event moves from one key to another: (1, −1) has norm √2. A value −1 becomes 1: norm
+        // 2.
         let factor =
             |lo, hi, gram| replace_factor(Neighbours::Replace, Contribution::range(lo, hi).unwrap(), gram);
         assert_eq!(factor(0.0, 1.0, true), std::f64::consts::SQRT_2);
         assert_eq!(factor(-1.0, 0.0, true), std::f64::consts::SQRT_2);
         assert_eq!(factor(-1.0, 1.0, true), 2.0);
-        // Columns (1, 0) and (−1, 0): moving a 1 from one step to the other moves the encoding by 2.
+        // Columns (1, 0) and (−1, 0): moving a 1 from one step to the other moves the encoding by
+        // 2.
         assert_eq!(factor(0.0, 1.0, false), 2.0);
     }
 

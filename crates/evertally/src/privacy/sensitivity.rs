@@ -5,13 +5,13 @@
 //!
 //! > Δ_k = max ‖Σ_l v_l ⊗ r_{i_l}‖ over admissible steps and values ‖v_l‖ ≤ 1,
 //!
-//! r_i the columns of R. For numbers the maximum of this convex function is at signs v_l = ±1; for
-//! vectors it may be larger than at signs, which is why no function here searches over signs: each
+//! where r_i are the columns of R. For numbers the maximum of this convex function is at signs v_l
+//! = ±1. For vectors it may be larger than at signs, so no function here searches over signs. Each
 //! bound below holds for vectors.
 //!
 //! **Guarantee.** Every result is at least Δ_k, rounding included ([`MARGIN`]). For a Toeplitz R
 //! with non-negative, non-increasing coefficients it equals Δ_k up to that margin. Coefficients
-//! that are NaN or infinite give an infinite sensitivity, with which no mechanism can be built.
+//! that are NaN or infinite give an infinite sensitivity, for which no mechanism can be built.
 //!
 //! **Source.** The Toeplitz formula is that of Kalinin and Lampert, "Banded Square Root Matrix
 //! Factorization for Differentially Private Model Training" (2024); its proof is repeated at
@@ -22,23 +22,23 @@ use super::Participation;
 /// Relative margin, 2⁻⁴⁰ ≈ 9.1·10⁻¹³, by which every sensitivity is enlarged.
 ///
 /// It covers coefficients that are each off by a relative 2⁻⁴² (thousands of units in the last
-/// place, where recurrences and transforms leave a few), and the summation, which by
+/// place; recurrences and transforms leave a few). It also covers the summation, which with
 /// [`CompensatedSum`] is off by a few units, or a relative 2⁻⁴⁴ at 2³⁰ terms. The cost is a
 /// relative 10⁻¹² in the standard error.
 pub(crate) const MARGIN: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// The work, in table entries, up to which the best pattern of steps is searched for exactly.
+/// The maximum work, in table entries, of an exact search for the best pattern of steps.
 const MAX_SEARCH: u64 = 1 << 24;
 
-/// `x` enlarged by the relative margin, then to the next float, for x ≥ 0: an upper bound on any
-/// true value that `x` approximates to within the margin.
+/// `x` enlarged by the relative margin, then to the next float, for x ≥ 0. This is an upper bound
+/// on any true value that `x` approximates to within the margin.
 pub(crate) fn round_up(x: f64, relative: f64) -> f64 {
     (x * (1.0 + relative)).next_up()
 }
 
-/// A running sum with Neumaier's compensation: the error is at most 2⁻⁵³·|s| + n²·2⁻¹⁰⁶·Σ|x| for n
-/// terms of sum s (Ogita, Rump and Oishi, "Accurate Sum and Dot Product", 2005), so for terms of
-/// one sign one unit in the last place up to n = 2²⁶, and a relative 2⁻⁴⁶ up to n = 2³⁰.
+/// A running sum with Neumaier's compensation. The error is at most 2⁻⁵³·|s| + n²·2⁻¹⁰⁶·Σ|x| for n
+/// terms of sum s (Ogita, Rump and Oishi, "Accurate Sum and Dot Product", 2005). For terms of one
+/// sign, that is one unit in the last place up to n = 2²⁶, and a relative 2⁻⁴⁶ up to n = 2³⁰.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CompensatedSum {
     sum: f64,
@@ -49,30 +49,30 @@ impl CompensatedSum {
     /// Adds one term.
     pub(crate) fn add(&mut self, term: f64) {
         let sum = self.sum + term;
-        // The smaller of the two operands is the one whose low digits were lost.
+        // The smaller of the two operands has lost its low digits.
         self.lost +=
             if self.sum.abs() >= term.abs() { (self.sum - sum) + term } else { (term - sum) + self.sum };
         self.sum = sum;
     }
 
-    /// The sum so far. An overflowed sum stays infinite rather than turning into NaN.
+    /// The sum so far. An overflowed sum stays infinite instead of turning into NaN.
     pub(crate) fn value(self) -> f64 {
         if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
     }
 }
 
 /// An upper bound on Δ_k for the lower-triangular Toeplitz matrix with the given first column,
-/// whose length is the horizon n; exact, up to the margin, where the coefficients are non-negative
-/// and non-increasing.
+/// whose length is the horizon n. It is exact, up to the margin, if the coefficients are
+/// non-negative and non-increasing.
 ///
 /// *Proof.* Let m_t = max_{s ≥ t} |c_s|, the smallest non-increasing sequence above |c|, and r_i
 /// its column i. Entry t of Σ v_l ⊗ (column i_l of R) has norm at most Σ_l |c_{t−i_l}| ≤ Σ_l
 /// r_{i_l}\[t\], so Δ_k² ≤ max Σ_{l,l'} ⟨r_{i_l}, r_{i_l'}⟩. For i ≤ j, ⟨r_i, r_j⟩ = Σ_{s < n−j}
-/// m_s m_{s+j−i} ≥ 0 shrinks as j grows and as j − i grows. Admissible steps have i_l ≥ (l−1)b and
-/// i_l' − i_l ≥ (l'−l)b, so every inner product, and the number of them, is largest for the steps
-/// 0, b, 2b, …, (k'−1)b, with k' = min(k, ⌈n/b⌉). Where c = m ≥ 0 the bound is attained, by equal
-/// values there. Elsewhere the triangle inequality, Σ_l ‖column i_l‖, again largest for those
-/// steps, may be smaller; the smaller of the two is returned.
+/// m_s m_{s+j−i} ≥ 0 decreases as j grows and as j − i grows. Admissible steps have i_l ≥ (l−1)b
+/// and i_l' − i_l ≥ (l'−l)b. So every inner product, and the number of them, is largest for the
+/// steps 0, b, 2b, …, (k'−1)b, with k' = min(k, ⌈n/b⌉). If c = m ≥ 0, the bound is attained by
+/// equal values there. Otherwise the triangle inequality, Σ_l ‖column i_l‖, which is again largest
+/// for those steps, may be smaller. The smaller of the two is returned.
 ///
 /// Cost: O(n) time and O(n) memory for any k and b.
 ///
@@ -105,12 +105,12 @@ pub fn toeplitz_sensitivity(coefficients: &[f64], participation: Participation) 
 
 /// An upper bound on Δ_k for any matrix of n columns with the given norms, by the triangle
 /// inequality: the largest sum of column norms over admissible steps. For a single participation it
-/// is the largest column norm, and exact.
+/// is the largest column norm, which is exact.
 ///
-/// The best pattern is found by dynamic programming where that takes at most 2²⁴ entries (n·k');
-/// beyond, it is bounded by the sum of the k' largest maxima over blocks of b consecutive columns,
-/// since an admissible pattern has at most one step in each block. Columns that the iterator does
-/// not yield count as zero.
+/// If it takes at most 2²⁴ entries (n·k'), dynamic programming finds the best pattern. Otherwise
+/// the bound is the sum of the k' largest maxima over blocks of b consecutive columns, since an
+/// admissible pattern has at most one step in each block. Columns that the iterator does not yield
+/// count as zero.
 ///
 /// ```
 /// use evertally::privacy::{Participation, columns_sensitivity};
@@ -144,11 +144,11 @@ pub fn columns_sensitivity(
     } else {
         largest_blocks(&norms, steps, gap)
     };
-    // Plain sums of at most `steps` positive terms are off by half a unit for each.
+    // Plain sums of at most `steps` positive terms are off by half a unit per term.
     if best == 0.0 { 0.0 } else { round_up(best, MARGIN + steps as f64 * f64::EPSILON) }
 }
 
-/// The largest absolute value, or nothing where one is NaN or infinite.
+/// The largest absolute value, or nothing if one is NaN or infinite.
 fn magnitude(values: &[f64]) -> Option<f64> {
     values.iter().try_fold(0.0_f64, |largest, v| v.is_finite().then(|| largest.max(v.abs())))
 }
@@ -169,15 +169,15 @@ fn triangle_of_shifts(coefficients: &[f64], participation: Participation) -> f64
     total.value()
 }
 
-/// ‖Σ_{j < k'} shift_{jb}(m)‖ for m ≥ 0, cut off at the length of m.
+/// ‖Σ_{j < k'} shift_{jb}(m)‖ for m ≥ 0, truncated to the length of m.
 ///
 /// Entry t is the sum of m_t, m_{t−b}, …, at most k' terms: a sliding window along the residue
-/// class of t modulo b. Subtracting what leaves the window would cancel, so each class is cut into
-/// blocks of k' terms, and a window is the end of one block plus the beginning of the next; all
-/// additions are of non-negative terms.
+/// class of t modulo b. Subtracting what leaves the window would cancel. Instead, each class is
+/// split into blocks of k' terms, and a window is the end of one block plus the start of the next.
+/// All additions are of non-negative terms.
 fn norm_of_stacked_shifts(m: &[f64], participation: Participation) -> f64 {
     let n = m.len();
-    // Both fit: steps ≤ n, and a gap beyond n is the same as one of n.
+    // Both fit: steps ≤ n, and a gap beyond n is equivalent to a gap of n.
     let steps = participation.bounded(n as u64) as usize;
     let gap = participation.min_gap().min(n as u64) as usize;
     let mut squares = CompensatedSum::default();
@@ -204,14 +204,14 @@ fn norm_of_stacked_shifts(m: &[f64], participation: Participation) -> f64 {
     squares.value().sqrt()
 }
 
-/// The largest sum of at most `steps` norms at least `gap` apart: best[i] is the best over the
-/// first i columns.
+/// The largest sum of at most `steps` norms that are at least `gap` apart: best[i] is the best over
+/// the first i columns.
 fn best_pattern(norms: &[f64], steps: u64, gap: usize) -> f64 {
     let mut best = vec![0.0_f64; norms.len() + 1];
     for _ in 0..steps {
         let fewer = best.clone();
         for (i, norm) in norms.iter().enumerate() {
-            // With column i taken, the others end at i − gap.
+            // If column i is taken, the others end at i − gap.
             let with = norm + fewer[(i + 1).saturating_sub(gap)];
             best[i + 1] = best[i].max(with);
         }

@@ -1,34 +1,35 @@
-//! What a mechanism costs one protected unit, and what several cost together.
+//! The cost of a mechanism for one protected unit, and of several mechanisms together.
 //!
 //! **Definition.** A [`Spend`] has three parts, each of which adds up over mechanisms:
 //!
-//! | part | what it says of the mechanism | adds up because |
+//! | part | meaning for the mechanism | adds up because |
 //! |---|---|---|
-//! | μ² = 1/σ² | no two neighbouring inputs are told apart better than N(0, 1) from N(μ, 1), and it is μ²/2-zCDP | Gaussians compose to a Gaussian |
-//! | ε | pure: no output is likelier by more than e^ε | losses add |
+//! | μ² = 1/σ² | two neighbouring inputs are no easier to distinguish than N(0, 1) from N(μ, 1), and it is μ²/2-zCDP | Gaussians compose to a Gaussian |
+//! | ε | pure: no output is more likely by more than a factor e^ε | losses add |
 //! | v | on every input it is within v, in total variation, of a mechanism of that μ² | distances add |
 //!
-//! The last part is for noise that is Gaussian up to a known deviation, as whole-number noise is;
-//! zCDP needs no such charge, and a mechanism that has one must be μ²/2-zCDP without it.
+//! The last part is for noise that is Gaussian up to a known deviation, such as integer noise. zCDP
+//! needs no such charge, and a mechanism that has one must be μ²/2-zCDP without it.
 //!
-//! **Guarantee.** Mechanisms of total (μ², E, V), each of which may be chosen after seeing what the
-//! others released, but whose costs were known from the start, are together (ε, δ)-private wherever
-//! one of these holds:
+//! **Guarantee.** Let mechanisms have the total (μ², E, V). Each may be chosen after seeing what
+//! the others released, but the costs were known from the start. Together they are (ε, δ)-private
+//! if one of these holds:
 //!
-//! - *by the curve*: δ ≥ δ_μ(ε − E) + (1 + e^ε)V, with δ_μ the curve of the Gaussian ([`gaussian_delta`]);
+//! - *by the curve*: δ ≥ δ_μ(ε − E) + (1 + e^ε)V, with δ_μ the curve of the Gaussian
+//!   ([`gaussian_delta`]);
 //! - *by zCDP*: ρ-zCDP with ρ = μ²/2 + Σ ε_i tanh(ε_i/2) is (ε, δ)-private ([`zcdp_delta`]).
 //!
-//! [`Spend::epsilon`] and [`Spend::delta_at`] take the smaller. Where costs themselves depend on
-//! what was released, only a total that was fixed in advance is a guarantee: that is the
+//! [`Spend::epsilon`] and [`Spend::delta_at`] return the smaller result. If costs themselves depend
+//! on what was released, only a total that was fixed in advance is a guarantee. That is the
 //! [`Odometer`](super::Odometer), whose module has the proofs. Without pure parts the curve is
-//! exact: it is attained by Gaussian noise.
+//! exact: Gaussian noise attains it.
 //!
-//! **Proof that ε-DP is ε tanh(ε/2)-zCDP.** The likelihood ratio r of two neighbours lies in
-//! [e^{−ε}, e^ε] and has mean one, so E r^α ≤ cosh((α − ½)ε)/cosh(ε/2), the value on the two ends
-//! of the interval, by convexity. With v = (α − ½)², ln cosh(ε√v) is concave in v, its slope being
-//! (ε²/2)·tanh(y)/y at y = ε√v; so it lies below its tangent at v = ¼, and ln E r^α ≤ ε
-//! tanh(ε/2)·(v − ¼) = α(α − 1)·ε tanh(ε/2). Randomized response attains it as α → 1. At small ε it
-//! is the familiar ε²/2 (Bun and Steinke, 2016), at large ε it is ε.
+//! **Proof that ε-DP is ε tanh(ε/2)-zCDP.** The likelihood ratio r of two neighbours is in [e^{−ε},
+//! e^ε] and has mean one. By convexity, E r^α ≤ cosh((α − ½)ε)/cosh(ε/2), the value on the two ends
+//! of the interval. With v = (α − ½)², ln cosh(ε√v) is concave in v, since its slope is
+//! (ε²/2)·tanh(y)/y at y = ε√v. So it is below its tangent at v = ¼, and ln E r^α ≤ ε tanh(ε/2)·(v
+//! − ¼) = α(α − 1)·ε tanh(ε/2). Randomized response attains it as α → 1. For small ε it is the
+//! familiar ε²/2 (Bun and Steinke, 2016), and for large ε it is ε.
 //!
 //! **Rounding.** Every part of a spend and of a sum of spends is rounded up.
 //!
@@ -40,12 +41,12 @@ use std::fmt;
 use super::calibration::{MAX_EPSILON, MIN_DELTA, check_delta, check_in, plain};
 use super::gaussian::SIGMA_RANGE;
 use super::sensitivity::round_up;
-use super::tally::Tally;
+use super::spend_sum::SpendSum;
 use super::zcdp::RHO_RANGE;
 use super::{NoiseKind, gaussian_delta, gaussian_epsilon, zcdp_delta, zcdp_epsilon};
 use crate::{Error, Result};
 
-/// What one or several mechanisms cost one protected unit.
+/// The cost of one or several mechanisms for one protected unit.
 ///
 /// ```
 /// use evertally::privacy::{Budget, Spend};
@@ -67,17 +68,18 @@ pub struct Spend {
 }
 
 impl Spend {
-    /// What costs nothing.
+    /// No cost.
     pub const NOTHING: Self = Self { mu_squared: 0.0, pure_epsilon: 0.0, pure_rho: 0.0, variation: 0.0 };
 
-    /// The largest μ² of a spend, that of the smallest noise for which the curve is known.
-    pub const MOST_MU_SQUARED: f64 = 1.0 / (SIGMA_RANGE.0 * SIGMA_RANGE.0);
+    /// The largest μ² of a spend: that of the smallest noise for which the curve is known.
+    pub const MAX_MU_SQUARED: f64 = 1.0 / (SIGMA_RANGE.0 * SIGMA_RANGE.0);
 
     /// A spend of three parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
-    /// variation between the noise that is run and such Gaussian noise.
+    /// variation between the actual noise and such Gaussian noise.
     ///
     /// # Errors
-    /// `BadParameter` unless 0 ≤ μ² ≤ 10¹², 0 ≤ ε ≤ 1000 and 0 ≤ variation < 1, with none where μ² = 0.
+    /// `BadParameter` unless 0 ≤ μ² ≤ 10¹², 0 ≤ ε ≤ 1000 and 0 ≤ variation < 1, and variation = 0
+    /// if μ² = 0.
     ///
     /// ```
     /// let spend = evertally::privacy::Spend::new(0.25, 0.1, 0.0)?;
@@ -86,14 +88,14 @@ impl Spend {
     /// # Ok::<(), evertally::Error>(())
     /// ```
     pub fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> Result<Self> {
-        check_in("mu_squared", mu_squared, 0.0, Self::MOST_MU_SQUARED)?;
+        check_in("mu_squared", mu_squared, 0.0, Self::MAX_MU_SQUARED)?;
         check_in("epsilon", pure_epsilon, 0.0, MAX_EPSILON)?;
         check_in("variation", variation, 0.0, 1.0_f64.next_down())?;
         if variation > 0.0 && mu_squared == 0.0 {
             return Err(Error::bad(
                 "variation",
                 "zero without Gaussian noise, from which it is the distance",
-                short(variation),
+                six_digits(variation),
             ));
         }
         Ok(Self { mu_squared, pure_epsilon, pure_rho: rho_of_pure(pure_epsilon), variation })
@@ -107,13 +109,13 @@ impl Spend {
         }
     }
 
-    /// The same noise, run by draws that are so far from it in total variation.
+    /// The same noise, produced by draws that are this far from it in total variation.
     pub(crate) fn with_variation(self, variation: f64) -> Self {
         Self { variation, ..self }
     }
 
-    /// Gaussian noise of standard deviation σ at sensitivity one; μ² = 1/σ², past the two roundings
-    /// of the formula.
+    /// Gaussian noise of standard deviation σ at sensitivity one. μ² = 1/σ² is rounded up past the
+    /// two roundings of the formula.
     pub(super) fn of_gaussian(sigma: f64) -> Self {
         Self { mu_squared: (1.0 / (sigma * sigma)).next_up().next_up(), ..Self::NOTHING }
     }
@@ -125,12 +127,12 @@ impl Spend {
         Self { pure_epsilon: epsilon, pure_rho: rho_of_pure(epsilon), ..Self::NOTHING }
     }
 
-    /// What several mechanisms cost together. The order does not matter, beyond the last digit.
+    /// The cost of several mechanisms together. The order matters only for the last digit.
     #[must_use]
     pub fn composed(spends: impl IntoIterator<Item = Self>) -> Self {
-        let mut tally = Tally::default();
-        spends.into_iter().for_each(|spend| tally.add(&spend));
-        tally.total()
+        let mut sum = SpendSum::default();
+        spends.into_iter().for_each(|spend| sum.add(&spend));
+        sum.total()
     }
 
     /// μ² of the Gaussian part.
@@ -139,7 +141,8 @@ impl Spend {
         self.mu_squared
     }
 
-    /// μ of the Gaussian part, rounded up: the distance in standard deviations of two neighbours.
+    /// μ of the Gaussian part, rounded up: the distance between two neighbours in standard
+    /// deviations.
     #[must_use]
     pub fn mu(&self) -> f64 {
         if self.mu_squared == 0.0 { 0.0 } else { self.mu_squared.sqrt().next_up() }
@@ -151,7 +154,7 @@ impl Spend {
         self.pure_epsilon
     }
 
-    /// The total variation between the noise that is run and Gaussian noise of that μ².
+    /// The total variation between the actual noise and Gaussian noise of that μ².
     #[must_use]
     pub fn variation(&self) -> f64 {
         self.variation
@@ -173,8 +176,8 @@ impl Spend {
         if self.pure_rho == 0.0 { half } else { (half + self.pure_rho).next_up() }
     }
 
-    /// The smallest ε ≥ 0 that is known to be spent at δ, for costs that were fixed in advance;
-    /// rounded up, and infinite where no ε is known. Zero as δ asks for the ε of pure parts.
+    /// The smallest ε ≥ 0 that is known to be spent at δ, for costs that were fixed in advance. It
+    /// is rounded up, and infinite if no ε is known. δ = 0 gives the ε of the pure parts.
     ///
     /// # Errors
     /// `BadParameter` unless δ = 0 or 10⁻³⁰⁰ ≤ δ < 1.
@@ -195,7 +198,8 @@ impl Spend {
         Ok(self.epsilon_by_curve(delta)?.min(self.epsilon_by_zcdp(delta)?))
     }
 
-    /// The smallest δ that is known to be spent at ε, for costs that were fixed in advance; rounded up.
+    /// The smallest δ that is known to be spent at ε, for costs that were fixed in advance. It is
+    /// rounded up.
     ///
     /// # Errors
     /// `BadParameter` unless 0 ≤ ε ≤ 10¹².
@@ -215,7 +219,8 @@ impl Spend {
         if self.mu_squared == 0.0 {
             return Ok(self.pure_epsilon);
         }
-        // Charged at an ε that is large enough: the one to be found is smaller, and would be charged less.
+        // The charge is taken at an ε that is large enough. The result is smaller, and its charge
+        // would be smaller too.
         let left = match self.variation {
             0.0 => delta,
             _ => (delta - self.charge(self.epsilon_by_zcdp(delta)?)).next_down(),
@@ -263,12 +268,13 @@ impl Spend {
         }
     }
 
-    /// The Gaussian noise alone.
+    /// Only the Gaussian noise.
     pub(super) fn gaussian_part(&self) -> Self {
         Self { mu_squared: self.mu_squared, ..Self::NOTHING }
     }
 
-    /// 1/μ, rounded down and to within where the curve is known; `None` where the noise is too small for it.
+    /// 1/μ, rounded down and into the range in which the curve is known, or `None` if the noise is
+    /// too small for it.
     fn sigma(&self) -> Option<f64> {
         let sigma = (1.0 / self.mu()).next_down().min(SIGMA_RANGE.1);
         (sigma >= SIGMA_RANGE.0).then_some(sigma)
@@ -277,10 +283,11 @@ impl Spend {
 
 impl fmt::Display for Spend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gaussian = (self.mu_squared > 0.0).then(|| format!("ρ = {}", short(self.mu_squared / 2.0)));
-        let pure = (self.pure_epsilon > 0.0).then(|| format!("pure ε = {}", short(self.pure_epsilon)));
-        // Whole-number noise is within 10⁻²⁰ of Gaussian noise, which nobody wants to read.
-        let beside = (self.variation > 1e-15).then(|| format!("a distance of {}", short(self.variation)));
+        let gaussian = (self.mu_squared > 0.0).then(|| format!("ρ = {}", six_digits(self.mu_squared / 2.0)));
+        let pure = (self.pure_epsilon > 0.0).then(|| format!("pure ε = {}", six_digits(self.pure_epsilon)));
+        // Integer noise is within 10⁻²⁰ of Gaussian noise, which is not worth printing.
+        let beside =
+            (self.variation > 1e-15).then(|| format!("a distance of {}", six_digits(self.variation)));
         let parts: Vec<String> = [gaussian, pure, beside].into_iter().flatten().collect();
         f.pad(&if parts.is_empty() { "nothing".to_owned() } else { parts.join(" and ") })
     }
@@ -295,162 +302,11 @@ pub(super) fn rho_of_pure(epsilon: f64) -> f64 {
     round_up(epsilon * tanh, 16.0 * f64::EPSILON)
 }
 
-/// A number to six digits, as a person would write it.
-pub(super) fn short(value: f64) -> String {
+/// A number with six digits, as a person would write it.
+pub(super) fn six_digits(value: f64) -> String {
     let digits = format!("{value:.5e}").parse();
     plain(digits.unwrap_or(value))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::privacy::Budget;
-
-    #[test]
-    fn parts_are_never_below_the_truth() {
-        // 1/σ² in exact integers: the mantissas of μ² and σ², with μ²·σ² ≥ 1.
-        let exact = |x: f64| {
-            let bits = x.to_bits();
-            let mantissa = u128::from(bits & ((1 << 52) - 1) | 1 << 52);
-            (mantissa, (bits >> 52) as i32 - 1075)
-        };
-        for i in 0..2000 {
-            let sigma = 0.37 * 1.013_f64.powi(i % 900) + f64::from(i) * 1e-3;
-            let spend = Spend::of_gaussian(sigma);
-            let ((s, s_power), (m, m_power)) = (exact(sigma), exact(spend.mu_squared));
-            // s² has up to 106 bits and m 53: the lowest bits of s² are left out, which rounds the
-            // product down.
-            let product = ((s * s) >> 31) * m;
-            let power = 2 * s_power + 31 + m_power;
-            assert!(power < 0 && product >> -power >= 1, "{sigma}");
-            assert!(spend.mu_squared * sigma * sigma < 1.0 + 8.0 * f64::EPSILON);
-        }
-        for epsilon in [1e-6, 0.1, 1.0, 2.0, 1000.0] {
-            let spent = Budget::pure(epsilon).unwrap().spend().pure_epsilon();
-            assert!(spent <= epsilon && spent > epsilon * (1.0 - 1e-14), "{epsilon}: {spent}");
-        }
-    }
-
-    #[test]
-    fn k_equal_spends_are_one_of_root_k() {
-        for budget in [Budget::new(0.1, 1e-9).unwrap(), Budget::zcdp(3.0).unwrap()] {
-            for k in [1_u32, 2, 3, 9, 100, 10_000] {
-                let many = Spend::composed(std::iter::repeat_n(budget.spend(), k as usize));
-                let one = Spend::of_gaussian(budget.noise_multiplier() / f64::from(k).sqrt());
-                assert!((many.mu_squared() / one.mu_squared() - 1.0).abs() < 1e-15 * 4.0);
-                for delta in [1e-12, 1e-6, 0.1] {
-                    let (many, one) = (many.epsilon(delta).unwrap(), one.epsilon(delta).unwrap());
-                    assert!((many - one).abs() <= 1e-12 * (1.0 + one), "{k} {delta}: {many} {one}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn order_does_not_matter() {
-        let spends: Vec<Spend> = (1..=50)
-            .map(|i| {
-                let x = f64::from(i * 7919 % 101) / 10.0;
-                Spend::new(x.exp(), x.sqrt(), 1e-12 / (1.0 + x)).unwrap()
-            })
-            .collect();
-        let forward = Spend::composed(spends.iter().copied());
-        let backward = Spend::composed(spends.iter().rev().copied());
-        let near = |a: f64, b: f64| (a / b - 1.0).abs() <= 2.0 * f64::EPSILON;
-        assert!(near(forward.mu_squared, backward.mu_squared));
-        assert!(near(forward.pure_epsilon, backward.pure_epsilon));
-        assert!(near(forward.variation, backward.variation));
-        assert!(near(forward.rho(), backward.rho()));
-    }
-
-    /// The Rényi divergence of randomized response, which is the worst ε-DP mechanism, in closed form.
-    #[test]
-    fn pure_privacy_is_concentrated_at_every_order() {
-        for epsilon in [1e-6, 1e-3, 0.1, 1.0, 3.0, 10.0] {
-            let rho = rho_of_pure(epsilon);
-            assert!(rho <= epsilon * epsilon / 2.0 * (1.0 + 1e-14) && rho <= epsilon * (1.0 + 1e-14));
-            for power in -12..=40 {
-                let alpha = 1.0 + 1.7_f64.powi(power);
-                // ln(cosh((α−½)ε)/cosh(ε/2)), without cancellation.
-                let ln_cosh = |y: f64| y + (-2.0 * y).exp().ln_1p();
-                let size = ln_cosh((alpha - 0.5) * epsilon);
-                let moment = size - ln_cosh(epsilon / 2.0);
-                let allowed = alpha * (alpha - 1.0) * rho;
-                assert!(moment <= allowed + 1e-15 * (1.0 + size), "{epsilon} {alpha}: {moment} {allowed}");
-            }
-            // It is attained at α → 1, where the divergence is ε tanh(ε/2).
-            let p = 1.0 / (1.0 + (-epsilon).exp());
-            let divergence = epsilon * (2.0 * p - 1.0);
-            assert!((rho / divergence - 1.0).abs() < 1e-9, "{epsilon}: {rho} {divergence}");
-        }
-    }
-
-    #[test]
-    fn the_shorter_way_is_taken() {
-        // One pure mechanism: adding ε is better. A hundred small ones: zCDP is.
-        let gaussian = Budget::new(1.0, 1e-6).unwrap().spend();
-        let pure = Budget::pure(0.05).unwrap().spend();
-        let few = Spend::composed([gaussian, pure]);
-        let many = Spend::composed(std::iter::once(gaussian).chain([pure; 100]));
-        assert!(few.epsilon_by_curve(1e-6).unwrap() < few.epsilon_by_zcdp(1e-6).unwrap());
-        assert!(many.epsilon_by_curve(1e-6).unwrap() > 5.9);
-        assert!(many.epsilon(1e-6).unwrap() < 4.0);
-        for (spend, epsilon) in [(few, 1.05), (many, 3.0)] {
-            let delta = spend.delta_at(epsilon).unwrap();
-            let best = spend.delta_by_curve(epsilon).unwrap().min(spend.delta_by_zcdp(epsilon).unwrap());
-            assert_eq!(delta, best);
-            // The two questions are each other's inverse, on the safe side.
-            assert!((spend.epsilon(delta).unwrap() - epsilon).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn a_distance_from_gaussian_noise_is_charged_on_both_sides() {
-        let plain = Spend::of_gaussian(4.0);
-        let charged = Spend::new(plain.mu_squared(), 0.0, 1e-7).unwrap();
-        let (bare, with) = (plain.delta_by_curve(1.0).unwrap(), charged.delta_by_curve(1.0).unwrap());
-        assert!((with - bare - 1e-7 * (1.0 + 1_f64.exp())).abs() < 1e-20);
-        // ε is on the safe side: what it claims holds at that ε.
-        let epsilon = charged.epsilon_by_curve(1e-6).unwrap();
-        assert!(epsilon > plain.epsilon_by_curve(1e-6).unwrap());
-        assert!(charged.delta_by_curve(epsilon).unwrap() <= 1e-6);
-        assert_eq!(charged.epsilon_by_curve(1e-7).unwrap(), f64::INFINITY);
-        assert_eq!(charged.epsilon(0.0).unwrap(), f64::INFINITY);
-    }
-
-    #[test]
-    fn edges_are_answered() {
-        assert_eq!(Spend::NOTHING.epsilon(1e-300).unwrap(), 0.0);
-        assert_eq!(Spend::NOTHING.delta_at(0.0).unwrap(), 0.0);
-        assert_eq!(Spend::composed([]), Spend::NOTHING);
-        let small = Budget::zcdp(1e-18).unwrap().spend();
-        assert!(small.epsilon(1e-300).unwrap() < 1e-7);
-        assert!(small.delta_at(1e-6).unwrap() < 1e-300);
-        let huge = Spend::composed([Budget::zcdp(1e6).unwrap().spend(); 3]);
-        assert!(huge.epsilon(1e-300).unwrap() > 3e6);
-        assert_eq!(huge.delta_at(1.0).unwrap(), 1.0);
-        let beyond = Spend::composed([Spend::new(Spend::MOST_MU_SQUARED, 1000.0, 0.5).unwrap(); 4]);
-        assert_eq!(beyond.epsilon(0.9).unwrap(), f64::INFINITY);
-        assert_eq!(beyond.delta_at(1e12).unwrap(), 1.0);
-        for bad in [f64::NAN, f64::INFINITY, -1e-9] {
-            assert!(Spend::new(bad, 0.0, 0.0).is_err());
-            assert!(Spend::new(0.0, bad, 0.0).is_err());
-            assert!(matches!(Spend::new(1.0, 0.0, bad), Err(Error::BadParameter { name: "variation", .. })));
-            assert!(small.epsilon(bad).is_err());
-            assert!(small.delta_at(bad).is_err());
-        }
-        assert!(Spend::new(0.0, 1.0, 1e-9).is_err());
-    }
-
-    #[test]
-    fn spends_are_written_plainly() {
-        let spend = Budget::new(1.0, 1e-6).unwrap().spend();
-        assert_eq!(spend.to_string(), "ρ = 0.0280145");
-        assert_eq!(Budget::pure(0.5).unwrap().spend().to_string(), "pure ε = 0.5");
-        assert_eq!(
-            Spend::new(2.0, 0.1, 1e-10).unwrap().to_string(),
-            "ρ = 1 and pure ε = 0.1 and a distance of 1e-10"
-        );
-        assert_eq!(Spend::NOTHING.to_string(), "nothing");
-    }
-}
+mod tests;

@@ -1,34 +1,34 @@
-//! Which unit of protection a budget speaks of.
+//! The unit of protection of a budget.
 //!
-//! **Definition.** A unit is a kind of thing, by name (an event, a person, a household), and the
-//! relation under which it is hidden: whether it is there at all, or which of the admissible ones
-//! it is.
+//! **Definition.** A unit is a kind of thing, given by a name (an event, a person, a household),
+//! and the relation under which it is hidden: whether it is present at all, or which of the
+//! admissible ones it is.
 //!
-//! **What must agree, and what need not.** Composition is about two worlds that differ in one unit,
-//! and every mechanism must be private for that difference. So the name and the relation must be
-//! the same for all mechanisms on one budget:
+//! **What must agree.** Composition compares two inputs that differ in one unit, and every
+//! mechanism must be private for that difference. So the name and the relation must be the same for
+//! all mechanisms on one budget:
 //!
 //! - An event-level release protects a person with a hundred events a hundred times less than it
-//!   says. Nor does a person-level release protect an event at its ε: where contributions are
-//!   bounded, taking out an event may let another in, which *replaces* a person's contribution
-//!   where only adding and removing was paid for.
-//! - Adding or removing is half of replacing, and replacing keeps the number of units, so that
-//!   neither implies the other at the same cost.
+//!   states. A person-level release does not protect an event at its ε either. If contributions are
+//!   bounded, removing an event may admit another one. That *replaces* a person's contribution,
+//!   while the budget covers only adding and removing.
+//! - Adding or removing is half of replacing, and replacing keeps the number of units. So neither
+//!   implies the other at the same cost.
 //!
-//! In how many steps a unit takes part ([`Participation`]) and how much it contributes
-//! ([`Contribution`](super::Contribution)) may differ between mechanisms. Each bounds what the same
-//! unit does to that stream, whose steps and values are its own: a person may be in four days of
-//! one and in ten hours of another.
+//! **What may differ.** The number of steps in which a unit takes part ([`Participation`]) and its
+//! contribution ([`Contribution`](super::Contribution)) may differ between mechanisms. Each of them
+//! bounds what the same unit does to its own stream, with its own steps and values: a person may be
+//! in four days of one stream and in ten hours of another.
 
 use std::fmt;
 
 use super::{Neighbours, Participation};
 use crate::{Error, Result};
 
-/// The longest name of a unit, a population or an entry.
-const LONGEST_NAME: usize = 200;
+/// The maximum length of the name of a unit, a population or an entry.
+const MAX_NAME_BYTES: usize = 200;
 
-/// What is protected, and under which relation.
+/// The protected unit and the relation under which it is hidden.
 ///
 /// ```
 /// use evertally::privacy::{Neighbours, Unit};
@@ -50,7 +50,7 @@ impl Unit {
         Self { name: "event".to_owned(), neighbours }
     }
 
-    /// One person with everything that they contribute.
+    /// One person, with all contributions.
     #[must_use]
     pub fn person(neighbours: Neighbours) -> Self {
         Self { name: "person".to_owned(), neighbours }
@@ -64,8 +64,8 @@ impl Unit {
         Ok(Self { name: checked_name("unit", name.into())?, neighbours })
     }
 
-    /// What a plan protects unless its maker knows better: an event where it takes part in one step
-    /// only, else a person.
+    /// The default unit of a plan: an event if it takes part in one step only, and a person
+    /// otherwise.
     pub(crate) fn taking_part(participation: Participation, neighbours: Neighbours) -> Self {
         if participation.max_steps() == 1 { Self::event(neighbours) } else { Self::person(neighbours) }
     }
@@ -89,15 +89,15 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Refuses a name that could not stand in a line of text.
+/// Refuses a name that is not a single line of text.
 pub(super) fn checked_name(what: &'static str, name: String) -> Result<String> {
     let expected = |words: &str| format!("a name {words}");
     if name.trim().is_empty() {
         return Err(Error::bad(what, expected("with at least one letter"), "none"));
     }
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME_BYTES {
         let got = format!("one of {}", name.len());
-        return Err(Error::bad(what, expected(&format!("of at most {LONGEST_NAME} bytes")), got));
+        return Err(Error::bad(what, expected(&format!("of at most {MAX_NAME_BYTES} bytes")), got));
     }
     if name.chars().any(char::is_control) {
         return Err(Error::bad(what, expected("without control characters"), format!("{name:?}")));

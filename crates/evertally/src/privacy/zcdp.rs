@@ -1,20 +1,20 @@
 //! Zero-concentrated differential privacy and its conversion to (ε, δ).
 //!
-//! **Definition.** Gaussian noise σ at ℓ2 sensitivity 1 is ρ-zCDP with ρ = 1/(2σ²). A ρ-zCDP mechanism is
-//! (ε, δ)-private for every order α > 1 with
+//! **Definition.** Gaussian noise σ at ℓ2 sensitivity 1 is ρ-zCDP with ρ = 1/(2σ²). A ρ-zCDP
+//! mechanism is (ε, δ)-private for every order α > 1 with
 //!
 //! > ε ≥ αρ + ln(1/(αδ))/(α − 1) + ln(1 − 1/α)
 //!
-//! (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So ε(ρ) is
-//! the minimum over α, and, since the condition is linear in ρ, the largest ρ for a given ε is
-//! max_α \[ε − ln(1/(αδ))/(α − 1) − ln(1 − 1/α)\]/α: the one is the inverse of the other.
+//! (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So ε(ρ)
+//! is the minimum over α. Since the condition is linear in ρ, the largest ρ for a given ε is max_α
+//! \[ε − ln(1/(αδ))/(α − 1) − ln(1 − 1/α)\]/α. Each function is the inverse of the other.
 //!
 //! **Guarantee.** Each order is sound by itself, so the search over α can lose accuracy but never
-//! privacy. It loses none either: ln δ as a function of α, h(α) = (α−1)(αρ−ε) + α ln(1−1/α) −
-//! ln(α−1), has second derivative 2ρ + 1/(α(α−1)) > 0, so both objectives have a single valley (or
-//! hill), where h' = (2α−1)ρ − ε + ln(1−1/α) changes sign; bisection finds it, and the value there
-//! is flat. The rounding of the terms is bounded from their sizes and added on the safe side; σ is
-//! within a relative 10⁻¹² of the optimum (tested from ε = 10⁻⁶ to 1000).
+//! privacy. It loses no accuracy either. As a function of α, ln δ is h(α) = (α−1)(αρ−ε) + α
+//! ln(1−1/α) − ln(α−1), with the second derivative 2ρ + 1/(α(α−1)) > 0. So both objectives have a
+//! single extremum, where h' = (2α−1)ρ − ε + ln(1−1/α) changes sign. Bisection finds it, and the
+//! value there is flat. The rounding of the terms is bounded by their sizes and added on the safe
+//! side. σ is within a relative 10⁻¹² of the optimum (tested from ε = 10⁻⁶ to 1000).
 //!
 //! **Cost.** 64 evaluations of two logarithms.
 
@@ -22,14 +22,15 @@ use super::calibration::{MAX_EPSILON, MIN_EPSILON, check_delta, check_in};
 use super::sensitivity::round_up;
 use crate::Result;
 
-/// The accepted range of ρ; it contains every ρ that an accepted (ε, δ) leads to.
+/// The accepted range of ρ. It contains the ρ of every accepted (ε, δ).
 pub(super) const RHO_RANGE: (f64, f64) = (1e-18, 1e6);
 
 /// A bound on the relative rounding error of each term, eight units: a logarithm, a product, a
 /// quotient and a sum.
 const TERM_ERROR: f64 = 8.0 * f64::EPSILON;
 
-/// The largest ρ for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion; rounded down.
+/// The largest ρ for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion. It is
+/// rounded down.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000 and 10⁻³⁰⁰ ≤ δ < 1.
@@ -42,7 +43,7 @@ const TERM_ERROR: f64 = 8.0 * f64::EPSILON;
 pub fn zcdp_rho(epsilon: f64, delta: f64) -> Result<f64> {
     check_in("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)?;
     check_delta(delta)?;
-    // Right of the best order the slope h' is positive.
+    // To the right of the best order the slope h' is positive.
     let best = bisect_order(|order| {
         let rho = (epsilon - order.cost(delta)) / order.alpha();
         (order.alpha() + order.above_one) * rho > epsilon + order.ln_ratio()
@@ -53,11 +54,12 @@ pub fn zcdp_rho(epsilon: f64, delta: f64) -> Result<f64> {
 }
 
 /// The smallest σ for which Gaussian noise at ℓ2 sensitivity 1 is (ε, δ)-private by way of zCDP:
-/// 1/√(2ρ) at [`zcdp_rho`], rounded up. Always above [`gaussian_sigma`](super::gaussian_sigma); it
-/// is the choice where the same noise is composed with other zCDP releases.
+/// 1/√(2ρ) at [`zcdp_rho`], rounded up. It is always above
+/// [`gaussian_sigma`](super::gaussian_sigma). Use it if the same noise is composed with other zCDP
+/// releases.
 ///
 /// # Errors
-/// As [`zcdp_rho`].
+/// As for [`zcdp_rho`].
 ///
 /// ```
 /// let sigma = evertally::privacy::zcdp_sigma(1.0, 1e-6)?;
@@ -68,7 +70,8 @@ pub fn zcdp_sigma(epsilon: f64, delta: f64) -> Result<f64> {
     Ok(sigma_of_rho(zcdp_rho(epsilon, delta)?))
 }
 
-/// The smallest ε ≥ 0 for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion; rounded up.
+/// The smallest ε ≥ 0 for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion.
+/// It is rounded up.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻¹⁸ ≤ ρ ≤ 10⁶ and 10⁻³⁰⁰ ≤ δ < 1.
@@ -90,7 +93,8 @@ pub fn zcdp_epsilon(rho: f64, delta: f64) -> Result<f64> {
     Ok((linear + best.cost(delta) + error).max(0.0))
 }
 
-/// The smallest δ for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion; rounded up.
+/// The smallest δ for which every ρ-zCDP mechanism is (ε, δ)-private by the tight conversion. It is
+/// rounded up.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻¹⁸ ≤ ρ ≤ 10⁶ and 0 ≤ ε ≤ 10¹².
@@ -104,7 +108,7 @@ pub fn zcdp_delta(rho: f64, epsilon: f64) -> Result<f64> {
     check_rho(rho)?;
     check_in("epsilon", epsilon, 0.0, 1e12)?;
     let best = bisect_order(|order| (order.alpha() + order.above_one) * rho > epsilon + order.ln_ratio());
-    // ln δ is h(α) of the module's documentation.
+    // ln δ is h(α) of the module documentation.
     let (u, alpha) = (best.above_one, best.alpha());
     let ln_delta = u * (alpha * rho - epsilon) - alpha * best.ln_ratio() - u.ln();
     let size = u * (alpha * rho + epsilon) + alpha * best.ln_ratio() + u.ln().abs();
@@ -121,7 +125,7 @@ pub(super) fn check_rho(rho: f64) -> Result<()> {
     check_in("rho", rho, RHO_RANGE.0, RHO_RANGE.1)
 }
 
-/// An order α = 1 + u, kept as u because the best α may be within 10⁻¹⁶ of 1.
+/// An order α = 1 + u, stored as u because the best α may be within 10⁻¹⁶ of 1.
 #[derive(Debug, Clone, Copy)]
 struct Order {
     above_one: f64,
@@ -137,19 +141,19 @@ impl Order {
         (1.0 / self.above_one).ln_1p()
     }
 
-    /// ln(1/(αδ))/(α − 1) + ln(1 − 1/α), what the conversion adds to αρ.
+    /// ln(1/(αδ))/(α − 1) + ln(1 − 1/α), which the conversion adds to αρ.
     fn cost(self, delta: f64) -> f64 {
         (-delta.ln() - self.above_one.ln_1p()) / self.above_one - self.ln_ratio()
     }
 
-    /// The sum of the absolute values of the terms of [`cost`](Self::cost), to which its rounding
-    /// error is relative.
+    /// The sum of the absolute values of the terms of [`cost`](Self::cost). Its rounding error is
+    /// relative to this sum.
     fn cost_size(self, delta: f64) -> f64 {
         (-delta.ln() + self.above_one.ln_1p()) / self.above_one + self.ln_ratio()
     }
 }
 
-/// The order at which `is_right` turns from false to true, bisected in ln(α − 1).
+/// The order at which `is_right` changes from false to true, bisected in ln(α − 1).
 fn bisect_order(is_right: impl Fn(Order) -> bool) -> Order {
     let at = |ln_u: f64| Order { above_one: ln_u.exp() };
     let (mut low, mut high) = (-60.0, 60.0);
@@ -207,7 +211,7 @@ mod tests {
                 let rho = zcdp_rho(epsilon, delta).unwrap();
                 let back = zcdp_delta(rho, epsilon).unwrap();
                 assert!((back / delta - 1.0).abs() <= 1e-10, "{epsilon} {delta:e}: {back:e}");
-                // Each order is sound by itself, so none may be better than what is called the smallest.
+                // Each order is sound by itself, so none may be better than the reported minimum.
                 for i in -2000..2000 {
                     let order = Order { above_one: (f64::from(i) / 50.0).exp() };
                     let (u, alpha) = (order.above_one, order.alpha());

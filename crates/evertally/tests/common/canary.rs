@@ -1,28 +1,28 @@
-//! Canaries: distinctive secrets, and a search for them in everything that comes out.
+//! Canaries: distinctive secrets, and a search for them in all output.
 //!
-//! A secret is looked for in every form in which it could slip out: as text in several bases, with
-//! and without separators, and as bytes. Of a key any six bytes in a row are enough.
+//! The search covers every form in which a secret could leak: as text in several bases, with and
+//! without separators, and as bytes. Any six consecutive bytes of a key are enough.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-/// A count that nothing else looks like.
+/// A count that is unlike anything else.
 pub(crate) const COUNT: u64 = 918_273_645;
 
-/// A key that nothing else looks like.
+/// A key that is unlike anything else.
 pub(crate) const KEY: [u8; 32] = [
     0xC7, 0x3A, 0x91, 0x5E, 0xE4, 0x0B, 0xD8, 0x66, 0xA9, 0x1F, 0xBE, 0x72, 0x85, 0xF3, 0x4C, 0xDD, 0x2B,
     0x97, 0x60, 0xFA, 0x18, 0xCE, 0x53, 0xB4, 0x7D, 0xE1, 0x0A, 0x8F, 0x36, 0xC9, 0x59, 0xA2,
 ];
 
-/// Bytes of a key that give it away.
+/// The number of bytes that reveal a key.
 const WINDOW: usize = 6;
 
-/// The forms of one secret: what each is called, and what it looks like.
+/// The forms of one secret, each with a name and its bytes.
 pub(crate) struct Canary {
     forms: Vec<(String, Vec<u8>)>,
 }
 
 impl Canary {
-    /// A whole number.
+    /// An integer.
     pub(crate) fn number(value: u64) -> Self {
         let mut forms = Vec::new();
         let mut text = |name: &str, text: String| forms.push((name.to_owned(), text.into_bytes()));
@@ -50,7 +50,7 @@ impl Canary {
     /// A real number, such as raw noise.
     pub(crate) fn real(value: f64) -> Self {
         let magnitude = value.abs();
-        // All digits but the last few, which another way of writing it may round.
+        // All digits except the last few, which another notation may round.
         let digits = magnitude.to_string().chars().take(12).collect::<String>();
         let scientific = format!("{magnitude:e}").chars().take(12).collect::<String>();
         let forms = [
@@ -84,7 +84,7 @@ impl Canary {
             let escaped = window.escape_ascii().to_string();
             forms.push(("escaped".to_owned(), escaped.into_bytes()));
         }
-        // Base 64 of the key, wherever in a longer text it begins.
+        // Base 64 of the key, at every offset within a longer text.
         for skipped in 0..3 {
             for alphabet in [BASE_64, BASE_64_OF_ADDRESSES] {
                 let text = base_64(&key[skipped..], alphabet);
@@ -103,13 +103,13 @@ impl Canary {
         Self { forms }
     }
 
-    /// The form in which the secret stands in these bytes, if it does.
+    /// The form in which the secret occurs in these bytes, if it does.
     pub(crate) fn found_in(&self, bytes: &[u8]) -> Option<&str> {
         let stands = |form: &[u8]| bytes.windows(form.len()).any(|window| window == form);
         self.forms.iter().find(|(_, form)| stands(form)).map(|(name, _)| name.as_str())
     }
 
-    /// Fails where the secret stands in these bytes.
+    /// Fails if the secret occurs in these bytes.
     #[track_caller]
     pub(crate) fn must_not_be_in(&self, bytes: &[u8], place: &str) {
         if let Some(form) = self.found_in(bytes) {
@@ -117,7 +117,7 @@ impl Canary {
         }
     }
 
-    /// Every form there is, for those who plant it.
+    /// Every form, for tests that plant the secret.
     pub(crate) fn forms(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.forms.iter().map(|(name, form)| (name.as_str(), form.as_slice()))
     }

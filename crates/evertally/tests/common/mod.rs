@@ -1,4 +1,4 @@
-//! What several test files share.
+//! Helpers that several test files share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
@@ -43,7 +43,7 @@ pub(crate) fn plan_with(
         .unwrap_or_else(|error| panic!("{mechanism} {workload} {n}: {error}"))
 }
 
-/// Every mechanism with every workload that it serves; banded ones with several bands.
+/// Every mechanism with every workload that it serves. Banded mechanisms have several bands.
 pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
     let workloads =
         [Workload::PrefixSum, Workload::SlidingWindow { width: 5 }, Workload::Decay { factor: 0.8 }];
@@ -78,7 +78,7 @@ pub(crate) fn mechanisms_and_workloads() -> Vec<(Mechanism, Workload)> {
     pairs
 }
 
-/// White noise that is one at a single index and zero elsewhere: it reads off a column of L.
+/// White noise that is one at a single index and zero elsewhere. It extracts a column of L.
 pub(crate) struct Impulse(pub(crate) u64);
 
 impl WhiteField for Impulse {
@@ -93,7 +93,7 @@ impl WhiteField for Impulse {
     }
 }
 
-/// The matrix that the correlator really applies, one column a draw.
+/// The matrix that the correlator really applies, one column per draw.
 pub(crate) fn applied_matrix(factorization: &dyn Factorization) -> Matrix {
     let n = factorization.horizon() as usize;
     let draws = factorization.draws() as usize;

@@ -1,10 +1,11 @@
-/** What changes a counter: advancing by hand, retiring, deleting. Only those who may see the buttons. */
+/** The actions on a counter: advance, retire, delete. Shown only to tokens that may use them. */
 
 import { may, paths, type App } from "../../app";
 import { h } from "../../dom";
 import { plural } from "../../format";
 import { sentence } from "../../problem";
-import { busy, button, confirmDialog } from "../../ui/parts";
+import { busy, button } from "../../ui/button";
+import { confirmDialog } from "../../ui/dialog";
 import type { Watched } from "../counter";
 
 export interface Actions {
@@ -45,7 +46,7 @@ export function actionsPanel(app: App, watched: Watched, reload: () => Promise<v
   });
   const remove = () => confirmDialog({
     title: `Delete ${name}?`,
-    body: [h("p", {}, "Its releases go too. What it has spent of its population stays spent, and the name is never used again.")],
+    body: [h("p", {}, "Its releases are deleted too. The budget that it spent stays spent, and its name cannot be used again.")],
     action: "Delete counter",
     typed: name,
     run: async () => {
@@ -61,7 +62,7 @@ export function actionsPanel(app: App, watched: Watched, reload: () => Promise<v
     drawn = watched.counter.status;
     const over = drawn === "retired" || drawn === "ended";
     danger.replaceChildren(
-      h("p", { class: "words" }, over ? "It releases nothing more. Deleting takes its releases away too." : "Retiring stops it for good and wipes its private state. Its releases stay."),
+      h("p", { class: "guarantees" }, over ? "It makes no more releases. Deleting it also deletes its releases." : "Retiring stops it for good and wipes its private state. Its releases stay."),
       over ? button("Delete…", remove, "danger") : button("Retire…", retire, "danger"));
   }
   return { quick, danger, update };

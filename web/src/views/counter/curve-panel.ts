@@ -1,4 +1,4 @@
-/** The curve, the stretch of it that is shown, and a line that reads it out. */
+/** The curve, the range that is shown, and a line that reads out single releases. */
 
 import type { App } from "../../app";
 import { curve } from "../../chart/curve";
@@ -6,17 +6,17 @@ import { h, setText } from "../../dom";
 import { bounds, halfWidth, margin, moment, number } from "../../format";
 import { firstRange, ranges, rangeStart } from "../../series";
 import type { Release } from "../../types";
-import { problemBox } from "../../ui/parts";
-import { quantity } from "../../words";
+import { problemBox } from "../../ui/blocks";
+import { quantity } from "../../guarantees";
 import type { Watched } from "../counter";
 
 export interface CurvePanel {
   element: HTMLElement;
-  /** Fetches the chosen stretch. */
+  /** Loads the chosen range. */
   load(): Promise<void>;
-  /** Shows releases that have come since. */
+  /** Shows new releases. */
   update(): void;
-  /** Says what the marked interval adds up to. */
+  /** Shows the total of the marked interval. */
   measured(words: string): void;
 }
 
@@ -71,7 +71,7 @@ export function curvePanel(app: App, watched: Watched, signal: AbortSignal, onIn
   function read(): void {
     const release = pointed ?? watched.curves.get(watched.key).at(-1);
     setText(reading, release ? readOut(release) : "");
-    // The newest release is not read out at every tick; what is pointed at is.
+    // Screen readers hear the release that is pointed at, and not every new one.
     reading.setAttribute("aria-live", pointed ? "polite" : "off");
   }
 
@@ -94,7 +94,7 @@ export function curvePanel(app: App, watched: Watched, signal: AbortSignal, onIn
       const first = rangeStart(range, watched.counter.next_step, watched.stepSeconds);
       const page = await app.api.releases(name, { first, points: POINTS, key: watched.key ?? undefined }, signal);
       if (mine !== missing || signal.aborted) return;
-      // What came live meanwhile stays: it is at most a few steps.
+      // Releases that arrived live in the meantime stay. They are at most a few steps.
       const live = watched.curves.get(watched.key).slice(-50);
       watched.curves.clear();
       watched.curves.add(page.releases);

@@ -1,17 +1,18 @@
-/** Getting data in and out: a command that posts an event, downloads, and a table of releases. */
+/** Data in and out: a command that records an event, downloads, and a table of releases. */
 
 import type { App } from "../../app";
 import { h, setText } from "../../dom";
 import { bounds, halfWidth, margin, moment, number } from "../../format";
 import type { Release } from "../../types";
-import { busy, button, copyButton, problemBox } from "../../ui/parts";
-import { curl } from "../../words";
+import { problemBox } from "../../ui/blocks";
+import { busy, button, copyButton } from "../../ui/button";
+import { curl } from "../../guarantees";
 import type { Watched } from "../counter";
 
 export function eventsPanel(watched: Watched): HTMLElement {
   const command = curl(location.origin, watched.counter);
   return h("div", {},
-    h("p", { class: "words" }, "An ingest token may post. The id is yours: an event that is sent twice counts once."),
+    h("p", { class: "guarantees" }, "An ingest token may record events. Choose an id for each: an event that is sent twice counts once."),
     h("pre", { class: "code", attrs: { tabindex: 0, "aria-label": "Command that posts an event" } }, command), copyButton("Copy command", () => command));
 }
 
@@ -20,7 +21,7 @@ const FORMATS = [["csv", "CSV"], ["json", "JSON"], ["arrow", "Arrow"]] as const;
 export function dataPanel(app: App, watched: Watched): HTMLElement {
   const trouble = h("div");
   return h("div", {},
-    h("p", { class: "words" }, "Every release with its error. What is released is safe to publish."),
+    h("p", { class: "guarantees" }, "Every release with its error. What is released is safe to publish."),
     h("div", { class: "actions" }, ...FORMATS.map(([format, label]) => {
       const target: HTMLButtonElement = button(`Download ${label}`, () => void busy(target, async () => {
         try {
@@ -46,7 +47,7 @@ export function tablePanel(app: App, watched: Watched, signal: AbortSignal): { e
   const body = h("tbody");
   const caption = h("caption");
   const trouble = h("div");
-  /** The newest step shown; null follows the newest there is. */
+  /** The newest step in the table. Null follows the newest release. */
   let upTo: number | null = null;
   const head = ["Step", "Time", "Value", "± 95 %", "Lower", "Upper"].map((title) => h("th", { attrs: { scope: "col" } }, title));
   const table = h("table", { class: "data" }, caption, h("thead", {}, h("tr", {}, ...head)), body);
@@ -89,6 +90,6 @@ export function tablePanel(app: App, watched: Watched, signal: AbortSignal): { e
     }
   }
 
-  // A table that moves while it is read is no table: it follows only while its newest page is shown and not focused.
+  // The table follows new releases only while it shows the newest page and is not focused.
   return { element, update: () => void (element.open && upTo === null && !region.contains(document.activeElement) && load()) };
 }

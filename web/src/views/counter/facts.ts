@@ -1,14 +1,14 @@
-/** What the counter promises: how large its error is and against what, who is protected, and its settings. */
+/** The facts of a counter: its error and how it compares, who is protected, and its settings. */
 
 import { paths } from "../../app";
 import { h, setText, type Child } from "../../dom";
 import { cadence, halfWidth, margin, moment, NORMAL_95, number, parameter, percentOver, span, times } from "../../format";
 import type { Accuracy, Release } from "../../types";
-import { facts, section } from "../../ui/parts";
-import { againstTree, guarantee, optimality, protection, quantity } from "../../words";
+import { facts, section } from "../../ui/blocks";
+import { againstTree, guarantee, optimality, protection, quantity } from "../../guarantees";
 import type { Watched } from "../counter";
 
-/** Mean squared errors side by side, in multiples of this counter's. */
+/** Mean squared errors side by side, as multiples of this counter's. */
 export function comparison(accuracy: Accuracy): HTMLElement | null {
   const tree = accuracy.binary_tree_over;
   const over = accuracy.over_optimum;
@@ -32,7 +32,7 @@ export function accuracySentences(accuracy: Accuracy): HTMLElement | null {
   return lines.length === 0 ? null : h("ul", { class: "plain" }, ...lines.map((line) => h("li", {}, line)));
 }
 
-/** How many standard errors a 95 % margin has: by the latest release where there is one, because it depends on the noise. */
+/** The 95 % margin in standard errors, from the latest release if any, because it depends on the noise. */
 function width(budget: { delta: number }, release: Release | null): number | null {
   if (release && release.standard_error > 0) return halfWidth(release) / release.standard_error;
   return budget.delta === 0 ? null : NORMAL_95;
@@ -60,7 +60,7 @@ export function accuracyPanel(watched: Watched): { element: HTMLElement; update(
 
 export function protectionPanel(watched: Watched): HTMLElement {
   const { counter } = watched;
-  return h("div", {}, h("p", { class: "words" }, protection(counter)),
+  return h("div", {}, h("p", { class: "guarantees" }, protection(counter)),
     h("p", { class: "hint" }, "The counter draws on the population ", h("a", { attrs: { href: paths.budget } }, counter.population), ` and costs it ρ = ${parameter(counter.rho)}.`));
 }
 
@@ -75,7 +75,7 @@ export function factsPanel(watched: Watched): { element: HTMLElement; update(): 
     ["Releases", `${cadence(counter.every)}: the ${quantity(counter)}`],
     ["Steps", steps],
     ...optional("Start", counter.start && moment(counter.start)),
-    ...optional("Late events", counter.grace && `taken for ${counter.grace} after their step`),
+    ...optional("Late events", counter.grace && `accepted for ${counter.grace} after their step`),
     ...optional("Values", counter.clamp && `cut to between ${number(counter.clamp[0])} and ${number(counter.clamp[1])}`),
     ...optional("Grid", counter.clamp && counter.grid && parameter(counter.grid)),
     ...optional("Keys", counter.keys && number(counter.keys.length, 0)),

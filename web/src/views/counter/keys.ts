@@ -1,12 +1,12 @@
 /** The keys of a counter as small multiples, of which one is shown large. */
 
 import type { Api } from "../../api";
-import { spark } from "../../chart/spark";
+import { sparkline } from "../../chart/sparkline";
 import { h } from "../../dom";
 import { number } from "../../format";
 import { Curves } from "../../series";
 import { textInput } from "../../ui/field";
-import { valueWithMargin } from "../../ui/parts";
+import { valueWithMargin } from "../../ui/blocks";
 import type { Watched } from "../counter";
 
 export interface KeysPanel {
@@ -15,7 +15,7 @@ export interface KeysPanel {
   update(): void;
 }
 
-/** So many keys are pictured; the others are found by name. */
+/** The number of keys with a picture. Others are found by name. */
 const PICTURED = 12;
 const RECENT = 120;
 
@@ -56,7 +56,7 @@ export function keysPanel(watched: Watched, signal: AbortSignal, onSelect: () =>
       tile.element.setAttribute("aria-pressed", String(tile.key === watched.key));
       const release = latest.get(tile.key);
       tile.value.replaceChildren(release ? valueWithMargin(release) : "no release yet");
-      tile.picture.replaceChildren(spark(recent.get(tile.key)));
+      tile.picture.replaceChildren(sparkline(recent.get(tile.key)));
     }
   }
 

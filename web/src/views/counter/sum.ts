@@ -1,11 +1,11 @@
-/** The total between two moments, with its own error: smaller than the difference of two releases would suggest. */
+/** The total between two moments. Its error is smaller than that of a difference of two releases. */
 
 import type { App } from "../../app";
 import { debounce, h } from "../../dom";
 import { halfWidth, margin, moment, number } from "../../format";
 import { stepsBetween } from "../../steps";
 import { field, numberInput, textInput } from "../../ui/field";
-import { problemBox, valueWithMargin } from "../../ui/parts";
+import { problemBox, valueWithMargin } from "../../ui/blocks";
 import type { Watched } from "../counter";
 
 export interface SumPanel {
@@ -14,13 +14,13 @@ export interface SumPanel {
   clear(): void;
 }
 
-/** A moment as the field for local times wants it. */
+/** A moment in the format of an input for local times. */
 function local(time: number): string {
   const date = new Date(time);
   return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-/** `told` is given each result in a few words, to be shown beside the mark on the curve. */
+/** `told` receives each result in a few words, for the mark on the curve. */
 export function sumPanel(app: App, watched: Watched, signal: AbortSignal, told: (words: string) => void): SumPanel | null {
   if (watched.counter.workload !== "prefix-sum") return null;
   const { every, start, name } = watched.counter;
@@ -31,7 +31,7 @@ export function sumPanel(app: App, watched: Watched, signal: AbortSignal, told: 
   const to = field("last", clock ? "To" : "To step (included)", input());
   const result = h("div", { class: "sum-result", attrs: { role: "status" } });
   const element = h("div", {},
-    h("p", { class: "words" }, "Pick two moments, here or by dragging across the curve."),
+    h("p", { class: "guarantees" }, "Pick two moments, here or by dragging across the curve."),
     h("div", { class: "row-fields" }, from.element, to.element), result);
 
   let asked = 0;
@@ -57,14 +57,14 @@ export function sumPanel(app: App, watched: Watched, signal: AbortSignal, told: 
     const [a, b] = [from.control.value.trim(), to.control.value.trim()];
     if (a === "" || b === "") return;
     const steps = clock ? stepsBetween(Date.parse(a), Date.parse(b), clock) : { first: Number(a), last: Number(b) };
-    if (!Number.isInteger(steps.first) || !Number.isInteger(steps.last)) return to.fail("Two whole numbers of steps are needed.");
-    if (steps.last < steps.first) return to.fail(clock ? "No whole step lies between these moments." : "The second step comes before the first.");
+    if (!Number.isInteger(steps.first) || !Number.isInteger(steps.last)) return to.fail("Two step numbers are needed.");
+    if (steps.last < steps.first) return to.fail(clock ? "No complete step lies between these moments." : "The second step comes before the first.");
     const newest = watched.counter.next_step - 1;
     if (newest < 0) return to.fail("Nothing is released yet.");
     if (steps.first > newest) return from.fail(`Only steps 0 to ${number(newest, 0)} are released.`);
     void ask(Math.max(0, steps.first), Math.min(steps.last, newest));
   }
-  // Marking with the keyboard chooses many intervals in a moment; only the last is asked for.
+  // The keyboard can mark many intervals in quick succession. Only the last one is requested.
   const later = debounce(150, (first: number, last: number) => void ask(first, last));
   const soon = debounce(300, typed);
   from.control.addEventListener("input", soon);

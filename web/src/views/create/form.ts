@@ -1,4 +1,4 @@
-/** The fields of a new counter, the usual ones open and the others one click away. */
+/** The fields of a new counter. The usual ones are open, the others one click away. */
 
 import { h, setText } from "../../dom";
 import { usualSteps, type Values } from "../../draft";
@@ -19,12 +19,12 @@ export interface CreateForm {
   fields: Field[];
   population: Field<HTMLSelectElement>;
   values(): Values;
-  /** Shows the fields that the choices call for, and what numbers mean in words. */
+  /** Shows the fields that the choices need, and explains numbers in words. */
   describe(): void;
   setPopulations(choices: readonly (readonly [string, string])[], chosen: string): void;
   stepSeconds(): number | null;
   protect(whom: "event" | "person"): void;
-  /** Fields that stand in for others while these are chosen. */
+  /** Fields that replace others, depending on the choices. */
   aliases(): Record<string, string>;
 }
 
@@ -50,8 +50,8 @@ export function createForm(populations: readonly (readonly [string, string])[], 
   const mechanism = field("mechanism", "Mechanism", select(MECHANISMS));
   const objective = field("objective", "Least", select([["", "mean error"], ["worst", "worst error"]]));
   const neighbours = field("neighbours", "Neighbours", select([["", "add or remove"], ["replace", "replace"]]));
-  const start = field("start", "Start", textInput("", { type: "datetime-local" }), "Empty: the last whole step.");
-  const grace = field("grace", "Wait for late events", textInput("", { placeholder: "none" }), "Such as 30s. Releases come so much later.");
+  const start = field("start", "Start", textInput("", { type: "datetime-local" }), "Defaults to the last full step.");
+  const grace = field("grace", "Wait for late events", textInput("", { placeholder: "none" }), "Such as 30s. Releases are delayed by this much.");
   const grid = field("grid", "Grid", numberInput("", { placeholder: "automatic" }), "Values are rounded to multiples of it.");
   const remember = field("remember_ids", "Remember event ids for", numberInput("", { placeholder: "automatic", inputmode: "numeric" }), "Steps.");
 
@@ -83,7 +83,7 @@ export function createForm(populations: readonly (readonly [string, string])[], 
     setText(amount.element.querySelector("label")!, workload.control.value === "decay" ? "What a step keeps of the past" : "Steps in the window");
     const seconds = stepSeconds();
     const count = Number(steps.control.value.replaceAll(/[\s,_]/g, ""));
-    setText(life, steps.control.value.trim() === "" ? "No known end: the error grows slowly for ever." : seconds !== null && count > 0 ? `${number(count, 0)} steps are ${span(count * seconds)}. Leave empty for no known end.` : "Leave empty for no known end.");
+    setText(life, steps.control.value.trim() === "" ? "No known end: the error grows slowly forever." : seconds !== null && count > 0 ? `${number(count, 0)} steps are ${span(count * seconds)}. Leave empty for no known end.` : "Leave empty for no known end.");
   }
   every.control.addEventListener("change", () => {
     if (!touched) steps.control.value = String(usualSteps(length()) ?? "");

@@ -1,4 +1,4 @@
-//! One number a step for each of many keys.
+//! One number per step for each of many keys.
 
 use std::fmt::Write as _;
 
@@ -14,14 +14,15 @@ const ROUNDS: usize = 2;
 pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
     let mut text = String::from(
         "## Many keys\n\n`KeyedCounter::step_into` in floats, with an input and a release for every key.\n\n\
-         | | keys | steps | time | releases/s | bytes a key, planned | resident | at most |\n|:--|--:|--:|--:|--:|--:|--:|--:|\n",
+         | | keys | steps | time | releases/s | bytes per key, planned | resident | peak |\n|:--|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mut figures = Vec::new();
     for mechanism in [DEFAULT.to_owned(), format!("{DEFAULT}:6")] {
         let planned = sides.ours()?.ask(&format!("keyed-bytes {mechanism} {KEYS} {STEPS}"))?;
         let (mut seconds, mut resident, mut peak) = (f64::INFINITY, 0.0_f64, 0.0_f64);
         for _ in 0..ROUNDS {
-            // A fresh process, so that memory is counted that an earlier round left behind.
+            // A fresh process, because memory that an earlier round left behind would not be
+            // counted.
             let mut worker = sides.ours()?;
             seconds = seconds.min(worker.ask(&format!("keyed {mechanism} {KEYS} {STEPS}"))?);
             resident = resident.max(worker.ask("resident")? / KEYS as f64);
@@ -51,8 +52,8 @@ pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
         }));
     }
     text.push_str(
-        "\n- **resident**: what the process holds for the counter after its last step, and **at most** during one; names, inputs and \
-         releases are the caller's.\n",
+        "\n- **resident**: the memory of the counter after its last step, and **peak** during a step. Names, inputs and \
+         releases belong to the caller.\n",
     );
     Ok(Section { text, figures: figures.into() })
 }

@@ -1,13 +1,13 @@
-//! `cargo xtask bench stream`: correlated noise as it is streamed, beside scipy, jax_privacy and
-//! tree aggregation.
+//! `cargo xtask bench stream`: compares streamed correlated noise with scipy, jax_privacy and tree
+//! aggregation.
 //!
 //! | file | |
 //! |---|---|
 //! | `one` | one stream, against all peers |
 //! | `wide` | a million coordinates, against jax_privacy and against the limits |
 //! | `keyed` | many keys |
-//! | `growth` | longer and longer horizons |
-//! | `stages` | what a step consists of |
+//! | `growth` | increasing horizons |
+//! | `stages` | the parts of a step |
 
 mod growth;
 mod keyed;
@@ -16,15 +16,14 @@ mod stages;
 mod wide;
 
 use std::path::PathBuf;
-use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{JAX_PACKAGES, Worker, processor, python_with_jax, write_results};
+use super::{JAX_PACKAGES, Machine, Worker, python_with_jax, write_results};
 use crate::Outcome;
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, command, root};
 
-/// The mechanism that a plan takes by itself.
+/// The default mechanism of a plan.
 const DEFAULT: &str = "graded-square-root";
 
 /// One part of the results.
@@ -54,46 +53,41 @@ impl Sides {
 
 pub(crate) fn run() -> Outcome {
     let sides = Sides { python: python_with_jax()? };
-    eprintln!("building the release worker");
-    process::run(cargo().args(["build", "--quiet", "--release", "--package", "evertally-bench"]))?;
+    process::build_workers()?;
     let one = one::measure(&sides)?;
     let wide = wide::measure(&sides)?;
     let keyed = keyed::measure(&sides)?;
     let growth = growth::measure(&sides)?;
     let stages = stages::measure(&sides)?;
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let (processor, version) = (processor(), env!("CARGO_PKG_VERSION"));
-    let rustc = output(command("rustc").arg("--version"))?;
-    let python = output(command("python3").arg("--version"))?;
-    let packages = JAX_PACKAGES.map(|package| package.replace("==", " ")).join(", ");
+    let machine = Machine::with_packages(JAX_PACKAGES)?;
     let sections = [&one, &wide, &keyed, &growth, &stages].map(|section| section.text.as_str()).join("\n");
     let text = format!(
-        "# Streamed noise beside its peers\n\n\
-         All in one run, the sides in turns. Times are the best of several; ≈ marks one that was measured over fewer steps and \
-         extended in proportion. Written by `cargo xtask bench stream`.\n\n{sections}\n\
-         {cores} cores ({processor}); evertally {version}, {rustc}, {python}, {packages}.\n"
+        "# Streamed noise compared with its peers\n\n\
+         All in one run, with alternating sides. Times are the best of several. ≈ marks a time that was measured over fewer steps and \
+         extrapolated. Written by `cargo xtask bench stream`.\n\n{sections}\n{}",
+        machine.line("")
     );
-    let document = json!({
-        "benchmark": "streamed noise",
-        "cores": cores,
-        "processor": processor,
-        "versions": { "evertally": version, "rustc": rustc, "python": python, "packages": packages },
-        "one_stream": one.figures,
-        "many_coordinates": wide.figures,
-        "keys": keyed.figures,
-        "growth": growth.figures,
-        "stages": stages.figures,
-    });
+    let mut document = machine.document("streamed noise");
+    let parts = [
+        ("one_stream", one),
+        ("many_coordinates", wide),
+        ("keys", keyed),
+        ("growth", growth),
+        ("stages", stages),
+    ];
+    for (name, section) in parts {
+        document[name] = section.figures;
+    }
     println!("{text}");
     write_results("stream", &document, &text)
 }
 
-/// A power of two as such.
+/// A power of two as `2^k`.
 fn power(n: u64) -> String {
     if n.is_power_of_two() { format!("2^{}", n.ilog2()) } else { n.to_string() }
 }
 
-/// Bytes in the unit that a reader can take in.
+/// A number of bytes in a readable unit.
 fn size(bytes: f64) -> String {
     match bytes {
         b if b >= 1e9 => format!("{:.2} GB", b / 1e9),

@@ -1,4 +1,4 @@
-//! One stream: all its noise, from every side that can make it.
+//! One stream: all of its noise, from every side that supports it.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ use super::{DEFAULT, Section, Sides, power, size};
 
 const HORIZONS: [(u64, usize); 2] = [(1 << 20, 15), (1 << 24, 5)];
 
-/// Runs that take longer are not repeated.
+/// Longer runs are not repeated.
 const LONG_SECONDS: f64 = 5.0;
 
-/// Our mechanisms. One that this version does not know is left out.
+/// Our mechanisms. Those that this version does not know are skipped.
 const OURS: [&str; 3] = [DEFAULT, "square-root", "blt"];
 
-/// What a peer is called, what it is, and the mechanism that has its error.
+/// The name of a peer, its description, and the mechanism with the same error.
 const PEERS: [(&str, &str, Option<&str>); 5] = [
     ("scipy", "scipy `fftconvolve`, square root", Some("square-root")),
     ("jax-blt", "jax_privacy, BLT", None),
@@ -24,8 +24,8 @@ const PEERS: [(&str, &str, Option<&str>); 5] = [
     ("honaker", "tree aggregation, Honaker", Some("honaker-streaming")),
 ];
 
-/// Steps over which the peers' own code is run on unit vectors, as `stream.py` has it.
-const CHECKED: u64 = 64;
+/// The number of steps for which the peers' code runs on unit vectors, as in `stream.py`.
+const CHECKED_STEPS: u64 = 64;
 
 struct Runner {
     name: &'static str,
@@ -34,7 +34,7 @@ struct Runner {
     worker: Worker,
     error: f64,
     seconds: f64,
-    /// How many of the steps were made; the rest is in proportion.
+    /// The share of the steps that was measured. The rest is extrapolated.
     share: f64,
     peak: f64,
 }
@@ -43,7 +43,7 @@ pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
     check(sides)?;
     let mut text = String::from(
         "## One stream\n\nAll n values of the noise.\n\n\
-         | n | | time | a step | mean error | peak memory | fastest peer / this |\n|--:|:--|--:|--:|--:|--:|--:|\n",
+         | n | | time | per step | mean error | peak memory | fastest peer / this |\n|--:|:--|--:|--:|--:|--:|--:|\n",
     );
     let mut figures = Vec::new();
     for (n, rounds) in HORIZONS {
@@ -82,16 +82,16 @@ pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
         }
     }
     text.push_str(
-        "\n- **mean error**: mean squared error at σ = 1. Ours and that of the square root and the trees from plans; of BLT by \
-         jax_privacy's own formulas. That every peer's code has its error was checked on unit vectors, over 64 steps.\n\
-         - **peak memory**: what the process held at most, beyond what it held before its first run; a plan is included, what was \
-         compiled is not.\n\
+        "\n- **mean error**: mean squared error at σ = 1. For evertally, the square root and the trees it comes from plans, for BLT from \
+         jax_privacy's own formulas. The error of every peer's code was checked on unit vectors over 64 steps.\n\
+         - **peak memory**: the peak memory of the process beyond that before its first run. It includes the plan, but not \
+         compiled code.\n\
          - **evertally**: `NoiseStream::<f64>::fill`, 2^16 values at a time, from `new` on; cryptographic draws.\n\
          - **scipy**: all values at once, with numpy's default generator; the kernel is given.\n\
          - **jax_privacy**: `inverse_as_streaming_matrix`, draws and `lax.scan` compiled in one; the noise of the increments, without the \
-         sum that makes it the noise of totals. BLT in double precision with seven buffers, the square root in single precision with \
+         sum that gives the noise of totals. BLT in double precision with seven buffers, the square root in single precision with \
          all of its n bands.\n\
-         - **tree aggregation**: one noise a level, the changed levels replaced at each step, in Python without arrays.\n",
+         - **tree aggregation**: one noise value per level, with the changed levels replaced at each step, in Python without arrays.\n",
     );
     Ok(Section { text, figures: figures.into() })
 }
@@ -114,7 +114,7 @@ impl Runner {
     }
 }
 
-/// Everybody in a process of its own, so that memory can be told apart.
+/// Starts each in a separate process, so that their memory can be measured separately.
 fn runners(sides: &Sides, n: u64) -> Result<Vec<Runner>, String> {
     let mut ask = sides.ours()?;
     let mut error_of = |mechanism: &str| ask.ask(&format!("error {mechanism} {n}"));
@@ -131,7 +131,7 @@ fn runners(sides: &Sides, n: u64) -> Result<Vec<Runner>, String> {
     let mut runners = Vec::new();
     for name in OURS {
         let mut worker = sides.ours()?;
-        // An unknown name stands for the default.
+        // An unknown name means the default.
         if worker.text(&format!("name {name} {n}"))?.split(':').next() == Some(name) {
             runners.push(new(name, format!("**evertally, {name}**"), true, worker, error_of(name)?));
         }
@@ -142,22 +142,22 @@ fn runners(sides: &Sides, n: u64) -> Result<Vec<Runner>, String> {
             Some(mechanism) => error_of(mechanism)?,
             None => worker.ask(&format!("error {name} {n}"))?,
         };
-        // Asking for the error takes memory, which must not be there already when it is measured.
+        // Computing the error takes memory, which must not be part of the measurement.
         let worker = if mechanism.is_none() { sides.theirs()? } else { worker };
         runners.push(new(name, label.to_owned(), false, worker, error));
     }
     Ok(runners)
 }
 
-/// The peers' code does what it is said to: otherwise its time is worth nothing.
+/// Checks that the peers' code computes the right noise. Otherwise its time would mean nothing.
 fn check(sides: &Sides) -> Result<(), String> {
     let (mut ours, mut theirs) = (sides.ours()?, sides.theirs()?);
     for (name, _, mechanism) in PEERS {
         let error = theirs.ask(&format!("check {name}"))?;
         let Some(mechanism) = mechanism else { continue };
-        let wanted = ours.ask(&format!("error {mechanism} {CHECKED}"))?;
+        let wanted = ours.ask(&format!("error {mechanism} {CHECKED_STEPS}"))?;
         if (error / wanted - 1.0).abs() > 1e-5 {
-            return Err(format!("{name} has mean error {error} over {CHECKED} steps, not {wanted}"));
+            return Err(format!("{name} has mean error {error} over {CHECKED_STEPS} steps, not {wanted}"));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What a step consists of, and so what holds each figure back.
+//! The parts of a step, and their shares of each figure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use super::{Section, Sides, power};
 const HORIZON: u64 = 1 << 20;
 const WIDTH: u64 = 1_000_000;
 
-/// The rooms of the worker, how much it takes in each, and the stages there.
-const ROOMS: [(&str, u64, &[&str]); 3] = [
+/// The groups of stages of the worker, their sizes, and the stages.
+const GROUPS: [(&str, u64, &[&str]); 3] = [
     ("one", HORIZON, &["all", "row-by-row", "white", "white-8-rounds", "grades", "silent"]),
     (
         "wide",
@@ -31,11 +31,12 @@ const ROOMS: [(&str, u64, &[&str]); 3] = [
     ("keyed", WIDTH, &["all", "white", "white-by-eights"]),
 ];
 
-/// Everything is timed in turns, so that parts can be taken from each other on a busy machine.
+/// The number of rounds. All stages alternate, so that their differences are meaningful on a busy
+/// machine.
 const ROUNDS: usize = 5;
 
-/// What a figure consists of, in nanoseconds.
-struct Whole {
+/// A figure and its parts, in nanoseconds.
+struct Breakdown {
     name: String,
     all: f64,
     parts: Vec<(&'static str, f64)>,
@@ -45,51 +46,52 @@ pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
     let mut worker = sides.ours_on_one_thread()?;
     let mut best: BTreeMap<String, f64> = BTreeMap::new();
     for round in 1..=ROUNDS {
-        for (room, count, stages) in ROOMS {
+        for (group, count, stages) in GROUPS {
             for stage in stages {
-                let seconds = worker.ask(&format!("stage {room} {stage} {count}"))?;
-                let best = best.entry(format!("{room} {stage}")).or_insert(f64::INFINITY);
+                let seconds = worker.ask(&format!("stage {group} {stage} {count}"))?;
+                let best = best.entry(format!("{group} {stage}")).or_insert(f64::INFINITY);
                 *best = best.min(seconds * 1e9);
             }
         }
         eprintln!("stages: round {round} of {ROUNDS}");
     }
-    let wholes = wholes(&|stage| best.get(stage).copied().unwrap_or(f64::NAN));
+    let breakdowns = breakdowns(&|stage| best.get(stage).copied().unwrap_or(f64::NAN));
     let mut text = String::from(
-        "## What holds each figure back\n\nEvery part timed alone, on one thread, in nanoseconds a step and value. What is left over is \
-         the last part of each list.\n\n",
+        "## Parts of each figure\n\nEvery part is timed alone, on one thread, in nanoseconds per step and value. The last part of \
+         each list is the remainder.\n\n",
     );
-    for whole in &wholes {
-        let parts: Vec<String> = whole
+    for breakdown in &breakdowns {
+        let parts: Vec<String> = breakdown
             .parts
             .iter()
-            .map(|(name, part)| format!("{name} {part:.1} ({:.0} %)", part / whole.all * 100.0))
+            .map(|(name, part)| format!("{name} {part:.1} ({:.0} %)", part / breakdown.all * 100.0))
             .collect();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "- **{}**: {:.1} in all: {}.", whole.name, whole.all, parts.join(", "));
+        let _ =
+            writeln!(text, "- **{}**: {:.1} in total: {}.", breakdown.name, breakdown.all, parts.join(", "));
     }
     let _ = writeln!(
         text,
-        "\nThe key stream is what twenty rounds of the cipher take more than eight, twenty twelfths of it. Row by row, one stream takes {:.1}; \
+        "\nThe time of the key stream is the difference between twenty and eight rounds of the cipher, times twenty twelfths. Row by row, one stream takes {:.1}; \
          without drawing, {:.1}. Without drawing, many coordinates take {:.1} (f64, with a copy of each row).",
         best["one row-by-row"], best["one silent"], best["wide silent-f64"]
     );
-    let wholes: Vec<_> = wholes
+    let breakdowns: Vec<_> = breakdowns
         .iter()
-        .map(|whole| {
+        .map(|breakdown| {
             let parts: Vec<_> =
-                whole.parts.iter().map(|(name, part)| json!({ "part": name, "ns": part })).collect();
-            json!({ "name": whole.name, "all_ns": whole.all, "parts": parts })
+                breakdown.parts.iter().map(|(name, part)| json!({ "part": name, "ns": part })).collect();
+            json!({ "name": breakdown.name, "all_ns": breakdown.all, "parts": parts })
         })
         .collect();
-    Ok(Section { text, figures: json!({ "wholes": wholes, "stages_ns": best }) })
+    Ok(Section { text, figures: json!({ "breakdowns": breakdowns, "stages_ns": best }) })
 }
 
-fn wholes(best: &dyn Fn(&str) -> f64) -> Vec<Whole> {
+fn breakdowns(best: &dyn Fn(&str) -> f64) -> Vec<Breakdown> {
     let keystream = |twenty: f64, eight: f64| (twenty - eight) * 20.0 / 12.0;
     let (all, white, grades) = (best("one all"), best("one white"), best("one grades"));
     let words = keystream(white, best("one white-8-rounds"));
-    let mut wholes = vec![Whole {
+    let mut breakdowns = vec![Breakdown {
         name: format!("One stream, n = {}", power(HORIZON)),
         all,
         parts: vec![
@@ -103,7 +105,7 @@ fn wholes(best: &dyn Fn(&str) -> f64) -> Vec<Whole> {
         let best = |stage: &str| best(&format!("wide {stage}-{precision}"));
         let (all, white, tiles) = (best("all"), best("white"), best("tiles"));
         let words = keystream(white, best("white-8-rounds"));
-        wholes.push(Whole {
+        breakdowns.push(Breakdown {
             name: format!("A million coordinates, {precision}"),
             all,
             parts: vec![
@@ -115,7 +117,7 @@ fn wholes(best: &dyn Fn(&str) -> f64) -> Vec<Whole> {
         });
     }
     let (all, white, eighths) = (best("keyed all"), best("keyed white"), best("keyed white-by-eights"));
-    wholes.push(Whole {
+    breakdowns.push(Breakdown {
         name: "A million keys".to_owned(),
         all,
         parts: vec![
@@ -124,5 +126,5 @@ fn wholes(best: &dyn Fn(&str) -> f64) -> Vec<Whole> {
             ("decays, totals, rounding and memory", all - white),
         ],
     });
-    wholes
+    breakdowns
 }

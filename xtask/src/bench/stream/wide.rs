@@ -1,4 +1,4 @@
-//! A million coordinates a step, against jax_privacy, white noise, and writing at all.
+//! A million coordinates per step, compared with jax_privacy, white noise, and writes to memory.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use super::{DEFAULT, Section, Sides, size};
 
 const WIDTH: u64 = 1_000_000;
 const HORIZON: u64 = 1000;
-/// Steps of one run. Short ones are taken in turns more often, so that a busy minute does not fall
-/// on one side alone.
+/// The steps of one run. Short runs alternate more often, so that a busy minute does not affect
+/// only one side.
 const STEPS: u64 = 200;
 const ROUNDS: usize = 10;
-/// As many decays as the peer has buffers, where this version can be told how many.
+/// The number of decays, equal to the peer's buffers, if this version lets it be chosen.
 const BUFFERS: u64 = 8;
 
 struct Row {
@@ -45,7 +45,7 @@ pub(super) fn measure(sides: &Sides) -> Result<Section, String> {
             if round == 0 {
                 row.peak = row.worker.ask("peak")?;
             }
-            eprintln!("d = {WIDTH}: {} {} in {} a step", row.label, row.precision, duration(row.seconds));
+            eprintln!("d = {WIDTH}: {} {} in {} per step", row.label, row.precision, duration(row.seconds));
         }
         for (limits, (own, theirs_)) in limits.iter_mut().zip([("f32", "float32"), ("f64", "float64")]) {
             limits.white = limits.white.min(ours.time(&format!("white {own}"), WIDTH as usize)?);
@@ -72,13 +72,13 @@ fn rows(sides: &Sides) -> Result<Vec<Row>, String> {
     for mechanism in [DEFAULT.to_owned(), format!("{DEFAULT}:{BUFFERS}")] {
         for precision in ["f32", "f64"] {
             let mut worker = sides.ours()?;
-            // Numbers a lane: the decays, and one for the grades.
+            // The numbers per lane: the decays, and one for the grades.
             let held = worker.ask(&format!("rows {mechanism} {HORIZON}"))?;
             if mechanism != DEFAULT && worker.text(&format!("name {mechanism} {HORIZON}"))? != mechanism {
                 continue;
             }
             let error = worker.ask(&format!("error {mechanism} {HORIZON}"))?;
-            let label = format!("**evertally, {mechanism}** ({held:.0} numbers a coordinate)");
+            let label = format!("**evertally, {mechanism}** ({held:.0} numbers per coordinate)");
             let request = format!("wide {precision} {mechanism} {WIDTH} {STEPS}");
             rows.push(row(label, precision, true, request, worker, error));
         }
@@ -86,7 +86,7 @@ fn rows(sides: &Sides) -> Result<Vec<Row>, String> {
     for (precision, dtype) in [("f32", "float32"), ("f64", "float64")] {
         let label = format!("jax_privacy, BLT with {BUFFERS} buffers");
         let request = format!("wide {dtype} {BUFFERS} {WIDTH} {STEPS}");
-        // Another process, so that its memory is not there already when it is measured.
+        // Another process, so that its memory is not part of the measurement.
         let error = sides.theirs()?.ask(&format!("error wide {BUFFERS}"))?;
         rows.push(row(label, precision, false, request, sides.theirs()?, error));
     }
@@ -95,8 +95,8 @@ fn rows(sides: &Sides) -> Result<Vec<Row>, String> {
 
 fn text(rows: &[Row], limits: &[Limits; 2]) -> String {
     let mut text = format!(
-        "## A million coordinates\n\nA step of {WIDTH} coordinates over a horizon of {HORIZON}, draws included: the best of {ROUNDS} runs of {STEPS} steps, in turns.\n\n\
-         | | precision | a step | values/s | mean error | peak memory | jax_privacy / this | this / white |\n|:--|:--|--:|--:|--:|--:|--:|--:|\n"
+        "## A million coordinates\n\nA step of {WIDTH} coordinates over a horizon of {HORIZON}, including draws: the best of {ROUNDS} alternating runs of {STEPS} steps.\n\n\
+         | | precision | per step | values/s | mean error | peak memory | jax_privacy / this | this / white |\n|:--|:--|--:|--:|--:|--:|--:|--:|\n"
     );
     for row in rows {
         let (ratio, over_white) = if row.is_ours {
@@ -131,11 +131,11 @@ fn text(rows: &[Row], limits: &[Limits; 2]) -> String {
         );
     }
     text.push_str(
-        "\n- **evertally**: `NoiseStream::next`; ChaCha20 and Box–Muller in double precision, tails right to 2^-64.\n\
+        "\n- **evertally**: `NoiseStream::next`; ChaCha20 and Box–Muller in double precision, with correct tails down to 2^-64.\n\
          - **jax_privacy**: `inverse_as_streaming_matrix` and `jax.random.normal` in the same precision, all steps in one compiled scan; \
-         called step by step it takes more than twice as long. Threefry; a single-precision draw is made of 23 bits, so that none lies \
+         called step by step it takes more than twice as long. It uses Threefry, and a single-precision draw has 23 bits, so none lies \
          beyond 5.5 σ.\n\
-         - **white**: `WhiteNoise::fill_parallel` into memory in use, on all threads; in jax, `jax.random.normal` alone.\n\
+         - **white**: `WhiteNoise::fill_parallel` into existing memory, on all threads; in jax, `jax.random.normal` alone.\n\
          - **memory write**: a constant written to the same memory on all threads. A million numbers fit the caches.\n",
     );
     text
@@ -158,7 +158,7 @@ fn figures(rows: &[Row], limits: &[Limits; 2]) -> serde_json::Value {
                 "request": row.request,
                 "is_peer": !row.is_ours,
                 "precision": row.precision,
-                "seconds_a_step": row.seconds,
+                "seconds_per_step": row.seconds,
                 "mean_error": row.error,
                 "peak_bytes": row.peak,
                 "peer_over_this": row.is_ours.then(|| peer(rows, row.precision) / row.seconds),
@@ -179,5 +179,5 @@ fn figures(rows: &[Row], limits: &[Limits; 2]) -> serde_json::Value {
             })
         })
         .collect();
-    json!({ "width": WIDTH, "horizon": HORIZON, "steps_of_a_run": STEPS, "results": results, "limits": limits })
+    json!({ "width": WIDTH, "horizon": HORIZON, "steps_per_run": STEPS, "results": results, "limits": limits })
 }

@@ -15,7 +15,7 @@ use evertally::Lanes;
 use evertally::Plan;
 use evertally::privacy::NoiseKind;
 use evertally_audit::{
-    Attack, Auditor, Clock, Finding, Keys, Promise, Report, Settings, USUAL_STREAMS, Verdict,
+    Attack, Auditor, Clock, DEFAULT_STREAMS, Finding, Keys, Promise, Report, Settings, Verdict,
     audit_admission, deployed_gates,
 };
 use serde::Serialize;
@@ -61,7 +61,7 @@ fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
         return Ok(Finding::skipped(Attack::Admission, "vectors are not made of events"));
     }
     let gates = deployed_gates(&Promise::of(plan), plan.horizon(), lanes);
-    Ok(audit_admission(&gates, USUAL_STREAMS, keys)?)
+    Ok(audit_admission(&gates, DEFAULT_STREAMS, keys)?)
 }
 
 /// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that
@@ -146,8 +146,8 @@ impl Audited<'_> {
             mechanism: self.plan.mechanism().to_string(),
             workload: self.plan.workload().to_string(),
             horizon: self.args.horizon,
-            keys: self.args.keys,
-            open_keys: self.args.open_keys,
+            keys: self.args.group_count,
+            open_keys: self.args.open_groups,
             dim: self.args.dim,
             epsilon: report.epsilon,
             delta: report.delta,
@@ -194,7 +194,7 @@ impl Audited<'_> {
         let Self { args, plan, runs, length, grid } = self;
         let lanes = match plan.lanes() {
             Lanes::Keyed { keys } => format!(" of {} keys", keys.len()),
-            Lanes::OpenKeys => format!(" of {} open keys", args.keys.unwrap_or_default()),
+            Lanes::OpenKeys => format!(" of {} open keys", args.group_count.unwrap_or_default()),
             Lanes::Vector { dimension } => format!(" of {dimension} coordinates"),
             _ => String::new(),
         };

@@ -17,16 +17,16 @@ Examples:
     evertally audit
 
   The plan that is going to be used, with a picture of the game:
-    evertally audit --steps 1344 --epsilon 1 --delta 1e-6 --plot game.svg
+    evertally audit --horizon 1344 --epsilon 1 --delta 1e-6 --plot game.svg
 
   Persons who come on four days, a thousand keys, a window:
-    evertally audit --steps 60 --max-steps 4 --min-gap 7
-    evertally audit --steps 32 --keys 1000
-    evertally audit --steps 60 --window 14
+    evertally audit --horizon 60 --max-steps 4 --min-gap 7
+    evertally audit --horizon 32 --group-count 1000
+    evertally audit --horizon 60 --window 14
 
   Keys that nobody declares, vectors:
-    evertally audit --steps 32 --keys 4 --open-keys
-    evertally audit --steps 32 --dim 8
+    evertally audit --horizon 32 --group-count 4 --open-groups
+    evertally audit --horizon 32 --dim 8
 
   As many runs as find noise that is 3 % short:
     evertally audit --power 3
@@ -74,17 +74,17 @@ Exit codes: 0 passed, 1 an attack succeeded, 2 the options cannot be used.";
     mut_arg("delta", |delta| delta.required(false).default_value("1e-6")),
 )]
 pub(crate) struct AuditArgs {
-    /// The number of steps, or unbounded for a stream whose end nobody knows
-    #[arg(long, visible_alias = "steps", value_name = "N", default_value = "64")]
+    /// The number of steps, or unbounded for a stream with no known end
+    #[arg(long, alias = "steps", value_name = "N|unbounded", default_value = "64")]
     pub(super) horizon: Horizon,
-    /// Audit a counter of so many keys instead of one total
-    #[arg(long, value_name = "K")]
-    pub(super) keys: Option<usize>,
-    /// Nobody declares the keys: they are added to and released one by one
-    #[arg(long, requires = "keys")]
-    pub(super) open_keys: bool,
-    /// Audit a counter of vectors with so many coordinates, of norm one at most
-    #[arg(long, value_name = "D", conflicts_with = "keys")]
+    /// Audit a counter of this many groups instead of one total
+    #[arg(long, alias = "keys", value_name = "K")]
+    pub(super) group_count: Option<usize>,
+    /// Do not declare the groups in advance: each is released on its own as it appears
+    #[arg(long, alias = "open-keys", requires = "group_count")]
+    pub(super) open_groups: bool,
+    /// Audit a counter of vectors with this many coordinates and Euclidean norm at most 1
+    #[arg(long, value_name = "D", conflicts_with = "group_count")]
     pub(super) dim: Option<usize>,
     #[command(flatten)]
     privacy: PrivacyArgs,
@@ -114,8 +114,8 @@ pub(crate) struct AuditArgs {
     /// Round float releases to multiples of this power of two, as count --round does to whole
     /// numbers; 0 looks at them as they come [default: 1, or finer where there is little noise;
     /// exact releases have a grid of their own]
-    #[arg(long, value_name = "GRID", help_heading = "How hard to look")]
-    round: Option<f64>,
+    #[arg(long, alias = "round", value_name = "GRID", help_heading = "How hard to look")]
+    round_to: Option<f64>,
     /// Take keys and coins from this number, to repeat an audit to the last bit (but for timing);
     /// fresh ones of the system where absent
     #[arg(long, value_name = "S", help_heading = "How hard to look")]
@@ -135,7 +135,7 @@ impl AuditArgs {
     /// The plan that is asked for.
     pub(super) fn plan(&self) -> Result<Plan> {
         let request = self.request()?;
-        let builder = if self.open_keys { request.builder()?.open_keys() } else { request.builder()? };
+        let builder = if self.open_groups { request.builder()?.open_keys() } else { request.builder()? };
         Ok(with_progress("planning", |progress| builder.build_with_progress(progress))?)
     }
 
@@ -144,7 +144,7 @@ impl AuditArgs {
         let refuse = |error| refusal(error, rounded_to);
         Ok(match plan.lanes() {
             Lanes::OpenKeys => {
-                let names = key_names(self.keys)?;
+                let names = key_names(self.group_count)?;
                 Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             Lanes::Vector { .. } => {
@@ -162,7 +162,7 @@ impl AuditArgs {
             privacy: self.privacy.privacy(participation(self.max_steps, self.min_gap)?),
             mechanism: self.workload.mechanism.clone(),
             contribution: None,
-            keys: key_names(self.keys)?,
+            keys: key_names(self.group_count)?,
             dimension: dimension(self.dim)?,
             memory_limit: self.workload.memory_limit,
             numbers: self.numbers.numbers(),
@@ -175,7 +175,7 @@ impl AuditArgs {
     /// whole numbers, or a quarter of the noise where that is less.
     pub(super) fn grid_of(&self, plan: &Plan) -> f64 {
         let whole = (0.25 * plan.noise_scale()).log2().floor().exp2().min(1.0);
-        self.round.unwrap_or(if plan.grid().is_some() { 0.0 } else { whole })
+        self.round_to.unwrap_or(if plan.grid().is_some() { 0.0 } else { whole })
     }
 
     /// The runs that were asked for, or as many as take a few seconds: a run counts for its steps and keys.
@@ -193,7 +193,7 @@ impl AuditArgs {
 pub(super) fn refusal(error: evertally::Error, rounded_to: f64) -> CliError {
     let option = match &error {
         evertally::Error::BadParameter { name: "grid", .. } if rounded_to == 0.0 => "--grid",
-        evertally::Error::BadParameter { name: "grid", .. } => "--round",
+        evertally::Error::BadParameter { name: "grid", .. } => "--round-to",
         evertally::Error::BadParameter { name: "runs", .. } => "--runs",
         evertally::Error::BadParameter { name: "power", .. } => "--power",
         evertally::Error::BadParameter { name: "length", .. } => "--length",
@@ -223,6 +223,6 @@ fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
     match keys {
         None => Ok(Vec::new()),
         Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
-        Some(keys) => Err(CliError::bad(format!("--keys: expected from 1 to {MOST}, got {keys}"))),
+        Some(keys) => Err(CliError::bad(format!("--group-count: expected from 1 to {MOST}, got {keys}"))),
     }
 }

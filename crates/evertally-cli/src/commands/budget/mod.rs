@@ -3,8 +3,8 @@
 mod show;
 
 use super::shared::named;
+use crate::budget_file::{self, EVENT, EVERYONE, Grant, LockedBudgetFile, Total};
 use crate::error::{CliError, Result, name_of};
-use crate::ledger::{self, EVENT, EVERYONE, Grant, Held, Total};
 use crate::output::Destination;
 use crate::time;
 use clap::{Args, Subcommand};
@@ -14,18 +14,18 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   All that is ever released about these visitors may cost ε = 3:
-    evertally budget new visits.ledger --epsilon 3 --delta 1e-6
+    evertally budget new visits.budget --epsilon 3 --delta 1e-6
 
   Runs enter what they spend before they release anything:
     evertally count visits.csv --time time --every 1h \\
-      --from 2026-01-05 --steps 1344 \\
-      --epsilon 1 --delta 1e-6 --ledger visits.ledger
+      --from 2026-01-05 --horizon 1344 \\
+      --epsilon 1 --delta 1e-6 --budget-file visits.budget
 
   What was spent, by which run, and what is left?
-    evertally budget show visits.ledger
+    evertally budget show visits.budget
 
   Would another run fit? (exit code 0 if so, 3 if not)
-    evertally budget check visits.ledger --epsilon 1 --delta 1e-6
+    evertally budget check visits.budget --epsilon 1 --delta 1e-6
 
 How it adds up: Gaussian noise composes exactly, so that four runs of
 ε = 1 cost about ε = 2.1 at the same δ, and not 4. The total holds even
@@ -120,8 +120,8 @@ fn new(args: &NewArgs) -> Result<()> {
     };
     // Parameters are refused before anything is made.
     let odometer = grant.odometer()?;
-    let mut held = Held::open_or_new(&args.file)?;
-    held.ledger.grant(grant).map_err(|error| error.in_file(&args.file))?;
+    let mut held = LockedBudgetFile::open_or_new(&args.file)?;
+    held.file.grant(grant).map_err(|error| error.in_file(&args.file))?;
     held.write()?;
     let text = format!(
         "{}: {} may spend {}, for {}\n",
@@ -171,7 +171,7 @@ impl CheckArgs {
 
 fn check(args: &CheckArgs) -> Result<()> {
     let budget = args.budget()?;
-    let ledger = ledger::read(&args.file)?;
+    let ledger = budget_file::read(&args.file)?;
     let account = ledger.account(&args.population).map_err(|error| error.in_file(&args.file))?;
     let mut odometer = account.odometer.clone();
     let (unit, spend) = (odometer.unit().clone(), budget.spend());

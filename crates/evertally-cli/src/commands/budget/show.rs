@@ -1,8 +1,8 @@
 //! `evertally budget show`: what was spent, by which run, and what is left.
 
+use crate::budget_file::{self, Account, BudgetFile};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result, name_of};
-use crate::ledger::{self, Account, Ledger};
 use crate::output::Destination;
 use clap::Args;
 use evertally::{Budget, Odometer, Spend};
@@ -40,7 +40,7 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn run(args: &ShowArgs) -> Result<()> {
-    let ledger = ledger::read(&args.file)?;
+    let ledger = budget_file::read(&args.file)?;
     let name = name_of(&args.file);
     let accounts: Vec<&Account> = match &args.population {
         Some(population) => {
@@ -165,14 +165,14 @@ struct Whole {
     populations: Vec<View>,
 }
 
-fn json(name: &str, ledger: &Ledger, populations: Vec<View>) -> Result<String> {
+fn json(name: &str, ledger: &BudgetFile, populations: Vec<View>) -> Result<String> {
     let whole = Whole { ledger: name.to_owned(), head: ledger.head().to_string(), populations };
     let text = serde_json::to_string(&whole);
     text.map(|text| text + "\n")
         .map_err(|error| CliError::Failure(format!("the ledger cannot be printed: {error}")))
 }
 
-fn people(name: &str, ledger: &Ledger, views: &[View]) -> String {
+fn people(name: &str, ledger: &BudgetFile, views: &[View]) -> String {
     let mut text = format!("{name}, head {}\n", ledger.head());
     for view in views {
         text.push('\n');

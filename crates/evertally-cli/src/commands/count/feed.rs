@@ -105,7 +105,7 @@ pub(super) fn read_rows(
     let steps = task.declared_rows().unwrap_or(closed.len() as u64);
     if steps == 0 {
         return Err(CliError::bad(format!(
-            "{} has no rows: expected at least one, or --steps N",
+            "{} has no rows: expected at least one, or --horizon N",
             task.source
         )));
     }

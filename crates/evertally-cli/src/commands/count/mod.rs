@@ -36,11 +36,11 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             "--follow cannot write Parquet: such a file is whole only at its end; use csv or jsonl",
         ));
     }
-    let key = args.key_file.read()?;
+    let key = args.noise_key.read()?;
     if task.privacy.participation.is_some() {
-        args.ledger.refuse_events()?;
+        args.budget_file.refuse_events()?;
     }
-    let charge = args.ledger.charge("count", &args.file, task.unit_name(), task.privacy.neighbours)?;
+    let charge = args.budget_file.charge("count", &args.file, task.unit_name(), task.privacy.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(task.privacy.budget()?, key.tag())?;
     }
@@ -49,9 +49,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let written = [args.output.as_deref(), args.plot.as_deref()];
     let read = [
         Some(args.file.as_path()),
-        args.key_file.path(),
-        args.keys.as_deref().map(Path::new),
-        args.ledger.path(),
+        args.noise_key.path(),
+        args.groups.as_deref().map(Path::new),
+        args.budget_file.path(),
     ];
     output::refuse_overwriting(&read, &written)?;
     key.refuse_outputs(&written)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
 
     let releaser = if args.follow {
         let Some(prepared) = planned else {
-            return Err(CliError::bad("--follow needs --steps N or --steps unbounded"));
+            return Err(CliError::bad("--follow needs --horizon N or --horizon unbounded"));
         };
         output::check_growing(args.output.as_deref())?;
         let live = task.buckets().map(|buckets| live::clocked(&task, *buckets)).transpose()?.flatten();

@@ -1,10 +1,10 @@
 //! What the user may write after `evertally count`.
 
+use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
-use crate::key::KeyArgs;
-use crate::ledger::LedgerArgs;
 use crate::mechanism::Horizon;
+use crate::noise_key::NoiseKeyArgs;
 use crate::output::OutputFormat;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -13,34 +13,34 @@ const EXAMPLES: &str = "\
 Examples:
   Hourly visits by region over eight declared weeks, with a picture:
     evertally count visits.csv --time time --every 1h \\
-      --from 2026-01-05 --steps 1344 \\
-      --key region --keys north,south,east,west,harbour \\
+      --from 2026-01-05 --horizon 1344 \\
+      --group-by region --groups north,south,east,west,harbour \\
       --epsilon 1 --delta 1e-6 --plot visits.svg
 
   Daily spending, at most 100 an event, protecting whole persons
   who count on at most 4 days, a week apart:
     evertally count visits.csv --time time --every 1d \\
-      --from 2026-01-05 --steps 56 --value amount --clamp 0,100 \\
+      --from 2026-01-05 --horizon 56 --value amount --clamp 0,100 \\
       --person person --max-steps 4 --min-gap 7 \\
       --epsilon 1 --delta 1e-6
 
   One count a row, 365 declared rows, released as they arrive:
     tail -f counts.csv | evertally count - --value cases \\
-      --steps 365 --follow --epsilon 1 --delta 1e-6
+      --horizon 365 --follow --epsilon 1 --delta 1e-6
 
   The same for as long as it goes on, with a little more noise:
     tail -f counts.csv | evertally count - --value cases \\
-      --steps unbounded --follow --epsilon 1 --delta 1e-6
+      --horizon unbounded --follow --epsilon 1 --delta 1e-6
 
   Live events by the minute, for as long as they come. Each minute is
   released ten seconds after its end, even if nothing happened in it:
     tail -f visits.csv | evertally count - --time time --every 1m \\
-      --from 2026-01-05 --steps unbounded --follow --lag 10s \\
+      --from 2026-01-05 --horizon unbounded --follow --lag 10s \\
       --epsilon 1 --delta 1e-6
 
 What is public: the options, the declared range of time and the declared
 keys. The first and the last event, which keys occur and how many events
-there are stay private, which is why --from, --steps and --keys must be
+there are stay private, which is why --from, --horizon and --groups must be
 declared. How many steps are released never depends on an event: they end
 with the declared range, at --until, or by the clock with --lag. With
 --follow and without --lag the order of arrival decides which event is
@@ -68,15 +68,15 @@ pub(crate) struct CountArgs {
     /// The start of the first step
     #[arg(long, value_name = "TIME", requires = "time", help_heading = "Steps")]
     pub(super) from: Option<String>,
-    /// The number of steps; unbounded for a stream whose end nobody knows. With --time it then ends
-    /// at --until or by --lag
-    #[arg(long, value_name = "N", help_heading = "Steps")]
-    pub(super) steps: Option<Horizon>,
-    /// The end of the last step, instead of --steps
-    #[arg(long, value_name = "TIME", requires = "time", conflicts_with = "steps", help_heading = "Steps")]
+    /// The number of steps, or unbounded for a stream with no known end. With --time, an unbounded
+    /// stream needs --until or --lag
+    #[arg(long, alias = "steps", value_name = "N|unbounded", help_heading = "Steps")]
+    pub(super) horizon: Option<Horizon>,
+    /// The end of the last step, instead of --horizon
+    #[arg(long, value_name = "TIME", requires = "time", conflicts_with = "horizon", help_heading = "Steps")]
     pub(super) to: Option<String>,
-    /// The end of the last step that is released, for --steps unbounded. The noise does not depend on it
-    #[arg(long, value_name = "TIME", requires_all = ["time", "steps"], help_heading = "Steps")]
+    /// The end of the last step that is released, for --horizon unbounded. The noise does not depend on it
+    #[arg(long, value_name = "TIME", requires_all = ["time", "horizon"], help_heading = "Steps")]
     pub(super) until: Option<String>,
     /// What to do with an event outside the declared range of time
     #[arg(long, value_name = "ACTION", default_value = "error", help_heading = "Steps")]
@@ -103,12 +103,19 @@ pub(crate) struct CountArgs {
         help_heading = "What counts"
     )]
     pub(super) clamp: Option<String>,
-    /// The column to count by
-    #[arg(long, value_name = "COLUMN", requires_all = ["keys", "time"], help_heading = "What counts")]
-    pub(super) key: Option<String>,
-    /// The declared keys, separated by commas, or a file with one a line; any other key counts as `other`
-    #[arg(long, value_name = "A,B,C|FILE", requires = "key", help_heading = "What counts")]
-    pub(super) keys: Option<String>,
+    /// Keep a total for each group in this column
+    #[arg(long, alias = "key", value_name = "COLUMN", requires_all = ["groups", "time"], help_heading = "What counts")]
+    pub(super) group_by: Option<String>,
+    /// The declared groups, separated by commas, or a file with one per line. All other groups
+    /// count as `other`
+    #[arg(
+        long,
+        alias = "keys",
+        value_name = "A,B,C|FILE",
+        requires = "group_by",
+        help_heading = "What counts"
+    )]
+    pub(super) groups: Option<String>,
     /// The column that says whose event it is: protects whole persons instead of single events
     #[arg(long, value_name = "COLUMN", requires_all = ["time", "max_steps"], help_heading = "What counts")]
     pub(super) person: Option<String>,
@@ -128,10 +135,10 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     pub(super) privacy: PrivacyArgs,
     #[command(flatten)]
-    pub(super) key_file: KeyArgs,
+    pub(super) noise_key: NoiseKeyArgs,
 
     #[command(flatten)]
-    pub(super) ledger: LedgerArgs,
+    pub(super) budget_file: BudgetFileArgs,
 
     #[command(flatten)]
     pub(super) workload: WorkloadArgs,

@@ -3,11 +3,11 @@
 use super::options::Unnamed;
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
+use crate::budget_file::{Charge, Entered};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
-use crate::key::{EachStep, Key, Payment, Watch};
-use crate::ledger::{Charge, Entered};
 use crate::mechanism::{Prepared, Running};
+use crate::noise_key::{EachStep, Key, Payment, Watch};
 use crate::output::{self, Destination, Header, OutputFormat, ReleaseWriter, ReleasedRow, Shape};
 use crate::plot::{EstimateChart, Point, Thinned};
 use crate::time;

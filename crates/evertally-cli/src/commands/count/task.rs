@@ -1,10 +1,10 @@
 //! What the options mean: checked, parsed, and with nothing left to decide.
 
 use super::options::{CountArgs, Outside, Unnamed};
+use crate::budget_file::{EVENT, PERSON};
 use crate::commands::shared::participation;
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
-use crate::ledger::{EVENT, PERSON};
 use crate::mechanism::{Horizon, Numbers, Privacy, Request};
 use crate::time;
 use evertally::post::PostProcess;
@@ -86,18 +86,18 @@ impl Task {
         Ok(Self {
             source: crate::error::name_of(&args.file),
             steps,
-            is_unbounded: args.steps == Some(Horizon::Unbounded),
+            is_unbounded: args.horizon == Some(Horizon::Unbounded),
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             has_until: args.until.is_some(),
             is_followed: args.follow,
             time: args.time.clone(),
             value: args.value.clone(),
-            key: args.key.clone(),
+            key: args.group_by.clone(),
             person: args.person.clone(),
             unnamed: args.person.as_ref().map(|_| args.unnamed.unwrap_or(Unnamed::Drop)),
             id: args.id.clone(),
             clamp,
-            keys: args.keys.as_deref().map(declared_keys).transpose()?,
+            keys: args.groups.as_deref().map(declared_keys).transpose()?,
             outside: args.outside,
             privacy: args.privacy.privacy(participation),
             workload,
@@ -237,8 +237,8 @@ fn post_processing(args: &CountArgs) -> PostProcess {
 }
 
 fn steps_of(args: &CountArgs) -> Result<Steps> {
-    if args.steps == Some(Horizon::Steps(0)) {
-        return Err(CliError::bad("--steps: expected at least 1, got 0"));
+    if args.horizon == Some(Horizon::Steps(0)) {
+        return Err(CliError::bad("--horizon: expected at least 1, got 0"));
     }
     let (Some(_), Some(every), Some(from)) = (&args.time, &args.every, &args.from) else {
         if args.value.is_none() {
@@ -246,12 +246,12 @@ fn steps_of(args: &CountArgs) -> Result<Steps> {
                 "expected --time COLUMN (rows are events) or --value COLUMN (rows are steps)",
             ));
         }
-        if args.follow && args.steps.is_none() {
+        if args.follow && args.horizon.is_none() {
             return Err(CliError::bad(
-                "--follow needs --steps N or --steps unbounded: the noise depends on how many steps there will be",
+                "--follow needs --horizon N or --horizon unbounded: the noise depends on how many steps there will be",
             ));
         }
-        return Ok(Steps::Rows(match args.steps {
+        return Ok(Steps::Rows(match args.horizon {
             Some(Horizon::Steps(steps)) => Some(steps),
             Some(Horizon::Unbounded) | None => None,
         }));
@@ -259,28 +259,28 @@ fn steps_of(args: &CountArgs) -> Result<Steps> {
     let every: BucketLength =
         every.parse().map_err(|error: evertally_stream::Error| CliError::bad(format!("--every: {error}")))?;
     let from = option_time("--from", from)?;
-    let steps = match (args.steps, &args.to, &args.until) {
+    let steps = match (args.horizon, &args.to, &args.until) {
         (Some(Horizon::Steps(_)), _, Some(_)) => {
             return Err(CliError::bad(
-                "--until is for --steps unbounded: a declared number of steps is their end already",
+                "--until is for --horizon unbounded: a declared number of steps is their end already",
             ));
         }
         (Some(Horizon::Steps(steps)), _, _) => steps,
         (Some(Horizon::Unbounded), _, Some(until)) => steps_until("--until", from, until, every)?,
         (Some(Horizon::Unbounded), _, None) if args.lag.is_none() => {
             return Err(CliError::bad(
-                "--steps unbounded with --time needs --until TIME, or --follow with --lag LENGTH: otherwise the last event, which is private, would decide the last step",
+                "--horizon unbounded with --time needs --until TIME, or --follow with --lag LENGTH: otherwise the last event, which is private, would decide the last step",
             ));
         }
         (Some(Horizon::Unbounded), _, None) => steps_until_the_last_year(from, every),
         (None, Some(to), _) => steps_until("--to", from, to, every)?,
         (None, None, _) => {
-            return Err(CliError::bad("--time needs --steps N or --to TIME: the range must be declared"));
+            return Err(CliError::bad("--time needs --horizon N or --to TIME: the range must be declared"));
         }
     };
     let buckets = Buckets::new(from, every, steps)?;
     if time::format(buckets.start_of(steps)).is_none() {
-        return Err(CliError::bad("--steps: expected a range that ends before the year 10000"));
+        return Err(CliError::bad("--horizon: expected a range that ends before the year 10000"));
     }
     Ok(Steps::Buckets(buckets))
 }
@@ -336,7 +336,7 @@ fn declared_keys(text: &str) -> Result<KeySet> {
         // A mistyped name of a file would otherwise be the only key, and every event would silently
         // count as `other`.
         return Err(CliError::bad(format!(
-            "--keys: {0} looks like a file and there is none of that name; as a key, write {0},{OTHER}",
+            "--groups: {0} looks like a file and there is none of that name; as a group, write {0},{OTHER}",
             text.escape_debug()
         )));
     }
@@ -352,5 +352,5 @@ pub(crate) fn keys_by_line(text: &str) -> Result<KeySet> {
 /// Declared keys without the spaces around them.
 pub(crate) fn key_set<'a>(keys: impl Iterator<Item = &'a str>) -> Result<KeySet> {
     let declared = keys.map(str::trim);
-    KeySet::new(declared).map_err(|error| CliError::bad(format!("--keys: {error}")))
+    KeySet::new(declared).map_err(|error| CliError::bad(format!("--groups: {error}")))
 }

@@ -42,10 +42,10 @@ const OF_EVENTS: [Choices; 8] = [
     &["--every 1h", "--every 2h", "--every 30m"],
     &["--from 2026-01-05", "--from 2026-01-04T23:00:00Z"],
     &[
-        "--steps 8",
-        "--steps 9",
+        "--horizon 8",
+        "--horizon 9",
         "--to 2026-01-05T08:00:00Z",
-        "--steps unbounded --until 2026-01-05T08:00:00Z",
+        "--horizon unbounded --until 2026-01-05T08:00:00Z",
     ],
     &[
         "",
@@ -54,7 +54,13 @@ const OF_EVENTS: [Choices; 8] = [
         "--value n --clamp=-3,1",
         "--value m --clamp=0,1",
     ],
-    &["", "--key k --keys a", "--key k --keys a,b", "--key k --keys b,a", "--key k --keys a,b,c"],
+    &[
+        "",
+        "--group-by k --groups a",
+        "--group-by k --groups a,b",
+        "--group-by k --groups b,a",
+        "--group-by k --groups a,b,c",
+    ],
     &[
         "",
         "--person p --max-steps 1",
@@ -69,7 +75,7 @@ const OF_EVENTS: [Choices; 8] = [
 const OF_ROWS: [Choices; 4] = [
     &["--value n", "--value m"],
     &["", "--clamp=0,1", "--clamp=-1,3", "--clamp=-3,1"],
-    &["", "--steps 7", "--steps 8", "--steps unbounded"],
+    &["", "--horizon 7", "--horizon 8", "--horizon unbounded"],
     &["", "--max-steps 2"],
 ];
 

@@ -25,9 +25,9 @@ mod training;
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use options::LearnArgs;
 
+use crate::budget_file::{Charge, EVENT, Entered, hexadecimal};
 use crate::error::Result;
-use crate::key::{Key, Watch};
-use crate::ledger::{Charge, EVENT, Entered, hexadecimal};
+use crate::noise_key::{Key, Watch};
 use crate::output;
 use crate::plot::{self, PlotFormat};
 use checkpoint::{Description, KeptKey};
@@ -54,9 +54,9 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
     }
     refuse_overwriting(args)?;
     let task = Task::from_args(args)?;
-    let key = args.key_file.read()?;
+    let key = args.noise_key.read()?;
     key.refuse_outputs(&[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])?;
-    let charge = args.ledger.charge("learn", &args.data, EVENT, args.neighbours)?;
+    let charge = args.budget_file.charge("learn", &args.data, EVENT, args.neighbours)?;
     if let Some(charge) = charge.as_ref().filter(|_| !args.resume) {
         charge.check(task.budget, key.tag())?;
     }
@@ -109,8 +109,8 @@ fn refuse_overwriting(args: &LearnArgs) -> Result<()> {
         Some(args.data.as_path()),
         args.scale.as_deref(),
         args.test.as_deref(),
-        args.key_file.path(),
-        args.ledger.path(),
+        args.noise_key.path(),
+        args.budget_file.path(),
     ];
     output::refuse_overwriting(&read, &[Some(&args.model), args.plot.as_deref(), args.state.as_deref()])
 }
@@ -170,11 +170,11 @@ impl<'a> Start<'a> {
             (KeptKey::Tag(_), None) => {
                 return Err(store::refused(
                     path,
-                    "its key stands in a file of its own: name it with --key-file",
+                    "its key stands in a file of its own: name it with --noise-key",
                 ));
             }
             (KeptKey::Whole(_), Some(_)) => {
-                return Err(store::refused(path, "it holds a key of its own: leave --key-file out"));
+                return Err(store::refused(path, "it holds a key of its own: leave --noise-key out"));
             }
             (KeptKey::Whole(key), None) => (copy_of(key), Watch::of_fresh_key()),
         };
@@ -205,7 +205,7 @@ fn refuse_other_run(path: &Path, saved: &Description, now: &Description) -> Resu
     const WHY: &str = "the same noise would be spent on two runs";
     let differing = saved.settings.iter().zip(&now.settings).find(|(was, is)| was != is);
     if let Some(((name, was), (_, is))) = differing {
-        let (was, is) = (was.escape_debug(), is.escape_debug());
+        let (name, was, is) = (task::option_of(name), was.escape_debug(), is.escape_debug());
         return Err(store::refused(path, format!("it began with {name} {was}, and now it is {is}: {WHY}")));
     }
     if saved.settings.len() != now.settings.len() {

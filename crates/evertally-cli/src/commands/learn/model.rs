@@ -5,9 +5,9 @@
 
 use super::table::Data;
 use super::task::Task;
+use crate::budget_file::Entered;
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
-use crate::ledger::Entered;
 use evertally::Neighbours;
 use evertally_learn::{Learner, Update};
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! What the user may write after `evertally learn`.
 
+use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{named, parse_bytes};
 use crate::input::InputFormat;
-use crate::key::KeyArgs;
-use crate::ledger::LedgerArgs;
+use crate::noise_key::NoiseKeyArgs;
 use clap::Args;
 use evertally::{Calibration, Neighbours};
 use evertally_learn::{Losses, Schedule};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   A file of customers, and who of them comes back, learned privately:
-    evertally demo --kind customers --out customers.csv
+    evertally demo --kind customers --output customers.csv
     evertally learn customers.csv --label returns --classes no,yes \\
       --loss logistic --feature-norm 1 --radius 10 --holdout 5 \\
       --epsilon 2 --delta 1e-6 --model model.json --plot model.svg
@@ -97,17 +97,23 @@ pub(crate) struct LearnArgs {
         help_heading = "Training"
     )]
     pub(super) cube: Option<String>,
-    /// λ of the regularised leader [default: the one that the bound on regret recommends for --norm]
-    #[arg(long, value_name = "L", conflicts_with_all = ["rate", "norm"], help_heading = "Training")]
+    /// λ of the regularised leader [default: the one that the bound on regret recommends for --expected-norm]
+    #[arg(long, value_name = "L", conflicts_with_all = ["learning_rate", "expected_norm"], help_heading = "Training")]
     pub(super) lambda: Option<f64>,
     /// The norm that the best parameters are expected to have [default: the largest that --radius
     /// or --box allows, else 1]
-    #[arg(long, value_name = "R", conflicts_with = "rate", help_heading = "Training")]
-    pub(super) norm: Option<f64>,
+    #[arg(
+        long,
+        alias = "norm",
+        value_name = "R",
+        conflicts_with = "learning_rate",
+        help_heading = "Training"
+    )]
+    pub(super) expected_norm: Option<f64>,
     /// Descend at this learning rate instead: a number, or constant, linear, cosine or inverse-root
     /// with one, as in cosine:0.5
-    #[arg(long, value_name = "SCHEDULE", help_heading = "Training")]
-    pub(super) rate: Option<Schedule>,
+    #[arg(long, alias = "rate", value_name = "SCHEDULE", help_heading = "Training")]
+    pub(super) learning_rate: Option<Schedule>,
     /// β of heavy-ball momentum, from 0 to below 1
     #[arg(long, value_name = "BETA", default_value_t = 0.0, help_heading = "Training")]
     pub(super) momentum: f64,
@@ -144,16 +150,16 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "K", help_heading = "Privacy")]
     pub(super) clip: Option<f64>,
     #[command(flatten)]
-    pub(super) key_file: KeyArgs,
+    pub(super) noise_key: NoiseKeyArgs,
 
     #[command(flatten)]
-    pub(super) ledger: LedgerArgs,
+    pub(super) budget_file: BudgetFileArgs,
 
     /// The file to write the model to, which appears only once it is whole; - for standard output
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub(super) model: PathBuf,
     /// Save the run to this file on the way, from which --resume goes on after a crash. It holds
-    /// sums over the data and, without --key-file, the key: AS SECRET AS THE DATA. On Unix nobody
+    /// sums over the data and, without --noise-key, the key: AS SECRET AS THE DATA. On Unix nobody
     /// but its owner may read it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) state: Option<PathBuf>,
@@ -169,7 +175,7 @@ pub(crate) struct LearnArgs {
     /// Also measure regret against the best parameters in hindsight, beside its bounds: computed
     /// from the data without noise, NOT PRIVATE. A run that goes on is trained again from its first
     /// step for it, to the same model
-    #[arg(long, visible_alias = "regret", conflicts_with = "quiet", help_heading = "Output")]
+    #[arg(long, alias = "regret", conflicts_with = "quiet", help_heading = "Output")]
     pub(super) regret_not_private: bool,
     /// Print what was done as one JSON object
     #[arg(long, help_heading = "Output")]

@@ -8,7 +8,7 @@ use super::table::{Prepare, Scales, each_row};
 use crate::error::{CliError, Result, name_of};
 use crate::input::{self, EXPECTED_VALUE, InputFormat, expected};
 use crate::output::{self, Destination};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use evertally_learn::{Dataset, Loss, Losses};
 use serde::Deserialize;
 use std::io::{self, BufWriter, Write};
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  evertally demo --kind customers --out customers.csv
+  evertally demo --kind customers --output customers.csv
   evertally learn customers.csv --label returns --classes no,yes \\
     --loss logistic --feature-norm 1 --radius 10 \\
     --epsilon 2 --delta 1e-6 --model model.json
-  evertally demo --kind customers --seed 2 --out new.csv
+  evertally demo --kind customers --seed 2 --output new.csv
   evertally predict model.json new.csv --output predictions.csv";
 
 /// Predict labels for the rows of a file with a model of `evertally learn`
@@ -39,15 +39,27 @@ pub(crate) struct PredictArgs {
     /// Use the average of all parameters on the way instead of the last ones
     #[arg(long)]
     average: bool,
-    /// The file to write; standard output where absent
+    /// The file to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write one JSON object a row instead of CSV
-    #[arg(long)]
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    format: PredictionFormat,
+    /// An older spelling of --format jsonl
+    #[arg(long, hide = true, conflicts_with = "format")]
     json: bool,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// The formats of predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PredictionFormat {
+    /// Comma-separated values
+    Csv,
+    /// One JSON object per row
+    Jsonl,
 }
 
 /// The part of a model's file that scoring needs.
@@ -104,8 +116,10 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let name = destination.name();
     let failed = |error: &io::Error| CliError::writing(&name, error);
     let mut out = BufWriter::new(destination);
-    let written =
-        if args.json { model.write_json(&mut out, &rows) } else { model.write_csv(&mut out, &rows) };
+    let written = match args.format {
+        PredictionFormat::Csv if !args.json => model.write_csv(&mut out, &rows),
+        _ => model.write_json(&mut out, &rows),
+    };
     written.map_err(|error| failed(&error))?;
     out.into_inner().map_err(|error| failed(error.error()))?.commit()
 }

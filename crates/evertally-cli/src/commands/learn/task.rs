@@ -67,9 +67,11 @@ impl<'a> Task<'a> {
         let labels = Labels::new(args.loss, args.classes.as_deref())?;
         let restart = restart(args.restart_every.as_deref())?;
         let mechanism = args.mechanism.as_deref().map(str::parse::<Mechanism>).transpose()?;
-        for (option, value) in
-            [("--feature-norm", args.feature_norm), ("--norm", args.norm), ("--lambda", args.lambda)]
-        {
+        for (option, value) in [
+            ("--feature-norm", args.feature_norm),
+            ("--expected-norm", args.expected_norm),
+            ("--lambda", args.lambda),
+        ] {
             if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
                 return Err(CliError::bad(format!("{option}: expected a positive number, got {value}")));
             }
@@ -119,8 +121,9 @@ impl<'a> Task<'a> {
         rows.div_ceil(self.args.batch_size) as u64
     }
 
-    /// Everything that decides the model beside the data, by the options that say so. A run goes on
-    /// only where all of it is the same.
+    /// Everything except the data that determines the model, by option. A run resumes only if all
+    /// of it is the same. The names stand in saved states, so they stay those of version 0.1;
+    /// [`option_of`] translates them.
     pub(super) fn settings(&self, account: Option<String>) -> Vec<(String, String)> {
         let args = self.args;
         let maybe = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
@@ -138,8 +141,8 @@ impl<'a> Task<'a> {
             ("--epochs", args.epochs.to_string()),
             ("--radius or --box", self.set.to_string()),
             ("--lambda", real(args.lambda)),
-            ("--norm", real(args.norm)),
-            ("--rate", maybe(args.rate.map(|rate| rate.to_string()))),
+            ("--norm", real(args.expected_norm)),
+            ("--rate", maybe(args.learning_rate.map(|rate| rate.to_string()))),
             ("--momentum", args.momentum.to_string()),
             ("--restart-every", maybe(args.restart_every.clone())),
             ("--mechanism", maybe(args.mechanism.clone())),
@@ -184,12 +187,12 @@ impl<'a> Task<'a> {
             Noise::Named(data) => builder.definition(self.definition(data)),
             Noise::First(stream) => builder.stream(stream),
         };
-        builder = match (args.lambda, args.rate) {
+        builder = match (args.lambda, args.learning_rate) {
             (Some(regularization), _) => builder.update(Update::Leader { regularization }),
             (None, Some(rate)) => builder.update(Update::Descent { rate }),
             (None, None) => {
                 let farthest = self.set.radius(self.dimension());
-                builder.recommended(args.norm.or(farthest).unwrap_or(1.0))
+                builder.recommended(args.expected_norm.or(farthest).unwrap_or(1.0))
             }
         };
         builder = match self.restart {
@@ -218,6 +221,16 @@ impl<'a> Task<'a> {
         fields.put(1, Value::new().raw(data));
         fields.put(2, self.loss.name_value());
         fields.into_bytes()
+    }
+}
+
+/// The option that a name in a saved state stands for today.
+pub(super) fn option_of(setting: &str) -> &str {
+    match setting {
+        "--norm" => "--expected-norm",
+        "--rate" => "--learning-rate",
+        "--ledger" => "--budget-file",
+        unchanged => unchanged,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `evertally noise`: the correlated noise of a mechanism, for those who add it themselves.
+//! `evertally research noise`: the correlated noise of a mechanism, for those who add it themselves.
 //!
 //! Rows go to the file as they are made. Nothing here grows with the number of steps.
 
@@ -7,8 +7,8 @@ mod summary;
 
 pub(crate) use options::NoiseArgs;
 
+use crate::budget_file::PERSON;
 use crate::error::{CliError, Result};
-use crate::ledger::PERSON;
 use crate::mechanism::Horizon;
 use crate::output::{Destination, Element, NpyStream};
 use crate::progress::with_progress;
@@ -28,17 +28,17 @@ const HEADER_ROOM: u64 = 1 << 16;
 pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     let precision = args.precision();
     let request = args.request()?;
-    if args.steps == Some(0) {
-        return Err(CliError::bad("--steps: expected at least 1, got 0"));
+    if args.rows == Some(0) {
+        return Err(CliError::bad("--rows: expected at least 1, got 0"));
     }
-    if args.horizon == Horizon::Unbounded && args.steps.is_none() {
-        return Err(CliError::bad("--horizon unbounded needs --steps K: a file has an end"));
+    if args.horizon == Horizon::Unbounded && args.rows.is_none() {
+        return Err(CliError::bad("--horizon unbounded needs --rows K: a file has an end"));
     }
-    if args.out.as_os_str() == "-" && std::io::stdout().is_terminal() {
-        return Err(CliError::bad("--out -: expected a pipe or a file, since the array is not text"));
+    if args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
+        return Err(CliError::bad("--output -: expected a pipe or a file, since the array is not text"));
     }
-    let key = args.key_file.read()?;
-    let charge = args.ledger.charge("noise", &args.out, PERSON, request.neighbours)?;
+    let key = args.noise_key.read()?;
+    let charge = args.budget_file.charge("noise", &args.output, PERSON, request.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(request.budget, key.tag())?;
     }
@@ -49,8 +49,8 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     if precision == Precision::F32 {
         check_single(&plan)?;
     }
-    key.refuse_outputs(&[Some(&args.out)])?;
-    let out = Destination::open_new(&args.out)?;
+    key.refuse_outputs(&[Some(&args.output)])?;
+    let out = Destination::open_new(&args.output)?;
     let (is_file, name) = (out.is_file(), out.name());
     let noise_name = match precision {
         Precision::F32 => NoiseStream::<f32>::noise_name(&plan),
@@ -79,9 +79,9 @@ fn steps(args: &NoiseArgs, horizon: u64) -> Result<Range<u64>> {
         )));
     }
     let left = horizon - first;
-    match args.steps {
+    match args.rows {
         Some(count) if count > left => Err(CliError::bad(format!(
-            "--steps: expected at most the {left} from step {first} to the horizon of {horizon}, got {count}"
+            "--rows: expected at most the {left} from step {first} to the horizon of {horizon}, got {count}"
         ))),
         count => Ok(first..first + count.unwrap_or(left)),
     }
@@ -93,7 +93,7 @@ fn check_size(steps: u64, dim: usize, precision: Precision) -> Result<()> {
     let bytes = numbers.and_then(|numbers| numbers.checked_mul(precision.bytes()));
     if bytes.is_none_or(|bytes| bytes > i64::MAX as u64 - HEADER_ROOM) {
         let reason = format!("{steps} × {dim} numbers do not fit into any file");
-        return Err(CliError::bad(format!("{reason}: write fewer with --steps")));
+        return Err(CliError::bad(format!("{reason}: write fewer with --rows")));
     }
     Ok(())
 }

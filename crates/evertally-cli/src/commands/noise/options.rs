@@ -1,10 +1,10 @@
-//! What the user may write after `evertally noise`.
+//! What the user may write after `evertally research noise`.
 
+use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{WorkloadArgs, named, participation};
 use crate::error::{CliError, Result};
-use crate::key::KeyArgs;
-use crate::ledger::LedgerArgs;
 use crate::mechanism::{Horizon, NoiseRequest, Privacy, budget_of_multiplier};
+use crate::noise_key::NoiseKeyArgs;
 use clap::{Args, ValueEnum};
 use evertally::{Budget, Calibration, Neighbours};
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ const EXAMPLES: &str = "\
 Examples:
   Noise for 1000 sums of gradients, clipped to norm 1, of a model with
   4096 parameters, at a noise multiplier of 1.1:
-    evertally noise --horizon 1000 --dim 4096 --sigma 1.1 --out noise.npy
+    evertally research noise --horizon 1000 --dim 4096 --sigma 1.1 --output noise.npy
 
   The same for a budget, where every example is seen in ten epochs of
   a hundred steps:
-    evertally noise --horizon 1000 --dim 4096 --epsilon 4 --delta 1e-6 \\
-      --max-steps 10 --min-gap 100 --out noise.npy
+    evertally research noise --horizon 1000 --dim 4096 --epsilon 4 --delta 1e-6 \\
+      --max-steps 10 --min-gap 100 --output noise.npy
 
   A stream without an end, piece by piece from one key:
-    evertally noise --horizon unbounded --sigma 1 --key-file noise.key \\
-      --steps 100000 --out first.npy
-    evertally noise --horizon unbounded --sigma 1 --key-file noise.key \\
-      --from-step 100000 --steps 100000 --out second.npy
+    evertally research noise --horizon unbounded --sigma 1 --noise-key noise.key \\
+      --rows 100000 --output first.npy
+    evertally research noise --horizon unbounded --sigma 1 --noise-key noise.key \\
+      --from-step 100000 --rows 100000 --output second.npy
 
 What it writes: an array with a row for each step and a column for each
 coordinate (a list for --dim 1), as numpy.load reads it. Row t is
@@ -43,8 +43,8 @@ the noise of `evertally count`, even under the same key.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct NoiseArgs {
-    /// The number of steps, or unbounded for a stream whose end nobody knows
-    #[arg(long, value_name = "N")]
+    /// The number of steps, or unbounded for a stream with no known end
+    #[arg(long, value_name = "N|unbounded")]
     pub(super) horizon: Horizon,
     /// The number of coordinates of a step
     #[arg(long, value_name = "D", default_value_t = 1)]
@@ -54,7 +54,7 @@ pub(crate) struct NoiseArgs {
     norm: f64,
 
     /// The noise multiplier σ itself, instead of --epsilon and --delta: it spends 1/(2σ²)-zCDP
-    #[arg(long, value_name = "S", visible_alias = "noise-multiplier", conflicts_with_all = ["epsilon", "delta", "calibration"], help_heading = "Privacy")]
+    #[arg(long, value_name = "S", alias = "noise-multiplier", conflicts_with_all = ["epsilon", "delta", "calibration"], help_heading = "Privacy")]
     sigma: Option<f64>,
     /// The privacy budget ε: smaller is more private and noisier
     #[arg(long, value_name = "E", help_heading = "Privacy")]
@@ -76,26 +76,26 @@ pub(crate) struct NoiseArgs {
     #[arg(long, value_name = "B", help_heading = "Privacy")]
     min_gap: Option<u64>,
     #[command(flatten)]
-    pub(super) key_file: KeyArgs,
+    pub(super) noise_key: NoiseKeyArgs,
 
     #[command(flatten)]
-    pub(super) ledger: LedgerArgs,
+    pub(super) budget_file: BudgetFileArgs,
 
     #[command(flatten)]
     workload: WorkloadArgs,
 
     /// The .npy file to write, which must not exist and appears only once it is whole; - for standard output
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    pub(super) out: PathBuf,
+    #[arg(long, short, alias = "out", value_name = "FILE", help_heading = "Output")]
+    pub(super) output: PathBuf,
     /// The precision [default: f32 for vectors, f64 for --dim 1]
     #[arg(long, value_name = "TYPE", help_heading = "Output")]
     dtype: Option<Precision>,
     /// The first step to write, counted from 0; those before it are made and left out
     #[arg(long, value_name = "T", default_value_t = 0, help_heading = "Output")]
     pub(super) from_step: u64,
-    /// How many steps to write [default: all that are left]
-    #[arg(long, value_name = "K", help_heading = "Output")]
-    pub(super) steps: Option<u64>,
+    /// How many rows to write, one for each step [default: all up to the horizon]
+    #[arg(long, alias = "steps", value_name = "K", help_heading = "Output")]
+    pub(super) rows: Option<u64>,
     /// Print what was written as one JSON object, on standard error where the noise goes to standard output
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,

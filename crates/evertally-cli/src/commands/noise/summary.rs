@@ -1,9 +1,9 @@
 //! What is said of a file of noise: everything but the noise.
 
 use super::options::Precision;
+use crate::budget_file::Entered;
 use crate::commands::shared::bytes_in_words;
 use crate::error::{CliError, Result};
-use crate::ledger::Entered;
 use evertally::Plan;
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! `evertally paper`: every numbered statement of the paper, held against exact figures.
+//! `evertally research paper`: every numbered statement of the paper, held against exact figures.
 //!
 //! The report is computed when it is asked for; no figure in it is written down beforehand.
 
@@ -23,15 +23,15 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   Read it here, or as a page with its figure:
-    evertally paper
-    evertally paper --html paper.html
+    evertally research paper
+    evertally research paper --html paper.html
 
   The figure alone, as SVG and CSV:
-    evertally paper --figure figures
+    evertally research paper --figure figures
 
 The paper: M. Henzinger, J. Upadhyay, S. Upadhyay, Almost Tight Error
 Bounds on Differentially Private Continual Counting (2023). evertally
-bounds gives the bounds for a horizon and a budget of your own.";
+research bounds gives the bounds for a horizon and a budget of your own.";
 
 /// Hold every claim of the paper behind this program against exact figures
 #[derive(Debug, Args)]

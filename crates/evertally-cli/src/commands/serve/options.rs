@@ -76,9 +76,9 @@ pub(crate) struct ServeArgs {
     /// The most connections
     #[arg(long, value_name = "N", default_value_t = Options::default().max_connections, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Connections")]
     max_connections: u32,
-    /// The most requests a second and token [default: no limit]
-    #[arg(long, value_name = "N", help_heading = "Connections")]
-    rate: Option<NonZeroU32>,
+    /// The most requests per second and token [default: no limit]
+    #[arg(long, alias = "rate", value_name = "N", help_heading = "Connections")]
+    max_requests_per_second: Option<NonZeroU32>,
 
     /// How logs are written to standard error
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "What is told")]
@@ -95,7 +95,7 @@ impl ServeArgs {
     pub(super) fn options(&self) -> Options {
         Options {
             max_connections: self.max_connections,
-            rate: self.rate,
+            rate: self.max_requests_per_second,
             open_metrics: self.open_metrics,
             event_metrics: self.event_metrics,
             ..Options::default()

@@ -21,7 +21,7 @@ use super::store::MOST_KEYS;
 use super::{Noise, SparseCounter};
 use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
 use crate::counter::totals::carried;
-use crate::noise::whole::WholeLane;
+use crate::noise::integer::IntegerLane;
 use crate::noise::{LaneTag, NoiseKey};
 use crate::plan::Plan;
 use crate::{Error, Result};
@@ -172,7 +172,7 @@ impl Noise {
     fn check_lane(&self, words: &[u64]) -> Result<()> {
         match self {
             Self::Doubles(_) => reals(words).map(|_| ()),
-            Self::Whole(..) if WholeLane::is_within_reach(words) => Ok(()),
+            Self::Whole(..) if IntegerLane::is_within_reach(words) => Ok(()),
             Self::Whole(..) => Err(misfit()),
         }
     }

@@ -8,21 +8,21 @@
 //!
 //! > κ = 1,  ω_j = Π_i(σ_i−s_j)/Π_{k≠j}(s_k−s_j)/(1+s_j),  η_i = Π_j(s_j−σ_i)/Π_{k≠i}(σ_k−σ_i)/(1+σ_i),
 //!
-//! and the loss is ln Δ² + ln ‖L‖², both quadratic forms of these weights ([`Span`]), in which that
+//! and the loss is ln Δ² + ln ‖L‖², both quadratic forms of these weights ([`QuadraticForm`]), in which that
 //! factor cancels.
 //!
 //! **Gradient.** Closed forms for the weights; for Γ and B a central difference in the logarithm of
 //! the rate, right to some 10⁻¹⁰, which needs only the row of the decay that is moved: a gradient
 //! costs some five values.
 
-use crate::mixture::{Span, Trace};
+use crate::mixture::{DecayTerms, QuadraticForm};
 
 /// What a fit makes small.
 pub(super) struct Loss {
     /// Whose sum is Δ².
-    pub(super) encoder: Span,
+    pub(super) encoder: QuadraticForm,
     /// Whose sum is the error.
-    pub(super) decoder: Span,
+    pub(super) decoder: QuadraticForm,
     /// −ln λ.
     pub(super) fading: f64,
     /// No place is closer to the workload's own pole.
@@ -94,26 +94,26 @@ struct Side {
 }
 
 impl Side {
-    fn new(span: &Span, own: &[f64], other: &[f64], impulse: f64, fading: f64) -> Self {
+    fn new(form: &QuadraticForm, own: &[f64], other: &[f64], impulse: f64, fading: f64) -> Self {
         let weights: Vec<f64> = (0..own.len()).map(|j| weight(own, other, j)).collect();
         let rates: Vec<f64> = own.iter().map(|place| libm::log1p(*place) + fading).collect();
-        let traces = |factor: f64| -> Vec<Trace> {
-            let trace = |rate: &f64| span.trace(-libm::expm1(-rate * factor), rate * factor);
-            rates.iter().map(trace).collect()
+        let traces = |factor: f64| -> Vec<DecayTerms> {
+            let terms = |rate: &f64| form.terms(-libm::expm1(-rate * factor), rate * factor);
+            rates.iter().map(terms).collect()
         };
         let (here, below, above) = (traces(1.0), traces(1.0 - STEP), traces(1.0 + STEP));
         let mut side = Self {
-            norm: impulse * impulse * span.impulses(),
+            norm: impulse * impulse * form.impulses(),
             by_own: vec![0.0; own.len()],
             by_other: vec![0.0; other.len()],
         };
-        let with_all = |trace: &Trace| {
-            let pairs = weights.iter().zip(&here).map(|(weight, other)| weight * span.pair(trace, other));
-            impulse * span.alone(trace) + pairs.sum::<f64>()
+        let with_all = |terms: &DecayTerms| {
+            let pairs = weights.iter().zip(&here).map(|(weight, other)| weight * form.pair(terms, other));
+            impulse * form.alone(terms) + pairs.sum::<f64>()
         };
         for (j, place) in own.iter().enumerate() {
             let sum = with_all(&here[j]);
-            side.norm += weights[j] * (sum + impulse * span.alone(&here[j]));
+            side.norm += weights[j] * (sum + impulse * form.alone(&here[j]));
             // By ln w_j.
             let slope = 2.0 * weights[j] * sum;
             let mut by_place = 0.0;

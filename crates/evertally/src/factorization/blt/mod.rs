@@ -29,7 +29,7 @@ use loss::Loss;
 
 use super::streamed::{Streamed, indistinct};
 use super::{Kind, Mechanism, Request};
-use crate::mixture::{Node, Pair, Span, as_run, workload_node};
+use crate::mixture::{Node, Pair, QuadraticForm, as_run, workload_node};
 use crate::objective::Objective;
 use crate::workload::Workload;
 use crate::{Error, Result, elliptic};
@@ -93,10 +93,10 @@ impl Fit {
         let horizon = request.horizon;
         let fading = -libm::log(factor);
         let decoder = match request.objective {
-            Objective::Worst => Span::Row(horizon as f64),
-            _ => Span::Mean(horizon as f64),
+            Objective::Worst => QuadraticForm::Row(horizon as f64),
+            _ => QuadraticForm::Mean(horizon as f64),
         };
-        let encoder = Span::participation(horizon, request.participation);
+        let encoder = QuadraticForm::participation(horizon, request.participation);
         // Where the workload decays, places much closer to its pole than the pole is to one cannot
         // be told from it.
         let loss = Loss { encoder, decoder, fading: fading.max(0.0), base: 0.01 * (1.0 - factor) };

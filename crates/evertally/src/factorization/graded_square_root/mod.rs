@@ -39,7 +39,7 @@ use super::{
 };
 use crate::matrix::Matrix;
 use crate::mixture::Pair;
-use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, Grading, Progress, Recipe, Stretch, WhiteField};
+use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, GradeBlock, Grading, Progress, Recipe, WhiteField};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
 use crate::{Error, Result};
 
@@ -151,7 +151,7 @@ impl Parts {
     /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so that each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
     fn walk_row(&self, first: u64, last: u64, mut visit: impl FnMut(u64, f64)) {
         let decoder = self.pair.decoder();
-        let mut stretch = Stretch::default();
+        let mut stretch = GradeBlock::default();
         let mut states = vec![0.0; decoder.len()];
         let mut after = 0.0;
         for j in (0..=last).rev() {

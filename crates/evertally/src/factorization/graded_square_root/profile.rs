@@ -16,7 +16,7 @@
 
 use super::weights::Weights;
 use crate::mixture::{Mixture, Pair};
-use crate::noise::{GRADED_BLOCK as BLOCK, Grading, Stretch};
+use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock, Grading};
 use crate::privacy::CompensatedSum;
 
 /// The longest horizon whose steps are all taken.
@@ -82,7 +82,7 @@ impl Profile {
     /// Every step taken.
     pub(super) fn exact(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
         let kept = if horizon <= LARGEST_KEPT { Vec::new() } else { stops(0, horizon - 1, horizon) };
-        let mut stretch = Stretch::default();
+        let mut stretch = GradeBlock::default();
         let mut covariance = Covariance::new(pair);
         let (mut rows, mut sum, mut max) = (Vec::new(), CompensatedSum::default(), 0.0_f64);
         let mut before = 0.0;

@@ -21,7 +21,7 @@
 
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
-use crate::noise::{GRADED_BLOCK as BLOCK, GradeBounds, Grading, LEAST_GRADE, Stretch, vectorised};
+use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock, GradeBounds, Grading, MIN_GRADE, vectorised};
 
 /// Steps that are handled together.
 const CHUNK: usize = 32;
@@ -140,7 +140,7 @@ impl Weights {
         let least = [0, horizon - 1].map(|end| weights.at(end).0);
         weights.least_grade = least[0].min(least[1]);
         // e² is below its constant everywhere, and concave, so smallest at an end.
-        let needed = SMALLEST_GRADE.max(LEAST_GRADE * weights.base.sqrt());
+        let needed = SMALLEST_GRADE.max(MIN_GRADE * weights.base.sqrt());
         if !least.iter().all(|grade| *grade > needed) {
             return None;
         }
@@ -159,7 +159,7 @@ impl Weights {
     /// d² = Σ e_i² f̂(i−t)² with the very e that are run.
     fn add_up_last_norms(&mut self, mixture: &Mixture) {
         let first = self.horizon.saturating_sub(LAST);
-        let (mut grades, mut stretch) = (Vec::new(), Stretch::default());
+        let (mut grades, mut stretch) = (Vec::new(), GradeBlock::default());
         for step in first..self.horizon {
             if step == first || step % BLOCK == 0 {
                 self.block(step, &mut stretch);
@@ -192,12 +192,12 @@ impl Weights {
 
     /// e_t and d_t.
     pub(super) fn at(&self, step: u64) -> (f64, f64) {
-        let mut stretch = Stretch::default();
+        let mut stretch = GradeBlock::default();
         self.fill(step, step + 1, &mut stretch);
         (stretch.grades[0], stretch.norms[0])
     }
 
-    fn subtract_all(terms: &[Term], from: u64, out: &mut Stretch) {
+    fn subtract_all(terms: &[Term], from: u64, out: &mut GradeBlock) {
         let from = from as f64;
         for term in terms.iter().filter(|term| term.rate * from < NEGLIGIBLE) {
             vectorised(
@@ -207,7 +207,7 @@ impl Weights {
         }
     }
 
-    fn fill(&self, first: u64, end: u64, out: &mut Stretch) {
+    fn fill(&self, first: u64, end: u64, out: &mut GradeBlock) {
         let len = (end - first) as usize;
         let padded = len.next_multiple_of(CHUNK);
         for (values, constant) in [(&mut out.grades, self.base), (&mut out.norms, self.constant)] {
@@ -240,7 +240,7 @@ impl Weights {
 }
 
 impl Grading for Weights {
-    fn block(&self, step: u64, out: &mut Stretch) {
+    fn block(&self, step: u64, out: &mut GradeBlock) {
         let first = step - step % BLOCK;
         self.fill(first, (first + BLOCK).min(self.horizon), out);
     }
@@ -379,7 +379,7 @@ mod tests {
         let shape = Shape::for_horizon(n, Objective::Mean);
         let pair = pair(n, &shape, terms(n)).expect("decays");
         let weights = Weights::new(n, &shape, pair.encoder()).expect("positive");
-        let mut stretch = Stretch::default();
+        let mut stretch = GradeBlock::default();
         for t in 0..n {
             weights.block(t, &mut stretch);
             let (grade, norm) = weights.at(t);

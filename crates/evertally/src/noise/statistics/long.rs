@@ -1,28 +1,29 @@
-//! The long suite: 10⁸ draws of each kind, tallied in constant memory.
+//! The long suite: 10⁸ draws of each kind, counted in constant memory.
 
 use super::reference::{GAUSSIAN, LAPLACE, Reference};
 use super::{SHORT, Z, of_chi_squared, of_count, of_distance};
-use crate::noise::whole::{WholeLaw, WholeNoise};
+use crate::noise::integer::{IntegerLaw, IntegerNoise};
 use crate::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WhiteNoise};
 
 const DRAWS: u64 = 100_000_000;
-/// Draws made and tallied at a time.
+/// Draws made and counted at a time.
 const CHUNK: usize = 1 << 16;
-/// Cells of the histogram reach from −8 to 8, this many to a unit; one more at each end takes the rest.
+/// The cells of the histogram cover −8 to 8, with this many per unit. One more cell at each end
+/// takes the rest.
 const CELLS_PER_UNIT: usize = 1 << 16;
 const REACH: usize = 8;
 const CELLS: usize = 2 * REACH * CELLS_PER_UNIT;
-/// Histogram cells that χ² takes together, and the least expected count it wants.
+/// Histogram cells that χ² merges, and the minimum expected count of a merged cell.
 const CHI_SQUARED_CELLS: usize = 256;
-const CHI_SQUARED_LEAST: f64 = 100.0;
+const MIN_CELL_COUNT: f64 = 100.0;
 const TAILS: [f64; 5] = [2.0, 3.0, 4.0, 5.0, 6.0];
 
-/// Everything the checks need of any number of draws.
-struct Tally {
+/// The statistics that the checks need, for any number of draws.
+struct DrawStatistics {
     count: u64,
     power_sums: [f64; 4],
     beyond: [u64; TAILS.len()],
-    /// Cell i counts draws from its lower boundary up to, not including, the next.
+    /// Cell i counts draws from its lower boundary up to, but not including, the next one.
     cells: Vec<u32>,
     last: f64,
     neighbours: f64,
@@ -30,7 +31,7 @@ struct Tally {
     pairs_squared: f64,
 }
 
-impl Tally {
+impl DrawStatistics {
     fn new() -> Self {
         Self {
             count: 0,
@@ -44,7 +45,7 @@ impl Tally {
         }
     }
 
-    /// Sums are taken chunk by chunk first, so that they lose nothing that a check could see.
+    /// Sums are taken chunk by chunk first, so that rounding stays below what a check could see.
     fn add(&mut self, x: &[f64]) {
         let mut sums = [0.0; 4];
         let mut neighbours = 0.0;
@@ -75,8 +76,8 @@ impl Tally {
         self.count += x.len() as u64;
     }
 
-    /// All checks: name, what was seen, how much of the threshold, and whether a standard deviation
-    /// 15 % short must be seen.
+    /// All checks: name, observed value, fraction of the threshold, and whether the check must
+    /// detect a standard deviation that is 15 % short.
     fn checks(&self, law: &Reference) -> Vec<(String, String, f64, bool)> {
         let n = self.count as f64;
         let mut checks = Vec::new();
@@ -92,7 +93,8 @@ impl Tally {
         }
         for (&tail, &count) in TAILS.iter().zip(&self.beyond) {
             let p = 2.0 * (law.cdf)(-tail);
-            // Where fewer than the threshold's logarithm are expected, even none at all is no surprise.
+            // If fewer draws are expected than the logarithm of the threshold, even none at all is
+            // no surprise.
             let sees_short = n * p > 40.0;
             let seen = format!("{count} of {:.1} expected", n * p);
             checks.push((format!("beyond {tail}"), seen, of_count(count as f64, n, p), sees_short));
@@ -114,7 +116,7 @@ impl Tally {
         checks
     }
 
-    /// Cells of 1/256, taken together in the tails until enough is expected.
+    /// Cells of 1/256, merged in the tails until enough draws are expected.
     fn chi_squared(&self, cdf: &[f64]) -> (String, String, f64, bool) {
         let n = self.count as f64;
         let mut merged: Vec<(f64, f64)> = vec![(0.0, 0.0)];
@@ -125,12 +127,12 @@ impl Tally {
             let want = n * (cdf[end] - below);
             (start, below) = (end + 1, cdf[end]);
             match merged.last_mut() {
-                Some(cell) if cell.1 < CHI_SQUARED_LEAST => *cell = (cell.0 + got, cell.1 + want),
+                Some(cell) if cell.1 < MIN_CELL_COUNT => *cell = (cell.0 + got, cell.1 + want),
                 _ => merged.push((got, want)),
             }
         }
-        // What is left over at the upper end joins its neighbour.
-        if let Some(&(got, want)) = merged.last().filter(|cell| cell.1 < CHI_SQUARED_LEAST) {
+        // The remainder at the upper end joins its neighbour.
+        if let Some(&(got, want)) = merged.last().filter(|cell| cell.1 < MIN_CELL_COUNT) {
             merged.pop();
             if let Some(cell) = merged.last_mut() {
                 *cell = (cell.0 + got, cell.1 + want);
@@ -142,9 +144,9 @@ impl Tally {
         ("chi-squared".into(), seen, of_chi_squared(statistic, freedom), true)
     }
 
-    /// The distance at cell boundaries: never above the true one, so that its false alarms are
-    /// bounded as those of the true one are, and below it by the largest cell at most, because both
-    /// functions rise across a cell.
+    /// The distance at cell boundaries. It is never above the true distance, so the same bound on
+    /// false alarms applies. It is below the true distance by at most the largest cell, because
+    /// both functions increase across a cell.
     fn kolmogorov_smirnov(&self, cdf: &[f64]) -> (String, String, f64, bool) {
         let n = self.count as f64;
         let (mut seen, mut below) = (0_u64, 0.0);
@@ -161,21 +163,21 @@ impl Tally {
     }
 }
 
-/// Examines `draws` draws, and the same 15 % short. `fill(i, x)` writes chunk i.
+/// Examines `draws` draws, and the same draws scaled to be 15 % short. `fill(i, x)` writes chunk i.
 fn examine(title: &str, law: &Reference, draws: u64, mut fill: impl FnMut(u64, &mut [f64])) {
-    let (mut tally, mut short) = (Tally::new(), Tally::new());
+    let (mut statistics, mut short) = (DrawStatistics::new(), DrawStatistics::new());
     let mut x = vec![0.0; CHUNK];
     for chunk in 0..draws.div_ceil(CHUNK as u64) {
         let wanted = (draws - chunk * CHUNK as u64).min(CHUNK as u64) as usize;
         fill(chunk, &mut x);
-        tally.add(&x[..wanted]);
+        statistics.add(&x[..wanted]);
         x.iter_mut().for_each(|v| *v *= SHORT);
         short.add(&x[..wanted]);
     }
-    assert_eq!(tally.count, draws);
+    assert_eq!(statistics.count, draws);
     println!("\n{title}: {draws} draws; shares of the threshold, and of the same 15 % short");
     for ((name, seen, share, must_see), (.., short, _)) in
-        tally.checks(law).into_iter().zip(short.checks(law))
+        statistics.checks(law).into_iter().zip(short.checks(law))
     {
         println!("  {name:<32} {seen:<36} {share:>7.3} {short:>12.1}");
         assert!(share <= 1.0, "{title}: {name} refuses true noise: {share} of the threshold");
@@ -226,9 +228,9 @@ fn keyed_across_keys() {
     examine("Gaussian, across 2^16 keys", &GAUSSIAN, DRAWS, |step, x| noise.draw_each(&tags, step, x));
 }
 
-/// Whole numbers in units of their standard deviation: at this scale their law is that of real
-/// ones, to within 2⁻⁴⁴.
-fn examine_whole(title: &str, law: &Reference, noise: &WholeNoise, deviation: f64) {
+/// Integers in units of their standard deviation. At this scale their law is that of real numbers,
+/// to within 2⁻⁴⁴.
+fn examine_integers(title: &str, law: &Reference, noise: &IntegerNoise, deviation: f64) {
     const SCALE: u64 = 1 << 44;
     let lanes: Vec<LaneTag> = (0..CHUNK as u32).map(|name| noise.tag(&name.to_le_bytes())).collect();
     let mut z = vec![0; CHUNK];
@@ -242,26 +244,26 @@ fn examine_whole(title: &str, law: &Reference, noise: &WholeNoise, deviation: f6
 
 #[test]
 #[ignore = "10⁸ draws: cargo xtask statistics"]
-fn whole_gaussian() {
-    let noise = WholeNoise::new(stream(11), WholeLaw::Gaussian);
-    examine_whole("Gaussian, whole numbers", &GAUSSIAN, &noise, 1.0);
+fn integer_gaussian() {
+    let noise = IntegerNoise::new(stream(11), IntegerLaw::Gaussian);
+    examine_integers("Gaussian, integers", &GAUSSIAN, &noise, 1.0);
 }
 
 #[test]
 #[ignore = "10⁸ draws: cargo xtask statistics"]
-fn whole_laplace() {
-    let noise = WholeNoise::new(stream(12), WholeLaw::Laplace);
-    examine_whole("Laplace, whole numbers", &LAPLACE, &noise, std::f64::consts::SQRT_2);
+fn integer_laplace() {
+    let noise = IntegerNoise::new(stream(12), IntegerLaw::Laplace);
+    examine_integers("Laplace, integers", &LAPLACE, &noise, std::f64::consts::SQRT_2);
 }
 
-/// The tallies themselves, on few enough draws for the ordinary tests.
+/// The statistics themselves, on few enough draws for the ordinary tests.
 #[test]
 fn a_hundredth_of_the_long_suite() {
     examine_white("Gaussian", &GAUSSIAN, DRAWS / 100, &WhiteNoise::gaussian(stream(8)));
     examine_white("Laplace", &LAPLACE, DRAWS / 100, &WhiteNoise::laplace(stream(9)));
 }
 
-/// Correlated and lopsided draws must be seen by the checks that do not see scale.
+/// The checks that do not detect scale must detect correlated and asymmetric draws.
 #[test]
 fn the_long_suite_sees_correlation_and_bias() {
     let white = WhiteNoise::gaussian(stream(10));
@@ -270,21 +272,21 @@ fn the_long_suite_sees_correlation_and_bias() {
     let refused = |spoil: &dyn Fn(&mut [f64])| -> Vec<String> {
         let mut y = x.clone();
         spoil(&mut y);
-        let mut tally = Tally::new();
-        tally.add(&y);
-        tally.checks(&GAUSSIAN).into_iter().filter(|check| check.2 > 1.0).map(|check| check.0).collect()
+        let mut statistics = DrawStatistics::new();
+        statistics.add(&y);
+        statistics.checks(&GAUSSIAN).into_iter().filter(|check| check.2 > 1.0).map(|check| check.0).collect()
     };
     assert_eq!(refused(&|_| {}), Vec::<String>::new());
     let biased = refused(&|y| y.iter_mut().for_each(|v| *v += 0.02));
     assert_eq!(biased, ["moment 1", "moment 3", "chi-squared", "Kolmogorov–Smirnov"]);
-    // Both draws of a pair lean on each other by a hundredth part, at the same variance.
+    // The draws of a pair have a correlation of one hundredth, at the same variance.
     let leaning = refused(&|y| {
         for pair in y.chunks_exact_mut(2) {
             pair[1] = 0.01 * pair[0] + (1.0 - 0.0001_f64).sqrt() * pair[1];
         }
     });
     assert_eq!(leaning, ["correlation of neighbours", "correlation of pairs"]);
-    // One pair in fifty shares its size, at the same law of either draw.
+    // One pair in fifty shares its size. The law of each draw is unchanged.
     let sharing = refused(&|y| {
         for pair in y.chunks_exact_mut(2).step_by(50) {
             pair[1] = pair[0].copysign(pair[1]);

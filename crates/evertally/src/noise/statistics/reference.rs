@@ -1,6 +1,7 @@
-//! The laws the draws are held against.
+//! The laws with which the draws are compared.
 
-/// Distribution function, and moments 1 to 8: the last four give the spread of the first.
+/// The distribution function, and the moments 1 to 8. The last four give the spread of the first
+/// four.
 pub(super) struct Reference {
     pub(super) cdf: fn(f64) -> f64,
     pub(super) moments: [f64; 8],
@@ -12,7 +13,8 @@ pub(super) const GAUSSIAN: Reference =
 pub(super) const LAPLACE: Reference =
     Reference { cdf: laplace_cdf, moments: [0.0, 1.0, 0.0, 6.0, 0.0, 90.0, 0.0, 2520.0] };
 
-/// Φ by its series near zero and its continued fraction in the tails, to 10⁻¹⁴; checked below.
+/// Φ by its series near zero and its continued fraction in the tails, to 10⁻¹⁴. A test below checks
+/// it.
 fn normal_cdf(x: f64) -> f64 {
     let density = (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
     if x.abs() < 3.0 {

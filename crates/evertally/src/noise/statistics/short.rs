@@ -1,4 +1,4 @@
-//! The short suite: 10⁶ draws of each kind, in the order they are used.
+//! The short suite: 10⁶ draws of each kind, in the order in which they are used.
 
 use super::reference::{GAUSSIAN, LAPLACE, Reference};
 use super::{SHORT, Z, of_chi_squared, of_count, of_distance};
@@ -6,7 +6,7 @@ use crate::noise::{KeyedNoise, LaneTag, NoiseKey, StreamKey, WhiteNoise};
 
 const DRAWS: usize = 1_000_000;
 
-/// A check returns its statistic over the threshold: above one, the draws are refused.
+/// A check returns its statistic as a fraction of the threshold. Above one, the draws are refused.
 type Check = fn(&[f64], &Reference) -> f64;
 
 const CHECKS: [(&str, Check); 7] = [
@@ -18,11 +18,11 @@ const CHECKS: [(&str, Check); 7] = [
     ("Kolmogorov–Smirnov", kolmogorov_smirnov),
     ("chi-squared", chi_squared),
 ];
-/// These see asymmetry, not scale.
+/// These detect asymmetry, not scale.
 const SYMMETRY_CHECKS: [(&str, Check); 2] =
     [("first moment", |x, law| moment(x, law, 1)), ("third moment", |x, law| moment(x, law, 3))];
 
-/// The mean of 10⁶ powers is normal to within far less than the threshold.
+/// The mean of 10⁶ powers is normal, with an error far below the threshold.
 fn moment(x: &[f64], law: &Reference, power: usize) -> f64 {
     let want = law.moments[power - 1];
     let spread = ((law.moments[2 * power - 1] - want * want) / x.len() as f64).sqrt();
@@ -96,7 +96,7 @@ pub(super) fn examine(x: &[f64], law: &Reference) {
         let value = check(&short, law);
         assert!(value > 1.0, "{name} does not see a standard deviation 15 % short: {value}");
     }
-    // A bias of two hundredths, where the scale is right, is for the symmetry checks and the fits.
+    // The symmetry checks and the fits must detect a bias of two hundredths at the right scale.
     let biased: Vec<f64> = x.iter().map(|v| v + 0.02).collect();
     assert!(moment(&biased, law, 1) > 1.0 && kolmogorov_smirnov(&biased, law) > 1.0);
 }
@@ -123,7 +123,7 @@ fn draws_along_one_key_are_gaussian() {
 
 #[test]
 fn draws_across_keys_are_gaussian() {
-    // An index whose pair is neither the first of its block nor the last.
+    // An index whose pair is neither the first nor the last of its block.
     let noise = KeyedNoise::gaussian(stream(8));
     examine(&across(&noise, &tags(&noise), 13), &GAUSSIAN);
 }
@@ -140,8 +140,8 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     sum / (a.len().min(b.len()) as f64).sqrt() / Z
 }
 
-/// Neighbours share a radius and an angle, so their products, and those of their squares, are what
-/// could go wrong first.
+/// Neighbours share a radius and an angle, so errors would show first in their products and in
+/// those of their squares.
 pub(super) fn examine_lags(x: &[f64]) {
     let squares: Vec<f64> = x.iter().map(|v| (v * v - 1.0) / 2.0_f64.sqrt()).collect();
     for lag in [1, 2, 3, 7, 8, 127, 128, 511, 512] {

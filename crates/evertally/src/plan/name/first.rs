@@ -1,8 +1,8 @@
-//! Version 1: the names that 0.1 gave, for states and ledgers that began under them.
+//! Version 1: the names of 0.1, for states and ledgers that started under them.
 //!
-//! They are a line of text, made of words that messages used at the time. The words stand here once
-//! more, so that messages may change and old noise may not. Nothing new takes such a name: it
-//! leaves out the grid, the declared keys and how events were chosen.
+//! Such a name is a line of text, made of the words that messages used at the time. The words are
+//! repeated here, so that messages may change while old noise stays the same. Nothing new uses
+//! these names, because they omit the grid, the declared keys and the selection of events.
 
 use crate::noise_name::{Layout, Purpose};
 use crate::plan::{Arithmetic, Lanes, Objective, Plan};
@@ -41,17 +41,17 @@ pub(super) fn label(plan: &Plan, purpose: Purpose, layout: Layout) -> String {
     format!("{}|{}{layout}", of(plan), words(purpose))
 }
 
-/// How a purpose was written.
+/// The text of a purpose.
 pub(crate) fn words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Float => "",
-        Purpose::Whole => "whole ",
+        Purpose::Integer => "whole ",
         Purpose::Singles => "noise f32|",
         Purpose::Doubles => "noise f64|",
     }
 }
 
-/// What a saved state had in common with its plan.
+/// What version 1 saved in a state to identify its plan.
 pub(crate) fn fingerprint(plan: &Plan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
     let grid = plan.grid().unwrap_or(0.0).to_bits().to_le_bytes();
@@ -79,7 +79,7 @@ fn workload(workload: Workload) -> String {
     }
 }
 
-/// How 0.1 wrote a budget; plans for learning hang on it too.
+/// The text of a budget in 0.1. Plans for learning depend on it too.
 pub(crate) fn budget(guarantee: Guarantee) -> String {
     match guarantee {
         Guarantee::Approximate { epsilon, delta, calibration, .. } => {
@@ -106,7 +106,7 @@ fn neighbours(neighbours: Neighbours) -> &'static str {
     }
 }
 
-/// How 0.1 wrote a participation.
+/// The text of a participation in 0.1.
 pub(crate) fn participation(participation: Participation) -> String {
     match (participation.max_steps(), participation.min_gap()) {
         (1, _) => "one step".to_owned(),

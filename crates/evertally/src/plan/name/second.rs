@@ -1,4 +1,5 @@
-//! Version 2: names as fields. `docs/noise-name.md` has the same table with the numbers of all choices.
+//! Version 2: names as fields. `docs/noise-name.md` has the same table with the numbers of all
+//! choices.
 
 use crate::noise_name::{Fields, Layout, Purpose, Value};
 use crate::plan::{Arithmetic, Lanes, Objective, Plan};
@@ -22,7 +23,7 @@ pub(super) fn label(plan: &Plan, purpose: Purpose, layout: Layout) -> Vec<u8> {
 fn fields(plan: &Plan) -> Fields {
     let mut fields = Fields::new(MAGIC, VERSION);
     fields.put(1, workload(plan.workload()));
-    fields.put(2, Value::new().whole(plan.horizon()).code(plan.is_unbounded().into()));
+    fields.put(2, Value::new().integer(plan.horizon()).code(plan.is_unbounded().into()));
     fields.put(3, plan.budget().name_value());
     fields.put(4, plan.neighbours().name_value());
     fields.put(5, plan.participation().name_value());
@@ -48,7 +49,7 @@ fn fields(plan: &Plan) -> Fields {
 fn workload(workload: Workload) -> Value {
     match workload {
         Workload::PrefixSum => Value::new().code(0),
-        Workload::SlidingWindow { width } => Value::new().code(1).whole(width),
+        Workload::SlidingWindow { width } => Value::new().code(1).integer(width),
         Workload::Decay { factor } => Value::new().code(2).real(factor),
     }
 }
@@ -87,7 +88,7 @@ impl Participation {
     /// The bound as a field of a name.
     #[must_use]
     pub fn name_value(&self) -> Value {
-        Value::new().whole(self.max_steps()).whole(self.min_gap())
+        Value::new().integer(self.max_steps()).integer(self.min_gap())
     }
 }
 
@@ -98,11 +99,11 @@ fn objective(objective: Objective) -> u8 {
     }
 }
 
-/// The mechanism, its parameter, and a hash of the factors where they were fitted to the plan.
+/// The mechanism, its parameter, and a hash of the factors if they were fitted to the plan.
 fn mechanism(plan: &Plan) -> Value {
     let mechanism = plan.mechanism();
-    // No parameter is zero, so that zero says that there is none.
-    let value = Value::new().code(mechanism.code()).whole(mechanism.parameter().unwrap_or(0));
+    // No parameter is zero, so zero means that there is none.
+    let value = Value::new().code(mechanism.code()).integer(mechanism.parameter().unwrap_or(0));
     match plan.factorization().digest() {
         Some(digest) => value.code(1).raw(&digest),
         None => value.code(0),
@@ -119,8 +120,8 @@ fn arithmetic(plan: &Plan) -> Value {
 fn shape(lanes: &Lanes) -> Value {
     match lanes {
         Lanes::Scalar => Value::new().code(0),
-        Lanes::Vector { dimension } => Value::new().code(1).whole(*dimension as u64),
-        // Keys that are declared have field 11 besides.
+        Lanes::Vector { dimension } => Value::new().code(1).integer(*dimension as u64),
+        // Declared keys have field 11 as well.
         Lanes::Keyed { .. } | Lanes::OpenKeys => Value::new().code(2),
     }
 }
@@ -128,7 +129,7 @@ fn shape(lanes: &Lanes) -> Value {
 fn purpose_code(purpose: Purpose) -> u8 {
     match purpose {
         Purpose::Float => 0,
-        Purpose::Whole => 1,
+        Purpose::Integer => 1,
         Purpose::Singles => 2,
         Purpose::Doubles => 3,
     }
@@ -137,15 +138,15 @@ fn purpose_code(purpose: Purpose) -> u8 {
 fn layout_value(layout: Layout) -> Value {
     match layout {
         Layout::Scalar => Value::new().code(0),
-        Layout::Vector(dimension) => Value::new().code(1).whole(dimension as u64),
+        Layout::Vector(dimension) => Value::new().code(1).integer(dimension as u64),
         Layout::Keys => Value::new().code(2),
     }
 }
 
-/// What a set of declared keys is known by, whatever their order.
+/// Identifies a set of declared keys, in any order.
 ///
-/// Every key's noise hangs on it, and not only that of `other`: what a key means may depend on the
-/// keys beside it, and nobody but the caller knows whether it does.
+/// It affects every key's noise, not only that of `other`. The meaning of a key may depend on the
+/// other keys, and only the caller knows whether it does.
 pub(crate) fn keys_digest<K: AsRef<str>>(keys: &[K]) -> [u8; 32] {
     let mut sorted: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
     sorted.sort_unstable();

@@ -69,7 +69,7 @@ fn every_choice_is_in_the_name_and_in_every_label() {
     let plans = plans();
     let labels = |plan: &Plan| {
         let layouts = [Layout::Scalar, Layout::Vector(1), Layout::Vector(2), Layout::Keys];
-        let purposes = [Purpose::Float, Purpose::Whole, Purpose::Singles, Purpose::Doubles];
+        let purposes = [Purpose::Float, Purpose::Integer, Purpose::Singles, Purpose::Doubles];
         let all = layouts.into_iter().flat_map(|layout| purposes.map(|purpose| (purpose, layout)));
         all.map(|(purpose, layout)| plan.stream_label(purpose, layout)).collect::<Vec<_>>()
     };
@@ -91,7 +91,7 @@ fn what_changes_nothing_that_is_counted_keeps_the_name() {
     same(builder().keys(["a", "b"]), builder().keys(["b", "a"]));
     let zero = |lo| builder().contribution(Contribution::range(lo, 1.0).unwrap());
     same(zero(0.0), zero(-0.0));
-    // A mechanism that is named is the one that would have been chosen.
+    // Naming the mechanism that would be chosen changes nothing.
     same(builder(), builder().mechanism(built(&builder()).mechanism()));
     let whole = built(&builder().keys(["a", "b", "c"]));
     assert_eq!(whole.with_keys(["b"]).unwrap().noise_name(), whole.noise_name());
@@ -99,7 +99,7 @@ fn what_changes_nothing_that_is_counted_keeps_the_name() {
     assert_ne!(whole.declaring_keys(["b"]).unwrap().noise_name(), whole.noise_name());
 }
 
-/// Releases hang on these bytes: they must never change.
+/// Releases depend on these bytes: they must never change.
 #[test]
 fn version_2_is_frozen() {
     let plan =
@@ -126,13 +126,13 @@ fn version_2_is_frozen() {
     field(13, &[b"daily"]);
     assert_eq!(plan.noise_name().as_bytes(), name);
     name.extend([32, 1, 0, 0, 0, 0, 0, 0, 0, 1, 33, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
-    assert_eq!(plan.stream_label(Purpose::Whole, Layout::Keys), name);
+    assert_eq!(plan.stream_label(Purpose::Integer, Layout::Keys), name);
     assert_eq!(keys_digest(&["a"])[..8], KEYS_A);
 }
 
 const KEYS_A: [u8; 8] = [142, 137, 230, 56, 66, 89, 207, 225];
 
-/// Noise of 0.1 hangs on these texts: they must never change.
+/// Noise of 0.1 depends on these texts: they must never change.
 #[test]
 fn version_1_is_frozen() {
     let first = |builder: PlanBuilder| built(&builder).with_first_noise_name();
@@ -167,7 +167,7 @@ fn version_1_is_frozen() {
     let whole = String::from_utf8(plan.noise_name().as_bytes().to_vec()).unwrap();
     for (purpose, layout, end) in [
         (Purpose::Float, Layout::Scalar, "|scalar"),
-        (Purpose::Whole, Layout::Keys, "|whole keys"),
+        (Purpose::Integer, Layout::Keys, "|whole keys"),
         (Purpose::Singles, Layout::Vector(3), "|noise f32|vector 3"),
         (Purpose::Doubles, Layout::Vector(3), "|noise f64|vector 3"),
     ] {
@@ -175,7 +175,8 @@ fn version_1_is_frozen() {
     }
 }
 
-/// Parts share their noise key by key, and each has inputs of its own: a record must tell them apart.
+/// Parts share their noise key by key, and each has its own inputs, so a record must distinguish
+/// them.
 #[test]
 fn parts_are_recorded_apart_and_whole_plans_under_the_name_of_their_noise() {
     let whole = built(&builder().keys(["a", "b", "c"]));
@@ -191,7 +192,7 @@ fn parts_are_recorded_apart_and_whole_plans_under_the_name_of_their_noise() {
     for plain in [built(&builder()), built(&builder().open_keys())] {
         assert_eq!(plain.record_name(), plain.noise_name());
     }
-    // Names of 0.1 leave out the keys.
+    // Names of 0.1 omit the keys.
     let first = |keys: &[&str]| built(&builder().keys(keys.iter().copied())).with_first_noise_name();
     assert_ne!(first(&["a"]).record_name(), first(&["b"]).record_name());
 }

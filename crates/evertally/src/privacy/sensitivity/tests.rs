@@ -1,4 +1,4 @@
-//! The bounds against every pattern of steps and every choice of signs, on dense matrices.
+//! Compares the bounds with every pattern of steps and every choice of signs, on dense matrices.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn brute_force(columns: &Columns, k: u64, b: u64) -> f64 {
         if !admissible {
             continue;
         }
-        // The first sign can be fixed, as the norm does not see a common sign.
+        // The first sign can be fixed, because a common sign does not change the norm.
         for signs in 0_u32..1 << steps.len().saturating_sub(1) {
             let mut sum = vec![0.0; n];
             for (l, &i) in steps.iter().enumerate() {
@@ -47,7 +47,8 @@ fn square_root(n: usize) -> Vec<f64> {
     f
 }
 
-/// Numbers in (−1, 1) from a multiplicative generator: the same matrices in every run.
+/// Numbers in (−1, 1) from a multiplicative generator, so that the matrices are the same in every
+/// run.
 fn numbers(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     move || {
@@ -120,7 +121,7 @@ fn toeplitz_bound_holds_for_any_coefficients() {
 
 #[test]
 fn the_formula_itself_fails_for_increasing_coefficients() {
-    // Why the coefficients are not taken on trust: here steps 0 and 2 are worse than steps 0 and 1.
+    // This is why the coefficients are checked: here steps 0 and 2 are worse than steps 0 and 1.
     let c = [0.0, 0.0, 1.0, 0.0, 1.0];
     let truth = brute_force(&toeplitz(&c), 2, 1);
     let naive = norm_of_stacked_shifts(&c, participation(2, 1));

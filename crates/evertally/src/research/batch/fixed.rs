@@ -1,14 +1,14 @@
-//! The encoder R in whole units.
+//! The encoder R in integer units.
 //!
-//! **Why not floats.** Sums of floats round, and how they round depends on the data: two histograms
-//! that differ by one person can have encodings further apart than R allows. Here the entries of R
-//! are whole multiples of a power of two, cells are rounded once to whole multiples of 2⁻²⁴, and R
-//! x and its noise are added as integers. Only the noisy sum becomes a float again; what follows is
-//! post-processing.
+//! **Why not floats.** Sums of floats round, and the rounding depends on the data: two histograms
+//! that differ by one person can have encodings that are further apart than R allows. Here the
+//! entries of R are integer multiples of a power of two, cells are rounded once to integer
+//! multiples of 2⁻²⁴, and R x and its noise are added as integers. Only the noisy sum becomes a
+//! float again, and everything after it is post-processing.
 //!
-//! **What it costs.** R is off by a relative 2⁻⁵³ of its largest entry, about as much as its
-//! computation leaves. Sensitivity is that of the whole units. Cells that differ by v differ by at
-//! most v plus one unit after rounding, which [`ROUNDING_CHARGE`] covers.
+//! **What it costs.** R is off by a relative 2⁻⁵³ of its largest entry, which is about the error of
+//! its computation. The sensitivity is that of the integer units. Cells that differ by v differ by
+//! at most v plus one unit after rounding, which [`ROUNDING_CHARGE`] covers.
 
 use zeroize::Zeroizing;
 
@@ -16,25 +16,26 @@ use crate::matrix::Matrix;
 use crate::privacy::{CompensatedSum, MARGIN, Neighbours, round_up};
 use crate::{Error, Result};
 
-/// Units in the largest entry of R, as a power of two, at least.
+/// The minimum number of units in the largest entry of R, as a power of two.
 const ENTRY_BITS: i32 = 52;
 
-/// Units in one person, as a power of two.
+/// Units per person, as a power of two.
 const CELL_BITS: i32 = 24;
 
-/// The largest sum of the cells' magnitudes: with entries below 2⁵³ units, every encoded sum stays
+/// The maximum sum of the cells' magnitudes. With entries below 2⁵³ units, every encoded sum stays
 /// below 2¹²⁵.
-pub(super) const LARGEST_TOTAL: f64 = (1_u64 << 48) as f64;
+pub(super) const MAX_TOTAL: f64 = (1_u64 << 48) as f64;
 
-/// Noise in units stays below this, so that adding it cannot overflow.
-const MOST_UNITS: f64 = (1_u128 << 125) as f64;
+/// The maximum noise in units, so that adding it cannot overflow.
+const MAX_UNITS: f64 = (1_u128 << 125) as f64;
 
-/// The factor by which rounding cells can enlarge what one person moves: twice what is needed, for
-/// the rounding of the product.
+/// The factor by which rounding cells can increase the effect of one person. It is twice what is
+/// needed, to cover the rounding of the product.
 pub(super) const ROUNDING_CHARGE: f64 = 1.0 + 2.0 / (1_u32 << CELL_BITS) as f64;
 
-/// Entries of the table of column distances up to which the exact sensitivity to replacement is worked out.
-const MOST_DISTANCES: usize = 1 << 24;
+/// The maximum number of entries in the table of column distances for which the exact sensitivity
+/// to replacement is computed.
+const MAX_DISTANCES: usize = 1 << 24;
 
 pub(super) struct Encoder {
     rows: usize,
@@ -45,7 +46,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// R rounded to units; `None` where it is zero, not finite or out of range.
+    /// R rounded to units, or `None` if it is zero, not finite or out of range.
     pub(super) fn new(encoder: &Matrix) -> Option<Self> {
         let (rows, columns) = (encoder.rows(), encoder.columns());
         let all = || (0..rows).flat_map(|i| encoder.row(i));
@@ -53,7 +54,7 @@ impl Encoder {
             return None;
         }
         let largest = all().fold(0.0_f64, |largest, x| largest.max(x.abs()));
-        // Far from both ends of the range, so that no scaling below loses anything.
+        // Far from both ends of the range, so that the scaling below loses nothing.
         if !(1e-200..1e200).contains(&largest) {
             return None;
         }
@@ -70,7 +71,7 @@ impl Encoder {
         &self.entries[i * self.columns..(i + 1) * self.columns]
     }
 
-    /// Hands the hasher everything that R x depends on beside x.
+    /// Feeds everything on which R x depends, except x, to the hasher.
     pub(super) fn hash_into(&self, hasher: &mut blake3::Hasher) {
         hasher.update(&self.exponent.to_le_bytes());
         hasher.update(&(self.columns as u64).to_le_bytes());
@@ -98,11 +99,11 @@ impl Encoder {
 
     /// The largest ‖v r_i − v' r_j‖² over columns r and 0 ≤ v, v' ≤ 1, in units, or a bound on it.
     ///
-    /// The function is convex in (v, v'), so its maximum is at corners: a column's own norm, or the
-    /// distance of two. Where the inner products are not negative that is at most √2 Δ, and always
-    /// at most 2 Δ.
+    /// The function is convex in (v, v'), so its maximum is at a corner: a column's own norm, or
+    /// the distance of two columns. If no inner product is negative, that is at most √2 Δ, and it
+    /// is always at most 2 Δ.
     fn replaced(&self, squares: &[f64], largest: f64) -> f64 {
-        if self.columns.saturating_mul(self.columns) > MOST_DISTANCES {
+        if self.columns.saturating_mul(self.columns) > MAX_DISTANCES {
             let nonnegative = self.entries.iter().all(|entry| *entry >= 0);
             return if nonnegative { 2.0 * largest } else { 4.0 * largest };
         }
@@ -114,15 +115,15 @@ impl Encoder {
                 farthest = farthest.max(squares[i] + squares[j] - 2.0 * gram[(i, j)]);
             }
         }
-        // An inner product of p terms is off by at most p·2⁻⁵³ times both norms, in whatever order
-        // it is added up.
+        // An inner product of p terms is off by at most p·2⁻⁵³ times both norms, for any order of
+        // additions.
         let lost = 4.0 * (self.rows + 4) as f64 * f64::EPSILON * largest;
         (farthest + lost).min(4.0 * largest)
     }
 
-    /// Whether noise of this deviation can be counted in units: no draw lies beyond ten deviations.
+    /// Whether noise of this deviation fits in units. No draw is beyond ten deviations.
     pub(super) fn can_count(&self, deviation: f64) -> bool {
-        libm::scalbn(10.0 * deviation, CELL_BITS - self.exponent) < MOST_UNITS
+        libm::scalbn(10.0 * deviation, CELL_BITS - self.exponent) < MAX_UNITS
     }
 
     /// Row i of R x in units, exactly.
@@ -130,7 +131,7 @@ impl Encoder {
         self.row(i).iter().zip(cells).map(|(&entry, &x)| i128::from(entry) * x).sum()
     }
 
-    /// R x + noise. Messages never carry a cell.
+    /// R x + noise. Error messages never contain a cell.
     pub(super) fn encode(&self, data: &[f64], noise: &[f64]) -> Result<Vec<f64>> {
         let cells = Zeroizing::new(cells(data)?);
         let exponent = self.exponent - CELL_BITS;
@@ -142,12 +143,12 @@ impl Encoder {
     }
 }
 
-/// Cells in whole units: up to 2⁷², more than 64 bits hold.
+/// Cells in integer units, up to 2⁷², which is more than 64 bits hold.
 fn cells(data: &[f64]) -> Result<Vec<i128>> {
     if let Some(at) = data.iter().position(|x| !x.is_finite()) {
         return Err(Error::bad("data", "finite in every cell", format!("another value in cell {}", at + 1)));
     }
-    if data.iter().map(|x| x.abs()).sum::<f64>() > LARGEST_TOTAL {
+    if data.iter().map(|x| x.abs()).sum::<f64>() > MAX_TOTAL {
         return Err(Error::bad("data", "at most 2^48 in total", "more"));
     }
     Ok(data.iter().map(|x| libm::scalbn(*x, CELL_BITS).round() as i128).collect())
@@ -164,8 +165,8 @@ mod tests {
     #[test]
     fn encoding_is_exact() {
         let encoder = Encoder::new(&matrix(&[&[1.0, -0.75, 1e-9], &[0.3, 0.1, 0.7]])).unwrap();
-        // Sums of floats of this size would lose what one person moves; here it is one column, to
-        // the last unit.
+        // Sums of floats of this size would lose the effect of one person. Here it is one column,
+        // to the last unit.
         let before = cells(&[1.4e14, 1.0e14, 3.0]).unwrap();
         let after = cells(&[1.4e14, 1.0e14, 4.0]).unwrap();
         for i in 0..2 {
@@ -182,8 +183,8 @@ mod tests {
         let of = |rows: &[&[f64]], neighbours| Encoder::new(&matrix(rows)).unwrap().sensitivity(neighbours);
         let near = |x: f64, y: f64| x >= y && x < y * (1.0 + 1e-11);
         assert!(near(of(&[&[3.0, 0.0], &[4.0, 1.0]], Neighbours::AddRemove), 5.0));
-        // Opposite columns: twice as far. Orthogonal ones: √2. Equal ones: a unit that comes or
-        // goes counts still.
+        // Opposite columns are twice as far apart, orthogonal ones √2. For equal ones, adding or
+        // removing a unit still counts.
         assert!(near(of(&[&[1.0, -1.0]], Neighbours::Replace), 2.0));
         assert!(near(of(&[&[1.0, 0.0], &[0.0, 1.0]], Neighbours::Replace), 2.0_f64.sqrt()));
         assert!(near(of(&[&[1.0, 1.0]], Neighbours::Replace), 1.0));

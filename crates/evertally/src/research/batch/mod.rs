@@ -1,19 +1,20 @@
 //! Any linear queries at once: the matrix mechanism for data that does not change.
 //!
-//! **Definition.** x is a histogram: how many persons there are of each of m kinds. A is a matrix
-//! of n queries. A x is released as L (R x + z), where A = L R is the factorization that certifies
+//! **Definition.** x is a histogram: the number of persons of each of m kinds. A is a matrix of n
+//! queries. A x is released as L (R x + z), where A = L R is the factorization that certifies
 //! γ_F(A) and z is white Gaussian noise.
 //!
 //! **Guarantee.** One person is one unit of one cell of x. With Δ the largest column norm of R,
-//! white noise of deviation σΔ hides whether that unit is there; [`BatchPlan`] works out Δ from the
-//! R that is run, and [`Neighbours::Replace`] from the distances between its columns. The mean
-//! squared error is within the certificate's gap of σ²γ_F²/n, below which no factorization gets.
+//! white noise of deviation σΔ hides whether that unit is present. [`BatchPlan`] computes Δ from
+//! the R that is run, and for [`Neighbours::Replace`] from the distances between its columns. The
+//! mean squared error is within the certificate's gap of σ²γ_F²/n, which is the minimum over all
+//! factorizations.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
 //! | `plan` | the mechanism for a matrix that is written out |
-//! | `fixed` | R in whole units, so that R x is exact and rounding cannot enlarge what one person moves |
-//! | `parity` | all parities of w among d columns, d to 30, whose matrix is never written out |
+//! | `fixed` | R in integer units, so that R x is exact and rounding cannot increase the effect of one person |
+//! | `parity` | all parities of w among d columns, d up to 30, whose matrix is never written out |
 //!
 //! ```
 //! use evertally::research::batch::BatchPlan;
@@ -39,14 +40,14 @@ mod parity;
 mod plan;
 mod spending;
 
-pub use parity::{MOST_PARITIES, MOST_PARITY_COLUMNS, ParityPlan, ParityTotals, parity_queries};
+pub use parity::{MAX_PARITIES, MAX_PARITY_COLUMNS, ParityPlan, ParityTotals, parity_queries};
 pub use plan::BatchPlan;
 
 use crate::privacy::{Budget, NoiseKind};
 use crate::release::{Release, Tail};
 use crate::{Error, Result};
 
-/// The private answer to one query, with the error that the noise gives it.
+/// The private answer to one query, with its error.
 ///
 /// ```
 /// use evertally::research::batch::Answer;
@@ -60,7 +61,7 @@ pub struct Answer {
     pub query: usize,
     /// The private answer.
     pub value: f64,
-    /// The standard deviation of the noise in it.
+    /// The standard deviation of its noise.
     pub standard_error: f64,
 }
 
@@ -86,13 +87,13 @@ impl Answer {
     }
 }
 
-/// Refuses budgets that ask for Laplace noise.
+/// Refuses budgets that need Laplace noise.
 fn check_gaussian(budget: Budget) -> Result<()> {
     match budget.noise() {
         NoiseKind::Gaussian => Ok(()),
         NoiseKind::Laplace => Err(Error::unsupported(
             "the matrix mechanism",
-            "its Gaussian noise cannot give pure ε: ask for δ above zero",
+            "its Gaussian noise cannot give pure ε; use a budget with δ above zero",
         )),
     }
 }

@@ -1,24 +1,25 @@
-//! All parities of w among d columns, without the 2^d kinds of person there may be.
+//! All parities of w among d columns, without enumerating the 2^d possible kinds of person.
 //!
-//! **Definition.** Each person is a row of d signs. The parity of a set P of w columns is Σ over
-//! the rows of Π_{i ∈ P} x_i, a number from −(rows) to (rows); there are N = C(d, w) of them. As
-//! linear queries they are rows of the 2^d × 2^d Hadamard matrix, applied to the histogram of rows.
+//! **Definition.** Each person is a row of d signs. The parity of a set P of w columns is the sum
+//! over the rows of Π_{i ∈ P} x_i, a number from −(rows) to (rows). There are N = C(d, w) of them.
+//! As linear queries they are rows of the 2^d × 2^d Hadamard matrix, applied to the histogram of
+//! rows.
 //!
-//! **Guarantee.** γ_F of these queries is N: their singular values are 2^{d/2}, N times, and the
-//! nuclear norm over √(2^d) is N, which L = I, R = A attains, as every column of A is N signs. So
-//! each parity gets independent noise of the same deviation, and where a row is added or removed
-//! nothing is better: the mean squared error σ²N is the least of any factorization.
+//! **Guarantee.** γ_F of these queries is N. Their singular values are 2^{d/2}, N times, and the
+//! nuclear norm over √(2^d) is N. L = I, R = A attains it, because every column of A is N signs. So
+//! each parity gets independent noise of the same deviation. If a row is added or removed, nothing
+//! is better: the mean squared error σ²N is the least of any factorization.
 //!
-//! - *Add or remove* a row: every parity moves by one, so Δ = √N.
-//! - *Replace* a row: a parity that changes moves by two. Flipping k columns changes the sets that
-//!   hold an odd number of them, Σ_{j odd} C(k, j) C(d−k, w−j); Δ is twice the root of the largest
-//!   of these numbers over k, at most 2√N, and attained. Here no factorization has mean squared
-//!   error below 2σ²N: A times the vector of ones is 0, so the mean column of R may be subtracted
-//!   from all; then the squared distances of columns average to twice their squared norms, so Δ² ≥
-//!   2‖R‖_F²/2^d, and ‖L‖_F ‖R‖_F is at least the nuclear norm 2^{d/2} N.
+//! - *Add or remove* a row: every parity changes by one, so Δ = √N.
+//! - *Replace* a row: a parity that changes does so by two. Flipping k columns changes the sets
+//!   that contain an odd number of them, Σ_{j odd} C(k, j) C(d−k, w−j). Δ is twice the root of the
+//!   largest of these numbers over k, at most 2√N, and attained. Here no factorization has a mean
+//!   squared error below 2σ²N. A times the vector of ones is 0, so the mean column of R may be
+//!   subtracted from all. Then the squared distances of columns average to twice their squared
+//!   norms, so Δ² ≥ 2‖R‖_F²/2^d, and ‖L‖_F ‖R‖_F is at least the nuclear norm 2^{d/2} N.
 //!
-//! **Cost.** Rows are held as bits, a block at a time; a block of 64·B rows takes N·B words to be
-//! combined and counted. Memory is 8 N bytes.
+//! **Cost.** Rows are stored as bits, one block at a time. Combining and counting a block of 64·B
+//! rows takes N·B words. Memory is 8 N bytes.
 
 use std::fmt;
 
@@ -31,20 +32,20 @@ use crate::noise_name::{Fields, NoiseName, Value};
 use crate::privacy::{Budget, Neighbours, round_up};
 use crate::{Error, Result};
 
-/// The most columns.
-pub const MOST_PARITY_COLUMNS: usize = 30;
+/// The maximum number of columns.
+pub const MAX_PARITY_COLUMNS: usize = 30;
 
-/// The most parities that are answered at once: 128 MiB of totals.
-pub const MOST_PARITIES: u64 = 1 << 24;
+/// The maximum number of parities that are answered at once: 128 MiB of totals.
+pub const MAX_PARITIES: u64 = 1 << 24;
 
-/// The most entries of the matrix of parities that are written out.
-const MOST_ENTRIES: u64 = 1 << 24;
+/// The maximum number of entries of the matrix of parities that are written out.
+const MAX_ENTRIES: u64 = 1 << 24;
 
-/// Words a column in a block: all columns of a block, and the products under way, stay in the
+/// Words per column in a block. All columns of a block, and the intermediate products, stay in the
 /// second-level cache.
 const BLOCK_WORDS: usize = 1 << 10;
 
-/// Released sums are whole multiples of 2⁻⁴⁰ until they become floats.
+/// Released sums are integer multiples of 2⁻⁴⁰ until they become floats.
 const UNIT_BITS: i32 = 40;
 
 /// Which parities are answered, and with how much noise.
@@ -63,9 +64,9 @@ pub struct ParityPlan {
     columns: usize,
     degree: usize,
     queries: u64,
-    budget: Budget,
-    neighbours: Neighbours,
-    sensitivity: f64,
+    pub(super) budget: Budget,
+    pub(super) neighbours: Neighbours,
+    pub(super) sensitivity: f64,
     scale: f64,
 }
 
@@ -73,14 +74,14 @@ impl ParityPlan {
     /// All parities of `degree` among `columns` columns.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30 and there are at most 2²⁴ parities;
+    /// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30 and there are at most 2²⁴ parities.
     /// [`Error::Unsupported`] for a budget of pure ε.
     pub fn new(columns: usize, degree: usize, budget: Budget, neighbours: Neighbours) -> Result<Self> {
         check_gaussian(budget)?;
         check_degree(columns, degree)?;
         let queries = choose(columns, degree);
-        if queries > MOST_PARITIES {
-            let expected = format!("one with at most {MOST_PARITIES} parities of {columns} columns");
+        if queries > MAX_PARITIES {
+            let expected = format!("one with at most {MAX_PARITIES} parities of {columns} columns");
             return Err(Error::bad("degree", expected, format!("{degree}, which has {queries}")));
         }
         let squared = match neighbours {
@@ -105,28 +106,10 @@ impl ParityPlan {
         self.degree
     }
 
-    /// The number of parities, C(d, w), which is γ_F of the queries too.
+    /// The number of parities, C(d, w), which is also γ_F of the queries.
     #[must_use]
     pub fn queries(&self) -> u64 {
         self.queries
-    }
-
-    /// The budget that one set of answers spends.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// Which change of the table is hidden.
-    #[must_use]
-    pub fn neighbours(&self) -> Neighbours {
-        self.neighbours
-    }
-
-    /// How far one row can move the vector of parities, rounded up.
-    #[must_use]
-    pub fn sensitivity(&self) -> f64 {
-        self.sensitivity
     }
 
     /// The standard deviation of the independent noise in every answer.
@@ -141,7 +124,7 @@ impl ParityPlan {
         self.scale * self.scale
     }
 
-    /// What the mean squared error of any factorization at this budget is at least.
+    /// A lower bound on the mean squared error of any factorization at this budget.
     #[must_use]
     pub fn least_mean_squared_error(&self) -> f64 {
         let factor = match self.neighbours {
@@ -152,7 +135,7 @@ impl ParityPlan {
     }
 
     /// The paper's lower bound for any mechanism whose noise does not depend on the data: C(d,
-    /// w)/(e^{2ε} − 1)². It is stated where a row is added or removed, for budgets of (ε, δ).
+    /// w)/(e^{2ε} − 1)². It is defined for adding or removing a row, and for budgets of (ε, δ).
     #[must_use]
     pub fn paper_lower_bound(&self) -> Option<f64> {
         let epsilon = self.budget.epsilon().filter(|_| self.neighbours == Neighbours::AddRemove)?;
@@ -173,8 +156,9 @@ impl ParityPlan {
     }
 }
 
-/// The matrix of all parities, C(d, w) × 2^d: row by row in the order of [`ParityPlan::sets`], with
-/// a column for each kind of person, whose bits say which columns of the table are −1.
+/// The matrix of all parities, C(d, w) × 2^d. Its rows are in the order of [`ParityPlan::sets`]. It
+/// has one column per kind of person, and the bits of the column number give the columns of the
+/// table that are −1.
 ///
 /// ```
 /// let queries = evertally::research::batch::parity_queries(2, 1)?;
@@ -183,12 +167,12 @@ impl ParityPlan {
 /// ```
 ///
 /// # Errors
-/// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30; [`Error::TooCostly`] above 2²⁴
-/// entries, where γ_F is known to be C(d, w) without them.
+/// [`Error::BadParameter`] unless 1 ≤ degree ≤ columns ≤ 30. [`Error::TooCostly`] above 2²⁴
+/// entries; γ_F is C(d, w) in any case.
 pub fn parity_queries(columns: usize, degree: usize) -> Result<Matrix> {
     check_degree(columns, degree)?;
     let rows = choose(columns, degree);
-    if rows << columns > MOST_ENTRIES {
+    if rows << columns > MAX_ENTRIES {
         let reason = format!("{rows} × 2^{columns} entries; their γ_F is {rows} exactly");
         return Err(Error::too_costly("a matrix of parities", reason));
     }
@@ -199,8 +183,8 @@ pub fn parity_queries(columns: usize, degree: usize) -> Result<Matrix> {
 }
 
 fn check_degree(columns: usize, degree: usize) -> Result<()> {
-    if columns == 0 || columns > MOST_PARITY_COLUMNS {
-        return Err(Error::bad("columns", format!("from 1 to {MOST_PARITY_COLUMNS}"), columns));
+    if columns == 0 || columns > MAX_PARITY_COLUMNS {
+        return Err(Error::bad("columns", format!("from 1 to {MAX_PARITY_COLUMNS}"), columns));
     }
     if degree == 0 || degree > columns {
         return Err(Error::bad("degree", format!("from 1 to the {columns} columns"), degree));
@@ -211,7 +195,7 @@ fn check_degree(columns: usize, degree: usize) -> Result<()> {
 /// The sets of `degree` among `columns` columns, in order.
 fn sets(columns: usize, degree: usize) -> impl Iterator<Item = Vec<usize>> {
     std::iter::successors(Some((0..degree).collect::<Vec<_>>()), move |set| {
-        // The last member that can move on does, and those after it follow directly.
+        // The last member that can move does, and those after it follow directly.
         let at = (0..degree).rev().find(|&at| set[at] < columns - degree + at)?;
         let mut next = set.clone();
         let moved = next[at] + 1;
@@ -225,7 +209,8 @@ fn choose(n: usize, k: usize) -> u64 {
     if k > n { 0 } else { (0..k as u64).fold(1, |product, i| product * (n as u64 - i) / (i + 1)) }
 }
 
-/// The most sets of `degree` columns of which flipping some columns changes the parity.
+/// The largest number of sets of `degree` columns whose parity changes when some columns are
+/// flipped.
 fn most_changed(columns: usize, degree: usize) -> u64 {
     let changed = |flipped: usize| -> u64 {
         let odd = (1..=degree).step_by(2);
@@ -234,7 +219,8 @@ fn most_changed(columns: usize, degree: usize) -> u64 {
     (1..=columns).map(changed).max().unwrap_or_default()
 }
 
-/// The true parities of the rows so far. No `Debug` of what they are: they must not be shown.
+/// The true parities of the rows so far. `Debug` omits their values, because they must not be
+/// shown.
 ///
 /// ```
 /// use evertally::research::batch::{ParityPlan, ParityTotals};
@@ -250,10 +236,10 @@ fn most_changed(columns: usize, degree: usize) -> u64 {
 /// ```
 pub struct ParityTotals {
     plan: ParityPlan,
-    /// Hash of the columns' names: which columns are counted.
+    /// Hash of the columns' names, which identifies the counted columns.
     names: [u8; 32],
     totals: Vec<i64>,
-    /// The rows of the block, a bit a row, column by column.
+    /// The rows of the block, one bit per row, column by column.
     block: Vec<Vec<u64>>,
     rows: usize,
 }
@@ -271,22 +257,23 @@ impl ParityTotals {
         }
     }
 
-    /// Says which columns of a table these are. Under one key, other columns then have other noise;
-    /// without names, two choices of columns whose parities happen to be equal get equal answers,
-    /// which gives that away.
+    /// Names the columns of the table. Under one key, different columns then have different noise.
+    /// Without names, two choices of columns whose parities happen to be equal get equal answers,
+    /// which reveals that they are equal.
     #[must_use]
     pub fn named<S: AsRef<str>>(mut self, columns: impl IntoIterator<Item = S>) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("evertally parity columns 1");
         for column in columns {
             let column = column.as_ref().as_bytes();
-            // With its length, so that no two lists of names run into the same bytes.
+            // With its length, so that no two lists of names give the same bytes.
             hasher.update(&(column.len() as u64).to_le_bytes()).update(column);
         }
         self.names = *hasher.finalize().as_bytes();
         self
     }
 
-    /// Adds a row, given as a mask: bit i is set where column i is −1. Bits beyond the columns are ignored.
+    /// Adds a row, given as a mask: bit i is set if column i is −1. Bits beyond the columns are
+    /// ignored.
     pub fn add(&mut self, negative: u32) {
         let (word, bit) = (self.rows / 64, self.rows % 64);
         for (column, words) in self.block.iter_mut().enumerate() {
@@ -309,8 +296,8 @@ impl ParityTotals {
         self.rows = 0;
     }
 
-    /// The true totals of all rows so far: what a digest of the input is made of. They are as
-    /// private as the rows.
+    /// The true totals of all rows so far, for a digest of the input. They are as private as the
+    /// rows.
     #[doc(hidden)]
     pub fn counted(&mut self) -> &[i64] {
         if self.rows > 0 {
@@ -323,8 +310,8 @@ impl ParityTotals {
     /// standard error.
     ///
     /// A key must be used for one table only. Noise depends on the data as well as on the key, so
-    /// that a key that is used twice by mistake does not lay open the difference; but whether two
-    /// tables have equal parities would show. For several choices of columns of one table, see
+    /// using a key twice by mistake does not reveal the difference. It does reveal whether two
+    /// tables have equal parities. For several choices of columns of one table, see
     /// [`named`](Self::named).
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
@@ -333,21 +320,21 @@ impl ParityTotals {
         let mut answers = vec![0.0; self.totals.len()];
         self.white(&key).fill_parallel(0, &mut answers);
         for (answer, &total) in answers.iter_mut().zip(&self.totals) {
-            // Added as integers: the answer is a function of the noisy sum and of nothing else.
+            // Added as integers, so that the answer is a function of the noisy sum only.
             let noise = libm::scalbn(self.plan.scale * *answer, UNIT_BITS).round() as i128;
             *answer = libm::scalbn(((i128::from(total) << UNIT_BITS) + noise) as f64, -UNIT_BITS);
         }
         answers
     }
 
-    /// The name of this noise, which other columns, degrees, budgets and neighbours do not have.
+    /// The name of this noise. Other columns, degrees, budgets and neighbours have other names.
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
         let ParityPlan { columns, degree, budget, neighbours, .. } = &self.plan;
         let mut fields = Fields::new(*b"EVNP", 2);
         fields.put(3, budget.name_value());
         fields.put(4, neighbours.name_value());
-        fields.put(10, Value::new().whole(*columns as u64).whole(*degree as u64));
+        fields.put(10, Value::new().integer(*columns as u64).integer(*degree as u64));
         fields.put(12, Value::new().raw(&self.names));
         NoiseName::new(fields.into_bytes())
     }
@@ -365,7 +352,7 @@ impl ParityTotals {
     }
 }
 
-/// Walks the sets in order; `products` has a buffer for each member but the last.
+/// Visits the sets in order. `products` has one buffer per member except the last.
 fn count_sets(
     columns: &[&[u64]],
     product: &[u64],

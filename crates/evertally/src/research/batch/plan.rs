@@ -1,16 +1,16 @@
 //! The mechanism for a matrix of queries that is written out.
 //!
-//! **The privacy argument.** Let x and x' be neighbours: one cell differs by at most one (add or
-//! remove), or a unit of one cell is replaced by a unit of another. Then ‖R(x − x')‖ ≤ Δ, computed
-//! from R in whole units and rounded up. Releasing R x + σΔ g meets the budget by the definition of
-//! σ; the answers L (R x + σΔ g) are computed from that alone.
+//! **Privacy.** Let x and x' be neighbours: one cell differs by at most one (add or remove), or a
+//! unit of one cell is replaced by a unit of another. Then ‖R(x − x')‖ ≤ Δ, computed from R in
+//! integer units and rounded up. Releasing R x + σΔ g meets the budget by the definition of σ, and
+//! the answers L (R x + σΔ g) are computed from that alone.
 //!
-//! **The least error.** Any factorization has ‖L‖_F Δ ≥ γ_F(A), and a person who may be replaced
-//! may also be replaced by nobody's weight, so Δ is never below the largest column norm: σ²γ_F²/n
-//! is a lower bound under both relations.
+//! **Least error.** Any factorization has ‖L‖_F Δ ≥ γ_F(A). A person who may be replaced may also
+//! be replaced by one of weight zero, so Δ is never below the largest column norm. So σ²γ_F²/n is a
+//! lower bound under both relations.
 //!
-//! **Cost.** The solver's for the plan: some dozens of eigendecompositions of the shorter side. An
-//! answer takes one product with R and one with L.
+//! **Cost.** The plan costs some dozens of eigendecompositions of the shorter side. An answer takes
+//! one product with R and one with L.
 
 use zeroize::Zeroize;
 
@@ -23,7 +23,8 @@ use crate::privacy::{Budget, Neighbours, round_up};
 use crate::research::gamma::{Certificate, Factors, Subject, Weights, gamma_f, verify};
 use crate::{Error, Result};
 
-/// How close to the optimum the factorization is brought. Nobody sees a millionth in an error.
+/// The distance of the factorization from the optimum. A relative error of one millionth is
+/// invisible.
 const RELATIVE_GAP: f64 = 1e-6;
 
 /// A certified factorization of a matrix of queries, and the noise for a budget.
@@ -42,15 +43,15 @@ pub struct BatchPlan {
     certificate: Certificate,
     decoder: Matrix,
     encoder: Encoder,
-    budget: Budget,
-    neighbours: Neighbours,
-    sensitivity: f64,
+    pub(super) budget: Budget,
+    pub(super) neighbours: Neighbours,
+    pub(super) sensitivity: f64,
     scale: f64,
     digest: [u8; 32],
 }
 
 impl BatchPlan {
-    /// Finds the best factorization of a matrix of queries, one a row.
+    /// Finds the best factorization of a matrix of queries, which has one query per row.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for a matrix that is empty, zero, not finite or too large, and
@@ -59,10 +60,10 @@ impl BatchPlan {
         Self::with_progress(queries, budget, neighbours, &())
     }
 
-    /// Like [`new`](Self::new), and reports on the search.
+    /// Like [`new`](Self::new), with progress reports.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As for [`new`](Self::new).
     pub fn with_progress(
         queries: Matrix,
         budget: Budget,
@@ -73,12 +74,11 @@ impl BatchPlan {
         Self::assemble(gamma_f(queries, RELATIVE_GAP, progress)?, budget, neighbours)
     }
 
-    /// Takes the factorization of a certificate for γ_F that was found before. Its bounds are
-    /// proved again first.
+    /// Uses the factorization of an existing certificate for γ_F. Its bounds are verified first.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a certificate that does not prove its bounds, that is about γ_2 or about a
-    /// complex matrix; otherwise as [`new`](Self::new).
+    /// [`Error::BadParameter`] for a certificate that does not prove its bounds, or that is about
+    /// γ_2 or about a complex matrix. Otherwise as for [`new`](Self::new).
     ///
     /// ```
     /// use evertally::research::batch::BatchPlan;
@@ -138,28 +138,10 @@ impl BatchPlan {
         self.certificate.subject.columns()
     }
 
-    /// The proof of how good the factorization is.
+    /// The certificate of the factorization.
     #[must_use]
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
-    }
-
-    /// The budget that one set of answers spends.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// Which change of the data is hidden.
-    #[must_use]
-    pub fn neighbours(&self) -> Neighbours {
-        self.neighbours
-    }
-
-    /// How far one person can move R x, rounded up.
-    #[must_use]
-    pub fn sensitivity(&self) -> f64 {
-        self.sensitivity
     }
 
     /// The standard deviation of each white draw before L is applied.
@@ -190,22 +172,23 @@ impl BatchPlan {
         (0..n).map(|query| self.standard_error(query).powi(2)).sum::<f64>() / n as f64
     }
 
-    /// What the mean squared error of any factorization at this budget is at least: σ²γ_F²/n, from
+    /// A lower bound on the mean squared error of any factorization at this budget: σ²γ_F²/n, from
     /// the certificate.
     #[must_use]
     pub fn least_mean_squared_error(&self) -> f64 {
         self.budget.noise_multiplier().powi(2) * self.certificate.error_factor().0
     }
 
-    /// Private answers to all queries about a histogram: one number a cell, of which one person is
-    /// one unit of one.
+    /// Private answers to all queries about a histogram. The histogram has one number per cell, and
+    /// one person is one unit of one cell.
     ///
     /// A key must be used for one histogram only. Noise depends on the data as well as on the key,
-    /// so that a key that is used twice by mistake does not lay open the difference; but whether
-    /// two histograms are equal would show.
+    /// so using a key twice by mistake does not reveal the difference. It does reveal whether two
+    /// histograms are equal.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for data of another length, that are not finite, or above 2⁴⁸ in total.
+    /// [`Error::BadParameter`] for data of another length, data that are not finite, or a total
+    /// above 2⁴⁸.
     #[expect(clippy::needless_pass_by_value, reason = "taking the key keeps it from being used twice")]
     pub fn answer(&self, data: &[f64], key: NoiseKey) -> Result<Vec<Answer>> {
         if data.len() != self.cells() {
@@ -226,7 +209,7 @@ impl BatchPlan {
         Ok((0..self.queries()).map(answer).collect())
     }
 
-    /// The name of this plan's noise, which other queries, budgets and neighbours do not have.
+    /// The name of this plan's noise. Other queries, budgets and neighbours have other names.
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
         let mut fields = Fields::new(*b"EVNB", 2);
@@ -250,10 +233,10 @@ impl BatchPlan {
     }
 }
 
-/// Names a plan among all plans: other queries get noise from another stream.
+/// Identifies a plan among all plans, so that other queries get noise from another stream.
 ///
-/// Both factors count. [1 1] and [1 −1] have the same L; were they given the same noise, the
-/// difference of their answers would be that of the true ones.
+/// Both factors matter. [1 1] and [1 −1] have the same L. If they had the same noise, the
+/// difference of their answers would be exact.
 fn digest_of(decoder: &Matrix, encoder: &Encoder) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("evertally batch factors 1");
     hasher.update(&(decoder.rows() as u64).to_le_bytes());

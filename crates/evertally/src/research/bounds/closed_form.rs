@@ -1,8 +1,8 @@
-//! The paper's closed forms, as printed, and the corrected row norm beside them.
+//! The paper's closed forms, as printed, and the corrected row norm.
 //!
-//! None of these is used for privacy. They are shown beside the exact figures, with whether they
-//! hold: the closed upper bound holds from n = 7 on, the printed row norm for no t, the printed
-//! lower bound for every n.
+//! None of these is used for privacy. They are shown beside the exact figures, together with where
+//! they hold. The closed upper bound holds for n ≥ 7, the printed row norm for no t, and the
+//! printed lower bound for every n.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -20,10 +20,11 @@ fn lower_root(n: f64) -> f64 {
     (2.0 + (m / 5.0).ln() + m.ln() / (2.0 * n)) / PI
 }
 
-/// (1 + ln(4n/5)/π)², the paper's bound on the mean error factor of the square root. It holds from n = 7 on.
+/// (1 + ln(4n/5)/π)², the paper's bound on the mean error factor of the square root. It holds for n
+/// ≥ 7.
 ///
 /// # Errors
-/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰; so for every function of this module.
+/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰. The same holds for every function of this module.
 ///
 /// ```
 /// let closed = evertally::research::bounds::paper_upper_mean(1024)?;
@@ -39,7 +40,7 @@ pub fn paper_upper_mean(horizon: u64) -> Result<Interval> {
 /// matrix mechanism.
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// let closed = evertally::research::bounds::paper_lower_mean(1024)?;
@@ -53,7 +54,7 @@ pub fn paper_lower_mean(horizon: u64) -> Result<Interval> {
 /// (1 + ln(n)/π)², the weaker form that the paper gives with its fast data structure.
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// assert!(evertally::research::bounds::paper_corollary_mean(1)?.upper >= 1.0);
@@ -63,10 +64,11 @@ pub fn paper_corollary_mean(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(1.0 + checked(horizon)?.ln() / PI).squared())
 }
 
-/// 1 + ln((4t−3)/5)/π, the paper's bound on the squared norm of row t. It is below the true norm for every t.
+/// 1 + ln((4t−3)/5)/π, the paper's bound on the squared norm of row t. It is below the true norm
+/// for every t.
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// let printed = evertally::research::bounds::paper_row_norm_squared(100)?;
@@ -77,10 +79,11 @@ pub fn paper_row_norm_squared(step: u64) -> Result<Interval> {
     Ok(around_difference(1.0, ((4.0 * checked(step)? - 3.0) / 5.0).ln() / PI))
 }
 
-/// 1 + ln(4t−3)/π: the paper's bound with the integral started where the sum needs it. It holds for every t.
+/// 1 + ln(4t−3)/π: the paper's bound, with the integral started at the point that the sum requires.
+/// It holds for every t.
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// let corrected = evertally::research::bounds::row_norm_squared_bound(100)?;
@@ -94,7 +97,7 @@ pub fn row_norm_squared_bound(step: u64) -> Result<Interval> {
 /// log₂(n)(1 + log₂ n)/2, the paper's mean error factor of the binary tree.
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// assert!((evertally::research::bounds::paper_tree_mean(8)?.middle() - 6.0).abs() < 1e-12);
@@ -109,10 +112,10 @@ fn tree_mean(n: f64) -> f64 {
     levels * (1.0 + levels) / 2.0
 }
 
-/// The paper's lower bound on the error of the binary tree over that of the square root.
+/// The paper's lower bound on the error of the binary tree divided by that of the square root.
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// assert!(evertally::research::bounds::paper_tree_ratio(1 << 20)?.lower > 7.0);
@@ -122,11 +125,11 @@ pub fn paper_tree_ratio(horizon: u64) -> Result<Interval> {
     Ok(paper_tree_mean(horizon)? / paper_upper_mean(horizon)?)
 }
 
-/// The paper's figure for the error of the binary tree over the least possible. It divides by a
-/// lower bound, so it is not the ratio itself.
+/// The paper's figure for the error of the binary tree divided by the least possible. It divides by
+/// a lower bound, so it is not the ratio itself.
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// assert!(evertally::research::bounds::paper_optimum_ratio(1 << 20)?.lower > 9.0);
@@ -136,10 +139,10 @@ pub fn paper_optimum_ratio(horizon: u64) -> Result<Interval> {
     Ok(paper_tree_mean(horizon)? / paper_lower_mean(horizon)?)
 }
 
-/// The paper's upper bound less its lower bound, in units of C².
+/// The paper's upper bound minus its lower bound, in units of C².
 ///
 /// # Errors
-/// As [`paper_upper_mean`].
+/// As for [`paper_upper_mean`].
 ///
 /// ```
 /// assert!(evertally::research::bounds::paper_additive_gap(1 << 50)?.lower > 10.0);
@@ -153,7 +156,7 @@ pub fn paper_additive_gap(horizon: u64) -> Result<Interval> {
     })
 }
 
-/// What the error of the binary tree over that of the square root tends to: ½(π/ln 2)².
+/// The limit of the error of the binary tree divided by that of the square root: ½(π/ln 2)².
 ///
 /// ```
 /// assert!((evertally::research::bounds::limiting_tree_ratio() - 10.27).abs() < 0.01);

@@ -1,37 +1,37 @@
-//! What privacy itself costs: the least mean squared error of any noise, as a multiple of γ_F²/n.
+//! The cost of privacy itself: the least mean squared error of any noise, as a multiple of γ_F²/n.
 //!
 //! **Definition.** c(ε, δ) is a number with mean squared error ≥ c·γ_F(A)²/n for every (ε,
 //! δ)-private mechanism for the linear queries A whose noise is oblivious of its input. The paper
-//! takes c = 1/(e^{2ε}−1)²; the constant here is larger and comes with its dependence on δ.
+//! uses c = 1/(e^{2ε}−1)². The constant here is larger and depends on δ.
 //!
 //! **Proof.** Let the release be Ax + z, and a a column of A. Privacy makes z and z + a
-//! indistinguishable at (ε, δ), hence z and z + k·a at (kε, δ_k), δ_k = δ(e^{kε}−1)/(e^ε−1),
-//! whatever the domain of x, since z does not depend on x. Let u be a vector with ⟨u,a⟩ ≠ 0, X =
+//! indistinguishable at (ε, δ), hence z and z + k·a at (kε, δ_k), δ_k = δ(e^{kε}−1)/(e^ε−1). This
+//! holds for any domain of x, since z does not depend on x. Let u be a vector with ⟨u,a⟩ ≠ 0, X =
 //! ⟨u,z⟩/⟨u,a⟩, p₊ = P[X ≥ k/2] and p₋ = P[X ≤ −k/2]. Comparing X + k with X on [k/2, ∞) gives 1 −
-//! p₋ ≤ e^{kε}p₊ + δ_k; comparing X − k with X on the other side gives the mirror image; added up,
+//! p₋ ≤ e^{kε}p₊ + δ_k. Comparing X − k with X on the other side gives the mirror image. Added up,
 //! P[|X| ≥ k/2] ≥ q_k = 2(1−δ_k)/(1+e^{kε}). So E X² = ∫2r P[|X| ≥ r]dr ≥ Σ_k q_k·(k² − (k−1)²)/4 =
-//! c, over the k with q_k > 0. Thus uᵀΣu ≥ c⟨u,a⟩² for Σ = E zzᵀ and every u and a: the columns of
-//! R = Σ^{−1/2}A (pseudo-inverse) have norms of at most 1/√c, and with L = Σ^{1/2}, A = LR, γ_F² ≤
-//! ‖L‖_F²/c = n·mse/c. ∎
+//! c, over the k with q_k > 0. Thus uᵀΣu ≥ c⟨u,a⟩² for Σ = E zzᵀ and every u and a. The columns of
+//! R = Σ^{−1/2}A (pseudo-inverse) therefore have norms of at most 1/√c, and with L = Σ^{1/2}, A =
+//! LR, γ_F² ≤ ‖L‖_F²/c = n·mse/c. ∎
 //!
 //! **Any mechanism.** If the error is the largest over all integer inputs, a mechanism M that looks
-//! at its input does no better: draw X uniformly from {0,…,N−1}^n and use z = M(X) − AX as noise.
+//! at its input does no better. Draw X uniformly from {0,…,N−1}^n and use z = M(X) − AX as noise.
 //! Moving X by one in a coordinate leaves the box with probability 1/N, so z is private at (ε, δ +
-//! e^ε/N) and its error is at most that of M; let N grow. Over 0/1 streams this fails, and so does
+//! e^ε/N) and its error is at most that of M. Let N grow. Over 0/1 streams this fails, and so does
 //! the paper's bound: always releasing t/2 is perfectly private with error (n+1)(2n+1)/24.
 //!
-//! **The paper's constants.** 1/(e^{2ε}−1)² (oblivious) and 1/(e^{4ε}−1)² (any) are below c as long
-//! as δ is small enough, and proven there; [`largest_paper_delta`] is that limit. They cannot hold
-//! for every δ ≤ 1/4e^ε as printed: as ε → 0 they grow without bound, while Gaussian noise at a
-//! fixed δ does not.
+//! **The paper's constants.** 1/(e^{2ε}−1)² (oblivious) and 1/(e^{4ε}−1)² (any) are below c, and
+//! thereby proven, as long as δ is small enough; [`largest_paper_delta`] is that limit. They cannot
+//! hold for every δ ≤ 1/4e^ε as printed: as ε → 0 they grow without bound, while Gaussian noise at
+//! a fixed δ does not.
 //!
-//! **Guarantee.** c is rounded down. Where ε and δ are small only every 1/(4096·max(ε,δ))-th k is
+//! **Guarantee.** c is rounded down. If ε and δ are small, only every 1/(4096·max(ε,δ))-th k is
 //! used, which costs less than a relative 10⁻³.
 
 use crate::privacy::CompensatedSum;
 use crate::{Error, Result};
 
-/// Whom a lower bound binds.
+/// The mechanisms to which a lower bound applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
     /// Mechanisms whose noise does not depend on the input.
@@ -40,13 +40,14 @@ pub enum Reach {
     Any,
 }
 
-/// Beyond this kε the terms add nothing.
-const FARTHEST: f64 = 45.0;
-/// How finely kε and kδ are sampled where both are small.
+/// For kε beyond this, the terms add nothing.
+const MAX_GROWTH: f64 = 45.0;
+/// How finely kε and kδ are sampled if both are small.
 const FINENESS: f64 = 4096.0;
 
-/// c(ε, δ): mean squared error ≥ c·γ_F²/n for every (ε, δ)-private mechanism, oblivious of its
-/// input or, over all integer inputs, not. Zero where δ leaves nothing to prove.
+/// c(ε, δ): mean squared error ≥ c·γ_F²/n for every (ε, δ)-private mechanism that is oblivious of
+/// its input, and over all integer inputs for every mechanism. It is zero if δ leaves nothing to
+/// prove.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000 and 0 ≤ δ < 1.
@@ -63,29 +64,31 @@ pub fn oblivious_constant(epsilon: f64, delta: f64) -> Result<f64> {
 }
 
 fn constant(epsilon: f64, delta: f64) -> f64 {
-    // The terms end where kε is large or, soon after kδ reaches one, where δ_k does; both are sampled finely.
+    // The terms end when kε is large or when δ_k reaches one, which is soon after kδ does. Both are
+    // sampled finely.
     let stride = (1.0 / (FINENESS * epsilon.max(delta))).floor().max(1.0);
     let mut sum = CompensatedSum::default();
     let mut previous = 0.0_f64;
     loop {
         let k = previous + stride;
         let grown = k * epsilon;
-        // δ_k is written so that a tiny ε costs no digits.
+        // This form of δ_k loses no digits for a tiny ε.
         let spent = if delta == 0.0 { 0.0 } else { delta * (grown.exp_m1() / epsilon.exp_m1()) };
         let tail = 2.0 * (1.0 - spent) / (1.0 + grown.exp());
-        if tail.is_nan() || tail <= 0.0 || (grown > FARTHEST && previous > 0.0) {
+        if tail.is_nan() || tail <= 0.0 || (grown > MAX_GROWTH && previous > 0.0) {
             break;
         }
         sum.add(tail * (k - previous) * (k + previous) / 4.0);
         previous = k;
     }
-    // Only the last term can lose digits, where δ_k comes near one; what it loses is 10⁻¹⁵ of its
-    // weight, and the first term alone is larger than that by far. The rest are sums and products
-    // of positive numbers.
+    // Only the last term can lose digits, when δ_k comes near one. It loses 10⁻¹⁵ of its weight,
+    // and the first term alone is far larger than that. The rest are sums and products of positive
+    // numbers.
     (sum.value() * (1.0 - 1e-12)).max(0.0)
 }
 
-/// The paper's constant: 1/(e^{2ε}−1)² for oblivious noise and 1/(e^{4ε}−1)² for any, rounded down.
+/// The paper's constant, rounded down: 1/(e^{2ε}−1)² for oblivious noise and 1/(e^{4ε}−1)² for any
+/// mechanism.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000.
@@ -105,7 +108,7 @@ pub fn paper_constant(epsilon: f64, reach: Reach) -> Result<f64> {
 }
 
 /// The largest δ up to which the paper's constant is proven at this ε: c(ε, δ) is at least the
-/// constant, and δ is at most the 1/4e^ε that the paper asks for.
+/// constant, and δ is at most the 1/4e^ε that the paper requires.
 ///
 /// # Errors
 /// `BadParameter` unless 10⁻⁶ ≤ ε ≤ 1000.
@@ -122,7 +125,8 @@ pub fn largest_paper_delta(epsilon: f64, reach: Reach) -> Result<f64> {
     if constant(epsilon, stated) >= wanted {
         return Ok(stated);
     }
-    // The constant falls with δ; the lower end always satisfies it, since it does at zero (tested).
+    // The constant decreases in δ. The lower end always satisfies the condition, since it does at
+    // zero (tested).
     let (mut low, mut high) = (0.0, stated);
     for _ in 0..60 {
         let middle = low + (high - low) / 2.0;
@@ -135,7 +139,7 @@ pub fn largest_paper_delta(epsilon: f64, reach: Reach) -> Result<f64> {
     Ok(low)
 }
 
-/// The paper's constant where it is proven.
+/// The paper's constant, if it is proven.
 pub(super) fn proven_paper_constant(epsilon: f64, delta: f64, reach: Reach) -> Result<f64> {
     let value = paper_constant(epsilon, reach)?;
     check_delta(delta)?;

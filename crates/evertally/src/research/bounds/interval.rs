@@ -1,12 +1,12 @@
-//! A number that is known to lie between two floats.
+//! A number that is known to be between two floats.
 
 use std::fmt;
 use std::ops::{Add, Div, Mul};
 
 /// Two floats with the true value between them.
 ///
-/// Products, quotients and sums of positive intervals are rounded outwards, so what is computed
-/// from proven figures is proven too.
+/// Products, quotients and sums of positive intervals are rounded outwards, so results that are
+/// computed from proven figures are proven too.
 ///
 /// ```
 /// use evertally::research::bounds::Interval;
@@ -16,14 +16,14 @@ use std::ops::{Add, Div, Mul};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The true value is at least this.
+    /// A lower bound on the true value.
     pub lower: f64,
-    /// The true value is at most this.
+    /// An upper bound on the true value.
     pub upper: f64,
 }
 
-/// The relative rounding that an expression of a few dozen operations and elementary functions may
-/// have: 2⁻⁴⁵, that is 128 units in the last place.
+/// The maximum relative rounding of an expression of a few dozen operations and elementary
+/// functions: 2⁻⁴⁵, that is, 128 units in the last place.
 pub(super) const ROUNDING: f64 = 1.0 / (1_u64 << 45) as f64;
 
 impl Interval {
@@ -39,7 +39,7 @@ impl Interval {
         Self { lower: (value - margin).next_down(), upper: (value + margin).next_up() }
     }
 
-    /// The float in the middle: the figure to show.
+    /// The float in the middle, for display.
     #[must_use]
     pub fn middle(self) -> f64 {
         self.lower + (self.upper - self.lower) / 2.0
@@ -52,7 +52,7 @@ impl Interval {
     }
 }
 
-/// For positive numbers, as all of these are for `Interval`.
+/// For positive numbers only, like all operations of `Interval`.
 impl Mul for Interval {
     type Output = Self;
     fn mul(self, other: Self) -> Self {

@@ -2,7 +2,7 @@
 //!
 //! **Definition.** Row t of L = R = T(f) has the squared norm G(t) = Σ_{k<t} f(k)², f(k) =
 //! C(2k,k)/4^k. The largest column norm of R is √G(n), so the mean error factor is
-//! G(n)·(1/n)Σ_{t≤n} G(t) and the largest G(n)².
+//! G(n)·(1/n)Σ_{t≤n} G(t) and the largest is G(n)².
 //!
 //! **The mean in closed form.** (k+1)² f(k+1)² = (k+½)² f(k)², so (k+1)² f(k+1)² − k² f(k)² = (k+¼)
 //! f(k)². Adding up, Σ_{k<n} k f(k)² = n² f(n)² − G(n)/4, and (1/n)Σ_t G(t) = Σ_{k<n} (1−k/n)
@@ -10,11 +10,11 @@
 //!
 //! **How G is computed.** G(n) is Landau's constant of index n − 1. With N = n − ¼, π G(n) ~ ln N +
 //! γ + 4 ln 2 + 11/192N² − 1541/122880N⁴ + 63433/8257536N⁶ − 9199901/1006632960N⁸ + … Its
-//! rearrangement in powers of 1/n is proven to lie below the true value after 10 terms and above it
+//! rearrangement in powers of 1/n is proven to be below the true value after 10 terms and above it
 //! after 11 ("Asymptotic expansion of the Landau constants", arXiv:1505.00304, which proves a
-//! conjecture of Granath). From n = 64 on the terms above are within 2·10⁻²⁰ of both, so the error
-//! is far below rounding; below, the sum is taken term by term. n f(n)² comes from its expansion in
-//! n + ¼, with a relative error below 10⁻¹⁶ there.
+//! conjecture of Granath). For n ≥ 64 the terms above are within 2·10⁻²⁰ of both, so the error is
+//! far below rounding. For smaller n the sum is taken term by term. n f(n)² is computed from its
+//! expansion in n + ¼, with a relative error below 10⁻¹⁶ there.
 //!
 //! **Cost.** Constant.
 
@@ -24,13 +24,13 @@ use super::{Interval, checked};
 use crate::Result;
 use crate::privacy::CompensatedSum;
 
-/// Below this the sum is short and is added up.
+/// Below this the sum is short and is added up directly.
 const EXPANSION_FROM: f64 = 64.0;
 
 /// Euler's constant γ.
 pub(super) const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// G(n) for a whole n, which may exceed 2⁶⁰ here: the report looks far ahead.
+/// G(n) for an integer n, which may exceed 2⁶⁰ here, because the report covers very long horizons.
 pub(super) fn row_norm_squared(n: f64) -> f64 {
     if n < EXPANSION_FROM {
         return direct(n as u32).0;
@@ -46,7 +46,7 @@ pub(super) fn row_norm_squared(n: f64) -> f64 {
 
 /// (1/n)Σ_{t≤n} G(t).
 pub(super) fn decoder_mean(n: f64) -> f64 {
-    // For large n the subtraction takes 1/π from a number above it: no digits are lost.
+    // For large n the subtraction takes 1/π from a larger number, so no digits are lost.
     row_norm_squared(n) * (1.0 + 0.25 / n) - n * coefficient_squared(n)
 }
 
@@ -76,7 +76,7 @@ fn direct(n: u32) -> (f64, f64) {
 /// G(n) = Σ_{k<n} f(k)²: the squared norm of the longest row of L and column of R.
 ///
 /// # Errors
-/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰; so for every function of this module.
+/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰. The same holds for every function of this module.
 ///
 /// ```
 /// use evertally::research::bounds::square_root_row_norm_squared;
@@ -97,7 +97,7 @@ pub fn square_root_row_norm_squared(horizon: u64) -> Result<Interval> {
 /// ```
 ///
 /// # Errors
-/// As [`square_root_row_norm_squared`].
+/// As for [`square_root_row_norm_squared`].
 pub fn square_root_decoder_mean(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(decoder_mean(checked(horizon)?)))
 }
@@ -111,12 +111,12 @@ pub fn square_root_decoder_mean(horizon: u64) -> Result<Interval> {
 /// ```
 ///
 /// # Errors
-/// As [`square_root_row_norm_squared`].
+/// As for [`square_root_row_norm_squared`].
 pub fn square_root_mean_error(horizon: u64) -> Result<Interval> {
     Ok(square_root_row_norm_squared(horizon)? * square_root_decoder_mean(horizon)?)
 }
 
-/// The largest error factor of the square-root mechanism, that of its last step.
+/// The largest error factor of the square-root mechanism, which is that of its last step.
 ///
 /// ```
 /// let factor = evertally::research::bounds::square_root_max_error(2)?;
@@ -125,7 +125,7 @@ pub fn square_root_mean_error(horizon: u64) -> Result<Interval> {
 /// ```
 ///
 /// # Errors
-/// As [`square_root_row_norm_squared`].
+/// As for [`square_root_row_norm_squared`].
 pub fn square_root_max_error(horizon: u64) -> Result<Interval> {
     Ok(square_root_row_norm_squared(horizon)?.squared())
 }

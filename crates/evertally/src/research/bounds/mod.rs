@@ -1,30 +1,31 @@
-//! What no mechanism can do better than, what the known ones do, and the closed forms of the paper
-//! beside both.
+//! Lower bounds for all mechanisms, the errors of the known mechanisms, and the paper's closed
+//! forms.
 //!
-//! **Definition.** All figures are mean squared errors of the prefix sum over a horizon n, or the
-//! factors that become such errors when multiplied by a squared noise multiplier. γ_F²/n is the
-//! least factor of any matrix mechanism; (‖A‖_*/n)² lies below it and (1 + ln(4n/5)/π)² is the
-//! paper's bound from above.
+//! **Definition.** All figures are mean squared errors of the prefix sum over a horizon n, or
+//! factors that give such errors when multiplied by a squared noise multiplier. γ_F²/n is the least
+//! factor of any matrix mechanism. (‖A‖_*/n)² is below it, and (1 + ln(4n/5)/π)² is the paper's
+//! upper bound.
 //!
-//! **Guarantee.** Every figure is an [`Interval`] that holds the true value: closed forms are
-//! evaluated with a margin for rounding, sums over up to 2⁶⁰ terms by expansions whose error is
-//! below that margin. A lower bound is the interval's lower end, an upper bound its upper end. What
-//! holds only for some ε and δ is refused elsewhere, with the limit named.
+//! **Guarantee.** Every figure is an [`Interval`] that contains the true value. Closed forms are
+//! evaluated with a margin for rounding, and sums over up to 2⁶⁰ terms by expansions whose error is
+//! below that margin. A lower bound is the interval's lower end, and an upper bound is its upper
+//! end. A figure that holds only for some ε and δ is refused for others, and the error names the
+//! limit.
 //!
 //! **Cost.** Microseconds at any horizon. The constant of [`oblivious_constant`] adds up at most
 //! 200,000 terms.
 //!
-//! | what | where |
+//! | content | functions |
 //! |---|---|
 //! | exact factors of the square root and the tree, the nuclear norm | [`square_root_mean_error`], [`binary_tree_mean_error`], [`nuclear_norm`] |
 //! | the paper's closed forms | [`paper_upper_mean`], [`paper_lower_mean`], [`paper_tree_ratio`] |
-//! | what privacy itself costs, for any noise | [`oblivious_constant`], [`paper_constant`] |
+//! | the cost of privacy itself, for any noise | [`oblivious_constant`], [`paper_constant`] |
 //! | everything at once for n, ε and δ | [`bounds`] |
 //! | parity queries | [`parity_gamma`], [`parity_bounds`] |
 //!
 //! **Source.** M. Henzinger, J. Upadhyay, S. Upadhyay, "Almost Tight Error Bounds on Differentially
-//! Private Continual Counting" (2023), called the paper here; the expansions are named where they
-//! are used.
+//! Private Continual Counting" (2023), called the paper here. The sources of expansions are given
+//! where they are used.
 
 mod closed_form;
 mod constant;
@@ -57,7 +58,7 @@ use crate::{Error, Result};
 
 pub use crate::workload::LONGEST_HORIZON;
 
-/// The horizon as a float; one rounding of at most 2⁻⁵³, which every margin here covers.
+/// The horizon as a float. It is rounded once, by at most 2⁻⁵³, which every margin here covers.
 fn checked(horizon: u64) -> Result<f64> {
     if (1..=LONGEST_HORIZON).contains(&horizon) {
         Ok(horizon as f64)

@@ -1,20 +1,20 @@
 //! The nuclear norm of the prefix sum at any horizon, and the lower bound that it gives.
 //!
-//! **Definition.** The singular values of the prefix sum are ½csc((2i−1)π/(4n+2)), i = 1…n; their
-//! sum is ‖A‖_*, and γ_F(A) ≥ ‖A‖_*/√n (the paper's lemma, also Li and Miklau), so that (‖A‖_*/n)²
-//! is below every mean error factor.
+//! **Definition.** The singular values of the prefix sum are ½csc((2i−1)π/(4n+2)), i = 1…n. Their
+//! sum is ‖A‖_*, and γ_F(A) ≥ ‖A‖_*/√n (the paper's lemma, also Li and Miklau). So (‖A‖_*/n)² is
+//! below every mean error factor.
 //!
 //! **How it is computed.** With M = 2n+1, the angles (2i−1)π/2M for i = 1…M are symmetric about the
 //! middle one, π/2, so ‖A‖_* = (S − 1)/4 with S = Σ_{i≤M} csc((2i−1)π/2M). S/M is the Lebesgue
 //! constant of M Chebyshev points, and S/M ~ (2/π)(ln(8M/π) + γ) + Σ_{s≥1} α_s M^{−2s}, α_s =
-//! (−1)^{s+1}(2^{2s−1}−1)²π^{2s−1}B_{2s}²·4^{1−s}/((2s)! s). From n = 64 on four terms are used;
-//! below, the sum is taken term by term.
+//! (−1)^{s+1}(2^{2s−1}−1)²π^{2s−1}B_{2s}²·4^{1−s}/((2s)! s). For n ≥ 64 four terms are used. For
+//! smaller n the sum is taken term by term.
 //!
 //! **Its error.** From π csc(πs) = ∫₀^∞ u^{s−1}/(1+u)du follows S = (2M/π)∫₀^∞ tanh(My)/sinh(y) dy.
 //! Only the part −2/(e^{2My}+1)·(1/sinh y − 1/y) of the integrand gives powers of 1/M, and 1/sinh y
-//! − 1/y = Σ_{k≥1} (−1)^k 2y/(y²+k²π²). Cutting each geometric series 2y/(y²+k²π²) after s terms
-//! leaves ±2y(y/kπ)^{2s}/(y²+k²π²), which falls with k, so that the alternating sum over k is at
-//! most its first term, 2y^{2s+1}/π^{2s+2}. Hence the error of s terms is at most
+//! − 1/y = Σ_{k≥1} (−1)^k 2y/(y²+k²π²). Truncating each geometric series 2y/(y²+k²π²) after s terms
+//! leaves ±2y(y/kπ)^{2s}/(y²+k²π²). This decreases in k, so the alternating sum over k is at most
+//! its first term, 2y^{2s+1}/π^{2s+2}. Hence the error of s terms is at most
 //! (8/π^{2s+3})(2s+1)!/(2M)^{2s+2} in S/M: below 10⁻²³ for s = 4 and n ≥ 64.
 //!
 //! **Cost.** Constant.
@@ -32,7 +32,7 @@ const EXPANSION_FROM: f64 = 64.0;
 const ALPHA: [f64; 4] =
     [1.0 / 72.0, -49.0 / (900.0 * 192.0), 961.0 / (1764.0 * 34_560.0), -16_129.0 / (900.0 * 10_321_920.0)];
 
-/// ‖A‖_*/n for a whole n, which may exceed 2⁶⁰ here.
+/// ‖A‖_*/n for an integer n, which may exceed 2⁶⁰ here.
 pub(super) fn nuclear_norm_per_step(n: f64) -> f64 {
     let points = 2.0 * n + 1.0;
     if n < EXPANSION_FROM {
@@ -68,7 +68,7 @@ pub fn nuclear_norm(horizon: u64) -> Result<Interval> {
 /// least factor at n = 256 and 3 % at n = 1024.
 ///
 /// # Errors
-/// As [`nuclear_norm`].
+/// As for [`nuclear_norm`].
 ///
 /// ```
 /// let bound = evertally::research::bounds::nuclear_mean_error(1024)?;

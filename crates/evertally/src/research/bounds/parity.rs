@@ -2,10 +2,10 @@
 //!
 //! **Definition.** The query matrix S has C(d,w) rows of the 2^d × 2^d Hadamard matrix. S Sᵀ =
 //! 2^d·I, so its singular values are all 2^{d/2}, ‖S‖_* = 2^{d/2}C(d,w) and the paper's lemma gives
-//! γ_F(S) ≥ C(d,w); L = I attains it, as every column of S has norm √C(d,w). So γ_F(S) = C(d,w)
-//! exactly, and Gaussian noise on the answers is the best matrix mechanism.
+//! γ_F(S) ≥ C(d,w). L = I attains it, because every column of S has norm √C(d,w). So γ_F(S) =
+//! C(d,w) exactly, and Gaussian noise on the answers is the best matrix mechanism.
 //!
-//! **Guarantee.** The binomial coefficient is rounded outwards; the constants are those of the
+//! **Guarantee.** The binomial coefficient is rounded outwards. The constants are those of the
 //! continual case.
 
 use super::constant::{Reach, oblivious_constant, proven_paper_constant};
@@ -21,7 +21,7 @@ pub struct ParityBounds {
     pub gamma: Interval,
     /// The paper's bound, C(d,w)/(e^{2ε}−1)².
     pub paper: Result<f64>,
-    /// The same with the constant that is proved in this library.
+    /// The same with the constant that this library proves.
     pub any_mechanism: Result<f64>,
     /// σ²·C(d,w): the least of any matrix mechanism, attained by noise on the answers.
     pub matrix_mechanism: Result<f64>,
@@ -53,7 +53,7 @@ pub fn parity_gamma(dimension: u32, weight: u32) -> Result<Interval> {
 /// All bounds for parity queries at a budget.
 ///
 /// # Errors
-/// Those of [`parity_gamma`]; a bound that does not apply at (ε, δ) says so in its own field.
+/// As for [`parity_gamma`]. If a bound does not apply at (ε, δ), its own field holds the error.
 ///
 /// ```
 /// let bounds = evertally::research::bounds::parity_bounds(10, 2, 0.5, 1e-6)?;

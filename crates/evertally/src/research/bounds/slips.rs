@@ -1,26 +1,26 @@
-//! What a mechanism would cost that followed the paper's text to the letter where the text slips.
+//! The cost of following the paper's text literally where it contains an error.
 //!
-//! Each figure here is the factor by which the noise falls short of what the budget needs: noise
-//! made for σ then protects like noise for σ/factor. They are shown in the report on the paper and
-//! used nowhere else.
+//! Each figure here is the factor by which the noise is too small for the budget: noise made for σ
+//! then protects like noise for σ/factor. The report on the paper shows these figures. Nothing else
+//! uses them.
 
 use super::landau::{row_norm_squared, square_root_row_norm_squared};
 use crate::noise::{CausalConvolver, inverse_square_root_coefficients};
 use crate::{Error, Result};
 
-/// The longest horizon over which these sums are taken term by term.
-const LONGEST: u64 = 1 << 22;
+/// The maximum horizon over which these sums are taken term by term.
+const MAX_HORIZON: u64 = 1 << 22;
 
 fn short(horizon: u64) -> Result<u64> {
-    if (1..=LONGEST).contains(&horizon) {
+    if (1..=MAX_HORIZON).contains(&horizon) {
         Ok(horizon)
     } else {
         Err(Error::bad("horizon", "from 1 to 2^22", horizon))
     }
 }
 
-/// Fresh noise in every round, as Algorithm 1 is printed: the first input enters n releases whose noises are
-/// independent, of variances σ²G(n)G(t). The shortfall is (Σ_t 1/G(n)G(t))^{1/2}.
+/// Fresh noise in every round, as Algorithm 1 is printed. The first input enters n releases with
+/// independent noises of variances σ²G(n)G(t). The shortfall is (Σ_t 1/G(n)G(t))^{1/2}.
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2²².
@@ -35,12 +35,12 @@ pub fn fresh_noise_shortfall(horizon: u64) -> Result<f64> {
     Ok((sum / row_norm_squared(n as f64)).sqrt())
 }
 
-/// One noise vector whose scale in round t is that of R(t), as Algorithm 3 has it, instead of R:
-/// the releases are those of L⁻¹D⁻¹A x + σ g with D = diag(√G(t)). The shortfall is the norm of the
+/// One noise vector whose scale in round t is that of R(t) instead of R, as in Algorithm 3. The
+/// releases are those of L⁻¹D⁻¹A x + σ g with D = diag(√G(t)). The shortfall is the norm of the
 /// first column of L⁻¹D⁻¹A.
 ///
 /// # Errors
-/// As [`fresh_noise_shortfall`].
+/// As for [`fresh_noise_shortfall`].
 ///
 /// ```
 /// assert!(evertally::research::bounds::growing_scale_shortfall(2)? > 1.07);
@@ -53,8 +53,8 @@ pub fn growing_scale_shortfall(horizon: u64) -> Result<f64> {
     Ok(column.iter().map(|x| x * x).sum::<f64>().sqrt())
 }
 
-/// Noise scaled by C but not by ‖R‖₁→₂, as the corollary's second step has it: the shortfall is
-/// ‖R‖₁→₂ = √G(n).
+/// Noise scaled by C but not by ‖R‖₁→₂, as in the corollary's second step. The shortfall is ‖R‖₁→₂
+/// = √G(n).
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰.
@@ -67,17 +67,18 @@ pub fn unscaled_noise_shortfall(horizon: u64) -> Result<f64> {
     Ok(square_root_row_norm_squared(horizon)?.lower.sqrt())
 }
 
-/// The regret of private follow-the-regularised-leader: the paper's figure and the one that its
+/// The regret of private follow-the-regularised-leader: the paper's figure, and the figure that its
 /// proof supports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Regret {
     /// ‖θ‖√((1 + ln(4n/5)/π)(κ² + κC√d)/2n), as printed.
     pub paper: f64,
-    /// ‖θ‖√(2(κ² + κ²σ√d·E)/n), with E² the exact mean error factor of the square root at the full horizon.
+    /// ‖θ‖√(2(κ² + κ²σ√d·E)/n), with E² the exact mean error factor of the square root at the full
+    /// horizon.
     pub corrected: f64,
-    /// What the paper's algorithm comes to at the paper's λ, in expectation, on linear losses that
-    /// are fixed in advance: gradients that alternate and then push one way.
+    /// The expected regret of the paper's algorithm at the paper's λ, on linear losses that are
+    /// fixed in advance: gradients that alternate and then push one way.
     pub attained: f64,
 }
 
@@ -86,12 +87,12 @@ pub struct Regret {
 ///
 /// The proof bounds the regret by a/λ + λ‖θ‖²/2n with a = κ² + κ²σ√d·(1/n)Σ_t √(G(n)G(t)), whose
 /// least value over λ is ‖θ‖√(2a/n). The mean of the roots is at most the root of the mean error
-/// factor. (The algorithm draws its noise at scale σκ‖R‖; the proof loses that κ, and prints κσ√d.)
+/// factor. (The algorithm draws its noise at scale σκ‖R‖. The proof loses that κ and prints κσ√d.)
 ///
-/// On linear losses that do not depend on what is played, noise of mean zero does not change
-/// expected regret. Gradients κ, −κ, κ, … and then p times κ have nκ²/2λ + pκ‖θ‖ − p²κ²/2λ in all,
-/// which is largest, nκ²/2λ + λ‖θ‖²/2, where the sum of gradients ends at λ‖θ‖; at the paper's λ
-/// the second term alone is what is printed. `attained` takes the nearest p that the horizon and
+/// On linear losses that do not depend on what is played, noise of mean zero does not change the
+/// expected regret. Gradients κ, −κ, κ, … followed by p times κ have nκ²/2λ + pκ‖θ‖ − p²κ²/2λ in
+/// all. This is largest, nκ²/2λ + λ‖θ‖²/2, if the sum of gradients ends at λ‖θ‖. At the paper's λ
+/// the printed figure is the second term alone. `attained` takes the nearest p that the horizon and
 /// its parity allow.
 ///
 /// # Errors
@@ -122,7 +123,8 @@ pub fn regret(horizon: u64, lipschitz: f64, dimension: u32, norm: f64, multiplie
     })
 }
 
-/// The average regret of gradients that alternate and then push p times, where p has the parity of n.
+/// The average regret of gradients that alternate and then push p times, where p has the parity of
+/// n.
 fn attained(n: f64, lipschitz: f64, norm: f64, lambda: f64) -> f64 {
     let odd = n % 2.0;
     let pushes = (2.0 * ((lambda * norm / lipschitz - odd) / 2.0).round() + odd).clamp(odd, n);

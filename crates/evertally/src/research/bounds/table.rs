@@ -8,34 +8,34 @@ use super::{
 use crate::privacy::{gaussian_sigma, paper_sigma};
 use crate::{Error, Result};
 
-/// What a bound is about.
+/// The subject of a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// Below the mean squared error of every mechanism, over all integer inputs.
+    /// A lower bound on the mean squared error of every mechanism, over all integer inputs.
     AnyMechanism,
-    /// Below that of every mechanism whose noise is oblivious of the input.
+    /// A lower bound for every mechanism whose noise is oblivious of the input.
     Oblivious,
-    /// Below that of every matrix mechanism with Gaussian noise.
+    /// A lower bound for every matrix mechanism with Gaussian noise.
     MatrixMechanism,
-    /// Above the least mean squared error: some mechanism has at most this.
+    /// An upper bound on the least mean squared error: some mechanism has at most this.
     Attained,
-    /// The error of the binary tree over that of another mechanism.
+    /// The error of the binary tree divided by that of another mechanism.
     TreeRatio,
 }
 
-/// One bound: a figure, or the condition that it misses.
+/// One bound: a figure, or the condition that is not met.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Bound {
     /// A stable name for programs.
     pub name: &'static str,
-    /// What it is about.
+    /// The subject of the bound.
     pub group: Group,
     /// The formula, in the letters of the notation.
     pub formula: &'static str,
     /// Whether it is a closed form of the paper.
     pub from_paper: bool,
-    /// The figure, rounded to the safe side, or why there is none.
+    /// The figure, rounded to the safe side, or the reason why there is none.
     pub value: Result<f64>,
 }
 
@@ -55,15 +55,15 @@ fn paper_variance(epsilon: f64, delta: f64) -> Result<Interval> {
     paper_sigma(epsilon, delta).map(|c| Interval { lower: c * (1.0 - 1e-13), upper: c }.squared())
 }
 
-/// Every bound on the mean squared error of a private prefix sum of `horizon` steps at (ε, δ), one
-/// event counting as one.
+/// Every bound on the mean squared error of a private prefix sum of `horizon` steps at (ε, δ),
+/// where one event counts as one.
 ///
-/// `certified` are proven bounds on γ_F²/n, where the caller has them; they sharpen what the
-/// nuclear norm gives.
+/// `certified` are proven bounds on γ_F²/n, if the caller has them. They sharpen the bounds from
+/// the nuclear norm.
 ///
 /// # Errors
 /// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰, 10⁻⁶ ≤ ε ≤ 1000, 0 ≤ δ < 1, and `certified` contradicts no
-/// bound. A bound whose own conditions are not met carries the reason in place of its figure.
+/// bound. A bound whose own conditions are not met carries the reason instead of its figure.
 ///
 /// ```
 /// use evertally::research::bounds::{Group, bounds};
@@ -109,7 +109,7 @@ fn below(constant: &Result<f64>, factor: Interval) -> Result<f64> {
 }
 
 fn not_certified() -> Error {
-    Error::bad("certificate", "at hand for this horizon", "none")
+    Error::bad("certificate", "available for this horizon", "none")
 }
 
 fn from_constants(
@@ -146,7 +146,8 @@ fn matrix_mechanisms(
     let with = |variance: &Result<Interval>, factor: Interval| variance.clone().map(|v| (v * factor).lower);
     let best = certified.ok_or_else(not_certified).and_then(|c| with(exact, c));
     [
-        // Binding only for mechanisms that take their noise from C; with less noise it is passed.
+        // This binds only mechanisms that take their noise from C. With less noise, the error can
+        // be lower.
         bound(
             "paper-closed-form",
             group,
@@ -174,11 +175,11 @@ fn attained(
     let group = Group::Attained;
     let with = |variance: &Result<Interval>, factor: Interval| variance.clone().map(|v| (v * factor).upper);
     let upper = paper_upper_mean(horizon)?;
-    // Below n = 7 the closed form is no bound: it would promise less error than the mechanism has.
+    // For n < 7 the closed form is not a bound: it would promise less error than the mechanism has.
     let closed_holds = if upper.upper >= square_root.lower {
         with(closed, upper)
     } else {
-        Err(Error::bad("horizon", "at least 7, from where the closed form is an upper bound", horizon))
+        Err(Error::bad("horizon", "at least 7, where the closed form is an upper bound", horizon))
     };
     let best = certified.ok_or_else(not_certified).and_then(|c| with(exact, c));
     let tree = binary_tree_mean_error(horizon)?;
@@ -199,7 +200,8 @@ fn tree_ratios(
 ) -> Result<[Bound; 4]> {
     let group = Group::TreeRatio;
     let tree = binary_tree_mean_error(horizon)?;
-    // Rounded down where the ratio is claimed to be at least this, up where it is at most this.
+    // Rounded down if the ratio is claimed to be at least this, and up if it is claimed to be at
+    // most this.
     Ok([
         bound(
             "paper-over-square-root",

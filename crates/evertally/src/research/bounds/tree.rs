@@ -1,13 +1,13 @@
 //! The exact error of the binary tree at any horizon.
 //!
 //! **Definition.** R has a row for every node of the tree over 2^⌈log₂ n⌉ leaves, so every column
-//! has ⌈log₂ n⌉ + 1 ones; row t of L has a one for every one-bit of t. The mean error factor is
+//! has ⌈log₂ n⌉ + 1 ones. Row t of L has a one for every one-bit of t. The mean error factor is
 //! (ones of L)·(⌈log₂ n⌉ + 1)/n.
 //!
-//! **Guarantee.** Both counts are exact integers. At n = 2^m, L has n·m/2 + 1 ones: the paper
-//! leaves the 1 out.
+//! **Guarantee.** Both counts are exact integers. At n = 2^m, L has n·m/2 + 1 ones; the paper omits
+//! the 1.
 //!
-//! **Cost.** One step a bit.
+//! **Cost.** One step per bit.
 
 use super::landau::{decoder_mean, row_norm_squared};
 use super::{Interval, checked};
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 /// The number of ones in L: the one-bits of 1, 2, …, n.
 ///
 /// # Errors
-/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰; so for every function of this module.
+/// `BadParameter` unless 1 ≤ n ≤ 2⁶⁰. The same holds for every function of this module.
 ///
 /// ```
 /// assert_eq!(evertally::research::bounds::binary_tree_ones(8)?, 8 * 3 / 2 + 1);
@@ -37,7 +37,7 @@ pub fn binary_tree_ones(horizon: u64) -> Result<u128> {
 /// ‖R‖₁→₂²: the number of levels, ⌈log₂ n⌉ + 1.
 ///
 /// # Errors
-/// As [`binary_tree_ones`].
+/// As for [`binary_tree_ones`].
 ///
 /// ```
 /// assert_eq!(evertally::research::bounds::binary_tree_sensitivity_squared(1000)?, 11);
@@ -51,7 +51,7 @@ pub fn binary_tree_sensitivity_squared(horizon: u64) -> Result<u32> {
 /// The mean error factor of the binary tree, ‖L‖_F²‖R‖²/n.
 ///
 /// # Errors
-/// As [`binary_tree_ones`].
+/// As for [`binary_tree_ones`].
 ///
 /// ```
 /// assert!((evertally::research::bounds::binary_tree_mean_error(4)?.middle() - 3.75).abs() < 1e-12);
@@ -63,8 +63,8 @@ pub fn binary_tree_mean_error(horizon: u64) -> Result<Interval> {
     Ok(Interval::around(ones as f64 / horizon as f64 * f64::from(levels)))
 }
 
-/// The exact error of the binary tree over that of the square root at n = 2^m, for m up to 1000:
-/// the ratio comes near its limit far beyond every horizon that will ever be run.
+/// The exact error of the binary tree divided by that of the square root at n = 2^m, for m up to
+/// 1000. The ratio comes near its limit only far beyond every practical horizon.
 ///
 /// # Errors
 /// `BadParameter` if m exceeds 1000.

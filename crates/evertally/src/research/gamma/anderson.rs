@@ -1,21 +1,22 @@
 //! Anderson acceleration of a fixed-point iteration x ← x + f(x).
 //!
-//! The weights of the last steps solve a least-squares problem of at most [`DEPTH`] unknowns. Its
-//! normal equations are kept between steps and one row of them is new each time, so that a step
-//! costs O(n·DEPTH) however long the vectors are. Their squared condition is harmless: directions
-//! that drown in rounding are dropped, and the iteration corrects itself.
+//! The weights of the last steps solve a least-squares problem with at most [`DEPTH`] unknowns. Its
+//! normal equations are kept between steps, and each step adds one row, so a step costs O(n·DEPTH)
+//! for vectors of length n. Their squared condition number does no harm: directions that are lost
+//! in rounding are dropped, and the iteration corrects itself.
 
 use std::collections::VecDeque;
 
 use rayon::prelude::*;
 
-/// How many earlier steps are remembered.
+/// The number of earlier steps that are remembered.
 const DEPTH: usize = 10;
 
-/// Eigenvalues of the scaled normal equations below this fraction of the largest are noise.
+/// Eigenvalues of the scaled normal equations below this fraction of the largest are rounding
+/// noise.
 const NOISE: f64 = 1e-13;
 
-/// Entries that one task works on.
+/// Entries per parallel task.
 const CHUNK: usize = 1 << 14;
 
 /// One step back: Δx, Δf, and the products of Δf with those of the steps before it, newest first.
@@ -34,7 +35,8 @@ pub(super) struct Anderson {
 }
 
 impl Anderson {
-    /// Moves x, whose residual is f(x): x + f − Σ γ_i (Δx_i + Δf_i), where γ makes f − Σ γ_i Δf_i smallest.
+    /// Moves x, whose residual is f(x), to x + f − Σ γ_i (Δx_i + Δf_i), where γ minimises f − Σ γ_i
+    /// Δf_i.
     pub(super) fn advance(&mut self, x: &mut [f64], residual: &[f64]) {
         if let Some((mut moved, mut changed)) = self.last.take() {
             moved.iter_mut().zip(&*x).for_each(|(before, now)| *before = now - *before);
@@ -59,7 +61,7 @@ impl Anderson {
         });
     }
 
-    /// Forgets the past, after a step that made things worse.
+    /// Discards the history, after a step that made things worse.
     pub(super) fn restart(&mut self) {
         *self = Self::default();
     }
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_linear_map_is_solved_in_as_many_steps_as_it_has_eigenvalues() {
-        // x ← x + (b − K x) with five distinct eigenvalues, slow on its own.
+        // x ← x + (b − K x) with five distinct eigenvalues, which converges slowly on its own.
         let stiff = |i: usize| 0.01 + 0.3 * (i % 5) as f64;
         let n = 40_000;
         let mut x = vec![0.0; n];

@@ -1,11 +1,11 @@
 //! What is bounded, and the weights that prove the bounds.
 
-use super::verify::SMALLEST_DECAY;
+use super::verify::MIN_DECAY;
 use crate::matrix::Matrix;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// A dense complex matrix: its real and its imaginary part.
+/// A dense complex matrix, given by its real and imaginary parts.
 ///
 /// ```
 /// use evertally::Matrix;
@@ -64,12 +64,12 @@ impl ComplexMatrix {
     }
 }
 
-/// The matrix whose factorizations are in question.
+/// The matrix that is factorized.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
-    /// A workload over a horizon; it need not be written out.
+    /// A workload over a horizon. It need not be written out.
     Workload {
-        /// What is answered at each step.
+        /// The query of each step.
         workload: Workload,
         /// The number of steps.
         horizon: usize,
@@ -87,7 +87,7 @@ impl Subject {
         Self::Workload { workload, horizon }
     }
 
-    /// The number of rows: of queries.
+    /// The number of rows, that is, of queries.
     #[must_use]
     pub fn rows(&self) -> usize {
         match self {
@@ -97,7 +97,7 @@ impl Subject {
         }
     }
 
-    /// The number of columns: of inputs.
+    /// The number of columns, that is, of inputs.
     #[must_use]
     pub fn columns(&self) -> usize {
         match self {
@@ -107,7 +107,8 @@ impl Subject {
         }
     }
 
-    /// λ, where the entries are λ^{i−j} on and below the diagonal and the tridiagonal method applies.
+    /// λ, if the entries are λ^{i−j} on and below the diagonal, so that the tridiagonal method
+    /// applies.
     pub(super) fn decay(&self) -> Option<f64> {
         let decay = match self {
             Self::Workload { workload: Workload::PrefixSum, .. } => Some(1.0),
@@ -120,7 +121,7 @@ impl Subject {
             }
             _ => None,
         };
-        decay.filter(|decay| *decay >= SMALLEST_DECAY)
+        decay.filter(|decay| *decay >= MIN_DECAY)
     }
 
     /// Whether every entry is zero.
@@ -133,7 +134,7 @@ impl Subject {
         }
     }
 
-    /// Refuses what is empty, not finite or too large to be solved.
+    /// Refuses a matrix that is empty, not finite or too large.
     pub(super) fn validate(&self) -> Result<()> {
         let (rows, columns) = (self.rows(), self.columns());
         let finite =
@@ -146,22 +147,22 @@ impl Subject {
         if rows == 0 || columns == 0 || !finite {
             return Err(Error::bad("matrix", "finite and not empty", format!("{rows} × {columns}")));
         }
-        if self.decay().is_some() && rows > LONGEST_STRUCTURED {
-            return Err(Error::bad("horizon", format!("at most {LONGEST_STRUCTURED}"), rows));
+        if self.decay().is_some() && rows > MAX_STRUCTURED {
+            return Err(Error::bad("horizon", format!("at most {MAX_STRUCTURED}"), rows));
         }
-        if self.decay().is_none() && rows.min(columns) > LARGEST_SIDE {
+        if self.decay().is_none() && rows.min(columns) > MAX_SIDE {
             let got = format!("{rows} × {columns}");
-            return Err(Error::bad("matrix", format!("at most {LARGEST_SIDE} on its shorter side"), got));
+            return Err(Error::bad("matrix", format!("at most {MAX_SIDE} on its shorter side"), got));
         }
         Ok(())
     }
 }
 
-/// The longest shorter side of a dense matrix that is accepted: some minutes of work.
-const LARGEST_SIDE: usize = 4096;
+/// The maximum length of the shorter side of a dense matrix. It takes some minutes.
+const MAX_SIDE: usize = 4096;
 
-/// The longest horizon of a prefix sum or decay that is accepted, 2²⁴: some hours, and some gigabytes.
-const LONGEST_STRUCTURED: usize = 1 << 24;
+/// The maximum horizon of a prefix sum or decay, 2²⁴. It takes some hours and some gigabytes.
+const MAX_STRUCTURED: usize = 1 << 24;
 
 impl From<Matrix> for Subject {
     fn from(matrix: Matrix) -> Self {
@@ -175,19 +176,21 @@ impl From<ComplexMatrix> for Subject {
     }
 }
 
-/// The weights that prove two bounds: on γ_F when only columns have weights, on γ_2 when rows have them too.
+/// The weights that prove two bounds: on γ_F if only columns have weights, and on γ_2 if rows have
+/// weights too.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Weights {
     /// v for γ_F, the least ‖L‖_F ‖R‖₁→₂: mean error.
     GammaF {
-        /// One weight a column.
+        /// One weight per column.
         columns: Vec<f64>,
     },
-    /// u and v for γ_2, the least product of the largest row norm of L and ‖R‖₁→₂: error at the worst step.
+    /// u and v for γ_2, the least product of the largest row norm of L and ‖R‖₁→₂: error at the
+    /// worst step.
     Gamma2 {
-        /// One weight a row.
+        /// One weight per row.
         rows: Vec<f64>,
-        /// One weight a column.
+        /// One weight per column.
         columns: Vec<f64>,
     },
 }
@@ -201,7 +204,7 @@ impl Weights {
         }
     }
 
-    /// u, where rows have weights.
+    /// u, if rows have weights.
     #[must_use]
     pub fn rows(&self) -> Option<&[f64]> {
         match self {
@@ -211,21 +214,21 @@ impl Weights {
     }
 }
 
-/// Two bounds and everything needed to prove them again: see [`verify`](super::verify()).
+/// Two bounds and everything that is needed to prove them again; see [`verify`](super::verify()).
 ///
-/// The fields are open, so that a certificate can be read from a file; nothing in them is believed
+/// The fields are public, so that a certificate can be read from a file. Nothing in them is trusted
 /// before it is verified.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
     /// The matrix.
     pub subject: Subject,
-    /// The weights; which norm is bounded follows from them.
+    /// The weights. They also determine which norm is bounded.
     pub weights: Weights,
-    /// The norm is at least this.
+    /// A lower bound on the norm.
     pub lower: f64,
-    /// The norm is at most this; the factorization that the weights give attains it.
+    /// An upper bound on the norm. The factorization that the weights give attains it.
     pub upper: f64,
-    /// Iterations it took to find the weights.
+    /// The number of iterations that found the weights.
     pub iterations: usize,
 }
 
@@ -236,25 +239,29 @@ impl Certificate {
         self.upper / self.lower - 1.0
     }
 
-    /// The factorization A = L R that the weights give, written out: ‖L‖_F ‖R‖₁→₂ (or the worst
-    /// step's product) is the upper bound.
+    /// The factorization A = L R that the weights give, written out. Its ‖L‖_F ‖R‖₁→₂ (or the
+    /// product for the worst step) is the upper bound.
     ///
-    /// A real matrix has real factors; their inner dimension is the shorter side of A. R is not
-    /// triangular in general; for any unitary Q, (L Qᴴ, Q R) is as good.
+    /// A real matrix has real factors. Their inner dimension is the shorter side of A. R is not
+    /// triangular in general. For any unitary Q, (L Qᴴ, Q R) is equally good.
     ///
     /// # Errors
-    /// [`Error::TooCostly`] for a workload whose horizon is too long to be written out;
+    /// [`Error::TooCostly`] for a workload whose horizon is too long to be written out.
     /// [`Error::BadParameter`] for weights that do not fit.
     pub fn factors(&self) -> Result<Factors> {
         self.subject.validate()?;
         let (rows, columns) = (self.subject.rows(), self.subject.columns());
-        if rows.min(columns) > LARGEST_SIDE {
+        if rows.min(columns) > MAX_SIDE {
             return Err(Error::too_costly("a dense factorization", format!("{rows} × {columns} entries")));
         }
         let fits = self.weights.columns().len() == columns
             && self.weights.rows().is_none_or(|weights| weights.len() == rows);
         if !fits {
-            return Err(Error::bad("weights", "one for each column, and row", "another number"));
+            return Err(Error::bad(
+                "weights",
+                "one per column (and one per row for γ_2)",
+                "another number of weights",
+            ));
         }
         super::dense::factors(&self.subject, &self.weights)
     }
@@ -267,8 +274,8 @@ impl Certificate {
             Weights::GammaF { .. } => self.subject.rows() as f64,
             Weights::Gamma2 { .. } => 1.0,
         };
-        // Three roundings at most, unless the square overflows or underflows: then the nearest
-        // float that is safe.
+        // At most three roundings, unless the square overflows or underflows. Then the nearest safe
+        // float is used.
         let margin = 4.0 * f64::EPSILON;
         let lower = (self.lower * self.lower / steps * (1.0 - margin)).next_down().clamp(0.0, f64::MAX);
         let upper = self.upper * self.upper / steps * (1.0 + margin);
@@ -279,14 +286,14 @@ impl Certificate {
 /// A = L R: the decoder L and the encoder R.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Factors {
-    /// Of a real matrix.
+    /// The factors of a real matrix.
     Real {
         /// L.
         decoder: Matrix,
         /// R.
         encoder: Matrix,
     },
-    /// Of a complex matrix.
+    /// The factors of a complex matrix.
     Complex {
         /// L.
         decoder: ComplexMatrix,

@@ -1,12 +1,12 @@
 //! The fixed point for any real or complex matrix, of any shape and rank.
 //!
-//! For γ_F, B = A diag(√v) = U diag(s) Vᴴ and d = diag(V diag(s) Vᴴ); for γ_2, B = diag(√u) A
-//! diag(√v), d_v the same and d_u = diag(U diag(s) Uᴴ). Rows and columns of zeros take no part and
-//! weigh nothing.
+//! For γ_F, B = A diag(√v) = U diag(s) Vᴴ and d = diag(V diag(s) Vᴴ). For γ_2, B = diag(√u) A
+//! diag(√v), d_v is the same and d_u = diag(U diag(s) Uᴴ). Rows and columns of zeros are left out
+//! and have weight zero.
 //!
-//! **Cost.** One Hermitian eigendecomposition of the shorter side an iteration for γ_F; a singular
-//! value decomposition instead where the square roots of small eigenvalues would be mostly
-//! rounding, and for γ_2.
+//! **Cost.** One Hermitian eigendecomposition of the shorter side per iteration for γ_F. For γ_2,
+//! and if the square roots of small eigenvalues would be mostly rounding, one singular value
+//! decomposition instead.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -53,10 +53,10 @@ fn solve<T: Entry, P: Central>(
     let problem = problem(dense, support);
     let start = vec![0.0; problem.count()];
     let found = certify(&problem, subject, start, relative_gap, progress)?;
-    if found.gap() <= relative_gap || problem.count() > newton::MOST_WEIGHTS {
+    if found.gap() <= relative_gap || problem.count() > newton::MAX_WEIGHTS {
         return Ok(found);
     }
-    // Weights that vanish, or nearly do, make the fixed point slow.
+    // Weights at or near zero make the fixed point slow.
     let Ok(weights) = problem.central(0.2 * relative_gap) else {
         return Ok(found);
     };
@@ -69,9 +69,9 @@ fn solve<T: Entry, P: Central>(
     }
 }
 
-/// What Newton's method can finish.
+/// A problem that Newton's method can finish.
 trait Central: Problem {
-    /// Weights on the central path, where the barrier costs about `gap`.
+    /// Weights on the central path, at the point where the barrier costs about `gap`.
     fn central(&self, gap: f64) -> Result<Vec<f64>>;
 }
 
@@ -88,7 +88,8 @@ impl<T: Entry> Central for Mean<T> {
 }
 
 impl<T: Entry> Central for Worst<T> {
-    /// The eigenvectors of [[0, B], [Bᴴ, 0]] are (u_k, ±v_k)/√2, and the null vectors of either side.
+    /// The eigenvectors of [[0, B], [Bᴴ, 0]] are (u_k, ±v_k)/√2, and the null vectors of either
+    /// side.
     fn central(&self, gap: f64) -> Result<Vec<f64>> {
         let (n, m) = (self.a.nrows(), self.a.ncols());
         newton::follow(Norm::Worst, n + m, gap, &|w| {
@@ -137,8 +138,8 @@ impl Support {
         };
         let largest =
             (0..m).flat_map(|j| (0..n).map(move |i| (i, j))).map(|(i, j)| size(i, j)).fold(0.0, f64::max);
-        // Entries below rounding of the largest do not make a row or column part of the problem;
-        // the checker charges them.
+        // Entries below the rounding of the largest entry do not make a row or column part of the
+        // problem. The checker accounts for them.
         let counts = |i: usize, j: usize| size(i, j) > 1e-150 * largest;
         Self {
             rows: (0..n).filter(|i| (0..m).any(|j| counts(*i, j))).collect(),
@@ -149,7 +150,7 @@ impl Support {
     }
 }
 
-/// Weights of the kept rows or columns as weights of all, the heaviest being one.
+/// Weights of the kept rows or columns, extended to all of them. The largest weight becomes one.
 fn spread(kept: &[usize], count: usize, logs: &[f64]) -> Vec<f64> {
     let heaviest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut weights = vec![0.0; count];
@@ -159,7 +160,7 @@ fn spread(kept: &[usize], count: usize, logs: &[f64]) -> Vec<f64> {
 
 struct Mean<T> {
     a: Mat<T>,
-    /// AᴴA, where A is not wider than long.
+    /// AᴴA, if A has at least as many rows as columns.
     gram: Option<Mat<T>>,
     support: Support,
 }
@@ -185,7 +186,8 @@ impl<T: Entry> Mean<T> {
         let diagonal = eigen.S().column_vector();
         let values: Vec<f64> = (0..n.min(m)).map(|k| diagonal[k].parts().0.max(0.0).sqrt()).collect();
         let largest = values.iter().copied().fold(0.0, f64::max);
-        // An eigenvalue is off by about an ulp of the largest; its root by that over twice the root.
+        // An eigenvalue is off by about one ulp of the largest, and its root by that divided by
+        // twice the root.
         let spoiled: f64 = values.iter().map(|s| largest * largest / s).sum::<f64>() * f64::EPSILON;
         if spoiled.is_nan() || spoiled > tolerance * values.iter().sum::<f64>() {
             return Ok(None);
@@ -291,7 +293,7 @@ impl<T: Entry> Problem for Worst<T> {
     }
 }
 
-/// The factorization that weights give, written out.
+/// The factorization that the weights give, written out.
 pub(super) fn factors(subject: &Subject, weights: &Weights) -> Result<Factors> {
     match Dense::of(subject) {
         Dense::Real(a) => {

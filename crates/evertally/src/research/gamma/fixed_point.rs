@@ -1,7 +1,7 @@
 //! The iteration that all solvers share: log w ← log w + ρ·log(d/w), accelerated.
 //!
-//! The bounds here steer and stop the iteration; those that are stated come from the checker. Where
-//! the checker's are wider than what was asked for, the iteration goes on for a while.
+//! The bounds here only control the iteration. The stated bounds come from the checker. If these
+//! are wider than requested, the iteration continues for a while.
 
 use rayon::prelude::*;
 
@@ -11,30 +11,32 @@ use super::verify::state;
 use crate::noise::Progress;
 use crate::{Error, Result};
 
-/// Iterations after which the bounds reached so far are stated.
-const MOST_ITERATIONS: usize = 600;
+/// After this many iterations, the bounds reached so far are stated.
+const MAX_ITERATIONS: usize = 600;
 
-/// Iterations without a better bound after which there will be none.
+/// After this many iterations without improvement, the iteration stops.
 const PATIENCE: usize = 60;
 
-/// The lightest weight, relative to the mean: lighter ones are as good as zero, and cost the bound 10⁻¹².
-const LIGHTEST: f64 = 1e-12;
+/// The minimum weight, relative to the mean. Smaller ones are as good as zero and cost the bound
+/// 10⁻¹².
+const MIN_RELATIVE_WEIGHT: f64 = 1e-12;
 
-/// ρ: w enters d under a square root, so that a plain step would move half as far as the scale of w asks for.
+/// ρ. w enters d under a square root, so a plain step would move only half as far as needed.
 const STEP: f64 = 2.0;
 
 /// A weight below this, relative to the mean, that still falls is on its way to zero.
-const LIGHT: f64 = 1e-2;
+const LIGHT_RELATIVE_WEIGHT: f64 = 1e-2;
 
-/// A weight is not dropped to the floor more often than this.
-const MOST_DROPS: u8 = 3;
+/// The maximum number of times that one weight is dropped to the minimum.
+const MAX_DROPS: u8 = 3;
 
-/// No logarithm moves by more in one step: a weight that falls without end would throw the extrapolation off.
-const FARTHEST: f64 = 6.0;
+/// The maximum change of a logarithm in one step. A weight that falls without end would upset the
+/// extrapolation.
+const MAX_LOG_STEP: f64 = 6.0;
 
-/// What one evaluation at the weights w gives.
+/// The result of one evaluation at the weights w.
 pub(super) struct Point {
-    /// d/w, one entry a weight, over its mean: all one at the fixed point.
+    /// d/w, one entry per weight, divided by its mean. All are one at the fixed point.
     pub(super) ratios: Vec<f64>,
     pub(super) lower: f64,
     pub(super) upper: f64,
@@ -45,13 +47,13 @@ pub(super) trait Problem {
     /// The number of weights.
     fn count(&self) -> usize;
 
-    /// d/w and the bounds at w = exp(logs), good to a relative `tolerance`.
+    /// d/w and the bounds at w = exp(logs), to a relative `tolerance`.
     fn evaluate(&self, logs: &[f64], tolerance: f64) -> Result<Point>;
 
     /// Whether some weights may be zero at the optimum.
     fn weights_may_vanish(&self) -> bool;
 
-    /// The weights that a certificate carries.
+    /// The weights of the certificate.
     fn weights(&self, logs: &[f64]) -> Weights;
 }
 
@@ -77,28 +79,28 @@ pub(super) fn iterate<P: Problem>(
         if problem.weights_may_vanish() { lightest(logs) } else { f64::NEG_INFINITY }
     };
     let mut vanishing = Vanishing { drops: vec![0; logs.len()] };
-    while iterations < MOST_ITERATIONS && since_best < PATIENCE {
-        // While the gap is wide a rough evaluation steers as well as an exact one.
+    while iterations < MAX_ITERATIONS && since_best < PATIENCE {
+        // While the gap is wide, a rough evaluation is as useful as an exact one.
         let known = best.as_ref().map_or(1.0, |(found, _)| found.gap);
         let tolerance = (1e-3 * known).clamp((0.02 * target.max(1e-11)).min(1e-5), 1e-5);
         let point = match (problem.evaluate(&logs, tolerance), &best) {
             (Ok(point), _) => point,
-            // Extrapolated out of range; the best point so far still stands.
+            // The extrapolation left the valid range. The best point so far is still valid.
             (Err(_), Some(_)) => Point { ratios: Vec::new(), lower: f64::NAN, upper: f64::NAN },
             (Err(error), None) => return Err(error),
         };
         iterations += 1;
         let gap = point.upper / point.lower - 1.0;
-        // Rounding can make the bounds cross by an ulp.
+        // Rounding can make the bounds cross by one ulp.
         let gap = if gap < f64::EPSILON { f64::EPSILON } else { gap };
-        // On a logarithmic scale: the gap shrinks by a factor at each step.
+        // On a logarithmic scale, because the gap shrinks by a factor in each step.
         let first = *first.get_or_insert(gap.max(2.0 * target));
         report(((first / known.min(gap)).ln() / (first / target).ln()).clamp(0.0, 1.0));
         let lightest = floor(&logs);
         let entries = point.ratios.par_iter().zip(&logs);
         let residual: Vec<f64> = entries
             .map(|(ratio, log)| {
-                // A weight on the floor that would fall stays there.
+                // A weight at the minimum that would fall stays there.
                 let resting = *log <= lightest + 1e-9 && *ratio < 1.0;
                 if resting { 0.0 } else { STEP * ratio.ln() }
             })
@@ -116,14 +118,15 @@ pub(super) fn iterate<P: Problem>(
             break;
         }
         if gap.is_nan() || gap > 1e3 * found.gap || since_best % 20 == 19 {
-            // Lost: a plain step from the best point, and forget.
+            // The iteration got lost: take a plain step from the best point, and discard the
+            // history.
             anderson.restart();
             logs = found.logs.iter().zip(from_best).map(|(log, f)| log + f / STEP).collect();
         } else {
             let before = logs.clone();
             anderson.advance(&mut logs, &residual);
             let entries = logs.iter_mut().zip(&before);
-            entries.for_each(|(log, before)| *log = log.clamp(before - FARTHEST, before + FARTHEST));
+            entries.for_each(|(log, before)| *log = log.clamp(before - MAX_LOG_STEP, before + MAX_LOG_STEP));
         }
         let lightest = floor(&logs);
         logs.iter_mut().for_each(|log| *log = log.max(lightest));
@@ -137,8 +140,8 @@ pub(super) fn iterate<P: Problem>(
 }
 
 /// Weights that are zero at the optimum fall geometrically, which takes long and confuses the
-/// extrapolation. They are dropped to the floor at once; one that was dropped wrongly has d/w > 1
-/// there and rises again.
+/// extrapolation. They are dropped to the minimum at once. A weight that was dropped wrongly has
+/// d/w > 1 there and rises again.
 struct Vanishing {
     /// How often each weight was dropped.
     drops: Vec<u8>,
@@ -147,11 +150,11 @@ struct Vanishing {
 impl Vanishing {
     fn drop_weights(&mut self, logs: &mut [f64], ratios: &[f64], gap: f64, anderson: &mut Anderson) {
         let floor = lightest(logs);
-        let light = floor - LIGHTEST.ln() + LIGHT.ln();
+        let light = floor - MIN_RELATIVE_WEIGHT.ln() + LIGHT_RELATIVE_WEIGHT.ln();
         let falls = 1.0 - (10.0 * gap).min(0.02);
         let mut dropped = false;
         for ((log, ratio), drops) in logs.iter_mut().zip(ratios).zip(&mut self.drops) {
-            if *log > floor && *log < light && *ratio < falls && *drops < MOST_DROPS {
+            if *log > floor && *log < light && *ratio < falls && *drops < MAX_DROPS {
                 (*log, dropped) = (floor, true);
                 *drops += 1;
             }
@@ -162,14 +165,14 @@ impl Vanishing {
     }
 }
 
-/// The logarithm of the lightest weight that is kept.
+/// The logarithm of the minimum weight.
 fn lightest(logs: &[f64]) -> f64 {
     let heaviest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mean = logs.iter().map(|log| (log - heaviest).exp()).sum::<f64>() / logs.len() as f64;
-    heaviest + mean.ln() + LIGHTEST.ln()
+    heaviest + mean.ln() + MIN_RELATIVE_WEIGHT.ln()
 }
 
-/// Solves a problem from the weights `logs` and states what the checker proves of the result.
+/// Solves a problem from the weights `logs` and states what the checker proves about the result.
 pub(super) fn certify<P: Problem>(
     problem: &P,
     subject: Subject,
@@ -186,7 +189,7 @@ pub(super) fn certify<P: Problem>(
         let weights = problem.weights(&found.logs);
         let proof = state(&subject, &weights)?;
         let wide = proof.upper / proof.lower - 1.0 > relative_gap;
-        // The checker's own margin is what is left when the iteration is far below the target.
+        // If the iteration is far below the target, only the checker's own margin remains.
         if wide && found.gap <= target && target > 0.05 * relative_gap {
             target *= 0.25;
             found = iterate(problem, found.logs, target, &|_| ())?;
@@ -197,7 +200,7 @@ pub(super) fn certify<P: Problem>(
     }
 }
 
-/// Refuses a gap that is no gap, before any work.
+/// Refuses an invalid gap, before any work.
 pub(super) fn check_gap(relative_gap: f64) -> Result<()> {
     if relative_gap > 0.0 && relative_gap.is_finite() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Dense linear algebra over the reals or the complex numbers, through faer; a real matrix stays real.
+//! Dense linear algebra over the real or complex numbers, through faer. A real matrix stays real.
 
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef, c64};
@@ -65,7 +65,7 @@ pub(super) fn complex_matrix(matrix: MatRef<'_, c64>) -> Result<ComplexMatrix> {
     ComplexMatrix::new(part(|x| x.re), part(|x| x.im))
 }
 
-/// diag(rows) A diag(columns), without rows where there are none.
+/// diag(rows) A diag(columns), or A diag(columns) without row weights.
 pub(super) fn scale<T: Entry>(a: &Mat<T>, rows: Option<&[f64]>, columns: &[f64]) -> Mat<T> {
     Mat::from_fn(a.nrows(), a.ncols(), |i, j| {
         let across = a[(i, j)].times(columns[j]);
@@ -73,7 +73,7 @@ pub(super) fn scale<T: Entry>(a: &Mat<T>, rows: Option<&[f64]>, columns: &[f64])
     })
 }
 
-/// B = U diag(s) Vᴴ with as many columns in U and V as B's shorter side has entries.
+/// B = U diag(s) Vᴴ. The number of columns of U and V is the length of the shorter side of B.
 pub(super) struct Thin<T> {
     pub(super) left: Mat<T>,
     pub(super) values: Vec<f64>,
@@ -92,7 +92,7 @@ impl<T: Entry> Thin<T> {
     }
 }
 
-/// No decomposition came out, which only overflow brings about.
+/// The error for a failed decomposition, which only overflow causes.
 pub(super) fn failed() -> Error {
-    Error::bad("matrix", "one of moderate entries", "one that cannot be decomposed")
+    Error::bad("matrix", "a matrix with entries of moderate size", "one that cannot be decomposed")
 }

@@ -1,8 +1,8 @@
-//! γ_F and γ_2: the least error that any factorization has, with certificates.
+//! γ_F and γ_2: the least error of any factorization, with certificates.
 //!
-//! γ_F(A) is the least ‖L‖_F ‖R‖₁→₂ over all A = L R, so that γ_F²/n is the least mean error
-//! factor; γ_2(A) is the least product of the largest row norm of L and ‖R‖₁→₂, so that γ_2² is the
-//! least error factor of the worst step. Both are maxima of nuclear norms over weights:
+//! γ_F(A) is the least ‖L‖_F ‖R‖₁→₂ over all A = L R, so γ_F²/n is the least mean error factor.
+//! γ_2(A) is the least product of the largest row norm of L and ‖R‖₁→₂, so γ_2² is the least error
+//! factor of the worst step. Both are maxima of nuclear norms over weights:
 //!
 //! > γ_F = max ‖A diag(√v)‖_*/√Σv,   γ_2 = max ‖diag(√u) A diag(√v)‖_*/√(Σu Σv).
 //!
@@ -11,17 +11,17 @@
 //!
 //! > S/√Σv ≤ γ_F ≤ √(S·max(d_v/v)),   S/√(Σu Σv) ≤ γ_2 ≤ √(max(d_u/u)·max(d_v/v)),
 //!
-//! the right as the factorization RᴴR = diag(v)^{-1/2}(BᴴB)^{1/2} diag(v)^{-1/2}, L = A R⁻¹. They
-//! meet where d = v (and d = u), which the iteration log v ← log v + ρ·log(d/v), accelerated after
-//! Anderson, reaches in a few dozen steps.
+//! where the right side is attained by the factorization RᴴR = diag(v)^{-1/2}(BᴴB)^{1/2}
+//! diag(v)^{-1/2}, L = A R⁻¹. The two sides meet at d = v (and d = u). The iteration log v ← log v
+//! + ρ·log(d/v), with Anderson acceleration, gets there in a few dozen steps.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
-//! | `structured` | prefix sums and decays: O(nJ) an iteration, n to 2^20 and beyond |
-//! | `dense` | any real or complex matrix: O(m³) an iteration |
+//! | `structured` | prefix sums and decays: O(nJ) per iteration, n up to 2^20 and beyond |
+//! | `dense` | any real or complex matrix: O(m³) per iteration |
 //! | `newton` | small dense matrices whose optimal weights are partly zero |
 //! | `fixed_point`, `anderson` | the iteration |
-//! | [`verify`](verify()) | the checker, which alone decides what bounds are stated |
+//! | [`verify`](verify()) | the checker, which alone determines the stated bounds |
 //!
 //! ```
 //! use evertally::research::gamma::{Subject, gamma_2, gamma_f};
@@ -53,10 +53,10 @@ use crate::noise::Progress;
 
 /// Bounds γ_F, the least ‖L‖_F ‖R‖₁→₂, to a relative gap.
 ///
-/// Prefix sums and decayed prefix sums are solved in O(nJ) an iteration, everything else as a dense
-/// matrix. The bounds hold whatever gap was reached; it is wider than asked for where the iteration
-/// stalls or the checker's margin is larger (about 10⁻¹⁰ at n = 2^20, 10⁻⁹ for dense matrices of
-/// side 2048).
+/// Prefix sums and decayed prefix sums are solved in O(nJ) per iteration, and everything else as a
+/// dense matrix. The bounds hold for any gap that was reached. The gap is wider than requested if
+/// the iteration stalls or the checker's margin is larger (about 10⁻¹⁰ at n = 2^20, and 10⁻⁹ for
+/// dense matrices of side 2048).
 ///
 /// # Errors
 /// [`Error::BadParameter`](crate::Error::BadParameter) for an empty, infinite or too large matrix,
@@ -66,41 +66,51 @@ pub fn gamma_f(
     relative_gap: f64,
     progress: &dyn Progress,
 ) -> Result<Certificate> {
-    let subject = subject.into();
-    subject.validate()?;
-    fixed_point::check_gap(relative_gap)?;
-    if subject.is_zero() {
-        let weights = Weights::GammaF { columns: vec![1.0; subject.columns()] };
-        return Ok(Certificate { subject, weights, lower: 0.0, upper: 0.0, iterations: 0 });
-    }
-    match subject.decay() {
-        Some(decay) => structured::gamma_f(subject, decay, relative_gap, progress),
-        None => dense::gamma_f(subject, relative_gap, progress),
-    }
+    solve(Quantity::GammaF, subject.into(), relative_gap, progress)
 }
 
 /// Bounds γ_2, the least product of the largest row norm of L and the largest column norm of R, to
 /// a relative gap.
 ///
-/// As [`gamma_f`] otherwise.
+/// Otherwise like [`gamma_f`].
 ///
 /// # Errors
-/// Those of [`gamma_f`].
+/// As for [`gamma_f`].
 pub fn gamma_2(
     subject: impl Into<Subject>,
     relative_gap: f64,
     progress: &dyn Progress,
 ) -> Result<Certificate> {
-    let subject = subject.into();
+    solve(Quantity::Gamma2, subject.into(), relative_gap, progress)
+}
+
+/// The norm that is bounded.
+#[derive(Clone, Copy)]
+enum Quantity {
+    GammaF,
+    Gamma2,
+}
+
+fn solve(
+    quantity: Quantity,
+    subject: Subject,
+    relative_gap: f64,
+    progress: &dyn Progress,
+) -> Result<Certificate> {
     subject.validate()?;
     fixed_point::check_gap(relative_gap)?;
     if subject.is_zero() {
-        let (rows, columns) = (vec![1.0; subject.rows()], vec![1.0; subject.columns()]);
-        let weights = Weights::Gamma2 { rows, columns };
+        let columns = vec![1.0; subject.columns()];
+        let weights = match quantity {
+            Quantity::GammaF => Weights::GammaF { columns },
+            Quantity::Gamma2 => Weights::Gamma2 { rows: vec![1.0; subject.rows()], columns },
+        };
         return Ok(Certificate { subject, weights, lower: 0.0, upper: 0.0, iterations: 0 });
     }
-    match subject.decay() {
-        Some(decay) => structured::gamma_2(subject, decay, relative_gap, progress),
-        None => dense::gamma_2(subject, relative_gap, progress),
+    match (quantity, subject.decay()) {
+        (Quantity::GammaF, Some(decay)) => structured::gamma_f(subject, decay, relative_gap, progress),
+        (Quantity::GammaF, None) => dense::gamma_f(subject, relative_gap, progress),
+        (Quantity::Gamma2, Some(decay)) => structured::gamma_2(subject, decay, relative_gap, progress),
+        (Quantity::Gamma2, None) => dense::gamma_2(subject, relative_gap, progress),
     }
 }

@@ -1,17 +1,18 @@
-//! Newton's method along the central path, for small dense matrices whose optimal weights are partly zero.
+//! Newton's method along the central path, for small dense matrices whose optimal weights are
+//! partly zero.
 //!
 //! **Definition.** γ_F = max tr|B| over weights is a concave problem. With a logarithmic barrier of
-//! size τ its optimality condition is w = e(w) + τ, where e = d for γ_F and e = d/√S, w = (u, v),
+//! size τ its optimality condition is w = e(w) + τ. Here e = d for γ_F, and e = d/√S, w = (u, v)
 //! for γ_2 (which removes the freedom of scale). At such a point every e_i/w_i is below one, and
-//! the bounds are within about mτ/(2S) of each other; τ is lowered until that is small enough.
+//! the bounds are within about mτ/(2S) of each other. τ is lowered until that is small enough.
 //!
-//! **Derivative.** In the eigenbasis Q, μ of H = diag(√w) 𝒜 diag(√w), with 𝒜 = AᴴA for γ_F and [[0,
-//! A], [Aᴴ, 0]] for γ_2, the diagonal d of g(H), g = √ or |·|, changes with log w as J_ij = ½ Σ_kl
-//! c_kl Re(q_ik q̄_jk q̄_il q_jl), c_kl = (μ_k + μ_l)(g(μ_k) − g(μ_l))/(μ_k − μ_l). A step solves
-//! (diag(e + τ) − J)y = e + τ − w, symmetric and positive definite, and moves w by the factor 1 +
-//! y.
+//! **Derivative.** Let Q, μ be the eigenbasis of H = diag(√w) 𝒜 diag(√w), with 𝒜 = AᴴA for γ_F and
+//! [[0, A], [Aᴴ, 0]] for γ_2. The diagonal d of g(H), g = √ or |·|, changes with log w as J_ij = ½
+//! Σ_kl c_kl Re(q_ik q̄_jk q̄_il q_jl), c_kl = (μ_k + μ_l)(g(μ_k) − g(μ_l))/(μ_k − μ_l). A step
+//! solves (diag(e + τ) − J)y = e + τ − w, which is symmetric and positive definite, and multiplies
+//! w by the factor 1 + y.
 //!
-//! **Cost.** O(N⁴) a step for N weights, so N is limited; some thirty to sixty steps.
+//! **Cost.** O(N⁴) per step for N weights, so N is limited. It takes about thirty to sixty steps.
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
@@ -19,16 +20,17 @@ use faer::{Mat, Side};
 use super::linear::{Entry, failed};
 use crate::Result;
 
-/// More weights than this are left to the fixed point.
-pub(super) const MOST_WEIGHTS: usize = 200;
+/// Problems with more weights are left to the fixed point.
+pub(super) const MAX_WEIGHTS: usize = 200;
 
-/// Newton steps after which the weights at hand are returned.
-const MOST_STEPS: usize = 200;
+/// After this many Newton steps, the current weights are returned.
+const MAX_STEPS: usize = 200;
 
 /// Eigenvectors and eigenvalues of H, by columns.
 pub(super) struct Spectrum<T> {
     pub(super) vectors: Mat<T>,
-    /// Positive for γ_F, where they are the roots s of H's; of either sign for γ_2.
+    /// Positive for γ_F, where they are the roots s of the eigenvalues of H. Of either sign for
+    /// γ_2.
     pub(super) values: Vec<f64>,
 }
 
@@ -53,12 +55,12 @@ impl Norm {
 }
 
 impl Norm {
-    /// What the barrier problem maximises, without its barrier: S for γ_F, 2√S for γ_2.
+    /// The objective of the barrier problem, without its barrier: S for γ_F, 2√S for γ_2.
     fn objective(self, values: &[f64]) -> f64 {
         let sum: f64 = values.iter().map(|value| value.abs()).sum();
         match self {
             Self::Mean => sum,
-            // Each singular value stands in H twice.
+            // Each singular value occurs twice in H.
             Self::Worst => 2.0 * (0.5 * sum).sqrt(),
         }
     }
@@ -78,7 +80,7 @@ fn linearise<T: Entry>(spectrum: &Spectrum<T>, norm: Norm) -> Linearised {
     let couplings = Mat::from_fn(p, p, |k, l| norm.coupling(values[k], values[l]));
     let mut derivative = Mat::<f64>::zeros(n, n);
     for i in 0..n {
-        // t_k = q_ik q̄_jk, a column for each j, in its real and imaginary parts.
+        // t_k = q_ik q̄_jk, one column per j, in its real and imaginary parts.
         let product = |j: usize, k: usize| {
             let ((a, b), (c, d)) = (q[(i, k)].parts(), q[(j, k)].parts());
             (a * c + b * d, b * c - a * d)
@@ -108,7 +110,8 @@ fn linearise<T: Entry>(spectrum: &Spectrum<T>, norm: Norm) -> Linearised {
     }
 }
 
-/// Follows the central path from equal weights until the barrier costs less than `gap`; gives the weights.
+/// Follows the central path from equal weights until the barrier costs less than `gap`. Returns the
+/// weights.
 pub(super) fn follow<T: Entry>(
     norm: Norm,
     count: usize,
@@ -126,7 +129,7 @@ pub(super) fn follow<T: Entry>(
     let total: f64 = at.e.iter().sum();
     let mut tau = total / count as f64;
     let last = gap * tau;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let value = |w: &[f64], objective: f64| {
             w.iter().map(|w| 0.5 * w - 0.5 * tau * w.ln()).sum::<f64>() - objective
         };

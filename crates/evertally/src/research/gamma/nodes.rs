@@ -1,10 +1,11 @@
-//! As many elliptic nodes as a tolerance asks for.
+//! The number of elliptic nodes that a tolerance needs.
 
 use std::f64::consts::PI;
 
 use crate::elliptic::{complement, complete_integral, inverse_square_root};
 
-/// Shifts s_j and weights w_j with Σ w_j/(x + s_j) = x^{-1/2} on a spectrum, to a relative tolerance.
+/// Shifts s_j and weights w_j with Σ w_j/(x + s_j) = x^{-1/2} on a spectrum, to a relative
+/// tolerance.
 pub(super) struct Nodes {
     pub(super) shifts: Vec<f64>,
     pub(super) weights: Vec<f64>,
@@ -41,7 +42,7 @@ mod tests {
                     largest = largest.max((sum * x.sqrt() - 1.0).abs());
                 }
                 assert!(largest <= tolerance * 1.001 + 1e-13, "{low} {high} {tolerance}: {largest}");
-                // One node fewer would not do: the estimate of their number is sharp.
+                // One node fewer would not suffice: the estimate of their number is sharp.
                 let count = nodes.shifts.len();
                 assert!(count == 1 || low == high || largest > tolerance.powi(2) / 100.0, "{count}");
             }

@@ -1,11 +1,12 @@
-//! The fixed point for prefix sums and decayed prefix sums: O(nJ) an iteration.
+//! The fixed point for prefix sums and decayed prefix sums: O(nJ) per iteration.
 //!
 //! (AᵀA)⁻¹ is tridiagonal, so diag(M^{1/2}) is a sum over J ≈ 40 nodes of diagonals of inverses of
 //! tridiagonal matrices ([`crate::elliptic`], [`super::verify::sweep`]). For γ_2 the same holds
-//! with row weights; A read backwards is its own transpose, so the best row weights are the column
-//! weights read backwards and one set of weights is sought.
+//! with row weights. A in reverse order is its own transpose, so the best row weights are the
+//! column weights in reverse order, and only one set of weights is needed.
 //!
-//! Long horizons start from the solution of a shorter one: the weights are nearly a function of t/n.
+//! Long horizons start from the solution of a shorter one, because the weights are nearly a
+//! function of t/n.
 
 use rayon::prelude::*;
 
@@ -16,13 +17,13 @@ use super::verify::sweep::{LANES, Rounding, Scaled, column_energies, largest_eig
 use crate::Result;
 use crate::noise::Progress;
 
-/// Horizons up to this one start from equal weights.
-const SHORTEST_COARSE: usize = 256;
+/// Horizons up to this length start from equal weights.
+const MIN_COARSE_LEN: usize = 256;
 
-/// A coarse solution is a quarter as long.
+/// A coarse solution has a quarter of the length.
 const COARSENING: usize = 4;
 
-/// The gap at which a coarse solution is good enough to start from.
+/// The gap at which a coarse solution is a good enough start.
 const COARSE_GAP: f64 = 1e-4;
 
 struct Mean {
@@ -45,7 +46,7 @@ fn diagonal(scaled: Scaled<'_>, tolerance: f64) -> (Vec<f64>, f64) {
     (ratios, sum)
 }
 
-/// exp of the logs, the heaviest being one.
+/// exp of the logs, scaled so that the largest is one.
 fn normalised(logs: &[f64]) -> Vec<f64> {
     let heaviest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     logs.iter().map(|log| (log - heaviest).exp()).collect()
@@ -84,7 +85,7 @@ impl Problem for Worst {
         let v: Vec<f64> = logs.par_iter().map(|log| log.exp()).collect();
         let u: Vec<f64> = v.iter().rev().copied().collect();
         let (mut ratios, sum) = diagonal(Scaled { rows: &u, columns: &v, decay: self.decay }, tolerance);
-        // d_u/u is d_v/v read backwards.
+        // d_u/u is d_v/v in reverse order.
         let largest = ratios.iter().copied().fold(0.0, f64::max);
         let mean = sum / v.iter().sum::<f64>();
         ratios.iter_mut().for_each(|ratio| *ratio /= mean);
@@ -134,9 +135,9 @@ fn solve<P: Problem>(
     certify(&problem(n), subject, start, relative_gap, progress)
 }
 
-/// Weights from which to start at horizon n.
+/// The initial weights at horizon n.
 fn start<P: Problem>(n: usize, problem: &impl Fn(usize) -> P, gap: f64) -> Result<Vec<f64>> {
-    if n <= SHORTEST_COARSE {
+    if n <= MIN_COARSE_LEN {
         return Ok(vec![-(n as f64).ln(); n]);
     }
     let coarse = n.div_ceil(COARSENING);
@@ -145,7 +146,7 @@ fn start<P: Problem>(n: usize, problem: &impl Fn(usize) -> P, gap: f64) -> Resul
     Ok(stretch(&found.logs, n))
 }
 
-/// Logarithms of weights carried from a shorter horizon to n, as a function of t/n.
+/// Carries the logarithms of weights from a shorter horizon to n, as a function of t/n.
 fn stretch(logs: &[f64], n: usize) -> Vec<f64> {
     let coarse = logs.len();
     let thinner = (coarse as f64 / n as f64).ln();

@@ -1,21 +1,22 @@
-//! The checker: proves the bounds of a certificate again from its weights, trusting nothing that
-//! the solver did.
+//! The checker: proves the bounds of a certificate from its weights, and trusts nothing that the
+//! solver did.
 //!
 //! **What is proved.** For weights v ≥ 0 (and u ≥ 0), B = A diag(√v) (or diag(√u) A diag(√v)) and
 //! any factorization A = L R,
 //!
 //! > ‖B‖_*/√Σv ≤ γ_F(A) ≤ ‖L‖_F ‖R‖₁→₂,   ‖B‖_*/√(Σu Σv) ≤ γ_2(A) ≤ ‖L‖₂→∞ ‖R‖₁→₂,
 //!
-//! the left by the Cauchy–Schwarz inequality: ‖L R diag(√v)‖_* ≤ ‖L‖_F ‖R diag(√v)‖_F ≤ ‖L‖_F
-//! ‖R‖₁→₂ √Σv, the right by definition. Both ends are computed with every rounding charged: in
-//! [`structured`] for prefix sums and decays, in [`dense`] for any matrix.
+//! where the left side follows from the Cauchy–Schwarz inequality, ‖L R diag(√v)‖_* ≤ ‖L‖_F ‖R
+//! diag(√v)‖_F ≤ ‖L‖_F ‖R‖₁→₂ √Σv, and the right side holds by definition. Both ends are computed
+//! with every rounding accounted for: in [`structured`] for prefix sums and decays, and in
+//! [`dense`] for any matrix.
 //!
-//! **What is trusted.** That additions, products, quotients and square roots of floats are rounded
-//! to nearest (IEEE 754, no extended precision); for dense matrices also that faer's product of
-//! real matrices adds up the products of entries, in any order. Eigenvalues, singular vectors and
-//! elliptic functions are not trusted: they are either absent or checked.
+//! **What is trusted.** Additions, products, quotients and square roots of floats are rounded to
+//! nearest (IEEE 754, no extended precision). For dense matrices, faer's product of real matrices
+//! adds up the products of entries, in any order. Eigenvalues, singular vectors and elliptic
+//! functions are not trusted: they are either not used or checked.
 //!
-//! **Cost.** O(nJ) with J ≈ 60 + log₂(b/a) for prefix sums and decays; one singular value
+//! **Cost.** O(nJ) with J ≈ 60 + log₂(b/a) for prefix sums and decays. One singular value
 //! decomposition and four products for a dense matrix.
 
 mod dense;
@@ -25,31 +26,31 @@ pub(super) mod sweep;
 use super::certificate::{Certificate, Subject, Weights};
 use crate::{Error, Result};
 pub(super) use dense::{mean_factors, worst_factors};
-pub(super) use structured::SMALLEST_DECAY;
+pub(super) use structured::MIN_DECAY;
 
 /// The unit roundoff of a double, 2⁻⁵³.
 const UNIT: f64 = 0.5 * f64::EPSILON;
 
-/// Dense proofs depend on the order in which a machine adds; stated bounds are this much wider than
-/// proven ones, so that they are proven elsewhere too.
+/// Dense proofs depend on the order in which a machine adds. Stated bounds are wider than proven
+/// ones by this much, so that they can be proven on other machines too.
 const ELSEWHERE: f64 = 1e-12;
 
-/// Bounds that hold.
+/// Proven bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proof {
-    /// The norm is at least this.
+    /// A lower bound on the norm.
     pub lower: f64,
-    /// The norm is at most this.
+    /// An upper bound on the norm.
     pub upper: f64,
 }
 
-/// Proves a certificate's bounds from its matrix and weights alone.
+/// Proves the bounds of a certificate from its matrix and weights alone.
 ///
-/// The bounds that are returned are the checker's own, at least as sharp as the stated ones.
+/// Returns the checker's own bounds, which are at least as sharp as the stated ones.
 ///
 /// # Errors
-/// [`Error::BadParameter`] if the stated bounds do not follow from the weights, or if anything in
-/// the certificate does not fit together.
+/// [`Error::BadParameter`] if the stated bounds do not follow from the weights, or if parts of the
+/// certificate do not fit together.
 ///
 /// ```
 /// use evertally::research::gamma::{Subject, gamma_f, verify};
@@ -64,14 +65,14 @@ pub struct Proof {
 /// ```
 pub fn verify(certificate: &Certificate) -> Result<Proof> {
     let proof = prove(&certificate.subject, &certificate.weights)?;
-    // Written so that a bound that is not a number is refused.
+    // Written so that NaN is refused.
     let follows = certificate.lower <= proof.lower && certificate.upper >= proof.upper;
     if !follows {
         return Err(Error::bad(
             "certificate",
             "one whose bounds follow from its weights",
             format!(
-                "{} to {} where {} to {} is proven",
+                "{} to {} while {} to {} is proven",
                 certificate.lower, certificate.upper, proof.lower, proof.upper
             ),
         ));
@@ -85,7 +86,11 @@ fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
     let fits = weights.columns().len() == subject.columns()
         && weights.rows().is_none_or(|rows| rows.len() == subject.rows());
     if !fits {
-        return Err(Error::bad("weights", "one for each column, and row", "another number"));
+        return Err(Error::bad(
+            "weights",
+            "one per column (and one per row for γ_2)",
+            "another number of weights",
+        ));
     }
     let proof = match (subject.decay(), weights) {
         (Some(decay), Weights::GammaF { columns }) => structured::prove_gamma_f(decay, columns)?,
@@ -93,12 +98,12 @@ fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
         (None, _) => dense::prove(subject, weights)?,
     };
     if !(proof.lower.is_finite() && proof.upper.is_finite() && proof.lower >= 0.0) {
-        return Err(Error::bad("weights", "ones that prove something", "overflow"));
+        return Err(Error::bad("weights", "weights that give finite bounds", "an overflow"));
     }
     Ok(proof)
 }
 
-/// Bounds to be stated with weights: what is proven, and a little room.
+/// The bounds to state with these weights: the proven ones, slightly widened.
 pub(super) fn state(subject: &Subject, weights: &Weights) -> Result<Proof> {
     let proof = prove(subject, weights)?;
     let room = if subject.decay().is_some() { 0.0 } else { ELSEWHERE };
@@ -110,7 +115,7 @@ mod tests {
     use super::*;
     use crate::workload::Workload;
 
-    /// Weights far from the optimum, in no order.
+    /// Weights far from the optimum, without order.
     fn scattered(n: usize, seed: usize) -> Vec<f64> {
         (0..n).map(|i| 0.01 + ((i * 7919 + seed * 104_729) % 101) as f64).collect()
     }
@@ -128,7 +133,7 @@ mod tests {
                 {
                     let structured = prove(&subject, &weights).unwrap();
                     let dense = dense::prove(&subject, &weights).unwrap();
-                    // Each pair holds the same two numbers, the exact nuclear norm and the exact
+                    // Each pair contains the same two numbers: the exact nuclear norm and the exact
                     // product of norms.
                     let apart = |a: f64, b: f64| (a / b - 1.0).abs();
                     assert!(

@@ -66,12 +66,12 @@ fn released(options: &str, script: &[Next]) -> Vec<(i64, u64, f64)> {
     releases
 }
 
-/// `--steps unbounded` once ended with the bucket of the last event, which help and threat model
+/// `--horizon unbounded` once ended with the bucket of the last event, which help and threat model
 /// call private: an event eight hours in published nine lines, and without it there were three. Now
 /// lines come by the clock.
 #[test]
 fn the_last_event_decides_neither_how_many_steps_there_are_nor_when() {
-    let options = "--steps unbounded --lag 2s";
+    let options = "--horizon unbounded --lag 2s";
     let first = Event { after: 1, second: 0 };
     let without = released(options, &[first, End { after: 8 }]);
     assert_eq!(
@@ -92,9 +92,9 @@ fn the_last_event_decides_neither_how_many_steps_there_are_nor_when() {
 fn what_ends_first_ends_it() {
     let ends =
         |options: &str, after| released(options, &[End { after }]).last().map(|&(at, step, _)| (at, step));
-    let until = "--steps unbounded --until 1970-01-01T00:00:05Z --lag 1s";
+    let until = "--horizon unbounded --until 1970-01-01T00:00:05Z --lag 1s";
     assert_eq!(ends(until, 100), Some((6, 4)), "the clock has passed --until and the lag");
     assert_eq!(ends(until, 4), Some((4, 2)), "the input has ended before");
-    assert_eq!(ends("--steps 3 --lag 1s", 100), Some((4, 2)));
-    assert_eq!(ends("--steps 3 --lag 1s", 1), None);
+    assert_eq!(ends("--horizon 3 --lag 1s", 100), Some((4, 2)));
+    assert_eq!(ends("--horizon 3 --lag 1s", 1), None);
 }

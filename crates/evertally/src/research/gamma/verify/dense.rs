@@ -1,23 +1,23 @@
 //! The proof for any real or complex matrix, from the weights alone.
 //!
-//! **Lower bound.** B = U diag(s) Vᴴ is computed by whatever means. For any U, V with ‖UᴴU − I‖_F ≤
+//! **Lower bound.** B = U diag(s) Vᴴ may be computed by any means. For any U, V with ‖UᴴU − I‖_F ≤
 //! δ_U, ‖VᴴV − I‖_F ≤ δ_V, Z = UVᴴ has ‖Z‖ ≤ √((1+δ_U)(1+δ_V)), so ‖B‖_* ≥ Re tr(UᴴBV)/‖Z‖. All
-//! three quantities are products of matrices that are at hand.
+//! three quantities are products of known matrices.
 //!
-//! **Upper bound.** For γ_F, L = U diag(√s) and R = diag(1/√s)UᴴA; for γ_2, L = diag(1/√u) U
-//! diag(√s) and R = diag(1/√s)Uᴴ diag(√u) A. As they stand, rounded, A = L R + E; γ(A) ≤ γ(L R) +
+//! **Upper bound.** For γ_F, L = U diag(√s) and R = diag(1/√s)UᴴA. For γ_2, L = diag(1/√u) U
+//! diag(√s) and R = diag(1/√s)Uᴴ diag(√u) A. For the rounded factors A = L R + E, γ(A) ≤ γ(L R) +
 //! γ(E), and γ(E) ≤ ‖E‖_F for both norms. Tiny s are raised to a floor, since dividing by them
 //! would only carry noise into R.
 //!
-//! **Complex matrices** are checked as real ones: X + iY as [[X, −Y], [Y, X]] is a ring
-//! homomorphism, which doubles nuclear norms and squared Frobenius norms and keeps the norms of
-//! rows and columns.
+//! **Complex matrices** are checked as real ones. X + iY as [[X, −Y], [Y, X]] is a ring
+//! homomorphism that doubles nuclear norms and squared Frobenius norms and keeps the norms of rows
+//! and columns.
 //!
 //! **Rounding.** Let u = 2⁻⁵³. A sum of k products, in any order and with or without fused
-//! operations, is off by at most γ_k Σ|a||b| with γ_k = (k+2)u/(1−(k+2)u); so a product of matrices
-//! is off by γ_k ‖X‖_F ‖Y‖_F in Frobenius norm. Underflow adds less than [`TINY`] since the matrix
-//! is scaled to entries of magnitude one at most two and weights likewise. The lower bound loses
-//! about m²u relatively that way: 5·10⁻¹⁰ at m = 2048.
+//! operations, is off by at most γ_k Σ|a||b| with γ_k = (k+2)u/(1−(k+2)u). So a product of matrices
+//! is off by γ_k ‖X‖_F ‖Y‖_F in Frobenius norm. Underflow adds less than [`TINY`], since the matrix
+//! is scaled to entries of magnitude at most two, and the weights likewise. The lower bound loses
+//! about a relative m²u in this way: 5·10⁻¹⁰ at m = 2048.
 
 use faer::Mat;
 
@@ -26,15 +26,15 @@ use super::super::linear::{Dense, Entry, Thin, scale};
 use super::{Proof, UNIT};
 use crate::{Error, Result};
 
-/// More than what underflow can add to any quantity here, and more than the rounding of λ^k in a
-/// decay so steep (λ < 10⁻³⁰) that its matrix comes here.
+/// This is more than underflow can add to any quantity here. It is also more than the rounding of
+/// λ^k in a decay so steep (λ < 10⁻³⁰) that its matrix is handled here.
 const TINY: f64 = 1e-40;
 
-/// Singular values are raised to this fraction of their mean in the factors for γ_F: it adds as
+/// In the factors for γ_F, singular values are raised to this fraction of their mean. It adds as
 /// much to ‖L‖_F².
 const MEAN_FLOOR: f64 = 1e-13;
 
-/// And in those for γ_2, where light rows enlarge what it adds.
+/// The same for γ_2, where rows of small weight increase what it adds.
 const WORST_FLOOR: f64 = 1e-18;
 
 pub(super) fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
@@ -44,7 +44,8 @@ pub(super) fn prove(subject: &Subject, weights: &Weights) -> Result<Proof> {
     }
 }
 
-/// `copies` is how often a real matrix's singular values appear in its real form: once or, if complex, twice.
+/// `copies` is how often the singular values of the matrix occur in its real form: once, or twice
+/// if it is complex.
 fn prove_entries<T: Entry>(mut a: Mat<T>, weights: &Weights, copies: f64) -> Result<Proof> {
     let largest = (0..a.ncols()).flat_map(|j| a.col(j).iter().copied().collect::<Vec<T>>());
     let largest = largest.map(|x| x.parts().0.abs().max(x.parts().1.abs())).fold(0.0, f64::max);
@@ -52,7 +53,7 @@ fn prove_entries<T: Entry>(mut a: Mat<T>, weights: &Weights, copies: f64) -> Res
         return Ok(Proof { lower: 0.0, upper: 0.0 });
     }
     let unit = power_of_two_near(largest);
-    // In two halves: 1/unit may overflow where unit is tiny.
+    // In two halves, because 1/unit may overflow if unit is tiny.
     let half = power_of_two_near(1.0 / unit.sqrt());
     a = scale(&a, None, &vec![half; a.ncols()]);
     a = scale(&a, None, &vec![1.0 / (unit * half); a.ncols()]);
@@ -83,8 +84,8 @@ fn prove_entries<T: Entry>(mut a: Mat<T>, weights: &Weights, copies: f64) -> Res
     Ok(scaled_back(lower, upper * (1.0 + 8.0 * UNIT), unit))
 }
 
-/// Both bounds times a power of two: exact, unless the product is subnormal; then it is moved
-/// outwards by one float.
+/// Both bounds times a power of two. This is exact unless the product is subnormal, and then it is
+/// moved outwards by one float.
 fn scaled_back(lower: f64, upper: f64, unit: f64) -> Proof {
     let is_exact = |x: f64| x.abs() >= f64::MIN_POSITIVE;
     let (lower, upper) = (lower * unit, upper * unit);
@@ -102,9 +103,11 @@ pub(in crate::research::gamma) fn mean_factors<T: Entry>(a: &Mat<T>, svd: &Thin<
     (left, right)
 }
 
-/// L = diag(1/√u) U diag(√s), R = diag(1/√s) Uᴴ diag(√u) A; a row that weighs nothing gives a row of zeros.
+/// L = diag(1/√u) U diag(√s), R = diag(1/√s) Uᴴ diag(√u) A. A row of weight zero gives a row of
+/// zeros.
 ///
-/// Equal to diag(√s)Vᴴ diag(1/√v) but for rounding, which 1/√v would enlarge where columns weigh little.
+/// This equals diag(√s)Vᴴ diag(1/√v) up to rounding, which 1/√v would amplify for columns of small
+/// weight.
 pub(in crate::research::gamma) fn worst_factors<T: Entry>(
     a: &Mat<T>,
     svd: &Thin<T>,
@@ -118,7 +121,7 @@ pub(in crate::research::gamma) fn worst_factors<T: Entry>(
     (left, right)
 }
 
-/// √s and 1/√s, with s raised to a fraction of its mean where it is smaller.
+/// √s and 1/√s, with s raised to a fraction of its mean if it is smaller.
 fn raised(values: &[f64], fraction: f64) -> (Vec<f64>, Vec<f64>) {
     let floor = fraction * values.iter().sum::<f64>() / values.len() as f64;
     let roots: Vec<f64> = values.iter().map(|s| s.max(floor).sqrt()).collect();
@@ -126,8 +129,8 @@ fn raised(values: &[f64], fraction: f64) -> (Vec<f64>, Vec<f64>) {
     (roots, inverse)
 }
 
-/// At most the nuclear norm of the matrix whose entries `b` holds to four roundings: two square
-/// roots and two products.
+/// A lower bound on the nuclear norm of the matrix whose entries `b` holds up to four roundings:
+/// two square roots and two products.
 fn nuclear_norm_below(b: &Mat<f64>, left: &Mat<f64>, right: &Mat<f64>) -> f64 {
     let norm = ((1.0 + orthogonality_above(left)) * (1.0 + orthogonality_above(right))).sqrt();
     let image = b * right;
@@ -146,7 +149,7 @@ fn nuclear_norm_below(b: &Mat<f64>, left: &Mat<f64>, right: &Mat<f64>) -> f64 {
     (trace - lost - TINY) / norm * (1.0 - 8.0 * UNIT)
 }
 
-/// At least ‖XᵀX − I‖_F.
+/// An upper bound on ‖XᵀX − I‖_F.
 fn orthogonality_above(x: &Mat<f64>) -> f64 {
     let mut gram = x.transpose() * x;
     (0..gram.nrows()).for_each(|k| gram[(k, k)] -= 1.0);
@@ -154,7 +157,7 @@ fn orthogonality_above(x: &Mat<f64>) -> f64 {
     frobenius_above(&gram) * (1.0 + 4.0 * UNIT) + accumulated(x.nrows()) * norm * norm + TINY
 }
 
-/// At least ‖A − LR‖_F.
+/// An upper bound on ‖A − LR‖_F.
 fn residual_above(a: &Mat<f64>, left: &Mat<f64>, right: &Mat<f64>) -> f64 {
     let residual = a - left * right;
     let product = accumulated(left.ncols()) * frobenius_above(left) * frobenius_above(right);
@@ -167,13 +170,13 @@ fn accumulated(terms: usize) -> f64 {
     error / (1.0 - error) * (1.0 + 8.0 * UNIT)
 }
 
-/// At least ‖X‖_F: column by column, so that no sum is long.
+/// An upper bound on ‖X‖_F, computed column by column so that no sum is long.
 fn frobenius_above(x: &Mat<f64>) -> f64 {
     let squares: f64 = (0..x.ncols()).map(|j| x.col(j).iter().map(|x| x * x).sum::<f64>()).sum();
     (squares * (1.0 + accumulated(x.nrows() + x.ncols()))).sqrt() * (1.0 + 4.0 * UNIT) + TINY
 }
 
-/// At least the largest column norm.
+/// An upper bound on the largest column norm.
 fn column_norms_above(x: &Mat<f64>) -> f64 {
     let squares = (0..x.ncols()).map(|j| x.col(j).iter().map(|x| x * x).sum::<f64>());
     let largest = squares.fold(0.0, f64::max);
@@ -184,7 +187,7 @@ fn sum_above(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() * (1.0 + accumulated(values.len()))
 }
 
-/// X + iY as [[X, −Y], [Y, X]]; a real matrix as it is.
+/// X + iY as [[X, −Y], [Y, X]]. A real matrix stays as it is.
 fn embed<T: Entry>(x: &Mat<T>) -> Mat<f64> {
     let (rows, columns) = (x.nrows(), x.ncols());
     if T::IS_REAL {
@@ -200,17 +203,18 @@ fn embed<T: Entry>(x: &Mat<T>) -> Mat<f64> {
     })
 }
 
-/// Weights times a power of two that brings the largest near one. The bounds do not depend on it.
+/// Weights times a power of two that brings the largest near one. The bounds do not depend on the
+/// scale.
 fn normalised(weights: &[f64]) -> Result<Vec<f64>> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     if !(weights.iter().all(|w| *w >= 0.0 && w.is_finite()) && (1e-300..1e300).contains(&largest)) {
-        return Err(Error::bad("weights", "finite, not negative and not all zero", "others"));
+        return Err(Error::bad("weights", "finite, not negative and not all zero", "other weights"));
     }
     let unit = power_of_two_near(largest);
     Ok(weights.iter().map(|w| w / unit).collect())
 }
 
-/// 2^k with x/2^k between one and two, for a normal x; the smallest normal number below those.
+/// 2^k with x/2^k between one and two for a normal x, and the smallest normal number for smaller x.
 fn power_of_two_near(x: f64) -> f64 {
     f64::from_bits((x.to_bits() & (0x7ff << 52)).max(1 << 52))
 }

@@ -4,43 +4,45 @@
 //! for every d_i/v_i and for S = Σd.
 //!
 //! **How.** Substituting s = e^y in x^{-1/2} = (1/π)∫₀^∞ s^{-1/2}/(x+s) ds and summing at y = k·ln
-//! 2, all integers k, gives r(x) = Σ_k w_k/(x + 2^k), w_k = (ln 2/π)·2^{k/2}. By Poisson's
-//! summation formula, sech being its own Fourier transform,
+//! 2, for all integers k, gives r(x) = Σ_k w_k/(x + 2^k), w_k = (ln 2/π)·2^{k/2}. By Poisson's
+//! summation formula, since sech is its own Fourier transform,
 //!
 //! > √x·r(x) = 1 + 2 Σ_{l≥1} sech(2π²l/ln 2) cos(2πl·log₂ x),
 //!
-//! so √x·r(x) lies within [`QUADRATURE`] of 1 for *every* x > 0: 4e^{−28.4775} = 1.71542·10⁻¹². The
-//! nodes are powers of two, so that neither they nor their products with v are rounded.
+//! so √x·r(x) is within [`QUADRATURE`] of 1 for *every* x > 0: 4e^{−28.4775} = 1.71542·10⁻¹². The
+//! nodes are powers of two, so neither they nor their products with v are rounded.
 //!
 //! Nodes far from the spectrum [a, b] are summed in closed form. Below k₀, where 2^{k₀} ≤ 2⁻²⁸a,
-//! w/(x+s) lies between (1−2⁻²⁸)w/x and w/x, and diag(N⁻¹) is known; above k₁, where 2^{k₁} ≥ 2²⁸b,
-//! between (1−2⁻²⁸)w/s and w/s. The ends are proven: 1/a ≤ tr(BᵀB), and b by Gershgorin.
+//! w/(x+s) is between (1−2⁻²⁸)w/x and w/x, and diag(N⁻¹) is known. Above k₁, where 2^{k₁} ≥ 2²⁸b,
+//! it is between (1−2⁻²⁸)w/s and w/s. The ends of the spectrum are proven: 1/a ≤ tr(BᵀB), and b by
+//! Gershgorin.
 //!
 //! **Rounding.** Let u = 2⁻⁵³. From f_i to f_{i+1} there are seven roundings (λ², the carried
-//! factor, two sums, two products, a quotient), from k_i to k_{i−1} six; sums of positive numbers
-//! do not amplify relative errors, and the map from f (or k) to the next is increasing. Since
-//! (1+u)⁷(1−8u) ≤ 1 ≤ (1−u)⁷(1+8u), a factor 1 ∓ 8u in each step keeps every f and k on its side of
-//! the truth. What follows (h, the quotient, the sums over nodes) is a bounded number of roundings,
-//! covered by one margin. Weights are refused unless all magnitudes stay far from overflow and
-//! underflow.
+//! factor, two sums, two products, a quotient), and from k_i to k_{i−1} there are six. Sums of
+//! positive numbers do not amplify relative errors, and the map from f (or k) to the next is
+//! increasing. Since (1+u)⁷(1−8u) ≤ 1 ≤ (1−u)⁷(1+8u), a factor 1 ∓ 8u in each step keeps every f
+//! and k on its side of the true value. The rest (h, the quotient, the sums over nodes) is a
+//! bounded number of roundings, covered by one margin. Weights are refused unless all magnitudes
+//! stay far from overflow and underflow.
 
 use super::sweep::{Rounding, Scaled, column_energies, largest_eigenvalue, resolvents};
 use super::{Proof, UNIT};
 use crate::{Error, Result};
 
-/// How far √x·Σ_k w_k/(x + 2^k) is from one, for any x > 0: above 4e^{−2π²/ln 2}/(1 − e^{−2π²/ln 2}).
+/// The maximum distance of √x·Σ_k w_k/(x + 2^k) from one, for any x > 0. It is above 4e^{−2π²/ln
+/// 2}/(1 − e^{−2π²/ln 2}).
 const QUADRATURE: f64 = 1.7155e-12;
 
-/// How many powers of two beyond the spectrum the nodes reach.
+/// The number of powers of two by which the nodes extend beyond the spectrum.
 const REACH: i32 = 28;
 
-/// Weights and decays are refused outside of these magnitudes, which keep every intermediate value
+/// Weights and decays outside of these magnitudes are refused, which keeps every intermediate value
 /// a normal number.
-const SMALLEST_WEIGHT: f64 = 6.3e-61;
-const LARGEST_WEIGHT: f64 = 1.6e60;
-/// The smallest decay factor of the structured method, 2⁻¹⁰⁰; below, the workload is the identity
-/// for all purposes.
-pub(in crate::research::gamma) const SMALLEST_DECAY: f64 = 7.9e-31;
+const MIN_WEIGHT: f64 = 6.3e-61;
+const MAX_WEIGHT: f64 = 1.6e60;
+/// The smallest decay factor of the structured method, 2⁻¹⁰⁰. Below it, the workload is the
+/// identity for all purposes.
+pub(in crate::research::gamma) const MIN_DECAY: f64 = 7.9e-31;
 
 /// Bounds on γ_F: S/√Σv ≤ γ_F ≤ √(S·max(d/v)).
 pub(super) fn prove_gamma_f(decay: f64, weights: &[f64]) -> Result<Proof> {
@@ -55,7 +57,8 @@ pub(super) fn prove_gamma_f(decay: f64, weights: &[f64]) -> Result<Proof> {
 /// Bounds on γ_2: S/√(Σu Σv) ≤ γ_2 ≤ √(max(d_u/u)·max(d_v/v)).
 pub(super) fn prove_gamma_2(decay: f64, rows: &[f64], columns: &[f64]) -> Result<Proof> {
     let of_columns = Diagonal::enclose(Scaled { rows, columns, decay })?;
-    // A is its own transpose read backwards, so the rows are the columns of the problem read backwards.
+    // A in reverse order is its own transpose, so the rows are the columns of the problem in
+    // reverse order.
     let reversed = |weights: &[f64]| weights.iter().rev().copied().collect::<Vec<f64>>();
     let (rows_back, columns_back) = (reversed(rows), reversed(columns));
     let of_rows = Diagonal::enclose(Scaled { rows: &columns_back, columns: &rows_back, decay })?;
@@ -71,17 +74,17 @@ pub(super) fn prove_gamma_2(decay: f64, rows: &[f64], columns: &[f64]) -> Result
 struct Diagonal {
     sum_lower: f64,
     sum_upper: f64,
-    /// At least max d_i/v_i.
+    /// An upper bound on max d_i/v_i.
     largest_ratio: f64,
 }
 
 impl Diagonal {
     fn enclose(scaled: Scaled<'_>) -> Result<Self> {
-        let within = |x: &f64| (SMALLEST_WEIGHT..=LARGEST_WEIGHT).contains(x);
+        let within = |x: &f64| (MIN_WEIGHT..=MAX_WEIGHT).contains(x);
         if !(scaled.rows.iter().all(within) && scaled.columns.iter().all(within)) {
-            return Err(Error::bad("weights", "between 6.3e-61 and 1.6e60", "others"));
+            return Err(Error::bad("weights", "between 6.3e-61 and 1.6e60", "a weight outside that range"));
         }
-        if !(SMALLEST_DECAY..=1.0).contains(&scaled.decay) {
+        if !(MIN_DECAY..=1.0).contains(&scaled.decay) {
             return Err(Error::bad("decay", "between 7.9e-31 and 1", scaled.decay));
         }
         let energies = [Rounding::Down, Rounding::Up].map(|rounding| column_energies(scaled, rounding));
@@ -97,7 +100,7 @@ impl Diagonal {
             }
             ratios
         };
-        // The larger h, the smaller d.
+        // A larger h gives a smaller d.
         let tails = 1.0 / f64::from(1 << REACH);
         let upper = enclose(Rounding::Down, &energies[1], (1.0 + margin) / (1.0 - QUADRATURE));
         // The tails are at most 2⁻¹² of a ratio, and their lower ends lose at most 2⁻²⁸ of that.
@@ -114,7 +117,7 @@ impl Diagonal {
     }
 }
 
-/// The nodes 2^k near a spectrum, and the sums over all others.
+/// The nodes 2^k near a spectrum, and the sums over all other nodes.
 struct Nodes {
     shifts: Vec<f64>,
     weights: Vec<f64>,
@@ -125,7 +128,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// For eigenvalues between `low` and `high`.
+    /// Creates the nodes for eigenvalues between `low` and `high`.
     fn around(low: f64, high: f64) -> Self {
         let exponent = |x: f64| ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023;
         // 2^first ≤ 2⁻²⁸·low, and 2^last ≥ 2²⁸·high.
@@ -152,17 +155,18 @@ fn power_of_two(k: i32) -> f64 {
     f64::from_bits(((k + 1023).clamp(1, 2046) as u64) << 52)
 }
 
-/// Terms that are added before their sum is.
+/// Terms that are added up before their sum is added.
 const CHUNK: usize = 1024;
 
 fn sum_in_chunks(values: &[f64]) -> (f64, f64) {
     let sum = values.chunks(CHUNK).map(|chunk| chunk.iter().sum::<f64>()).sum::<f64>();
-    // Each term passes through at most so many additions, and came with a rounding or two.
+    // The maximum number of additions that a term passes through, plus a rounding or two in the
+    // term itself.
     let additions = CHUNK.min(values.len()) + values.len().div_ceil(CHUNK) + 4;
     (sum, additions as f64 * UNIT)
 }
 
-/// At least the sum of non-negative numbers that may each be a rounding or two off.
+/// An upper bound on the sum of non-negative numbers that may each be off by a rounding or two.
 fn sum_above(values: &[f64]) -> f64 {
     let (sum, error) = sum_in_chunks(values);
     sum * (1.0 + error)
@@ -173,7 +177,7 @@ fn sum_below(values: &[f64]) -> f64 {
     sum * (1.0 - error)
 }
 
-/// Covers the few roundings of a closing formula.
+/// Covers the few roundings of a final formula.
 fn up(x: f64) -> f64 {
     x * (1.0 + 16.0 * UNIT)
 }

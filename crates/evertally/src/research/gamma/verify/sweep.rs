@@ -1,34 +1,34 @@
-//! Diagonals of resolvents of a bidiagonal product, without a subtraction.
+//! Diagonals of resolvents of a bidiagonal product, without subtractions.
 //!
 //! **Definition.** For the workload a_k = λ^k, row weights u and column weights v, B = diag(√u) A
-//! diag(√v) has (BᵀB)⁻¹ = diag(v)^{-1/2} T diag(v)^{-1/2}, T = (I − λZ) diag(1/u) (I − λZᵀ) with Z
-//! the shift by one. So ((BᵀB)⁻¹ + s)⁻¹ has the diagonal v_i/h_i, where 1/h_i is that of (T +
-//! s·diag(v))⁻¹. Eliminating from both ends,
+//! diag(√v) has (BᵀB)⁻¹ = diag(v)^{-1/2} T diag(v)^{-1/2}, T = (I − λZ) diag(1/u) (I − λZᵀ), where
+//! Z is the shift by one. So ((BᵀB)⁻¹ + s)⁻¹ has the diagonal v_i/h_i, where 1/h_i is that of (T +
+//! s·diag(v))⁻¹. Elimination from both ends gives
 //!
 //! > f_1 = 0,  e_i = s v_i + f_i,  f_{i+1} = λ² e_i/(1 + u_i e_i);
 //! > k_n = 1/u_n,  c_i = s v_i + k_i,  k_{i−1} = c_i/(λ² + u_{i−1} c_i);  h_i = e_i + k_i.
 //!
-//! (f and k are what remains of the pivots p_i = 1/u_i + e_i and b_i = λ²/u_{i−1} + c_i once their
-//! cancelling parts are taken out.)
+//! (f and k are what remains of the pivots p_i = 1/u_i + e_i and b_i = λ²/u_{i−1} + c_i after
+//! removing their cancelling parts.)
 //!
 //! **Guarantee.** Every operation is an addition, product or quotient of positive numbers, and
 //! every result increases with f and with k. So a small factor in each step, `nudge` below or above
-//! one, carries a bound on one side through all of them: see [`super::structured`] for the count of
+//! one, keeps a bound on one side through all of them. See [`super::structured`] for the count of
 //! roundings.
 //!
-//! **Cost.** Four divisions a step and node; [`LANES`] nodes run side by side, which hides the
-//! latency of the divisions. Only every [`BLOCK`]-th state is kept, the others are made again:
-//! memory n·J/BLOCK.
+//! **Cost.** Four divisions per step and node. [`LANES`] nodes run side by side, which hides the
+//! latency of the divisions. Only every [`BLOCK`]-th state is stored, and the others are
+//! recomputed: memory n·J/BLOCK.
 
 use rayon::prelude::*;
 
 /// Nodes that run side by side.
 pub(crate) const LANES: usize = 8;
 
-/// Sums over nodes that may be made at the same time.
+/// Sums over nodes that may be computed at the same time.
 const STRANDS: usize = 8;
 
-/// Steps between two states that are kept.
+/// Steps between two stored states.
 const BLOCK: usize = 128;
 
 type Lanes = [f64; LANES];
@@ -41,12 +41,12 @@ pub(crate) struct Scaled<'a> {
     pub(crate) decay: f64,
 }
 
-/// A factor applied to every carried value, to stay on one side of the truth.
+/// A factor applied to every carried value, to stay on one side of the true value.
 #[derive(Clone, Copy)]
 pub(crate) enum Rounding {
     /// Values below the true ones.
     Down,
-    /// No direction: for the solver.
+    /// No direction, for the solver.
     Nearest,
     /// Values above the true ones.
     Up,
@@ -99,7 +99,7 @@ fn add_resolvents(scaled: Scaled<'_>, rounding: Rounding, shifts: &Lanes, weight
         for i in (start..end).rev() {
             let e = &block[i - start];
             let v = columns[i];
-            // Past the first step there is no row; any positive value does.
+            // There is no row before the first step. Any positive value works.
             let u = rows[i.saturating_sub(1)];
             let mut sum = 0.0;
             for l in 0..LANES {
@@ -116,8 +116,8 @@ fn add_resolvents(scaled: Scaled<'_>, rounding: Rounding, shifts: &Lanes, weight
 
 /// Σ_j weights_j/h_i(shifts_j) for every i, over any number of nodes.
 ///
-/// The nodes are split among strands, and the strands' sums are added, in an order that does not
-/// depend on the number of threads, so that the result does not either.
+/// The nodes are split among strands, and the sums of the strands are added, in an order that does
+/// not depend on the number of threads. So the result does not depend on it either.
 pub(crate) fn resolvents(
     scaled: Scaled<'_>,
     rounding: Rounding,
@@ -157,7 +157,8 @@ pub(crate) fn column_energies(scaled: Scaled<'_>, rounding: Rounding) -> Vec<f64
     energies
 }
 
-/// An upper bound on the eigenvalues of (BᵀB)⁻¹, after Gershgorin: the largest row sum of diag(1/v)·|T|.
+/// An upper bound on the eigenvalues of (BᵀB)⁻¹, by Gershgorin: the largest row sum of
+/// diag(1/v)·|T|.
 pub(crate) fn largest_eigenvalue(scaled: Scaled<'_>) -> f64 {
     let mut before = 0.0;
     let n = scaled.rows.len();
@@ -211,7 +212,8 @@ mod tests {
                     add_resolvents(scaled, rounding, &shifts, &weights, &mut got);
                     for i in 0..n {
                         assert!((got[i] / expected[i] - 1.0).abs() < 1e-10, "{n} {decay} {i}");
-                        // The smaller h, the larger its inverse; the sum itself is not directed.
+                        // A smaller h has a larger inverse. The sum itself is not rounded in a
+                        // direction.
                         assert!(got[i] <= above[i] * (1.0 + 1e-15), "{n} {decay} {i}");
                     }
                     above = got;

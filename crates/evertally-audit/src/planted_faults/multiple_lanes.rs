@@ -1,0 +1,178 @@
+//! Faults that need several lanes: keys or coordinates.
+
+use evertally::{Contribution, Neighbours, NoiseKey, Plan, PlanBuilder, Result};
+
+use super::{SHORT_FACTOR, coins_of};
+use crate::keys::copy_of;
+use crate::open_keys::OpenKeysSubject;
+use crate::subject::{CounterSubject, Promise, Session, Subject, rounded};
+use crate::vectors::VectorSubject;
+
+const NAMES: [&str; 2] = ["first", "second"];
+
+/// The number of coordinates of vectors. Four coordinates of magnitude one have norm two.
+const DIMENSION: usize = 4;
+
+/// Planned for contributions that are added or removed, but promised for contributions that may
+/// move to another key.
+pub(super) struct MissedMove {
+    whole: CounterSubject,
+}
+
+impl MissedMove {
+    pub(super) fn new(builder: &PlanBuilder, grid: f64) -> Result<Self> {
+        Ok(Self { whole: CounterSubject::new(builder.clone().keys(NAMES).build()?)?.rounded_to(grid)? })
+    }
+}
+
+impl Subject for MissedMove {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise { neighbours: Neighbours::Replace, ..Promise::of(self.whole.plan()) }
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        self.whole.start(key)
+    }
+}
+
+/// Keys with an odd index have noise of another stream at odd steps.
+pub(super) struct SleepingKey {
+    whole: OpenKeysSubject,
+}
+
+impl SleepingKey {
+    pub(super) fn new(builder: &PlanBuilder, grid: f64) -> Result<Self> {
+        let plan = builder.clone().open_keys().build()?;
+        Ok(Self { whole: OpenKeysSubject::new(plan, NAMES)?.rounded_to(grid)? })
+    }
+}
+
+impl Subject for SleepingKey {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn lanes(&self) -> usize {
+        self.whole.lanes()
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        let other = NoiseKey::insecure_from_seed(coins_of(&key).next());
+        Ok(Box::new(SleepingKeySession {
+            awake: self.whole.start(copy_of(&key))?,
+            asleep: self.whole.start(other)?,
+            step: 0,
+        }))
+    }
+}
+
+struct SleepingKeySession<'a> {
+    awake: Box<dyn Session + 'a>,
+    asleep: Box<dyn Session + 'a>,
+    step: usize,
+}
+
+impl Session for SleepingKeySession<'_> {
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+        let mut fresh = vec![0.0; out.len()];
+        self.awake.step(inputs, out)?;
+        self.asleep.step(inputs, &mut fresh)?;
+        if self.step % 2 == 1 {
+            out.iter_mut().zip(&fresh).skip(1).step_by(2).for_each(|(out, fresh)| *out = *fresh);
+        }
+        self.step += 1;
+        Ok(())
+    }
+}
+
+/// Planned for vectors of norm one, but promised for vectors whose coordinates are each at most
+/// one.
+pub(super) struct WideVectors {
+    whole: VectorSubject,
+}
+
+fn vectors(builder: PlanBuilder, grid: f64) -> Result<VectorSubject> {
+    let plan = builder.dimension(DIMENSION).contribution(Contribution::norm(1.0)?).build()?;
+    VectorSubject::new(plan)?.rounded_to(grid)
+}
+
+impl WideVectors {
+    pub(super) fn new(builder: PlanBuilder, grid: f64) -> Result<Self> {
+        Ok(Self { whole: vectors(builder, grid)? })
+    }
+}
+
+impl Subject for WideVectors {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn promise(&self) -> Promise {
+        let norm = (DIMENSION as f64).sqrt() * self.plan().contribution().hi();
+        let contribution = Contribution::norm(norm).unwrap_or(self.plan().contribution());
+        Promise { contribution, ..Promise::of(self.plan()) }
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        self.whole.start(key)
+    }
+}
+
+/// The last coordinate has too little noise.
+pub(super) struct ShortCoordinate {
+    whole: VectorSubject,
+    grid: f64,
+}
+
+impl ShortCoordinate {
+    pub(super) fn new(builder: PlanBuilder, grid: f64) -> Result<Self> {
+        Ok(Self { whole: vectors(builder, 0.0)?, grid })
+    }
+}
+
+impl Subject for ShortCoordinate {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn grid(&self) -> f64 {
+        self.grid
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(ShortCoordinateSession { whole: self.whole.start(key)?, grid: self.grid, total: 0.0 }))
+    }
+}
+
+struct ShortCoordinateSession<'a> {
+    whole: Box<dyn Session + 'a>,
+    grid: f64,
+    total: f64,
+}
+
+impl Session for ShortCoordinateSession<'_> {
+    fn step(&mut self, inputs: &[f64], out: &mut [f64]) -> Result<()> {
+        self.whole.step(inputs, out)?;
+        let last = out.len() - 1;
+        self.total += inputs[last];
+        out[last] = self.total + SHORT_FACTOR * (out[last] - self.total);
+        out.iter_mut().for_each(|out| *out = rounded(*out, self.grid));
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! The ledger of privacy budgets: a file that says what was granted to each population and what was
+//! spent of it.
+//!
+//! [`record`] is what a line says, [`BudgetFile`] is what all lines together mean, [`store`] keeps them
+//! on disk, and [`charge`] is the part of a run that spends. `docs/budget.md` describes the file
+//! and what it guarantees.
+
+mod charge;
+mod record;
+mod store;
+mod used;
+
+pub(crate) use charge::{BudgetFileArgs, Charge, EVENT, Entered, PERSON};
+pub(crate) use record::{Grant, Head, Total, sealed};
+pub(crate) use store::{LockedBudgetFile, read};
+pub(crate) use used::{Used, hexadecimal};
+
+use crate::error::{CliError, Result, shown};
+use evertally::{Odometer, Spend};
+use record::{Record, Spent};
+
+/// The population where none is named.
+pub(crate) const EVERYONE: &str = "everyone";
+
+/// The accounts of a ledger, and the lines that they were made from.
+#[derive(Debug, Default)]
+pub(crate) struct BudgetFile {
+    accounts: Vec<Account>,
+    /// The records in order, as they stand in the file.
+    lines: Vec<String>,
+    head: Head,
+}
+
+/// One population's account.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) odometer: Odometer,
+    /// What is known of each entry of the odometer besides its name and cost.
+    pub(crate) stamps: Vec<Stamp>,
+}
+
+/// When an entry was made, the head of the ledger after it, and what key it used.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stamp {
+    pub(crate) time: String,
+    pub(crate) head: Head,
+    pub(crate) used: Option<Used>,
+}
+
+impl BudgetFile {
+    pub(crate) fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    /// The hash of all records, which names this state of the ledger.
+    pub(crate) fn head(&self) -> Head {
+        self.head
+    }
+
+    /// A population's account; the error says which there are.
+    pub(crate) fn account(&self, population: &str) -> Result<&Account> {
+        self.position(population).map(|at| &self.accounts[at])
+    }
+
+    fn position(&self, population: &str) -> Result<usize> {
+        let found = self.accounts.iter().position(|account| account.odometer.population() == population);
+        found.ok_or_else(|| {
+            let known: Vec<String> =
+                self.accounts.iter().map(|account| shown(account.odometer.population())).collect();
+            CliError::bad(format!(
+                "there is no population {}: there is {}, and evertally budget new adds one",
+                shown(population),
+                known.join(", ")
+            ))
+        })
+    }
+
+    /// Opens an account for a population that has none.
+    pub(crate) fn grant(&mut self, grant: Grant) -> Result<()> {
+        self.append(&Record::Grant(grant))
+    }
+
+    /// Enters what a run spends. A refusal changes nothing.
+    pub(crate) fn spend(&mut self, spent: Spent) -> Result<()> {
+        self.append(&Record::Spend(spent))
+    }
+
+    fn append(&mut self, record: &Record) -> Result<()> {
+        let line = record.to_line()?;
+        self.apply(record, self.head.after(&line))?;
+        self.push(line);
+        Ok(())
+    }
+
+    /// Takes a line on that has been applied.
+    fn push(&mut self, line: String) {
+        self.head = self.head.after(&line);
+        self.lines.push(line);
+    }
+
+    /// Does what a record says, or refuses it without doing anything.
+    fn apply(&mut self, record: &Record, head: Head) -> Result<()> {
+        match record {
+            Record::Grant(grant) => {
+                if self.position(&grant.population).is_ok() {
+                    return Err(CliError::bad(format!(
+                        "the population {} is there already: a total is stated once",
+                        shown(&grant.population)
+                    )));
+                }
+                self.accounts.push(Account { odometer: grant.odometer()?, stamps: Vec::new() });
+            }
+            Record::Spend(spent) => {
+                let at = self.position(&spent.population)?;
+                let account = &mut self.accounts[at];
+                let spend = Spend::new(spent.mu_squared, spent.pure_epsilon, spent.variation)?;
+                account.odometer.spend(spent.run.as_str(), &spent.unit()?, spend)?;
+                account.stamps.push(Stamp { time: spent.time.clone(), head, used: spent.used.clone() });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,334 @@
+//! The lines of a ledger.
+//!
+//! The first line names the format, and says how many records follow and what they hash to. Each
+//! record is one line of JSON. The head after a record is BLAKE3 of the head before it and the
+//! record's bytes, so that a line that was changed, added, lost or moved is noticed, and every head
+//! names the whole past.
+
+use super::{BudgetFile, Used};
+use crate::error::{CliError, Result};
+use evertally::{Budget, Neighbours, Odometer, Unit};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The name of the format and its version.
+const FORMAT: &str = "evertally ledger 1";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Opening {
+    format: String,
+    records: usize,
+    head: String,
+}
+
+/// The hash of all records so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Head([u8; 32]);
+
+impl Head {
+    /// The head after one more record.
+    pub(super) fn after(self, line: &str) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(FORMAT);
+        hasher.update(&self.0).update(line.as_bytes());
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Record {
+    Grant(Grant),
+    Spend(Spent),
+}
+
+/// What a population may spend in all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Grant {
+    pub(crate) time: String,
+    pub(crate) population: String,
+    pub(crate) unit: String,
+    pub(crate) neighbours: String,
+    pub(crate) total: Total,
+}
+
+/// A total, in the form in which it was stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+pub(crate) enum Total {
+    /// (ε, δ), accounted exactly or by zCDP.
+    Approximate { epsilon: f64, delta: f64, calibration: String, pure_part: f64 },
+    /// ρ-zCDP.
+    Concentrated { rho: f64 },
+    /// Pure ε.
+    Pure { epsilon: f64 },
+}
+
+impl Grant {
+    /// The account before anything is spent.
+    pub(crate) fn odometer(&self) -> Result<Odometer> {
+        let unit = Unit::named(self.unit.as_str(), self.neighbours.parse::<Neighbours>()?)?;
+        let odometer = |total: Budget| Odometer::new(self.population.as_str(), unit, total);
+        Ok(match &self.total {
+            Total::Approximate { epsilon, delta, calibration, pure_part } => {
+                let total = Budget::new(*epsilon, *delta)?.with_calibration(calibration.parse()?)?;
+                odometer(total)?.with_pure_part(*pure_part)?
+            }
+            Total::Concentrated { rho } => odometer(Budget::zcdp(*rho)?)?,
+            Total::Pure { epsilon } => odometer(Budget::pure(*epsilon)?)?,
+        })
+    }
+}
+
+/// What a run spent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Spent {
+    pub(super) time: String,
+    pub(super) population: String,
+    pub(super) run: String,
+    pub(super) unit: String,
+    pub(super) neighbours: String,
+    pub(super) mu_squared: f64,
+    pub(super) pure_epsilon: f64,
+    pub(super) variation: f64,
+    /// Absent where noise was fresh, and in ledgers of version 0.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<Used>,
+}
+
+impl Spent {
+    pub(super) fn unit(&self) -> Result<Unit> {
+        Ok(Unit::named(self.unit.as_str(), self.neighbours.parse::<Neighbours>()?)?)
+    }
+}
+
+impl Record {
+    pub(super) fn to_line(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| unwritable(&error))
+    }
+}
+
+fn unwritable(error: &serde_json::Error) -> CliError {
+    CliError::Failure(format!("the ledger cannot be written: {error}"))
+}
+
+/// The file of these records: what they hash to, and the records.
+pub(crate) fn sealed<S: AsRef<str>>(lines: &[S]) -> Result<String> {
+    let head = lines.iter().fold(Head::default(), |head, line| head.after(line.as_ref())).to_string();
+    let opening = Opening { format: FORMAT.to_owned(), records: lines.len(), head };
+    let mut text = serde_json::to_string(&opening).map_err(|error| unwritable(&error))?;
+    text.push('\n');
+    for line in lines {
+        text.push_str(line.as_ref());
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+impl BudgetFile {
+    /// The file.
+    pub(crate) fn to_text(&self) -> Result<String> {
+        sealed(&self.lines)
+    }
+
+    /// Reads a file and believes nothing in it: the records must hash to the head, and are entered
+    /// again one by one.
+    pub(crate) fn from_text(text: &str) -> std::result::Result<Self, String> {
+        if text.is_empty() {
+            return Err("it is empty".to_owned());
+        }
+        let mut lines = text.split('\n');
+        let opening = opening(lines.next().unwrap_or_default())?;
+        // A whole file ends with the end of a line.
+        let mut lines: Vec<&str> = lines.collect();
+        let is_whole = lines.pop() == Some("");
+        if !is_whole || lines.len() < opening.records {
+            let whole = lines.len().min(opening.records);
+            return Err(format!("it was cut off: it has {whole} of {} records", opening.records));
+        }
+        if lines.len() > opening.records {
+            return Err(format!(
+                "it was edited: it has {} records and says {}",
+                lines.len(),
+                opening.records
+            ));
+        }
+        let head = lines.iter().fold(Head::default(), |head, line| head.after(line));
+        if head.to_string() != opening.head {
+            return Err("it was edited: its records do not hash to what its first line says".to_owned());
+        }
+        let mut ledger = Self::default();
+        for (index, line) in lines.into_iter().enumerate() {
+            let at = format!("line {}", index + 2);
+            let record: Record = serde_json::from_str(line).map_err(|_| format!("{at} is no record"))?;
+            ledger.apply(&record, ledger.head.after(line)).map_err(|error| format!("{at}: {error}"))?;
+            ledger.push(line.to_owned());
+        }
+        Ok(ledger)
+    }
+}
+
+/// The first line. The format is looked at first: another version may have other fields.
+fn opening(line: &str) -> std::result::Result<Opening, String> {
+    let refuse = || "its first line is not that of a ledger".to_owned();
+    let value: serde_json::Value = serde_json::from_str(line).map_err(|_| refuse())?;
+    match value.get("format").and_then(serde_json::Value::as_str) {
+        Some(FORMAT) => serde_json::from_value(value).map_err(|_| refuse()),
+        Some(other) if other.starts_with("evertally ledger ") => {
+            Err(format!("its format is {other:?}, and this program knows {FORMAT:?}"))
+        }
+        _ => Err(refuse()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(total: Total) -> Grant {
+        Grant {
+            time: "2026-01-05T08:30:00Z".to_owned(),
+            population: "everyone".to_owned(),
+            unit: "event".to_owned(),
+            neighbours: "add-remove".to_owned(),
+            total,
+        }
+    }
+
+    fn spent(mu_squared: f64) -> Spent {
+        Spent {
+            time: "2026-01-05T09:00:00Z".to_owned(),
+            population: "everyone".to_owned(),
+            run: "count visits.csv".to_owned(),
+            unit: "event".to_owned(),
+            neighbours: "add-remove".to_owned(),
+            mu_squared,
+            pure_epsilon: 0.0,
+            variation: 0.0,
+            used: None,
+        }
+    }
+
+    fn ledger() -> BudgetFile {
+        let mut ledger = BudgetFile::default();
+        ledger.grant(grant(Total::Concentrated { rho: 1.0 })).unwrap();
+        ledger.spend(spent(0.3)).unwrap();
+        ledger.spend(spent(0.1 + 0.2)).unwrap();
+        ledger
+    }
+
+    #[test]
+    fn a_ledger_is_read_back_bit_for_bit() {
+        let text = ledger().to_text().unwrap();
+        let read = BudgetFile::from_text(&text).unwrap();
+        assert_eq!(read.to_text().unwrap(), text);
+        assert_eq!(read.head(), ledger().head());
+        let spends = |ledger: &BudgetFile| -> Vec<u64> {
+            let entries = ledger.accounts[0].odometer.entries();
+            entries.iter().map(|entry| entry.spend().mu_squared().to_bits()).collect()
+        };
+        assert_eq!(spends(&read), [0.3_f64.to_bits(), (0.1_f64 + 0.2).to_bits()]);
+        assert_eq!(read.accounts[0].stamps, ledger().accounts[0].stamps);
+    }
+
+    #[test]
+    fn every_changed_byte_is_noticed() {
+        let text = ledger().to_text().unwrap();
+        for at in 0..text.len() {
+            for byte in [b'0', b'x', b'\n', b' '] {
+                let mut bytes = text.clone().into_bytes();
+                if bytes[at] == byte {
+                    continue;
+                }
+                bytes[at] = byte;
+                let changed = String::from_utf8(bytes).unwrap();
+                assert!(BudgetFile::from_text(&changed).is_err(), "byte {at} as {:?}", char::from(byte));
+            }
+        }
+    }
+
+    #[test]
+    fn every_cut_is_noticed() {
+        let text = ledger().to_text().unwrap();
+        for end in 0..text.len() {
+            assert!(BudgetFile::from_text(&text[..end]).is_err(), "{end} bytes were taken");
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let without = |gone: usize| {
+            let kept = lines.iter().enumerate().filter(|(at, _)| *at != gone);
+            kept.map(|(_, line)| format!("{line}\n")).collect::<String>()
+        };
+        assert!(BudgetFile::from_text(&without(3)).unwrap_err().contains("cut off: it has 2 of 3"));
+        for gone in 0..lines.len() {
+            assert!(BudgetFile::from_text(&without(gone)).is_err(), "{gone}");
+        }
+        assert!(BudgetFile::from_text(&(text.clone() + "\n")).unwrap_err().contains("edited"));
+        assert!(BudgetFile::from_text(&text.replace('\n', "\r\n")).is_err());
+    }
+
+    /// A file whose hashes were made to fit: the records are still looked at.
+    #[test]
+    fn records_that_make_no_sense_are_refused() {
+        let forged = |records: &[&str]| BudgetFile::from_text(&sealed(records).unwrap());
+        let lines = ledger().lines;
+        let (granted, spend) = (lines[0].as_str(), lines[1].as_str());
+        assert!(forged(&[granted, spend]).is_ok());
+        assert!(forged(&[]).is_ok());
+        for (records, reason) in [
+            (vec![granted, granted], "is there already"),
+            (vec![spend], "no population"),
+            (
+                vec![granted, spend, spend, spend, spend, spend, spend, spend],
+                "line 9: the budget of everyone",
+            ),
+            (vec![granted, &spend.replace("0.3", "-0.3")], "line 3: mu_squared must be"),
+            (vec![granted, &spend.replace("0.3", "1e400")], "is no record"),
+            (vec![granted, &spend.replace("0.3", "null")], "is no record"),
+            (vec![granted, &spend.replace("event", "person")], "unit must be one event"),
+            (vec![granted, &spend.replace("add-remove", "swap")], "neighbours"),
+            (vec![granted, &spend.replace("\"run\"", "\"walk\"")], "is no record"),
+            (vec![&granted.replace("1.0", "-1.0")], "line 2: rho must be"),
+            (vec![&granted.replace("\"rho\"", "\"sigma\"")], "is no record"),
+            (vec!["{}"], "is no record"),
+            (vec![""], "is no record"),
+        ] {
+            let error = forged(&records).unwrap_err();
+            assert!(error.contains(reason), "{records:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_told_apart() {
+        for (text, reason) in [
+            ("", "empty"),
+            ("time,region\n", "first line"),
+            ("{\"format\":\"evertally ledger 2\",\"accounts\":[]}\n", "\"evertally ledger 2\""),
+            ("{\"format\":\"evertally certificate 1\"}\n", "first line"),
+            ("{\"format\":\"evertally ledger 1\"}\n", "first line"),
+            ("{\"format\":\"evertally ledger 1\",\"records\":-1,\"head\":\"\"}\n", "first line"),
+            ("[]\n", "first line"),
+        ] {
+            let error = BudgetFile::from_text(text).unwrap_err();
+            assert!(error.contains(reason), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_refused_record_changes_nothing() {
+        let mut ledger = ledger();
+        let before = ledger.to_text().unwrap();
+        assert!(ledger.spend(spent(1.5)).is_err());
+        assert!(ledger.grant(grant(Total::Pure { epsilon: 1.0 })).is_err());
+        assert_eq!(ledger.to_text().unwrap(), before);
+        assert_eq!(ledger.accounts[0].stamps.len(), 2);
+    }
+}

@@ -1,0 +1,207 @@
+//! The noise key of a run, and the watch over what it is used for.
+//!
+//! Every command that takes a key goes through here, in one order. Under a lock on the record
+//! beside the key file, the name of the run's noise and its input are compared with what is
+//! recorded, the budget is charged, and the record is extended. Only then is something released. A
+//! refusal leaves neither a record nor a charge.
+
+use crate::budget_file::{Charge, Entered, Used};
+use crate::error::{CliError, Result, tell};
+use clap::Args;
+use evertally::{NoiseKey, NoiseName, Spend};
+use evertally_keys::{Guard, InputChain, Uses, key_file};
+use evertally_stream::KeySet;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Privacy")]
+pub(crate) struct NoiseKeyArgs {
+    /// A file with a secret noise key of 64 hexadecimal digits, so that the run can be repeated. By
+    /// default, noise comes fresh from the operating system. A key remembers its input in
+    /// FILE.uses: the same options with other data are refused
+    #[arg(long, alias = "key-file", value_name = "FILE")]
+    noise_key: Option<PathBuf>,
+}
+
+impl NoiseKeyArgs {
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.noise_key.as_deref()
+    }
+
+    /// The key in the file, or a fresh one that nobody keeps.
+    pub(crate) fn read(&self) -> Result<Key> {
+        let Some(path) = &self.noise_key else {
+            return Ok(Key { noise: NoiseKey::from_os()?, file: None });
+        };
+        let noise = key_file::read(path)?;
+        let uses = Uses::beside(path, &noise)?;
+        Ok(Key { noise, file: Some((path.clone(), uses)) })
+    }
+}
+
+/// A key, with its record where it stands in a file.
+pub(crate) struct Key {
+    noise: NoiseKey,
+    file: Option<(PathBuf, Uses)>,
+}
+
+impl Key {
+    /// The public tag of a key that stands in a file.
+    pub(crate) fn tag(&self) -> Option<[u8; 8]> {
+        self.file.as_ref().map(|(_, uses)| uses.key_tag())
+    }
+
+    /// The key itself.
+    pub(crate) fn noise(&self) -> &NoiseKey {
+        &self.noise
+    }
+
+    /// Refuses outputs inside the record of the key.
+    pub(crate) fn refuse_outputs(&self, written: &[Option<&Path>]) -> Result<()> {
+        let Some(record) = self.file.as_ref().and_then(|(_, uses)| uses.directory()) else { return Ok(()) };
+        for path in written.iter().flatten() {
+            let parent = path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
+            if parent.as_deref() == Some(record) {
+                let name = path.display();
+                return Err(CliError::bad(format!(
+                    "{name} cannot be an output: the record of the key stands there"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The key for noise of this name, and the watch over it. A fresh key needs none: it serves
+    /// this run alone.
+    pub(crate) fn watched(self, name: &NoiseName) -> Result<(NoiseKey, Watch)> {
+        let Some((path, uses)) = self.file else { return Ok((self.noise, Watch::of_fresh_key())) };
+        let guard = uses.guard(name)?;
+        if !guard.is_known()? && uses.has_others(name) {
+            let file = path.display();
+            tell(format_args!(
+                "note: {file} was used before with other options or data; this run has noise of its own, and spends its budget again"
+            ));
+        }
+        let watched =
+            Watched { guard, key_tag: uses.key_tag(), name: uses.name_digest(name), path, order: Vec::new() };
+        Ok((self.noise, Watch(Some(watched))))
+    }
+}
+
+/// Hands every step's totals to a function, in order.
+pub(crate) type EachStep<'a> = &'a dyn Fn(&mut dyn FnMut(&[f64]));
+
+/// Watches over the input of a run under a key file; over nothing where the key is fresh.
+pub(crate) struct Watch(Option<Watched>);
+
+struct Watched {
+    guard: Guard,
+    key_tag: [u8; 8],
+    name: [u8; 32],
+    path: PathBuf,
+    /// The places of a step's totals in the order of their keys' names; empty where there are no keys.
+    order: Vec<usize>,
+}
+
+/// What is charged for a run, where there is a ledger.
+pub(crate) type Payment = Option<(Charge, Spend)>;
+
+impl Watch {
+    /// Over a key that serves one run alone.
+    pub(crate) fn of_fresh_key() -> Self {
+        Self(None)
+    }
+
+    /// The same for totals of these keys. The order in which keys are declared is not part of the
+    /// noise's name, so that it must not be part of the input either: totals are digested in the
+    /// order of their keys' names.
+    pub(crate) fn for_keys(mut self, keys: Option<&KeySet>) -> Self {
+        if let (Some(watched), Some(keys)) = (&mut self.0, keys) {
+            let names = keys.names();
+            watched.order = (0..names.len()).collect();
+            watched.order.sort_unstable_by_key(|place| &names[*place]);
+        }
+        self
+    }
+
+    /// Admits a run whose input is known and will not grow, and charges for it.
+    pub(crate) fn admit_whole(
+        &mut self,
+        payment: Payment,
+        digests: impl FnOnce(&mut InputChain),
+    ) -> Result<Option<Entered>> {
+        self.admit_charged(digests, |used| pay(payment, used))
+    }
+
+    /// The same with another way to charge, which is told what the key is used for.
+    pub(crate) fn admit_charged<T>(
+        &mut self,
+        digests: impl FnOnce(&mut InputChain),
+        charge: impl FnOnce(Option<&Used>) -> Result<T>,
+    ) -> Result<T> {
+        let Some(watched) = &mut self.0 else { return charge(None) };
+        let Watched { key_tag, name, .. } = *watched;
+        // A ledger that knows the digest of the input needs no record.
+        let work = |_is_new, digest| charge(Some(&Used::new(key_tag, name, Some(digest))));
+        watched.guard.admit_run(digests, work)
+    }
+
+    /// Admits all steps of a run whose number is fixed.
+    pub(crate) fn admit_all_steps(
+        &mut self,
+        steps: EachStep<'_>,
+        payment: Payment,
+    ) -> Result<Option<Entered>> {
+        let order = self.0.as_ref().map(|watched| watched.order.clone()).unwrap_or_default();
+        self.admit_whole(payment, |chain| digest_all(chain, steps, &order))
+    }
+
+    /// Admits the next steps of a run that may have more another time. When this returns, they are
+    /// paid for and may be released.
+    pub(crate) fn admit_steps(&mut self, steps: EachStep<'_>, payment: Payment) -> Result<Option<Entered>> {
+        let Some(watched) = &mut self.0 else { return pay(payment, None) };
+        let Watched { guard, key_tag, name, path, order } = watched;
+        let digests = |chain: &mut InputChain| {
+            let mut digests = Vec::new();
+            steps(&mut |totals| digests.push(chain.step(in_order(totals, order))));
+            digests
+        };
+        guard.admit(digests, |is_new| {
+            let used = Used::new(*key_tag, *name, None);
+            if let Some((charge, _)) = payment.as_ref().filter(|_| is_new)
+                && charge.knows(&used)?
+            {
+                return Err(CliError::bad(format!(
+                    "the ledger says that {} was used with these options before, and its record does not know of it: \
+                     bring back {0}.uses, or use a new key",
+                    path.display()
+                )));
+            }
+            pay(payment, Some(&used))
+        })
+    }
+}
+
+fn pay(payment: Payment, used: Option<&Used>) -> Result<Option<Entered>> {
+    payment.map(|(charge, spend)| charge.enter(spend, used)).transpose()
+}
+
+/// Digests all steps of a run. Steps of zeros at the end are what an input without them has too.
+fn digest_all(chain: &mut InputChain, steps: EachStep<'_>, order: &[usize]) {
+    let mut zeros = 0_u64;
+    steps(&mut |totals| {
+        if totals.iter().all(|total| *total == 0.0) {
+            zeros += 1;
+            return;
+        }
+        for _ in 0..std::mem::take(&mut zeros) {
+            chain.step([]);
+        }
+        chain.step(in_order(totals, order));
+    });
+}
+
+/// Totals in the order of their keys' names.
+fn in_order<'a>(totals: &'a [f64], order: &'a [usize]) -> impl Iterator<Item = f64> + 'a {
+    (0..totals.len()).map(|place| totals[order.get(place).copied().unwrap_or(place)])
+}

@@ -1,0 +1,132 @@
+//! What every lane needs to know about a step: the scale of its draw and, if steps are graded, the
+//! diagonals.
+//!
+//! **Definition.** With e and d the doubles of the grading, a draw of step t has the standard
+//! deviation ⌈s·d_t/e_t⌉, and the filter is driven by z/d_t; see [`super::filter`]. Without grades
+//! both are one.
+
+use std::sync::Arc;
+
+use super::factor::Factor;
+use super::filter::FRACTION;
+use crate::noise::streaming::{GRADED_BLOCK, GradeBlocks, Grading};
+
+/// Norms are counted in parts of 2⁻⁵⁸. Doubles from 2⁻⁶ to 8 are exact in these parts.
+const NORM_BITS: u32 = 58;
+
+/// Bits of the numerator in an inverse norm.
+const INVERSE_BITS: u32 = 122;
+
+/// The numbers of one step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepNumbers {
+    /// The standard deviation of the draw.
+    pub(crate) scale: u64,
+    pub(super) graded: Option<Graded>,
+}
+
+/// The diagonals at one step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Graded {
+    /// d_t.
+    pub(super) norm: Factor,
+    /// d_{t+1} − d_t.
+    pub(super) rise: Factor,
+    /// d_t in parts 2⁻⁵⁸.
+    parts: i128,
+    /// ⌊2^122/parts⌋.
+    inverse: i128,
+}
+
+impl Graded {
+    fn new(norm: f64, next: f64) -> Self {
+        let [norm, next] = [norm, next].map(|d| libm::scalbn(d, NORM_BITS as i32) as i64);
+        Self {
+            norm: Factor::parts(norm, NORM_BITS),
+            rise: Factor::parts(next - norm, NORM_BITS),
+            parts: norm.into(),
+            inverse: (1 << INVERSE_BITS) / i128::from(norm),
+        }
+    }
+
+    /// z/d_t in parts of 2^−FRACTION, for |z| below 2^57. It is off by less than [`DRIVE_ERROR`]
+    /// parts.
+    ///
+    /// The inverse gives a quotient that is off by a relative 2⁻⁵⁷. The rest of the dividend is
+    /// below 2^97, so it survives the wrapping products. Dividing the rest in the same way corrects
+    /// the quotient to within one part.
+    #[inline(always)]
+    pub(super) fn drive(&self, z: i128) -> i128 {
+        const DIVIDEND: u32 = NORM_BITS + FRACTION;
+        const DROPPED: u32 = 44;
+        let quotient = (z * self.inverse) >> (INVERSE_BITS - DIVIDEND);
+        let rest = (z << DIVIDEND).wrapping_sub(quotient.wrapping_mul(self.parts));
+        quotient + (((rest >> DROPPED) * self.inverse) >> (INVERSE_BITS - DROPPED))
+    }
+}
+
+/// The maximum error of a drive, in parts.
+pub(super) const DRIVE_ERROR: f64 = 3.0;
+
+/// Reads the numbers of steps in order. Going back reloads the block.
+pub(crate) struct StepReader {
+    grades: Option<GradeBlocks>,
+    horizon: u64,
+    scale: f64,
+}
+
+impl StepReader {
+    /// `scale` is s, already rounded up.
+    pub(crate) fn new(grading: Option<Arc<dyn Grading>>, horizon: u64, scale: f64) -> Self {
+        let grades = grading.map(|grading| GradeBlocks::new(grading, horizon));
+        Self { grades, horizon, scale }
+    }
+
+    /// The number of steps.
+    pub(super) fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// The numbers of a step below the horizon.
+    pub(crate) fn at(&mut self, step: u64) -> StepNumbers {
+        debug_assert!(step < self.horizon, "the horizon is spent");
+        let Some(grades) = &mut self.grades else {
+            return StepNumbers { scale: integer_scale(self.scale), graded: None };
+        };
+        grades.load(step);
+        let i = (step % GRADED_BLOCK) as usize;
+        let (grade, norm) = (grades.here().grades[i], grades.here().norms[i]);
+        let next = grades.next_norm(i);
+        StepNumbers {
+            scale: integer_scale(self.scale * (norm / grade)),
+            graded: Some(Graded::new(norm, next)),
+        }
+    }
+}
+
+/// An integer that is at least the product of three doubles, which two roundings may have reduced.
+fn integer_scale(scale: f64) -> u64 {
+    (scale * (1.0 + 4.0 * f64::EPSILON)).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Compares with a long division, digit by digit.
+        #[test]
+        fn drives_are_quotients(z in -(1_i128 << 56)..(1_i128 << 56), norm in 0.02..7.9_f64) {
+            let graded = Graded::new(norm, norm);
+            let (mut quotient, mut rest) = (0_i128, z.unsigned_abs());
+            for _ in 0..NORM_BITS + FRACTION {
+                rest *= 2;
+                quotient = 2 * quotient + (rest / graded.parts.unsigned_abs()) as i128;
+                rest %= graded.parts.unsigned_abs();
+            }
+            let quotient = if z < 0 { -quotient } else { quotient };
+            prop_assert!((graded.drive(z) - quotient).abs() as f64 <= DRIVE_ERROR, "{} {quotient}", graded.drive(z));
+        }
+    }
+}

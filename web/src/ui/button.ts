@@ -1,0 +1,35 @@
+/** Buttons: plain, busy while their action runs, and copying to the clipboard. */
+
+import { h, setText } from "../dom";
+
+export function button(label: string, action: () => void, kind: "plain" | "primary" | "danger" | "quiet" = "plain"): HTMLButtonElement {
+  return h("button", { class: `button button-${kind}`, attrs: { type: "button" }, on: { click: action } }, label);
+}
+
+/** Runs an action. The button is disabled and marked as busy until the action ends. */
+export async function busy(target: HTMLButtonElement, action: () => Promise<void>): Promise<void> {
+  if (target.getAttribute("aria-busy") === "true") return;
+  target.setAttribute("aria-busy", "true");
+  target.disabled = true;
+  try {
+    await action();
+  } finally {
+    target.disabled = false;
+    target.removeAttribute("aria-busy");
+  }
+}
+
+export function copyButton(label: string, text: () => string): HTMLButtonElement {
+  const target = button(label, () => {
+    // Browsers offer no clipboard to pages that come without TLS from another machine.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    if (!clipboard) return confirm("Select the text and copy it");
+    clipboard.writeText(text()).then(() => confirm("Copied"), () => confirm("Select the text and copy it"));
+  });
+  function confirm(message: string): void {
+    setText(target, message);
+    setTimeout(() => setText(target, label), 2000);
+  }
+  target.setAttribute("aria-live", "polite");
+  return target;
+}
