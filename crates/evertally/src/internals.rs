@@ -9,7 +9,7 @@ pub mod noise {
 /// What a mechanism computes: the trait [`Factorization`](factorization::Factorization).
 pub mod factorization {
     pub use crate::factorization::graded_square_root;
-    pub use crate::factorization::{Cost, Dense, Factorization, MAX_DENSE, WholeDecoder};
+    pub use crate::factorization::{Cost, Dense, Factorization, IntegerDecoder, MAX_DENSE};
 }
 
 /// The encoding of noise names, for definitions of what is counted.

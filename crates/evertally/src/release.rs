@@ -139,7 +139,7 @@ fn solve(outside: f64, tail: impl Fn(f64) -> (f64, f64)) -> f64 {
     }
     let is_enough = |x: f64| tail(x).0 <= outside;
     let mut width = 4.0 * f64::EPSILON * x;
-    while width < x && !(is_enough(x + width) && !is_enough(x - width)) {
+    while width < x && (!is_enough(x + width) || is_enough(x - width)) {
         width *= 16.0;
     }
     let (mut low, mut high) = ((x - width).max(0.0), x + width);

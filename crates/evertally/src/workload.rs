@@ -13,7 +13,7 @@ use crate::matrix::Matrix;
 use crate::{Error, Result};
 
 /// The longest horizon that any plan accepts.
-pub const LONGEST_HORIZON: u64 = 1 << 60;
+pub const MAX_HORIZON: u64 = 1 << 60;
 
 /// The linear query answered at every step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +37,7 @@ impl Workload {
     /// Refuses a width of zero and a factor outside (0, 1).
     pub(crate) fn validate(self) -> Result<Self> {
         match self {
-            Self::SlidingWindow { width } if width == 0 || width > LONGEST_HORIZON => {
+            Self::SlidingWindow { width } if width == 0 || width > MAX_HORIZON => {
                 Err(Error::bad("window", "a number of steps from 1 to 2^60", width))
             }
             Self::Decay { factor } if !(factor > 0.0 && factor < 1.0) => {

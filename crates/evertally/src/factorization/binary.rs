@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
 use super::tree::{self, Reading, Tree};
-use super::{Cost, Kind, Mechanism, WholeDecoder};
+use super::{Cost, IntegerDecoder, Kind, Mechanism};
 use crate::noise::{Correlator, WhiteField};
 
 pub(super) static KIND: Kind = Kind {
@@ -65,8 +65,8 @@ impl Reading for Binary {
         }
     }
 
-    fn whole(&self, levels: u32) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Sums { most_draws: f64::from(levels) })
+    fn integer(&self, levels: u32) -> Option<IntegerDecoder> {
+        Some(IntegerDecoder::Sums { max_draws: f64::from(levels) })
     }
 
     fn correlator(&self, levels: u32, field: Arc<dyn WhiteField>) -> Box<dyn Correlator> {

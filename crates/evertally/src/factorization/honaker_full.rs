@@ -30,7 +30,7 @@ use crate::workload::Workload;
 use crate::{Error, Result};
 
 /// The mean and the largest error need every step to be looked at.
-const LARGEST_HORIZON: u64 = 1 << 24;
+const MAX_HORIZON: u64 = 1 << 24;
 
 pub(super) static KIND: Kind = Kind {
     name: "honaker-full",
@@ -51,7 +51,7 @@ impl HonakerFull {
         let mechanism = Mechanism::HonakerFull;
         request.prefix_sum_only(&mechanism)?;
         let horizon = request.horizon;
-        if horizon > LARGEST_HORIZON {
+        if horizon > MAX_HORIZON {
             let reason = format!("its error is known step by step only, up to 2^24 steps, not {horizon}");
             return Err(Error::too_costly(mechanism, reason));
         }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Decay, Progress, Recipe, WhiteField, misfit};
@@ -100,14 +100,14 @@ impl Factorization for InputPerturbation {
     }
 
     /// L = A has the coefficients λ^k, and L⁻¹ = A⁻¹ a one and a −λ.
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let decay = match self.workload {
             Workload::PrefixSum => 1.0,
             Workload::Decay { factor } => factor,
             Workload::SlidingWindow { .. } => return None,
         };
         let recipe = Recipe { decays: vec![Decay { decay, weight: 1.0 }], ..Recipe::default() };
-        Some(WholeDecoder::Filter { recipe, amplification: 2.0 * (self.horizon as f64).sqrt() })
+        Some(IntegerDecoder::Filter { recipe, amplification: 2.0 * (self.horizon as f64).sqrt() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

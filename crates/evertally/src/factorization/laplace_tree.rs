@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
@@ -268,8 +268,8 @@ impl Factorization for LaplaceTree {
         Ok(Dense { decoder, encoder })
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Sums { most_draws: self.max_row_norm_squared() })
+    fn integer(&self) -> Option<IntegerDecoder> {
+        Some(IntegerDecoder::Sums { max_draws: self.max_row_norm_squared() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

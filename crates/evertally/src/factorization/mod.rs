@@ -24,6 +24,7 @@ mod group_algebra;
 mod honaker_full;
 mod honaker_streaming;
 mod input_perturbation;
+mod integer;
 mod laplace_tree;
 mod mechanism;
 mod normalized_square_root;
@@ -35,7 +36,6 @@ mod smooth_binary;
 mod square_root;
 mod streamed;
 mod tree;
-mod whole;
 mod window_root;
 
 use std::sync::Arc;
@@ -47,9 +47,9 @@ use crate::privacy::Participation;
 use crate::release::Tail;
 use crate::workload::Workload;
 use crate::{Error, Result};
+pub use integer::IntegerDecoder;
 use mechanism::Kind;
 pub use mechanism::Mechanism;
-pub use whole::WholeDecoder;
 
 /// A factorization A = L R of the workload at one horizon.
 ///
@@ -106,7 +106,7 @@ pub trait Factorization: Send + Sync {
 
     /// How the noise is made in whole numbers, where it can be.
     #[doc(hidden)]
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         None
     }
 

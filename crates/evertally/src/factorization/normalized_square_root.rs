@@ -20,7 +20,7 @@ use crate::workload::{Filter, Workload};
 use crate::{Error, Result};
 
 /// The longest horizon whose n²/2 entries are added up.
-const LARGEST_HORIZON: u64 = 1 << 16;
+const MAX_HORIZON: u64 = 1 << 16;
 
 pub(super) static KIND: Kind = Kind {
     name: "normalized-square-root",
@@ -55,7 +55,7 @@ struct NormalizedSquareRoot {
 
 impl NormalizedSquareRoot {
     fn new(request: &Request<'_>) -> Result<Self> {
-        if request.horizon > LARGEST_HORIZON {
+        if request.horizon > MAX_HORIZON {
             let reason = format!(
                 "its error is added up over all pairs of steps, up to 2^16 steps, not {}",
                 request.horizon

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, Recipe, WhiteField, expect_no_numbers};
@@ -27,7 +27,7 @@ struct OutputPerturbation {
 }
 
 /// Horizons up to which overlapping contributions to windows and decays are added up one by one.
-const LARGEST_SUM: u64 = 1 << 24;
+const MAX_SUM: u64 = 1 << 24;
 
 impl OutputPerturbation {
     fn new(request: &Request<'_>) -> Self {
@@ -59,7 +59,7 @@ impl Factorization for OutputPerturbation {
                 let full = (self.horizon as f64 - (k - 1.0) * b) * k * k;
                 round_up((climbing + full).sqrt(), MARGIN)
             }
-            _ if self.horizon <= LARGEST_SUM => {
+            _ if self.horizon <= MAX_SUM => {
                 toeplitz_sensitivity(&self.workload.coefficients(self.horizon as usize), participation)
             }
             _ => round_up(times as f64 * alone, MARGIN),
@@ -97,9 +97,9 @@ impl Factorization for OutputPerturbation {
     }
 
     /// L = I.
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let recipe = Recipe { impulse: 1.0, ..Recipe::default() };
-        Some(WholeDecoder::Filter { recipe, amplification: (self.horizon as f64).sqrt() })
+        Some(IntegerDecoder::Filter { recipe, amplification: (self.horizon as f64).sqrt() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
-use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size, tree};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, tree};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
@@ -157,8 +157,8 @@ impl Factorization for SmoothBinary {
         Ok(Dense { decoder, encoder })
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Sums { most_draws: self.max_row_norm_squared() })
+    fn integer(&self) -> Option<IntegerDecoder> {
+        Some(IntegerDecoder::Sums { max_draws: self.max_row_norm_squared() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

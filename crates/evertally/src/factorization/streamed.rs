@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use super::whole::toeplitz_amplification;
+use super::integer::toeplitz_amplification;
 use super::{
-    Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
+    Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, run_by_engine, series,
 };
 use crate::matrix::Matrix;
 use crate::mixture::{Pair, Rows};
@@ -118,10 +118,10 @@ impl Factorization for Streamed {
         Some(self.recipe.clone())
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let factor = if let Workload::Decay { factor } = self.workload { factor } else { 1.0 };
         let amplification = toeplitz_amplification(self.pair.encoder(), factor, self.horizon);
-        Some(WholeDecoder::Filter { recipe: self.recipe.clone(), amplification })
+        Some(IntegerDecoder::Filter { recipe: self.recipe.clone(), amplification })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
@@ -29,7 +29,7 @@ pub(crate) trait Reading: Send + Sync + 'static {
 
     fn cost(&self, levels: u32) -> Cost;
 
-    fn whole(&self, _levels: u32) -> Option<WholeDecoder> {
+    fn integer(&self, _levels: u32) -> Option<IntegerDecoder> {
         None
     }
 
@@ -110,8 +110,8 @@ impl<D: Reading> Factorization for Tree<D> {
         Ok(Dense { decoder, encoder })
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
-        self.reading.whole(levels(self.horizon))
+    fn integer(&self) -> Option<IntegerDecoder> {
+        self.reading.integer(levels(self.horizon))
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

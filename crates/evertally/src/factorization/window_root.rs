@@ -23,7 +23,7 @@
 use std::sync::Arc;
 
 use super::streamed::indistinct;
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, run_by_engine};
 use crate::Result;
 use crate::elliptic;
 use crate::matrix::Matrix;
@@ -35,7 +35,7 @@ use crate::privacy::{CompensatedSum, Participation, round_up};
 const ROUNDING: f64 = 5e-12;
 
 /// Windows after which φ need not follow its root: its error has long settled.
-const MOST_WINDOWS: f64 = (1 << 20) as f64;
+const MAX_WINDOWS: f64 = (1 << 20) as f64;
 
 /// See the module.
 pub(crate) struct WindowRoot {
@@ -57,7 +57,7 @@ impl WindowRoot {
         let horizon = request.horizon;
         let refusal = || indistinct(&Mechanism::SquareRoot);
         let fine = fine_pair((16.0 * width as f64).min(horizon as f64)).ok_or_else(refusal)?;
-        let windows = (horizon as f64 / width as f64).min(MOST_WINDOWS);
+        let windows = (horizon as f64 / width as f64).min(MAX_WINDOWS);
         let poles = coarse_poles(windows);
         let coarse = coarse_pair(&poles, windows).ok_or_else(refusal)?;
         let outer = coarse.encoder();
@@ -186,8 +186,8 @@ impl Factorization for WindowRoot {
 
     /// L⁻¹ has the series (1−x)f(x)·ς(X). f does not increase from one, so that the coefficients of
     /// the first add up to at most two.
-    fn whole(&self) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Window {
+    fn integer(&self) -> Option<IntegerDecoder> {
+        Some(IntegerDecoder::Window {
             recipe: self.fine.recipe(),
             decays: Arc::clone(&self.window_decays),
             width: self.width,
@@ -302,7 +302,7 @@ mod tests {
     /// Rounding leaves nothing at X = 1, and the poles are accounted as they are run.
     #[test]
     fn losses_and_decays_are_exact_complements() {
-        for windows in [1.0, 1.5, 7.0, 100.0, MOST_WINDOWS] {
+        for windows in [1.0, 1.5, 7.0, 100.0, MAX_WINDOWS] {
             for pole in coarse_poles(windows) {
                 assert!(1.0 - pole.loss == pole.decay && 1.0 - pole.decay == pole.loss, "{pole:?}");
             }

@@ -14,7 +14,7 @@ use crate::noise_name::Naming;
 use crate::privacy::{
     Budget, Contribution, Neighbours, NoiseKind, Participation, replace_factor, replace_factor_l1, round_up,
 };
-use crate::workload::{LONGEST_HORIZON, Workload};
+use crate::workload::{MAX_HORIZON, Workload};
 use crate::{Error, Result};
 
 /// Memory that a counter may hold unless the caller says otherwise: 2 GiB.
@@ -245,7 +245,7 @@ impl PlanBuilder {
 
     /// Checks all that does not depend on the mechanism.
     pub(super) fn checked_budget(&self) -> Result<Budget> {
-        if self.horizon == 0 || self.horizon > LONGEST_HORIZON {
+        if self.horizon == 0 || self.horizon > MAX_HORIZON {
             return Err(Error::bad("horizon", "a number of steps from 1 to 2^60", self.horizon));
         }
         self.workload.validate()?;

@@ -8,7 +8,7 @@
 
 use super::{Lanes, Plan};
 use crate::counter::sparse_bytes_per_key;
-use crate::factorization::{Cost, Factorization, Mechanism, WholeDecoder};
+use crate::factorization::{Cost, Factorization, IntegerDecoder, Mechanism};
 use crate::noise::integer::Filter;
 use crate::noise::{LaneTag, StreamingCorrelator};
 use crate::workload::Workload;
@@ -74,21 +74,21 @@ impl State {
 
     /// Whole numbers of 16 bytes, and one for the step ahead.
     pub(super) fn whole(factorization: &dyn Factorization, lanes: &Lanes) -> Self {
-        match (factorization.whole(), lanes) {
-            (Some(WholeDecoder::Filter { recipe, .. }), Lanes::OpenKeys) => {
+        match (factorization.integer(), lanes) {
+            (Some(IntegerDecoder::Filter { recipe, .. }), Lanes::OpenKeys) => {
                 Self::Record(2 * Filter::new(&recipe).rows())
             }
-            (Some(WholeDecoder::Filter { recipe, .. }), _) => {
+            (Some(IntegerDecoder::Filter { recipe, .. }), _) => {
                 Self::Lane(16 * (Filter::new(&recipe).rows() as u64 + 1))
             }
-            (Some(WholeDecoder::Window { recipe, decays, width, .. }), _) => {
+            (Some(IntegerDecoder::Window { recipe, decays, width, .. }), _) => {
                 let rings = width.saturating_mul(decays.len() as u64);
                 Self::Lane(
                     16_u64.saturating_mul(rings.saturating_add(Filter::new(&recipe).rows() as u64 + 1)) + 8,
                 )
             }
             // A row of doubles beside.
-            (Some(WholeDecoder::Sums { .. }), _) => {
+            (Some(IntegerDecoder::Sums { .. }), _) => {
                 Self::Lane(factorization.cost().bytes_per_coordinate + 24)
             }
             (None, _) => Self::Own,

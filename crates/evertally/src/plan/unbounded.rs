@@ -18,7 +18,7 @@ use super::Plan;
 use crate::factorization::Mechanism;
 use crate::noise::KeyedNoise;
 use crate::privacy::NoiseKind;
-use crate::workload::{LONGEST_HORIZON, Workload};
+use crate::workload::{MAX_HORIZON, Workload};
 use crate::{Error, Result, plan::PlanBuilder};
 
 /// The declared number of steps of a running total without an end.
@@ -41,7 +41,7 @@ const POWERS: [u32; 8] = [0, 5, 10, 15, 20, 25, 30, 35];
 pub(super) fn cap(workload: Workload) -> u64 {
     match workload {
         Workload::PrefixSum => PREFIX_SUM_CAP,
-        Workload::SlidingWindow { .. } | Workload::Decay { .. } => LONGEST_HORIZON,
+        Workload::SlidingWindow { .. } | Workload::Decay { .. } => MAX_HORIZON,
     }
 }
 

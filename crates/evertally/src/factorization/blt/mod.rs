@@ -44,36 +44,36 @@ pub(super) static KIND: Kind = Kind {
 };
 
 /// The most buffers that may be named.
-const LARGEST_BUFFERS: u64 = 32;
+const MAX_BUFFERS: u64 = 32;
 
 /// The most buffers that are chosen when none are named.
-const LARGEST_CHOSEN: u64 = 24;
+const MAX_CHOSEN_BUFFERS: u64 = 24;
 
 /// The last buffer that is chosen makes the error smaller by this part.
-const LEAST_GAIN: f64 = 1e-4;
+const MIN_GAIN: f64 = 1e-4;
 
 /// A change of the logarithm of the error that counts as none.
 const FREE: f64 = 1e-8;
 
 /// Below this all of a decay is gone after one step, and doubles have no room for several such decays.
-const LEAST_FACTOR: f64 = 1e-200;
+const MIN_FACTOR: f64 = 1e-200;
 
 /// Makes the factorization, with the buffers named or as many as help.
 fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
     let mechanism = Mechanism::Blt { buffers };
     let factor = match request.workload {
         Workload::PrefixSum => 1.0,
-        Workload::Decay { factor } if factor >= LEAST_FACTOR => factor,
+        Workload::Decay { factor } if factor >= MIN_FACTOR => factor,
         other => {
             let reason = format!("it factors running and decayed totals, not {other}");
             return Err(Error::unsupported(mechanism, reason));
         }
     };
-    if let Some(named) = buffers.filter(|named| !(1..=LARGEST_BUFFERS).contains(named)) {
-        return Err(Error::bad("buffers", format!("a whole number from 1 to {LARGEST_BUFFERS}"), named));
+    if let Some(named) = buffers.filter(|named| !(1..=MAX_BUFFERS).contains(named)) {
+        return Err(Error::bad("buffers", format!("a whole number from 1 to {MAX_BUFFERS}"), named));
     }
     let fit = Fit::new(request, factor);
-    let (limit, gain) = buffers.map_or((LARGEST_CHOSEN, LEAST_GAIN), |named| (named, FREE));
+    let (limit, gain) = buffers.map_or((MAX_CHOSEN_BUFFERS, MIN_GAIN), |named| (named, FREE));
     let (gaps, _) = fit.fewest(limit as usize, gain);
     let pair = fit.pair(&gaps).ok_or_else(|| indistinct(&mechanism))?;
     let buffers = buffers.unwrap_or(gaps.len() as u64 / 2);

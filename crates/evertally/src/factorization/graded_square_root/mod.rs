@@ -33,9 +33,9 @@ use profile::Profile;
 pub use shape::{PARAMETERS, Shape};
 use weights::Weights;
 
-use super::whole::graded_amplification;
+use super::integer::graded_amplification;
 use super::{
-    Cost, Dense, Factorization, Kind, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
+    Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, run_by_engine, series,
 };
 use crate::matrix::Matrix;
 use crate::mixture::Pair;
@@ -53,10 +53,10 @@ pub(super) static KIND: Kind = Kind {
 };
 
 /// The longest horizon: beyond it the slowest decays are too close to one for doubles.
-const LARGEST_HORIZON: u64 = 1 << 40;
+const MAX_HORIZON: u64 = 1 << 40;
 
 /// More decays than any horizon has use for.
-const MOST_DECAYS: u64 = 64;
+const MAX_DECAYS: u64 = 64;
 
 /// How many decays a horizon gets where no number is asked for: within 0.015 % of the mean error
 /// with twice as many, at any horizon.
@@ -91,8 +91,8 @@ pub(crate) struct GradedSquareRoot {
 impl GradedSquareRoot {
     pub(crate) fn new(request: &Request<'_>, decays: Option<u64>) -> Result<Self> {
         let mechanism = Mechanism::GradedSquareRoot { decays };
-        if decays.is_some_and(|decays| decays > MOST_DECAYS) {
-            return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
+        if decays.is_some_and(|decays| decays > MAX_DECAYS) {
+            return Err(Error::bad("decays", format!("at most {MAX_DECAYS}"), decays.unwrap_or_default()));
         }
         check(&mechanism, request)?;
         let terms = decays.map_or_else(|| terms(request.horizon), |decays| decays as usize);
@@ -127,7 +127,7 @@ impl GradedSquareRoot {
 /// Comes before the pair is made: one whose decays cannot be told apart is none.
 fn check(mechanism: &Mechanism, request: &Request<'_>) -> Result<()> {
     request.prefix_sum_only(mechanism)?;
-    if request.horizon > LARGEST_HORIZON {
+    if request.horizon > MAX_HORIZON {
         let reason = format!("its decays are told apart up to 2^40 steps, not {}", request.horizon);
         return Err(Error::too_costly(mechanism, reason));
     }
@@ -228,7 +228,7 @@ impl Factorization for GradedSquareRoot {
     /// Entry by entry where that is quick, in strides beyond.
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
         let parts = &self.parts;
-        if later >= profile::LARGEST_EXACT {
+        if later >= profile::MAX_EXACT {
             return profile::difference(parts.horizon, &parts.pair, &parts.weights, earlier, later);
         }
         let mut sum = CompensatedSum::default();
@@ -293,9 +293,9 @@ impl Factorization for GradedSquareRoot {
         Some(self.parts.recipe())
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let amplification = graded_amplification(&self.parts.weights.bounds(), self.parts.horizon);
-        Some(WholeDecoder::Filter { recipe: self.parts.recipe(), amplification })
+        Some(IntegerDecoder::Filter { recipe: self.parts.recipe(), amplification })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

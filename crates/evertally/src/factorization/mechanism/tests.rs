@@ -78,7 +78,7 @@ fn every_mechanism_answers_every_question() {
         let factorization = mechanism.factorize(request(workload, horizon)).unwrap();
         assert_eq!(factorization.mechanism().name(), mechanism.name());
         assert_eq!(factorization.horizon(), horizon);
-        assert_eq!(factorization.whole().is_some(), mechanism.has_exact_path(), "{mechanism}");
+        assert_eq!(factorization.integer().is_some(), mechanism.has_exact_path(), "{mechanism}");
         assert!(factorization.sensitivity(Participation::single()) > 0.0, "{mechanism}");
         assert!(mechanism.preparation(horizon, workload) >= 1.0, "{mechanism}");
 

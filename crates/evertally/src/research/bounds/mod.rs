@@ -56,11 +56,11 @@ pub use tree::{
 
 use crate::{Error, Result};
 
-pub use crate::workload::LONGEST_HORIZON;
+pub use crate::workload::MAX_HORIZON;
 
 /// The horizon as a float. It is rounded once, by at most 2⁻⁵³, which every margin here covers.
 fn checked(horizon: u64) -> Result<f64> {
-    if (1..=LONGEST_HORIZON).contains(&horizon) {
+    if (1..=MAX_HORIZON).contains(&horizon) {
         Ok(horizon as f64)
     } else {
         Err(Error::bad("horizon", "from 1 to 2^60", horizon))

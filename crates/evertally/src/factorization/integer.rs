@@ -8,7 +8,7 @@ use crate::noise::{GradeBounds, Recipe, WindowDecay};
 /// What makes whole noise of a mechanism, where it can be made.
 #[derive(Clone)]
 #[doc(hidden)]
-pub enum WholeDecoder {
+pub enum IntegerDecoder {
     /// L has decays for coefficients: the reversible filter runs it.
     Filter {
         recipe: Recipe,
@@ -20,7 +20,7 @@ pub enum WholeDecoder {
     /// L and R have entries −1, 0 and 1: draws are added up, and nothing is rounded.
     Sums {
         /// No release adds up more draws.
-        most_draws: f64,
+        max_draws: f64,
     },
 }
 
