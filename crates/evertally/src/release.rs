@@ -1,4 +1,4 @@
-//! What is published: a value with its error.
+//! A release: a private value and its error.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
@@ -15,7 +15,7 @@ pub struct Release {
     pub tail: Tail,
 }
 
-/// How far the answers of one step may be from the truth: what they have in common.
+/// The error that all answers of one step have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Spread {

@@ -1,7 +1,8 @@
-//! What is published at each step: the workload matrix A.
+//! The workload matrix A: what is published at each step.
 //!
-//! Every workload here is lower triangular and Toeplitz: the release at step t is Σ_{j ≤ t} a_{t−j} x_j.
-//! That is all a factorization needs to know of it.
+//! Every workload is lower triangular and Toeplitz: the release at step t is Σ_{j ≤ t} a_{t−j} x_j. A
+//! factorization needs no other information about it. Other matrices of queries, on data that does
+//! not change, are answered by [`crate::research::batch`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,7 +29,7 @@ pub enum Workload {
     },
     /// The exponentially decayed total: a_k = factor^k.
     Decay {
-        /// What one step multiplies the past by, strictly between 0 and 1.
+        /// The factor by which one step multiplies the past, strictly between 0 and 1.
         factor: f64,
     },
 }
@@ -77,7 +78,7 @@ impl Workload {
         }
     }
 
-    /// How many past inputs multiplication by A has to keep, step by step, besides one sum.
+    /// The number of past inputs that step-by-step multiplication by A keeps, in addition to one sum.
     pub(crate) fn kept(self, horizon: u64) -> u64 {
         match self {
             Self::SlidingWindow { width } => width.min(horizon),
@@ -182,7 +183,7 @@ impl Filter {
         values.copy_from_slice(&self.sums);
     }
 
-    /// Fractions leave rounding behind when they are subtracted again; once a window, start from nothing.
+    /// Subtracting fractions leaves rounding errors behind. Once per window, the sum starts from zero.
     fn sum_window_afresh(&mut self) {
         let lanes = self.sums.len();
         self.sums.fill(0.0);

@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
 
-/// The sequence of codes, strictly increasing. Code 0 is never read; it stands for the empty prefix.
+/// The sequence of codes, strictly increasing. Code 0 is never read; it represents the empty prefix.
 pub(crate) trait Codes: Send {
     /// Code number `step`.
     fn at(&self, step: u64) -> u64;
@@ -32,8 +32,8 @@ pub(crate) struct CodeStack<C> {
 }
 
 impl<C: Codes> CodeStack<C> {
-    /// Starts before the first step. No one-bit of code 0 may stand above the highest bit that code
-    /// 1 changes.
+    /// Starts before the first step. Code 0 must have no one-bit above the highest bit that code 1
+    /// changes.
     pub(crate) fn new(codes: C, field: Arc<dyn WhiteField>) -> Self {
         let lanes = field.width();
         let partial = vec![0.0; (codes.max_ones() as usize + 1) * lanes];

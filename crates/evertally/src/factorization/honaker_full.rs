@@ -1,8 +1,7 @@
 //! The binary tree with every node re-estimated from all the others: L = A R⁺ (Honaker, 2015).
 //!
 //! R is the binary tree's, cut to n columns, so Δ² is the number of levels. L is the least-squares
-//! decoder; it looks at nodes of the future, which only means that the noise must be drawn as one
-//! vector.
+//! decoder. It uses nodes of the future, so the noise must be drawn as one vector.
 //!
 //! **How it is run in O(log n) state.** Only the law of z = L g matters: N(0, L Lᵀ). Least squares
 //! on a tree is Gaussian elimination from the leaves. Let V_v be the variance of the estimate of
@@ -12,7 +11,7 @@
 //! > err(l) = κ·err(v) + √W·g,  err(r) = err(v) − err(l),  κ = V_l/(V_l + V_r),  W = V_l·V_r/(V_l + V_r),
 //!
 //! with a fresh g for every split, and the root's error is √V·g. Walking down the tree along the
-//! leaves in order gives err(leaf t), and z_t = z_{t−1} + err(leaf t): one draw a step, indexed by
+//! leaves in order gives err(leaf t), and z_t = z_{t−1} + err(leaf t): one draw per step, indexed by
 //! the first leaf right of the split. Tests compare the covariance of this walk with the dense A
 //! R⁺.
 
@@ -29,7 +28,7 @@ use crate::privacy::Participation;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// The mean and the largest error need every step to be looked at.
+/// The mean and the largest error take a pass over all steps.
 const MAX_HORIZON: u64 = 1 << 24;
 
 pub(super) static KIND: Kind = Kind {

@@ -1,7 +1,7 @@
 //! Fresh noise on every input: R = I, L = A. The simplest mechanism, and the best at very short horizons.
 //!
 //! Δ = 1 and ‖L\[t;\]‖² = Σ_{k ≤ t} a_k², which for the prefix sum grows like t. One number of
-//! state (a window needs its last inputs), one draw a step, any horizon.
+//! state (a window needs its last inputs), one draw per step, any horizon.
 
 use std::sync::Arc;
 

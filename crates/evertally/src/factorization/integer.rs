@@ -1,25 +1,25 @@
-//! How a decoder is run in whole numbers, and what its roundings can do.
+//! How a decoder runs on integers, and how far its roundings can move the noise.
 
 use std::sync::Arc;
 
 use crate::mixture::Mixture;
 use crate::noise::{GradeBounds, Recipe, WindowDecay};
 
-/// What makes whole noise of a mechanism, where it can be made.
+/// How the integer noise of a mechanism is made.
 #[derive(Clone)]
 #[doc(hidden)]
 pub enum IntegerDecoder {
     /// L has decays for coefficients: the reversible filter runs it.
     Filter {
         recipe: Recipe,
-        /// ‖L⁻¹ε‖ is at most so much wherever |ε_t| ≤ 1 at every step.
+        /// An upper bound on ‖L⁻¹ε‖ if |ε_t| ≤ 1 at every step.
         amplification: f64,
     },
     /// L is the root of a window.
     Window { recipe: Recipe, decays: Arc<[WindowDecay]>, width: u64, amplification: f64 },
-    /// L and R have entries −1, 0 and 1: draws are added up, and nothing is rounded.
+    /// L and R have entries −1, 0 and 1. Draws are added up, and nothing is rounded.
     Sums {
-        /// No release adds up more draws.
+        /// The largest number of draws in a release.
         max_draws: f64,
     },
 }

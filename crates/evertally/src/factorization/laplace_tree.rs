@@ -2,14 +2,14 @@
 //!
 //! Write the number of items c in balanced base k, k odd: digits between −(k−1)/2 and (k−1)/2. A
 //! positive digit adds that many nodes of its level, a negative one subtracts nodes that lie just
-//! after the prefix. With h levels and n ≤ (k^h − 1)/2, every item lies in h nodes, so noise of
-//! scale h/ε a node gives ε-DP, and the mean squared error is about h³k(1 − 1/k²)/(2ε²). k and h
+//! after the prefix. With h levels and n ≤ (k^h − 1)/2, every item lies in h nodes. Noise of scale
+//! h/ε per node then gives ε-DP, and the mean squared error is about h³k(1 − 1/k²)/(2ε²). k and h
 //! are those of least exact mean error at this horizon.
 //!
 //! Subtracted nodes hold items of the future, but node and subtracted part shift together when such
 //! an item changes, so what was published before does not depend on it: the proof holds for inputs
 //! chosen adaptively too. Here Δ is the sum of magnitudes in a column of R. State O(log n), a few
-//! draws a step, any horizon.
+//! draws per step, any horizon.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -206,7 +206,7 @@ impl Factorization for LaplaceTree {
         participation.bounded(self.horizon) as f64 * f64::from(self.shape.levels)
     }
 
-    /// Replacing a contribution costs twice in the norm that counts here, whatever the signs.
+    /// In the sum of magnitudes, replacing a contribution costs twice for any signs.
     fn gram_is_nonnegative(&self) -> bool {
         false
     }

@@ -1,18 +1,21 @@
 //! Factorizations A = L R of a workload, one file each.
 //!
-//! A factorization answers four questions: how much one person can move R x (the sensitivity Δ), how large
-//! each row of L is (the error of each step), what it costs to run, and how to turn white noise into rows of
-//! L g. The dense L and R of small horizons are written from the definition and serve as the oracle for the
-//! fast answers.
+//! A factorization answers four questions: how far one person can move R x (the sensitivity Δ), how
+//! large each row of L is (the error of each step), what it costs to run, and how white noise becomes
+//! rows of L g. At small horizons the dense L and R are written from the definition. Tests compare the
+//! fast answers with them.
 //!
-//! | room | mechanisms |
+//! To add a mechanism, write one file that implements [`Factorization`] and declares a `Kind`, and
+//! add one entry to the table in `mechanism.rs`.
+//!
+//! | state | mechanisms |
 //! |---|---|
-//! | constant state, by the streaming engine | `graded-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
-//! | constant state | `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
-//! | state as long as the window | `square-root` of a sliding window |
-//! | trees, O(log n) state | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
-//! | prepared for the whole horizon, O(n) | `group-algebra`, `normalized-square-root` of windows and decays |
-//! | dense, O(n²) | `optimal` |
+//! | constant, run by the streaming engine | `graded-square-root`, `square-root`, `blt`, `normalized-square-root` of running totals |
+//! | constant | `input-perturbation`, `output-perturbation`, `banded-square-root`, `banded-inverse-square-root` |
+//! | as long as the window | `square-root` of a sliding window |
+//! | O(log n), trees | `binary`, `honaker-streaming`, `honaker-full`, `smooth-binary`, `laplace-tree` |
+//! | O(n), prepared for the whole horizon | `group-algebra`, `normalized-square-root` of windows and decays |
+//! | O(n²), dense | `optimal` |
 
 mod banded;
 mod binary;
@@ -62,10 +65,10 @@ pub trait Factorization: Send + Sync {
     fn horizon(&self) -> u64;
 
     /// Δ: the largest ‖Σ ±R\[;i\]‖ over the steps i in which one person may take part, rounded up.
-    /// The norm is Euclidean, or the sum of magnitudes where the noise is Laplace's.
+    /// The norm is Euclidean for Gaussian noise and the sum of magnitudes for Laplace noise.
     fn sensitivity(&self, participation: Participation) -> f64;
 
-    /// Whether every entry of RᵀR is known to be non-negative, so that contributions of one sign never
+    /// Whether every entry of RᵀR is known to be non-negative. Contributions of one sign then never
     /// lengthen a difference.
     fn gram_is_nonnegative(&self) -> bool;
 
@@ -95,24 +98,24 @@ pub trait Factorization: Send + Sync {
     /// [`Error::TooCostly`] above [`MAX_DENSE`] steps.
     fn dense(&self) -> Result<Dense>;
 
-    /// The machine that turns a field of white noise into rows of L g. `progress` hears of long preparation.
+    /// Turns a field of white noise into rows of L g. Long preparation is reported to `progress`.
     fn correlator(&self, field: Arc<dyn WhiteField>, progress: &dyn Progress) -> Box<dyn Correlator>;
 
-    /// The numbers of L, where the streaming engine can run it: then lanes of either precision, in
-    /// any number, cost a few numbers each.
+    /// The coefficients of L, if the streaming engine can run it. Any number of lanes, in either
+    /// precision, then costs a few numbers per lane.
     fn recipe(&self) -> Option<Recipe> {
         None
     }
 
-    /// How the noise is made in whole numbers, where it can be.
+    /// How integer noise is made, if the mechanism supports it.
     #[doc(hidden)]
     fn integer(&self) -> Option<IntegerDecoder> {
         None
     }
 
-    /// A hash of numbers that L depends on and that the plan's choices do not fix: those that
-    /// another machine might compute differently in the last place, or that a later version might
-    /// fit anew. Noise under other numbers is other noise.
+    /// A hash of the numbers in L that the plan's choices do not fix. Another machine might compute
+    /// them differently in the last place, or a later version might fit them again. Noise under
+    /// other numbers is other noise.
     fn digest(&self) -> Option<[u8; 32]> {
         None
     }
@@ -135,21 +138,21 @@ pub(crate) fn run_by_engine(
 /// The two factors as dense matrices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dense {
-    /// L, one row a step.
+    /// L, one row per step.
     pub decoder: Matrix,
-    /// R, one column a step.
+    /// R, one column per step.
     pub encoder: Matrix,
 }
 
 /// What a mechanism costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Bytes held once, whatever the number of coordinates.
+    /// Bytes held once, for any number of coordinates.
     pub shared_bytes: u64,
     /// Bytes held for each coordinate or key.
     pub bytes_per_coordinate: u64,
-    /// Floating-point operations and draws a step and coordinate, on average over the horizon and with
-    /// preparation included.
+    /// Floating-point operations and draws per step and coordinate. This is the average over the
+    /// horizon and includes preparation.
     pub operations_per_step: f64,
 }
 
@@ -173,7 +176,7 @@ impl Cost {
 /// The largest horizon for which dense matrices are made.
 pub const MAX_DENSE: u64 = 2048;
 
-/// The largest horizon for which arrays of one number a step are made.
+/// The largest horizon for which arrays of one number per step are made.
 pub(crate) const MAX_ARRAY: u64 = 1 << 28;
 
 /// Horizon as an index, once it is known to be small enough for dense matrices.
@@ -215,7 +218,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Trees and the group algebra know the prefix sum only.
+    /// Refuses other workloads: trees and the group algebra factor only the prefix sum.
     fn prefix_sum_only(&self, mechanism: &Mechanism) -> Result<()> {
         if self.workload == Workload::PrefixSum {
             return Ok(());

@@ -1,10 +1,11 @@
 //! The square root with normalised columns: R = T(s) diag(1/d), L = A diag(d) T(c).
 //!
-//! s is the root of the workload, c its inverse, and d_j the norm of column j of T(s), so that
-//! every column of R has norm one: later steps, whose columns are cut short by the horizon, are not
-//! protected more than needed. For the prefix sum the mean error is 2.1–2.6 % over the optimum
-//! where the plain root has 9–12 %. z = A (d ∘ T(c) g): one fast Fourier transform for the horizon.
-//! Its error profile is added up entry by entry, O(n²), which bounds the horizon.
+//! s is the root of the workload, c its inverse, and d_j the norm of column j of T(s). Every column
+//! of R then has norm one. The horizon cuts the columns of later steps short, and without the
+//! normalisation these steps would be protected more than needed. For the prefix sum the mean error
+//! is 2.1–2.6 % over the optimum; the plain root is 9–12 % over it. The noise is z = A (d ∘ T(c) g),
+//! one fast Fourier transform for the horizon. The error profile is added up entry by entry in
+//! O(n²), which limits the horizon.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::privacy::{MARGIN, Participation, columns_sensitivity, round_up};
 use crate::workload::{Filter, Workload};
 use crate::{Error, Result};
 
-/// The longest horizon whose n²/2 entries are added up.
+/// The longest horizon for which the n²/2 entries of L are added up.
 const MAX_HORIZON: u64 = 1 << 16;
 
 pub(super) static KIND: Kind = Kind {
@@ -123,14 +124,14 @@ fn row_norms(workload: Workload, norms: &[f64], inverse: &[f64]) -> Vec<f64> {
 /// entries_j += scale·c_{s−j} for the columns j ≤ s of a block.
 fn add_row(entries: &mut [f64], reversed: &[f64], columns: &std::ops::Range<usize>, s: usize, scale: f64) {
     let reach = columns.len().min(s + 1 - columns.start);
-    // c_{s−j} stands at n − 1 − s + j.
+    // c_{s−j} is at n − 1 − s + j.
     let first = reversed.len() - 1 - s + columns.start;
     for (entry, c) in entries[..reach].iter_mut().zip(&reversed[first..]) {
         *entry += scale * c;
     }
 }
 
-/// Operations of one transform of length n, a step, twice and with the draw: 2·(2.5·log₂ 2n) + a few.
+/// Operations per step of two transforms of length n and the draws: 2·(2.5·log₂ 2n) and a few more.
 pub(crate) fn transform_operations(horizon: u64) -> f64 {
     5.0 * ((2 * horizon) as f64).log2() + 10.0
 }

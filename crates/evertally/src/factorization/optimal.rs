@@ -1,7 +1,8 @@
 //! The factorization of least mean squared error, dense, by the fixed point of [`crate::research::gamma`].
 //!
-//! The fixed point gives X = RᵀR with equal diagonal; R is taken lower triangular, so that L = A R⁻¹ is lower
-//! triangular too and the noise can be made step by step. O(n³) to prepare, O(n²) memory, O(n) a step.
+//! The fixed point gives X = RᵀR with equal diagonal. R is chosen lower triangular. L = A R⁻¹ is then
+//! lower triangular too, and the noise can be made step by step. O(n³) to prepare, O(n²) memory, O(n)
+//! per step.
 
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ impl Optimal {
         let row_norms = RowNorms::new((0..n).map(|t| decoder.row_norm_squared(t)).collect());
         let transposed = encoder.transpose();
         let column_norms = (0..n).map(|j| transposed.row_norm_squared(j).sqrt()).collect();
-        // Entries below rounding are as good as zero: they change a norm by less than the margin.
+        // Entries below rounding count as zero: they change a norm by less than the margin.
         let gram_is_nonnegative = (0..n).all(|i| gram.row(i).iter().all(|x| *x >= -1e-14));
         Ok(Self {
             decoder: Arc::new(decoder),
@@ -74,7 +75,7 @@ impl Optimal {
         })
     }
 
-    /// What the fixed point proved of γ_F.
+    /// The bounds on γ_F that the fixed point proved.
     pub(crate) fn certificate(&self) -> &Certificate {
         &self.certificate
     }
@@ -89,7 +90,7 @@ impl Factorization for Optimal {
         self.row_norms.len()
     }
 
-    /// The largest column norm of R as it stands; several participations by the triangle inequality.
+    /// The largest column norm of R. Several participations: by the triangle inequality.
     fn sensitivity(&self, participation: Participation) -> f64 {
         round_up(
             columns_sensitivity(self.column_norms.iter().copied(), participation, self.column_norms.len()),
@@ -144,7 +145,7 @@ impl Factorization for Optimal {
     }
 }
 
-/// Row by row; the draws so far are kept, and can be made again.
+/// Row by row. The draws so far are kept, and are not part of the state: they can be made again.
 struct Rows {
     decoder: Arc<Matrix>,
     field: Arc<dyn WhiteField>,

@@ -1,8 +1,8 @@
 //! Fresh noise on every output: L = I, R = A.
 //!
-//! ‖L\[t;\]‖ = 1 and Δ² = Σ_{k < n} a_k², which for the prefix sum is n: the baseline that
-//! continual counting improves upon, but a fair choice for narrow windows and fast decay. No state,
-//! one draw a step, any horizon.
+//! ‖L\[t;\]‖ = 1 and Δ² = Σ_{k < n} a_k², which is n for the prefix sum. Continual counting
+//! improves upon this baseline, but it is a fair choice for narrow windows and fast decay. No state,
+//! one draw per step, any horizon.
 
 use std::sync::Arc;
 

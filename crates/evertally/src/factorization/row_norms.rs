@@ -1,4 +1,4 @@
-//! ‖L\[t;\]‖² of every step, where a mechanism holds them in an array.
+//! ‖L\[t;\]‖² of every step, for mechanisms that hold them in an array.
 
 use crate::privacy::CompensatedSum;
 

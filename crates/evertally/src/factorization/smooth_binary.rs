@@ -3,7 +3,7 @@
 //! Items sit, in order, on the leaves of a tree of even height h whose binary names have h/2 ones; h is the
 //! smallest with C(h, h/2) > n. The prefix of c items is read at leaf number c + 1: one node, the left
 //! sibling, for each one-bit. An item lies in the h/2 left siblings named by its zeros. So
-//! Δ² = ‖L\[t;\]‖² = h/2, exactly and for every t. State O(log n), two draws a step on average.
+//! Δ² = ‖L\[t;\]‖² = h/2, exactly and for every t. State O(log n), two draws per step on average.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl Factorization for SmoothBinary {
         self.horizon
     }
 
-    /// h/2 nodes an item; by the triangle inequality when a person takes part more than once.
+    /// Every item is in h/2 nodes. Several participations: by the triangle inequality.
     fn sensitivity(&self, participation: Participation) -> f64 {
         let times = participation.bounded(self.horizon) as f64;
         round_up(times * f64::from(self.leaves.ones).sqrt(), MARGIN)

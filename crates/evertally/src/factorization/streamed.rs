@@ -1,11 +1,11 @@
-//! What the factorizations by a pair of mixtures share: L = T(l) is streamed, R = T(r) is accounted.
+//! Factorizations by a pair of mixtures: L = T(l) is streamed, R = T(r) is accounted.
 //!
-//! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]), whatever
-//! the horizon; Δ is exact for a person in several steps, because r is non-negative and does not
+//! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]) at any
+//! horizon. Δ is exact for a person in several steps, because r is non-negative and does not
 //! increase.
 //!
-//! **Cost.** A number a decay of l and coordinate; O(J²) for every question, and less for rows
-//! asked one after another.
+//! **Cost.** One number per decay of l and coordinate. Every norm takes O(J²) operations, and less if
+//! rows are asked for in order.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct Streamed {
     recipe: Recipe,
 }
 
-/// The refusal of a workload that decays too close to its own pole for doubles to tell apart.
+/// The refusal of a workload whose decays are too close to its own pole for doubles to separate.
 pub(crate) fn indistinct(mechanism: &Mechanism) -> Error {
     Error::unsupported(mechanism, "its decays cannot be told apart from that of the workload")
 }

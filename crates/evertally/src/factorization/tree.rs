@@ -1,8 +1,8 @@
 //! The padded binary tree, and the factorizations that read prefixes off its nodes one by one.
 //!
-//! The tree stands over 2^⌈log₂ n⌉ leaves. Step t (counted from zero) is leaf t; the prefix up to and
-//! including it has t + 1 items, and the one-bits of t + 1 name the nodes that cover it. R has one
-//! row per node. A [`Reading`] says what a node is read as, and that decides L.
+//! The tree has 2^⌈log₂ n⌉ leaves. Step t, counted from zero, is leaf t. The prefix up to and including
+//! it has t + 1 items, and the one-bits of t + 1 name the nodes that cover it. R has one row per node.
+//! A [`Reading`] defines how a node is estimated, and with it L.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ pub(crate) fn levels(horizon: u64) -> u32 {
     horizon.next_power_of_two().trailing_zeros() + 1
 }
 
-/// Δ of the tree's R, one row a node. Every item lies in one node of each level; when one person takes part
+/// Δ of the tree's R, one row per node. Every item lies in one node of each level; when one person takes part
 /// k' times at least b apart, a node of 2^j leaves holds at most min(k', ⌈2^j/b⌉) of them, so
 /// Σ count² ≤ k'·Σ_j min(k', ⌈2^j/b⌉). Equality for one step.
 pub(crate) fn sensitivity(horizon: u64, participation: Participation) -> f64 {

@@ -5,17 +5,17 @@
 //!
 //! > l(x) = s(x)·(1−X)·φ(X),  r(x) = f(x)·(1−X)·ς(X),  l·r = (1−X)/(1−x).
 //!
-//! **Guarantee.** L R = A exactly, whatever the pairs approximate; Δ and errors are those of l and
+//! **Guarantee.** L R = A exactly, for any approximation by the pairs. Δ and errors are those of l and
 //! r, in closed form ([`crate::mixture::WindowProduct`]). s has a pole at one and so has ς, but (1−X) takes
 //! off both: all norms converge, and the mechanism runs for ever at a finite sensitivity. Where a
 //! person takes part several times the triangle inequality is used. Δ is enlarged by [`ROUNDING`],
 //! far above what rounding does to it.
 //!
-//! **Cost.** y = s(x)g takes a number a decay; (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y)
+//! **Cost.** y = s(x)g takes one number per decay; (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y)
 //! takes, a decay of φ, the last w values of one sum. p_j and 1 − p_j are both doubles, so that
 //! every term vanishes at X = 1 exactly: were φ₀ − Σ_j w_j left over there, by a rounding, R would
 //! grow with the number of windows. So a lane holds some ten numbers and some J′w more, where its
-//! true total holds w inputs as well. O(J + J′) operations a step.
+//! true total holds w inputs as well. O(J + J′) operations per step.
 //!
 //! **Source.** The root of a window is MATHS' generating function; splitting it over two time
 //! scales is this library's.
@@ -31,7 +31,7 @@ use crate::mixture::{Node, Pair, WindowProduct};
 use crate::noise::{Correlator, Progress, WhiteField, WindowDecay, misfit};
 use crate::privacy::{CompensatedSum, Participation, round_up};
 
-/// What rounding may do to Δ, relatively, at the most.
+/// The largest relative effect of rounding on Δ.
 const ROUNDING: f64 = 5e-12;
 
 /// Windows after which φ need not follow its root: its error has long settled.
@@ -215,7 +215,7 @@ struct WindowStream {
     /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps, a ring for each j.
     rings: Vec<Vec<f64>>,
     lanes: usize,
-    /// Where the step stands in the rings.
+    /// The position of the step in the rings.
     position: usize,
 }
 

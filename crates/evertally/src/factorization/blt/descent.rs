@@ -1,6 +1,6 @@
 //! A minimum by Broyden, Fletcher, Goldfarb and Shanno's method, in the same steps on every machine.
 //!
-//! **Cost.** One value and gradient a step, O(v²) operations for v variables beside.
+//! **Cost.** One value and gradient per step, and O(v²) operations for v variables.
 
 /// Steps at most.
 const STEPS: usize = 400;

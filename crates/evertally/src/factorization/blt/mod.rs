@@ -6,13 +6,13 @@
 //! participation, whose sensitivity is part of what is minimised.
 //!
 //! **Guarantee.** L R = A exactly, as for every pair, and Δ and errors are closed forms of the pair
-//! that is run: the fit decides how small the error is, and never whether it is told truly. Event
+//! that is run. The fit decides how small the error is; the stated error is always the true one. Event
 //! level, mean error: at 2^12 steps four buffers are 0.08 % above the best Toeplitz factorization
 //! of all, of which more buffers would mend half; at 2^20 six are 0.12 % above what many reach. A
 //! number of buffers is the most that are run: those that would cancel are left out. The fit takes
 //! the same steps on every machine.
 //!
-//! **Cost.** d + 1 numbers a coordinate, O(d) operations a step. Preparation takes some 60
+//! **Cost.** d + 1 numbers per coordinate, O(d) operations per step. Preparation takes some 60
 //! milliseconds at 2^20 steps and 200 at 2^40; with several participations up to twice as long.
 //!
 //! **Source.** McMahan, Xu and Zhang, *A Hassle-free Algorithm for Strong Differential Privacy in
@@ -43,22 +43,23 @@ pub(super) static KIND: Kind = Kind {
     ..Kind::DEFAULT
 };
 
-/// The most buffers that may be named.
+/// The largest number of buffers that a caller may name.
 const MAX_BUFFERS: u64 = 32;
 
-/// The most buffers that are chosen when none are named.
+/// The largest number of buffers that the plan chooses by default.
 const MAX_CHOSEN_BUFFERS: u64 = 24;
 
-/// The last buffer that is chosen makes the error smaller by this part.
+/// A further buffer must reduce the error by at least this fraction.
 const MIN_GAIN: f64 = 1e-4;
 
-/// A change of the logarithm of the error that counts as none.
+/// A change of the logarithm of the error that is ignored.
 const FREE: f64 = 1e-8;
 
-/// Below this all of a decay is gone after one step, and doubles have no room for several such decays.
+/// Below this factor nothing of a decay is left after one step, and doubles cannot separate several
+/// such decays.
 const MIN_FACTOR: f64 = 1e-200;
 
-/// Makes the factorization, with the buffers named or as many as help.
+/// Makes the factorization, with the named number of buffers or as many as help.
 fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
     let mechanism = Mechanism::Blt { buffers };
     let factor = match request.workload {
@@ -84,7 +85,7 @@ fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
 struct Fit {
     loss: Loss,
     factor: f64,
-    /// Steps that count: the horizon, or until nothing of a decay is left.
+    /// The steps that matter: the horizon, or fewer if nothing of a decay is left earlier.
     steps: f64,
 }
 

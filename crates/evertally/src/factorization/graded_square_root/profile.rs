@@ -38,7 +38,7 @@ fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
     let mut step = first;
     while step < last {
         let nearer = (step - first).min(horizon - 1 - step);
-        // Behind the middle a stride must be short for where it ends.
+        // Behind the middle, the end of a stride limits its length.
         step = (step + (nearer / (FINENESS + 1)).max(1)).min(last);
         stops.push(step);
     }
@@ -62,7 +62,7 @@ pub(super) fn difference(horizon: u64, pair: &Pair, weights: &Weights, earlier: 
 /// ‖L\[t;\]‖² at chosen steps, and what follows.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
-    /// Empty where every step is kept.
+    /// Empty if every step is kept.
     steps: Vec<u64>,
     rows: Vec<f64>,
     mean: f64,
@@ -209,7 +209,7 @@ impl<'a> Covariance<'a> {
         }
     }
 
-    /// Goes from stop to stop, beginning with the first, where d is `norm`; tells the length of
+    /// Goes from stop to stop, starting at the first, where d is `norm`; reports the length of
     /// each stride and ‖L\[t;\]‖² at its end. Returns d at the last stop.
     fn follow(
         &mut self,

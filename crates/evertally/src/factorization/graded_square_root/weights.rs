@@ -17,7 +17,7 @@
 //! and [`Weights::rounding`] bounds what rounding then does to d; it is added to the sensitivity.
 //!
 //! **Cost.** O(J²·M) to make. A block of 512 steps costs J²/2 + 2M exponentials and, for those that
-//! are not negligible there, one multiplication a step.
+//! are not negligible there, one multiplication per step.
 
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
@@ -98,7 +98,7 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Nothing where the shape gives a grade that is not safely positive.
+    /// `None` if the shape gives a grade that is not safely positive.
     pub(super) fn new(horizon: u64, shape: &Shape, mixture: &Mixture) -> Option<Self> {
         let n = horizon as f64;
         let pairs = pairs(mixture);
