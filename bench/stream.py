@@ -50,7 +50,7 @@ class Peers:
 
         f = self.keep(n, lambda: coefficients(n))
         generator = np.random.default_rng()
-        self.memory.begin()
+        self.memory.start()
         start = time.perf_counter()
         z = fftconvolve(generator.standard_normal(n), f)[:n]
         seconds = time.perf_counter() - start
@@ -62,7 +62,7 @@ class Peers:
         from peers import tree
 
         stream = {"tree": tree.binary, "honaker": tree.honaker}[name](tree.normals())
-        self.memory.begin()
+        self.memory.start()
         self.steps = 0
         start = time.perf_counter()
         while self.steps < n and time.perf_counter() - start < PATIENCE:

@@ -1,4 +1,4 @@
-"""Compares `evertally gamma` with the semidefinite programs as printed in the paper.
+"""Compares `evertally research gamma` with the semidefinite programs as printed in the paper.
 
 Run by `cargo xtask crosscheck sdp` (and by `cargo xtask test`); needs cvxpy, which brings the solver Clarabel.
 
@@ -83,7 +83,7 @@ def matrices():
 def ours(program, folder, a):
     path = folder / "matrix.npy"
     np.save(path, a)
-    text = subprocess.run([program, "gamma", "--matrix", path, "--json"], check=True, capture_output=True).stdout
+    text = subprocess.run([program, "research", "gamma", "--matrix", path, "--json"], check=True, capture_output=True).stdout
     return json.loads(text)
 
 

@@ -60,7 +60,7 @@ def runner(matrix: streaming_matrix.StreamingMatrix, dtype: str, chunk: int):
     def run(n: int, patience: float, memory) -> tuple[float, int]:
         """The seconds of as many steps as the time limit allows, and their number."""
         keys = list(jax.random.split(jax.random.key(time.time_ns()), min(max(n // chunk, 1), 1 << 12)))
-        memory.begin()
+        memory.start()
         state, done = begin(), 0
         start = time.perf_counter()
         for key in keys:
@@ -93,7 +93,7 @@ def wide_runner(made: buffered_toeplitz.BufferedToeplitz, dtype: str, width: int
     steps = jax.jit(lambda carry: jax.lax.scan(step, carry, length=steps)[0]).lower(begin).compile()
 
     def run(memory) -> float:
-        memory.begin()
+        memory.start()
         start = time.perf_counter()
         jax.block_until_ready(steps(begin))
         seconds = time.perf_counter() - start

@@ -5,7 +5,7 @@ class Memory:
     def __init__(self) -> None:
         self.before = self.peak = 0
 
-    def begin(self) -> None:
+    def start(self) -> None:
         try:
             # Reset the peak.
             with open("/proc/self/clear_refs", "w") as file:

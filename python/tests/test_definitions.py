@@ -79,9 +79,9 @@ def test_the_command_line_counts_under_the_same_name(tmp_path: Path) -> None:
     rows = [("1970-01-01T00:00:30Z", "a"), ("1970-01-01T00:02:00Z", "b"), ("1970-01-01T00:02:59Z", "a"), ("1970-01-01T00:03:00Z", "c")]
     events = tmp_path / "events.csv"
     events.write_text("when,page\n" + "".join(f"{when},{page}\n" for when, page in rows))
-    command = [os.environ["EVERTALLY_BINARY"], "count", str(events), "--time", "when", "--key", "page", "--keys", "a,b", "--every", "1m"]
-    command += ["--from", "1970-01-01T00:00:00Z", "--steps", "4", "--epsilon", "1", "--delta", "1e-6"]
-    command += ["--key-file", str(tmp_path / "noise.key"), "--output", str(tmp_path / "releases.csv")]
+    command = [os.environ["EVERTALLY_BINARY"], "count", str(events), "--time", "when", "--group-by", "page", "--groups", "a,b", "--every", "1m"]
+    command += ["--from", "1970-01-01T00:00:00Z", "--horizon", "4", "--epsilon", "1", "--delta", "1e-6"]
+    command += ["--noise-key", str(tmp_path / "noise.key"), "--output", str(tmp_path / "releases.csv")]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     counted = _definition(("when", None, "page", None, None), (0, _bucket_micros("1m")))
     plan = evertally.plan(4, epsilon=1.0, delta=1e-6, keys=["a", "b", _OTHER])._with_definition(counted)

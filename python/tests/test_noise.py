@@ -293,9 +293,9 @@ noise.next(); counter.step(1.0)
 @pytest.mark.parametrize("mechanism", ["graded-square-root", "square-root", "binary", "blt:3"])
 def test_the_command_line_makes_the_same_bits(mechanism: str, dtype: str, tmp_path: Path) -> None:
     KEY.to_file(tmp_path / "noise.key")
-    command = [os.environ["EVERTALLY_BINARY"], "noise", "--horizon", "50", "--dim", "6", "--epsilon", "2", "--delta", "1e-6"]
+    command = [os.environ["EVERTALLY_BINARY"], "research", "noise", "--horizon", "50", "--dim", "6", "--epsilon", "2", "--delta", "1e-6"]
     command += ["--norm", "0.5", "--mechanism", mechanism, "--dtype", dtype.replace("float", "f")]
-    command += ["--key-file", str(tmp_path / "noise.key"), "--out", str(tmp_path / "noise.npy")]
+    command += ["--noise-key", str(tmp_path / "noise.key"), "--output", str(tmp_path / "noise.npy")]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     noise = evertally.NoiseStream(6, KEY, dtype, horizon=50, epsilon=2.0, delta=1e-6, norm=0.5, mechanism=mechanism)
     assert np.array_equal(np.load(tmp_path / "noise.npy"), noise.rows(50))

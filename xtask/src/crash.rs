@@ -59,7 +59,7 @@ pub(crate) fn keys(kills: Option<&str>) -> Outcome {
     let number = |name: &str| report[name].as_u64().unwrap_or(0);
     let text = format!(
         "# Killed between the record and the release\n\n\
-         Written by `cargo xtask crash keys`. `evertally count --key-file K --ledger L --output F`, was killed with `kill -9` as soon as the record of its key had an entry and before its \
+         Written by `cargo xtask crash keys`. `evertally count --noise-key K --budget-file L --output F`, was killed with `kill -9` as soon as the record of its key had an entry and before its \
          output existed. After every kill the same run with one changed row was refused, and wrote and spent nothing. The same run completed, with exactly the releases of an \
          undisturbed run, and the ledger had one entry for it.
 

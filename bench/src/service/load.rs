@@ -70,7 +70,7 @@ pub(crate) async fn beside(service: &Target, bare: &Target, extent: &Extent) -> 
         );
         rows.push(json!({
             "shape": request.name, "events": request.events, "connections": request.connections, "service": service, "bare": bare,
-            "ratio": ratios[ratios.len() / 2], "least_ratio": ratios[0], "most_ratio": ratios[ratios.len() - 1],
+            "ratio": ratios[ratios.len() / 2], "min_ratio": ratios[0], "max_ratio": ratios[ratios.len() - 1],
         }));
     }
     Ok(rows)

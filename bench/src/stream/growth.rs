@@ -9,7 +9,7 @@ use evertally::{NoiseStream, Result};
 use crate::{DEFAULT, key, plan};
 
 /// The maximum number of steps that one figure averages.
-const LONGEST_SPAN: u64 = 1 << 14;
+const MAX_SPAN: u64 = 1 << 14;
 
 /// The number of blocks of grades that one figure averages.
 const BLOCKS: u32 = 256;
@@ -19,7 +19,7 @@ const BLOCKS: u32 = 256;
 pub(crate) fn step(n: u64, at: u64) -> Result<f64> {
     let plan = plan(DEFAULT, n).build()?;
     let mut noise = NoiseStream::<f64>::new(&plan, key())?;
-    let span = (n / 4).min(LONGEST_SPAN).min(n - at);
+    let span = (n / 4).min(MAX_SPAN).min(n - at);
     let mut best = f64::INFINITY;
     // A distant seek is slow, so it is done once.
     noise.seek(at)?;

@@ -20,7 +20,7 @@ pub(crate) fn seconds(mechanism: &str, keys: usize, steps: u64, memory: &mut Mem
     // Names, inputs and outputs belong to the caller. The counter's own memory excludes them.
     let plan = plan(mechanism, keys, steps)?;
     let (inputs, mut out) = (vec![1.0; keys], vec![1.0; keys]);
-    memory.begin();
+    memory.start();
     let mut counter = KeyedCounter::new(&plan, key())?;
     let start = Instant::now();
     for _ in 0..steps {

@@ -11,7 +11,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn start(&mut self) {
         // Resets the peak. If that is not allowed, the peak of a fresh process is still small.
         let _ = fs::write("/proc/self/clear_refs", "5");
         self.before = bytes("VmRSS:");

@@ -13,7 +13,7 @@ const BUFFER: usize = 1 << 16;
 
 /// Seconds from a plan to the last of n values.
 pub(crate) fn seconds(mechanism: &str, n: u64, memory: &mut Memory) -> Result<f64> {
-    memory.begin();
+    memory.start();
     let plan = plan(mechanism, n).build()?;
     let mut buffer = vec![0.0; BUFFER];
     let start = Instant::now();

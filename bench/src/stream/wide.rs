@@ -27,7 +27,7 @@ pub(crate) fn seconds<F: Real>(
     steps: u64,
     memory: &mut Memory,
 ) -> Result<f64> {
-    memory.begin();
+    memory.start();
     let plan = wide_plan(mechanism, HORIZON, width)?;
     let mut noise = NoiseStream::<F>::new(&plan, key())?;
     for _ in 0..BURST {

@@ -166,7 +166,7 @@ fn moved(gate: &dyn Gate, own: &[SyntheticEvent], company: &[SyntheticEvent]) ->
 /// The breach of a change that the plan does not hide.
 fn breach(rules: &AdmissionRules, unit: Unit, moved: &[f64]) -> Option<Breach> {
     let participation = rules.persons.unwrap_or_default();
-    let most_steps = match unit {
+    let max_steps = match unit {
         // If persons are bounded, events without a person must not count.
         Unit::Unnamed => 0,
         _ => participation.max_steps(),
@@ -185,7 +185,7 @@ fn breach(rules: &AdmissionRules, unit: Unit, moved: &[f64]) -> Option<Breach> {
             steps.push(step);
         }
     }
-    if steps.len() as u64 > most_steps {
+    if steps.len() as u64 > max_steps {
         return Some(Breach::Steps(steps.len()));
     }
     let gaps = steps.windows(2).map(|pair| pair[1] - pair[0]);

@@ -1,5 +1,5 @@
-//! Pseudo-random draws from a public seed, for example data and public orders of rows. The noise of
-//! releases comes from the library's keyed source, and never from here.
+//! Pseudo-random draws from a public seed, for example data and for shuffling rows. The noise of
+//! releases never comes from here, but from the library's keyed source.
 
 /// SplitMix64: a small, well-known generator.
 pub(crate) struct Draws {
@@ -23,17 +23,17 @@ impl Draws {
         (self.word() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// About standard normal: the sum of twelve uniform draws, centred.
+    /// Approximately standard normal: the sum of twelve uniform draws, centred.
     pub(crate) fn bell(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 
-    /// About Poisson: a rounded bell with the same mean and variance.
+    /// Approximately Poisson: a rounded normal with the same mean and variance.
     pub(crate) fn count(&mut self, expected: f64) -> u64 {
         (expected + expected.sqrt() * self.bell()).round().max(0.0) as u64
     }
 
-    /// Below `end`, all numbers alike: what would favour some is drawn again.
+    /// Uniform below `end`. Draws that would favour some numbers are rejected.
     fn below(&mut self, end: u64) -> u64 {
         let usable = u64::MAX - u64::MAX % end;
         loop {
@@ -44,7 +44,7 @@ impl Draws {
         }
     }
 
-    /// Brings things into an order that the seed alone decides, all orders alike.
+    /// Shuffles uniformly. The order depends only on the seed.
     pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
         for last in (1..things.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;

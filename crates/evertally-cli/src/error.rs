@@ -1,4 +1,4 @@
-//! How the program fails: one clear line, and an exit code that says whose fault it was.
+//! How the program fails: one clear line, and an exit code for the kind of failure.
 
 use evertally::ErrorClass;
 use evertally_ledger::Class;
@@ -17,7 +17,7 @@ pub(crate) enum CliError {
     /// The machine or the program failed: exit code 1.
     #[error("{0}")]
     Failure(String),
-    /// Whoever read the output has closed it: nothing to report.
+    /// The reader of the output has closed it. There is nothing to report.
     #[error("the output was closed")]
     ClosedPipe,
 }
@@ -38,8 +38,8 @@ impl CliError {
         }
     }
 
-    /// An input that cannot be opened or read. What is missing was named by the user, so it is bad
-    /// input; the rest is not.
+    /// An input that cannot be opened or read. A missing file is bad input, because the user named
+    /// it. A failing disk is not.
     pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
         let message = format!("{} cannot be read: {}", name_of(path), plain(error));
         match error.kind() {
@@ -60,7 +60,7 @@ impl CliError {
         }
     }
 
-    /// The same about a file that the message does not name.
+    /// The same error with the name of its file in front.
     pub(crate) fn in_file(self, path: &Path) -> Self {
         let named = |message: String| format!("{}: {message}", name_of(path));
         match self {
@@ -110,7 +110,7 @@ impl From<evertally_stream::Error> for CliError {
     }
 }
 
-/// A line for the operator. Where nobody can read it, the program goes on without.
+/// Prints a line for the operator. If standard error is closed, the program continues without it.
 pub(crate) fn tell(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "evertally: {message}");
 }
@@ -120,7 +120,7 @@ pub(crate) fn name_of(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// The system's words without Rust's "(os error 2)".
+/// The message of the system without Rust's "(os error 2)".
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -129,7 +129,7 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// The command line's own complaint on one line: its first paragraph and its first tip, without usage.
+/// An error of the argument parser on one line: its first paragraph and its first tip, without usage.
 pub(crate) fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
@@ -139,25 +139,25 @@ pub(crate) fn one_line(error: &clap::Error) -> String {
         Some(tip) => format!("{line}: {tip}"),
         None => line.to_owned(),
     };
-    // Words of the command line are repeated in it, and a terminal would obey what some characters command.
+    // It repeats words of the command line, which may contain control characters for a terminal.
     line.replace(char::is_control, "\u{fffd}")
 }
 
-/// A cell as an error may show it: quoted, without control characters, and never long. What could
-/// be a key, read in place of the data by mistake, is not shown at all.
+/// A cell as an error may show it: quoted, without control characters, and short. Anything that
+/// could be a key, read instead of the data by mistake, is not shown.
 pub(crate) fn shown(cell: &str) -> String {
-    const LONGEST: usize = 60;
+    const MAX_LENGTH: usize = 60;
     const COULD_BE_A_KEY: usize = 48;
     if cell.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= COULD_BE_A_KEY) {
         return "(many hexadecimal digits)".to_owned();
     }
-    // As it will look: characters that command a terminal are written out.
+    // Measured as it will look: control characters are escaped.
     let mut length = 0;
     let start: String = cell
         .chars()
         .take_while(|c| {
             length += c.escape_debug().count();
-            length <= LONGEST
+            length <= MAX_LENGTH
         })
         .collect();
     if start.len() == cell.len() { format!("{cell:?}") } else { format!("{start:?}…") }

@@ -1,7 +1,7 @@
-//! Every reader of the program, on what stands in memory: the crate `evertally-fuzz` tries them on
-//! whatever there may be.
+//! Every reader of the program, on bytes in memory. The crate `evertally-fuzz` calls them with
+//! arbitrary input.
 //!
-//! Each answers with what it made of the input, or with the line that the operator would see.
+//! Each returns what it read, or the line that the operator would see.
 
 use crate::budget_file::{BudgetFile, sealed};
 use crate::commands::certificate_file;
@@ -17,7 +17,7 @@ use crate::mechanism::Horizon;
 use crate::{Cli, output, time as times};
 use evertally::research::gamma::{Certificate, Subject, verify};
 
-/// What a reader made of its input, or the line that the operator would see.
+/// What was read, or the line that the operator would see.
 pub type Outcome<T> = std::result::Result<T, String>;
 
 /// A format of rows.
@@ -31,13 +31,13 @@ pub enum Format {
     Parquet,
 }
 
-/// Rows beyond which nobody reads on: a few bytes of Parquet can stand for as many as they like.
-const MOST_ROWS: usize = 1 << 14;
+/// The most rows to read. A few bytes of Parquet can stand for any number of rows.
+const MAX_ROWS: usize = 1 << 14;
 
-/// Entries of a matrix, and steps of a workload, up to which a certificate is proved again.
-const MOST_PROVED: usize = 1 << 12;
+/// The most entries of a matrix, or steps of a workload, for which a certificate is verified.
+const MAX_PROVED_ENTRIES: usize = 1 << 12;
 
-/// Reads rows, and takes every cell as everything that it may be taken as. Answers with the number of rows.
+/// Reads rows, and converts every cell to each type. Returns the number of rows.
 pub fn rows(format: Format, columns: &[&str], bytes: &[u8]) -> Outcome<usize> {
     let format = match format {
         Format::Csv => InputFormat::Csv,
@@ -48,7 +48,7 @@ pub fn rows(format: Format, columns: &[&str], bytes: &[u8]) -> Outcome<usize> {
     let mut reader = held(bytes.to_vec(), format, &columns).map_err(line)?;
     let mut row = Row::for_columns(&columns);
     let mut count = 0;
-    while count < MOST_ROWS && reader.read(&mut row).map_err(line)? {
+    while count < MAX_ROWS && reader.read(&mut row).map_err(line)? {
         count += 1;
         assert!(
             reader.fraction_read().is_none_or(|read| (0.0..=1.0).contains(&read)),
@@ -63,7 +63,7 @@ pub fn rows(format: Format, columns: &[&str], bytes: &[u8]) -> Outcome<usize> {
     Ok(count)
 }
 
-/// Reads an `.npy` file as a matrix and as a list. Answers with the numbers of rows and columns, as a matrix.
+/// Reads an `.npy` file as a matrix and as a list. Returns the rows and columns of the matrix.
 pub fn array(bytes: &[u8]) -> Outcome<(usize, usize)> {
     if let Ok(list) = parse_list("memory", bytes) {
         assert!(!list.is_empty() && list.iter().all(|x| x.is_finite()), "a list is finite and not empty");
@@ -72,14 +72,14 @@ pub fn array(bytes: &[u8]) -> Outcome<(usize, usize)> {
     Ok((subject.rows(), subject.columns()))
 }
 
-/// Reads a matrix of numbers between commas. Answers with the numbers of rows and columns.
+/// Reads a matrix from CSV. Returns the numbers of rows and columns.
 pub fn csv_matrix(bytes: &[u8]) -> Outcome<(usize, usize)> {
     let array = csv_array("memory", bytes).map_err(line)?;
     assert_eq!(array.real.len(), array.rows * array.columns, "a matrix is full");
     Ok((array.rows, array.columns))
 }
 
-/// Reads an `.npz` file as a certificate, and proves it again where that is soon done.
+/// Reads an `.npz` file as a certificate, and verifies it if that is quick.
 pub fn certificate(bytes: &[u8]) -> Outcome<()> {
     let archive = Archive::parse("memory".to_owned(), bytes).map_err(line)?;
     let certificate = certificate_file::read(&archive).map_err(line)?;
@@ -96,42 +96,42 @@ fn is_small(subject: &Subject) -> bool {
         Subject::Workload { .. } => subject.rows(),
         _ => subject.rows().saturating_mul(subject.columns()),
     };
-    entries <= MOST_PROVED
+    entries <= MAX_PROVED_ENTRIES
 }
 
-/// The file for a certificate, which must be one that factors can be made of.
+/// The file for a certificate. It must be possible to compute the factors from it.
 pub fn certificate_bytes(certificate: &Certificate) -> Outcome<Vec<u8>> {
     certificate_file::bytes(certificate).map_err(line)
 }
 
-/// An archive of entries that have the checksums that they state.
+/// An archive of these entries, with correct checksums.
 pub fn archive(entries: &[(String, Vec<u8>)]) -> Outcome<Vec<u8>> {
     output::npz(entries).map_err(line)
 }
 
-/// Reads a budget file. Answers with the file that it would be written to.
+/// Reads a budget file. Returns the file that it would be written as.
 pub fn budget_file(text: &str) -> Outcome<String> {
     BudgetFile::from_text(text)?.to_text().map_err(line)
 }
 
-/// The file of these records, whose hashes fit.
+/// A budget file of these records, with correct hashes.
 pub fn sealed_budget_file(records: &[&str]) -> Outcome<String> {
     sealed(records).map_err(line)
 }
 
-/// Reads the state of a training run. Answers with the file that it would be written to.
+/// Reads the state of a training run. Returns the file that it would be written as.
 pub fn training_state(bytes: &[u8]) -> Outcome<Vec<u8>> {
     let checkpoint = Checkpoint::from_bytes(bytes)?;
     checkpoint.to_bytes().map(|bytes| bytes.to_vec()).ok_or_else(|| "it cannot be written".to_owned())
 }
 
-/// The state of a training run whose hash fits.
+/// The state of a training run, with a correct hash.
 #[must_use]
 pub fn sealed_training_state(content: &[u8]) -> Vec<u8> {
     [content, blake3::hash(content).as_bytes()].concat()
 }
 
-/// A matrix by the name of a workload. Answers with the numbers of rows and columns.
+/// Makes the matrix of a workload from its name. Returns the numbers of rows and columns.
 pub fn workload(name: &str, horizon: Option<usize>) -> Outcome<(usize, usize)> {
     named(name, horizon).map(|subject| (subject.rows(), subject.columns())).map_err(line)
 }
@@ -174,7 +174,7 @@ pub fn memory(text: &str) -> Outcome<u64> {
     parse_bytes(text)
 }
 
-/// A number of steps; none where nobody knows it.
+/// A number of steps. `None` means unbounded.
 pub fn steps(text: &str) -> Outcome<Option<u64>> {
     text.parse().map(|horizon| match horizon {
         Horizon::Steps(steps) => Some(steps),
@@ -182,11 +182,11 @@ pub fn steps(text: &str) -> Outcome<Option<u64>> {
     })
 }
 
-/// The words after the program's name. What they ask for is not done.
+/// Parses the words after the program's name, without running the command.
 pub fn command_line(words: &[&str]) -> Outcome<()> {
     match Cli::parse_words(std::iter::once("evertally").chain(words.iter().copied())) {
         Err(error) if error.use_stderr() => Err(one_line(&error)),
-        // Help and version are no failures.
+        // Help and version are not failures.
         _ => Ok(()),
     }
 }

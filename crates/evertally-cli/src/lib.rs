@@ -26,7 +26,10 @@ use std::process::ExitCode;
 
 /// The first screen of the help: what the program is for, how to start, and the two groups.
 const HELP_TEMPLATE: &str = "\
-{about-with-newline}
+Evertally publishes running totals of a sensitive stream (visits, cases,
+clicks) at every step under differential privacy, and says how large the
+error of every number is.
+
 {usage-heading} {usage}
 
 Start here:
@@ -40,9 +43,8 @@ Start here:
   Run counters for years, with a page to watch them:
     evertally serve --demo
 
-Commands:
+Counting:
 {subcommands}
-
 {after-help}
 
 Options:
@@ -50,10 +52,10 @@ Options:
 
 Exit codes: 0 done, 1 something failed, 2 the command line or the input
 cannot be used, 3 the privacy budget does not allow it.
-evertally COMMAND --help explains a command, with examples.
+Run evertally COMMAND --help for the options and examples of a command.
 ";
 
-/// Publish running totals of a sensitive stream under differential privacy, with the error of every number
+/// Publish running totals of a sensitive stream under differential privacy
 #[derive(Debug, Parser)]
 #[command(name = "evertally", version, help_template = HELP_TEMPLATE)]
 struct Cli {
@@ -71,8 +73,8 @@ enum Command {
     Learn(Box<commands::learn::LearnArgs>),
     Predict(commands::learn::predict::PredictArgs),
     Demo(commands::demo::DemoArgs),
-    /// Study what is possible: bounds, best mechanisms, single batches of queries, raw noise
-    #[command(subcommand)]
+    /// Commands for people who study mechanisms
+    #[command(subcommand, hide = true)]
     Research(Research),
     /// The research commands under the names that they had before there were groups.
     #[command(flatten)]
@@ -85,33 +87,36 @@ impl Cli {
     where
         Word: Into<OsString> + Clone,
     {
+        Self::from_arg_matches(&Self::program().try_get_matches_from(words)?)
+    }
+
+    /// All commands, with those for research listed in a group of their own.
+    fn program() -> clap::Command {
         let research = Research::augment_subcommands(clap::Command::new("research"));
-        let mut listed = "Research (evertally research COMMAND):\n".to_owned();
+        let mut all = Self::command();
+        let mut listed = "Research:".to_owned();
         for command in research.get_subcommands() {
-            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            listed.push_str(&format!("  {:<9}{about}\n", command.get_name()));
+            let (name, about) = (command.get_name(), command.get_about().cloned().unwrap_or_default());
+            listed.push_str(&format!("\n  research {name:<7} {about}"));
+            all = all.mut_subcommand(name, |command| command.hide(true));
         }
-        let mut all = Self::command().after_help(listed.trim_end().to_owned());
-        for command in research.get_subcommands() {
-            all = all.mut_subcommand(command.get_name(), |command| command.hide(true));
-        }
-        Self::from_arg_matches(&all.try_get_matches_from(words)?)
+        all.after_help(listed)
     }
 }
 
-/// Does what the command line asks for, and answers with the exit code.
+/// Runs the command line of this process and returns the exit code.
 #[must_use]
 pub fn run() -> ExitCode {
     let cli = match Cli::parse_words(std::env::args_os()) {
         Ok(cli) => cli,
-        // Nothing was asked for: the help says what could be.
+        // No command was given: show the help.
         Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = help.print();
             return ExitCode::from(2);
         }
         Err(error) if error.use_stderr() => return fail(&CliError::bad(error::one_line(&error))),
         Err(help) => {
-            // Help and version; a closed pipe is no reason to complain.
+            // Help and version. A closed pipe is not an error.
             let _ = help.print();
             return ExitCode::SUCCESS;
         }
@@ -136,3 +141,6 @@ fn fail(error: &CliError) -> ExitCode {
     }
     ExitCode::from(error.exit_code())
 }
+
+#[cfg(test)]
+mod tests;

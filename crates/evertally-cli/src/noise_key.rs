@@ -1,9 +1,9 @@
-//! The noise key of a run, and the watch over what it is used for.
+//! The noise key of a run, and the check of what it is used for.
 //!
 //! Every command that takes a key goes through here, in one order. Under a lock on the record
-//! beside the key file, the name of the run's noise and its input are compared with what is
-//! recorded, the budget is charged, and the record is extended. Only then is something released. A
-//! refusal leaves neither a record nor a charge.
+//! beside the key file, the name and the input of the run are compared with the record, the budget
+//! is charged, and the record is extended. Only then is anything released. A refusal leaves neither
+//! a record nor a charge.
 
 use crate::budget_file::{Charge, Entered, Used};
 use crate::error::{CliError, Result, tell};
@@ -28,7 +28,7 @@ impl NoiseKeyArgs {
         self.noise_key.as_deref()
     }
 
-    /// The key in the file, or a fresh one that nobody keeps.
+    /// The key in the file, or a fresh one that is not kept.
     pub(crate) fn read(&self) -> Result<Key> {
         let Some(path) = &self.noise_key else {
             return Ok(Key { noise: NoiseKey::from_os()?, file: None });
@@ -39,14 +39,14 @@ impl NoiseKeyArgs {
     }
 }
 
-/// A key, with its record where it stands in a file.
+/// A key, with its record if it comes from a file.
 pub(crate) struct Key {
     noise: NoiseKey,
     file: Option<(PathBuf, Uses)>,
 }
 
 impl Key {
-    /// The public tag of a key that stands in a file.
+    /// The public tag of a key that comes from a file.
     pub(crate) fn tag(&self) -> Option<[u8; 8]> {
         self.file.as_ref().map(|(_, uses)| uses.key_tag())
     }
@@ -64,15 +64,15 @@ impl Key {
             if parent.as_deref() == Some(record) {
                 let name = path.display();
                 return Err(CliError::bad(format!(
-                    "{name} cannot be an output: the record of the key stands there"
+                    "{name} cannot be an output: that directory holds the record of the key"
                 )));
             }
         }
         Ok(())
     }
 
-    /// The key for noise of this name, and the watch over it. A fresh key needs none: it serves
-    /// this run alone.
+    /// The key for noise of this name, and the watch over its input. A fresh key needs no watch,
+    /// because only this run uses it.
     pub(crate) fn watched(self, name: &NoiseName) -> Result<(NoiseKey, Watch)> {
         let Some((path, uses)) = self.file else { return Ok((self.noise, Watch::of_fresh_key())) };
         let guard = uses.guard(name)?;
@@ -88,10 +88,10 @@ impl Key {
     }
 }
 
-/// Hands every step's totals to a function, in order.
+/// Calls a function with the totals of every step, in order.
 pub(crate) type EachStep<'a> = &'a dyn Fn(&mut dyn FnMut(&[f64]));
 
-/// Watches over the input of a run under a key file; over nothing where the key is fresh.
+/// Compares the input of a run with the record of its key. Does nothing for a fresh key.
 pub(crate) struct Watch(Option<Watched>);
 
 struct Watched {
@@ -99,22 +99,22 @@ struct Watched {
     key_tag: [u8; 8],
     name: [u8; 32],
     path: PathBuf,
-    /// The places of a step's totals in the order of their keys' names; empty where there are no keys.
+    /// The indices of a step's totals, sorted by the names of their keys. Empty without keys.
     order: Vec<usize>,
 }
 
-/// What is charged for a run, where there is a ledger.
+/// What is charged for a run, if there is a budget file.
 pub(crate) type Payment = Option<(Charge, Spend)>;
 
 impl Watch {
-    /// Over a key that serves one run alone.
+    /// For a key that only one run uses.
     pub(crate) fn of_fresh_key() -> Self {
         Self(None)
     }
 
     /// The same for totals of these keys. The order in which keys are declared is not part of the
-    /// noise's name, so that it must not be part of the input either: totals are digested in the
-    /// order of their keys' names.
+    /// name of the noise, so it must not be part of the input either. Totals are digested in the
+    /// order of the names of their keys.
     pub(crate) fn for_keys(mut self, keys: Option<&KeySet>) -> Self {
         if let (Some(watched), Some(keys)) = (&mut self.0, keys) {
             let names = keys.names();
@@ -124,7 +124,7 @@ impl Watch {
         self
     }
 
-    /// Admits a run whose input is known and will not grow, and charges for it.
+    /// Admits a run whose whole input is known, and charges for it.
     pub(crate) fn admit_whole(
         &mut self,
         payment: Payment,
@@ -133,7 +133,7 @@ impl Watch {
         self.admit_charged(digests, |used| pay(payment, used))
     }
 
-    /// The same with another way to charge, which is told what the key is used for.
+    /// The same with another way to charge. It receives what the key is used for.
     pub(crate) fn admit_charged<T>(
         &mut self,
         digests: impl FnOnce(&mut InputChain),
@@ -141,7 +141,7 @@ impl Watch {
     ) -> Result<T> {
         let Some(watched) = &mut self.0 else { return charge(None) };
         let Watched { key_tag, name, .. } = *watched;
-        // A ledger that knows the digest of the input needs no record.
+        // The digest of the input goes into the budget file, which then needs no record.
         let work = |_is_new, digest| charge(Some(&Used::new(key_tag, name, Some(digest))));
         watched.guard.admit_run(digests, work)
     }
@@ -156,8 +156,8 @@ impl Watch {
         self.admit_whole(payment, |chain| digest_all(chain, steps, &order))
     }
 
-    /// Admits the next steps of a run that may have more another time. When this returns, they are
-    /// paid for and may be released.
+    /// Admits the next steps of a run that may have more later. When this returns, they are paid for
+    /// and may be released.
     pub(crate) fn admit_steps(&mut self, steps: EachStep<'_>, payment: Payment) -> Result<Option<Entered>> {
         let Some(watched) = &mut self.0 else { return pay(payment, None) };
         let Watched { guard, key_tag, name, path, order } = watched;
@@ -172,7 +172,7 @@ impl Watch {
                 && charge.knows(&used)?
             {
                 return Err(CliError::bad(format!(
-                    "the ledger says that {} was used with these options before, and its record does not know of it: \
+                    "the budget file says that {} was used with these options before, but its record does not: \
                      bring back {0}.uses, or use a new key",
                     path.display()
                 )));
@@ -186,7 +186,7 @@ fn pay(payment: Payment, used: Option<&Used>) -> Result<Option<Entered>> {
     payment.map(|(charge, spend)| charge.enter(spend, used)).transpose()
 }
 
-/// Digests all steps of a run. Steps of zeros at the end are what an input without them has too.
+/// Digests all steps of a run. Zeros at the end are left out, because a shorter input has them too.
 fn digest_all(chain: &mut InputChain, steps: EachStep<'_>, order: &[usize]) {
     let mut zeros = 0_u64;
     steps(&mut |totals| {
@@ -201,7 +201,7 @@ fn digest_all(chain: &mut InputChain, steps: EachStep<'_>, order: &[usize]) {
     });
 }
 
-/// Totals in the order of their keys' names.
+/// Totals in the order of the names of their keys.
 fn in_order<'a>(totals: &'a [f64], order: &'a [usize]) -> impl Iterator<Item = f64> + 'a {
     (0..totals.len()).map(|place| totals[order.get(place).copied().unwrap_or(place)])
 }

@@ -1,7 +1,6 @@
 //! A progress bar for anything that takes more than two seconds, on a terminal only.
 //!
-//! It shows how much of the work is done as a share, never how many rows there are: that number may
-//! be private.
+//! It shows the share of the work that is done, never the number of rows: that may be private.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -27,7 +26,7 @@ impl Progress {
         Self { label, started: Instant::now(), shown, bar: None, measured: false }
     }
 
-    /// A share of the work is done; `None` where nobody knows how much there is.
+    /// Shows the share of the work that is done. `None` means that the total is unknown.
     pub(crate) fn update(&mut self, fraction: Option<f64>) {
         if !self.shown || self.started.elapsed() < PATIENCE {
             return;
@@ -69,8 +68,8 @@ fn new_bar(label: &'static str, measured: bool) -> ProgressBar {
     bar
 }
 
-/// Runs something long with a hook that the library may call from any thread. Work that never calls
-/// it still shows that it is alive.
+/// Runs long work with a progress hook that the library may call from any thread. Work that never
+/// calls it still shows a spinner.
 pub(crate) fn with_progress<T>(label: &'static str, work: impl FnOnce(&dyn evertally::Progress) -> T) -> T {
     let mut progress = Progress::new(label);
     if !progress.shown {

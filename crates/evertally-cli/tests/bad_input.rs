@@ -172,7 +172,6 @@ fn files_that_are_not_what_they_should_be() {
         .write("in.txt", EVENTS)
         .run(&format!("count in.txt {TIMED}"))
         .refused(&["in.txt", "--input-format"]);
-    place.write("in.jsonl", "").run(&format!("count in.jsonl {TIMED}")).refused(&["in.jsonl", "empty"]);
     let ran =
         place.write("in.jsonl", "{\"time\":1}\n[1]\n").run(&format!("count in.jsonl {TIMED} --outside drop"));
     assert!(ran.code == Some(2) && ran.stderr.contains("line 2"), "{}", ran.stderr);
@@ -188,7 +187,7 @@ fn files_that_are_not_what_they_should_be() {
     place
         .write("in.parquet", EVENTS)
         .run(&format!("count in.parquet {TIMED}"))
-        .refused(&["not a whole Parquet file"]);
+        .refused(&["not a complete Parquet file"]);
 }
 
 #[test]
@@ -201,7 +200,7 @@ fn cells_that_do_not_parse_are_named_by_line_and_column() {
     for bad in ["9223372036854775808", "-9223372036854775809", "nan", "inf", "1e999", "one", ""] {
         let contents = format!("time,region,amount\n{good},north,{bad}\n");
         let extra = "--value amount --clamp 0,10";
-        refused_without_traces(&contents, extra, &["line 2", "column \"amount\"", "whole number"]);
+        refused_without_traces(&contents, extra, &["line 2", "column \"amount\"", "an integer"]);
     }
     let long = "x".repeat(10_000);
     let contents = format!("time,region,amount\n{long},north,1\n");

@@ -144,10 +144,7 @@ fn everything_that_releases_enters_what_it_spends() {
     let (answer, parity, noise) = (read(&answer.stdout), read(&parity.stdout), read(&noise.stdout));
     let whole = shown(&place, "");
     let account = &whole["populations"][0];
-    assert_eq!(
-        runs(&place),
-        ["count in.csv", "research answer cells.csv", "research parity table.csv", "noise z.npy"]
-    );
+    assert_eq!(runs(&place), ["count in.csv", "answer cells.csv", "parity table.csv", "noise z.npy"]);
     for (index, header) in [&count["evertally"], &answer["header"], &parity["header"]].into_iter().enumerate()
     {
         assert_eq!(header["ledger_population"], "everyone", "{header}");
@@ -159,8 +156,8 @@ fn everything_that_releases_enters_what_it_spends() {
     assert_eq!(noise["ledger"]["head"], whole["head"]);
     assert_eq!(noise["rho"], account["runs"][3]["rho"]);
     let text = place.run(&format!("research noise --horizon 10 --output y.npy {spends}")).ok().stdout;
-    assert!(text.contains("ledger: entry 5 of everyone: ρ = 0.140072 spent"), "{text}");
-    // Without a ledger the cost is stated all the same.
+    assert!(text.contains("budget file: entry 5 of everyone: ρ = 0.140072 spent"), "{text}");
+    // Without a budget file the cost is stated all the same.
     let csv = place.run("count in.csv --value n --epsilon 1 --delta 1e-6").ok().stdout;
     assert!(csv.contains("# rho: 0.0280144") && !csv.contains("ledger"), "{csv}");
 }
@@ -259,7 +256,7 @@ fn what_was_spent_in_the_meantime_counts() {
 }
 
 #[test]
-fn damaged_ledgers_are_refused_and_left_alone() {
+fn damaged_budget_files_are_refused_and_left_alone() {
     let place = place("--epsilon 2 --delta 1e-6");
     place.run(COUNT).ok();
     let good = String::from_utf8(place.read("l")).unwrap();
@@ -283,7 +280,7 @@ fn damaged_ledgers_are_refused_and_left_alone() {
         for line in
             [COUNT, "budget show l", "budget check l --rho 0.001", "budget new l --population b --rho 1"]
         {
-            place.run(line).refused(&["l is no ledger to rely on", reason]);
+            place.run(line).refused(&["l is no budget file to rely on", reason]);
             assert_eq!(place.read("l"), text.as_bytes(), "{line}");
         }
     }
@@ -293,12 +290,12 @@ fn damaged_ledgers_are_refused_and_left_alone() {
     place.run("budget show l").ok();
     place.run("budget show .").refused(&["is no file"]);
     place.run("budget show absent").refused(&["absent is not there", "evertally budget new absent"]);
-    place.run("budget new - --rho 1").refused(&["a ledger is a file"]);
+    place.run("budget new - --rho 1").refused(&["a budget file is a file"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn names_that_lead_to_one_ledger_are_one_and_others_are_refused() {
+fn names_that_lead_to_one_budget_file_are_one_and_others_are_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = place("--epsilon 2 --delta 1e-6");
     only_for_its_owner(&place.path("l"));
@@ -307,7 +304,7 @@ fn names_that_lead_to_one_ledger_are_one_and_others_are_refused() {
     place.run(&COUNT.replace("--budget-file l", "--budget-file deep/link")).ok();
     assert!(std::fs::symlink_metadata(place.path("deep/link")).unwrap().is_symlink());
     assert_eq!(runs(&place).len(), 1);
-    // The lock stands beside the ledger, not beside the link, and who may read it has not changed.
+    // The lock stands beside the budget file, not beside the link, and who may read it has not changed.
     assert!(place.path("l.lock").exists() && !place.path("deep/link.lock").exists());
     assert_eq!(std::fs::metadata(place.path("l")).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::hard_link(place.path("l"), place.path("copy")).unwrap();
@@ -319,7 +316,7 @@ fn names_that_lead_to_one_ledger_are_one_and_others_are_refused() {
 }
 
 #[test]
-fn the_unit_must_be_that_of_the_ledger() {
+fn the_unit_must_be_that_of_the_budget_file() {
     let place = place("--epsilon 2 --delta 1e-6");
     place.run("budget new persons --unit person --epsilon 2 --delta 1e-6").ok();
     place.run("budget new others --unit household --neighbours replace --epsilon 2 --delta 1e-6").ok();
@@ -458,7 +455,7 @@ fn options_that_make_no_sense_are_refused_without_traces() {
 fn help_teaches_by_example() {
     let place = Place::new();
     for line in ["budget --help", "budget new --help", "budget check --help"] {
-        assert!(place.run(line).ok().stdout.contains("evertally budget new visits.ledger"), "{line}");
+        assert!(place.run(line).ok().stdout.contains("evertally budget new visits.budget"), "{line}");
     }
     for line in [
         "count --help",

@@ -30,6 +30,18 @@ fn every_declared_step_is_released_even_when_empty() {
     assert_eq!(rows(&place.run(&format!("count in.csv {TIMED}")).ok().stdout).len(), 4);
 }
 
+/// An empty file of JSON lines was once refused, which told that nothing had happened. With rows as
+/// steps and no declared horizon, the number of rows is public and there must be one.
+#[test]
+fn an_input_without_events_is_counted_like_any_other() {
+    let place = Place::new();
+    place.write("in.jsonl", "");
+    let csv = place.run(&format!("count in.jsonl {TIMED}")).ok().stdout;
+    assert_near(&csv, &[0.0; 4]);
+    place.run(&format!("count in.jsonl {ROWS}")).refused(&["no rows", "--horizon N"]);
+    assert_near(&place.run(&format!("count in.jsonl {ROWS} --horizon 2")).ok().stdout, &[0.0; 2]);
+}
+
 #[test]
 fn every_declared_key_is_released_and_the_rest_is_other() {
     let csv = counted("--group-by region --groups north,south,east");

@@ -1,6 +1,6 @@
 //! The program killed between its record and its releases.
 //!
-//! A run compares its input with the record beside its key, charges the ledger, extends the record,
+//! A run compares its input with the record beside its key, charges the budget file, extends the record,
 //! and releases. Whatever is killed after the record, the same run must complete with the releases
 //! that nobody saw, be charged once, and leave no room for another input. The tests kill a few
 //! times, and `cargo xtask crash keys` a thousand times.
@@ -42,7 +42,7 @@ fn write_key(place: &Place, name: &str, number: usize) {
 
 fn estimates(csv: &[u8]) -> Vec<String> {
     let text = String::from_utf8(csv.to_vec()).unwrap();
-    // The header names the place in the ledger, which differs between the places.
+    // The header names the place in the budget file, which differs between the places.
     text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 

@@ -50,7 +50,7 @@ fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
 
 /// `--groups north,south` and `--groups north` under one key file once shared the noise of `other`, and
 /// the two columns differed by exactly the running count of the south, at every step. The budget
-/// ledger admitted both.
+/// budget file admitted both.
 #[test]
 fn other_keys_have_other_noise() {
     let place = place();
@@ -143,7 +143,7 @@ fn records(place: &Place) -> Vec<(String, Vec<u8>)> {
     records
 }
 
-fn runs_in_ledger(place: &Place) -> usize {
+fn runs_in_budget_file(place: &Place) -> usize {
     let shown: Value = serde_json::from_slice(&place.run("budget show l --json").ok().bytes).unwrap();
     shown["populations"][0]["runs"].as_array().unwrap().len()
 }
@@ -156,12 +156,12 @@ fn another_name_is_allowed_and_said_to_spend_again() {
     count(BUDGET).ok();
     let second = released(count("--epsilon 2 --delta 1e-6"));
     assert!(second.stderr.contains("noise of its own, and spends its budget again"), "{}", second.stderr);
-    assert_eq!(runs_in_ledger(&place), 2);
+    assert_eq!(runs_in_budget_file(&place), 2);
     count(BUDGET).ok();
-    assert_eq!(runs_in_ledger(&place), 2);
+    assert_eq!(runs_in_budget_file(&place), 2);
 }
 
-/// The same releases again are free, so that a ledger without room for another run allows them.
+/// The same releases again are free, so that a budget file without room for another run allows them.
 #[test]
 fn a_run_that_was_paid_for_can_be_repeated_when_the_budget_is_spent() {
     let place = place();
@@ -176,9 +176,9 @@ fn a_run_that_was_paid_for_can_be_repeated_when_the_budget_is_spent() {
     assert_eq!((other.code, other.stdout.as_str()), (Some(3), ""), "{}", other.stderr);
 }
 
-/// The key file was copied without its record. The ledger remembers.
+/// The key file was copied without its record. The budget file remembers.
 #[test]
-fn the_ledger_knows_what_a_key_was_used_for() {
+fn the_budget_file_knows_what_a_key_was_used_for() {
     let place = place();
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
     let count = format!("count v.csv {TIMED} {BUDGET} {KEY} --budget-file l");
@@ -189,7 +189,7 @@ fn the_ledger_knows_what_a_key_was_used_for() {
     let ledger = place.read("l");
     place.write("v.csv", VISITS.replace("north", "south").replacen("02:10", "03:10", 1));
     place.run(&count).refused(&["l: the key was used before", "other data"]);
-    place.run_with_input(&follow, VISITS).refused(&["the ledger says", "bring back noise.key.uses"]);
+    place.run_with_input(&follow, VISITS).refused(&["the budget file says", "bring back noise.key.uses"]);
     assert_eq!((place.read("l"), records(&place).len()), (ledger, 0));
     // The data of before are counted again, and recorded again.
     place.write("v.csv", VISITS);
@@ -290,7 +290,7 @@ fn two_programs_at_once_agree_on_the_input_or_one_of_them_stops() {
         let succeeded = codes.clone().filter(|code| *code == Some(0)).count();
         assert!(codes.clone().all(|code| matches!(code, Some(0 | 2))), "{:?}", codes.collect::<Vec<_>>());
         assert_eq!(succeeded, if round % 2 == 0 { 1 } else { 2 });
-        assert_eq!((records(&place).len(), runs_in_ledger(&place)), (1, 1));
+        assert_eq!((records(&place).len(), runs_in_budget_file(&place)), (1, 1));
     }
 }
 
@@ -320,7 +320,7 @@ fn the_order_of_keys_is_no_part_of_the_input() {
     assert_eq!(follow(&swapped, "south,north").code, Some(2));
 }
 
-/// A followed run that is refused at its first step once had charged the ledger, and left an output
+/// A followed run that is refused at its first step once had charged the budget file, and left an output
 /// without a release.
 #[test]
 fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
@@ -335,11 +335,11 @@ fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
     assert_eq!((place.read("l"), place.files()), (ledger, files));
     // The rightful run goes on, and pays once.
     place.run_with_input(&format!("{line} --budget-file l --output out.csv"), "n\n3\n1\n").ok();
-    assert_eq!(runs_in_ledger(&place), 1);
+    assert_eq!(runs_in_budget_file(&place), 1);
 }
 
-/// A followed run with a ledger that was killed before its first step once could never be run
-/// again: the ledger knew of it, and there was no record.
+/// A followed run with a budget file that was killed before its first step once could never be run
+/// again: the budget file knew of it, and there was no record.
 #[test]
 fn a_followed_run_that_was_killed_before_its_first_step_can_be_run() {
     let place = place();
@@ -351,14 +351,14 @@ fn a_followed_run_that_was_killed_before_its_first_step_can_be_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     drop(input);
-    assert_eq!(runs_in_ledger(&place), 0, "nothing was released");
+    assert_eq!(runs_in_budget_file(&place), 0, "nothing was released");
     assert_eq!(place.run_with_input(&line, VISITS).code, Some(0));
-    assert_eq!((runs_in_ledger(&place), records(&place).len()), (1, 1));
+    assert_eq!((runs_in_budget_file(&place), records(&place).len()), (1, 1));
 }
 
-/// A ledger with two populations once looked for the use of a key in one of them only.
+/// A budget file with two populations once looked for the use of a key in one of them only.
 #[test]
-fn the_ledger_knows_a_key_in_all_of_its_populations() {
+fn the_budget_file_knows_a_key_in_all_of_its_populations() {
     let place = place();
     place.run("budget new l --rho 1").ok();
     place.run("budget new l --population others --rho 1").ok();
@@ -368,7 +368,7 @@ fn the_ledger_knows_a_key_in_all_of_its_populations() {
     };
     count("n\n3\n1\n", "").ok();
     place.forget_uses();
-    count("n\n3\n2\n", "--population others").refused(&["the ledger says", "bring back"]);
+    count("n\n3\n2\n", "--population others").refused(&["the budget file says", "bring back"]);
     assert!(records(&place).is_empty());
 }
 
@@ -424,9 +424,7 @@ fn records_that_cannot_be_kept_are_clear_errors_and_cost_nothing() {
     std::fs::remove_file(place.path("noise.key.uses")).unwrap();
     place.run(&line).ok();
     let (name, _) = records(&place).remove(0);
-    place
-        .run(&format!("{line} --output noise.key.uses/{name}"))
-        .refused(&["the record of the key stands there"]);
+    place.run(&format!("{line} --output noise.key.uses/{name}")).refused(&["holds the record of the key"]);
     place.write(&format!("noise.key.uses/{name}"), "no record");
     place.run(&line).refused(&["no record of a key's uses"]);
     #[cfg(unix)]

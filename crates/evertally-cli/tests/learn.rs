@@ -306,12 +306,12 @@ fn the_report_has_a_fixed_shape() {
 }
 
 #[test]
-fn a_ledger_is_charged_before_anything_is_learned() {
+fn a_budget_file_is_charged_before_anything_is_learned() {
     let place = customers(200);
     place.run("budget new l --epsilon 2.5 --delta 1e-6").ok();
     let run = format!("learn c.csv {RUN} {BUDGET} --budget-file l");
     let ran = place.run(&format!("{run} --model a.json")).ok();
-    assert!(ran.stdout.contains("ledger: entry 1 of everyone"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("budget file: entry 1 of everyone"), "{}", ran.stdout);
     assert_eq!(json(&place.read("a.json"))["privacy"]["ledger"]["entry"], 1);
     let before = place.read("l");
     let files = place.files();

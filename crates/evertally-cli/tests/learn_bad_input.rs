@@ -15,7 +15,7 @@ fn cells_are_named_by_line_and_column() {
     for (data, parts) in [
         (
             DATA.replace("0.5,", "many,"),
-            &["d.csv, line 3, column \"a\"", "expected a whole number", "got \"many\""][..],
+            &["d.csv, line 3, column \"a\"", "expected an integer", "got \"many\""][..],
         ),
         (DATA.replace("0.5,", ","), &["d.csv, line 3, column \"a\"", "got nothing"]),
         (DATA.replace("0.5,", "nan,"), &["line 3, column \"a\"", "got \"nan\""]),
@@ -80,7 +80,7 @@ fn options_that_make_no_sense_are_refused_without_traces() {
         ("--test absent.csv", &["absent.csv cannot be read"]),
         ("--scale s.csv", &["s.csv has no mean and scale for \"b\""]),
         ("--scale zero.csv", &["zero.csv, line 2, column \"scale\"", "positive"]),
-        ("--scale twice.csv", &["twice.csv, line 4", "\"a\" stands there twice"]),
+        ("--scale twice.csv", &["twice.csv, line 4", "\"a\" is there twice"]),
         ("--scale d.csv", &["d.csv has no column \"feature\""]),
         ("--state d.csv", &["d.csv is there already"]),
         ("--plot p.pdf", &["--plot", ".svg or .png"]),

@@ -29,14 +29,14 @@ fn killed_after(place: &Place, line: &str, pause: Duration) -> bool {
     ran.code == Some(0)
 }
 
-fn runs_in_ledger(place: &Place) -> usize {
+fn runs_in_budget_file(place: &Place) -> usize {
     let shown: Value = serde_json::from_slice(&place.run("budget show l --json").ok().bytes).unwrap();
     shown["populations"][0]["runs"].as_array().unwrap().len()
 }
 
 /// Kills runs at moments that are spread over all that they do: reading, planning, charging,
 /// training and saving. Whatever was reached, the model is that of a run that nobody disturbed, and
-/// the ledger has one entry.
+/// the budget file has one entry.
 #[test]
 fn a_killed_run_goes_on_bit_for_bit_and_is_charged_once() {
     let place = customers(400);
@@ -81,12 +81,12 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
     let empty = place.read("l");
     let line = format!("{RUN} --budget-file l --model m.json --state s --save-every 5");
     place.run(&line).ok();
-    assert_eq!(runs_in_ledger(&place), 1);
+    assert_eq!(runs_in_budget_file(&place), 1);
     let model = place.read("m.json");
-    // As if the crash had come before the entry: the ledger knows nothing.
+    // As if the crash had come before the entry: the budget file knows nothing.
     place.write("l", &empty);
     place.run(&format!("{line} --resume")).ok();
-    assert_eq!((runs_in_ledger(&place), place.read("m.json")), (1, model.clone()));
+    assert_eq!((runs_in_budget_file(&place), place.read("m.json")), (1, model.clone()));
     // And again, when it does; the file may have another name by now.
     std::fs::rename(place.path("c.csv"), place.path("renamed.csv")).unwrap();
     let ran = place.run(&format!("{} --resume", line.replace("c.csv", "renamed.csv"))).ok();
@@ -95,8 +95,8 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
         "{}",
         ran.stdout
     );
-    assert_eq!((runs_in_ledger(&place), place.read("m.json")), (1, model));
-    // A ledger that has no room for it lets it neither begin nor go on.
+    assert_eq!((runs_in_budget_file(&place), place.read("m.json")), (1, model));
+    // A budget file that has no room for it lets it neither begin nor go on.
     place.run("budget new small --epsilon 1 --delta 1e-6").ok();
     place
         .run(&format!(
@@ -104,6 +104,19 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
             line.replace("c.csv", "renamed.csv").replace("--budget-file l", "--budget-file small")
         ))
         .over_budget(&["small: the budget of everyone"]);
+}
+
+/// A run that its budget refuses once left `s.lock` behind. The budget file knows the key, so the
+/// refusal comes only after the run was saved.
+#[test]
+fn a_refused_run_leaves_no_files() {
+    let place = customers(200);
+    place.run("budget new l --epsilon 2 --delta 1e-6").ok();
+    let run = format!("{RUN} --noise-key noise.key --budget-file l");
+    place.run(&format!("{run} --model m.json")).ok();
+    let files = place.files();
+    let refused = place.run(&format!("{run} --momentum 0.5 --model other.json --state s"));
+    assert_eq!((refused.code, place.files()), (Some(3), files), "{}", refused.stderr);
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn what_would_be_unsafe_is_refused() {
     // An address that is taken.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    place.run(&format!("serve counters --listen {address}")).refused(&["cannot be listened at"]);
+    place.run(&format!("serve counters --listen {address}")).refused(&["cannot be listened on"]);
     // No token was made that nobody saw.
     assert!(!place.path("counters").exists());
 }

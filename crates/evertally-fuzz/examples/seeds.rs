@@ -70,14 +70,14 @@ fn texts() -> Outcome {
     write("ledger", "whole", fuzz::sealed_budget_file(&[granted, spent, spent])?)?;
     let approximate = r#"{"approximate":{"epsilon":3.0,"delta":1e-6,"calibration":"exact","pure_part":0.5}}"#;
     write("ledger", "approximate", granted.replace(r#"{"concentrated":{"rho":1.0}}"#, approximate))?;
-    let count = "count\nvisits.csv\n--time\ntime\n--every\n1h\n--from\n2026-01-05\n--steps\n24\n--epsilon\n1\n--delta\n1e-6";
+    let count = "count\nvisits.csv\n--time\ntime\n--every\n1h\n--from\n2026-01-05\n--horizon\n24\n--epsilon\n1\n--delta\n1e-6";
     write("command_line", "count", count)?;
     write(
         "command_line",
         "plan",
         "plan\n--horizon\nunbounded\n--epsilon\n1\n--delta\n1e-6\n--memory-limit\n4G",
     )?;
-    write("command_line", "gamma", "gamma\n--workload\nprefix-sum\n--horizon\n64\n--json")
+    write("command_line", "gamma", "research\ngamma\n--workload\nprefix-sum\n--horizon\n64\n--json")
 }
 
 /// Plans and steps: the first bytes choose the plan, and the others the operations on it.

@@ -30,6 +30,7 @@
 //! `docs/keys.md` states what each interface refuses, what it allows and what the user must ensure.
 
 mod digest;
+mod disk;
 mod error;
 mod guard;
 pub mod key_file;
@@ -38,6 +39,7 @@ mod store;
 mod uses;
 
 pub use digest::{Digest, InputChain};
+pub use disk::{is_still_at, sync_directory_of};
 pub use error::{Error, Result};
 pub use guard::Guard;
 pub use uses::Uses;

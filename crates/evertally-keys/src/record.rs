@@ -20,6 +20,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::digest::Digest;
+use crate::disk::{is_still_at, sync_directory_of};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"EVKU\x01\0\0\0";
@@ -131,7 +132,7 @@ impl RecordFile {
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(failed(error.error)),
         };
-        sync_directory(directory).map_err(failed)?;
+        sync_directory_of(path).map_err(failed)?;
         Ok(Some(Self { path: path.to_owned(), file, head, entries: 0 }))
     }
 
@@ -177,24 +178,6 @@ impl RecordFile {
     }
 }
 
-/// Whether the open file is the one at this path.
-#[cfg(unix)]
-fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let open = file.metadata()?;
-    match fs::metadata(path) {
-        Ok(there) => Ok((open.dev(), open.ino()) == (there.dev(), there.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(not(unix))]
-fn is_still_at(_file: &File, _path: &Path) -> io::Result<bool> {
-    // This platform does not allow the removal of an open file.
-    Ok(true)
-}
-
 /// Creates a directory that only its owner can read. It is on disk when this returns.
 fn create_directory(path: &Path) -> io::Result<()> {
     if path.is_dir() {
@@ -207,16 +190,5 @@ fn create_directory(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         other => other?,
     }
-    sync_directory(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
-}
-
-/// A file's name is on disk only once its directory is synchronised.
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_directory: &Path) -> io::Result<()> {
-    Ok(())
+    sync_directory_of(path)
 }

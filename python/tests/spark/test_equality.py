@@ -18,13 +18,13 @@ from evertally.spark import private_counts
 STEPS = 12
 KEYS = [f"k{number}" for number in range(9)]
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
-OPTIONS = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6"]
+OPTIONS = ["--horizon", str(STEPS), "--epsilon", "1", "--delta", "1e-6"]
 
 
 def cases() -> list[Any]:
     """What is counted: the arguments of Spark, the choices of the plan, the options of the program."""
     declared = [*KEYS, "other"]
-    with_keys = ["--key", "region", "--keys", ",".join(KEYS)]
+    with_keys = ["--group-by", "region", "--groups", ",".join(KEYS)]
     bounded = {"max_steps": 3, "min_gap": 2}
     with_persons = ["--person", "person", "--max-steps", "3", "--min-gap", "2"]
     return [
@@ -100,7 +100,7 @@ def test_finished_tables_release_what_the_program_does(
     plan = evertally.plan(STEPS, **BUDGET, **choices)
     # A copy without its record: the program records rows, and Spark totals.
     copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
-    expected = count_by_program(binary, events, tmp_path, [*OPTIONS, *options, "--key-file", copy])
+    expected = count_by_program(binary, events, tmp_path, [*OPTIONS, *options, "--noise-key", copy])
     assert len(expected) == STEPS * (len(KEYS) + 1 if "key" in arguments else 1)
     finished = spark.read.parquet(str(tmp_path / "events"))
     given = {"time": "ts", "every": "1 minute", "start": START, "plan": plan, "noise_key": key_file, **arguments}

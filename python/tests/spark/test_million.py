@@ -36,9 +36,9 @@ def test_a_million_events_of_ten_thousand_keys(spark: SparkSession, binary: str,
     rows = spark.read.parquet(str(tmp_path / "releases"))
     assert sorted_by_step_and_key(rows.toPandas()).equals(by_hand(events, plan, key_file, (5_000_000, 60_000_000)))
 
-    options = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--key", "region", "--keys", str(tmp_path / "keys")]
+    options = ["--horizon", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--group-by", "region", "--groups", str(tmp_path / "keys")]
     copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
-    by_program = run_program(binary, events, tmp_path, [*options, "--key-file", copy])
+    by_program = run_program(binary, events, tmp_path, [*options, "--noise-key", copy])
     assert sorted_by_step_and_key(pd.read_csv(by_program, comment="#", float_precision="round_trip")).equals(released)
 
 

@@ -18,7 +18,7 @@ from evertally.spark import UnnamedRowsNotPrivate, events, private_counts
 
 STEPS = 6
 PLAN = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, max_steps=1)
-OPTIONS = ["--steps", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--person", "person", "--max-steps", "1"]
+OPTIONS = ["--horizon", str(STEPS), "--epsilon", "1", "--delta", "1e-6", "--person", "person", "--max-steps", "1"]
 
 
 def at(rows: list[tuple[float, str | None]]) -> pd.DataFrame:
@@ -43,7 +43,7 @@ def test_they_are_left_out_and_counted_by_those_who_ask(spark: SparkSession, bin
     another step. That cost more than was promised.
     """
     rows = at([*UNNAMED, *NAMED])
-    by_program = [count_by_program(binary, events, tmp_path, [*OPTIONS, "--key-file", key_file]) for events in (at(NAMED), rows)]
+    by_program = [count_by_program(binary, events, tmp_path, [*OPTIONS, "--noise-key", key_file]) for events in (at(NAMED), rows)]
     assert by_program[0] == by_program[1]
     expected = count_by_hand(at(NAMED), PLAN, key_file, person="person", closing=None)
     # Two batches of unnamed events, then the others.

@@ -61,8 +61,8 @@ fn text(report: &Value) -> Result<String, String> {
             rate("service"),
             rate("bare"),
             100.0 * number(&row["ratio"]),
-            100.0 * number(&row["least_ratio"]),
-            100.0 * number(&row["most_ratio"]),
+            100.0 * number(&row["min_ratio"]),
+            100.0 * number(&row["max_ratio"]),
             times("service"),
             times("bare"),
         );

@@ -11,10 +11,10 @@ use evertally::{Budget, Neighbours, Spend, Unit};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The unit where contributions are not bounded.
+/// The protected unit of a run that does not bound contributions.
 pub(crate) const EVENT: &str = "event";
 
-/// The unit where they are.
+/// The protected unit of a run that bounds the contributions of a person.
 pub(crate) const PERSON: &str = "person";
 
 #[derive(Debug, Args)]
@@ -38,8 +38,8 @@ impl BudgetFileArgs {
         self.budget_file.as_deref()
     }
 
-    /// Refuses to call the unit of a run an event that bounds what somebody contributes: taking one
-    /// event out may let another in.
+    /// Refuses the unit "event" for a run that bounds what one person contributes: removing one event
+    /// may let another in.
     pub(crate) fn refuse_events(&self) -> Result<()> {
         if self.unit.as_deref() == Some(EVENT) {
             return Err(CliError::bad(
@@ -49,7 +49,7 @@ impl BudgetFileArgs {
         Ok(())
     }
 
-    /// What is to be entered, where there is a ledger.
+    /// What the run will spend, if there is a budget file.
     pub(crate) fn charge(
         &self,
         command: &str,
@@ -68,24 +68,24 @@ impl BudgetFileArgs {
     }
 }
 
-/// What a run will enter into a ledger.
+/// What a run will record in a budget file.
 #[derive(Debug)]
 pub(crate) struct Charge {
     path: PathBuf,
     population: String,
     unit: Unit,
-    /// Whether the user said what the unit is.
+    /// Whether the user named the unit.
     is_declared: bool,
     run: String,
 }
 
 impl Charge {
-    /// Refuses a run that could not be entered, before it reads any data. Nothing is entered yet,
-    /// because a run that finds its data unusable releases nothing. A run under a key that the
-    /// ledger knows may be one that was paid for: what it costs is known when its data are.
+    /// Refuses a run that the budget does not allow, before it reads any data. Nothing is recorded
+    /// yet, because a run with unusable data releases nothing. A run under a key that the budget
+    /// file knows may be paid for already, which is only known once its data are read.
     pub(crate) fn check(&self, budget: Budget, key_tag: Option<[u8; 8]>) -> Result<()> {
-        let ledger = read(&self.path)?;
-        let account = ledger.account(&self.population).map_err(|error| self.placed(error))?;
+        let file = read(&self.path)?;
+        let account = file.account(&self.population).map_err(|error| self.placed(error))?;
         let mut used = account.stamps.iter().filter_map(|stamp| stamp.used.as_ref());
         if key_tag.is_some_and(|tag| used.any(|used| used.has_key(tag))) {
             return Ok(());
@@ -94,14 +94,13 @@ impl Charge {
         checked.map_err(|error| self.placed(error.into()))
     }
 
-    /// Whose budget it is, and of which unit: what must stay the same where a run goes on.
+    /// The population and the unit, which must stay the same when a run is resumed.
     pub(crate) fn account(&self) -> String {
         format!("{}, {}", self.population, self.unit)
     }
 
-    /// Enters what the run spends. When this returns, it is on the disk, and something may be
-    /// released. A run that makes the releases of an earlier one again, under its key and with its
-    /// input, spends nothing more.
+    /// Records what the run spends. When this returns, the record is on the disk, and the run may
+    /// release. A run that repeats an earlier one, with the same key and input, spends nothing more.
     pub(crate) fn enter(self, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         let mut held = LockedBudgetFile::open(&self.path)?;
         let found = used.map(|used| self.find(&held, used)).transpose()?.flatten();
@@ -112,16 +111,16 @@ impl Charge {
         self.entered(&held, entry)
     }
 
-    /// Whether the ledger knows this use of a key, with whatever input and for whichever population.
+    /// Whether the budget file knows this use of a key, with any input and for any population.
     pub(crate) fn knows(&self, used: &Used) -> Result<bool> {
-        let ledger = read(&self.path)?;
-        let accounts = ledger.accounts().iter();
+        let file = read(&self.path)?;
+        let accounts = file.accounts().iter();
         let mut stamps = accounts.flat_map(|account| &account.stamps).filter_map(|stamp| stamp.used.as_ref());
         Ok(stamps.any(|before| !matches!(used.relation(before), Relation::Independent)))
     }
 
-    /// The entry that makes the same releases, counted from one. The same noise on another input is
-    /// refused, whichever population it was entered for.
+    /// The entry with the same releases, counted from one. The same noise on another input is
+    /// refused, for any population.
     fn find(&self, held: &LockedBudgetFile, used: &Used) -> Result<Option<usize>> {
         let mut found = None;
         for account in held.file.accounts() {
@@ -137,14 +136,13 @@ impl Charge {
         Ok(found)
     }
 
-    /// Enters what a run spends that may have been entered before it was interrupted. It is known
-    /// by a name of its own, which is added to that of the run: where it stands in the ledger
-    /// already, nothing is entered again.
+    /// Records what a resumable run spends, once. The run has a unique name, which is added to its
+    /// description. If an entry with this name exists, nothing is recorded again.
     pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend, used: Option<&Used>) -> Result<Entered> {
         self.run = format!("{} {own_name}", self.run);
         let mut held = LockedBudgetFile::open(&self.path)?;
         let account = held.file.account(&self.population).map_err(|error| self.placed(error))?;
-        // The input may have been renamed meanwhile; the last word stays.
+        // The input may have been renamed meanwhile, but the last word stays.
         let is_it = |run: &str| run.rsplit(' ').next() == Some(own_name);
         let found = account.odometer.entries().iter().position(|entry| is_it(entry.name()));
         let same = used.map(|used| self.find(&held, used)).transpose()?.flatten();
@@ -155,7 +153,7 @@ impl Charge {
         self.entered(&held, entry)
     }
 
-    /// Writes an entry, and answers with its place, counted from one.
+    /// Writes an entry and returns its number, counted from one.
     fn write(&self, held: &mut LockedBudgetFile, spend: Spend, used: Option<&Used>) -> Result<usize> {
         let spent = Spent {
             time: time::now(),
@@ -185,7 +183,7 @@ impl Charge {
         })
     }
 
-    /// An error with the name of the ledger, and with advice where the unit is another.
+    /// An error with the name of the budget file, and with advice if the unit differs.
     fn placed(&self, error: CliError) -> CliError {
         match error {
             CliError::BadInput(message) if message.starts_with("unit must be") && !self.is_declared => {
@@ -197,7 +195,7 @@ impl Charge {
     }
 }
 
-/// What was entered, and how the ledger stands after it.
+/// The entry of a run, and what is left after it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Entered {
     population: String,
@@ -209,7 +207,7 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Adds to a header what a reader needs to find the release in the ledger.
+    /// Adds to a header what a reader needs to find the release in the budget file.
     pub(crate) fn describe(&self, header: &mut Header) {
         header.record("ledger_population", self.population.as_str());
         header.record("ledger_entry", self.entry);
@@ -219,7 +217,7 @@ impl Entered {
         header.record("ledger_head", self.head.as_str());
     }
 
-    /// Whose ledger it stands in, and at which place: what does not change when others spend.
+    /// The population and the number of the entry, which do not change when others spend.
     pub(crate) fn place(&self) -> (&str, usize) {
         (&self.population, self.entry)
     }
@@ -230,15 +228,15 @@ impl Entered {
     }
 }
 
-/// What a run is called: the command and its input, cut to a length that a table can hold.
+/// The description of a run: the command and its input, short enough for a table.
 fn run_name(command: &str, input: &Path) -> String {
-    const LONGEST: usize = 60;
+    const MAX_NAME_LENGTH: usize = 60;
     let file = match input.file_name() {
         Some(file) if input.as_os_str() != "-" => file.to_string_lossy().into_owned(),
         _ => "standard input".to_owned(),
     };
     let plain = file.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-    format!("{command} {}", plain.take(LONGEST).collect::<String>())
+    format!("{command} {}", plain.take(MAX_NAME_LENGTH).collect::<String>())
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! The ledger of privacy budgets: a file that says what was granted to each population and what was
-//! spent of it.
+//! The budget file: what each population may spend, and what was spent.
 //!
-//! [`record`] is what a line says, [`BudgetFile`] is what all lines together mean, [`store`] keeps them
-//! on disk, and [`charge`] is the part of a run that spends. `docs/budget.md` describes the file
-//! and what it guarantees.
+//! [`record`] is one line, [`BudgetFile`] is the meaning of all lines together, [`store`] keeps them
+//! on disk, and [`charge`] is the part of a run that spends. `docs/budget.md` describes the file and
+//! what it guarantees.
 
 mod charge;
 mod record;
@@ -19,14 +18,14 @@ use crate::error::{CliError, Result, shown};
 use evertally::{Odometer, Spend};
 use record::{Record, Spent};
 
-/// The population where none is named.
+/// The default population.
 pub(crate) const EVERYONE: &str = "everyone";
 
-/// The accounts of a ledger, and the lines that they were made from.
+/// The accounts of a budget file, and the lines that they come from.
 #[derive(Debug, Default)]
 pub(crate) struct BudgetFile {
     accounts: Vec<Account>,
-    /// The records in order, as they stand in the file.
+    /// The records in the order of the file.
     lines: Vec<String>,
     head: Head,
 }
@@ -35,11 +34,11 @@ pub(crate) struct BudgetFile {
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) odometer: Odometer,
-    /// What is known of each entry of the odometer besides its name and cost.
+    /// What is known about each entry of the odometer besides its name and cost.
     pub(crate) stamps: Vec<Stamp>,
 }
 
-/// When an entry was made, the head of the ledger after it, and what key it used.
+/// When an entry was made, the head of the budget file after it, and the key that it used.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stamp {
     pub(crate) time: String,
@@ -52,12 +51,12 @@ impl BudgetFile {
         &self.accounts
     }
 
-    /// The hash of all records, which names this state of the ledger.
+    /// The hash of all records, which identifies this state of the budget file.
     pub(crate) fn head(&self) -> Head {
         self.head
     }
 
-    /// A population's account; the error says which there are.
+    /// A population's account. The error lists the existing populations.
     pub(crate) fn account(&self, population: &str) -> Result<&Account> {
         self.position(population).map(|at| &self.accounts[at])
     }
@@ -68,19 +67,19 @@ impl BudgetFile {
             let known: Vec<String> =
                 self.accounts.iter().map(|account| shown(account.odometer.population())).collect();
             CliError::bad(format!(
-                "there is no population {}: there is {}, and evertally budget new adds one",
+                "there is no population {}: there is {}; evertally budget new adds one",
                 shown(population),
                 known.join(", ")
             ))
         })
     }
 
-    /// Opens an account for a population that has none.
+    /// Opens an account for a new population.
     pub(crate) fn grant(&mut self, grant: Grant) -> Result<()> {
         self.append(&Record::Grant(grant))
     }
 
-    /// Enters what a run spends. A refusal changes nothing.
+    /// Records what a run spends. A refusal changes nothing.
     pub(crate) fn spend(&mut self, spent: Spent) -> Result<()> {
         self.append(&Record::Spend(spent))
     }
@@ -92,13 +91,13 @@ impl BudgetFile {
         Ok(())
     }
 
-    /// Takes a line on that has been applied.
+    /// Appends a line that was applied.
     fn push(&mut self, line: String) {
         self.head = self.head.after(&line);
         self.lines.push(line);
     }
 
-    /// Does what a record says, or refuses it without doing anything.
+    /// Applies a record, or refuses it and changes nothing.
     fn apply(&mut self, record: &Record, head: Head) -> Result<()> {
         match record {
             Record::Grant(grant) => {

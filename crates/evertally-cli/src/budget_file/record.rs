@@ -1,9 +1,9 @@
-//! The lines of a ledger.
+//! The lines of a budget file.
 //!
-//! The first line names the format, and says how many records follow and what they hash to. Each
-//! record is one line of JSON. The head after a record is BLAKE3 of the head before it and the
-//! record's bytes, so that a line that was changed, added, lost or moved is noticed, and every head
-//! names the whole past.
+//! The first line names the format, the number of records and their hash. Each record is one line of
+//! JSON. The head after a record is BLAKE3 of the head before it and the bytes of the record. A
+//! changed, added, lost or moved line is therefore noticed, and every head identifies the whole
+//! past.
 
 use super::{BudgetFile, Used};
 use crate::error::{CliError, Result};
@@ -49,7 +49,7 @@ pub(super) enum Record {
     Spend(Spent),
 }
 
-/// What a population may spend in all.
+/// What a population may spend in total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grant {
@@ -60,7 +60,7 @@ pub(crate) struct Grant {
     pub(crate) total: Total,
 }
 
-/// A total, in the form in which it was stated.
+/// A total, as the user stated it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub(crate) enum Total {
@@ -100,7 +100,7 @@ pub(crate) struct Spent {
     pub(super) mu_squared: f64,
     pub(super) pure_epsilon: f64,
     pub(super) variation: f64,
-    /// Absent where noise was fresh, and in ledgers of version 0.1.
+    /// Absent for fresh noise, and in budget files of version 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<Used>,
 }
@@ -118,10 +118,10 @@ impl Record {
 }
 
 fn unwritable(error: &serde_json::Error) -> CliError {
-    CliError::Failure(format!("the ledger cannot be written: {error}"))
+    CliError::Failure(format!("the budget file cannot be written: {error}"))
 }
 
-/// The file of these records: what they hash to, and the records.
+/// The file of these records: their hash, and the records.
 pub(crate) fn sealed<S: AsRef<str>>(lines: &[S]) -> Result<String> {
     let head = lines.iter().fold(Head::default(), |head, line| head.after(line.as_ref())).to_string();
     let opening = Opening { format: FORMAT.to_owned(), records: lines.len(), head };
@@ -140,15 +140,15 @@ impl BudgetFile {
         sealed(&self.lines)
     }
 
-    /// Reads a file and believes nothing in it: the records must hash to the head, and are entered
-    /// again one by one.
+    /// Reads a file and checks everything: the records must hash to the head, and are applied again
+    /// one by one.
     pub(crate) fn from_text(text: &str) -> std::result::Result<Self, String> {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
         let mut lines = text.split('\n');
         let opening = opening(lines.next().unwrap_or_default())?;
-        // A whole file ends with the end of a line.
+        // A complete file ends with a newline.
         let mut lines: Vec<&str> = lines.collect();
         let is_whole = lines.pop() == Some("");
         if !is_whole || lines.len() < opening.records {
@@ -166,20 +166,20 @@ impl BudgetFile {
         if head.to_string() != opening.head {
             return Err("it was edited: its records do not hash to what its first line says".to_owned());
         }
-        let mut ledger = Self::default();
+        let mut file = Self::default();
         for (index, line) in lines.into_iter().enumerate() {
             let at = format!("line {}", index + 2);
             let record: Record = serde_json::from_str(line).map_err(|_| format!("{at} is no record"))?;
-            ledger.apply(&record, ledger.head.after(line)).map_err(|error| format!("{at}: {error}"))?;
-            ledger.push(line.to_owned());
+            file.apply(&record, file.head.after(line)).map_err(|error| format!("{at}: {error}"))?;
+            file.push(line.to_owned());
         }
-        Ok(ledger)
+        Ok(file)
     }
 }
 
-/// The first line. The format is looked at first: another version may have other fields.
+/// Parses the first line. The format comes first: another version may have other fields.
 fn opening(line: &str) -> std::result::Result<Opening, String> {
-    let refuse = || "its first line is not that of a ledger".to_owned();
+    let refuse = || "its first line is not that of a budget file".to_owned();
     let value: serde_json::Value = serde_json::from_str(line).map_err(|_| refuse())?;
     match value.get("format").and_then(serde_json::Value::as_str) {
         Some(FORMAT) => serde_json::from_value(value).map_err(|_| refuse()),
@@ -218,31 +218,31 @@ mod tests {
         }
     }
 
-    fn ledger() -> BudgetFile {
-        let mut ledger = BudgetFile::default();
-        ledger.grant(grant(Total::Concentrated { rho: 1.0 })).unwrap();
-        ledger.spend(spent(0.3)).unwrap();
-        ledger.spend(spent(0.1 + 0.2)).unwrap();
-        ledger
+    fn example() -> BudgetFile {
+        let mut file = BudgetFile::default();
+        file.grant(grant(Total::Concentrated { rho: 1.0 })).unwrap();
+        file.spend(spent(0.3)).unwrap();
+        file.spend(spent(0.1 + 0.2)).unwrap();
+        file
     }
 
     #[test]
-    fn a_ledger_is_read_back_bit_for_bit() {
-        let text = ledger().to_text().unwrap();
+    fn a_budget_file_is_read_back_bit_for_bit() {
+        let text = example().to_text().unwrap();
         let read = BudgetFile::from_text(&text).unwrap();
         assert_eq!(read.to_text().unwrap(), text);
-        assert_eq!(read.head(), ledger().head());
-        let spends = |ledger: &BudgetFile| -> Vec<u64> {
-            let entries = ledger.accounts[0].odometer.entries();
+        assert_eq!(read.head(), example().head());
+        let spends = |file: &BudgetFile| -> Vec<u64> {
+            let entries = file.accounts[0].odometer.entries();
             entries.iter().map(|entry| entry.spend().mu_squared().to_bits()).collect()
         };
         assert_eq!(spends(&read), [0.3_f64.to_bits(), (0.1_f64 + 0.2).to_bits()]);
-        assert_eq!(read.accounts[0].stamps, ledger().accounts[0].stamps);
+        assert_eq!(read.accounts[0].stamps, example().accounts[0].stamps);
     }
 
     #[test]
     fn every_changed_byte_is_noticed() {
-        let text = ledger().to_text().unwrap();
+        let text = example().to_text().unwrap();
         for at in 0..text.len() {
             for byte in [b'0', b'x', b'\n', b' '] {
                 let mut bytes = text.clone().into_bytes();
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_cut_is_noticed() {
-        let text = ledger().to_text().unwrap();
+        let text = example().to_text().unwrap();
         for end in 0..text.len() {
             assert!(BudgetFile::from_text(&text[..end]).is_err(), "{end} bytes were taken");
         }
@@ -275,11 +275,11 @@ mod tests {
         assert!(BudgetFile::from_text(&text.replace('\n', "\r\n")).is_err());
     }
 
-    /// A file whose hashes were made to fit: the records are still looked at.
+    /// A file with correct hashes: the records are checked as well.
     #[test]
     fn records_that_make_no_sense_are_refused() {
         let forged = |records: &[&str]| BudgetFile::from_text(&sealed(records).unwrap());
-        let lines = ledger().lines;
+        let lines = example().lines;
         let (granted, spend) = (lines[0].as_str(), lines[1].as_str());
         assert!(forged(&[granted, spend]).is_ok());
         assert!(forged(&[]).is_ok());
@@ -324,11 +324,11 @@ mod tests {
 
     #[test]
     fn a_refused_record_changes_nothing() {
-        let mut ledger = ledger();
-        let before = ledger.to_text().unwrap();
-        assert!(ledger.spend(spent(1.5)).is_err());
-        assert!(ledger.grant(grant(Total::Pure { epsilon: 1.0 })).is_err());
-        assert_eq!(ledger.to_text().unwrap(), before);
-        assert_eq!(ledger.accounts[0].stamps.len(), 2);
+        let mut file = example();
+        let before = file.to_text().unwrap();
+        assert!(file.spend(spent(1.5)).is_err());
+        assert!(file.grant(grant(Total::Pure { epsilon: 1.0 })).is_err());
+        assert_eq!(file.to_text().unwrap(), before);
+        assert_eq!(file.accounts[0].stamps.len(), 2);
     }
 }

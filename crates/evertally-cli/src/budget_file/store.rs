@@ -1,67 +1,68 @@
-//! A ledger on disk: whole or not at all, and in one pair of hands at a time.
+//! A budget file on disk: always complete, and changed by one run at a time.
 //!
-//! Whoever writes holds an exclusive lock on an empty file beside the ledger, `FILE.lock`, from
-//! before reading it until it is replaced; so two runs cannot both take the last of a budget. The
-//! ledger itself cannot be locked, because it is replaced by another file. It is written under
-//! another name, brought to the disk, renamed, and the directory is brought to the disk: after a
-//! crash there is the old ledger or the new one. Readers need no lock.
+//! A writer holds an exclusive lock on the empty file `FILE.lock` from before it reads the budget
+//! file until it has replaced it. Two runs can therefore not both spend the rest of a budget. The
+//! budget file itself cannot be locked, because it is replaced by a new file: written under another
+//! name, synced, and renamed, with a sync of the directory. A crash leaves the old budget file or
+//! the new one. Readers need no lock.
 
 use super::BudgetFile;
 use crate::error::{CliError, Result, name_of};
+use evertally_keys::sync_directory_of;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Reads a ledger as it stands.
+/// Reads a budget file.
 pub(crate) fn read(path: &Path) -> Result<BudgetFile> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             let name = name_of(path);
-            CliError::bad(format!("{name} is not there: evertally budget new {name} makes a ledger"))
+            CliError::bad(format!("{name} is not there: evertally budget new {name} makes a budget file"))
         }
         _ => CliError::reading(path, &error),
     })?;
     refuse_unusual(path, &metadata)?;
     let text = std::fs::read_to_string(path).map_err(|error| CliError::reading(path, &error))?;
     BudgetFile::from_text(&text)
-        .map_err(|reason| CliError::bad(format!("{} is no ledger to rely on: {reason}", name_of(path))))
+        .map_err(|reason| CliError::bad(format!("{} is no budget file to rely on: {reason}", name_of(path))))
 }
 
-/// A ledger that nobody else may change until this is dropped.
+/// A budget file that no other process can change until this is dropped.
 pub(crate) struct LockedBudgetFile {
     path: PathBuf,
     pub(crate) file: BudgetFile,
-    /// Closing the file gives the lock back.
+    /// Closing this file releases the lock.
     _lock: File,
 }
 
 impl LockedBudgetFile {
-    /// Waits for the ledger and reads it.
+    /// Waits for the lock and reads the budget file.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        // A link stays a link, and all names of a ledger lead to the same lock.
+        // Links stay links, and all names of a budget file share one lock.
         let place = std::fs::canonicalize(path);
         let path = place.as_deref().unwrap_or(path);
-        // Nothing is left beside a file that is not there.
+        // A missing file is refused before a lock file is made beside it.
         read(path)?;
         let _lock = lock(path)?;
         Ok(Self { file: read(path)?, path: path.to_owned(), _lock })
     }
 
-    /// Waits for the ledger and reads it, or starts one where there is none.
+    /// Waits for the lock and reads the budget file, or starts a new one.
     pub(crate) fn open_or_new(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
-            return Err(CliError::bad("a ledger is a file: expected its name, got -"));
+            return Err(CliError::bad("a budget file is a file on disk: expected its name, got -"));
         }
         if path.exists() {
             return Self::open(path);
         }
         let _lock = lock(path)?;
-        // It may have been made while this waited.
+        // Another process may have made it meanwhile.
         let file = if path.exists() { read(path)? } else { BudgetFile::default() };
         Ok(Self { file, path: path.to_owned(), _lock })
     }
 
-    /// Replaces the file by what the ledger is now. When this returns, it is on the disk.
+    /// Writes the file. When this returns, it is on the disk.
     pub(crate) fn write(&self) -> Result<()> {
         let text = self.file.to_text()?;
         self.replace(text.as_bytes())
@@ -75,7 +76,7 @@ impl LockedBudgetFile {
         builder.prefix(".evertally-").suffix(".tmp");
         #[cfg(unix)]
         {
-            // As for any new file, the user's mask decides.
+            // As for any new file, the umask applies.
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
@@ -86,22 +87,11 @@ impl LockedBudgetFile {
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(&self.path).map_err(|error| error.error)?;
-        sync_directory(directory)
+        sync_directory_of(&self.path)
     }
 }
 
-/// A rename is on the disk only when the directory is.
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_directory: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-/// Takes the lock that belongs to a ledger, waiting for it if need be.
+/// Waits for the lock that belongs to a budget file.
 fn lock(path: &Path) -> Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -113,11 +103,11 @@ fn lock(path: &Path) -> Result<File> {
     locked.map_err(|error| CliError::writing(&name.display().to_string(), &error))
 }
 
-/// Refuses what cannot be replaced under its name, and a file with other names, which would keep
-/// the old ledger.
+/// Refuses anything but a regular file, and a file with hard links: the other name would keep the
+/// old contents.
 fn refuse_unusual(path: &Path, metadata: &Metadata) -> Result<()> {
     if !metadata.is_file() {
-        return Err(CliError::bad(format!("{} is no file: a ledger must be one", name_of(path))));
+        return Err(CliError::bad(format!("{} is no file: a budget file must be one", name_of(path))));
     }
     #[cfg(unix)]
     {

@@ -1,26 +1,26 @@
-//! What a run of the ledger took its noise from.
+//! The use of a noise key by a recorded run.
 
 use crate::error::CliError;
 use evertally_keys::Digest;
 use serde::{Deserialize, Serialize};
 
-/// A key file and what it was used for, as far as a ledger may know: tags and digests that tell
-/// nothing of the key or the input.
+/// A noise key and what it was used for, as tags and digests that reveal nothing about the key or
+/// the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Used {
     /// The tag of the key.
     key: String,
-    /// A keyed digest of the noise's name.
+    /// A keyed digest of the name of the noise.
     noise: String,
-    /// A keyed digest of the input; absent where steps are released as they close.
+    /// A keyed digest of the input. Absent if steps are released as they arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     input: Option<String>,
 }
 
-/// How a run stands to one that was entered before.
+/// How a run relates to an earlier one.
 pub(super) enum Relation {
-    /// It makes the same releases again: nothing more is spent.
+    /// It repeats the same releases and spends nothing more.
     Same,
     /// It would put the same noise on another input.
     OtherInput,
@@ -55,7 +55,7 @@ pub(super) fn other_input() -> CliError {
     )
 }
 
-/// Bytes as they stand in ledgers and states.
+/// Bytes in hexadecimal, as in budget files and states.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,11 +1,9 @@
 //! `evertally research answer`: private answers to any linear queries about a histogram.
 
-use super::shared::PrivacyArgs;
-use crate::budget_file::{BudgetFileArgs, PERSON};
+use super::batch::BatchArgs;
 use crate::error::{CliError, Result};
 use crate::input::matrix::{read_list, read_matrix};
-use crate::noise_key::NoiseKeyArgs;
-use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
+use crate::output::Header;
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Arithmetic;
@@ -21,51 +19,28 @@ Examples:
     evertally research answer --queries queries.csv --data histogram.csv \\
       --epsilon 1 --delta 1e-6
 
-What is protected: one person is one unit of one cell. The queries, the
-number of cells and everything in the header are public. The mean squared
-error stands beside the least that any factorization of the queries can
-have at this budget, which is proved.";
+What is protected: one person, who is one unit of one cell. The queries,
+the number of cells and everything in the header are public. The header
+states the mean squared error, and the least mean squared error that any
+factorization of the queries can have at this budget, with proof.";
 
-/// Answer linear queries about a histogram with the least noise, by a certified factorization
+/// Answer linear queries about a histogram with the least noise
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct AnswerArgs {
-    /// The queries: a real matrix in an .npy or .csv file, one query a row, one cell a column
+    /// The queries: a real matrix in an .npy or .csv file, with a row per query and a column per
+    /// cell
     #[arg(long, alias = "workload", value_name = "FILE")]
     queries: PathBuf,
-    /// The histogram: a list of numbers in an .npy or .csv file, one a cell
+    /// The histogram: a list of numbers in an .npy or .csv file, one per cell
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
     #[command(flatten)]
-    privacy: PrivacyArgs,
-    #[command(flatten)]
-    noise_key: NoiseKeyArgs,
-    #[command(flatten)]
-    budget_file: BudgetFileArgs,
-    /// The file to write, which appears only once it is whole; standard output where absent
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-    /// Write one JSON object instead of CSV
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    batch: BatchArgs,
 }
 
 pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
-    let privacy = args.privacy.privacy(None);
-    let budget = privacy.budget()?;
-    let key = args.noise_key.read()?;
-    let charge = args.budget_file.charge("answer", &args.data, PERSON, privacy.neighbours)?;
-    if let Some(charge) = &charge {
-        charge.check(budget, key.tag())?;
-    }
-    let read = [
-        Some(args.queries.as_path()),
-        Some(args.data.as_path()),
-        args.noise_key.path(),
-        args.budget_file.path(),
-    ];
-    refuse_overwriting(&read, &[args.output.as_deref()])?;
-    key.refuse_outputs(&[args.output.as_deref()])?;
+    let batch = args.batch.check("answer", &[&args.data, &args.queries])?;
     let Subject::Real(queries) = read_matrix(&args.queries)? else {
         return Err(CliError::bad(format!(
             "{} holds complex numbers: only real queries are answered (ask for real and imaginary parts as rows)",
@@ -82,33 +57,18 @@ pub(crate) fn run(args: &AnswerArgs) -> Result<()> {
             args.queries.display()
         )));
     }
-    // The output is opened before anything is released: one that cannot be written must not cost the budget.
-    let destination = Destination::open(args.output.as_deref())?;
+    let destination = args.batch.open_output()?;
     let plan = with_progress("factorizing", |progress| {
-        BatchPlan::with_progress(queries, budget, privacy.neighbours, progress)
+        BatchPlan::with_progress(queries, batch.budget, batch.neighbours, progress)
     })?;
-    let (key, mut watch) = key.watched(&plan.noise_name())?;
+    let (key, admission) = batch.key_for(&plan.noise_name())?;
     let answers = plan.answer(&data, key)?;
-    let rows = answers.iter().map(|answer| {
-        let margin = answer.margin(0.95);
-        AnswerRow {
-            query: answer.query.into(),
-            answer: answer.value,
-            standard_error: answer.standard_error,
-            lower: answer.value - margin,
-            upper: answer.value + margin,
-        }
-    });
     let mut header = header(&plan);
-    // Nobody has seen an answer yet: what is written from here on was admitted and paid for.
-    let payment = charge.map(|charge| (charge, plan.spend()));
-    let entered = watch.admit_whole(payment, |chain| {
+    admission.enter(plan.spend(), &mut header, |chain| {
         chain.step(data.iter().copied());
     })?;
-    if let Some(entered) = entered {
-        entered.describe(&mut header);
-    }
-    write_answers(destination, &header, rows, args.json)
+    let answers = answers.iter().map(|answer| (answer.query.into(), answer.value, answer.standard_error));
+    args.batch.write(destination, &header, answers)
 }
 
 fn header(plan: &BatchPlan) -> Header {

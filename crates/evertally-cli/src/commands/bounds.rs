@@ -20,15 +20,16 @@ Examples:
     evertally research bounds --horizon 1024 --epsilon 0.5 --delta 1e-6 \\
       --parity 20,3
 
-How to read it: every figure is a mean squared error, one event counting
-as one. Lower bounds are rounded down, upper bounds up. σ is the exact
-noise multiplier of the budget, C the paper's closed form, c(ε,δ) the
-constant proved in the library's documentation. A bound whose conditions
-are not met says so instead of a figure. evertally research paper holds each of
-the paper's claims against the exact figures.";
+How to read it: every figure is a mean squared error, with one event
+counting as one. Lower bounds are rounded down, upper bounds up. σ is the
+exact noise multiplier of the budget, C is the paper's closed form, and
+c(ε,δ) is the constant proved in the library's documentation. A bound
+whose conditions are not met gives the reason instead of a figure.
+evertally research paper compares each claim of the paper with exact
+figures.";
 
-/// Horizons up to which γ_F is certified on the way: a few seconds of work.
-const CERTIFIED_UP_TO: u64 = 1 << 18;
+/// The longest horizon at which γ_F is certified as well: a few seconds of work.
+const MAX_CERTIFIED_HORIZON: u64 = 1 << 18;
 
 /// The relative gap of that certificate.
 const CERTIFIED_GAP: f64 = 1e-8;
@@ -43,7 +44,7 @@ pub(crate) struct BoundsArgs {
     /// The privacy budget ε
     #[arg(long, value_name = "E", help_heading = "Privacy")]
     epsilon: f64,
-    /// The chance δ with which the guarantee may fail
+    /// The probability δ with which the guarantee may fail
     #[arg(long, value_name = "D", help_heading = "Privacy")]
     delta: f64,
     /// Add the bounds for all parities of W out of D signs
@@ -55,7 +56,7 @@ pub(crate) struct BoundsArgs {
 }
 
 pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
-    // Once without a certificate, so that a bad parameter costs no work.
+    // Bad parameters are refused before any work is done.
     bounds::bounds(args.horizon, args.epsilon, args.delta, None)?;
     let parity = args
         .parity
@@ -73,9 +74,9 @@ pub(crate) fn run(args: &BoundsArgs) -> Result<()> {
     out.commit()
 }
 
-/// Proven bounds on γ_F²/n, where they are had within a few seconds.
+/// Proven bounds on γ_F²/n, if they take only a few seconds.
 pub(super) fn certified_mean(horizon: u64) -> Result<Option<Interval>> {
-    if horizon > CERTIFIED_UP_TO {
+    if horizon > MAX_CERTIFIED_HORIZON {
         return Ok(None);
     }
     let subject = Subject::workload(Workload::PrefixSum, horizon as usize);
@@ -88,7 +89,7 @@ pub(super) fn certified_mean(horizon: u64) -> Result<Option<Interval>> {
 fn parse_parity(text: &str) -> std::result::Result<(u32, u32), String> {
     let parsed =
         text.split_once(',').and_then(|(d, w)| Some((d.trim().parse().ok()?, w.trim().parse().ok()?)));
-    parsed.ok_or_else(|| "expected two whole numbers such as 20,3".to_owned())
+    parsed.ok_or_else(|| "expected two integers such as 20,3".to_owned())
 }
 
 const GROUPS: [(Group, &str, &str); 5] = [
@@ -206,7 +207,7 @@ fn people(
     text.push_str(&match certified {
         Some(c) => format!("γ_F²/n is certified between {:.9} and {:.9}\n", c.lower, c.upper),
         None => format!(
-            "γ_F is certified here up to {CERTIFIED_UP_TO} steps; the nuclear norm bounds it beyond\n"
+            "γ_F is certified here up to {MAX_CERTIFIED_HORIZON} steps; the nuclear norm bounds it beyond\n"
         ),
     });
     let width = table.iter().map(|bound| bound.formula.chars().count()).max().unwrap_or_default();

@@ -5,11 +5,11 @@
 //! | `certificate.json` | the format's name, which norm, the workload's name and horizon or `"matrix"`, iterations |
 //! | `bounds.npy` | the lower and the upper bound |
 //! | `columns.npy`, `rows.npy` | the weights v, and u for γ_2 |
-//! | `matrix.npy` | the matrix, unless the workload's name says it all |
-//! | `L.npy`, `R.npy` | the factorization, where it is small enough to be written out |
+//! | `matrix.npy` | the matrix, unless a workload is named |
+//! | `L.npy`, `R.npy` | the factorization, if it is small enough to be written out |
 //!
-//! Nothing in a file is believed: bounds are proved again from the matrix and the weights, and L
-//! and R are multiplied.
+//! Nothing in a file is trusted: bounds are proved again from the matrix and the weights, and L and R
+//! are multiplied.
 
 use super::gamma::named;
 use crate::error::{CliError, Result};
@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "evertally certificate 1";
 
-/// Steps of a named workload up to which L and R are written out: beyond, the weights are the shorter form.
-const LONGEST_WRITTEN_OUT: usize = 1024;
+/// The longest horizon of a named workload for which L and R are written out. Weights are shorter.
+const MAX_WRITTEN_HORIZON: usize = 1024;
 
-/// How far L R may be from A, and ‖L‖ ‖R‖ above the upper bound: rounding, and the room that files need.
+/// How far L R may be from A, and ‖L‖ ‖R‖ above the upper bound, to allow for rounding.
 const TOLERANCE: f64 = 1e-8;
 
 #[derive(Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub(crate) fn bytes(certificate: &Certificate) -> Result<Vec<u8>> {
         Subject::Complex(matrix) => entries.push(("matrix.npy", npy_complex(matrix))),
     }
     // A matrix of zeros has no weights to make factors from.
-    if certificate.upper > 0.0 && horizon.is_none_or(|horizon| horizon <= LONGEST_WRITTEN_OUT) {
+    if certificate.upper > 0.0 && horizon.is_none_or(|horizon| horizon <= MAX_WRITTEN_HORIZON) {
         match certificate.factors()? {
             Factors::Real { decoder, encoder } => {
                 entries.extend([("L.npy", npy_matrix(&decoder)), ("R.npy", npy_matrix(&encoder))]);
@@ -77,7 +77,7 @@ pub(crate) fn bytes(certificate: &Certificate) -> Result<Vec<u8>> {
     npz(&entries)
 }
 
-/// The certificate in an archive, not yet believed.
+/// The certificate in an archive, not yet verified.
 pub(crate) fn read(archive: &Archive) -> Result<Certificate> {
     let refuse = |reason: &str| CliError::bad(format!("{} is not a certificate: {reason}", archive.name));
     let entry = |name: &str| archive.entry(name).ok_or_else(|| refuse(&format!("it has no {name}")));
@@ -99,7 +99,7 @@ pub(crate) fn read(archive: &Archive) -> Result<Certificate> {
         "gamma_2" => Weights::Gamma2 { rows: list("rows.npy")?, columns: list("columns.npy")? },
         _ => return Err(refuse("its norm is neither gamma_f nor gamma_2")),
     };
-    let [lower, upper] = list("bounds.npy")?[..] else { return Err(refuse("it has not two bounds")) };
+    let [lower, upper] = list("bounds.npy")?[..] else { return Err(refuse("it does not have two bounds")) };
     Ok(Certificate { subject, weights, lower, upper, iterations: about.iterations })
 }
 
@@ -117,17 +117,17 @@ pub(super) fn check_subject(archive: &Archive, certified: &Subject, given: &Subj
     Err(CliError::bad(format!("{} is refused: it is about another matrix than --matrix", archive.name)))
 }
 
-/// Refuses an archive whose L and R, where it has them, are not a factorization that attains the upper bound.
+/// Refuses an archive whose L and R, if present, are not a factorization that attains the upper bound.
 pub(crate) fn check_factors(archive: &Archive, certificate: &Certificate) -> Result<()> {
     let (decoder, encoder) = match (archive.entry("L.npy"), archive.entry("R.npy")) {
         (None, None) => return Ok(()),
         (Some(decoder), Some(encoder)) => (decoder, encoder),
         _ => return Err(CliError::bad(format!("{} is refused: it has one factor of two", archive.name))),
     };
-    // Written out, a long workload would not fit; no such file is made.
-    if matches!(certificate.subject, Subject::Workload { horizon, .. } if horizon > LONGEST_WRITTEN_OUT) {
+    // A long workload would not fit into memory. This program writes no such file.
+    if matches!(certificate.subject, Subject::Workload { horizon, .. } if horizon > MAX_WRITTEN_HORIZON) {
         return Err(CliError::bad(format!(
-            "{} is refused: it has factors of more than {LONGEST_WRITTEN_OUT} steps",
+            "{} is refused: it has factors of more than {MAX_WRITTEN_HORIZON} steps",
             archive.name
         )));
     }

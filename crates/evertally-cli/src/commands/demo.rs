@@ -23,10 +23,9 @@ Examples:
       --loss logistic --feature-norm 1 --radius 10 --holdout 5 \\
       --epsilon 2 --delta 1e-6 --model model.json --plot model.svg
 
-The same seed and number of days or rows always give the same file.
-Nobody in it is real.";
+The same options always give the same file. Nobody in it is real.";
 
-/// Write a synthetic file: events to count, or customers to learn from
+/// Write a file of made-up events to count, or of customers to learn from
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
@@ -36,13 +35,13 @@ pub(crate) struct DemoArgs {
     /// What to write
     #[arg(long, value_name = "KIND", default_value = "visits")]
     kind: Kind,
-    /// How many days of visits to write, from Monday 2026-01-05 on
+    /// The number of days of visits, starting on Monday 2026-01-05
     #[arg(long, value_name = "N", default_value_t = 56, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
-    /// How many customers to write
+    /// The number of customers
     #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     rows: u32,
-    /// Chooses what is in the file; the same seed gives the same file
+    /// The seed of the file. The same seed gives the same file
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 }
@@ -56,7 +55,7 @@ enum Kind {
     Customers,
 }
 
-/// What is known of a customer, with how much it speaks for their coming back: the planted model.
+/// The features of a customer with their weights in the planted model of returning.
 const HABITS: [(&str, f64); 6] = [
     ("recency", -3.0),
     ("frequency", 4.0),
@@ -69,8 +68,7 @@ const HABITS: [(&str, f64); 6] = [
 /// Monday, 5 January 2026, in Unix seconds.
 const FIRST_DAY: i64 = 1_767_571_200;
 
-/// Regions of very different size, with their share of all visits and the hour of day around which
-/// they are busiest.
+/// Regions of very different size, with their share of all visits and their busiest hour.
 const REGIONS: [(&str, f64, f64); 5] = [
     ("north", 0.42, 17.0),
     ("south", 0.27, 12.5),
@@ -79,7 +77,7 @@ const REGIONS: [(&str, f64, f64); 5] = [
     ("harbour", 0.04, 14.0),
 ];
 
-const VISITS_A_WEEKDAY: f64 = 500.0;
+const VISITS_PER_WEEKDAY: f64 = 500.0;
 const WEEKEND_SHARE: f64 = 1.45;
 const PERSONS: u64 = 6_000;
 
@@ -110,7 +108,7 @@ fn write_events(args: &DemoArgs, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Customers whose coming back is drawn by a logistic model in their habits.
+/// Customers whose return is drawn from a logistic model of their habits.
 fn write_customers(args: &DemoArgs, out: &mut impl Write) -> std::io::Result<()> {
     let mut draws = Draws::new(args.seed);
     for (habit, _) in HABITS {
@@ -120,7 +118,7 @@ fn write_customers(args: &DemoArgs, out: &mut impl Write) -> std::io::Result<()>
     for _ in 0..args.rows {
         let mut score = 0.0;
         for (_, weight) in HABITS {
-            // Three digits in the file, and the model goes by what stands there.
+            // The file has three digits, and the model uses what is in the file.
             let value = (400.0 * draws.bell()).round() / 1000.0;
             score += weight * value;
             write!(out, "{value:.3},")?;
@@ -138,7 +136,7 @@ struct Visit {
     cents: u64,
 }
 
-/// The visits of one day: more at the weekend, slowly growing over the weeks, each region around
+/// The visits of one day: more at the weekend, growing slowly over the weeks, in each region around
 /// its own hour.
 fn visits_of(day: u32, draws: &mut Draws) -> Vec<Visit> {
     let weekday = day % 7;
@@ -147,9 +145,9 @@ fn visits_of(day: u32, draws: &mut Draws) -> Vec<Visit> {
     let midnight = FIRST_DAY + 86_400 * i64::from(day);
     let mut visits = Vec::new();
     for (region, share, busiest) in REGIONS {
-        let expected = VISITS_A_WEEKDAY * share * weekly * trend;
+        let expected = VISITS_PER_WEEKDAY * share * weekly * trend;
         for _ in 0..draws.count(expected) {
-            // Most visits fall around the busy hour, some at any time of the day.
+            // Most visits are around the busy hour, some at any time of the day.
             let hour = if draws.unit() < 0.85 { busiest + 2.8 * draws.bell() } else { 24.0 * draws.unit() };
             let second = (hour.rem_euclid(24.0) * 3_600.0) as i64;
             // A few persons come often and most come rarely.

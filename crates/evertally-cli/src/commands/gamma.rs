@@ -1,4 +1,4 @@
-//! `evertally research gamma`: the least error that any factorization of a matrix has, with a certificate
+//! `evertally research gamma`: the least error of any factorization of a matrix, with a certificate
 //! that can be checked.
 
 use super::certificate_file;
@@ -19,27 +19,28 @@ Examples:
   How good can running totals over 1024 steps be?
     evertally research gamma --workload prefix-sum --horizon 1024
 
-  Any matrix, with a certificate; and the check, which trusts no solver:
+  Any matrix, with a certificate, and the check, which trusts no solver:
     evertally research gamma --matrix queries.npy --output cert.npz
     evertally research gamma --certificate cert.npz --matrix queries.npy
 
 How to read it: a factorization A = L R answers with noise L g, where g is
 scaled to the largest column of R. Its mean squared error over the n rows,
-for unit noise, is at least γ_F²/n, and the weights found here give a
-factorization that attains the upper bound. With --objective worst, the same holds for
-the worst row and γ_2².";
+for unit noise, is at least γ_F²/n. The weights found here give a
+factorization that attains the upper bound. With --objective worst, the
+same holds for the worst row and γ_2².";
 
-/// Bound the least error of any factorization of a matrix from both sides, and prove it
+/// Bound the least error of any factorization of a matrix, with proof
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GammaArgs {
-    /// prefix-sum, window:W, decay:LAMBDA, identity (with --horizon), or parity:D,W
+    /// prefix-sum, window:W, decay:FACTOR or identity (each with --horizon), or parity:D,W
     #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "certificate"])]
     workload: Option<String>,
     /// The number of steps of the workload
     #[arg(long, value_name = "N", requires = "workload")]
     horizon: Option<usize>,
-    /// A matrix in an .npy (real or complex) or .csv file; with --certificate, what the certificate must be about
+    /// A matrix in an .npy (real or complex) or .csv file. With --certificate, the matrix that the
+    /// certificate must be about
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
     /// The error to bound: mean for the mean over all rows (γ_F), worst for the worst row (γ_2)
@@ -49,18 +50,19 @@ pub(crate) struct GammaArgs {
     /// An older spelling of --objective worst
     #[arg(long, hide = true, conflicts_with_all = ["certificate", "objective"])]
     worst: bool,
-    /// The relative gap between the bounds to stop at
+    /// The relative gap between the bounds at which to stop
     #[arg(long, value_name = "G", default_value_t = 1e-9, conflicts_with = "certificate")]
     gap: f64,
-    /// Verify the bounds of a saved certificate, from the file alone
-    #[arg(long, alias = "verify", value_name = "CERT.npz")]
+    /// Verify the bounds of a saved certificate (.npz), from the file alone
+    #[arg(long, alias = "verify", value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// Write the certificate: weights, bounds, the matrix or its name, and L and R where they are small
+    /// The .npz file for the certificate: weights, bounds, the matrix or its name, and L and R if
+    /// they are small
     #[arg(
         long,
         short,
         alias = "save",
-        value_name = "CERT.npz",
+        value_name = "FILE",
         help_heading = "Output",
         conflicts_with = "certificate"
     )]
@@ -114,7 +116,7 @@ fn subject(args: &GammaArgs) -> Result<Subject> {
 pub(crate) fn named(name: &str, horizon: Option<usize>) -> Result<Subject> {
     let refuse = || {
         CliError::bad(format!(
-            "--workload: expected prefix-sum, window:W, decay:LAMBDA, identity or parity:D,W, got {}",
+            "--workload: expected prefix-sum, window:W, decay:FACTOR, identity or parity:D,W, got {}",
             crate::error::shown(name)
         ))
     };
@@ -139,9 +141,9 @@ pub(crate) fn named(name: &str, horizon: Option<usize>) -> Result<Subject> {
 }
 
 fn identity(steps: usize) -> Result<Subject> {
-    const LONGEST: usize = 4096;
-    if steps > LONGEST {
-        return Err(CliError::bad(format!("--horizon: the identity is written out up to {LONGEST} steps")));
+    const MAX_STEPS: usize = 4096;
+    if steps > MAX_STEPS {
+        return Err(CliError::bad(format!("--horizon: the identity is written out up to {MAX_STEPS} steps")));
     }
     Ok(Subject::Real(Matrix::from_fn(steps, steps, |i, j| f64::from(u8::from(i == j)))))
 }
@@ -172,12 +174,12 @@ fn print(args: &GammaArgs, certificate: &Certificate, verb: &str, elapsed: Durat
     Destination::open(None)?.write_whole(text.as_bytes())
 }
 
-/// A matrix of zeros has no relative gap; its bounds are equal.
+/// The relative gap. The bounds of a matrix of zeros are equal.
 fn gap(certificate: &Certificate) -> f64 {
     if certificate.upper == certificate.lower { 0.0 } else { certificate.gap() }
 }
 
-/// The bounds in the shape that other programs rely on: no field more, no field less.
+/// The bounds as JSON. Other programs rely on exactly these fields.
 fn json(certificate: &Certificate) -> Result<String> {
     let Certificate { lower, upper, iterations, .. } = *certificate;
     let (error_lower, error_upper) = certificate.error_factor();

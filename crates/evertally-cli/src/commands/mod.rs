@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod audit;
+mod batch;
 pub(crate) mod bounds;
 pub(crate) mod budget;
 pub(crate) mod certificate_file;
@@ -13,6 +14,7 @@ pub(crate) mod noise;
 pub(crate) mod paper;
 pub(crate) mod parity;
 pub(crate) mod plan;
+mod planning;
 pub(crate) mod research;
 pub(crate) mod serve;
 pub(crate) mod shared;

@@ -1,103 +1,73 @@
 //! `evertally research parity`: private answers to all parities of w columns of a table of signs.
 
-use super::shared::PrivacyArgs;
-use crate::budget_file::{BudgetFileArgs, PERSON};
+use super::batch::BatchArgs;
 use crate::error::{CliError, Result, name_of, shown};
 use crate::input::{self, InputFormat, Row, matrix};
-use crate::noise_key::NoiseKeyArgs;
-use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
+use crate::output::Header;
 use crate::progress::Progress;
 use clap::Args;
 use evertally::Arithmetic;
-use evertally::research::batch::{Answer, MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
+use evertally::research::batch::{MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 const EXAMPLES: &str = "\
 Examples:
-  How do pairs of answers in a questionnaire go together?
+  Which pairs of answers in a questionnaire go together?
     printf 'smokes,drinks,runs\\n1,1,0\\n0,1,1\\n1,0,0\\n' > persons.csv
     evertally research parity persons.csv --degree 2 --epsilon 1 --delta 1e-6
 
-How to read it: a cell of 1 counts as +1; a cell of 0 or -1 counts as -1.
-The answer for a*b is the sum over all rows of the product of a and b: the
-number of rows in which they agree less the number in which they differ.
-Which columns there are is public; one row is protected. Every answer has
-the same independent noise. Where one row is added or removed, no matrix
-mechanism has less mean squared error; where one is replaced, none has less
-than half. (Where 0/1 columns are read as powers of -1, the same
-parity has the sign of (-1)^degree.)";
+How to read it: a cell of 1 counts as +1, and a cell of 0 or -1 as -1. The
+answer for a*b is the sum over all rows of the product of a and b: the
+number of rows in which they agree, minus the number in which they differ.
+The names of the columns are public. One row is protected. The noise of
+every answer is independent and equally large. With --neighbours
+add-remove, no matrix mechanism has less mean squared error. With
+--neighbours replace, none has less than half. (If you read 0/1 columns as
+powers of -1, multiply the answer by (-1)^degree.)";
 
-/// Answer all parities of so many columns of a table, with the least noise
+/// Answer all parities of W columns of a table with the least noise
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct ParityArgs {
-    /// A table of 1 and 0, or 1 and -1: .csv, .jsonl, .parquet or .npy; - for standard input
+    /// A table of 1 and 0, or of 1 and -1: .csv, .jsonl, .parquet or .npy, or - for standard input
     #[arg(value_name = "TABLE")]
     table: PathBuf,
-    /// How many columns each parity multiplies
+    /// The number of columns that each parity multiplies
     #[arg(long, value_name = "W")]
     degree: usize,
-    /// The columns to take, at most 30; where absent, all in the header of a CSV file
+    /// The columns to use, at most 30 [default: all columns of a CSV file]
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     columns: Vec<String>,
-    /// The format of the table [default: by its name]
+    /// The format of the table [default: by the name of the file]
     #[arg(long, value_name = "FORMAT")]
     input_format: Option<InputFormat>,
     #[command(flatten)]
-    privacy: PrivacyArgs,
-    #[command(flatten)]
-    noise_key: NoiseKeyArgs,
-    #[command(flatten)]
-    budget_file: BudgetFileArgs,
-    /// The file to write, which appears only once it is whole; standard output where absent
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-    /// Write one JSON object instead of CSV
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    batch: BatchArgs,
 }
 
 pub(crate) fn run(args: &ParityArgs) -> Result<()> {
-    let privacy = args.privacy.privacy(None);
-    let budget = privacy.budget()?;
-    let key = args.noise_key.read()?;
-    let charge = args.budget_file.charge("parity", &args.table, PERSON, privacy.neighbours)?;
-    if let Some(charge) = &charge {
-        charge.check(budget, key.tag())?;
-    }
-    let read = [Some(args.table.as_path()), args.noise_key.path(), args.budget_file.path()];
-    refuse_overwriting(&read, &[args.output.as_deref()])?;
-    key.refuse_outputs(&[args.output.as_deref()])?;
+    let batch = args.batch.check("parity", &[&args.table])?;
     let mut table = Table::open(args)?;
     let columns = table.columns.clone();
     check_columns(&table.name, columns.len())?;
-    let plan = ParityPlan::new(columns.len(), args.degree, budget, privacy.neighbours)?;
-    // The output is opened before anything is released: one that cannot be written must not cost the budget.
-    let destination = Destination::open(args.output.as_deref())?;
+    let plan = ParityPlan::new(columns.len(), args.degree, batch.budget, batch.neighbours)?;
+    let destination = args.batch.open_output()?;
     let mut totals = ParityTotals::new(&plan).named(&columns);
     table.feed(&mut totals)?;
-    let (key, mut watch) = key.watched(&totals.noise_name())?;
+    let (key, admission) = batch.key_for(&totals.noise_name())?;
     let mut header = header(&plan, &columns);
-    // Nobody has seen an answer yet: what is written from here on was admitted and paid for.
-    let payment = charge.map(|charge| (charge, plan.spend()));
-    let entered = watch.admit_whole(payment, |chain| {
+    admission.enter(plan.spend(), &mut header, |chain| {
         let bytes: Zeroizing<Vec<u8>> =
             Zeroizing::new(totals.counted().iter().flat_map(|total| total.to_le_bytes()).collect());
         chain.step_of_bytes(&bytes);
     })?;
-    if let Some(entered) = entered {
-        entered.describe(&mut header);
-    }
     let answers = totals.release(key);
-    let standard_error = plan.standard_error();
-    let margin = Answer { query: 0, value: 0.0, standard_error }.margin(0.95);
-    let rows = plan.sets().zip(&answers).map(|(set, &answer)| {
+    let answers = plan.sets().zip(&answers).map(|(set, &answer)| {
         let names: Vec<&str> = set.iter().map(|&column| columns[column].as_str()).collect();
-        let (lower, upper) = (answer - margin, answer + margin);
-        AnswerRow { query: names.join("*").into(), answer, standard_error, lower, upper }
+        (names.join("*").into(), answer, plan.standard_error())
     });
-    write_answers(destination, &header, rows, args.json)
+    args.batch.write(destination, &header, answers)
 }
 
 fn header(plan: &ParityPlan, columns: &[String]) -> Header {

@@ -1,17 +1,15 @@
-//! `evertally plan`: every mechanism side by side, before any data is touched.
+//! `evertally plan`: every mechanism side by side, before any data is read.
 
 mod unbounded;
 
-use super::shared::{
-    NumberArgs, PrivacyArgs, WorkloadArgs, aligned, bytes_in_words, delta_in_words, participation,
-};
+use super::planning::PlanningArgs;
+use super::shared::{aligned, bytes_in_words, delta_in_words};
 use crate::error::{CliError, Result};
 use crate::mechanism::{self, Comparison, Entry, Horizon, Report, Request};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
 use evertally::Objective;
-use evertally::post::PostProcess;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -20,46 +18,27 @@ Examples:
   What error will eight weeks of hourly totals have?
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6
 
-  The same for persons who may come on four days, and as a picture:
+  The same for persons who contribute on up to four days, as a picture:
     evertally plan --horizon 1344 --epsilon 1 --delta 1e-6 \\
       --max-steps 4 --min-gap 24 --plot errors.svg
 
-  A stream whose end nobody knows: what does not knowing cost?
+  A stream with no known end: what does not knowing the end cost?
     evertally plan --horizon unbounded --epsilon 1 --delta 1e-6
 
 How to read it: rmse is the typical error of a released total over all
-steps, worst step the largest standard error of one. The ratios compare
-the squared errors with the least that any mechanism of this kind can
-have. Operations a step are averages, preparation included. One event
-counts as one. Memory is for one total unless --group-count or --dim asks for
-more. Exact numbers are whole ones throughout, with releases on a public
-grid, and what is taken where a mechanism has them.";
+steps; worst step is the largest standard error of one step. The ratios
+compare squared errors with the least that any mechanism of this kind can
+have. Operations per step are averages that include preparation. One event
+counts as one. Memory is for one total unless --group-count or --dim asks
+for more. Exact numbers are integers throughout, with releases on a public
+grid. They are the default for every mechanism that supports them.";
 
-/// Compare the mechanisms for a horizon and a budget, and say which one would be taken
+/// Compare all mechanisms for a horizon and a budget before any data is read
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
-    /// The number of steps, or unbounded for a stream with no known end
-    #[arg(long, value_name = "N|unbounded")]
-    horizon: Horizon,
-    /// Keep this many totals, one for each group, instead of one
-    #[arg(long, alias = "keys", value_name = "K", conflicts_with = "dim")]
-    group_count: Option<usize>,
-    /// Count vectors of this many coordinates, of norm one at most, instead of numbers
-    #[arg(long, value_name = "D")]
-    dim: Option<usize>,
     #[command(flatten)]
-    privacy: PrivacyArgs,
-    /// The most steps that one person may count in
-    #[arg(long, value_name = "K", help_heading = "Privacy")]
-    max_steps: Option<u64>,
-    /// The fewest steps between two in which one person counts [default: 1]
-    #[arg(long, value_name = "B", help_heading = "Privacy")]
-    min_gap: Option<u64>,
-    #[command(flatten)]
-    workload: WorkloadArgs,
-    #[command(flatten)]
-    numbers: NumberArgs,
+    planning: PlanningArgs,
     /// Print the comparison as one JSON object
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -71,20 +50,7 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let request = Request {
-        horizon: args.horizon,
-        workload: args.workload.workload(),
-        objective: args.workload.objective,
-        privacy: args.privacy.privacy(participation(args.max_steps, args.min_gap)?),
-        mechanism: args.workload.mechanism.clone(),
-        contribution: None,
-        keys: key_names(args.group_count)?,
-        dimension: dimension(args.dim)?,
-        memory_limit: args.workload.memory_limit,
-        numbers: args.numbers.numbers(),
-        post_processing: PostProcess::default(),
-        definition: Vec::new(),
-    };
+    let request = args.planning.request()?;
     let (text, chart) = if request.horizon == Horizon::Unbounded {
         let endless = mechanism::plan_without_end(&request, plot.is_some())?;
         let as_text = if args.json { unbounded::json } else { unbounded::table };
@@ -99,26 +65,6 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         write_whole_file(path, &render(&chart, format)?)?;
     }
     Ok(())
-}
-
-/// Names for so many keys. Every mechanism of a comparison holds them all, so that there is a limit.
-fn key_names(keys: Option<usize>) -> Result<Vec<String>> {
-    const MOST: usize = 100_000;
-    match keys {
-        None => Ok(Vec::new()),
-        Some(keys) if (1..=MOST).contains(&keys) => Ok((0..keys).map(|key| key.to_string()).collect()),
-        Some(keys) => {
-            let beyond = "--dim shows the memory of more";
-            Err(CliError::bad(format!("--group-count: expected from 1 to {MOST}, got {keys}; {beyond}")))
-        }
-    }
-}
-
-fn dimension(dim: Option<usize>) -> Result<Option<usize>> {
-    match dim {
-        Some(0) => Err(CliError::bad("--dim: expected at least 1, got 0")),
-        dim => Ok(dim),
-    }
 }
 
 #[derive(Serialize)]
@@ -155,7 +101,7 @@ enum MechanismJson<'a> {
     },
 }
 
-/// The comparison in the shape that other programs rely on: no field more, no field less.
+/// The comparison as JSON. Other programs rely on exactly these fields.
 fn json(request: &Request, comparison: &Comparison) -> Result<String> {
     let mechanisms = comparison.entries.iter().map(|entry| match entry {
         Entry::Report(report) => MechanismJson::Report {
@@ -187,7 +133,7 @@ fn printed(whole: &impl Serialize) -> Result<String> {
         .map_err(|error| CliError::Failure(format!("the plan cannot be printed: {error}")))
 }
 
-/// The comparison for people: the most accurate mechanism first, then those that were skipped and why.
+/// The comparison as a table: the most accurate mechanism first, then the skipped ones with reasons.
 fn table(request: &Request, comparison: &Comparison) -> String {
     let mut reports: Vec<&Report> = Vec::new();
     let mut skipped = Vec::new();
@@ -211,7 +157,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
         "worst step",
         "mse / optimum",
         "memory",
-        "operations a step",
+        "operations per step",
     ];
     let mut rows = vec![head.map(str::to_owned)];
     for report in &reports {
@@ -269,7 +215,7 @@ fn summary(request: &Request, comparison: &Comparison) -> String {
     )
 }
 
-/// What a step consists of, where it is more than a number.
+/// What a step consists of, if it is more than a number.
 fn lanes_in_words(request: &Request) -> String {
     match (request.dimension, request.keys.len()) {
         (Some(dimension), _) => format!(" of {dimension} coordinates"),
@@ -288,7 +234,7 @@ fn is_chosen(comparison: &Comparison, report: &Report) -> bool {
     comparison.chosen.as_ref().is_some_and(|(name, _)| *name == report.in_full)
 }
 
-/// The mean squared error against the least possible: exactly where that is known, else what it is at most.
+/// The mean squared error relative to the least possible: exact if that is known, otherwise a bound.
 fn above_optimum(comparison: &Comparison, report: &Report) -> String {
     match (comparison.optimal, report.most_above_optimum) {
         (Some((lower, _)), _) => format!("{:.4}", report.mean_error / lower),
@@ -319,6 +265,7 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 mod tests {
     use super::*;
     use crate::mechanism::{Numbers, Privacy};
+    use evertally::post::PostProcess;
     use evertally::{Arithmetic, Calibration, Neighbours};
     use evertally::{Objective, Workload};
 

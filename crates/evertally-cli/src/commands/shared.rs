@@ -13,13 +13,13 @@ pub(crate) struct PrivacyArgs {
     /// The privacy budget ε: smaller is more private and noisier
     #[arg(long, value_name = "E")]
     epsilon: f64,
-    /// The chance δ with which the guarantee may fail; 0 asks for pure ε
+    /// The probability δ with which the guarantee may fail. 0 asks for pure ε
     #[arg(long, value_name = "D")]
     delta: f64,
-    /// How σ follows from (ε, δ): exact is the tightest, paper the published closed form
+    /// How σ is computed from (ε, δ): exact is the tightest, paper is the published closed form
     #[arg(long, value_name = "NAME", default_value = "exact", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]))]
     calibration: Calibration,
-    /// What two streams that must look alike may differ in: one event added or removed, or one replaced
+    /// How two streams that must look alike may differ: one event is added or removed, or replaced
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]))]
     neighbours: Neighbours,
 }
@@ -50,18 +50,17 @@ pub(crate) struct WorkloadArgs {
     /// Release the sum of the last W steps instead of everything so far
     #[arg(long, value_name = "W", conflicts_with = "decay")]
     window: Option<u64>,
-    /// Let each step count λ times what it counted a step ago, 0 < λ < 1
-    #[arg(long, value_name = "LAMBDA")]
+    /// Multiply the weight of every earlier step by this factor per step, between 0 and 1
+    #[arg(long, value_name = "FACTOR")]
     decay: Option<f64>,
-    /// The mechanism, such as square-root, binary or banded-square-root:64; the most accurate one
-    /// that fits where absent
+    /// The mechanism, such as square-root, binary or banded-square-root:64 [default: the most
+    /// accurate one that fits]
     #[arg(long, value_name = "NAME")]
     pub(crate) mechanism: Option<String>,
-    /// What to keep small: the mean squared error over all steps, or the largest error of a step
-    /// (mean, worst)
+    /// The error to minimise: mean over all steps, or worst step
     #[arg(long, value_name = "ERROR", default_value = "mean")]
     pub(crate) objective: Objective,
-    /// The most memory that may be taken, such as 512M or 4G
+    /// The most memory to use, such as 512M or 4G
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory_limit: Option<u64>,
 }
@@ -70,12 +69,12 @@ pub(crate) struct WorkloadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is released")]
 pub(crate) struct NumberArgs {
-    /// exact draws noise in whole numbers, proved and safe from attacks on rounding; float draws it
-    /// in double precision [default: exact where the mechanism can]
+    /// exact draws noise in integers, which is proved and safe from attacks on rounding. float
+    /// draws it in double precision [default: exact if the mechanism supports it]
     #[arg(long, value_name = "NUMBERS", value_parser = named::<Arithmetic>(["exact", "float"]))]
     arithmetic: Option<Arithmetic>,
-    /// The public grid that exact releases are rounded to [default: 1, or a power of ten below the
-    /// largest contribution]
+    /// The public grid that exact releases lie on [default: 1, or a power of ten below the largest
+    /// contribution]
     #[arg(long, value_name = "STEP")]
     grid: Option<f64>,
 }

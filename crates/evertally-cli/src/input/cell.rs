@@ -1,4 +1,4 @@
-//! One cell, and what it may be taken as.
+//! One cell, and the types that it can be read as.
 
 use crate::time;
 use std::borrow::Cow;
@@ -17,10 +17,10 @@ pub(crate) enum Cell {
 }
 
 /// What a value may look like, for messages.
-pub(crate) const EXPECTED_VALUE: &str = "a whole number from -2^63 to 2^63-1 or a finite decimal";
+pub(crate) const EXPECTED_VALUE: &str = "an integer from -2^63 to 2^63-1 or a finite decimal";
 
 impl Cell {
-    /// Takes a text, using the memory that the cell already holds. An empty text is a missing cell.
+    /// Sets the cell to a text and reuses its memory. An empty text is a missing cell.
     pub(crate) fn set_text(&mut self, text: &str) {
         if text.is_empty() {
             *self = Self::Missing;
@@ -45,7 +45,7 @@ impl Cell {
         }
     }
 
-    /// The cell as a name that is held in the cell itself.
+    /// Converts the cell to a name in place.
     pub(crate) fn make_name(&mut self) -> Option<&str> {
         if !matches!(self, Self::Text(_) | Self::Missing) {
             *self = self.as_name().map_or(Self::Missing, |name| Self::Text(name.into_owned()));
@@ -56,7 +56,7 @@ impl Cell {
         }
     }
 
-    /// The cell as a time in microseconds. A whole number is Unix seconds.
+    /// The cell as a time in microseconds. An integer is Unix seconds.
     pub(crate) fn as_time(&self) -> Option<i64> {
         match self {
             Self::Text(text) => time::parse(text),
@@ -66,7 +66,7 @@ impl Cell {
         }
     }
 
-    /// The cell as a value: a whole number that fits 64 bits, or a finite decimal.
+    /// The cell as a value: an integer that fits 64 bits, or a finite decimal.
     pub(crate) fn as_value(&self) -> Option<f64> {
         match self {
             Self::Text(text) => parse_value(text.trim()),
@@ -77,23 +77,23 @@ impl Cell {
     }
 }
 
-/// A number as it stands in a text file.
+/// A number in a text file.
 pub(crate) fn parse_value(text: &str) -> Option<f64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().ok().map(whole);
     }
-    // Words such as "inf" and "nan" parse as floating-point numbers, and are refused here with
-    // everything infinite.
+    // "inf" and "nan" parse as floating-point numbers. They are refused here.
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The nearest double, except that a number above 2^53 never becomes 2^53: it must be seen to be too large.
+/// The nearest double, except that a number above 2^53 never becomes 2^53, so that it is recognised
+/// as too large.
 fn whole(number: i64) -> f64 {
-    const LARGEST_EXACT: u64 = 1 << 53;
+    const MAX_EXACT: u64 = 1 << 53;
     let nearest = number as f64;
-    if number.unsigned_abs() > LARGEST_EXACT && nearest.abs() == LARGEST_EXACT as f64 {
-        return (LARGEST_EXACT + 2) as f64 * nearest.signum();
+    if number.unsigned_abs() > MAX_EXACT && nearest.abs() == MAX_EXACT as f64 {
+        return (MAX_EXACT + 2) as f64 * nearest.signum();
     }
     nearest
 }

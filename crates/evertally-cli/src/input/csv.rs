@@ -12,7 +12,7 @@ pub(crate) struct CsvReader {
     record: ByteRecord,
 }
 
-/// The names that the header line has.
+/// The names in the header line.
 pub(crate) fn names(source: Source) -> Result<Vec<String>> {
     let name = source.name.clone();
     header(&name, &mut ReaderBuilder::new().from_reader(source))
@@ -39,7 +39,7 @@ impl CsvReader {
     }
 }
 
-/// A column's name without the spaces around it and the mark that some programs put at the start of a file.
+/// A column's name without surrounding spaces and without a byte order mark.
 fn column_name(cell: &[u8]) -> String {
     String::from_utf8_lossy(cell).trim_start_matches(BYTE_ORDER_MARK).trim().to_owned()
 }

@@ -1,4 +1,4 @@
-//! JSON lines: one object a line.
+//! JSON lines: one object per line.
 
 use super::{BYTE_ORDER_MARK, Cell, Row, RowReader, Source};
 use crate::error::{CliError, Result};
@@ -13,15 +13,14 @@ pub(crate) struct JsonLinesReader {
     columns: Vec<String>,
     line: u64,
     text: String,
-    may_end: bool,
 }
 
 impl JsonLinesReader {
-    /// An input without a row is a mistake, unless it may be empty. One that is followed may: that
-    /// nothing has come is private, and must look like everything else.
-    pub(crate) fn new(source: Source, columns: &[String], may_be_empty: bool) -> Self {
+    /// An input without rows is valid: whether anything happened is private, so an empty input must
+    /// not look different from others.
+    pub(crate) fn new(source: Source, columns: &[String]) -> Self {
         let source = BufReader::with_capacity(1 << 16, source);
-        Self { source, columns: columns.to_vec(), line: 0, text: String::new(), may_end: may_be_empty }
+        Self { source, columns: columns.to_vec(), line: 0, text: String::new() }
     }
 
     fn name(&self) -> &str {
@@ -43,12 +42,6 @@ impl RowReader for JsonLinesReader {
             if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
                 self.text.drain(..BYTE_ORDER_MARK.len_utf8());
             }
-            if count == 0 && !self.may_end {
-                return Err(CliError::bad(format!(
-                    "{} is empty: expected one JSON object a line",
-                    self.name()
-                )));
-            }
             if count == 0 {
                 return Ok(false);
             }
@@ -56,13 +49,12 @@ impl RowReader for JsonLinesReader {
                 break;
             }
         }
-        self.may_end = true;
         row.line = self.line;
         row.cells.fill(Cell::Missing);
         let mut parser = serde_json::Deserializer::from_str(&self.text);
         let picked = Pick { columns: &self.columns, cells: &mut row.cells }.deserialize(&mut parser);
         picked.and_then(|()| parser.end()).map_err(|error| {
-            // The parser knows the column of the text, not of the table; its message never repeats the data.
+            // The column is that of the text, not of the table. The message does not repeat data.
             let (name, line) = (self.name(), self.line);
             CliError::bad(format!(
                 "{name}, line {line}: expected a JSON object, stopped at character {}",
@@ -77,7 +69,7 @@ impl RowReader for JsonLinesReader {
     }
 }
 
-/// Takes the wanted members out of an object and skips the rest without building it.
+/// Takes the requested members of an object and skips the rest without parsing it.
 struct Pick<'a> {
     columns: &'a [String],
     cells: &'a mut [Cell],
@@ -100,7 +92,7 @@ impl<'de> Visitor<'de> for Pick<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<(), A::Error> {
         while let Some(name) = members.next_key::<Cow<'_, str>>()? {
-            // The same column may be asked for twice, as the key and as the person for example.
+            // A column may be requested twice, for example as the group and as the person.
             if !self.columns.iter().any(|column| *column == name) {
                 members.next_value::<IgnoredAny>()?;
                 continue;
@@ -116,8 +108,8 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 }
 
-/// A member's cell, from its text: numbers keep every digit, so that one outside 64 bits is still
-/// seen to be one.
+/// A member's cell, from its text. Numbers keep all digits, so that one outside 64 bits is
+/// recognised.
 fn cell_of(raw: &str) -> Cell {
     match raw.as_bytes().first() {
         Some(b'n') => Cell::Missing,
@@ -126,7 +118,7 @@ fn cell_of(raw: &str) -> Cell {
             cell.set_text(serde_json::from_str::<Cow<'_, str>>(raw).unwrap_or_default().trim());
             cell
         }
-        // Numbers, booleans, arrays and objects: the text is what a message would show if it does not fit.
+        // Numbers, booleans, arrays and objects: the text is what an error would show.
         _ => raw.parse().map_or_else(|_| Cell::Text(raw.to_owned()), Cell::Integer),
     }
 }

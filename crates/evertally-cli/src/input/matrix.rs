@@ -54,7 +54,7 @@ fn subject_of(name: &str, array: &Array) -> Result<Subject> {
     })
 }
 
-/// The message says where, and never which number: the array may be data.
+/// The error says where a number is and does not show it, because the array may be data.
 fn check_finite(name: &str, array: &Array) -> Result<()> {
     if array.real.is_empty() {
         return Err(CliError::bad(format!("{name} is empty: expected at least one number")));
@@ -82,14 +82,13 @@ pub(crate) fn read(path: &Path) -> Result<Array> {
         Some("csv") => csv_array(&name_of(path), source),
         _ if path.as_os_str() == "-" => csv_array(&name_of(path), source),
         _ => Err(CliError::bad(format!(
-            "the format of {} cannot be told from its name: expected .npy or .csv",
+            "the format of {} cannot be recognised from its name: expected .npy or .csv",
             path.display()
         ))),
     }
 }
 
-/// Numbers between commas, one row a line. The first line may be a header: then none of its cells
-/// is a number.
+/// CSV of numbers. The first line may be a header if none of its cells is a number.
 pub(crate) fn csv_array(name: &str, source: impl Read) -> Result<Array> {
     let mut reader = ReaderBuilder::new().has_headers(false).from_reader(source);
     let mut array = Array { rows: 0, columns: 0, dimensions: 2, real: Vec::new(), imaginary: None };
@@ -97,7 +96,7 @@ pub(crate) fn csv_array(name: &str, source: impl Read) -> Result<Array> {
         let record = record.map_err(|error| CliError::bad(csv_complaint(name, &error)))?;
         let cells: Vec<&str> =
             record.iter().map(|cell| cell.trim_start_matches(BYTE_ORDER_MARK).trim()).collect();
-        // Words for what is not finite count as numbers here, or they would make a header of a row.
+        // "inf" and "nan" count as numbers here, or a row of them would be taken for a header.
         if index == 0 && cells.iter().all(|cell| cell.parse::<f64>().is_err() && !cell.is_empty()) {
             continue;
         }
@@ -137,9 +136,9 @@ pub(crate) fn csv_column_names(path: &Path) -> Result<Vec<String>> {
             "{name} is empty: expected a header line with the names of the columns"
         )));
     }
-    // Without a header the first row would be left out, and its person with it.
+    // Without a header the first row, and its person, would be left out.
     match names.iter().position(|name| name.parse::<f64>().is_ok()) {
-        // By its place: the number may be somebody's.
+        // Only the position is shown: the number may be private.
         Some(at) => Err(CliError::bad(format!(
             "{name} has no header line: column {} of its first line is a number and not a name",
             at + 1

@@ -1,16 +1,16 @@
 //! Readers: rows of named columns from CSV, JSON lines or Parquet, from a file or standard input;
 //! and arrays of numbers.
 //!
-//! A reader yields only the columns it was asked for, one row at a time, into a buffer that is used
-//! again. It knows nothing of what the columns mean.
+//! A reader yields only the requested columns, one row at a time, into a buffer that is reused. It
+//! does not know what the columns mean.
 
-mod caught;
 mod cell;
 mod csv;
 mod jsonl;
 pub(crate) mod matrix;
 pub(crate) mod npy;
 pub(crate) mod npz;
+mod panic_guard;
 mod parquet;
 mod tail;
 mod waiting;
@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What some programs put at the start of a text file, and nobody sees.
+/// An invisible mark that some programs write at the start of a text file.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The formats that are read.
@@ -34,14 +34,14 @@ pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 pub(crate) enum InputFormat {
     /// Comma-separated values with a header line
     Csv,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// Apache Parquet
     Parquet,
 }
 
 impl InputFormat {
-    /// The format that a file's extension names; standard input is CSV unless told otherwise.
+    /// The format for a file's extension. Standard input is CSV by default.
     fn of(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Self::Csv);
@@ -51,7 +51,7 @@ impl InputFormat {
             Some("jsonl" | "ndjson" | "json") => Ok(Self::Jsonl),
             Some("parquet" | "pq") => Ok(Self::Parquet),
             _ => Err(CliError::bad(format!(
-                "the format of {} cannot be told from its name: expected .csv, .jsonl or .parquet, or --input-format",
+                "the format of {} cannot be recognised from its name: expected .csv, .jsonl or .parquet, or --input-format",
                 path.display()
             ))),
         }
@@ -60,7 +60,7 @@ impl InputFormat {
 
 /// One row: the requested columns in the order in which they were requested.
 pub(crate) struct Row {
-    /// The line, or the number of the row where a format has no lines; both from 1.
+    /// The number of the line, or of the row if the format has no lines, counted from 1.
     pub(crate) line: u64,
     pub(crate) cells: Vec<Cell>,
 }
@@ -73,19 +73,19 @@ impl Row {
 
 /// A source of rows.
 pub(crate) trait RowReader: Send {
-    /// Fills the row, or answers `false` at the end of the input.
+    /// Fills the row, or returns `false` at the end of the input.
     fn read(&mut self, row: &mut Row) -> Result<bool>;
 
-    /// How much of the input has been read, from 0 to 1, where that is known.
+    /// The share of the input that has been read, from 0 to 1, if it is known.
     fn fraction_read(&self) -> Option<f64>;
 
-    /// What a row's number counts: a "line" or a "row".
+    /// What `Row::line` counts: a "line" or a "row".
     fn unit(&self) -> &'static str {
         "line"
     }
 }
 
-/// Opens an input. With `follow`, the end of a file is waited at: rows that are appended later are read too.
+/// Opens an input. With `follow`, the reader waits at the end of a file for rows that are appended.
 pub(crate) fn open(
     path: &Path,
     format: Option<InputFormat>,
@@ -96,20 +96,20 @@ pub(crate) fn open(
     if format == InputFormat::Parquet {
         if follow {
             return Err(CliError::bad(
-                "a Parquet file cannot be followed: it is whole only once its end is written",
+                "a Parquet file cannot be followed: it is readable only once it is complete",
             ));
         }
         return Ok(Box::new(parquet::ParquetReader::open(path, columns)?));
     }
     let source = Source::open(path, follow)?;
     Ok(match format {
-        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns, follow)),
+        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(source, columns)),
         _ => Box::new(csv::CsvReader::open(source, columns)?),
     })
 }
 
-/// The names of all columns of a file, in their order, without looking at a row. Nothing where a
-/// format has no header, and for standard input, of which no line can be read twice.
+/// The names of all columns of a file, in order, without reading a row. `None` for a format without
+/// a header, and for standard input, which cannot be read twice.
 pub(crate) fn column_names(path: &Path, format: Option<InputFormat>) -> Result<Option<Vec<String>>> {
     let format = format.map_or_else(|| InputFormat::of(path), Ok)?;
     match format {
@@ -120,19 +120,17 @@ pub(crate) fn column_names(path: &Path, format: Option<InputFormat>) -> Result<O
     }
 }
 
-/// Reads an input that is held in memory: for those who try readers on whatever there may be.
+/// Reads an input in memory, for fuzzing.
 pub(crate) fn held(bytes: Vec<u8>, format: InputFormat, columns: &[String]) -> Result<Box<dyn RowReader>> {
     let name = "memory";
     Ok(match format {
         InputFormat::Parquet => Box::new(parquet::ParquetReader::held(name, bytes, columns)?),
-        InputFormat::Jsonl => {
-            Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns, false))
-        }
+        InputFormat::Jsonl => Box::new(jsonl::JsonLinesReader::new(Source::held(name, bytes), columns)),
         InputFormat::Csv => Box::new(csv::CsvReader::open(Source::held(name, bytes), columns)?),
     })
 }
 
-/// The bytes of an input, with its name for messages and a count of what has been read for the progress bar.
+/// The bytes of an input, with its name for errors and a count for the progress bar.
 pub(crate) struct Source {
     name: String,
     bytes: Box<dyn Read + Send>,
@@ -186,23 +184,23 @@ fn open_file(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Where a cell stands, for messages.
+/// The place of a cell, for errors.
 pub(crate) fn place(source: &str, unit: &str, line: u64, column: &str) -> String {
     format!("{source}, {unit} {line}, column {}", shown(column))
 }
 
-/// The error for a cell that cannot be taken as what it should be.
+/// The error for a cell of the wrong type.
 pub(crate) fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
     let got = cell.as_name().map_or_else(|| "nothing".to_owned(), |text| shown(&text));
     CliError::bad(format!("{place}: expected {expected}, got {got}"))
 }
 
-/// A column's name as an error may show it. Where there is no header, it is somebody's number, and not shown.
+/// A column's name as an error may show it. A number is not shown: without a header it is data.
 fn shown_name(name: &str) -> String {
     if name.parse::<f64>().is_ok() { "(a number)".to_owned() } else { shown(name) }
 }
 
-/// Where each requested column stands among the names that the input has. The hint says where names
+/// The index of each requested column among the names in the input. The hint says where the names
 /// come from.
 fn positions(source: &str, present: &[String], requested: &[String], hint: &str) -> Result<Vec<usize>> {
     let find = |wanted: &String| {

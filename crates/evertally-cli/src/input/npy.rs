@@ -2,8 +2,8 @@
 //!
 //! The format is a magic string, a version, the length of a header, the header (a Python dictionary
 //! with the type, the order and the shape) and then the plain numbers. All three versions are read;
-//! numbers of every width, real, whole, boolean or complex, in either byte order, rows or columns
-//! first. What would need Python to be read (objects, records) is refused.
+//! numbers of every width, real, integer, boolean or complex, in either byte order, rows or columns
+//! first. Objects and records, which need Python, are refused.
 
 use crate::error::{CliError, Result, shown};
 
@@ -11,7 +11,7 @@ use crate::error::{CliError, Result, shown};
 pub(crate) struct Array {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    /// One for a list of numbers, which is held as one row.
+    /// 1 for a list of numbers, which is stored as one row.
     pub(crate) dimensions: usize,
     pub(crate) real: Vec<f64>,
     pub(crate) imaginary: Option<Vec<f64>>,
@@ -19,7 +19,7 @@ pub(crate) struct Array {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Reads a whole file. The name is for messages.
+/// Parses a file. The name is for errors.
 pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Array> {
     let refuse = |reason: &str| CliError::bad(format!("{name} is not a usable .npy file: {reason}"));
     let cut = || refuse("it ends before its array does");
@@ -43,7 +43,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Array> {
     let count = count.ok_or_else(|| refuse("its shape is too large"))?;
     match data.len().cmp(&(count * header.kind.bytes())) {
         std::cmp::Ordering::Less => return Err(cut()),
-        std::cmp::Ordering::Greater => return Err(refuse("it goes on after its array")),
+        std::cmp::Ordering::Greater => return Err(refuse("it has more bytes after its array")),
         std::cmp::Ordering::Equal => {}
     }
     let in_order = |values: Vec<f64>| if header.fortran_order { transposed(&values, rows) } else { values };
@@ -57,9 +57,9 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Array> {
     })
 }
 
-/// Column by column becomes row by row.
+/// Converts column order to row order.
 fn transposed(values: &[f64], rows: usize) -> Vec<f64> {
-    // A file may state as many rows as it likes as long as they have no columns.
+    // A file may state any number of rows if they have no columns.
     let rows = rows.min(values.len());
     (0..rows).flat_map(|i| values.iter().skip(i).step_by(rows.max(1)).copied()).collect()
 }
@@ -79,7 +79,7 @@ impl Kind {
         bytes
     }
 
-    /// The real and, where there is one, the imaginary part of each number.
+    /// The real part of each number and, for complex numbers, the imaginary part.
     fn read(self, data: &[u8], big_endian: bool) -> (Vec<f64>, Option<Vec<f64>>) {
         let numbers = |kind: Self, skip: usize, stride: usize| -> Vec<f64> {
             data.chunks_exact(stride)
@@ -273,7 +273,7 @@ mod tests {
             assert!(parse("a.npy", &whole[..length]).is_err(), "cut at {length}");
         }
         refused(&whole[..whole.len() - 1], "ends before");
-        refused(&[whole.as_slice(), &[0]].concat(), "goes on");
+        refused(&[whole.as_slice(), &[0]].concat(), "more bytes after");
         refused(b"PK\x03\x04", "does not start as one");
         refused(&file("|O", false, "(1,)", &[0; 8]), "Python objects");
         refused(&file("<U3", false, "(1,)", &[0; 12]), "<U3");

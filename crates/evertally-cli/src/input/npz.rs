@@ -1,16 +1,16 @@
 //! NumPy's `.npz` files: a zip archive with a file for each array.
 //!
 //! Entries are stored or deflated, as `numpy.savez` and `numpy.savez_compressed` write them. The
-//! directory at the end of the archive is believed about places and sizes, and every entry must
-//! have the checksum that it states.
+//! directory at the end of the archive gives places and sizes, and every entry must have its stated
+//! checksum.
 
 use crate::error::{CliError, Result};
 use flate2::read::DeflateDecoder;
 use std::io::Read;
 use std::path::Path;
 
-/// What one entry may unpack to.
-const LARGEST_ENTRY: usize = 1 << 32;
+/// The most bytes that one entry may unpack to.
+const MAX_ENTRY_BYTES: usize = 1 << 32;
 
 /// The entries of an archive by name.
 pub(crate) struct Archive {
@@ -24,7 +24,7 @@ impl Archive {
         Self::parse(crate::error::name_of(path), &bytes)
     }
 
-    /// The archive in the contents of a file. The name is for messages.
+    /// The archive in the contents of a file. The name is for errors.
     pub(crate) fn parse(name: String, bytes: &[u8]) -> Result<Self> {
         let entries = entries(bytes);
         let entries = entries.ok_or_else(|| {
@@ -44,7 +44,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
 }
 
-/// All entries, or nothing where anything is wrong.
+/// All entries, or `None` if anything is wrong.
 fn entries(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     const END: &[u8] = b"PK\x05\x06";
     // The end record may be followed by a comment of up to 65,535 bytes.
@@ -67,7 +67,7 @@ fn entries(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
         let name = bytes.get(at + 46..at + 46 + name_length?)?;
         let name = std::str::from_utf8(name).ok()?.to_owned();
         let contents = unpack(bytes, place?, method?, packed?, unpacked?)?;
-        // Two entries of one name could show one reader this and another reader that.
+        // Different readers could see different entries of the same name.
         let is_new = entries.iter().all(|(other, _)| *other != name);
         if !is_new || crc32fast::hash(&contents) as usize != checksum? {
             return None;
@@ -79,7 +79,7 @@ fn entries(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
 }
 
 fn unpack(bytes: &[u8], place: usize, method: usize, packed: usize, unpacked: usize) -> Option<Vec<u8>> {
-    if bytes.get(place..place.checked_add(4)?)? != b"PK\x03\x04" || unpacked >= LARGEST_ENTRY {
+    if bytes.get(place..place.checked_add(4)?)? != b"PK\x03\x04" || unpacked >= MAX_ENTRY_BYTES {
         return None;
     }
     let start = place + 30 + number(bytes, place + 26, 2)? + number(bytes, place + 28, 2)?;

@@ -1,7 +1,7 @@
 //! Parquet, read by columns in batches. Only flat columns are read: a list or a group has no single
-//! value a row.
+//! value per row.
 
-use super::caught::caught;
+use super::panic_guard::without_panic;
 use super::{Cell, Row, RowReader, open_file, positions};
 use crate::error::{CliError, Result, name_of, shown};
 use bytes::Bytes;
@@ -59,13 +59,13 @@ impl ParquetReader {
         Self::new(name, file, columns)
     }
 
-    /// The same for a file that is held in memory.
+    /// The same for a file in memory.
     pub(crate) fn held(name: &str, bytes: Vec<u8>, columns: &[String]) -> Result<Self> {
         Self::new(name.to_owned(), Bytes::from(bytes), columns)
     }
 
     fn new(name: String, bytes: impl ChunkReader + 'static, columns: &[String]) -> Result<Self> {
-        let file = caught(|| SerializedFileReader::new(bytes)).ok_or_else(|| damaged(&name))?;
+        let file = without_panic(|| SerializedFileReader::new(bytes)).ok_or_else(|| damaged(&name))?;
         let file: Box<dyn FileReader> = Box::new(file.map_err(|error| failure(&name, &error))?);
         let metadata = file.metadata().file_metadata();
         let schema = metadata.schema_descr();
@@ -90,7 +90,7 @@ impl ParquetReader {
 
     /// Reads the next batch of every column; `false` at the end.
     fn fill(&mut self) -> Result<bool> {
-        caught(|| self.fill_columns()).unwrap_or_else(|| Err(damaged(&self.name)))
+        without_panic(|| self.fill_columns()).unwrap_or_else(|| Err(damaged(&self.name)))
     }
 
     fn fill_columns(&mut self) -> Result<bool> {
@@ -199,8 +199,8 @@ impl Column {
     }
 }
 
-/// Reads exactly `count` rows into cells. `false` where a value does not convert; an error where
-/// rows are missing.
+/// Reads exactly `count` rows into cells. Returns `false` if a value does not convert, and an error
+/// if rows are missing.
 fn read_batch<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     defined_level: i16,
@@ -217,7 +217,7 @@ fn read_batch<T: DataType>(
         }
         records += read;
     }
-    // A column that may not be null comes without levels.
+    // A column that cannot be null has no levels.
     levels.resize(count, defined_level);
     let mut values = values.into_iter();
     cells.clear();
@@ -232,7 +232,7 @@ fn read_batch<T: DataType>(
     Ok(true)
 }
 
-/// What the whole numbers of a column stand for: times, dates, decimals, or themselves.
+/// What the integers of a column mean: times, dates, decimals or integers.
 fn whole_number_of(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> + use<> {
     enum Meaning {
         Number,
@@ -269,7 +269,7 @@ fn whole_number_of(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> +
     }
 }
 
-/// What the bytes of a column stand for: decimals, or text.
+/// What the bytes of a column mean: decimals or text.
 fn bytes_of(descriptor: &ColumnDescPtr) -> impl Fn(&[u8]) -> Option<Cell> + use<> {
     let scale = is_decimal(descriptor).then(|| descriptor.type_scale());
     move |bytes| {
@@ -294,10 +294,10 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
 }
 
 fn damaged(name: &str) -> CliError {
-    CliError::bad(format!("{name} is not a whole Parquet file: it was cut short or damaged"))
+    CliError::bad(format!("{name} is not a complete Parquet file: it was cut short or damaged"))
 }
 
-/// A reader's message may repeat data, so only the kinds that name a missing feature are passed on.
+/// A message of the library may repeat data. Only errors that name a missing feature are passed on.
 fn failure(name: &str, error: &ParquetError) -> CliError {
     match error {
         ParquetError::NYI(what) => {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Waits at the end of a file for more, so that whatever reads it never sees an end, nor half a
-/// record as a whole one.
+/// Waits at the end of a file for more bytes, so that its reader never sees an end, nor takes half a
+/// record for a complete one.
 pub(crate) struct Tail {
     file: File,
 }

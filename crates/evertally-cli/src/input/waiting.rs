@@ -1,7 +1,7 @@
-//! Rows that are waited for no longer than one likes.
+//! Waits for rows with a time limit.
 //!
-//! **Definition.** A thread reads rows, and hands them over in their order. **Guarantee.** Nothing
-//! is lost or read twice; a reader that blocks keeps nobody else. **Cost.** One thread, and at most
+//! **Definition.** A thread reads rows and hands them over in order. **Guarantee.** Nothing is lost
+//! or read twice, and a reader that blocks does not block others. **Cost.** One thread, and at most
 //! [`ROWS_AHEAD`] rows in memory.
 
 use super::{Row, RowReader};
@@ -11,16 +11,16 @@ use std::time::Duration;
 
 const ROWS_AHEAD: usize = 1024;
 
-/// What came of waiting.
+/// The result of waiting.
 pub(crate) enum Waited {
     Row(Row),
     /// The input has ended.
     End,
-    /// Nothing has come in that time.
+    /// Nothing arrived in time.
     Nothing,
 }
 
-/// A reader on a thread of its own.
+/// A reader on its own thread.
 pub(crate) struct WaitingReader {
     rows: Receiver<Result<Option<Row>>>,
 }
@@ -35,12 +35,12 @@ impl WaitingReader {
         Ok(Self { rows })
     }
 
-    /// The next row, or that there was none in this time.
+    /// The next row, if one arrives in time.
     pub(crate) fn wait(&mut self, longest: Duration) -> Result<Waited> {
         match self.rows.recv_timeout(longest) {
             Ok(read) => Ok(read?.map_or(Waited::End, Waited::Row)),
             Err(RecvTimeoutError::Timeout) => Ok(Waited::Nothing),
-            // The thread says so where the input ends. Anything else must not look like an end.
+            // The thread reports the end of the input. A thread that failed must not look like it.
             Err(RecvTimeoutError::Disconnected) => {
                 Err(CliError::Failure("the input is no longer read".to_owned()))
             }
@@ -48,7 +48,7 @@ impl WaitingReader {
     }
 }
 
-/// Reads until the input ends or fails, or nobody waits for rows any more.
+/// Reads until the input ends or fails, or the receiver is gone.
 fn hand_over(mut reader: Box<dyn RowReader>, columns: &[String], rows: &SyncSender<Result<Option<Row>>>) {
     loop {
         let mut row = Row::for_columns(columns);

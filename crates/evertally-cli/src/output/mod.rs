@@ -26,7 +26,7 @@ use std::path::Path;
 pub(crate) enum OutputFormat {
     /// Comma-separated values; the header stands in lines that start with #
     Csv,
-    /// One JSON object a line; the first one is the header
+    /// One JSON object per line; the first one is the header
     Jsonl,
     /// Apache Parquet; the header stands in the file's key-value metadata
     Parquet,

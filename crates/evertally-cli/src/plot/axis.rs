@@ -16,8 +16,8 @@ pub(crate) struct Axis {
 }
 
 const MICROS_A_SECOND: f64 = 1e6;
-/// Decades beyond which their numbers, written out, would run into each other.
-const MOST_DECADES: f64 = 8.0;
+/// The most decades with written-out numbers. More of them would overlap.
+const MAX_FULL_DECADES: f64 = 8.0;
 const DAY: f64 = 86_400.0;
 
 impl Axis {
@@ -31,19 +31,19 @@ impl Axis {
         Self { lo, hi, logarithmic: false, ticks }
     }
 
-    /// Powers of ten, with more numbers between them where there are few, and every third in short
-    /// where there are many. The range must be positive.
+    /// Powers of ten, with numbers between them if there are few, and every third one in short form
+    /// if there are many. The range must be positive.
     pub(crate) fn logarithmic(lo: f64, hi: f64) -> Self {
         let lo = lo.max(f64::MIN_POSITIVE);
         let hi = hi.max(lo * 1.1);
         let decades = (hi / lo).log10();
         let within: &[f64] = match decades {
-            // Two or three numbers on the whole axis would be read as if they stood on a linear one.
+            // An axis with only two or three numbers would look linear.
             ..1.0 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0],
             ..3.0 => &[1.0, 2.0, 5.0],
             _ => &[1.0],
         };
-        let is_long = decades > MOST_DECADES;
+        let is_long = decades > MAX_FULL_DECADES;
         let powers = lo.log10().floor() as i32..=hi.log10().ceil() as i32;
         let ticks = powers
             .filter(|power| !is_long || power.rem_euclid(3) == 0)
@@ -104,7 +104,7 @@ fn even_ticks(lo: f64, hi: f64, step: f64) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Ticks at the start of every so many months, or of years where they are many.
+/// Ticks at the start of months, or of years if there are many.
 fn month_ticks(lo: f64, hi: f64, months: i32) -> Vec<(f64, String)> {
     let months =
         [1, 2, 3, 6, 12, 24, 60, 120, 600, 1_200, 6_000, 12_000].into_iter().find(|&step| step >= months);
@@ -141,7 +141,7 @@ fn widened(lo: f64, hi: f64) -> (f64, f64) {
     if hi > lo { (lo, hi) } else { (lo - 0.5, lo + 0.5) }
 }
 
-/// The one of 1, 2, 2.5, 5 × a power of ten that comes nearest in ratio.
+/// The nearest of 1, 2, 2.5 and 5 times a power of ten, in ratio.
 fn round_step(wanted: f64) -> f64 {
     let power = 10_f64.powf(wanted.log10().floor());
     let ratio = |digit: &f64| (digit * power / wanted).ln().abs();
@@ -151,7 +151,7 @@ fn round_step(wanted: f64) -> f64 {
 
 fn multiples(lo: f64, hi: f64, step: f64) -> impl Iterator<Item = f64> {
     let first = (lo / step).ceil();
-    // A plot never has use for more ticks than this, whatever the numbers.
+    // No plot needs more ticks than this.
     (0..200)
         .map(move |index| (first + f64::from(index)) * step)
         .take_while(move |&tick| tick <= hi * (1.0 + 1e-12))

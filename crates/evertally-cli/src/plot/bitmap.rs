@@ -1,4 +1,4 @@
-//! A bitmap backend whose text stands where it should and whose lines keep their width.
+//! A bitmap backend that places text correctly and keeps the width of lines.
 
 use plotters::prelude::BitMapBackend;
 use plotters_backend::{
@@ -10,9 +10,9 @@ use plotters_backend::{
 /// baseline half a size below the top of a box that it reports as only 0.8 sizes high.
 const TEXT_IS_TOO_HIGH_BY: f64 = 0.15;
 
-/// Hands everything to [`BitMapBackend`], except that text moves down to the middle of its line and
-/// that a path is drawn piece by piece: as one outline, a jagged curve thins to nothing at its
-/// sharp turns.
+/// Forwards everything to [`BitMapBackend`], except that text moves down to the middle of its line,
+/// and that a path is drawn segment by segment: drawn as one outline, a jagged curve becomes too
+/// thin at its sharp turns.
 pub(crate) struct TidyBitmap<'a>(pub(crate) BitMapBackend<'a>);
 
 type Outcome<'a> = Result<(), DrawingErrorKind<<BitMapBackend<'a> as DrawingBackend>::ErrorType>>;

@@ -1,9 +1,8 @@
 //! Curves over steps, on axes of plain numbers.
 
 use super::axis::Axis;
-use super::parts::{LEFT, Line, beside, curves, head, legend};
-use super::{Chart, Drawn, Scale, WARNING};
-use plotters::coord::Shift;
+use super::frame::{LEFT, Line, beside, curves, head, legend};
+use super::{Area, Backend, Chart, Drawn, Scale, WARNING};
 use plotters::prelude::*;
 
 /// One curve.
@@ -16,7 +15,7 @@ pub(crate) struct Curve {
 pub(crate) struct CurveChart {
     pub(crate) title: String,
     pub(crate) subtitle: String,
-    /// What must be said of the picture, in the colour of warnings.
+    /// A line in the colour of warnings.
     pub(crate) warning: Option<String>,
     pub(crate) across: String,
     pub(crate) up: String,
@@ -24,19 +23,11 @@ pub(crate) struct CurveChart {
 }
 
 const LEGEND_WIDTH: f64 = 230.0;
-/// The share of the height that stays empty above and below the curves.
+/// The empty share of the height above and below the curves.
 const ROOM: f64 = 0.06;
 
 impl Chart for CurveChart {
-    fn size(&self) -> (u32, u32) {
-        (1200, 600)
-    }
-
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
-        area.fill(&WHITE)?;
+    fn draw<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         head(area, scale, &self.title, &self.subtitle)?;
         let mut below = 72.0;
         if let Some(warning) = &self.warning {

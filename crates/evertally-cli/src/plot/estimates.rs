@@ -1,14 +1,12 @@
-//! Private running totals with their 95 % bands: one panel a key.
+//! Private running totals with their 95 % intervals: one panel per group.
 
 use super::axis::Axis;
-use super::parts::{LEFT, head};
-use super::{Chart, Drawn, FAINT_INK, GRID, INK, Scale, WARNING, colour};
-use plotters::coord::Shift;
+use super::frame::{Sample, head, legend_row, mesh};
+use super::{Area, Backend, Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// A picture with more panels than this says nothing; the file has them all.
-const MOST_PANELS: usize = 12;
+/// A picture with more panels is unreadable. The file has all groups.
+const MAX_PANELS: usize = 12;
 
 /// One point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +16,7 @@ pub(crate) struct Point {
     pub(crate) estimate: f64,
     pub(crate) lower: f64,
     pub(crate) upper: f64,
-    /// The true total. Only ever filled where the user has asked for a plot that is not private.
+    /// The true total. Present only if the user asked for a plot that is not private.
     pub(crate) truth_not_private: Option<f64>,
 }
 
@@ -36,7 +34,7 @@ const HEAD: f64 = 92.0;
 
 impl EstimateChart {
     fn shown(&self) -> &[(Option<String>, Vec<Point>)] {
-        &self.panels[..self.panels.len().min(MOST_PANELS)]
+        &self.panels[..self.panels.len().min(MAX_PANELS)]
     }
 
     /// Columns and rows of panels.
@@ -62,11 +60,7 @@ impl Chart for EstimateChart {
         (if columns == 3 { 1320 } else { 1080 }, HEAD as u32 + panel_height * rows as u32)
     }
 
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
-        area.fill(&WHITE)?;
+    fn draw<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let (head, body) = area.split_vertically(scale.px(HEAD));
         self.draw_head(&head, scale)?;
         let (columns, rows) = self.grid();
@@ -79,59 +73,27 @@ impl Chart for EstimateChart {
 }
 
 impl EstimateChart {
-    fn draw_head<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB> {
+    fn draw_head<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let hidden = self.panels.len() - self.shown().len();
-        let more = if hidden > 0 { format!(" · {hidden} further keys not drawn") } else { String::new() };
+        let more = if hidden > 0 { format!(" · {hidden} further groups not drawn") } else { String::new() };
         let subtitle = format!("{}{more}", self.subtitle);
         head(area, scale, &self.title, &subtitle)?;
-        self.draw_legend(area, scale, scale.px(LEFT))
-    }
-
-    fn draw_legend<DB: DrawingBackend>(
-        &self,
-        area: &DrawingArea<DB, Shift>,
-        scale: Scale,
-        left: i32,
-    ) -> Drawn<DB> {
-        let middle = scale.px(76.0);
-        let (sample, gap) = (scale.px(26.0), scale.px(8.0));
-        let ink = scale.text(14.0, INK).pos(Pos::new(HPos::Left, VPos::Center));
-        let mut at = left;
-        let mut entries = vec![("private estimate", INK), ("95 % interval", FAINT_INK)];
+        let mut entries =
+            vec![("private estimate", Sample::Line(INK)), ("95 % interval", Sample::Box(FAINT_INK, 0.3))];
         if self.shows_truth() {
-            entries.push(("true total: NOT PRIVATE", WARNING));
+            entries.push(("true total: NOT PRIVATE", Sample::Dashes(WARNING)));
         }
-        for (text, tone) in entries {
-            let line = tone.stroke_width(scale.line(2.0));
-            if tone == FAINT_INK {
-                let box_of = [(at, middle - scale.px(6.0)), (at + sample, middle + scale.px(6.0))];
-                area.draw(&Rectangle::new(box_of, FAINT_INK.mix(0.3).filled()))?;
-            } else if tone == WARNING {
-                for dash in 0..3 {
-                    let start = at + scale.px(9.5 * f64::from(dash));
-                    area.draw(&PathElement::new([(start, middle), (start + scale.px(6.5), middle)], line))?;
-                }
-            } else {
-                area.draw(&PathElement::new([(at, middle), (at + sample, middle)], line))?;
-            }
-            area.draw(&Text::new(text, (at + sample + gap, middle), ink.clone()))?;
-            let (width, _) = area.estimate_text_size(text, &ink)?;
-            at += sample + gap + width as i32 + scale.px(28.0);
-        }
-        Ok(())
+        legend_row(area, scale, 76.0, &entries)
     }
 
-    fn draw_panel<DB: DrawingBackend>(
+    fn draw_panel<B: Backend>(
         &self,
-        area: &DrawingArea<DB, Shift>,
+        area: &Area<B>,
         scale: Scale,
         name: Option<&str>,
         points: &[Point],
         tone: RGBColor,
-    ) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
+    ) -> Drawn<B> {
         let (x_axis, y_axis) = self.axes(points);
         let mut builder = ChartBuilder::on(area);
         builder
@@ -145,14 +107,7 @@ impl EstimateChart {
             builder.caption(name, scale.bold(16.0, tone));
         }
         let mut chart = builder.build_cartesian_2d(x_axis, y_axis)?;
-        chart
-            .configure_mesh()
-            .axis_style(FAINT_INK.stroke_width(scale.line(1.0)))
-            .bold_line_style(GRID.stroke_width(scale.line(1.0)))
-            .light_line_style(TRANSPARENT)
-            .label_style(scale.text(13.0, INK))
-            .set_all_tick_mark_size(scale.px(4.0))
-            .draw()?;
+        mesh(&mut chart, scale, None)?;
         // The band is one polygon: along the upper ends, and back along the lower ones.
         let upper = points.iter().map(|point| (point.x, point.upper));
         let lower = points.iter().rev().map(|point| (point.x, point.lower));
@@ -184,7 +139,7 @@ impl EstimateChart {
         let ends = points
             .iter()
             .flat_map(|point| [point.lower, point.upper, point.truth_not_private.unwrap_or(point.upper)]);
-        // Zero is always in sight, so that the height of a curve means its size.
+        // Zero is always visible, so that the height of a curve shows its size.
         let (lo, hi) = ends.fold((0.0_f64, 0.0_f64), |(lo, hi), end| (lo.min(end), hi.max(end)));
         let room = 0.04 * (hi - lo);
         let below = if lo < 0.0 { lo - room } else { 0.0 };

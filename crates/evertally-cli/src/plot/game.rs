@@ -1,12 +1,10 @@
-//! The game between two neighbouring streams: how the statistic is spread on both, and the errors
-//! that every threshold makes.
+//! Two neighbouring streams, told apart by a statistic: its distribution on both, and the errors of
+//! every threshold.
 
 use super::axis::Axis;
-use super::parts::{LEFT, head, mesh};
-use super::{Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
-use plotters::coord::Shift;
+use super::frame::{Sample, head, legend_row, mesh};
+use super::{Area, Backend, Chart, Drawn, FAINT_INK, INK, Scale, WARNING, colour};
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 pub(crate) struct GameChart {
     pub(crate) title: String,
@@ -19,12 +17,12 @@ pub(crate) struct GameChart {
     pub(crate) separation: f64,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// Whether normal curves are what is declared.
+    /// Whether the declared noise is Gaussian, so that normal curves are drawn.
     pub(crate) is_gaussian: bool,
 }
 
 const HEAD: f64 = 100.0;
-/// Bars to a standard deviation.
+/// Bars per standard deviation.
 const BARS: f64 = 4.0;
 /// Points of a smooth curve.
 const POINTS: i32 = 200;
@@ -32,15 +30,7 @@ const POINTS: i32 = 200;
 type Series<'a> = [(&'static str, &'a [f64], RGBColor); 2];
 
 impl Chart for GameChart {
-    fn size(&self) -> (u32, u32) {
-        (1200, 600)
-    }
-
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
-        area.fill(&WHITE)?;
+    fn draw<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let (head, body) = area.split_vertically(scale.px(HEAD));
         self.draw_head(&head, scale)?;
         let (width, _) = body.dim_in_pixel();
@@ -55,37 +45,16 @@ impl GameChart {
         [("without the person", &self.without, colour(0)), ("with the person", &self.with, colour(1))]
     }
 
-    fn draw_head<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB> {
+    fn draw_head<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         head(area, scale, &self.title, &self.subtitle)?;
-        let left = scale.px(LEFT);
-        let (middle, sample, gap) = (scale.px(80.0), scale.px(26.0), scale.px(8.0));
-        let ink = scale.text(14.0, INK).pos(Pos::new(HPos::Left, VPos::Center));
-        let mut at = left;
-        let names = self.series().map(|(name, _, tone)| (name, tone));
-        let rest = [("errors of every threshold", INK), ("forbidden by the budget", WARNING)];
-        for (name, tone) in names.into_iter().chain(rest) {
-            let mark = [(at, middle - scale.px(6.0)), (at + sample, middle + scale.px(6.0))];
-            if tone == INK {
-                let line = tone.stroke_width(scale.line(2.0));
-                area.draw(&PathElement::new([(at, middle), (at + sample, middle)], line))?;
-            } else {
-                area.draw(&Rectangle::new(
-                    mark,
-                    tone.mix(if tone == WARNING { 0.16 } else { 0.45 }).filled(),
-                ))?;
-            }
-            area.draw(&Text::new(name, (at + sample + gap, middle), ink.clone()))?;
-            let (width, _) = area.estimate_text_size(name, &ink)?;
-            at += sample + gap + width as i32 + scale.px(28.0);
-        }
-        Ok(())
+        let [without, with] = self.series().map(|(name, _, tone)| (name, Sample::Box(tone, 0.45)));
+        let errors = ("errors of every threshold", Sample::Line(INK));
+        let forbidden = ("forbidden by the budget", Sample::Box(WARNING, 0.16));
+        legend_row(area, scale, 80.0, &[without, with, errors, forbidden])
     }
 
-    /// Bars for what was seen, curves for what is declared.
-    fn draw_spread<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
+    /// Bars for what was measured, curves for what is declared.
+    fn draw_spread<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let bars = self.series().map(|(_, values, _)| bars(values));
         let ends = bars.iter().flatten().map(|bar| bar.0);
         let (lo, hi) =
@@ -94,7 +63,7 @@ impl GameChart {
         let highest = bars.iter().flatten().map(|bar| bar.1).fold(density(0.0), f64::max);
         let axes = (Axis::linear(lo, hi, 8), Axis::linear(0.0, 1.06 * highest, 5));
         let mut chart = panel(area, scale).build_cartesian_2d(axes.0, axes.1)?;
-        mesh(&mut chart, scale, "statistic, in declared standard deviations", "density")?;
+        mesh(&mut chart, scale, Some(("statistic, in declared standard deviations", "density")))?;
         for ((_, _, tone), bars) in self.series().iter().zip(&bars) {
             let rectangles = bars.iter().map(|&(left, height)| {
                 Rectangle::new([(left, 0.0), (left + 1.0 / BARS, height)], tone.mix(0.35).filled())
@@ -110,14 +79,15 @@ impl GameChart {
         Ok(())
     }
 
-    /// The two errors of every threshold, and those that no test may have under (ε, δ).
-    fn draw_errors<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
+    /// The two errors of every threshold, and the errors that (ε, δ) forbids.
+    fn draw_errors<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         let axes = (Axis::linear(0.0, 1.0, 5), Axis::linear(0.0, 1.0, 5));
         let mut chart = panel(area, scale).build_cartesian_2d(axes.0, axes.1)?;
-        mesh(&mut chart, scale, "false alarms: said with, was without", "misses: said without, was with")?;
+        mesh(
+            &mut chart,
+            scale,
+            Some(("false alarms: said with, was without", "misses: said without, was with")),
+        )?;
         let growth = self.epsilon.exp();
         let least = |x: f64| (1.0 - self.delta - growth * x).max((1.0 - self.delta - x) / growth).max(0.0);
         let edge = (0..=POINTS).map(|i| f64::from(i) / f64::from(POINTS)).map(|x| (x, least(x)));
@@ -132,10 +102,7 @@ impl GameChart {
     }
 }
 
-fn panel<'a, 'b, DB: DrawingBackend>(
-    area: &'a DrawingArea<DB, Shift>,
-    scale: Scale,
-) -> ChartBuilder<'a, 'b, DB> {
+fn panel<'a, 'b, B: Backend>(area: &'a Area<B>, scale: Scale) -> ChartBuilder<'a, 'b, B> {
     let mut builder = ChartBuilder::on(area);
     builder
         .margin_left(scale.px(12.0))

@@ -1,11 +1,11 @@
-//! Plots as SVG or PNG, drawn with fonts that travel inside the program.
+//! Plots as SVG or PNG, with embedded fonts.
 
 mod axis;
 mod bitmap;
 mod curves;
 mod estimates;
+mod frame;
 mod game;
-mod parts;
 mod profiles;
 mod thinning;
 
@@ -22,14 +22,14 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use std::path::Path;
 
-/// The family under which the embedded fonts are known, and which SVG viewers fill with their own.
+/// The name of the embedded fonts. SVG viewers use their own font of this family.
 const FAMILY: &str = "sans-serif";
 
-/// Drawings have whole coordinates; at four times the size and shown at one, curves are smooth to a
-/// quarter of a pixel.
+/// Coordinates are integers. Drawn at four times the size, curves are smooth to a quarter of a
+/// pixel.
 const VECTOR_SCALE: f64 = 4.0;
 
-/// Bitmaps are drawn at twice the size, so that they stay sharp on dense screens and in print.
+/// Bitmaps are drawn at twice the size, so that they are sharp on dense screens and in print.
 const BITMAP_SCALE: f64 = 2.0;
 
 const INK: RGBColor = RGBColor(0x22, 0x26, 0x2B);
@@ -37,28 +37,18 @@ const FAINT_INK: RGBColor = RGBColor(0x6B, 0x72, 0x7B);
 const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
 const WARNING: RGBColor = RGBColor(0xB0, 0x1E, 0x1E);
 
-/// Colours that stay apart for colour-blind readers (Okabe and Ito), then darker ones for long lists.
-const COLOURS: [RGBColor; 13] = [
-    RGBColor(0x00, 0x72, 0xB2),
-    RGBColor(0xD5, 0x5E, 0x00),
-    RGBColor(0x00, 0x9E, 0x73),
-    RGBColor(0xCC, 0x79, 0xA7),
-    RGBColor(0xE6, 0x9F, 0x00),
-    RGBColor(0x56, 0xB4, 0xE9),
-    RGBColor(0x5B, 0x3F, 0x99),
-    RGBColor(0x8C, 0x56, 0x4B),
-    RGBColor(0x4D, 0x4D, 0x4D),
-    RGBColor(0x6B, 0x8E, 0x23),
-    RGBColor(0xB2, 0x22, 0x5C),
-    RGBColor(0x2F, 0x6F, 0x6F),
-    RGBColor(0x9A, 0x6B, 0x00),
+/// Colours that colour-blind readers can distinguish (Okabe and Ito), then darker ones for long lists.
+const COLOURS: [u32; 13] = [
+    0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x5B3F99, 0x8C564B, 0x4D4D4D, 0x6B8E23,
+    0xB2225C, 0x2F6F6F, 0x9A6B00,
 ];
 
 fn colour(index: usize) -> RGBColor {
-    COLOURS[index % COLOURS.len()]
+    let [_, red, green, blue] = COLOURS[index % COLOURS.len()].to_be_bytes();
+    RGBColor(red, green, blue)
 }
 
-/// The kinds of picture.
+/// The formats of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlotFormat {
     Svg,
@@ -66,8 +56,8 @@ pub(crate) enum PlotFormat {
 }
 
 impl PlotFormat {
-    /// The format that a picture's name asks for. Called before any work is done, so that a wrong
-    /// name costs nothing.
+    /// The format for a file's extension. Call it before any work, so that a wrong name costs
+    /// nothing.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_ascii_lowercase().as_str() {
@@ -81,16 +71,24 @@ impl PlotFormat {
     }
 }
 
-type Drawn<DB> = std::result::Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+/// What charts are drawn on. plotters requires errors without borrowed data.
+pub(crate) trait Backend: DrawingBackend<ErrorType: 'static> {}
+
+impl<B: DrawingBackend<ErrorType: 'static>> Backend for B {}
+
+type Area<B> = DrawingArea<B, Shift>;
+
+type Drawn<B> = std::result::Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 
 /// Something that can be drawn on any backend, at any scale.
 pub(crate) trait Chart {
     /// Width and height at scale 1, in pixels.
-    fn size(&self) -> (u32, u32);
+    fn size(&self) -> (u32, u32) {
+        (1200, 600)
+    }
 
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static;
+    /// Draws on an area that is white.
+    fn draw<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B>;
 }
 
 /// Turns lengths at scale 1 into pixels.
@@ -111,12 +109,12 @@ impl Scale {
     }
 
     fn bold(self, size: f64, colour: RGBColor) -> TextStyle<'static> {
-        // The style must be named at once: a font that was made plain keeps its plain glyphs.
+        // The style must be given here: a font that was made plain keeps its plain glyphs.
         (FAMILY, size * self.0, FontStyle::Bold).into_font().color(&colour)
     }
 }
 
-/// Draws a chart into the bytes of a picture.
+/// Renders a chart to the bytes of a picture.
 pub(crate) fn render(chart: &impl Chart, format: PlotFormat) -> Result<Vec<u8>> {
     let fonts: [(FontStyle, &'static [u8]); 2] = [
         (FontStyle::Normal, include_bytes!("../../assets/DejaVuSans-subset.ttf")),
@@ -135,16 +133,22 @@ fn scaled((width, height): (u32, u32), scale: f64) -> (u32, u32) {
     ((f64::from(width) * scale) as u32, (f64::from(height) * scale) as u32)
 }
 
+fn draw<B: Backend>(chart: &impl Chart, area: &Area<B>, scale: f64) -> Result<()> {
+    area.fill(&WHITE)
+        .and_then(|()| chart.draw(area, Scale(scale)))
+        .and_then(|()| area.present())
+        .map_err(cannot_draw)
+}
+
 fn render_svg(chart: &impl Chart) -> Result<Vec<u8>> {
     let (width, height) = chart.size();
     let (wide, high) = scaled((width, height), VECTOR_SCALE);
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, (wide, high)).into_drawing_area();
-        chart.draw(&area, Scale(VECTOR_SCALE)).map_err(cannot_draw)?;
-        area.present().map_err(cannot_draw)?;
+        draw(chart, &area, VECTOR_SCALE)?;
     }
-    // The drawing keeps its coordinates, and the picture says how large it wants to be shown.
+    // The coordinates stay large; only the displayed size is reduced.
     let drawn_size = format!(r#"width="{wide}" height="{high}" viewBox"#);
     let shown_size = format!(r#"width="{width}" height="{height}" viewBox"#);
     Ok(text.replacen(&drawn_size, &shown_size, 1).into_bytes())
@@ -156,8 +160,7 @@ fn render_png(chart: &impl Chart) -> Result<Vec<u8>> {
     {
         let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
         let area = bitmap::TidyBitmap(backend).into_drawing_area();
-        chart.draw(&area, Scale(BITMAP_SCALE)).map_err(cannot_draw)?;
-        area.present().map_err(cannot_draw)?;
+        draw(chart, &area, BITMAP_SCALE)?;
     }
     encode_png(&pixels, width, height).map_err(cannot_draw)
 }

@@ -1,17 +1,15 @@
-//! The standard error of every step, one curve a mechanism.
+//! The standard error of every step, one curve per mechanism.
 
 use super::axis::Axis;
-use super::parts::{Line, beside, curves, head, legend};
-use super::{Chart, Drawn, Scale};
-use plotters::coord::Shift;
-use plotters::prelude::*;
+use super::frame::{Line, beside, curves, head, legend};
+use super::{Area, Backend, Chart, Drawn, Scale};
 
 /// One mechanism's curve.
 pub(crate) struct Profile {
     pub(crate) name: String,
     /// Steps counted from zero, with the standard error there.
     pub(crate) errors: Vec<(u64, f64)>,
-    /// The mechanism that would be taken is drawn thicker.
+    /// The mechanism that would be chosen has a thicker curve.
     pub(crate) chosen: bool,
 }
 
@@ -24,15 +22,7 @@ pub(crate) struct ProfileChart {
 const LEGEND_WIDTH: f64 = 270.0;
 
 impl Chart for ProfileChart {
-    fn size(&self) -> (u32, u32) {
-        (1200, 600)
-    }
-
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, scale: Scale) -> Drawn<DB>
-    where
-        DB::ErrorType: 'static,
-    {
-        area.fill(&WHITE)?;
+    fn draw<B: Backend>(&self, area: &Area<B>, scale: Scale) -> Drawn<B> {
         head(area, scale, &self.title, &self.subtitle)?;
         let (_, body) = area.split_vertically(scale.px(72.0));
         let lines: Vec<Line> = self.profiles.iter().map(Profile::line).collect();

@@ -1,7 +1,7 @@
 //! Curves of any length in bounded memory.
 
-/// More points than a picture has pixels across are never seen.
-const MOST_POINTS: usize = 2048;
+/// A picture has no more pixels across than this.
+const MAX_POINTS: usize = 2048;
 
 /// Keeps every s-th point and the last one, doubling s whenever there are too many.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl<T: Copy> Thinned<T> {
             self.last = None;
         }
         self.seen += 1;
-        if self.kept.len() > MOST_POINTS {
+        if self.kept.len() > MAX_POINTS {
             let mut index = 0;
             self.kept.retain(|_| {
                 index += 1;
@@ -52,7 +52,7 @@ mod tests {
             (0..count).for_each(|point| thinned.push(point));
             let points = thinned.points();
             assert_eq!((points.first(), points.last()), (Some(&0), Some(&(count - 1))));
-            assert!(points.len() <= MOST_POINTS + 1);
+            assert!(points.len() <= MAX_POINTS + 1);
             assert!(points.is_sorted_by(|a, b| a < b));
         }
     }

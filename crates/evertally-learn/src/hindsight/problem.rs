@@ -24,7 +24,7 @@ pub(super) struct Problem<'a> {
     norms: Vec<f64>,
 }
 
-/// c + ⟨g, θ⟩, below the total loss everywhere but for its rounding.
+/// c + ⟨g, θ⟩, below the total loss everywhere, except for rounding.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) offset: f64,

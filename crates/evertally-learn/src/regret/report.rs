@@ -217,20 +217,20 @@ impl fmt::Display for RegretReport {
         let model = &self.online_to_batch;
         writeln!(f, "not private: computed from the data without noise")?;
         writeln!(f, "examples                     {}", self.examples)?;
-        writeln!(f, "mean loss on the way         {:.6}", self.average_loss)?;
+        writeln!(f, "mean loss during the run     {:.6}", self.average_loss)?;
         writeln!(
             f,
             "best fixed parameters        {:.6} (within the {})",
             self.hindsight_loss, self.hindsight.within
         )?;
         writeln!(f, "average regret               {:.6} (at most {:.6})", self.regret, self.regret_at_most)?;
-        writeln!(f, "bound on its expectation     {}", figure(self.exact_bound))?;
+        writeln!(f, "bound on expected regret     {}", figure(self.exact_bound))?;
         writeln!(f, "  at the best λ              {}", figure(self.exact_bound_at_best))?;
-        writeln!(f, "the paper's, corrected       {}", figure(self.corrected_bound))?;
-        writeln!(f, "the paper's, as printed      {}", figure(self.printed_bound))?;
+        writeln!(f, "paper's bound, corrected     {}", figure(self.corrected_bound))?;
+        writeln!(f, "paper's bound, as printed    {}", figure(self.printed_bound))?;
         writeln!(f, "loss of the average          {}, {:.6} above the best", model.risk, model.excess)?;
-        writeln!(f, "  on what was held out       {}", risk(model.held_out_risk))?;
-        write!(f, "  above the best there       {}", risk(model.held_out_excess))
+        writeln!(f, "  on held-out rows           {}", risk(model.held_out_risk))?;
+        write!(f, "  above the best on those    {}", risk(model.held_out_excess))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `evertally audit`: does the mechanism keep its promise? It is attacked as it runs, and passes or fails.
+//! `evertally audit`: attacks a mechanism as it runs, and reports whether it keeps its promise.
 
 mod options;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     conclusion(&report)
 }
 
-/// What stands before the counter of a plan, attacked as well. Vectors are not made of events.
+/// Attacks the admission of events in front of the counter. Vectors are not made of events.
 fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
     if let Lanes::Vector { .. } = plan.lanes() {
         return Ok(Finding::skipped(Attack::Admission, "vectors are not made of events"));
@@ -64,8 +64,7 @@ fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
     Ok(audit_admission(&gates, DEFAULT_STREAMS, keys)?)
 }
 
-/// The exit code: an attack that succeeded is a failure of the mechanism, and of the command that
-/// was to vouch for it.
+/// Fails if any attack succeeded.
 fn conclusion(report: &Report) -> Result<()> {
     let failures: Vec<String> = report.failures().map(|finding| finding.attack.to_string()).collect();
     if failures.is_empty() {
@@ -74,7 +73,7 @@ fn conclusion(report: &Report) -> Result<()> {
     Err(CliError::Failure(format!("the audit failed: {}", failures.join(", "))))
 }
 
-/// What was audited, for the words around the findings.
+/// What was audited, for the text around the findings.
 struct Audited<'a> {
     args: &'a AuditArgs,
     plan: &'a Plan,
@@ -106,7 +105,7 @@ struct AuditJson<'a> {
     findings: Vec<FindingJson<'a>>,
 }
 
-/// Noise that is so many percent short is found with this probability.
+/// The probability with which noise that is this many percent short is found.
 #[derive(Serialize)]
 struct PowerJson {
     percent_short: f64,
@@ -139,16 +138,16 @@ impl<'a> FindingJson<'a> {
 }
 
 impl Audited<'_> {
-    /// The findings in the shape that other programs rely on: no field more, no field less.
+    /// The findings as JSON. Other programs rely on exactly these fields.
     fn json(&self, report: &Report) -> Result<String> {
         let bound = report.bound().map(|(_, bound)| bound);
         let whole = AuditJson {
             mechanism: self.plan.mechanism().to_string(),
             workload: self.plan.workload().to_string(),
-            horizon: self.args.horizon,
-            keys: self.args.group_count,
+            horizon: self.args.planning.horizon,
+            keys: self.args.planning.group_count,
             open_keys: self.args.open_groups,
-            dim: self.args.dim,
+            dim: self.args.planning.dim,
             epsilon: report.epsilon,
             delta: report.delta,
             neighbours: self.plan.neighbours().to_string(),
@@ -171,7 +170,7 @@ impl Audited<'_> {
             .map_err(|error| CliError::Failure(format!("the audit cannot be printed: {error}")))
     }
 
-    /// The findings for people, one line an attack.
+    /// The findings as a table, one line per attack.
     fn table(&self, report: &Report) -> String {
         let head = ["attack", "tried", "measured", "allowed", "verdict", "ε at least"];
         let row = |finding: &Finding| {
@@ -194,12 +193,12 @@ impl Audited<'_> {
         let Self { args, plan, runs, length, grid } = self;
         let lanes = match plan.lanes() {
             Lanes::Keyed { keys } => format!(" of {} keys", keys.len()),
-            Lanes::OpenKeys => format!(" of {} open keys", args.group_count.unwrap_or_default()),
+            Lanes::OpenKeys => format!(" of {} open keys", args.planning.group_count.unwrap_or_default()),
             Lanes::Vector { dimension } => format!(" of {dimension} coordinates"),
             _ => String::new(),
         };
         let keys = match args.seed {
-            Some(seed) => format!("keys that follow from seed {seed}: repeatable, NOT PRIVATE"),
+            Some(seed) => format!("keys derived from seed {seed}: repeatable, NOT PRIVATE"),
             None => "fresh keys".to_owned(),
         };
         let rounded =
@@ -208,7 +207,7 @@ impl Audited<'_> {
             "{}, {} over {} steps{lanes}, {}, {}, {}\n2 × {runs} runs of {length} steps under {keys}; releases {rounded}\n",
             plan.mechanism(),
             plan.workload(),
-            args.horizon,
+            args.planning.horizon,
             plan.budget(),
             plan.neighbours(),
             plan.participation(),
@@ -223,7 +222,7 @@ impl Audited<'_> {
                 "{} · {} over {} steps · ε = {epsilon}, δ = {delta} · {} + {} runs",
                 self.plan.mechanism(),
                 self.plan.workload(),
-                self.args.horizon,
+                self.args.planning.horizon,
                 report.game.without.len(),
                 report.game.with.len(),
             ),
@@ -237,7 +236,7 @@ impl Audited<'_> {
     }
 }
 
-/// What it all comes to.
+/// The verdict over all attacks.
 fn closing(report: &Report) -> String {
     let verdict = if report.passed() {
         let skipped = report.findings.iter().filter(|finding| finding.verdict == Verdict::Skipped).count();

@@ -1,4 +1,4 @@
-//! `evertally budget`: the ledger of what may be spent, what was, and what is left.
+//! `evertally budget`: states what may be spent, and shows what was spent and what is left.
 
 mod show;
 
@@ -13,10 +13,10 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  All that is ever released about these visitors may cost ε = 3:
+  Everything released about these visitors may cost ε = 3 in total:
     evertally budget new visits.budget --epsilon 3 --delta 1e-6
 
-  Runs enter what they spend before they release anything:
+  A run records what it spends before it releases anything:
     evertally count visits.csv --time time --every 1h \\
       --from 2026-01-05 --horizon 1344 \\
       --epsilon 1 --delta 1e-6 --budget-file visits.budget
@@ -24,17 +24,17 @@ Examples:
   What was spent, by which run, and what is left?
     evertally budget show visits.budget
 
-  Would another run fit? (exit code 0 if so, 3 if not)
+  Would another run fit? (exit code 0 if yes, 3 if no)
     evertally budget check visits.budget --epsilon 1 --delta 1e-6
 
-How it adds up: Gaussian noise composes exactly, so that four runs of
-ε = 1 cost about ε = 2.1 at the same δ, and not 4. The total holds even
-where later runs are chosen after seeing earlier releases. A run that
-crashed after it was entered has spent. One ledger can hold several
-populations; people who may be in two of them need one in common.
-See docs/budget.md for the file and the mathematics.";
+How it adds up: Gaussian noise composes exactly. Four runs of ε = 1 cost
+about ε = 2.1 at the same δ, not 4. The total holds even if later runs
+are chosen after seeing earlier releases. A run that crashes after it was
+recorded has spent its budget. One budget file can hold several
+populations. People who may be in two of them need a common one.
+docs/budget.md describes the file and the mathematics.";
 
-/// Keep account of the privacy budget of a population over several runs
+/// Set a total privacy budget for several runs, and see what is left of it
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BudgetArgs {
@@ -57,35 +57,35 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     }
 }
 
-/// State what a population may spend in all: in a new ledger, or in one that is there
+/// Set the total budget of a population, in a new budget file or in an existing one
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 struct NewArgs {
-    /// The ledger
+    /// The budget file
     file: PathBuf,
-    /// Whose budget it is
+    /// The population whose budget it is
     #[arg(long, value_name = "NAME", default_value = EVERYONE)]
     population: String,
-    /// What is protected, in the singular: event, person, or any other name that runs then give as --unit
+    /// What is protected, in the singular: event, person, or another name that runs give as --unit
     #[arg(long, value_name = "NAME", default_value = EVENT)]
     unit: String,
-    /// What two worlds that must look alike may differ in: one unit added or removed, or one replaced
+    /// How two data sets that must look alike may differ: one unit is added or removed, or replaced
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]))]
     neighbours: Neighbours,
     /// The total ε
     #[arg(long, value_name = "E", conflicts_with = "rho", help_heading = "Total")]
     epsilon: Option<f64>,
-    /// The total δ; 0 asks for pure ε, which only runs with --delta 0 can spend
+    /// The total δ. 0 asks for pure ε, which only runs with --delta 0 can spend
     #[arg(long, value_name = "D", conflicts_with = "rho", help_heading = "Total")]
     delta: Option<f64>,
     /// The total ρ of zero-concentrated differential privacy, instead of ε and δ
     #[arg(long, value_name = "R", help_heading = "Total")]
     rho: Option<f64>,
-    /// How runs add up to (ε, δ): exact is the tightest for Gaussian noise; zcdp takes pure noise
-    /// beside it as it comes
+    /// How runs add up to (ε, δ): exact is the tightest for Gaussian noise; zcdp also takes runs
+    /// with pure noise without a part set aside for them
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp"]), conflicts_with = "rho", help_heading = "Total")]
     calibration: Option<Calibration>,
-    /// How much of ε to set aside for runs with --delta 0
+    /// The part of ε to set aside for runs with --delta 0
     #[arg(long, value_name = "E", conflicts_with = "rho", help_heading = "Total")]
     pure_part: Option<f64>,
 }
@@ -105,7 +105,7 @@ impl NewArgs {
                 calibration: self.calibration.unwrap_or_default().to_string(),
                 pure_part: self.pure_part.unwrap_or_default(),
             }),
-            _ => Err(CliError::bad("expected --epsilon with --delta, or --rho: what may be spent in all")),
+            _ => Err(CliError::bad("expected --epsilon with --delta, or --rho: what may be spent in total")),
         }
     }
 }
@@ -118,7 +118,7 @@ fn new(args: &NewArgs) -> Result<()> {
         neighbours: args.neighbours.to_string(),
         total: args.total()?,
     };
-    // Parameters are refused before anything is made.
+    // Bad parameters are refused before any file is made.
     let odometer = grant.odometer()?;
     let mut held = LockedBudgetFile::open_or_new(&args.file)?;
     held.file.grant(grant).map_err(|error| error.in_file(&args.file))?;
@@ -133,13 +133,13 @@ fn new(args: &NewArgs) -> Result<()> {
     Destination::open(None)?.write_whole(text.as_bytes())
 }
 
-/// Say whether another run would fit: exit code 0 if so, 3 if not
+/// Say whether another run would fit: exit code 0 if yes, 3 if no
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 struct CheckArgs {
-    /// The ledger
+    /// The budget file
     file: PathBuf,
-    /// Whose budget it is
+    /// The population whose budget it is
     #[arg(long, value_name = "NAME", default_value = EVERYONE)]
     population: String,
     /// ε of the run
@@ -151,7 +151,7 @@ struct CheckArgs {
     /// ρ of the run, instead of ε and δ
     #[arg(long, value_name = "R")]
     rho: Option<f64>,
-    /// How the noise of the run follows from ε and δ [default: exact]
+    /// How the noise of the run is computed from ε and δ [default: exact]
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), conflicts_with = "rho")]
     calibration: Option<Calibration>,
 }
@@ -171,8 +171,8 @@ impl CheckArgs {
 
 fn check(args: &CheckArgs) -> Result<()> {
     let budget = args.budget()?;
-    let ledger = budget_file::read(&args.file)?;
-    let account = ledger.account(&args.population).map_err(|error| error.in_file(&args.file))?;
+    let file = budget_file::read(&args.file)?;
+    let account = file.account(&args.population).map_err(|error| error.in_file(&args.file))?;
     let mut odometer = account.odometer.clone();
     let (unit, spend) = (odometer.unit().clone(), budget.spend());
     let entered = odometer.spend("the run in question", &unit, spend);

@@ -9,7 +9,7 @@ use evertally::{Budget, Odometer, Spend};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The δ at which ε is shown where the total has none.
+/// The δ at which ε is shown if the total has none.
 const USUAL_DELTA: f64 = 1e-6;
 
 /// The width of a bar in characters.
@@ -26,12 +26,12 @@ still fits.";
 #[derive(Debug, Args)]
 #[command(after_help = READING)]
 pub(super) struct ShowArgs {
-    /// The ledger
+    /// The budget file
     file: PathBuf,
-    /// Show this population alone
+    /// Show only this population
     #[arg(long, value_name = "NAME")]
     population: Option<String>,
-    /// The δ at which ε is shown [default: that of the total, else 1e-6]
+    /// The δ at which ε is shown [default: the δ of the total, otherwise 1e-6]
     #[arg(long, value_name = "D")]
     delta: Option<f64>,
     /// Print one JSON object
@@ -40,21 +40,21 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn run(args: &ShowArgs) -> Result<()> {
-    let ledger = budget_file::read(&args.file)?;
+    let file = budget_file::read(&args.file)?;
     let name = name_of(&args.file);
     let accounts: Vec<&Account> = match &args.population {
         Some(population) => {
-            vec![ledger.account(population).map_err(|error| error.in_file(&args.file))?]
+            vec![file.account(population).map_err(|error| error.in_file(&args.file))?]
         }
-        None => ledger.accounts().iter().collect(),
+        None => file.accounts().iter().collect(),
     };
     let views =
         accounts.into_iter().map(|account| View::new(account, args.delta)).collect::<Result<Vec<_>>>()?;
-    let text = if args.json { json(&name, &ledger, views)? } else { people(&name, &ledger, &views) };
+    let text = if args.json { json(&name, &file, views)? } else { people(&name, &file, &views) };
     Destination::open(None)?.write_whole(text.as_bytes())
 }
 
-/// An account as it is shown. ε is absent where none is known.
+/// An account as it is shown. ε is absent if it is not known.
 #[derive(Serialize)]
 struct View {
     population: String,
@@ -62,7 +62,7 @@ struct View {
     neighbours: String,
     total: String,
     pure_part: f64,
-    /// The δ at which every ε is.
+    /// The δ of every ε.
     at_delta: f64,
     spent: Amount,
     left: Amount,
@@ -93,7 +93,7 @@ struct Run {
     head: String,
 }
 
-/// How much of an allowance is spent.
+/// How much of an allowance was spent.
 struct Bar {
     what: String,
     spent: f64,
@@ -143,7 +143,7 @@ impl View {
     }
 }
 
-/// One bar for each allowance: a total is one, or it is split.
+/// One bar per allowance. A total is one allowance, or is split into several.
 fn bars(odometer: &Odometer) -> Vec<Bar> {
     let (spent, left) = (odometer.spent(), odometer.remaining());
     let is_pure = odometer.total().delta() == Some(0.0);
@@ -152,7 +152,7 @@ fn bars(odometer: &Odometer) -> Vec<Bar> {
         return vec![pure()];
     }
     let is_split = odometer.pure_part() > 0.0;
-    // Pure runs draw on ρ only where the total is not split.
+    // Pure runs draw on ρ only if the total is not split.
     let rho = if is_split { spent.mu_squared() / 2.0 } else { spent.rho() };
     let rho = Bar { what: "ρ".to_owned(), spent: rho, left: left.mu_squared() / 2.0 };
     if is_split { vec![rho, pure()] } else { vec![rho] }
@@ -165,15 +165,15 @@ struct Whole {
     populations: Vec<View>,
 }
 
-fn json(name: &str, ledger: &BudgetFile, populations: Vec<View>) -> Result<String> {
-    let whole = Whole { ledger: name.to_owned(), head: ledger.head().to_string(), populations };
+fn json(name: &str, file: &BudgetFile, populations: Vec<View>) -> Result<String> {
+    let whole = Whole { ledger: name.to_owned(), head: file.head().to_string(), populations };
     let text = serde_json::to_string(&whole);
     text.map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the ledger cannot be printed: {error}")))
+        .map_err(|error| CliError::Failure(format!("the budget file cannot be printed: {error}")))
 }
 
-fn people(name: &str, ledger: &BudgetFile, views: &[View]) -> String {
-    let mut text = format!("{name}, head {}\n", ledger.head());
+fn people(name: &str, file: &BudgetFile, views: &[View]) -> String {
+    let mut text = format!("{name}, head {}\n", file.head());
     for view in views {
         text.push('\n');
         text.push_str(&account(view));
@@ -210,7 +210,8 @@ fn account(view: &View) -> String {
     text
 }
 
-/// The ε of the largest run that fits, to four digits: rounded to the nearest where that fits too, else down.
+/// The ε of the largest run that fits, to four digits: rounded to nearest if that fits, otherwise
+/// down.
 fn room(odometer: &Odometer, delta: f64) -> Result<f64> {
     let room = odometer.room(delta)?;
     if room == 0.0 {
@@ -234,7 +235,7 @@ fn room_in_words(view: &View) -> String {
     format!("room for a run of {}\n", either.join(", or of "))
 }
 
-/// A bar that is full only where nothing is left, and empty only where nothing is spent.
+/// A bar that is full only if nothing is left, and empty only if nothing was spent.
 fn drawn(bar: &Bar) -> String {
     let whole = bar.spent + bar.left;
     let share = if whole > 0.0 { bar.spent / whole } else { 1.0 };
@@ -250,7 +251,7 @@ fn drawn(bar: &Bar) -> String {
     format!("{full}{empty} {:.1} %: {what} = {spent} of {whole} is spent\n", 100.0 * share)
 }
 
-/// Columns side by side, the last two flush right.
+/// Aligned columns. The last two are right-aligned.
 fn table(rows: &[[String; 5]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: [usize; 5] = std::array::from_fn(width);

@@ -1,6 +1,6 @@
 //! `evertally count`: events in, private running totals out.
 //!
-//! One direction, no step back: [`options`] is what the user wrote, [`task`] is what it means,
+//! Data flow in one direction: [`options`] is what the user wrote, [`task`] is what it means,
 //! [`feed`] and [`live`] turn rows into closed steps, and [`release`] turns closed steps into
 //! estimates that are written and drawn.
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     let format = args.format.unwrap_or_else(|| OutputFormat::of(args.output.as_deref()));
     if args.follow && format == OutputFormat::Parquet {
         return Err(CliError::bad(
-            "--follow cannot write Parquet: such a file is whole only at its end; use csv or jsonl",
+            "--follow cannot write Parquet: such a file is readable only once it is complete; use csv or jsonl",
         ));
     }
     let key = args.noise_key.read()?;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     if let Some(charge) = &charge {
         charge.check(task.privacy.budget()?, key.tag())?;
     }
-    // Parameters are refused before anything is read, where they do not depend on what will be read.
+    // Bad parameters are refused before anything is read, unless they depend on what is read.
     let planned = task.horizon().map(|horizon| Prepared::new(&task.request(horizon))).transpose()?;
     let written = [args.output.as_deref(), args.plot.as_deref()];
     let read = [
@@ -56,17 +56,15 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     output::refuse_overwriting(&read, &written)?;
     key.refuse_outputs(&written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
-    // Outputs are opened before anything is released: one that cannot be written must not cost the
-    // budget. A file that can be read while it grows is opened when the first step closes, because
-    // it stays.
+    // Outputs are opened before anything is released: one that cannot be written must not cost any
+    // budget. A followed output is opened when the first step closes, because it stays.
     let plot =
         plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
     let start = Start { key, charge, format, truth_not_private: args.plot_truth_not_private };
 
-    let releaser = if args.follow {
-        let Some(prepared) = planned else {
-            return Err(CliError::bad("--follow needs --horizon N or --horizon unbounded"));
-        };
+    // A run that is followed always has a plan: the task refuses one without a horizon.
+    let (followed, planned) = if args.follow { (planned, None) } else { (None, planned) };
+    let releaser = if let Some(prepared) = followed {
         output::check_growing(args.output.as_deref())?;
         let live = task.buckets().map(|buckets| live::clocked(&task, *buckets)).transpose()?.flatten();
         let mut releaser = Releaser::wait(&task, prepared, start, args.output.clone())?;
@@ -87,8 +85,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
                 releaser.release_all(gathered)?;
                 releaser
             }
-            // Where the number of rows was not declared it is taken as public, and known only once
-            // they are read.
+            // A number of rows that was not declared is public, and known once they are read.
             (_, planned) => {
                 let (count, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
                 let prepared =

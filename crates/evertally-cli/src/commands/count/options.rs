@@ -1,4 +1,4 @@
-//! What the user may write after `evertally count`.
+//! The options of `evertally count`.
 
 use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
@@ -17,37 +17,38 @@ Examples:
       --group-by region --groups north,south,east,west,harbour \\
       --epsilon 1 --delta 1e-6 --plot visits.svg
 
-  Daily spending, at most 100 an event, protecting whole persons
-  who count on at most 4 days, a week apart:
+  Daily spending, at most 100 per event. One person counts on at most
+  4 days, at least a week apart, and all of it is protected together:
     evertally count visits.csv --time time --every 1d \\
       --from 2026-01-05 --horizon 56 --value amount --clamp 0,100 \\
       --person person --max-steps 4 --min-gap 7 \\
       --epsilon 1 --delta 1e-6
 
-  One count a row, 365 declared rows, released as they arrive:
+  One count per row, 365 rows, released as they arrive:
     tail -f counts.csv | evertally count - --value cases \\
       --horizon 365 --follow --epsilon 1 --delta 1e-6
 
-  The same for as long as it goes on, with a little more noise:
+  The same without a known end, with a little more noise:
     tail -f counts.csv | evertally count - --value cases \\
       --horizon unbounded --follow --epsilon 1 --delta 1e-6
 
-  Live events by the minute, for as long as they come. Each minute is
+  Live events by the minute, without a known end. Each minute is
   released ten seconds after its end, even if nothing happened in it:
     tail -f visits.csv | evertally count - --time time --every 1m \\
       --from 2026-01-05 --horizon unbounded --follow --lag 10s \\
       --epsilon 1 --delta 1e-6
 
 What is public: the options, the declared range of time and the declared
-keys. The first and the last event, which keys occur and how many events
-there are stay private, which is why --from, --horizon and --groups must be
-declared. How many steps are released never depends on an event: they end
-with the declared range, at --until, or by the clock with --lag. With
---follow and without --lag the order of arrival decides which event is
-late: the guarantee is for events that arrive in the order of their times.
+groups. The times of the first and last event, the groups that occur and
+the number of events are private. This is why --from, --horizon and
+--groups must be declared. The number of released steps never depends on
+an event: releases end with the declared range, at --until, or by the
+clock with --lag. With --follow and without --lag, the order of arrival
+decides which events are late. The guarantee then holds for events that
+arrive in the order of their times.
 
-With --person, an event that names nobody is left out: it could be anyone's,
-so no person's bound can hold it.";
+With --person, an event that names no person is left out. It could belong
+to anyone, so no bound on a person's contribution can cover it.";
 
 /// Release private running totals of a file of events
 #[derive(Debug, Args)]
@@ -55,14 +56,14 @@ so no person's bound can hold it.";
 pub(crate) struct CountArgs {
     /// The events: a .csv, .jsonl or .parquet file, or - for standard input
     pub(super) file: PathBuf,
-    /// The format of the input where its name does not tell
+    /// The format of the input [default: by the name of the file]
     #[arg(long, value_name = "FORMAT")]
     pub(super) input_format: Option<InputFormat>,
 
-    /// The column that holds each event's time; without it, each row is one step
+    /// The column with the time of each event. Without it, each row is one step
     #[arg(long, value_name = "COLUMN", requires_all = ["every", "from"], help_heading = "Steps")]
     pub(super) time: Option<String>,
-    /// The length of a step: a whole number of s, m, h, d or w, such as 1h
+    /// The length of a step: an integer with s, m, h, d or w, such as 1h
     #[arg(long, value_name = "LENGTH", requires = "time", help_heading = "Steps")]
     pub(super) every: Option<String>,
     /// The start of the first step
@@ -75,26 +76,26 @@ pub(crate) struct CountArgs {
     /// The end of the last step, instead of --horizon
     #[arg(long, value_name = "TIME", requires = "time", conflicts_with = "horizon", help_heading = "Steps")]
     pub(super) to: Option<String>,
-    /// The end of the last step that is released, for --horizon unbounded. The noise does not depend on it
+    /// With --horizon unbounded: the end of the last step to release. The noise does not depend on it
     #[arg(long, value_name = "TIME", requires_all = ["time", "horizon"], help_heading = "Steps")]
     pub(super) until: Option<String>,
     /// What to do with an event outside the declared range of time
-    #[arg(long, value_name = "ACTION", default_value = "error", help_heading = "Steps")]
+    #[arg(long, value_name = "ACTION", default_value = "refuse", help_heading = "Steps")]
     pub(super) outside: Outside,
-    /// Release each step as soon as it is closed, and wait at the end of a file for more
+    /// Release each step as soon as it is complete, and wait for more at the end of the file
     #[arg(long, help_heading = "Steps")]
     pub(super) follow: bool,
-    /// Release each step by the clock, this long after its end, whether or not an event comes.
-    /// Until then its events may come in any order; later ones are dropped, and so are those from
-    /// further in the future. The end of the input ends it
+    /// Release each step by the clock, this long after its end, even if no event arrives. Until
+    /// then its events may arrive in any order. Later events are dropped, and so are events from
+    /// further in the future. The run ends with the input
     #[arg(long, value_name = "LENGTH", requires_all = ["time", "follow"], help_heading = "Steps")]
     pub(super) lag: Option<String>,
 
-    /// The column to sum; with --time it needs --clamp, without --time each row is one step's count
+    /// The column to sum. With --time it needs --clamp. Without --time it holds one count per step
     #[arg(long, value_name = "COLUMN", help_heading = "What counts")]
     pub(super) value: Option<String>,
-    /// Bring every value into this range before it is counted; where rows are steps, the noise
-    /// covers any change of one row within it
+    /// Clamp every value to this range before it is counted. If rows are steps, the noise covers
+    /// any change of one row within the range
     #[arg(
         long,
         value_name = "LO,HI",
@@ -116,19 +117,19 @@ pub(crate) struct CountArgs {
         help_heading = "What counts"
     )]
     pub(super) groups: Option<String>,
-    /// The column that says whose event it is: protects whole persons instead of single events
+    /// The column with the person of each event. Protects whole persons instead of single events
     #[arg(long, value_name = "COLUMN", requires_all = ["time", "max_steps"], help_heading = "What counts")]
     pub(super) person: Option<String>,
     /// What to do with an event that names no person [default: drop]
     #[arg(long, value_name = "ACTION", requires = "person", help_heading = "What counts")]
     pub(super) unnamed: Option<Unnamed>,
-    /// The most steps that one person may count in
+    /// The most steps that one person may contribute to
     #[arg(long, value_name = "K", help_heading = "What counts")]
     pub(super) max_steps: Option<u64>,
-    /// The fewest steps between two in which one person counts [default: 1]
+    /// The fewest steps from one contribution of a person to the next [default: 1]
     #[arg(long, value_name = "B", help_heading = "What counts")]
     pub(super) min_gap: Option<u64>,
-    /// The column that identifies an event: copies are dropped, at 16 bytes of memory for each distinct one
+    /// The column that identifies an event. Copies are dropped, at 16 bytes of memory per distinct id
     #[arg(long, value_name = "COLUMN", requires = "time", help_heading = "What counts")]
     pub(super) id: Option<String>,
 
@@ -144,26 +145,26 @@ pub(crate) struct CountArgs {
     pub(super) workload: WorkloadArgs,
     #[command(flatten)]
     pub(super) numbers: NumberArgs,
-    /// Round estimates to whole numbers, as exact ones are already, and the ends of their intervals outwards
+    /// Round estimates to integers, and their intervals outwards. Exact estimates are integers already
     #[arg(long, help_heading = "What is released")]
     pub(super) round: bool,
-    /// Raise negative estimates to zero; this biases small totals upwards
+    /// Raise negative estimates to zero. This biases small totals upwards
     #[arg(long, help_heading = "What is released")]
     pub(super) non_negative: bool,
-    /// Never let a running total fall; this biases totals upwards
+    /// Never let a running total fall. This biases totals upwards
     #[arg(long, help_heading = "What is released")]
     pub(super) monotone: bool,
 
-    /// The file to write, which appears only once it is whole; standard output where absent
+    /// The file to write. It appears only once it is complete [default: standard output]
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// The format of the output [default: by the name of --output, else csv]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     pub(super) format: Option<OutputFormat>,
-    /// Draw the totals with their 95 % bands into an .svg or .png file
+    /// Draw the totals with their 95 % intervals into an .svg or .png file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) plot: Option<PathBuf>,
-    /// Also draw the true totals: the picture is then NOT PRIVATE and must not be published
+    /// Also draw the true totals. The picture is then NOT PRIVATE and must not be published
     #[arg(long, requires = "plot", help_heading = "Output")]
     pub(super) plot_truth_not_private: bool,
 }
@@ -172,15 +173,16 @@ pub(crate) struct CountArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Outside {
     /// Stop with an error that names the line
-    Error,
+    #[value(alias = "error")]
+    Refuse,
     /// Leave the event out
     Drop,
 }
 
-/// What happens to an event without a person, where persons are bounded.
+/// What happens to an event without a person when persons are bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Unnamed {
-    /// Leave the event out, and say how many there were
+    /// Leave the event out, and report how many there were
     Drop,
     /// Stop with an error that names the line
     Refuse,

@@ -169,7 +169,7 @@ impl Task {
         }
     }
 
-    /// The protected unit, by the name under which ledgers know it: a bound on somebody's steps
+    /// The protected unit, by the name under which budget files know it: a bound on somebody's steps
     /// makes it a person.
     pub(super) fn unit_name(&self) -> &'static str {
         if self.privacy.participation.is_some() { PERSON } else { EVENT }

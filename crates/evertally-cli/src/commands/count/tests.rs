@@ -1,4 +1,4 @@
-//! Whatever two people type: where two runs count anything differently, their noise is independent.
+//! For any options: if two runs count anything differently, their noise is independent.
 //!
 //! Options are drawn at random, given to the real parser, planned, and run on real rows up to the
 //! closed steps. Two runs whose noise has the same name must have counted the same, in steps of the
@@ -33,10 +33,10 @@ struct Line {
     args: CountArgs,
 }
 
-/// Ways to say something, of which one is typed.
+/// Alternatives, of which one is used.
 type Choices = &'static [&'static str];
 
-/// What is counted, where rows are events.
+/// What is counted if rows are events.
 const OF_EVENTS: [Choices; 8] = [
     &["--time t", "--time u"],
     &["--every 1h", "--every 2h", "--every 30m"],
@@ -71,7 +71,7 @@ const OF_EVENTS: [Choices; 8] = [
     &["", "--follow", "--follow --lag 1h", "--follow --lag 2h"],
 ];
 
-/// The same, where rows are steps.
+/// What is counted if rows are steps.
 const OF_ROWS: [Choices; 4] = [
     &["--value n", "--value m"],
     &["", "--clamp=0,1", "--clamp=-1,3", "--clamp=-3,1"],
@@ -79,7 +79,7 @@ const OF_ROWS: [Choices; 4] = [
     &["", "--max-steps 2"],
 ];
 
-/// How noise is made; and what is done to releases afterwards, which changes no noise.
+/// How noise is made, and what is done to releases afterwards, which changes no noise.
 const OF_NOISE: [Choices; 6] = [
     &["--epsilon 1 --delta 1e-6", "--epsilon 2 --delta 1e-6", "--epsilon 1 --delta 1e-7"],
     &["", "--neighbours replace", "--calibration zcdp"],
@@ -125,7 +125,7 @@ fn typed() -> impl Strategy<Value = Typed> {
     })
 }
 
-/// What a run counts: its steps with their times, for which keys.
+/// What a run counts: its steps with their times, and its keys.
 #[derive(PartialEq)]
 struct Counted {
     steps: Vec<ClosedStep>,
@@ -133,7 +133,7 @@ struct Counted {
     keys: Option<Vec<String>>,
 }
 
-/// The name of a run's noise, and what it counts; nothing where the options are refused, as many are.
+/// The name of a run's noise, and what it counts. `None` if the options are refused, as many are.
 fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, Counted)> {
     let words = ["count", file.to_str()?, "--outside", "drop"].into_iter().map(str::to_owned);
     let words = words.chain(typed.words().map(str::to_owned));
@@ -171,7 +171,7 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
     let prepared = Prepared::new(&task.request(horizon)).ok()?;
     let start = |step: &ClosedStep| task.buckets().map(|buckets| buckets.start_of(step.step));
     let starts = steps.iter().map(start).collect();
-    // The order in which keys are declared is the order of the output, and nothing else.
+    // The order in which keys are declared affects only the order of the output.
     let mut order: Vec<usize> = (0..task.keys.as_ref().map_or(1, |keys| keys.names().len())).collect();
     let keys = task.keys.as_ref().map(|keys| {
         order.sort_by_key(|at| &keys.names()[*at]);

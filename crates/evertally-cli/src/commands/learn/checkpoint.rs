@@ -1,17 +1,17 @@
-//! A training run on its way, as bytes.
+//! An unfinished training run, as bytes.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 5 | `EVLR` and the version of the format, 1 |
-//! | 1 | what follows of the key: 0 for its tag, 1 for all of it |
+//! | 1 | what follows: 0 for the tag of the key, 1 for the key |
 //! | 8 or 32 | the tag of the key, or the key |
 //! | 8 + k | length of the description, and that: JSON |
 //! | 8 + k | length of the learner's saved form, and that |
-//! | 32 | BLAKE3 hash of all before |
+//! | 32 | BLAKE3 hash of everything before it |
 //!
-//! All numbers are little-endian. The description holds the settings, the hash of the data, the
-//! run's own name in ledgers, and what was measured on the way. The learner's part holds true sums
-//! of gradients: the whole is as secret as the data, and has no `Debug`.
+//! Numbers are little-endian. The description holds the settings, the hash of the data, the unique
+//! name of the run in budget files, and what was measured so far. The learner's part holds true sums
+//! of gradients. A checkpoint is therefore as secret as the data, and has no `Debug`.
 
 use evertally::NoiseKey;
 use serde::{Deserialize, Serialize};
@@ -20,27 +20,27 @@ use zeroize::Zeroizing;
 const MAGIC: &[u8; 5] = b"EVLR\x01";
 const HASH: usize = 32;
 
-/// What is kept of the key.
+/// What a checkpoint keeps of the key.
 pub(crate) enum KeptKey {
-    /// All of it: nobody else has it.
+    /// The key itself, which is stored nowhere else.
     Whole(NoiseKey),
-    /// Its tag: it stands in a file of its own.
+    /// Its tag: the key has a file of its own.
     Tag([u8; 8]),
 }
 
-/// What is known of a run beside its learner.
+/// What is known about a run besides its learner.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
-    /// The options that decide the model, and their values.
+    /// The options that determine the model, and their values.
     pub(crate) settings: Vec<(String, String)>,
     /// The hash of the rows, in hexadecimal digits.
     pub(crate) data: String,
-    /// The run's own name in ledgers.
+    /// The unique name of the run in budget files.
     pub(crate) run: String,
-    /// How the model did on the way.
+    /// The performance of the model so far.
     pub(crate) curve: Vec<Measured>,
-    /// The version of the noise's name. Version 0.1 wrote none.
+    /// The version of the name of the noise. Version 0.1 wrote none.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub(crate) noise_name: u8,
 }
@@ -53,7 +53,7 @@ fn is_first(version: &u8) -> bool {
     *version == first()
 }
 
-/// How the model did on the rows that were held out, after some steps. All numbers are finite.
+/// The performance on the held-out rows after some steps. All numbers are finite.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Measured {
@@ -64,29 +64,29 @@ pub(crate) struct Measured {
     pub(crate) average: Score,
 }
 
-/// How some parameters do.
+/// The performance of some parameters.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Score {
     /// The mean loss.
     pub(crate) loss: f64,
-    /// The share of rows whose class is predicted right, where there are classes.
+    /// The share of rows whose class is predicted correctly, if there are classes.
     pub(crate) accuracy: Option<f64>,
 }
 
-/// A run on its way.
+/// An unfinished run.
 pub(crate) struct Checkpoint {
     pub(crate) key: KeptKey,
     pub(crate) description: Description,
-    /// The learner's own saved form.
+    /// The saved learner.
     pub(crate) learner: Zeroizing<Vec<u8>>,
 }
 
 impl Checkpoint {
-    /// The bytes of a checkpoint; none where the description cannot be written.
+    /// The bytes of a checkpoint. `None` if the description cannot be written.
     pub(crate) fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
         let description = serde_json::to_vec(&self.description).ok()?;
-        // All at once: a vector that grows leaves copies of its content behind.
+        // The capacity is reserved first: a vector that grows leaves copies of its content behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(128 + description.len() + self.learner.len()));
         bytes.extend(MAGIC);
         match &self.key {
@@ -108,7 +108,7 @@ impl Checkpoint {
         Some(bytes)
     }
 
-    /// Reads a checkpoint and believes nothing in it, or says why it is none.
+    /// Reads a checkpoint and checks all of it, or gives the reason why it is none.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, &'static str> {
         const DAMAGED: &str = "it is damaged or cut short";
         let Some((content, hash)) = bytes.split_last_chunk::<HASH>() else { return Err(DAMAGED) };
@@ -140,7 +140,7 @@ impl Checkpoint {
     }
 }
 
-/// A part with its length before it, and what comes after.
+/// A part with its length in front, and the rest.
 fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
@@ -193,8 +193,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bytes are, even where their hash fits: an answer, and what is taken is
-        /// written again as it was.
+        /// Any bytes, even with a correct hash, are refused or read. What is read is written again as
+        /// it was.
         #[test]
         fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0_usize..200) {
             prop_assert!(Checkpoint::from_bytes(&bytes).is_err());

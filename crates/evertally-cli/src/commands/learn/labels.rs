@@ -1,17 +1,17 @@
-//! What stands in the column of labels, and the number that the loss knows it by.
+//! The labels in a column, and their numbers in the loss.
 
 use crate::error::{CliError, Result, shown};
 use crate::input::{Cell, EXPECTED_VALUE};
 use evertally::Error;
 use evertally_learn::{Loss, Losses};
 
-/// Where the labels are not what the loss expects, there may be names for them.
+/// Advice if the labels are not what the loss expects.
 const HINT: &str = "(--classes names other labels)";
 
-/// How a label is read. Every label is mapped by itself: which ones occur is private.
+/// How labels are read. Each is mapped on its own, because it is private which ones occur.
 pub(super) struct Labels {
     loss: Losses,
-    /// Declared names, in the order of the classes; none where labels are numbers already.
+    /// Declared names, in the order of the classes. Empty if labels are numbers.
     classes: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl Labels {
         &self.classes
     }
 
-    /// The label of a cell, or what was expected in its place.
+    /// The label of a cell, or what was expected instead.
     pub(super) fn read(&self, cell: &Cell) -> std::result::Result<f64, String> {
         if !self.classes.is_empty() {
             let class = self.classes.iter().position(|name| is_named(cell, name));
@@ -56,7 +56,7 @@ impl Labels {
         Ok(value)
     }
 
-    /// The number by which the loss knows a class.
+    /// The number of a class in the loss.
     fn number(&self, class: usize) -> f64 {
         match (self.loss.scores(), class) {
             (1, 0) => -1.0,
@@ -71,10 +71,10 @@ impl Labels {
         format!("one of the classes {}{more}", names.join(", "))
     }
 
-    /// What the loss takes, in its own words.
+    /// The labels that the loss accepts, as the loss describes them.
     fn words(&self) -> String {
         let hint = if self.loss.is_classification() { format!(" {HINT}") } else { String::new() };
-        // No loss takes a number as large as this, and all say what they would take.
+        // No loss accepts a number this large, and the error says what it accepts.
         match self.loss.check_label(f64::MAX) {
             Err(Error::BadParameter { expected, .. }) => format!("{expected}{hint}"),
             _ => EXPECTED_VALUE.to_owned(),
@@ -82,7 +82,7 @@ impl Labels {
     }
 }
 
-/// Whether a cell holds a class: its name, or the number that its name is.
+/// Whether a cell holds a class, as a name or as the number that the name stands for.
 fn is_named(cell: &Cell, name: &str) -> bool {
     if cell.as_name().is_some_and(|text| text == name) {
         return true;
@@ -111,7 +111,7 @@ mod tests {
         assert!(two.read(&Cell::Missing).is_err());
         let three = labels("softmax:3", Some("a,b,c")).unwrap();
         assert_eq!(three.read(&text("c")), Ok(2.0));
-        // A number is the same number however a format writes it.
+        // A number is the same in all formats.
         let numbers = labels("hinge", Some("0,1")).unwrap();
         for one in [text("1"), text("1.0"), Cell::Integer(1), Cell::Decimal(1.0)] {
             assert_eq!(numbers.read(&one), Ok(1.0));

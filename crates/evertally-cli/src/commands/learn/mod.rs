@@ -1,15 +1,15 @@
 //! `evertally learn`: rows in, a private linear model out.
 //!
 //! [`options`] is what the user wrote, [`task`] is what it means, [`table`] turns files into rows,
-//! [`training`] turns rows into parameters, [`checkpoint`] and [`store`] keep a run over crashes,
-//! and [`model`] and [`report`] say what came of it. [`predict`] is a command of its own, and uses
-//! the model.
+//! [`training`] turns rows into parameters, [`checkpoint`] and [`store`] keep a run across crashes,
+//! and [`model`] and [`report`] present the result. [`predict`] is a separate command that uses the
+//! model.
 //!
-//! **What is spent, and when.** A run that can be resumed is saved before it is entered into a
-//! ledger, and entered before its first step, under a name of its own that the state holds.
-//! Wherever it is interrupted, going on enters it if it was not: never twice, and never not at all.
-//! The state binds the noise to the rows and the options by hashes, and so does the name of the
-//! noise, so that the same noise never meets two sets of gradients.
+//! **What is spent, and when.** A resumable run is saved first, then recorded in the budget file
+//! under a unique name that the state holds, and only then trained. If it was interrupted before it
+//! was recorded, resuming records it. It is charged exactly once. The state and the name of the
+//! noise both contain hashes of the rows and the options, so the same noise is never used for two
+//! sets of gradients.
 
 mod checkpoint;
 mod labels;
@@ -44,7 +44,7 @@ use table::Data;
 use task::{Noise, Task};
 use training::{Saving, Training};
 
-/// The version of the noise's name of a new run.
+/// The version of the name of the noise in a new run.
 const NOISE_NAME: u8 = 2;
 
 pub(crate) fn run(args: &LearnArgs) -> Result<()> {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         noise_name: NOISE_NAME,
     };
     let plan = task.plan(data.train.len(), Noise::Named(&data.hash()))?;
-    // An output that cannot be written must not cost the budget.
+    // An output that cannot be written must not cost any budget.
     [Some(args.model.as_path()), args.plot.as_deref()]
         .into_iter()
         .flatten()
@@ -77,8 +77,8 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
 
     let start = Start { task: &task, data: &data, plan: &plan, charge };
     let (mut run, entered, saving) = match (args.state.as_deref(), args.resume) {
-        (Some(path), true) => start.go_on(path, key, &described)?,
-        (path, _) => start.begin(path, key, described)?,
+        (Some(path), true) => start.resumed(path, key, &described)?,
+        (path, _) => start.started(path, key, described)?,
     };
     let saving = saving.as_ref().map(|(store, key)| Saving { store, every: args.save_every, key });
     run.run(saving.as_ref(), args.quiet)?;
@@ -123,14 +123,14 @@ struct Start<'a> {
     charge: Option<Charge>,
 }
 
-/// A run that is ready for its next step, what was entered into a ledger for it, and where it is
-/// saved with which key.
+/// A run that is ready for its next step, its entry in the budget file, and where it is saved with
+/// which key.
 type Started<'a> = (Training<'a>, Option<Entered>, Option<(Store, KeptKey)>);
 
 impl<'a> Start<'a> {
-    /// Begins a run: saved first, then entered, so that it is known under the same name however
-    /// soon it is interrupted.
-    fn begin(self, path: Option<&Path>, key: Key, described: Description) -> Result<Started<'a>> {
+    /// Starts a run. It is saved before it is recorded, so that it keeps its name if it is
+    /// interrupted.
+    fn started(self, path: Option<&Path>, key: Key, described: Description) -> Result<Started<'a>> {
         let kept = key.tag().map_or_else(|| KeptKey::Whole(copy_of(key.noise())), KeptKey::Tag);
         let run = described.run.clone();
         let (key, watch) = key.watched(&self.plan.noise_name())?;
@@ -138,21 +138,25 @@ impl<'a> Start<'a> {
         let saved = match path {
             None => None,
             Some(path) => {
-                let store = Store::begin(path)?;
+                let store = Store::start(path)?;
                 training.save(&Saving { store: &store, every: None, key: &kept })?;
                 Some((store, kept))
             }
         };
-        let entered = enter(self.plan, self.data, watch, self.charge, &run);
-        if let (Err(_), Some((store, _))) = (&entered, &saved) {
-            store.remove();
+        match enter(self.plan, self.data, watch, self.charge, &run) {
+            Ok(entered) => Ok((training, entered, saved)),
+            Err(refusal) => {
+                if let Some((store, _)) = saved {
+                    store.remove();
+                }
+                Err(refusal)
+            }
         }
-        Ok((training, entered?, saved))
     }
 
-    /// Goes on with a run that was interrupted.
-    fn go_on(self, path: &Path, key: Key, expected: &Description) -> Result<Started<'a>> {
-        let (store, saved) = Store::go_on(path)?;
+    /// Resumes a run that was interrupted.
+    fn resumed(self, path: &Path, key: Key, expected: &Description) -> Result<Started<'a>> {
+        let (store, saved) = Store::resume(path)?;
         refuse_other_run(path, &saved.description, expected)?;
         let first;
         let plan = match saved.description.noise_name {
@@ -170,7 +174,7 @@ impl<'a> Start<'a> {
             (KeptKey::Tag(_), None) => {
                 return Err(store::refused(
                     path,
-                    "its key stands in a file of its own: name it with --noise-key",
+                    "its key is in a file of its own: name it with --noise-key",
                 ));
             }
             (KeptKey::Whole(_), Some(_)) => {
@@ -183,8 +187,8 @@ impl<'a> Start<'a> {
             .map_err(|error| store::refused(path, error))?;
         let (run, steps) = (described.run.clone(), learner.steps_taken());
         if self.task.args.regret_not_private {
-            // What is lost on the way is in no state. The same gradients meet the same noise again,
-            // and nothing is spent.
+            // No state holds the losses so far. The run repeats the same gradients with the same
+            // noise, so nothing more is spent.
             learner = Learner::new(plan, key)?;
             described.curve.clear();
         }
@@ -194,13 +198,13 @@ impl<'a> Start<'a> {
     }
 
     fn training(&self, learner: Learner, described: Description) -> Result<Training<'a>> {
-        let epoch = self.task.steps_an_epoch(self.data.train.len());
+        let epoch = self.task.steps_per_epoch(self.data.train.len());
         let training = Training::new(self.task.loss, self.data, epoch, learner, described)?;
         if self.task.args.regret_not_private { training.with_meter_not_private() } else { Ok(training) }
     }
 }
 
-/// The same noise on other gradients would give the data away: a run goes on as it began or not at all.
+/// Refuses to resume with other options or data: the same noise on other gradients would reveal them.
 fn refuse_other_run(path: &Path, saved: &Description, now: &Description) -> Result<()> {
     const WHY: &str = "the same noise would be spent on two runs";
     let differing = saved.settings.iter().zip(&now.settings).find(|(was, is)| was != is);
@@ -220,7 +224,7 @@ fn refuse_other_run(path: &Path, saved: &Description, now: &Description) -> Resu
     Ok(())
 }
 
-/// Admits the rows under the key, and enters what the run spends.
+/// Admits the rows under the key, and records what the run spends.
 fn enter(
     plan: &LearningPlan,
     data: &Data,
@@ -235,7 +239,7 @@ fn enter(
     watch.admit_charged(rows, |used| charge.map(|charge| charge.enter_once(run, spend, used)).transpose())
 }
 
-/// The name that version 0.1 gave the noise of a run. Runs that it began go on under it.
+/// The name of the noise in version 0.1. Runs that it started resume under that name.
 fn first_stream(described: &Description) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("evertally learn stream 1");
     let pairs: Vec<String> =
@@ -245,7 +249,7 @@ fn first_stream(described: &Description) -> String {
     hexadecimal(hasher.finalize().as_bytes())
 }
 
-/// What a run is called in ledgers: a name that no other run has.
+/// A unique name for a run in budget files.
 fn own_name() -> Result<String> {
     Ok(hexadecimal(&NoiseKey::from_os()?.tag()))
 }
@@ -254,14 +258,14 @@ fn copy_of(key: &NoiseKey) -> NoiseKey {
     NoiseKey::from_bytes(*key.expose_bytes())
 }
 
-/// Says what was done; on standard error where the model itself went to standard output.
+/// Prints the report, on standard error if the model itself went to standard output.
 fn print(args: &LearnArgs, report: &Report<'_>) -> Result<()> {
     if args.quiet {
         return Ok(());
     }
     let text = if args.json { report.json()? } else { report.text() };
     if args.model.as_os_str() == "-" {
-        // Where nobody can read it, the model is written all the same.
+        // The model is written even if standard error is closed.
         let _ = std::io::stderr().write_all(text.as_bytes());
         return Ok(());
     }

@@ -1,7 +1,6 @@
-//! The model as a file: all that is needed to score a row, and what was spent on it.
+//! The model as a file: everything needed to score a row, and what it cost.
 //!
-//! It holds what is private or public, and nothing else: how the model did on rows that were held
-//! out is not in it.
+//! It holds only what is private or public. The performance on held-out rows is not in it.
 
 use super::table::Data;
 use super::task::Task;
@@ -21,7 +20,7 @@ struct ModelFile<'a> {
     version: &'static str,
     loss: String,
     label: &'a str,
-    /// In the order of the scores, or of −1 and +1; none where labels are numbers.
+    /// In the order of the scores, or of −1 and +1. Empty if labels are numbers.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     classes: &'a [String],
     features: &'a [String],
@@ -39,7 +38,7 @@ struct Preparation<'a> {
     feature_norm: Option<f64>,
 }
 
-/// One list a score, with one number a feature and the intercept last.
+/// One list per score, with one number per feature and the intercept last.
 #[derive(Serialize)]
 struct Parameters {
     last: Vec<Vec<f64>>,
@@ -78,12 +77,12 @@ pub(super) struct Privacy {
     pub(super) last_standard_error: f64,
     pub(super) public: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) ledger: Option<LedgerPlace>,
+    pub(super) ledger: Option<BudgetFilePlace>,
 }
 
-/// Where a run stands in a ledger.
+/// The entry of a run in a budget file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct LedgerPlace {
+pub(super) struct BudgetFilePlace {
     population: String,
     entry: usize,
 }
@@ -132,7 +131,7 @@ impl Privacy {
             public: "the options, the names of the columns, the number of rows and their order",
             ledger: entered.map(|entered| {
                 let (population, entry) = entered.place();
-                LedgerPlace { population: population.to_owned(), entry }
+                BudgetFilePlace { population: population.to_owned(), entry }
             }),
         })
     }
@@ -144,7 +143,7 @@ impl Privacy {
     }
 }
 
-/// Six digits, rounded up; a billionth above a number of six digits is still that number.
+/// Six digits, rounded up. A relative excess of 10⁻⁹ over a number of six digits is ignored.
 fn rounded_up(value: f64) -> f64 {
     if !(value > 0.0 && value.is_finite()) {
         return value;

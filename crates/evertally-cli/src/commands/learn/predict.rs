@@ -1,8 +1,7 @@
 //! `evertally predict`: a model and rows in, predictions out.
 //!
-//! A model is private already; what is computed from it and from other rows costs nothing more. It
-//! says nothing about the rows that it was trained on, and everything about the rows that it is
-//! given: predictions are as sensitive as those.
+//! A model is private already, so predictions cost no further budget. They protect the rows that the
+//! model was trained on, but are as sensitive as the rows that they are made for.
 
 use super::table::{Prepare, Scales, each_row};
 use crate::error::{CliError, Result, name_of};
@@ -23,20 +22,21 @@ Examples:
   evertally demo --kind customers --seed 2 --output new.csv
   evertally predict model.json new.csv --output predictions.csv";
 
-/// Predict labels for the rows of a file with a model of `evertally learn`
+/// Predict labels with a model of `evertally learn`
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
-    /// The model, as `evertally learn` wrote it
+    /// A model that `evertally learn` wrote
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The rows, with the model's features by name: a .csv, .jsonl or .parquet file, or - for standard input
+    /// The rows, with the features of the model: a .csv, .jsonl or .parquet file, or - for standard
+    /// input
     #[arg(value_name = "DATA")]
     data: PathBuf,
-    /// The format of the input where its name does not tell
+    /// The format of the input [default: by the name of the file]
     #[arg(long, value_name = "FORMAT")]
     input_format: Option<InputFormat>,
-    /// Use the average of all parameters on the way instead of the last ones
+    /// Use the average of the parameters over all steps instead of the last ones
     #[arg(long)]
     average: bool,
     /// The file to write [default: standard output]
@@ -62,7 +62,7 @@ enum PredictionFormat {
     Jsonl,
 }
 
-/// The part of a model's file that scoring needs.
+/// The part of a model file that scoring needs.
 #[derive(Deserialize)]
 struct ModelFile {
     format: String,
@@ -89,7 +89,7 @@ struct Parameters {
     average: Vec<Vec<f64>>,
 }
 
-/// A model that fits together.
+/// A checked model.
 struct Model {
     loss: Losses,
     label: String,
@@ -101,10 +101,10 @@ struct Model {
     theta: Vec<f64>,
 }
 
-/// What is said of one row.
+/// The prediction for one row.
 struct Prediction {
     label: String,
-    /// By the model, where its loss has any.
+    /// Its probability in the model, if the loss has probabilities.
     probability: Option<f64>,
 }
 
@@ -133,7 +133,7 @@ impl Model {
         let file: ModelFile = serde_json::from_slice(&bytes)
             .map_err(|error| refuse(&format!("it cannot be read at line {}", error.line())))?;
         if file.format != super::model::FORMAT {
-            return Err(refuse("its format is another, or of another version"));
+            return Err(refuse("it has another format or version"));
         }
         let loss: Losses = file.loss.parse().map_err(|_| refuse("its loss is not known"))?;
         let width = file.features.len() + usize::from(file.intercept);
@@ -169,7 +169,7 @@ impl Model {
         })
     }
 
-    /// The rows of the file, prepared as those that the model was trained on.
+    /// The rows of the file, prepared like those that the model was trained on.
     fn rows(&self, args: &PredictArgs) -> Result<Dataset> {
         let path = &args.data;
         let mut reader = input::open(path, args.input_format, &self.features, false)?;
@@ -191,7 +191,7 @@ impl Model {
             feature_norm: self.feature_norm,
             intercept: self.intercept,
         };
-        // There is no label yet; zero takes its place.
+        // There are no labels yet; zero is a placeholder.
         Dataset::new(self.features.len(), values, vec![0.0; count])
             .and_then(|data| prepare.apply(data))
             .map_err(|error| CliError::from(error).in_file(path))
@@ -201,7 +201,7 @@ impl Model {
         matches!(self.loss, Losses::Logistic(_) | Losses::Softmax(_))
     }
 
-    /// The predicted label, and how likely the model takes it to be.
+    /// The predicted label and its probability.
     fn predict(&self, features: &[f64]) -> Prediction {
         let mut scores = vec![0.0; self.loss.scores()];
         self.loss.score(&self.theta, features, &mut scores);
@@ -213,7 +213,7 @@ impl Model {
         };
         let label =
             class.and_then(|class| self.classes.get(class)).cloned().unwrap_or_else(|| predicted.to_string());
-        // The loss of a right label is minus the logarithm of its probability.
+        // The loss of a label is minus the logarithm of its probability.
         let probability = self.has_probabilities().then(|| (-self.loss.at(&scores, predicted)).exp());
         Prediction { label, probability }
     }
@@ -230,7 +230,7 @@ impl Model {
         writer.flush()
     }
 
-    /// One object a row; labels that are numbers stay numbers.
+    /// One object per row. Labels that are numbers stay numbers.
     fn write_json(&self, out: &mut impl Write, rows: &Dataset) -> io::Result<()> {
         for (row, example) in rows.iter().enumerate() {
             let Prediction { label, probability } = self.predict(example.features);

@@ -1,4 +1,4 @@
-//! What is said of a run when it is done.
+//! The report of a finished run.
 
 use super::checkpoint::{Measured, Score};
 use super::model::{Privacy, Trained};
@@ -11,7 +11,7 @@ use evertally_learn::Loss as _;
 use evertally_learn::regret::RegretReport;
 use serde::Serialize;
 
-/// What must be said beside every figure about rows that were held out.
+/// The warning beside every figure about held-out rows.
 const UNPROTECTED: &str = "exact figures about rows that the budget does not protect";
 
 pub(super) struct Report<'a> {
@@ -21,9 +21,9 @@ pub(super) struct Report<'a> {
     pub(super) privacy: &'a Privacy,
     pub(super) curve: &'a [Measured],
     pub(super) entered: Option<&'a Entered>,
-    /// The state said that nothing was left to do.
+    /// Whether the resumed run was finished already.
     pub(super) was_finished: bool,
-    /// What was computed from the data without noise, where somebody asked for it.
+    /// What was computed from the data without noise, if the user asked for it.
     pub(super) regret_not_private: Option<&'a RegretReport>,
 }
 
@@ -150,7 +150,7 @@ impl Report<'_> {
         lines.push(format!("noise: {}, gradients clipped at {}", privacy.mechanism, privacy.clip));
         lines.push(format!("public: {}", privacy.public));
         if let Some(entered) = self.entered {
-            lines.push(format!("ledger: {}", entered.in_words()));
+            lines.push(format!("budget file: {}", entered.in_words()));
         }
         if let Some(held_out) = self.held_out() {
             let figures = match (held_out.accuracy_of_average, held_out.accuracy_of_last) {
@@ -176,7 +176,7 @@ impl Report<'_> {
         lines.join("\n")
     }
 
-    /// How the model did on the rows that were held out, step by step.
+    /// The performance on the held-out rows, step by step.
     pub(super) fn chart(&self) -> CurveChart {
         let (task, privacy) = (self.task, self.privacy);
         let is_classified = self.curve.iter().all(|point| point.last.accuracy.is_some());

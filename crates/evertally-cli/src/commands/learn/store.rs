@@ -1,18 +1,21 @@
-//! Checkpoints on disk: whole or not at all, for their owner alone, and in one pair of hands at a time.
+//! Checkpoints on disk: complete or absent, readable by their owner alone, and used by one run at a
+//! time.
 //!
-//! A checkpoint is written under the name of its file with `.new` added, brought to the disk and
-//! renamed, so that after a crash there is the old one or the new one. The name is always the same:
-//! a crash leaves at most one such file, which the next run writes over. Whoever trains holds an
-//! exclusive lock on an empty file beside it, `FILE.lock`.
+//! A checkpoint is written to `FILE.new`, synced, and renamed to `FILE`, so that a crash leaves the
+//! old one or the new one. The temporary name is always the same: a crash leaves at most one such
+//! file, and the next run overwrites it. A run holds an exclusive lock on the empty file
+//! `FILE.lock` while it trains. The lock file stays beside a checkpoint, and is removed together
+//! with one.
 
 use super::checkpoint::Checkpoint;
 use crate::error::{CliError, Result, name_of};
+use evertally_keys::{is_still_at, sync_directory_of};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// The file of a run that nobody else trains until this is dropped.
+/// The file of a run, which no other run can use until this is dropped.
 pub(super) struct Store {
     path: PathBuf,
     /// Closing the file gives the lock back.
@@ -20,18 +23,18 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// For a run that begins: what is there already belongs to another one.
-    pub(super) fn begin(path: &Path) -> Result<Self> {
+    /// For a new run. A file that exists belongs to another run.
+    pub(super) fn start(path: &Path) -> Result<Self> {
         refuse_existing(path)?;
         let _lock = lock(path)?;
-        // It may have come while another run was finishing.
+        // Another run may have made it in the meantime.
         refuse_existing(path)?;
         Ok(Self { path: path.to_owned(), _lock })
     }
 
-    /// For a run that goes on, with what was saved of it.
-    pub(super) fn go_on(path: &Path) -> Result<(Self, Checkpoint)> {
-        // Nothing is left beside a file that is not there.
+    /// For a run that resumes, with its checkpoint.
+    pub(super) fn resume(path: &Path) -> Result<(Self, Checkpoint)> {
+        // A missing file is refused before a lock file is made beside it.
         read(path)?;
         let store = Self { path: path.to_owned(), _lock: lock(path)? };
         let checkpoint = read(path)?;
@@ -65,22 +68,23 @@ impl Store {
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&fresh, &self.path)?;
-        sync_directory(&self.path)
+        sync_directory_of(&self.path)
     }
 
-    /// Takes back what was saved of a run that may not begin.
-    pub(super) fn remove(&self) {
-        // Where it cannot be removed, the next run says that it is there.
+    /// Removes all files of a run that was refused before its first step.
+    pub(super) fn remove(self) {
+        // If the checkpoint cannot be removed, the next run says that it exists.
         let _ = std::fs::remove_file(&self.path);
+        // The lock is still held here, and `lock` notices when its file was removed meanwhile.
+        let _ = std::fs::remove_file(beside(&self.path, ".lock"));
     }
 }
 
 fn read(path: &Path) -> Result<Checkpoint> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => CliError::bad(format!(
-            "{} is not there: without --resume a run begins and writes it",
-            name_of(path)
-        )),
+        io::ErrorKind::NotFound => {
+            CliError::bad(format!("{} is not there: a run without --resume creates it", name_of(path)))
+        }
         _ => CliError::reading(path, &error),
     })?;
     if !metadata.is_file() {
@@ -90,7 +94,7 @@ fn read(path: &Path) -> Result<Checkpoint> {
     Checkpoint::from_bytes(&Zeroizing::new(bytes)).map_err(|reason| refused(path, reason))
 }
 
-/// The error for a file that no run can go on from.
+/// The error for a file that no run can resume from.
 pub(super) fn refused(path: &Path, reason: impl std::fmt::Display) -> CliError {
     CliError::bad(format!("{} is no state to go on from: {reason}", name_of(path)))
 }
@@ -108,17 +112,22 @@ pub(super) fn refuse_existing(path: &Path) -> Result<()> {
     )))
 }
 
-/// Takes the lock that belongs to a state, or says who has it.
+/// Takes the lock that belongs to a state, or refuses if another run holds it.
 fn lock(path: &Path) -> Result<File> {
     let name = beside(path, ".lock");
     let cannot = |error: &io::Error| CliError::writing(&name.display().to_string(), error);
-    let file = File::options().create(true).append(true).open(&name).map_err(|error| cannot(&error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(CliError::bad(format!("{} is in use: another run is training with it", name_of(path))))
+    loop {
+        let file = File::options().create(true).append(true).open(&name).map_err(|error| cannot(&error))?;
+        match file.try_lock() {
+            // A run that was refused removes its lock file: this one must still have its name.
+            Ok(()) if is_still_at(&file, &name).map_err(|error| cannot(&error))? => return Ok(file),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let name = name_of(path);
+                return Err(CliError::bad(format!("{name} is in use: another run is training with it")));
+            }
+            Err(TryLockError::Error(error)) => return Err(cannot(&error)),
         }
-        Err(TryLockError::Error(error)) => Err(cannot(&error)),
     }
 }
 
@@ -127,16 +136,4 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
-}
-
-/// A rename is on the disk only when the directory is.
-#[cfg(unix)]
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_path: &Path) -> io::Result<()> {
-    Ok(())
 }

@@ -1,7 +1,7 @@
-//! From files to rows that are ready to learn from.
+//! Reads files into rows that are ready for training.
 //!
-//! Everything here maps one row by itself, with public numbers, or goes by the position of a row:
-//! files that differ in one row stay files that differ in one row.
+//! Everything here maps each row on its own, with public numbers, or depends on the position of a row.
+//! Files that differ in one row therefore still differ in one row.
 
 use super::task::Task;
 use crate::draws::Draws;
@@ -11,19 +11,19 @@ use crate::progress::Progress;
 use evertally_learn::Dataset;
 use std::path::Path;
 
-/// The progress bar is looked at once in so many rows.
+/// The progress bar is updated once per this many rows.
 const ROWS_BETWEEN_UPDATES: u64 = 4096;
 
-/// Rows to learn from and rows to measure on.
+/// Rows to learn from and rows to test on.
 pub(super) struct Data {
     /// In the order of the steps.
     pub(super) train: Dataset,
     pub(super) held_out: Option<Dataset>,
-    /// Of every feature, where there were any.
+    /// Of every feature, if there were any.
     pub(super) scales: Option<Scales>,
 }
 
-/// Public means and scales, one a feature.
+/// Public means and scales, one per feature.
 pub(super) struct Scales {
     pub(super) means: Vec<f64>,
     pub(super) scales: Vec<f64>,
@@ -62,7 +62,7 @@ impl Data {
         Ok(Self { train, held_out, scales })
     }
 
-    /// A name for these rows, which no others have.
+    /// A hash that identifies these rows.
     pub(super) fn hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("evertally learn rows 1");
         for data in [Some(&self.train), self.held_out.as_ref()].into_iter().flatten() {
@@ -76,7 +76,7 @@ impl Data {
     }
 }
 
-/// What is done to every row by itself, with public numbers.
+/// The preparation of a single row, with public numbers.
 pub(super) struct Prepare<'a> {
     pub(super) scales: Option<&'a Scales>,
     pub(super) feature_norm: Option<f64>,
@@ -84,7 +84,7 @@ pub(super) struct Prepare<'a> {
 }
 
 impl Prepare<'_> {
-    /// Standardised, brought into the ball, and with its intercept.
+    /// Standardises a row, scales it into the ball, and adds the intercept.
     pub(super) fn apply(&self, mut data: Dataset) -> evertally::Result<Dataset> {
         if let Some(Scales { means, scales }) = self.scales {
             data = data.standardised(means, scales)?;
@@ -99,7 +99,7 @@ impl Prepare<'_> {
     }
 }
 
-/// The rows in an order that the seed alone decides.
+/// The rows in an order that depends only on the seed.
 fn shuffled(data: &Dataset, seed: u64) -> Result<Dataset> {
     let mut order: Vec<usize> = (0..data.len()).collect();
     Draws::new(seed).shuffle(&mut order);
@@ -129,7 +129,7 @@ fn read_rows(task: &Task<'_>, path: &Path, format: Option<InputFormat>) -> Resul
     Dataset::new(task.features.len(), features, labels).map_err(|error| CliError::from(error).in_file(path))
 }
 
-/// Hands on every row with the word for what its number counts.
+/// Calls a function for every row, with the unit of its number.
 pub(super) fn each_row(
     columns: &[String],
     reader: &mut dyn RowReader,
@@ -149,7 +149,7 @@ pub(super) fn each_row(
     Ok(())
 }
 
-/// Reads a public file of means and scales, one row a feature.
+/// Reads a public file of means and scales, with one row per feature.
 fn read_scales(path: &Path, features: &[String]) -> Result<Scales> {
     let columns = ["feature", "mean", "scale"].map(str::to_owned);
     let mut reader = input::open(path, None, &columns, false)?;
@@ -160,13 +160,13 @@ fn read_scales(path: &Path, features: &[String]) -> Result<Scales> {
         let mean = mean.as_value().ok_or_else(|| expected(&place(1), EXPECTED_VALUE, mean))?;
         let above_zero = scale.as_value().filter(|scale| *scale > 0.0);
         let scale = above_zero.ok_or_else(|| expected(&place(2), "a positive number", scale))?;
-        // A file for all columns serves those that learn from some.
+        // The file may have more columns than are used.
         let Some(at) = name.as_name().and_then(|name| features.iter().position(|known| *known == name))
         else {
             return Ok(());
         };
         if found[at].replace((mean, scale)).is_some() {
-            return Err(CliError::bad(format!("{}: {} stands there twice", place(0), shown(&features[at]))));
+            return Err(CliError::bad(format!("{}: {} is there twice", place(0), shown(&features[at]))));
         }
         Ok(())
     })?;

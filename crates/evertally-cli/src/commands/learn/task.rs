@@ -1,4 +1,4 @@
-//! What the options mean: checked, parsed, and with nothing left to decide but the number of rows.
+//! The checked options. Only the number of rows is still unknown.
 
 use super::labels::Labels;
 use super::options::LearnArgs;
@@ -9,10 +9,10 @@ use evertally::internals::noise_name::{Fields, Value};
 use evertally::{Budget, Mechanism, Participation};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 
-/// Where only ρ is given, ε is stated at this δ.
+/// The δ at which ε is stated if only ρ is given.
 const USUAL_DELTA: f64 = 1e-6;
 
-/// After how many steps noise is restarted.
+/// When the noise is restarted.
 #[derive(Clone, Copy)]
 enum Restart {
     Never,
@@ -20,13 +20,13 @@ enum Restart {
     Epoch,
 }
 
-/// What the noise of a run is named by: it must differ wherever gradients could, so that one key
-/// serves any number of runs.
+/// What determines the name of a run's noise. It differs whenever gradients could differ, so that one
+/// key can be used for any number of runs.
 #[derive(Clone, Copy)]
 pub(super) enum Noise<'a> {
-    /// The hash of the rows, beside all choices.
+    /// The hash of the rows, in addition to all choices.
     Named(&'a [u8; 32]),
-    /// The name that version 0.1 gave a run, which goes on under it.
+    /// The name that version 0.1 gave a run, for resuming it.
     First(&'a str),
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// Checks the options, and looks at the header of the data where it must say which columns there are.
+    /// Checks the options. Reads the header of the data if it must tell the columns.
     pub(super) fn from_args(args: &'a LearnArgs) -> Result<Self> {
         if args.epochs == 0 {
             return Err(CliError::bad("--epochs: expected at least 1, got 0"));
@@ -95,7 +95,7 @@ impl<'a> Task<'a> {
         Ok(task)
     }
 
-    /// The features with the intercept, where there is one.
+    /// The number of features, including the intercept if there is one.
     fn width(&self) -> usize {
         self.features.len() + usize::from(self.args.intercept)
     }
@@ -104,7 +104,7 @@ impl<'a> Task<'a> {
         self.loss.parameters(self.width())
     }
 
-    /// A bound on the gradients that needs no look at the data, where there is one.
+    /// A bound on the gradients that does not depend on the data, if there is one.
     fn longest_gradient(&self) -> Option<f64> {
         let intercept = if self.args.intercept { 1.0 } else { 0.0 };
         let row = self.args.feature_norm?.hypot(intercept);
@@ -116,8 +116,8 @@ impl<'a> Task<'a> {
         std::iter::once(&self.args.label).chain(&self.features).cloned().collect()
     }
 
-    /// The number of steps in which every row takes part once.
-    pub(super) fn steps_an_epoch(&self, rows: usize) -> u64 {
+    /// The number of steps in which every row is used once.
+    pub(super) fn steps_per_epoch(&self, rows: usize) -> u64 {
         rows.div_ceil(self.args.batch_size) as u64
     }
 
@@ -158,7 +158,7 @@ impl<'a> Task<'a> {
         settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The plan for so many rows.
+    /// The plan for this many rows.
     pub(super) fn plan(&self, rows: usize, noise: Noise<'_>) -> Result<LearningPlan> {
         let args = self.args;
         if args.batch_size > rows {
@@ -167,7 +167,7 @@ impl<'a> Task<'a> {
                 args.batch_size
             )));
         }
-        let epoch = self.steps_an_epoch(rows);
+        let epoch = self.steps_per_epoch(rows);
         let steps = epoch.checked_mul(args.epochs).ok_or_else(|| {
             CliError::bad(format!("--epochs: {} times {epoch} steps are too many", args.epochs))
         })?;
@@ -214,8 +214,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// What decides the gradients besides the plan: the rows as they are prepared, in their order,
-    /// and the loss.
+    /// What determines the gradients besides the plan: the prepared rows in order, and the loss.
     fn definition(&self, data: &[u8; 32]) -> Vec<u8> {
         let mut fields = Fields::new(*b"EVNR", 2);
         fields.put(1, Value::new().raw(data));
@@ -285,7 +284,7 @@ fn restart(text: Option<&str>) -> Result<Restart> {
     }
 }
 
-/// The columns to learn from: those that were named, or all but the label.
+/// The columns to learn from: the named ones, or all except the label.
 fn features(args: &LearnArgs) -> Result<Vec<String>> {
     let Some(list) = &args.features else { return other_columns(args) };
     let features: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
@@ -301,8 +300,7 @@ fn features(args: &LearnArgs) -> Result<Vec<String>> {
     Ok(features)
 }
 
-/// All columns but the label, by the header alone: which of them hold numbers would be a question
-/// to the rows.
+/// All columns except the label, from the header alone. Which of them hold numbers is private.
 fn other_columns(args: &LearnArgs) -> Result<Vec<String>> {
     let name = crate::error::name_of(&args.data);
     let names = input::column_names(&args.data, args.input_format)?.ok_or_else(|| {
@@ -312,7 +310,7 @@ fn other_columns(args: &LearnArgs) -> Result<Vec<String>> {
     })?;
     let others: Vec<String> = names.into_iter().filter(|column| *column != args.label).collect();
     if others.is_empty() {
-        return Err(CliError::bad(format!("{name} has no column to learn from beside the label")));
+        return Err(CliError::bad(format!("{name} has no column to learn from besides the label")));
     }
     Ok(others)
 }

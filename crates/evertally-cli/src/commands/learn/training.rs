@@ -1,9 +1,9 @@
-//! The steps of a run: gradients of the rows of a step in, parameters out, and a checkpoint now and then.
+//! The steps of a run: gradients in, parameters out, and a checkpoint from time to time.
 //!
-//! Row i is in step ⌊i/B⌋ of every epoch, whatever the rows hold: how often and how far apart a row
-//! takes part is known before the first step. On the way nothing is released. Steps that were taken
-//! after the last checkpoint are taken again when the run goes on, with the same gradients and the
-//! same noise, so that they give the same parameters and cost nothing.
+//! Row i is used in step ⌊i/B⌋ of every epoch, independent of the data. How often and how far apart a
+//! row is used is therefore known before the first step. Nothing is released during training. A
+//! resumed run repeats the steps after its last checkpoint with the same gradients and the same
+//! noise, so they give the same parameters and cost nothing.
 
 use super::checkpoint::{Checkpoint, Description, KeptKey, Measured, Score};
 use super::store::Store;
@@ -16,13 +16,13 @@ use evertally_learn::{Batch, Dataset, Learner, Loss, Losses};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// How long a run goes without a checkpoint where nobody says how many steps.
+/// The default time between checkpoints.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_secs(10);
 
-/// How often the model is measured on the way.
+/// How often the model is tested during training.
 const MEASUREMENTS: u64 = 100;
 
-/// A run that is being trained.
+/// A run in training.
 pub(super) struct Training<'a> {
     loss: Losses,
     data: &'a Data,
@@ -32,18 +32,18 @@ pub(super) struct Training<'a> {
     batch: Batch,
     gradient: Zeroizing<Vec<f64>>,
     description: Description,
-    /// Steps that a checkpoint holds already.
+    /// Steps that were in the checkpoint.
     saved: u64,
-    /// Takes down what is lost on the way, where somebody asked for what is not private.
+    /// Records the losses, if the user asked for regret, which is not private.
     meter: Option<RegretMeter>,
 }
 
-/// Where checkpoints go, and when.
+/// Where and when checkpoints are saved.
 pub(super) struct Saving<'a> {
     pub(super) store: &'a Store,
-    /// After so many steps; after some time where absent.
+    /// The number of steps between checkpoints. `None` saves by time.
     pub(super) every: Option<u64>,
-    /// The key, where no file of its own holds it.
+    /// The key, or its tag if it has a file of its own.
     pub(super) key: &'a KeptKey,
 }
 
@@ -71,24 +71,24 @@ impl<'a> Training<'a> {
         })
     }
 
-    /// A run that goes on from so many steps that were saved.
+    /// Marks this many steps as done before the run was resumed.
     pub(super) fn after(mut self, saved: u64) -> Self {
         self.saved = saved;
         self
     }
 
-    /// Whether nothing was left to do when it went on.
+    /// Whether nothing was left to do when it was resumed.
     pub(super) fn was_finished(&self) -> bool {
         self.saved == self.learner.plan().steps()
     }
 
-    /// Takes down, from the first step on, what regret is made of. It must not have taken a step.
+    /// Records what regret is computed from. Call it before the first step.
     pub(super) fn with_meter_not_private(mut self) -> Result<Self> {
         self.meter = Some(RegretMeter::new(self.learner.plan().dimension())?);
         Ok(self)
     }
 
-    /// What the run lost beside the best fixed parameters, where it was taken down. It is not private.
+    /// The regret against the best fixed parameters, if it was recorded. It is not private.
     pub(super) fn regret_not_private(&self) -> Result<Option<RegretReport>> {
         let Some(meter) = &self.meter else { return Ok(None) };
         let (plan, held_out) = (self.learner.plan(), self.data.held_out.as_ref());
@@ -102,12 +102,12 @@ impl<'a> Training<'a> {
         &self.learner
     }
 
-    /// How the model did on the rows that were held out.
+    /// The performance on the held-out rows.
     pub(super) fn curve(&self) -> &[Measured] {
         &self.description.curve
     }
 
-    /// Takes all steps that are left, and saves the last.
+    /// Takes all remaining steps and saves the last one.
     pub(super) fn run(&mut self, saving: Option<&Saving<'_>>, quiet: bool) -> Result<()> {
         let steps = self.learner.plan().steps();
         let mut progress = (!quiet).then(|| Progress::new("training"));
@@ -125,7 +125,7 @@ impl<'a> Training<'a> {
                 Some(every) => taken.is_multiple_of(every),
                 None => saved.elapsed() >= BETWEEN_CHECKPOINTS,
             };
-            // A run that is trained again leaves what was saved of it.
+            // A run that is repeated from the start keeps its checkpoint.
             if (is_due || taken == steps) && taken > self.saved {
                 self.save(saving)?;
                 saved = Instant::now();
@@ -134,7 +134,7 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// Saves the run as it stands.
+    /// Saves the run.
     pub(super) fn save(&self, saving: &Saving<'_>) -> Result<()> {
         let key = match saving.key {
             KeptKey::Tag(tag) => KeptKey::Tag(*tag),
@@ -162,8 +162,7 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// Measures the model where the time has come, and where that was not done before the run was
-    /// interrupted.
+    /// Tests the model if it is due and was not done before the run was interrupted.
     fn measure(&mut self) {
         let Some(rows) = &self.data.held_out else { return };
         let (taken, steps) = (self.learner.steps_taken(), self.learner.plan().steps());
@@ -172,20 +171,21 @@ impl<'a> Training<'a> {
         }
         let last = score(&self.loss, self.learner.theta(), rows);
         let average = score(&self.loss, self.learner.average(), rows);
-        // A picture has no place for what is not finite, nor has a checkpoint.
+        // Neither a picture nor a checkpoint can hold numbers that are not finite.
         if last.loss.is_finite() && average.loss.is_finite() {
             self.description.curve.push(Measured { steps: taken, last, average });
         }
     }
 }
 
-/// Whether the model is measured after so many steps: before the first, after the last, and evenly between.
+/// Whether the model is tested after this many steps: before the first, after the last, and evenly
+/// in between.
 fn is_measured(taken: u64, steps: u64) -> bool {
     let share = |taken: u64| u128::from(taken) * u128::from(MEASUREMENTS) / u128::from(steps);
     taken == 0 || taken == steps || share(taken) > share(taken - 1)
 }
 
-/// How parameters do on some rows. It is exact: these rows are not protected.
+/// The performance of parameters on some rows. It is exact: these rows are not protected.
 fn score(loss: &Losses, theta: &[f64], rows: &Dataset) -> Score {
     let count = rows.len() as f64;
     let mean = rows.iter().map(|example| loss.value(theta, example)).sum::<f64>() / count;

@@ -1,6 +1,7 @@
-//! `evertally research noise`: the correlated noise of a mechanism, for those who add it themselves.
+//! `evertally research noise`: the correlated noise of a mechanism, for programs that add it
+//! themselves.
 //!
-//! Rows go to the file as they are made. Nothing here grows with the number of steps.
+//! Rows are written as they are made. Memory does not grow with the number of steps.
 
 mod options;
 mod summary;
@@ -19,10 +20,10 @@ use std::ops::Range;
 use summary::Summary;
 use zeroize::Zeroizing;
 
-/// Numbers that are made together where a step has few of them.
+/// How many numbers are made at once if a step has few.
 const BLOCK: usize = 1 << 16;
 
-/// What an `.npy` file may take besides its numbers, by far.
+/// A generous bound on the bytes of an `.npy` file besides its numbers.
 const HEADER_ROOM: u64 = 1 << 16;
 
 pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
         return Err(CliError::bad("--rows: expected at least 1, got 0"));
     }
     if args.horizon == Horizon::Unbounded && args.rows.is_none() {
-        return Err(CliError::bad("--horizon unbounded needs --rows K: a file has an end"));
+        return Err(CliError::bad("--horizon unbounded needs --rows N: a file has an end"));
     }
     if args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(CliError::bad("--output -: expected a pipe or a file, since the array is not text"));
@@ -57,9 +58,8 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
         Precision::F64 => NoiseStream::<f64>::noise_name(&plan),
     };
     let (key, mut watch) = key.watched(&noise_name)?;
-    // Noise is made to be added to data: it is paid for before there is any, for all steps of the
-    // plan. What it is added to is never seen here, so that all that can be recorded is that it was
-    // made.
+    // The noise will be added to data elsewhere. It is paid for first, for all steps of the plan. The
+    // data are never seen here, so the record only says that the noise was made.
     let entered = watch.admit_whole(charge.map(|charge| (charge, plan.spend())), |_| ())?;
     let bytes = match precision {
         Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     print(args, &summary, is_file)
 }
 
-/// Which steps to write.
+/// The steps to write.
 fn steps(args: &NoiseArgs, horizon: u64) -> Result<Range<u64>> {
     let first = args.from_step;
     if first >= horizon {
@@ -87,7 +87,7 @@ fn steps(args: &NoiseArgs, horizon: u64) -> Result<Range<u64>> {
     }
 }
 
-/// Whether the disk has room is for the disk to say; a file longer than any system can address is refused.
+/// Refuses a file that is longer than any system can address. The disk says whether it has room.
 fn check_size(steps: u64, dim: usize, precision: Precision) -> Result<()> {
     let numbers = steps.checked_mul(dim as u64);
     let bytes = numbers.and_then(|numbers| numbers.checked_mul(precision.bytes()));
@@ -98,7 +98,7 @@ fn check_size(steps: u64, dim: usize, precision: Precision) -> Result<()> {
     Ok(())
 }
 
-/// Noise that a single cannot hold would be infinite, or nothing at all.
+/// Refuses noise outside the range of single precision, which would become infinite or zero.
 fn check_single(plan: &Plan) -> Result<()> {
     const ROOM: f64 = 1e6;
     let scale = plan.noise_scale();
@@ -110,7 +110,7 @@ fn check_single(plan: &Plan) -> Result<()> {
     Err(CliError::bad("the noise is outside the range of single precision: choose --dtype f64"))
 }
 
-/// Writes the noise of these steps and answers with the number of bytes.
+/// Writes the noise of these steps and returns the number of bytes.
 fn write<F: Element>(plan: &Plan, key: NoiseKey, steps: Range<u64>, out: Destination) -> Result<u64> {
     let width = plan.lanes().width();
     let mut noise =
@@ -133,7 +133,7 @@ fn write_rows<F: Element>(
     progress: &dyn Progress,
 ) -> Result<()> {
     let rows = (BLOCK / width) as u64;
-    // Long rows are handed on as they are: a copy of one could take as much memory as the state.
+    // Long rows are not copied: a copy could take as much memory as the state.
     let mut block = Zeroizing::new(vec![F::ZERO; rows as usize * width]);
     let mut done = 0;
     while done < count {
@@ -152,12 +152,12 @@ fn write_rows<F: Element>(
     Ok(())
 }
 
-/// Says what was written. Where the noise itself went to standard output or a pipe, only a program
-/// that asked hears of it.
+/// Prints what was written. If the noise itself went to standard output or a pipe, prints only with
+/// `--json`, on standard error.
 fn print(args: &NoiseArgs, summary: &Summary<'_>, is_file: bool) -> Result<()> {
     if !is_file {
         if args.json {
-            // Where nobody can read it, the noise is written all the same.
+            // The noise is written even if standard error is closed.
             let _ = std::io::stderr().write_all(summary.json()?.as_bytes());
         }
         return Ok(());

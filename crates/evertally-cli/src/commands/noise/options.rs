@@ -1,7 +1,8 @@
-//! What the user may write after `evertally research noise`.
+//! The options of `evertally research noise`.
 
 use crate::budget_file::BudgetFileArgs;
-use crate::commands::shared::{WorkloadArgs, named, participation};
+use crate::commands::planning::ParticipationArgs;
+use crate::commands::shared::{WorkloadArgs, named};
 use crate::error::{CliError, Result};
 use crate::mechanism::{Horizon, NoiseRequest, Privacy, budget_of_multiplier};
 use crate::noise_key::NoiseKeyArgs;
@@ -15,66 +16,62 @@ Examples:
   4096 parameters, at a noise multiplier of 1.1:
     evertally research noise --horizon 1000 --dim 4096 --sigma 1.1 --output noise.npy
 
-  The same for a budget, where every example is seen in ten epochs of
-  a hundred steps:
+  The same for a budget, if every example is used in ten epochs of a
+  hundred steps:
     evertally research noise --horizon 1000 --dim 4096 --epsilon 4 --delta 1e-6 \\
       --max-steps 10 --min-gap 100 --output noise.npy
 
-  A stream without an end, piece by piece from one key:
+  An unbounded stream, piece by piece from one key:
     evertally research noise --horizon unbounded --sigma 1 --noise-key noise.key \\
       --rows 100000 --output first.npy
     evertally research noise --horizon unbounded --sigma 1 --noise-key noise.key \\
       --from-step 100000 --rows 100000 --output second.npy
 
-What it writes: an array with a row for each step and a column for each
-coordinate (a list for --dim 1), as numpy.load reads it. Row t is
-σ·Δ·C·(L g)[t], with σ the noise multiplier, Δ the sensitivity of the
-mechanism and C the norm. Added to the true running sum after step t (or
-that of the window, or the decayed one) it makes the private one. For
-noise that is added to every gradient by itself, take the differences of
-the rows of running sums: numpy.diff(z, axis=0, prepend=0).
+What it writes: an array for numpy.load, with a row per step and a column
+per coordinate (a list for --dim 1). Row t is σ·Δ·C·(L g)[t], where σ is
+the noise multiplier, Δ the sensitivity of the mechanism and C the norm.
+Add it to the true running sum after step t (or to the sum of the window,
+or the decayed sum) to make that sum private. For noise to add to every
+single gradient, take the differences of the rows of running sums:
+numpy.diff(z, axis=0, prepend=0).
 
-RAW NOISE IS AS SENSITIVE AS THE DATA: whoever holds it can take it off
-the releases. Keep the file as you keep the data, use it for one stream
-only, and delete it. On Unix nobody but its owner may read it. It is not
+RAW NOISE IS AS SENSITIVE AS THE DATA: anyone who has it can subtract it
+from the releases. Keep the file as you keep the data, use it for one
+stream only, and delete it. On Unix only its owner may read it. It is not
 the noise of `evertally count`, even under the same key.";
 
-/// Write the correlated noise of a mechanism to a file, for those who add it themselves
+/// Write the correlated noise of a mechanism to a file
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct NoiseArgs {
     /// The number of steps, or unbounded for a stream with no known end
     #[arg(long, value_name = "N|unbounded")]
     pub(super) horizon: Horizon,
-    /// The number of coordinates of a step
+    /// The number of coordinates per step
     #[arg(long, value_name = "D", default_value_t = 1)]
     pub(super) dim: usize,
     /// The bound C on the Euclidean norm of what one person contributes to a step
     #[arg(long, value_name = "C", default_value_t = 1.0)]
     norm: f64,
 
-    /// The noise multiplier σ itself, instead of --epsilon and --delta: it spends 1/(2σ²)-zCDP
+    /// The noise multiplier σ, instead of --epsilon and --delta. It spends 1/(2σ²)-zCDP
     #[arg(long, value_name = "S", alias = "noise-multiplier", conflicts_with_all = ["epsilon", "delta", "calibration"], help_heading = "Privacy")]
     sigma: Option<f64>,
     /// The privacy budget ε: smaller is more private and noisier
     #[arg(long, value_name = "E", help_heading = "Privacy")]
     epsilon: Option<f64>,
-    /// The chance δ with which the guarantee may fail
+    /// The probability δ with which the guarantee may fail
     #[arg(long, value_name = "D", help_heading = "Privacy")]
     delta: Option<f64>,
-    /// How σ follows from (ε, δ) [default: exact]
+    /// How σ is computed from (ε, δ) [default: exact]
     #[arg(long, value_name = "NAME", value_parser = named::<Calibration>(["exact", "zcdp", "paper"]), help_heading = "Privacy")]
     calibration: Option<Calibration>,
-    /// What two streams that must look alike may differ in: one contribution added or removed, or
-    /// one replaced
+    /// How two streams that must look alike may differ: one contribution is added or removed, or
+    /// replaced
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]), help_heading = "Privacy")]
     neighbours: Neighbours,
-    /// The most steps that one person may contribute to
-    #[arg(long, value_name = "K", help_heading = "Privacy")]
-    max_steps: Option<u64>,
-    /// The fewest steps between two that one person contributes to [default: 1]
-    #[arg(long, value_name = "B", help_heading = "Privacy")]
-    min_gap: Option<u64>,
+    #[command(flatten)]
+    participation: ParticipationArgs,
     #[command(flatten)]
     pub(super) noise_key: NoiseKeyArgs,
 
@@ -84,19 +81,20 @@ pub(crate) struct NoiseArgs {
     #[command(flatten)]
     workload: WorkloadArgs,
 
-    /// The .npy file to write, which must not exist and appears only once it is whole; - for standard output
+    /// The .npy file to write, or - for standard output. It must not exist, and appears only once it
+    /// is complete
     #[arg(long, short, alias = "out", value_name = "FILE", help_heading = "Output")]
     pub(super) output: PathBuf,
     /// The precision [default: f32 for vectors, f64 for --dim 1]
     #[arg(long, value_name = "TYPE", help_heading = "Output")]
     dtype: Option<Precision>,
-    /// The first step to write, counted from 0; those before it are made and left out
+    /// The first step to write, counted from 0
     #[arg(long, value_name = "T", default_value_t = 0, help_heading = "Output")]
     pub(super) from_step: u64,
     /// How many rows to write, one for each step [default: all up to the horizon]
-    #[arg(long, alias = "steps", value_name = "K", help_heading = "Output")]
+    #[arg(long, alias = "steps", value_name = "N", help_heading = "Output")]
     pub(super) rows: Option<u64>,
-    /// Print what was written as one JSON object, on standard error where the noise goes to standard output
+    /// Print a summary as one JSON object, on standard error if the noise goes to standard output
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
 }
@@ -104,7 +102,7 @@ pub(crate) struct NoiseArgs {
 /// The precision of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Precision {
-    /// Single precision, as models are trained in
+    /// Single precision, as in training
     F32,
     /// Double precision
     F64,
@@ -131,13 +129,12 @@ impl NoiseArgs {
         if self.dim == 0 {
             return Err(CliError::bad("--dim: expected at least 1, got 0"));
         }
-        let participation = participation(self.max_steps, self.min_gap)?;
         Ok(NoiseRequest {
             horizon: self.horizon,
             workload: self.workload.workload(),
             budget: self.budget()?,
             neighbours: self.neighbours,
-            participation,
+            participation: self.participation.bound()?,
             objective: self.workload.objective,
             mechanism: self.workload.mechanism.clone(),
             memory_limit: self.workload.memory_limit,

@@ -1,4 +1,4 @@
-//! What is said of a file of noise: everything but the noise.
+//! The summary of a file of noise: everything except the noise.
 
 use super::options::Precision;
 use crate::budget_file::Entered;
@@ -12,12 +12,12 @@ pub(super) struct Summary<'a> {
     pub(super) name: String,
     /// The first step that was written.
     pub(super) first: u64,
-    /// How many were.
+    /// The number of steps that were written.
     pub(super) count: u64,
     pub(super) dim: usize,
     pub(super) precision: Precision,
     pub(super) bytes: u64,
-    /// How the ledger stands, where there is one.
+    /// The entry in the budget file, if there is one.
     pub(super) entered: Option<Entered>,
 }
 
@@ -42,7 +42,7 @@ struct NoiseJson {
     sensitivity: f64,
     /// σ·Δ·C with the factor for replacement: the standard deviation of g before L.
     scale: f64,
-    /// Over a cap that nobody reaches a mean says nothing.
+    /// Absent for an unbounded stream: a mean up to a cap that is never reached says nothing.
     mean_error: Option<f64>,
     max_error: Option<f64>,
     rmse: Option<f64>,
@@ -94,19 +94,19 @@ impl Summary<'_> {
         let coordinates = if self.dim == 1 { String::new() } else { format!(" × {} coordinates", self.dim) };
         let last_step = self.first + self.count - 1;
         let of = if plan.is_unbounded() {
-            format!("a stream without an end, capped at {}", plan.horizon())
+            format!("an unbounded stream, capped at {}", plan.horizon())
         } else {
             format!("{}", plan.horizon())
         };
-        let ledger = self.entered.as_ref().map(|entered| format!("ledger: {}\n", entered.in_words()));
-        let ledger = ledger.unwrap_or_default();
+        let spent = self.entered.as_ref().map(|entered| format!("budget file: {}\n", entered.in_words()));
+        let spent = spent.unwrap_or_default();
         Ok(format!(
             "{}: {} steps{coordinates} as {}, {}\n\
              steps {} to {last_step} of {of}, {}, {}\n\
              {}: sensitivity Δ = {:.6}, noise multiplier σ = {:.6}, scale {:.6}\n\
              standard error of a coordinate: {first:.4} at the first row, {last:.4} at the last\n\
-             {ledger}\
-             whoever holds this file can take the noise off the releases: keep it as you keep the data, and delete it\n",
+             {spent}\
+             anyone who has this file can subtract the noise from the releases: keep it as you keep the data, and delete it\n",
             self.name,
             self.count,
             self.precision.name(),

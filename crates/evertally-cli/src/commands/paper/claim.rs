@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// What became of a claim when it was computed.
+/// The verdict on a claim after computing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Verdict {
@@ -19,14 +19,14 @@ pub(super) enum Verdict {
     Fails,
     /// Its proof breaks, and what the proof supports is weaker; whether it is false is not shown.
     Unproven,
-    /// Nothing to be true or false.
+    /// Neither true nor false.
     Definition,
     /// Stated without a figure that could be computed here; the text says what was checked instead.
     NotComputed,
 }
 
 impl Verdict {
-    /// What follows for an inequality from where it begins to hold.
+    /// The verdict on an inequality, from the n at which it starts to hold.
     pub(super) fn from_horizon(from: Option<u64>) -> Self {
         match from {
             Some(1) => Self::Holds,
@@ -35,7 +35,7 @@ impl Verdict {
         }
     }
 
-    /// What follows for a claim that was computed case by case.
+    /// The verdict on a claim that was computed case by case.
     pub(super) fn if_all(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Fails }
     }
@@ -81,7 +81,7 @@ pub(super) struct Claim {
     pub(super) verdict: Verdict,
     /// The verdict in one sentence, with its figures.
     pub(super) finding: String,
-    /// From which horizon on it holds, where that is the question; absent where it never does.
+    /// The horizon from which on it holds. Absent if it never does, or if that is not the question.
     pub(super) holds_from: Option<u64>,
     pub(super) table: Option<Table>,
 }
@@ -112,7 +112,7 @@ impl Claim {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Slip {
     pub(super) title: &'static str,
-    /// Where it stands.
+    /// Its place in the paper.
     pub(super) place: &'static str,
     pub(super) printed: &'static str,
     pub(super) correct: &'static str,
@@ -138,7 +138,7 @@ pub(super) fn scanned() -> impl DoubleEndedIterator<Item = u64> {
     (1..=4096).chain(far)
 }
 
-/// The least scanned n from which on the predicate holds; `None` where it fails at the far end.
+/// The least scanned n from which on the predicate holds. `None` if it fails at the largest n.
 pub(super) fn holds_from(mut predicate: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
     let mut from = None;
     for n in scanned().rev() {
@@ -196,11 +196,11 @@ pub(super) fn yes(holds: bool) -> String {
     if holds { "yes" } else { "no" }.to_owned()
 }
 
-/// The optimum γ_F²/n where a certificate is quick to make; each is made once.
+/// The optimum γ_F²/n, if a certificate is quick to make. Each is made once.
 pub(super) fn certified(n: u64) -> Result<Option<Interval>> {
-    const LARGEST: u64 = 256;
+    const MAX_ORDER: u64 = 256;
     static KNOWN: Mutex<BTreeMap<u64, Interval>> = Mutex::new(BTreeMap::new());
-    if n > LARGEST {
+    if n > MAX_ORDER {
         return Ok(None);
     }
     if let Some(known) = KNOWN.lock().ok().and_then(|known| known.get(&n).copied()) {

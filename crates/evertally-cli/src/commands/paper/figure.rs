@@ -8,7 +8,7 @@ use evertally::research::bounds::*;
 
 pub(super) const EPSILONS: [f64; 3] = [0.3, 0.5, 0.8];
 pub(super) const DELTA: f64 = 1e-10;
-const LARGEST: u32 = 40;
+const MAX_EXPONENT: u32 = 40;
 
 /// Everything at one ε and n = 2^m.
 pub(super) struct Point {
@@ -27,7 +27,7 @@ pub(super) fn points() -> Result<Vec<Point>> {
     for epsilon in EPSILONS {
         let closed = paper_sigma(epsilon, DELTA)?.powi(2);
         let exact = gaussian_sigma(epsilon, DELTA)?.powi(2);
-        for exponent in 1..=LARGEST {
+        for exponent in 1..=MAX_EXPONENT {
             let n = 1_u64 << exponent;
             points.push(Point {
                 epsilon,
@@ -69,7 +69,7 @@ pub(super) fn claim(points: &[Point]) -> Claim {
     let at = |epsilon: f64, m: u32| points.iter().find(|p| p.epsilon == epsilon && p.exponent == m);
     let below = |pick: fn(&Point, &Point) -> bool| {
         let holds = |m: &u32| at(0.3, *m).zip(at(0.8, *m)).is_some_and(|(a, b)| pick(a, b));
-        (1..=LARGEST).rev().take_while(holds).last()
+        (1..=MAX_EXPONENT).rev().take_while(holds).last()
     };
     let printed = below(|a, b| a.paper_square_root < b.paper_tree);
     let exact = below(|a, b| a.square_root < b.tree);
@@ -110,10 +110,11 @@ pub(super) fn claim(points: &[Point]) -> Claim {
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 460.0;
+/// The edges of the panel.
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 96.0;
+const RIGHT: f64 = WIDTH - 96.0;
 const TOP: f64 = 52.0;
-const BOTTOM: f64 = 48.0;
+const BOTTOM: f64 = HEIGHT - 48.0;
 
 /// Which of the two drawings.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -163,8 +164,8 @@ pub(super) fn svg(points: &[Point], drawing: Drawing) -> String {
     let all = points.iter().flat_map(|p| [p.paper_tree, p.paper_square_root, p.lower]);
     let (low, high) = all.fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
     let (low, high) = ((low * 0.8).log10(), (high * 1.25).log10());
-    let x = |m: f64| LEFT + (WIDTH - LEFT - RIGHT) * (m - 1.0) / f64::from(LARGEST - 1);
-    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (high - value.log10()) / (high - low);
+    let x = |m: f64| LEFT + (RIGHT - LEFT) * (m - 1.0) / f64::from(MAX_EXPONENT - 1);
+    let y = |value: f64| TOP + (BOTTOM - TOP) * (high - value.log10()) / (high - low);
     let mut svg = format!(
         "<svg class=\"fig\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">\
          <style>{STYLE}</style><rect class=\"paper\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>\
@@ -177,8 +178,8 @@ pub(super) fn svg(points: &[Point], drawing: Drawing) -> String {
         svg.push_str(&format!(
             "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{:.1}\"/>\
              <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">2<tspan dy=\"-5\" font-size=\"10\">{m}</tspan></text>",
-            HEIGHT - BOTTOM,
-            HEIGHT - BOTTOM + 20.0
+            BOTTOM,
+            BOTTOM + 20.0
         ));
     }
     for power in low.ceil() as i32..=high.floor() as i32 {
@@ -186,7 +187,7 @@ pub(super) fn svg(points: &[Point], drawing: Drawing) -> String {
         svg.push_str(&format!(
             "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">10<tspan dy=\"-5\" font-size=\"10\">{power}</tspan></text>",
-            WIDTH - RIGHT,
+            RIGHT,
             LEFT - 8.0,
             at + 4.0
         ));
@@ -194,9 +195,9 @@ pub(super) fn svg(points: &[Point], drawing: Drawing) -> String {
     svg.push_str(&format!(
         "<text class=\"faint\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">number of steps n</text>\
          <text class=\"faint\" transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">mean squared error</text>",
-        (LEFT + WIDTH - RIGHT) / 2.0,
+        (LEFT + RIGHT) / 2.0,
         HEIGHT - 8.0,
-        (TOP + HEIGHT - BOTTOM) / 2.0
+        (TOP + BOTTOM) / 2.0
     ));
     for (index, epsilon) in EPSILONS.into_iter().enumerate() {
         let own: Vec<&Point> = points.iter().filter(|p| p.epsilon == epsilon).collect();
@@ -212,7 +213,7 @@ pub(super) fn svg(points: &[Point], drawing: Drawing) -> String {
             let (_, tree) = drawing.curves()[0];
             svg.push_str(&format!(
                 "<text class=\"f{index}\" x=\"{:.1}\" y=\"{:.1}\">ε = {epsilon}</text>",
-                WIDTH - RIGHT + 8.0,
+                RIGHT + 8.0,
                 y(tree(last)) + 4.0
             ));
         }

@@ -1,4 +1,4 @@
-//! The report as one HTML file that needs nothing beside it.
+//! The report as one self-contained HTML file.
 
 use super::Report;
 use super::claim::{Claim, Slip, Table, Verdict};
@@ -154,7 +154,7 @@ fn escaped(text: &str) -> String {
     html
 }
 
-/// What stands raised or lowered, without its brackets, and how many characters it takes.
+/// The raised or lowered text without its brackets, and the number of characters it takes.
 fn script<'a>(rest: &'a [char], tag: &str) -> Option<(&'a [char], usize)> {
     let closing = match rest.first()? {
         '(' if tag == "sup" => Some(')'),

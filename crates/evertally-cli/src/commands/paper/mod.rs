@@ -1,6 +1,6 @@
-//! `evertally research paper`: every numbered statement of the paper, held against exact figures.
+//! `evertally research paper`: every numbered statement of the paper, compared with exact figures.
 //!
-//! The report is computed when it is asked for; no figure in it is written down beforehand.
+//! The report is computed on every run. No figure in it is stored.
 
 mod algebra;
 mod claim;
@@ -31,19 +31,19 @@ Examples:
 
 The paper: M. Henzinger, J. Upadhyay, S. Upadhyay, Almost Tight Error
 Bounds on Differentially Private Continual Counting (2023). evertally
-research bounds gives the bounds for a horizon and a budget of your own.";
+research bounds gives the bounds for your own horizon and budget.";
 
-/// Hold every claim of the paper behind this program against exact figures
+/// Compare every claim of the paper behind this program with exact figures
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PaperArgs {
-    /// Write the report into an .html file that needs nothing beside it
+    /// Write the report into one self-contained .html file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
-    /// Write the figure as two SVG files and one CSV file into a folder, which is made if need be
+    /// Write the figure as two SVG files and one CSV file into a folder, which is made if needed
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
 }

@@ -71,7 +71,7 @@ pub(super) fn table(request: &Request, endless: &Endless) -> Result<String> {
     }
     Ok(format!(
         "{} without a known end{}, at {}: noise multiplier σ = {:.6}\n{}\n\n\
-         {}: sensitivity Δ = {:.6}, worst step {:.4}, memory {}, {:.0} operations a step\n\n{}\n\
+         {}: sensitivity Δ = {:.6}, worst step {:.4}, memory {}, {:.0} operations per step\n\n{}\n\
          known horizon: the typical error (rmse) of the plan for exactly that many steps, had it been asked for\n",
         subject(request.workload),
         lanes_in_words(request),
@@ -90,7 +90,7 @@ pub(super) fn table(request: &Request, endless: &Endless) -> Result<String> {
 fn subject(workload: Workload) -> String {
     match workload {
         Workload::SlidingWindow { width } => format!("sums over the last {width} steps"),
-        Workload::Decay { factor } => format!("sums decayed by {factor} a step"),
+        Workload::Decay { factor } => format!("sums decayed by {factor} per step"),
         _ => "running totals".to_owned(),
     }
 }
@@ -105,7 +105,7 @@ fn cap_in_words(workload: Workload, cap: u64) -> String {
         ),
         _ => format!(
             "a cap of {} = {} steps is declared, because the noise of a total of everything grows with the number\n\
-             of steps and must be set before the first; at a step a millisecond it is reached after {:.1} years",
+             of steps and must be set before the first; at one step per millisecond it is reached after {:.1} years",
             power(cap),
             grouped(cap as f64, 0),
             cap as f64 / (1000.0 * 86_400.0 * 365.25),

@@ -1,8 +1,8 @@
-//! Made-up counters and events, so that there is something alive to look at.
+//! Made-up counters and events, to try the service.
 //!
-//! A day of the demo's town lasts ten minutes. Its latest one is played when the service starts,
-//! through the same ledger with a clock that runs faster; afterwards events go in as those of
-//! clients do, with ids, and a few of them twice.
+//! A day of the demo lasts ten minutes. When the service starts, the latest day is replayed through
+//! the same ledger with a faster clock. Afterwards events arrive like those of clients, with ids,
+//! and a few of them twice.
 
 use crate::draws::Draws;
 use crate::error::Result;
@@ -18,10 +18,10 @@ const SECOND: i64 = 1_000_000;
 /// A day of the demo, in microseconds.
 const DAY: f64 = 600e6;
 
-/// How often events are sent, while the service runs.
+/// How often events are sent while the service runs.
 const BEAT: Duration = Duration::from_millis(200);
 
-/// How much of the past is played at the start, in seconds.
+/// How much of the past is replayed at the start, in seconds.
 const PAST: i64 = 600;
 
 /// Steps of a counter of one second: a week of real time.
@@ -36,7 +36,7 @@ const REGIONS: [(&str, f64, f64); 5] = [
     ("harbour", 0.04, 0.58),
 ];
 
-/// One made-up counter: events a second on average, and what its events are like.
+/// One made-up counter: its events per second on average, and their kind.
 struct Stream {
     name: &'static str,
     description: &'static str,
@@ -53,7 +53,7 @@ enum Kind {
     Plain,
     ByRegion,
     Spending,
-    /// Persons, who count in at most so many steps.
+    /// Persons, who contribute to at most this many steps.
     People(u64),
 }
 
@@ -80,7 +80,7 @@ const STREAMS: [Stream; 5] = [
     },
     Stream {
         name: "revenue",
-        description: "Spending since the start, at most 100 an event",
+        description: "Spending since the start, at most 100 per event",
         seconds: 5,
         steps: Some(WEEK / 5),
         epsilon: 1.0,
@@ -90,7 +90,7 @@ const STREAMS: [Stream; 5] = [
     },
     Stream {
         name: "errors",
-        description: "Failed requests, for as long as it goes on",
+        description: "Failed requests, without a known end",
         seconds: 5,
         steps: None,
         epsilon: 0.5,
@@ -127,7 +127,7 @@ impl Stream {
     }
 }
 
-/// Makes the counters where they are missing, and plays the latest day.
+/// Makes the missing counters, and replays the latest day.
 pub(super) fn prepare(ledger: &mut Ledger, now: i64) -> Result<()> {
     if ledger.shown().counter(STREAMS[0].name).is_some() {
         return Ok(());
@@ -177,7 +177,7 @@ pub(super) async fn feed(keeper: Keeper) {
             return;
         };
         for (counter, arrivals) in events {
-            // A full queue loses some made-up events, and nobody is sorry.
+            // Made-up events may be lost when the queue is full.
             let _ = keeper.submit(counter, arrivals, drop);
         }
     }
@@ -186,7 +186,7 @@ pub(super) async fn feed(keeper: Keeper) {
 /// Events on their way to a counter.
 type Post = (Arc<Published>, Vec<Arrival>);
 
-/// Whoever makes the events.
+/// The source of the events.
 struct Town {
     draws: Draws,
     /// Ids must differ from those of earlier runs on the same directory.
@@ -202,18 +202,18 @@ impl Town {
         Ok(Self { draws: Draws::new(word), run: format!("{word:016x}"), next: 0 })
     }
 
-    /// The events of a while, ready for the ledger.
+    /// The events of this many seconds, ready for the ledger.
     fn events(&mut self, shown: &Shown, now: i64, seconds: f64) -> evertally_ledger::Result<Vec<Post>> {
         let mut all = Vec::new();
         for stream in &STREAMS {
-            // One that was retired or deleted gets no more.
+            // A counter that was retired or deleted gets no more events.
             let Some(counter) = shown.counter(stream.name) else { continue };
             let mut arrivals = Vec::new();
             for (key, rate) in rates(stream, now) {
                 for _ in 0..self.draws.count(rate * seconds) {
                     let arrival = self.event(stream.kind, &counter, key)?;
                     arrivals.push(arrival);
-                    // One event in a hundred is sent twice, as clients do that heard no answer.
+                    // One event in a hundred is sent twice, like a retry of a client.
                     if self.draws.unit() < 0.01 {
                         arrivals.push(arrival);
                     }
@@ -241,7 +241,7 @@ impl Town {
     }
 }
 
-/// Events a second by key: more by day, and of each region at its own time.
+/// Events per second by key: more by day, and each region at its own time.
 fn rates(stream: &Stream, now: i64) -> Vec<(Option<&'static str>, f64)> {
     let of_day = |busiest: f64| {
         let phase = (now as f64 / DAY).fract();

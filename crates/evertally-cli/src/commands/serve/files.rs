@@ -1,12 +1,12 @@
-//! How many files, and so connections, a process may have open.
+//! The limit on open files, and thereby on connections.
 
-/// Asks for as many as the system lets a process have: shells often allow a thousand, which is less
-/// than the connections that a service may have.
+/// Raises the limit as far as the system allows. Shells often allow a thousand, which is less than
+/// the connections of a service.
 #[cfg(unix)]
 pub(super) fn allow_many() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, fewer connections are accepted at a time, and the others wait.
+    // If this is refused, fewer connections are accepted at a time, and the others wait.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 

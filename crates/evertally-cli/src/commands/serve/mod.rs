@@ -22,10 +22,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     };
     if tls.is_none() && !args.plain_http && !args.listen.ip().is_loopback() {
         return Err(CliError::bad(
-            "--listen: others could connect, and tokens would travel in the open: give --tls-cert and --tls-key, or say --plain-http",
+            "--listen: other machines could connect, and tokens would not be encrypted: give --tls-cert and --tls-key, or --plain-http",
         ));
     }
-    // Before anything is made: a first token that nobody gets to see would lock everybody out.
+    // First of all: a first token that is made but never shown would lock everybody out.
     let listener = if args.verify { None } else { Some(listen(args.listen)?) };
     let home = Home::of(args)?;
     if args.verify && !home.directory().join("ledger.redb").exists() {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
 fn listen(address: SocketAddr) -> Result<std::net::TcpListener> {
     let listener = std::net::TcpListener::bind(address)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-    listener.map_err(|error| CliError::bad(format!("{address} cannot be listened at: {error}")))
+    listener.map_err(|error| CliError::bad(format!("{address} cannot be listened on: {error}")))
 }
 
 async fn serve(
@@ -61,7 +61,7 @@ async fn serve(
     tls: Option<Tls>,
     tokens: &[NewToken],
 ) -> Result<()> {
-    let failed = |error| CliError::Failure(format!("{} cannot be listened at: {error}", args.listen));
+    let failed = |error| CliError::Failure(format!("{} cannot be listened on: {error}", args.listen));
     let listener = TcpListener::from_std(listener).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -76,7 +76,7 @@ async fn serve(
     Ok(())
 }
 
-/// Where counters are kept, for as long as the service runs.
+/// The directory of the counters, for as long as the service runs.
 enum Home {
     Named(PathBuf),
     Temporary(TempDir),
@@ -98,7 +98,7 @@ impl Home {
     fn directory(&self) -> PathBuf {
         match self {
             Self::Named(directory) => directory.clone(),
-            // One inside it, so that the fence beside it goes away as well.
+            // A directory inside it, so that the fence beside that one is removed as well.
             Self::Temporary(directory) => directory.path().join("counters"),
         }
     }
@@ -123,7 +123,7 @@ struct NewToken {
     bearer: String,
 }
 
-/// The first token of a ledger that has none, and the one that is asked for.
+/// The first token of a ledger without tokens, and the one that `--new-token` asks for.
 fn first_tokens(args: &ServeArgs, ledger: &mut Ledger) -> Result<Vec<NewToken>> {
     let first = ledger.shown().tokens().is_empty().then_some(Role::Admin);
     let roles: Vec<Role> = first.into_iter().chain(args.new_token.map(Role::from)).collect();
@@ -136,7 +136,7 @@ fn first_tokens(args: &ServeArgs, ledger: &mut Ledger) -> Result<Vec<NewToken>> 
     Ok(tokens)
 }
 
-/// Says where the service is. Tokens go to standard output, once, and never to the logs.
+/// Prints the address. Tokens go to standard output, once, and never to the logs.
 fn greet(address: &str, tokens: &[NewToken], mode: evertally_ledger::Mode) -> Result<()> {
     for token in tokens {
         say(&format!("{} token, shown this once: {}", token.role, token.bearer))?;
@@ -146,7 +146,7 @@ fn greet(address: &str, tokens: &[NewToken], mode: evertally_ledger::Mode) -> Re
     }
     if let evertally_ledger::Mode::Fenced { reason } = mode {
         say(&format!(
-            "nothing is taken or released until a new epoch is started ({reason}): see the page, or GET /v1/epoch"
+            "nothing is accepted or released until a new epoch is started ({reason}): see the page, or GET /v1/epoch"
         ))?;
     }
     say(&format!("listening on {address}"))
@@ -159,9 +159,9 @@ fn say(line: &str) -> Result<()> {
         .map_err(|error| CliError::writing("standard output", &error))
 }
 
-/// Ready when the operator wants the service to end.
+/// Completes when the operator asks the service to stop.
 fn stop_signal() -> Result<impl Future<Output = ()>> {
-    let failed = |error: io::Error| CliError::Failure(format!("signals cannot be heard: {error}"));
+    let failed = |error: io::Error| CliError::Failure(format!("signals cannot be received: {error}"));
     #[cfg(unix)]
     let mut terminate =
         tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What the user may write after `evertally serve`.
+//! The options of `evertally serve`.
 
 use clap::{Args, ValueEnum};
 use evertally_ledger::Role;
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  See it alive, with made-up events and nothing kept:
+  Try it, with made-up events, keeping nothing:
     evertally serve --demo
 
   Keep counters in a directory, which is made at the first start. The
-  admin token is printed then, once; keep it:
+  admin token is printed once, at the first start. Keep it:
     evertally serve counters
 
-  Give a budget, make a counter, send an event, read what is released
+  Set a budget, make a counter, send an event, read the releases
   (with TOKEN set to the admin token):
     curl localhost:8740/v1/populations -H \"Authorization: Bearer $TOKEN\" \\
       -H 'Content-Type: application/json' \\
@@ -34,60 +34,60 @@ Examples:
     evertally serve counters --listen 0.0.0.0:8740 \\
       --tls-cert chain.pem --tls-key key.pem
 
-The directory holds true totals and the key of all noise: guard it like
-the data. Beside it stands DIRECTORY.fence, by which a restored backup is
-recognised: leave it out of backups. Events are acknowledged when they are
-on the disk; a release never changes. The interface is described at
-/openapi.json. SIGTERM or Ctrl-C ends the service in good order.";
+The directory holds true totals and the key of all noise. Guard it like
+the data. DIRECTORY.fence beside it is how the service recognises a
+restored backup: leave it out of backups. An event is acknowledged once it
+is on the disk. A release never changes. /openapi.json describes the
+interface. SIGTERM or Ctrl-C ends the service in good order.";
 
-/// Keep private counters alive: events in over HTTP, releases out at each tick, and a page to watch them
+/// Run private counters as a service: events in, releases out, over HTTP
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// Where counters are kept; made where there is none
+    /// The directory that holds the counters. It is made if it does not exist
     #[arg(required_unless_present = "demo")]
     pub(super) directory: Option<PathBuf>,
-    /// Make some lively counters and feed them with made-up events; nothing is kept unless a
-    /// directory is named
+    /// Make some counters and feed them with made-up events. Nothing is kept unless a directory is
+    /// given
     #[arg(long)]
     pub(super) demo: bool,
-    /// Read and check everything that the directory holds, and do not serve
+    /// Check everything in the directory and exit, without serving
     #[arg(long, conflicts_with_all = ["demo", "new_token"])]
     pub(super) verify: bool,
-    /// Where the fence stands, by which a copy or a restored backup is recognised [default: DIRECTORY.fence]
+    /// The file by which a copy or a restored backup is recognised [default: DIRECTORY.fence]
     #[arg(long, value_name = "FILE", conflicts_with = "demo")]
     pub(super) fence: Option<PathBuf>,
-    /// Make another token of this role and print it
+    /// Make another token with this role and print it
     #[arg(long, value_name = "ROLE")]
     pub(super) new_token: Option<RoleArg>,
 
-    /// The address to listen at; port 0 takes any that is free
+    /// The address to listen on. Port 0 takes any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8740", help_heading = "Connections")]
     pub(super) listen: SocketAddr,
-    /// The certificate and its chain, as PEM
+    /// The TLS certificate and its chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Connections")]
     pub(super) tls_cert: Option<PathBuf>,
-    /// The private key of the certificate, as PEM
+    /// The private key of the TLS certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Connections")]
     pub(super) tls_key: Option<PathBuf>,
-    /// Allow others to connect without TLS: tokens and events then travel in the open
+    /// Accept connections from other machines without TLS. Tokens and events are then not encrypted
     #[arg(long, conflicts_with = "tls_cert", help_heading = "Connections")]
     pub(super) plain_http: bool,
-    /// The most connections
+    /// The most connections at a time
     #[arg(long, value_name = "N", default_value_t = Options::default().max_connections, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Connections")]
     max_connections: u32,
     /// The most requests per second and token [default: no limit]
     #[arg(long, alias = "rate", value_name = "N", help_heading = "Connections")]
     max_requests_per_second: Option<NonZeroU32>,
 
-    /// How logs are written to standard error
-    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "What is told")]
+    /// The format of the logs on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Logs and metrics")]
     pub(super) log: LogArg,
-    /// Show /metrics without a token
-    #[arg(long, help_heading = "What is told")]
+    /// Serve /metrics without a token
+    #[arg(long, help_heading = "Logs and metrics")]
     open_metrics: bool,
-    /// Count events and their posts in /metrics: exact numbers, which are NOT PRIVATE
-    #[arg(long, help_heading = "What is told")]
+    /// Count events and requests with events in /metrics. These numbers are exact and NOT PRIVATE
+    #[arg(long, help_heading = "Logs and metrics")]
     event_metrics: bool,
 }
 
@@ -129,7 +129,7 @@ impl From<RoleArg> for Role {
 pub(crate) enum LogArg {
     /// For people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 

@@ -1,8 +1,7 @@
-//! Readers that panic.
+//! Turns panics of a reader into ordinary failures.
 //!
-//! The reader of Parquet, which is not ours, panics on some files that are damaged. Here that is
-//! one more way of saying so: nothing is printed, because a panic may repeat data, and the program
-//! goes on to its own message.
+//! The Parquet library panics on some damaged files. The message of such a panic may repeat data, so
+//! nothing is printed, and the caller reports an error of its own.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -12,8 +11,9 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does some work; `None` where it panicked. What the work had in hand must not be used afterwards.
-pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+/// Does some work, or returns `None` if it panics. Anything that the work changed must not be used
+/// afterwards.
+pub(super) fn without_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = take_hook();
@@ -35,8 +35,8 @@ mod tests {
 
     #[test]
     fn panics_are_caught_and_all_else_is_handed_on() {
-        assert_eq!(caught(|| 7), Some(7));
-        assert_eq!(caught(|| -> u8 { panic!("in a reader") }), None);
+        assert_eq!(without_panic(|| 7), Some(7));
+        assert_eq!(without_panic(|| -> u8 { panic!("in a reader") }), None);
         assert!(catch_unwind(|| panic!("out of a reader")).is_err());
     }
 }
