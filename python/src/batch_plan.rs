@@ -26,7 +26,7 @@ use crate::spend::Spend;
 /// >>> bool(plan.mean_squared_error < 1.0001 * plan.least_mean_squared_error)
 /// True
 #[pyclass(frozen, module = "evertally", name = "BatchPlan")]
-pub(crate) struct BatchPlan(pub(crate) evertally::batch::BatchPlan);
+pub(crate) struct BatchPlan(pub(crate) evertally::research::batch::BatchPlan);
 
 #[pymethods]
 impl BatchPlan {
@@ -46,7 +46,9 @@ impl BatchPlan {
         let budget = read_budget(epsilon, delta, rho, sigma, calibration)?.budget().or_raise()?;
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
         let queries = real_matrix(queries)?;
-        py.detach(|| evertally::batch::BatchPlan::new(queries, budget, neighbours)).or_raise().map(Self)
+        py.detach(|| evertally::research::batch::BatchPlan::new(queries, budget, neighbours))
+            .or_raise()
+            .map(Self)
     }
 
     /// Private answers to all queries about a histogram, an array of float64 with one number per

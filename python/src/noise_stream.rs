@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evertally::noise::Real;
+use evertally::internals::noise::Real;
 use numpy::{Element, Ix1, Ix2, PyArray1, PyArray2, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! The subject of an audit: a mechanism that promises a plan's privacy and releases numbers at
 //! every step.
 
-use evertally::counter::replay_lane;
+use evertally::internals::replay::replay_lane;
 use evertally::privacy::NoiseKind;
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Neighbours, NoiseKey, Participation,

@@ -15,7 +15,7 @@ use crate::input::npz::Archive;
 use crate::input::{InputFormat, Row, held};
 use crate::{Cli, output, time as times};
 use evertally::Horizon;
-use evertally::gamma::{Certificate, Subject, verify};
+use evertally::research::gamma::{Certificate, Subject, verify};
 
 /// What was read, or the line that the operator would see.
 pub type Outcome<T> = std::result::Result<T, String>;

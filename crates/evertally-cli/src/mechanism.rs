@@ -12,8 +12,7 @@ use crate::output::Header;
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
-    Arithmetic, Counter, KeyedCounter, NoiseKey, NoiseName, Objective, Plan, PlanSpec, Release, Shape, Spend,
-    Tail,
+    Arithmetic, Counter, KeyedCounter, NoiseKey, NoiseName, Objective, Plan, PlanSpec, Shape, Spend,
 };
 
 /// The level of every interval that is written.
@@ -94,7 +93,7 @@ impl Prepared {
             _ => Counter::with_progress(plan, key, progress).map(AnyCounter::Single),
         })?;
         let rounds = self.post_processing.rounds();
-        Ok(Running { counter, post: vec![self.post_processing; width], rounds, quantiles: Vec::new() })
+        Ok(Running { counter, post: vec![self.post_processing; width], rounds })
     }
 }
 
@@ -110,8 +109,6 @@ pub(crate) struct Running {
     post: Vec<PostProcess>,
     /// Whether only whole numbers may leave.
     rounds: bool,
-    /// Margins in standard errors for the shapes of noise met so far: one for a normal, a few for trees.
-    quantiles: Vec<(Tail, f64)>,
 }
 
 impl Running {
@@ -121,9 +118,10 @@ impl Running {
             AnyCounter::Single(counter) => vec![counter.step(totals.first().copied().unwrap_or_default())?],
             AnyCounter::Keyed(counter) => counter.step(totals)?,
         };
+        // All releases of a step have the same error.
+        let margin = releases.first().map_or(0.0, |release| release.margin(LEVEL));
         let mut estimates = Vec::with_capacity(releases.len());
         for (index, release) in releases.iter().enumerate() {
-            let margin = self.margin(release);
             let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
             // The interval is that of the release before post-processing, widened where the
             // estimate was pushed out.
@@ -139,18 +137,6 @@ impl Running {
             });
         }
         Ok(estimates)
-    }
-
-    /// Half the width of the interval. A quantile takes thousands of operations and only depends on
-    /// the noise's shape.
-    fn margin(&mut self, release: &Release) -> f64 {
-        if let Some(&(_, quantile)) = self.quantiles.iter().find(|(tail, _)| *tail == release.tail) {
-            return quantile * release.standard_error;
-        }
-        let unit = Release { standard_error: 1.0, ..*release };
-        let quantile = unit.margin(LEVEL);
-        self.quantiles.push((release.tail, quantile));
-        quantile * release.standard_error
     }
 }
 

@@ -1,7 +1,7 @@
 //! The target for noise alone: rows that are taken, filled, sought and resumed in any order are
 //! always the same.
 
-use evertally::noise::Real;
+use evertally::internals::noise::Real;
 use evertally::{NoiseStream, Plan};
 
 use crate::check_line;

@@ -1,6 +1,6 @@
 //! The target for modified saved states with valid hashes.
 
-use evertally::noise::Real;
+use evertally::internals::noise::Real;
 use evertally::{Error, NoiseStream, Plan, Shape, SparseCounter};
 
 use crate::check_line;

@@ -2,7 +2,7 @@
 //!
 //! **Definition.** [`Participants`] admits as [`ContributionBound`](crate::ContributionBound) does,
 //! and holds a person as a tag: 88 bits that a secret key makes of the name
-//! ([`evertally::noise::LaneTag`]), under a label of its own, so that no noise is made of the same
+//! ([`evertally::internals::noise::LaneTag`]), under a label of its own, so that no noise is made of the same
 //! bits.
 //!
 //! **Guarantee.** The same answers as `ContributionBound`'s, in any split of the arrivals into
@@ -36,7 +36,7 @@
 use std::collections::HashMap;
 
 use evertally::NoiseKey;
-use evertally::noise::{KeyedNoise, LaneTag, Tagger};
+use evertally::internals::noise::{KeyedNoise, LaneTag, Tagger};
 
 use crate::contribution::ParticipationLimits;
 use crate::error::{Error, Result};

@@ -11,8 +11,8 @@ use zeroize::Zeroize;
 
 use crate::counter::state::{Head, Saved, as_named, reals, words};
 use crate::noise::{Correlator, NoiseKey, Progress, Real, SliceField, StreamingCorrelator};
-use crate::noise_name::{Layout, NoiseName, Purpose, first};
-use crate::plan::Plan;
+use crate::noise_name::{Layout, NoiseName, Purpose};
+use crate::plan::{Plan, first};
 use crate::spec::Shape;
 use crate::{Error, Result};
 

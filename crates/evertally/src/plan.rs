@@ -19,6 +19,7 @@ mod choice;
 mod compare;
 mod cost;
 mod exact;
+mod name;
 mod planner;
 mod sharding;
 mod spending;
@@ -32,11 +33,13 @@ pub use accuracy::Accuracy;
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, Optimum};
 pub(crate) use exact::Exact;
+pub(crate) use name::first;
+pub use name::version_1;
 pub use unbounded::Milestone;
 
 use crate::counter::totals::Unit;
 use crate::factorization::{Dense, Factorization, Mechanism};
-use crate::noise_name::{Naming, first};
+use crate::noise_name::Naming;
 use crate::objective::Objective;
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Spread};
@@ -292,7 +295,7 @@ impl Plan {
     /// L and R as dense matrices, for small horizons.
     ///
     /// # Errors
-    /// [`Error::TooCostly`] for horizons beyond [`crate::factorization::LARGEST_DENSE`].
+    /// [`Error::TooCostly`] for horizons beyond [`crate::factorization::MAX_DENSE`].
     pub fn dense(&self) -> Result<Dense> {
         self.inner.factorization.dense()
     }

@@ -6,8 +6,8 @@ use crate::input::matrix::{read_list, read_matrix};
 use crate::output::Header;
 use crate::progress::with_progress;
 use clap::Args;
-use evertally::batch::BatchPlan;
-use evertally::gamma::Subject;
+use evertally::research::batch::BatchPlan;
+use evertally::research::gamma::Subject;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

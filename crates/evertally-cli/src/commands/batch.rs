@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::noise_key::{Key, NoiseKeyArgs, Watch};
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use clap::Args;
-use evertally::batch::Answer;
+use evertally::research::batch::Answer;
 use evertally::{Arithmetic, Budget, Neighbours, NoiseKey, NoiseName, Spend};
 use evertally_keys::InputChain;
 use std::path::{Path, PathBuf};

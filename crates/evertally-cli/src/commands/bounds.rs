@@ -6,8 +6,8 @@ use crate::output::{Destination, json_line};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Workload;
-use evertally::bounds::{self, Bound, Group, Interval, ParityBounds};
-use evertally::gamma::{Subject, gamma_f};
+use evertally::research::bounds::{self, Bound, Group, Interval, ParityBounds};
+use evertally::research::gamma::{Subject, gamma_f};
 use serde::Serialize;
 use std::io::Write;
 

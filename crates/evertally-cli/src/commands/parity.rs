@@ -6,7 +6,7 @@ use crate::input::{self, InputFormat, Row, matrix};
 use crate::output::Header;
 use crate::progress::Progress;
 use clap::Args;
-use evertally::batch::{MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
+use evertally::research::batch::{MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 

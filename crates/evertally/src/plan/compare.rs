@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::Plan;
 use super::planner::Planner;
 use crate::factorization::optimal::Optimal;
-use crate::factorization::{LARGEST_DENSE, Mechanism};
-use crate::gamma::{Subject, gamma_2, gamma_f};
+use crate::factorization::{MAX_DENSE, Mechanism};
 use crate::noise::Progress;
 use crate::objective::Objective;
 use crate::privacy::{Budget, NoiseKind};
+use crate::research::gamma::{Subject, gamma_2, gamma_f};
 use crate::spec::PlanSpec;
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -116,7 +116,7 @@ impl Planner<'_> {
     /// The optimum, unless it is out of reach or is not what the budget asks about.
     fn optimum(&self, progress: &dyn Progress) -> Option<Result<Optimal>> {
         let preparation = Mechanism::Optimal.preparation(self.horizon, self.spec.workload);
-        let within_reach = preparation <= MAX_PREPARATION && self.horizon <= LARGEST_DENSE;
+        let within_reach = preparation <= MAX_PREPARATION && self.horizon <= MAX_DENSE;
         let wanted = self.spec.mechanism.is_none_or(|mechanism| mechanism == Mechanism::Optimal);
         let needed = wanted || !self.is_structured();
         (within_reach && needed && self.bound_applies()).then(|| Optimal::new(&self.request(progress)))

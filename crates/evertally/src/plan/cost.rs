@@ -8,7 +8,7 @@
 
 use super::Plan;
 use crate::counter::sparse_bytes_per_key;
-use crate::factorization::{Cost, Factorization, Mechanism, WholeDecoder};
+use crate::factorization::{Cost, Factorization, IntegerDecoder, Mechanism};
 use crate::noise::integer::Filter;
 use crate::noise::{LaneTag, StreamingCorrelator};
 use crate::spec::Shape;
@@ -38,7 +38,7 @@ impl Plan {
     pub fn cost(&self) -> Cost {
         let factorization = self.factorization();
         let state = if self.exact().is_some() {
-            State::whole(factorization, self.shape())
+            State::integer(factorization, self.shape())
         } else {
             State::doubles(factorization, self.shape())
         };
@@ -73,23 +73,23 @@ impl State {
         }
     }
 
-    /// Whole numbers of 16 bytes, and one for the step ahead.
-    pub(super) fn whole(factorization: &dyn Factorization, shape: &Shape) -> Self {
-        match (factorization.whole(), shape) {
-            (Some(WholeDecoder::Filter { recipe, .. }), Shape::OpenKeys) => {
+    /// Integers of 16 bytes, and one for the step ahead.
+    pub(super) fn integer(factorization: &dyn Factorization, shape: &Shape) -> Self {
+        match (factorization.integer(), shape) {
+            (Some(IntegerDecoder::Filter { recipe, .. }), Shape::OpenKeys) => {
                 Self::Record(2 * Filter::new(&recipe).rows())
             }
-            (Some(WholeDecoder::Filter { recipe, .. }), _) => {
+            (Some(IntegerDecoder::Filter { recipe, .. }), _) => {
                 Self::Lane(16 * (Filter::new(&recipe).rows() as u64 + 1))
             }
-            (Some(WholeDecoder::Window { recipe, decays, width, .. }), _) => {
+            (Some(IntegerDecoder::Window { recipe, decays, width, .. }), _) => {
                 let rings = width.saturating_mul(decays.len() as u64);
                 Self::Lane(
                     16_u64.saturating_mul(rings.saturating_add(Filter::new(&recipe).rows() as u64 + 1)) + 8,
                 )
             }
             // A row of doubles beside.
-            (Some(WholeDecoder::Sums { .. }), _) => {
+            (Some(IntegerDecoder::Sums { .. }), _) => {
                 Self::Lane(factorization.cost().bytes_per_coordinate + 24)
             }
             (None, _) => Self::Own,

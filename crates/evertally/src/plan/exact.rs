@@ -11,7 +11,7 @@
 //! Gaussian ones, rounded.
 
 use crate::counter::totals::Unit;
-use crate::factorization::{Factorization, WholeDecoder};
+use crate::factorization::{Factorization, IntegerDecoder};
 use crate::noise::integer::{
     Filter, FilterCorrelator, IntegerCorrelator, IntegerField, IntegerLanes, IntegerLaw, IntegerNoise,
     MAX_DRAW_SCALES, ReversibleLane, StepReader, SumCorrelator, WindowCorrelator, WindowDecays,
@@ -95,17 +95,17 @@ impl Exact {
         }
         let decoder = needs
             .factorization
-            .whole()
+            .integer()
             .ok_or_else(|| refuse("its noise is not made of whole numbers; graded-square-root's can be"))?;
         if needs.factorization.draws() > IntegerNoise::DRAWS {
             return Err(refuse("it has too many draws for the exact path"));
         }
         let bits = match &decoder {
-            WholeDecoder::Sums { .. } if needs.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
-            WholeDecoder::Sums { .. } => SUM_BITS,
-            WholeDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
-            WholeDecoder::Filter { .. } => FILTER_BITS,
-            WholeDecoder::Window { .. } => WINDOW_BITS,
+            IntegerDecoder::Sums { .. } if needs.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
+            IntegerDecoder::Sums { .. } => SUM_BITS,
+            IntegerDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
+            IntegerDecoder::Filter { .. } => FILTER_BITS,
+            IntegerDecoder::Window { .. } => WINDOW_BITS,
         };
         let reach = needs.budget.noise_multiplier() * needs.sensitivity * needs.magnitude;
         if !reach.is_normal() {
@@ -159,17 +159,17 @@ impl Exact {
 
 impl Needs<'_> {
     /// B, and the largest L\[t,t\].
-    fn roundings(&self, decoder: &WholeDecoder, scale: f64) -> Result<(f64, f64)> {
+    fn roundings(&self, decoder: &IntegerDecoder, scale: f64) -> Result<(f64, f64)> {
         let mechanism = self.factorization.mechanism();
         let horizon = self.factorization.horizon();
         let (rounding, amplification, largest) = match decoder {
-            WholeDecoder::Sums { most_draws } => {
-                if scale * MAX_DRAW_SCALES * most_draws > libm::exp2(53.0) {
+            IntegerDecoder::Sums { max_draws } => {
+                if scale * MAX_DRAW_SCALES * max_draws > libm::exp2(53.0) {
                     return Err(Error::unsupported(mechanism, "its sums of draws would not be exact"));
                 }
                 return Ok((0.0, 1.0));
             }
-            WholeDecoder::Filter { recipe, amplification } => {
+            IntegerDecoder::Filter { recipe, amplification } => {
                 let bounds = recipe.grading.as_ref().map(|grading| grading.bounds());
                 let (largest, least) =
                     bounds.map_or((1.0, 1.0), |bounds| (bounds.largest_norm / bounds.least, bounds.least));
@@ -179,7 +179,7 @@ impl Needs<'_> {
                 check_states(scale * largest / least, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
-            WholeDecoder::Window { recipe, decays, amplification, .. } => {
+            IntegerDecoder::Window { recipe, decays, amplification, .. } => {
                 // The sums of a window decay add up what it keeps of the running sum, the largest
                 // number of the filter.
                 let kept = decays.iter().map(|decay| 1.0 / decay.loss).fold(1.0, f64::max);
@@ -237,16 +237,16 @@ impl Plan {
         let horizon = self.horizon();
         let steps = |grading| StepReader::new(grading, horizon, exact.scale);
         let missing = || Error::unsupported(self.mechanism(), "its noise is not made of whole numbers");
-        Ok(match self.factorization().whole().ok_or_else(missing)? {
-            WholeDecoder::Filter { recipe, .. } => {
+        Ok(match self.factorization().integer().ok_or_else(missing)? {
+            IntegerDecoder::Filter { recipe, .. } => {
                 let filter = Filter::new(&recipe);
                 Box::new(FilterCorrelator::new(filter, steps(recipe.grading), field))
             }
-            WholeDecoder::Window { recipe, decays, width, .. } => {
+            IntegerDecoder::Window { recipe, decays, width, .. } => {
                 let filter = Filter::new(&recipe);
                 Box::new(WindowCorrelator::new(filter, WindowDecays::new(&decays), width, steps(None), field))
             }
-            WholeDecoder::Sums { .. } => {
+            IntegerDecoder::Sums { .. } => {
                 let sums = |field| self.factorization().correlator(field, progress);
                 Box::new(SumCorrelator::new(field, self.whole_scale(exact), sums))
             }
@@ -265,7 +265,7 @@ impl Plan {
 
     /// The noise of a counter of open keys.
     pub(crate) fn whole_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<IntegerLanes> {
-        let WholeDecoder::Filter { recipe, .. } = self.factorization().whole()? else { return None };
+        let IntegerDecoder::Filter { recipe, .. } = self.factorization().integer()? else { return None };
         let filter = Filter::new(&recipe);
         let steps = StepReader::new(recipe.grading, self.horizon(), exact.scale);
         Some(IntegerLanes::new(filter, steps, self.whole_draws(key)))
@@ -273,12 +273,12 @@ impl Plan {
 
     /// The lane of a single total, in either direction; none where draws are only added up.
     pub(crate) fn reversible_lane(&self, exact: &Exact) -> Option<ReversibleLane> {
-        let (recipe, comb) = match self.factorization().whole()? {
-            WholeDecoder::Filter { recipe, .. } => (recipe, None),
-            WholeDecoder::Window { recipe, decays, width, .. } => {
+        let (recipe, comb) = match self.factorization().integer()? {
+            IntegerDecoder::Filter { recipe, .. } => (recipe, None),
+            IntegerDecoder::Window { recipe, decays, width, .. } => {
                 (recipe, Some((WindowDecays::new(&decays), width)))
             }
-            WholeDecoder::Sums { .. } => return None,
+            IntegerDecoder::Sums { .. } => return None,
         };
         let filter = Filter::new(&recipe);
         Some(ReversibleLane::new(filter, StepReader::new(recipe.grading, self.horizon(), exact.scale), comb))

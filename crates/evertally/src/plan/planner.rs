@@ -8,14 +8,15 @@ use std::sync::Arc;
 use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
 use super::cost::{State, check_limit, held};
 use super::exact::{Exact, Needs};
+use super::name::keys_digest;
 use super::{Inner, Plan, unbounded};
 use crate::counter::totals::{Unit, rounding_charge};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
 use crate::noise::{KeyedNoise, Progress};
-use crate::noise_name::{Naming, keys_digest};
+use crate::noise_name::Naming;
 use crate::privacy::{Budget, NoiseKind, replace_factor, replace_factor_l1, round_up};
 use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
-use crate::workload::{LONGEST_HORIZON, Workload};
+use crate::workload::{MAX_HORIZON, Workload};
 use crate::{Error, Result};
 
 /// Memory that a counter may hold by default: 2 GiB.
@@ -55,7 +56,7 @@ impl PlanSpec {
     /// Refuses choices that no mechanism could serve.
     fn check(&self) -> Result<()> {
         let steps = self.steps();
-        if steps == 0 || steps > LONGEST_HORIZON {
+        if steps == 0 || steps > MAX_HORIZON {
             return Err(Error::bad("horizon", "a number of steps from 1 to 2^60", steps));
         }
         self.workload.validate()?;
@@ -136,7 +137,7 @@ impl<'a> Planner<'a> {
 
     pub(super) fn plan_for(&self, mechanism: Mechanism, progress: &dyn Progress) -> Result<Plan> {
         self.check_noise(mechanism)?;
-        self.check_memory(mechanism, mechanism.least_cost(self.horizon, self.spec.workload), State::Own)?;
+        self.check_memory(mechanism, mechanism.min_cost(self.horizon, self.spec.workload), State::Own)?;
         self.assemble(mechanism.factorize(self.request(progress))?)
     }
 
@@ -230,7 +231,7 @@ impl<'a> Planner<'a> {
         let moved = round_up(sensitivity * charge * replacement, 4.0 * f64::EPSILON);
         let exact = self.exact(&*factorization, moved)?;
         let state = if exact.is_some() {
-            State::whole(&*factorization, &self.shape)
+            State::integer(&*factorization, &self.shape)
         } else {
             State::doubles(&*factorization, &self.shape)
         };

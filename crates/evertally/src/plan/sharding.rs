@@ -20,9 +20,9 @@
 use std::sync::Arc;
 
 use super::cost::check_limit;
+use super::name::keys_digest;
 use super::planner::check_keys;
 use super::{Inner, Plan};
-use crate::noise_name::keys_digest;
 use crate::spec::Shape;
 use crate::{Error, Result};
 

@@ -17,7 +17,7 @@ use crate::factorization::Mechanism;
 use crate::noise::KeyedNoise;
 use crate::privacy::NoiseKind;
 use crate::spec::{PlanSpec, Shape};
-use crate::workload::{LONGEST_HORIZON, Workload};
+use crate::workload::{MAX_HORIZON, Workload};
 use crate::{Error, Result};
 
 /// The declared number of steps of a running total without a known end.
@@ -39,7 +39,7 @@ const POWERS: [u32; 8] = [0, 5, 10, 15, 20, 25, 30, 35];
 pub(super) fn cap(workload: Workload, shape: &Shape) -> u64 {
     let cap = match workload {
         Workload::PrefixSum => PREFIX_SUM_CAP,
-        Workload::SlidingWindow { .. } | Workload::Decay { .. } => LONGEST_HORIZON,
+        Workload::SlidingWindow { .. } | Workload::Decay { .. } => MAX_HORIZON,
     };
     if shape.is_keyed() { cap.min(KEYED_CAP) } else { cap }
 }

@@ -6,7 +6,7 @@ use crate::commands::shared::refusal;
 use crate::error::{CliError, Result, shown};
 use crate::input;
 use crate::progress::with_progress;
-use evertally::noise_name::{Fields, Value};
+use evertally::internals::noise_name::{Fields, Value};
 use evertally::{Budget, BudgetSpec, Mechanism, Participation, PlanSpec};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 
