@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use evertally::noise::{IntegerDraws, KeyedNoise, LaneTag, NoiseKey, StreamKey};
+use evertally::internals::noise::{IntegerDraws, KeyedNoise, LaneTag, NoiseKey, StreamKey};
 use evertally::{Budget, Counter, KeyedCounter, NoiseStream, Plan, PlanBuilder, Result};
 
 /// The number of lanes that are drawn together.

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
 use evertally::Workload;
-use evertally::gamma::{Subject, gamma_f};
+use evertally::research::gamma::{Subject, gamma_f};
 
 fn main() -> io::Result<()> {
     for line in io::stdin().lock().lines() {

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use evertally::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
+use evertally::internals::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
 
 fn main() -> io::Result<()> {
     let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(1).stream(b"bench"));

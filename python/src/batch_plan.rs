@@ -5,7 +5,7 @@ use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
 
 use crate::arrays::{matrix, readable};
-use crate::choices::BudgetChoices;
+use crate::choices::read_budget;
 use crate::errors::{Failure, OrRaise};
 use crate::gamma::{Certificate, real_matrix};
 use crate::noise_key::{NoiseKey, given_or_fresh};
@@ -26,7 +26,7 @@ use crate::spend::Spend;
 /// >>> bool(plan.mean_squared_error < 1.0001 * plan.least_mean_squared_error)
 /// True
 #[pyclass(frozen, module = "evertally", name = "BatchPlan")]
-pub(crate) struct BatchPlan(pub(crate) evertally::batch::BatchPlan);
+pub(crate) struct BatchPlan(pub(crate) evertally::research::batch::BatchPlan);
 
 #[pymethods]
 impl BatchPlan {
@@ -40,13 +40,15 @@ impl BatchPlan {
         delta: Option<f64>,
         rho: Option<f64>,
         sigma: Option<f64>,
-        calibration: Option<String>,
+        calibration: Option<&str>,
         neighbours: &str,
     ) -> PyResult<Self> {
-        let budget = BudgetChoices { epsilon, delta, rho, sigma, calibration }.budget()?;
+        let budget = read_budget(epsilon, delta, rho, sigma, calibration)?.budget().or_raise()?;
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
         let queries = real_matrix(queries)?;
-        py.detach(|| evertally::batch::BatchPlan::new(queries, budget, neighbours)).or_raise().map(Self)
+        py.detach(|| evertally::research::batch::BatchPlan::new(queries, budget, neighbours))
+            .or_raise()
+            .map(Self)
     }
 
     /// Private answers to all queries about a histogram, an array of float64 with one number per

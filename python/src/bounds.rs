@@ -1,8 +1,8 @@
 //! Proven bounds on the error of every mechanism.
 
 use evertally::Workload;
-use evertally::bounds::{Group, Interval};
-use evertally::gamma::{Subject, Weights, verify};
+use evertally::research::bounds::{Group, Interval};
+use evertally::research::gamma::{Subject, Weights, verify};
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
@@ -62,22 +62,25 @@ pub(crate) fn bounds(
     let certificate = certificate.map(|certificate| &certificate.get().0);
     let table = py.detach(|| {
         let certified = certificate.map(|certificate| optimum(certificate, horizon)).transpose()?;
-        evertally::bounds::bounds(horizon, epsilon, delta, certified)
+        evertally::research::bounds::bounds(horizon, epsilon, delta, certified)
     });
     let table = table.or_raise()?;
-    let bound = |bound: evertally::bounds::Bound| {
+    let bound = |bound: evertally::research::bounds::Bound| {
         let (value, reason) = match bound.value {
             Ok(value) => (Some(value), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let evertally::bounds::Bound { name, formula, from_paper, .. } = bound;
+        let evertally::research::bounds::Bound { name, formula, from_paper, .. } = bound;
         Bound { name, group: group(bound.group), formula, from_paper, value, reason }
     };
     Ok(table.into_iter().map(bound).collect())
 }
 
 /// The least mean error factor, from a certificate for running totals of this horizon.
-fn optimum(certificate: &evertally::gamma::Certificate, horizon: u64) -> evertally::Result<Interval> {
+fn optimum(
+    certificate: &evertally::research::gamma::Certificate,
+    horizon: u64,
+) -> evertally::Result<Interval> {
     let is_about = match (&certificate.subject, &certificate.weights) {
         (Subject::Workload { workload: Workload::PrefixSum, horizon: of }, Weights::GammaF { .. }) => {
             *of as u64 == horizon

@@ -1,6 +1,6 @@
 //! The least error of any factorization, with its certificate.
 
-use evertally::gamma::{ComplexMatrix, Factors, Subject, Weights, gamma_2, gamma_f, verify};
+use evertally::research::gamma::{ComplexMatrix, Factors, Subject, Weights, gamma_2, gamma_f, verify};
 use evertally::{Matrix, Objective};
 use numpy::{Complex64, PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ pub(crate) fn gamma(
 /// Two bounds on the least error of any factorization, with everything needed to prove them again.
 /// Made by `gamma`.
 #[pyclass(frozen, module = "evertally", name = "Certificate")]
-pub(crate) struct Certificate(pub(crate) evertally::gamma::Certificate);
+pub(crate) struct Certificate(pub(crate) evertally::research::gamma::Certificate);
 
 #[pymethods]
 impl Certificate {
@@ -132,7 +132,7 @@ impl Certificate {
 
     fn __repr__(&self) -> String {
         let (rows, columns) = self.shape();
-        let evertally::gamma::Certificate { lower, upper, .. } = self.0;
+        let evertally::research::gamma::Certificate { lower, upper, .. } = self.0;
         let objective = self.objective();
         format!("Certificate({rows} × {columns}, objective='{objective}', lower={lower}, upper={upper})")
     }

@@ -161,9 +161,9 @@ impl Releases {
     }
 
     /// The answers to queries, in their order.
-    pub(crate) fn of_queries(py: Python<'_>, answers: &[evertally::batch::Answer]) -> Self {
-        let unit = |answer: &evertally::batch::Answer| {
-            let evertally::batch::Answer { query, value, standard_error } = *answer;
+    pub(crate) fn of_queries(py: Python<'_>, answers: &[evertally::research::batch::Answer]) -> Self {
+        let unit = |answer: &evertally::research::batch::Answer| {
+            let evertally::research::batch::Answer { query, value, standard_error } = *answer;
             evertally::Release { step: query as u64, value, standard_error, tail: Tail::Gaussian }.spread()
         };
         let values: Vec<f64> = answers.iter().map(|answer| answer.value).collect();

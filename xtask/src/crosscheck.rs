@@ -8,7 +8,8 @@ use crate::venv;
 /// The packages of the cross-check.
 const PACKAGES: [&str; 4] = ["cvxpy==1.9.3", "clarabel==0.11.1", "numpy==2.4.6", "scipy==1.17.1"];
 
-/// Solves both programs for small matrices, real and complex, and compares them with `evertally research gamma`.
+/// Solves both programs for small matrices, real and complex, and compares them with
+/// `evertally research gamma`.
 pub(crate) fn sdp() -> Outcome {
     build_as_tested()?;
     let python = venv::python("crosscheck", &PACKAGES)?;

@@ -1,9 +1,12 @@
-//! `cargo xtask tidy`: what formatters do not check.
+//! `cargo xtask tidy`: what formatters and the compiler do not check.
 //!
-//! rustfmt limits the width of code and ignores comments. This check applies the same limit to
-//! comments, in Rust, in the sources of the page, and in the comments and docstrings of the Python
-//! package. Rows of tables are exempt, because Markdown cannot break them. So are lines of Python
-//! sessions, because they are tests.
+//! - rustfmt limits the width of code and ignores comments. This check applies the same limit to
+//!   comments, in Rust, in the sources of the page, and in the comments and docstrings of the Python
+//!   package. Rows of tables are exempt, because Markdown cannot break them. So are lines of Python
+//!   sessions, because they are tests.
+//! - The modules of the library depend on each other in one direction (`modules`).
+
+mod modules;
 
 use std::path::Path;
 
@@ -19,8 +22,13 @@ const FILES: [&str; 5] = ["*.rs", "python/**/*.py", "web/*.ts", "web/*.mjs", "we
 /// How comment lines of Rust, TypeScript and CSS start.
 const MARKS: [&str; 3] = ["//", "/*", "* "];
 
-/// Fails if a comment is wider than the limit.
+/// Fails if a comment is wider than the limit, or if modules of the library form a cycle.
 pub(crate) fn run() -> Outcome {
+    comments()?;
+    modules::run()
+}
+
+fn comments() -> Outcome {
     let files = process::output(command("git").args(["ls-files", "--"]).args(FILES))?;
     let mut wide = Vec::new();
     for file in files.lines() {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use evertally::noise::GradeBlock;
+use evertally::internals::noise::GradeBlock;
 use evertally::{NoiseStream, Result};
 
 use crate::{DEFAULT, key, plan};

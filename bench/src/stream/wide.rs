@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use evertally::noise::{Real, WhiteNoise};
+use evertally::internals::noise::{Real, WhiteNoise};
 use evertally::{NoiseStream, Result};
 use rayon::prelude::*;
 

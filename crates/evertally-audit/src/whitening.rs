@@ -14,7 +14,7 @@
 //! **Cost.** Cubic in the watched steps once, and quadratic per run. Up to [`MAX_WATCHED_STEPS`]
 //! steps, all are watched. Of more steps, that many are watched.
 
-use evertally::factorization::{Dense, LARGEST_DENSE};
+use evertally::internals::factorization::{Dense, MAX_DENSE};
 use evertally::{Matrix, Plan, Result, Workload};
 
 /// The maximum number of watched steps.
@@ -22,7 +22,7 @@ const MAX_WATCHED_STEPS: usize = 256;
 
 /// L and R of a plan, unless its horizon is too long for dense matrices.
 pub(crate) fn dense(plan: &Plan) -> Result<Option<Dense>> {
-    (plan.horizon() <= LARGEST_DENSE).then(|| plan.dense()).transpose()
+    (plan.horizon() <= MAX_DENSE).then(|| plan.dense()).transpose()
 }
 
 /// The watched steps and the triangular factor of their declared covariance.

@@ -46,7 +46,7 @@ fn the_header_says_what_a_reader_needs() {
     let answers = whole["answers"].as_array().unwrap();
     let squares = answers.iter().map(|answer| answer["standard_error"].as_f64().unwrap().powi(2));
     assert!((squares.sum::<f64>() / 4.0 / error - 1.0).abs() < 1e-9);
-    // Nothing of the data stands in it.
+    // It contains none of the data.
     assert!(!header.to_string().contains("555") && !header.to_string().contains("340"));
 }
 

@@ -246,7 +246,7 @@ fn what_was_spent_in_the_meantime_counts() {
     let line = format!("{} --horizon 5 --follow --output out.csv", COUNT.replace("in.csv", "-"));
     let (child, _input) = following(&place, &line);
     wait_until("the output", || place.path("out.csv.partial").exists());
-    // It waits for the lock with its output open; now somebody else has spent.
+    // It waits for the lock with its output open. Meanwhile another run has spent.
     assert_eq!(place.read("l"), fresh);
     place.write("l", &spent);
     lock.unlock().unwrap();
@@ -304,7 +304,7 @@ fn names_that_lead_to_one_budget_file_are_one_and_others_are_refused() {
     place.run(&COUNT.replace("--budget-file l", "--budget-file deep/link")).ok();
     assert!(std::fs::symlink_metadata(place.path("deep/link")).unwrap().is_symlink());
     assert_eq!(runs(&place).len(), 1);
-    // The lock stands beside the budget file, not beside the link, and who may read it has not changed.
+    // The lock is beside the budget file, not beside the link, and its permissions have not changed.
     assert!(place.path("l.lock").exists() && !place.path("deep/link.lock").exists());
     assert_eq!(std::fs::metadata(place.path("l")).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::hard_link(place.path("l"), place.path("copy")).unwrap();

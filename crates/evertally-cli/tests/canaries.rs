@@ -134,7 +134,7 @@ fn releases_that_are_followed_show_no_count_and_no_key() {
     }
 }
 
-/// Raw noise goes into the file that is asked for, and nowhere else.
+/// Raw noise goes into the requested file and nowhere else.
 #[test]
 fn a_summary_of_noise_holds_none() {
     let planted = Planted::new();

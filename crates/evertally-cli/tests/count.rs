@@ -1,4 +1,4 @@
-//! What `count` releases: every declared step and key, whatever the order and the format of the input.
+//! What `count` releases: every declared step and key, for any order and format of the input.
 
 mod common;
 
@@ -30,8 +30,8 @@ fn every_declared_step_is_released_even_when_empty() {
     assert_eq!(rows(&place.run(&format!("count in.csv {TIMED}")).ok().stdout).len(), 4);
 }
 
-/// An empty file of JSON lines was once refused, which told that nothing had happened. With rows as
-/// steps and no declared horizon, the number of rows is public and there must be one.
+/// An empty file of JSON lines was once refused, which revealed that nothing had happened. If rows
+/// are steps and no horizon is declared, the number of rows is public and there must be one.
 #[test]
 fn an_input_without_events_is_counted_like_any_other() {
     let place = Place::new();

@@ -149,7 +149,7 @@ fn the_number_of_lines_does_not_depend_on_the_last_event() {
     let nothing =
         place.run_with_input(&format!("count - --input-format jsonl --follow {timed}"), "").ok().stdout;
     assert_eq!(nothing, empty);
-    // The noise does not depend on the end: later ends go on from earlier ones.
+    // The noise does not depend on the end: a later end continues an earlier one.
     let later = timed.replace("T12:", "T14:");
     let longer = place.forget_uses().run_with_input(&format!("count - --follow {later}"), few).ok().stdout;
     assert_eq!(common::rows(&longer)[..12], common::rows(&seen[0])[..]);

@@ -13,7 +13,7 @@ use common::{Place, only_for_its_owner};
 use std::path::Path;
 use std::time::Instant;
 
-/// Kills where the environment names no number.
+/// The default number of kills.
 const KILLS: usize = 16;
 
 const STEPS: usize = 6000;

@@ -31,7 +31,7 @@ fn place() -> Place {
     place
 }
 
-/// A run that succeeded, with whatever it told the operator.
+/// A run that succeeded, with its messages to the operator.
 fn released(ran: Ran) -> Ran {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran
@@ -197,7 +197,7 @@ fn the_budget_file_knows_what_a_key_was_used_for() {
     assert_eq!(records(&place).len(), 1);
 }
 
-/// A followed stream that was interrupted goes on from its beginning; a step that differs is where it stops.
+/// An interrupted stream is followed again from its start. It stops at the first step that differs.
 #[test]
 fn a_followed_stream_is_compared_step_by_step() {
     let place = place();
@@ -333,7 +333,7 @@ fn a_followed_run_that_is_refused_spends_and_writes_nothing() {
     let other = place.run_with_input(&format!("{line} --budget-file l --output out.csv"), "n\n4\n1\n");
     other.refused(&["other data", "they differ at step 0"]);
     assert_eq!((place.read("l"), place.files()), (ledger, files));
-    // The rightful run goes on, and pays once.
+    // The original run continues, and pays once.
     place.run_with_input(&format!("{line} --budget-file l --output out.csv"), "n\n3\n1\n").ok();
     assert_eq!(runs_in_budget_file(&place), 1);
 }
@@ -415,7 +415,7 @@ fn records_that_cannot_be_kept_are_clear_errors_and_cost_nothing() {
     place.run("budget new l --epsilon 10 --delta 1e-6").ok();
     let ledger = place.read("l");
     let line = format!("count v.csv {TIMED} {BUDGET} {KEY} --budget-file l");
-    // Something else stands where the record would.
+    // Something else is in the place of the record.
     place.write("noise.key.uses", "");
     let ran = place.run(&line);
     assert!(ran.code == Some(1) && ran.stdout.is_empty(), "{}", ran.stderr);

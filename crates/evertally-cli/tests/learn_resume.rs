@@ -1,4 +1,4 @@
-//! `learn --state` and `--resume`: a run that is killed goes on to the same model, bit for bit, and
+//! `learn --state` and `--resume`: a run that is killed resumes to the same model, bit for bit, and
 //! is charged once.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
@@ -19,7 +19,7 @@ fn customers(rows: u32) -> Place {
     place
 }
 
-/// Begins or goes on, and is killed after so long; whether it was done before that.
+/// Starts or resumes a run, and kills it after a pause. Returns whether it had finished before.
 fn killed_after(place: &Place, line: &str, pause: Duration) -> bool {
     let mut child = place.command(line).spawn().unwrap();
     std::thread::sleep(pause);
@@ -96,7 +96,7 @@ fn a_state_that_was_never_charged_is_charged_when_it_goes_on() {
         ran.stdout
     );
     assert_eq!((runs_in_budget_file(&place), place.read("m.json")), (1, model));
-    // A budget file that has no room for it lets it neither begin nor go on.
+    // A budget file without room lets it neither start nor resume.
     place.run("budget new small --epsilon 1 --delta 1e-6").ok();
     place
         .run(&format!(
@@ -179,7 +179,7 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
         ("--classes no,yes", "--classes yes,no", &["--classes no,yes"]),
         ("--holdout 5", "--holdout 5 --noise-key noise.key", &["key of its own"]),
     ] {
-        place.run(&resumed.replace(was, is)).refused(&[&["s is no state to go on from"], parts].concat());
+        place.run(&resumed.replace(was, is)).refused(&[&["s is no state to resume from"], parts].concat());
     }
     place.run("budget new l --epsilon 9 --delta 1e-6").ok();
     place.run(&format!("{resumed} --budget-file l")).refused(&["--budget-file none", "everyone"]);
@@ -191,7 +191,7 @@ fn a_run_goes_on_as_it_began_or_not_at_all() {
     ] {
         assert_ne!(changed, text);
         place.write("c.csv", changed);
-        place.run(&resumed).refused(&["s is no state to go on from", "other rows"]);
+        place.run(&resumed).refused(&["s is no state to resume from", "other rows"]);
     }
     place.write("c.csv", text);
     place.run(&resumed).ok();
@@ -238,7 +238,7 @@ fn files_that_are_no_states_are_refused() {
         ),
     ] {
         place.write("s", &bytes);
-        place.run(&resumed).refused(&["s is no state to go on from", reason]);
+        place.run(&resumed).refused(&["s is no state to resume from", reason]);
         assert_eq!(place.read("s"), bytes);
     }
     place.write("s", &whole);

@@ -80,7 +80,7 @@ fn the_summary_says_what_was_written() {
     ] {
         assert!(text.contains(part), "{part:?} is missing from {text}");
     }
-    // Where the noise itself goes to standard output, the summary does not.
+    // If the noise itself goes to standard output, the summary does not.
     let ran = place.run(&format!("{line} --output - --json"));
     assert_eq!(ran.code, Some(0));
     assert_eq!(parse(&ran.bytes).values.len(), 300);

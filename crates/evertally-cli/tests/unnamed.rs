@@ -1,4 +1,4 @@
-//! `count --person`: events that name nobody.
+//! `count --person`: events without a person.
 
 #![allow(clippy::unwrap_used)]
 

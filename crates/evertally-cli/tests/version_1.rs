@@ -1,4 +1,4 @@
-//! Training runs that version 0.1 began go on to the model that it would have made, bit for bit.
+//! Training runs that version 0.1 started resume to the model that it would have made, bit for bit.
 //!
 //! The files in `data/version-1` were written by 0.1: rows, the states of two runs that were killed
 //! on the way, with the key in a file of its own and with the key in the state, and the models that
@@ -27,10 +27,10 @@ fn runs_that_version_0_1_began_go_on_to_its_model() {
         let line = format!("{RUN} {key} --state state --resume --model model.json");
         place.run(&line).ok();
         assert_eq!(place.read("model.json"), data(&format!("{name}.model.json")), "{name}");
-        // It is saved under the same name again, and goes on from there.
+        // It is saved under the same name again, and resumes from there.
         place.run(&line).ok();
         assert_eq!(place.read("model.json"), data(&format!("{name}.model.json")), "{name}");
-        // A run that begins now has another name, and so other noise.
+        // A new run has another name, and therefore other noise.
         if name == "keyed" {
             let fresh = place.run(&format!("{RUN} {key} --model fresh.json"));
             assert_eq!(fresh.code, Some(0), "{}", fresh.stderr);

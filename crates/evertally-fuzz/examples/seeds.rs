@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evertally::gamma::{Subject, gamma_2, gamma_f};
+use evertally::research::gamma::{Subject, gamma_2, gamma_f};
 use evertally::{Matrix, Mechanism, Workload};
 use evertally_cli::fuzz;
 use parquet::data_type::{

@@ -11,7 +11,7 @@ use crate::persons::PersonRows;
 use crate::read_view::{CounterView, Status};
 use crate::record::{EpochName, Item, Record, frozen_hash};
 use crate::running_counter::RunningCounter;
-use crate::spec::Planned;
+use crate::spec::CounterPlan;
 use evertally::NoiseKey;
 use evertally_stream::{Admission, Amount, Buckets, Outcome, Side};
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ pub(crate) struct CounterState {
     /// What anybody may read of it.
     pub(crate) view: Arc<CounterView>,
     /// The plan under the stream of the present epoch.
-    pub(crate) planned: Arc<Planned>,
+    pub(crate) planned: Arc<CounterPlan>,
     pub(crate) epoch: EpochName,
     /// The first step of every epoch.
     pub(crate) epochs: Vec<(u32, u64)>,
@@ -83,7 +83,7 @@ fn step_at(buckets: &Buckets, time: i64) -> CurrentStep {
 }
 
 /// Admission under the rules of a counter, before the first event.
-pub(crate) fn admission_of(planned: &Planned) -> Admission<RecentIds, PersonRows> {
+pub(crate) fn admission_of(planned: &CounterPlan) -> Admission<RecentIds, PersonRows> {
     Admission {
         ids: Some(RecentIds::new(planned.remembered_steps(), planned.steps_in_grace())),
         persons: planned.limits().map(PersonRows::new),

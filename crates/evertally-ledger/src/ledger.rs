@@ -13,7 +13,7 @@ use crate::journal::{ChangedCounters, Journal, TentativeChanges};
 use crate::read_view::{CounterView, ReadView, Standing, Status};
 use crate::record::{Cost, Entered, EpochName, Grant, Group, Head, Record};
 use crate::running_counter::RunningCounter;
-use crate::spec::{Planned, Written};
+use crate::spec::{CounterPlan, StoredSpec};
 use crate::tokens::{Role, Token, Tokens, draw, hexadecimal, shown};
 use evertally::NoiseKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -208,7 +208,7 @@ impl Ledger {
     /// [`Error::Conflict`] for a name that is or was taken, [`Error::NotFound`] for a population
     /// that is not there, and [`evertally::Error::BudgetSpent`] if its account does not allow
     /// it.
-    pub fn create(&mut self, planned: &Planned, now: i64) -> Result<Arc<CounterView>> {
+    pub fn create(&mut self, planned: &CounterPlan, now: i64) -> Result<Arc<CounterView>> {
         self.check_running()?;
         let spec = planned.spec();
         if self.numbers.contains_key(&spec.name) {
@@ -221,7 +221,7 @@ impl Ledger {
         let (unit, spend) = (self.global.accounts.unit_for(planned)?, planned.plan().spend());
         self.global.accounts.check(&population, &unit, &spend)?;
         let number = self.global.next_number;
-        let written = Written::from(spec).text()?;
+        let written = StoredSpec::from(spec).text()?;
         let epoch = self.global.epoch;
         let state = self.new_counter(number, planned, epoch, now)?;
         let cost = Cost::of(spend);
@@ -368,7 +368,7 @@ impl Ledger {
     pub(crate) fn new_counter(
         &self,
         number: u32,
-        planned: &Planned,
+        planned: &CounterPlan,
         epoch: EpochName,
         created: i64,
     ) -> Result<CounterState> {

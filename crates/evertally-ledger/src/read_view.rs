@@ -8,13 +8,13 @@ use crate::accounts::{Accounts, Population};
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::record::{decode, encode, seal, unseal};
-use crate::spec::Planned;
+use crate::spec::CounterPlan;
 use crate::store::{CHUNKS, Store};
 use crate::tokens::{Token, Tokens, shown};
-use evertally::{Release, Tail};
+use evertally::Release;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The level of every interval.
 const LEVEL: f64 = 0.95;
@@ -70,12 +70,10 @@ pub struct StepRelease {
 #[derive(Debug)]
 pub struct CounterView {
     pub(crate) number: u32,
-    planned: Arc<Planned>,
+    planned: Arc<CounterPlan>,
     intake: Intake,
     created: i64,
     standing: RwLock<Standing>,
-    /// Margins in standard errors for the shapes of noise met so far.
-    quantiles: Mutex<Vec<(Tail, f64)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,24 +98,17 @@ fn epoch_of(epochs: &[(u32, u64)], step: u64) -> u32 {
 impl CounterView {
     pub(crate) fn new(
         number: u32,
-        planned: Arc<Planned>,
+        planned: Arc<CounterPlan>,
         intake: Intake,
         created: i64,
         standing: Standing,
     ) -> Self {
-        Self {
-            number,
-            planned,
-            intake,
-            created,
-            standing: RwLock::new(standing),
-            quantiles: Mutex::default(),
-        }
+        Self { number, planned, intake, created, standing: RwLock::new(standing) }
     }
 
     /// What the counter was made from, and its plan.
     #[must_use]
-    pub fn planned(&self) -> &Planned {
+    pub fn planned(&self) -> &CounterPlan {
         &self.planned
     }
 
@@ -189,24 +180,13 @@ impl CounterView {
             epoch,
             time: self.end_of(step),
             standard_error: spread.standard_error,
-            margin: spread.standard_error * self.quantile(spread.tail),
+            margin: spread.margin(LEVEL),
             values,
         })
     }
 
     fn end_of(&self, step: u64) -> Option<i64> {
         self.planned.buckets().map(|buckets| buckets.start_of(step + 1))
-    }
-
-    /// A quantile takes thousands of operations and only depends on the shape of the noise.
-    fn quantile(&self, tail: Tail) -> f64 {
-        let mut known = self.quantiles.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, quantile)) = known.iter().find(|(met, _)| *met == tail) {
-            return *quantile;
-        }
-        let quantile = Release { step: 0, value: 0.0, standard_error: 1.0, tail }.margin(LEVEL);
-        known.push((tail, quantile));
-        quantile
     }
 }
 
@@ -269,7 +249,7 @@ impl ReadView {
     /// Whether the account of a counter's population would admit it; `None` if there is no such
     /// population.
     #[must_use]
-    pub fn can_afford(&self, planned: &Planned) -> Option<bool> {
+    pub fn can_afford(&self, planned: &CounterPlan) -> Option<bool> {
         self.state().accounts.can_afford(planned)
     }
 
@@ -340,14 +320,13 @@ impl ReadView {
             }
             earlier => plan.interval(earlier.as_ref().map(|(_, release)| release), &later)?,
         };
-        let margin = sum.standard_error * counter.quantile(sum.tail);
         let time = counter.end_of(last);
         Ok(StepRelease {
             step: last,
             epoch,
             time,
             standard_error: sum.standard_error,
-            margin,
+            margin: sum.margin(LEVEL),
             values: vec![sum.value],
         })
     }

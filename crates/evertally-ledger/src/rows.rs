@@ -10,7 +10,7 @@ use crate::persons::PersonRows;
 use crate::read_view::{Chunk, CounterView, Standing, Status};
 use crate::record::{Group, decode, unseal};
 use crate::running_counter::RunningCounter;
-use crate::spec::{Planned, Written};
+use crate::spec::{CounterPlan, StoredSpec};
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, PEOPLE};
 use evertally_stream::{Amount, IdStore};
 use std::collections::BTreeMap;
@@ -172,8 +172,8 @@ impl Ledger {
 }
 
 /// The plan of a counter from what was written of it.
-pub(crate) fn planned(spec: &str) -> Result<Planned> {
-    let written: Written = serde_json::from_str(spec)
+pub(crate) fn planned(spec: &str) -> Result<CounterPlan> {
+    let written: StoredSpec = serde_json::from_str(spec)
         .map_err(|_| Error::damaged("the description of a counter cannot be read"))?;
     written.spec()?.build()
 }

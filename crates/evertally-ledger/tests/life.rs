@@ -84,10 +84,9 @@ fn a_clock_closes_steps_and_late_and_early_events_do_not_count() {
 fn keys_values_and_persons() {
     let (home, mut ledger) = Home::with_plenty();
     ledger.grant(&population("people", "household", plenty())).unwrap();
-    let keyed =
-        Spec { keys: vec!["north".into(), "south".into()], clamp: Some((0.0, 10.0)), ..loud("keyed") };
+    let keyed = loud("keyed").keys(["north", "south"]).values(0.0, 10.0).unwrap();
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
-    let bounded = Spec { participation: Some((2, 2)), population: "people".into(), ..loud("bounded") };
+    let bounded = Spec { population: "people".into(), ..loud("bounded").persons(2, 2).unwrap() };
     let bounded = create(&mut ledger, &bounded);
     let event = |id: &'static str, key, value| {
         keyed.intake().prepare(&Event { id, key, value, ..Event::default() }).unwrap()
@@ -136,11 +135,9 @@ fn keys_values_and_persons() {
 #[test]
 fn the_order_of_events_in_a_request_does_not_matter() {
     let spec = Spec {
-        participation: Some((1, 1)),
         population: "people".into(),
-        keys: vec!["x".into(), "y".into()],
         grace: Some("1m".parse().unwrap()),
-        ..by_the_second(loud("bounded"))
+        ..by_the_second(loud("bounded").persons(1, 1).unwrap().keys(["x", "y"]))
     };
     let times = [(5, "y"), (0, "x"), (2, "y")];
     for (first, last) in [(0, 2), (1, 0), (2, 1)] {
@@ -172,9 +169,9 @@ fn bad_events_are_refused() {
     let (_home, mut ledger) = Home::with_plenty();
     ledger.grant(&population("people", "person", plenty())).unwrap();
     let plain = ledger.create(&loud("plain").plan(START).unwrap(), START).unwrap();
-    let clamped = Spec { clamp: Some((0.0, 10.0)), ..by_the_second(loud("clamped")) };
+    let clamped = by_the_second(loud("clamped")).values(0.0, 10.0).unwrap();
     let clamped = ledger.create(&clamped.plan(START).unwrap(), START).unwrap();
-    let bounded = Spec { participation: Some((2, 2)), population: "people".into(), ..loud("bounded") };
+    let bounded = Spec { population: "people".into(), ..loud("bounded").persons(2, 2).unwrap() };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     let event = Event { id: "an id", ..Event::default() };
     let long = "x".repeat(257);
@@ -203,7 +200,7 @@ fn events_that_name_nobody_take_nothing() {
     let home = Home::new();
     let mut ledger = home.open();
     ledger.grant(&population("people", "person", plenty())).unwrap();
-    let bounded = Spec { participation: Some((1, 1)), population: "people".into(), ..loud("bounded") };
+    let bounded = Spec { population: "people".into(), ..loud("bounded").persons(1, 1).unwrap() };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     let ready = |id, person| bounded.intake().prepare(&Event { id, person, ..Event::default() }).unwrap();
     let nobody = [None, Some(""), Some(" "), Some("\t\u{a0}")];
@@ -224,9 +221,8 @@ fn events_that_name_nobody_take_nothing() {
 fn budgets_hold() {
     let home = Home::new();
     let mut ledger = home.open();
-    let plan = |name: &str, population: &str| {
-        Spec { steps: Some(100), ..Spec::new(name, population, 1.0, 1e-6) }.plan(START).unwrap()
-    };
+    let plan =
+        |name: &str, population: &str| Spec::new(name, population, 1.0, 1e-6).steps(100).plan(START).unwrap();
     let refusal = ledger.create(&plan("a", "nobody"), START).unwrap_err();
     assert_eq!(refusal.class(), Class::NotFound);
     ledger.grant(&everyone(Budget::new(1.5, 1e-6).unwrap())).unwrap();
@@ -239,7 +235,7 @@ fn budgets_hold() {
     let mut ledger = home.open();
     let refusal = ledger.create(&plan("c", "everyone"), START).unwrap_err();
     assert_eq!(refusal.class().name(), "budget-spent");
-    let bounded = Spec { participation: Some((2, 1)), ..Spec::new("d", "everyone", 0.1, 1e-6) };
+    let bounded = Spec::new("d", "everyone", 0.1, 1e-6).persons(2, 1).unwrap();
     assert_eq!(
         ledger.create(&bounded.plan(START).unwrap(), START).unwrap_err().class().name(),
         "bad-parameter"
@@ -266,7 +262,7 @@ fn budgets_hold() {
 #[test]
 fn many_releases_move_to_chunks() {
     let (home, mut ledger) = Home::with_plenty();
-    let spec = Spec { keys: (0..99).map(|key| format!("k{key}")).collect(), ..loud("wide") };
+    let spec = loud("wide").keys((0..99).map(|key| format!("k{key}")));
     let wide = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     for step in 0..400 {
         if step % 7 == 0 {
@@ -323,7 +319,7 @@ fn tokens_outlive_the_process() {
 #[test]
 fn large_totals_stay_exact() {
     let (_home, mut ledger) = Home::with_plenty();
-    let spec = Spec { clamp: Some((0.0, 1e6)), ..loud("euros") };
+    let spec = loud("euros").values(0.0, 1e6).unwrap();
     let euros = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     for batch in 0..10 {
         let arrivals: Vec<_> = (0..2_000)

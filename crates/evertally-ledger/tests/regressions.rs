@@ -13,7 +13,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 fn quiet(name: &str, population: &str) -> Spec {
-    Spec { steps: Some(100), ..Spec::new(name, population, 1.0, 1e-6) }
+    Spec::new(name, population, 1.0, 1e-6).steps(100)
 }
 
 /// What the disk and the fence held.
@@ -191,7 +191,7 @@ fn costs_of_another_history_are_charged() {
     let mut ledger = home.open();
     release_step(&mut ledger, "a");
     // Made, and nothing is released any more.
-    let cheap = Spec { epsilon: 0.01, ..quiet("cheap", "everyone") };
+    let cheap = Spec::new("cheap", "everyone", 0.01, 1e-6).steps(100);
     create(&mut ledger, &cheap);
     drop(ledger);
     let aside = home.directory.with_extension("aside");
@@ -217,7 +217,7 @@ fn costs_of_another_history_are_charged() {
 fn a_counter_that_began_as_long_ago_as_allowed_is_read_again() {
     let (home, mut ledger) = Home::with_plenty();
     let asked = START + 10_000 * SECOND;
-    let planned = by_the_second(Spec { steps: Some(100_000), ..quiet("a", "everyone") }).plan(asked).unwrap();
+    let planned = by_the_second(quiet("a", "everyone").steps(100_000)).plan(asked).unwrap();
     ledger.create(&planned, asked + 2 * SECOND).unwrap();
     ledger.commit(asked + 2 * SECOND).unwrap();
     drop(ledger);
@@ -248,14 +248,10 @@ fn whether_an_event_counts_does_not_depend_on_others() {
     let home = Home::new();
     let mut ledger = home.open();
     ledger.grant(&population("people", "person", plenty())).unwrap();
-    let spec = Spec {
-        population: "people".to_owned(),
-        clamp: Some((0.0, 4e15)),
-        participation: Some((1, 1)),
-        ..loud("a")
-    };
-    assert!(spec.plan(START).is_err(), "three such events fill a total that doubles hold");
-    let spec = Spec { clamp: Some((0.0, 1_048_576.0)), ..spec };
+    let spec = Spec { population: "people".to_owned(), ..loud("a").persons(1, 1).unwrap() };
+    let large = spec.clone().values(0.0, 4e15).unwrap();
+    assert!(large.plan(START).is_err(), "three such events fill a total that doubles hold");
+    let spec = spec.values(0.0, 1_048_576.0).unwrap();
     let counter = create(&mut ledger, &spec);
     for person in ["1", "2", "3", "4"] {
         let event = Event { id: "x", person: Some(person), value: Some(4e15 + 0.1), ..Event::default() };
@@ -268,7 +264,7 @@ fn whether_an_event_counts_does_not_depend_on_others() {
 #[test]
 fn an_arrival_of_another_counter_does_no_harm() {
     let (home, mut ledger) = Home::with_plenty();
-    let keyed = Spec { keys: vec!["x".to_owned(), "y".to_owned()], ..loud("keyed") };
+    let keyed = loud("keyed").keys(["x", "y"]);
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
     let single = create(&mut ledger, &loud("single"));
     let event = keyed.intake().prepare(&Event { id: "1", key: Some("y"), ..Event::default() }).unwrap();

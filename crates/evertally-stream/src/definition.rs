@@ -3,8 +3,8 @@
 //! **Definition.** Everything outside the plan that decides which events count, in which step and
 //! for how much: the columns and their roles, the buckets of time, the clamp, the bound on persons,
 //! how ids are compared, and how steps are closed. [`Definition::encode`] writes it as fields
-//! ([`evertally::noise_name::Fields`]), and [`evertally::PlanBuilder::definition`] puts it into the
-//! name of the noise.
+//! ([`evertally::internals::noise_name::Fields`]), and [`evertally::PlanBuilder::definition`] puts it
+//! into the name of the noise.
 //!
 //! **Guarantee.** Two definitions under which the same rows could count differently have different
 //! encodings, so that their noise under one key is independent. Faces that count the same thing in
@@ -15,7 +15,7 @@
 //! and `--outside error` count the same events whenever both count at all. Declared keys stand in
 //! the name of the plan.
 
-use evertally::noise_name::{Fields, Value};
+use evertally::internals::noise_name::{Fields, Value};
 
 use crate::amount::Clamp;
 use crate::buckets::BucketLength;

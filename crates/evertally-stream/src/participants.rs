@@ -2,7 +2,7 @@
 //!
 //! **Definition.** [`Participants`] admits as [`ContributionBound`](crate::ContributionBound) does,
 //! and holds a person as a tag: 88 bits that are derived from the name and a secret key
-//! ([`evertally::noise::LaneTag`]), under a label of its own, so that no noise is derived from the
+//! ([`evertally::internals::noise::LaneTag`]), under a label of its own, so that no noise is derived from the
 //! same bits.
 //!
 //! **Guarantee.** The same answers as those of `ContributionBound`, however the events are split
@@ -36,7 +36,7 @@
 use std::collections::HashMap;
 
 use evertally::NoiseKey;
-use evertally::noise::{KeyedNoise, LaneTag, Tagger};
+use evertally::internals::noise::{KeyedNoise, LaneTag, Tagger};
 
 use crate::admission::PersonStore;
 use crate::contribution::ParticipationLimits;

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use evertally::Objective;
-use evertally::factorization::graded_square_root::{PARAMETERS, Shape, trial};
+use evertally::internals::factorization::graded_square_root::{PARAMETERS, Shape, trial};
 
 type Parameters = [f64; PARAMETERS];
 

@@ -1,9 +1,6 @@
-//! Running totals of a sensitive stream under differential privacy, at the least error that is
-//! provably possible.
+//! Running totals of a sensitive stream under differential privacy.
 //!
-//! The matrix mechanism: a workload A (the prefix sum, a sliding window, a decayed sum) is factored
-//! as A = L R, and A x + σ‖R‖ L g is released, with Gaussian g. Everything expensive happens once,
-//! in a [`Plan`]; a [`Counter`] then takes one input and gives one [`Release`] a step.
+//! The error is close to the least that is mathematically possible, and every release states it.
 //!
 //! ```
 //! use evertally::{Budget, Counter, NoiseKey, Plan};
@@ -18,48 +15,53 @@
 //! # Ok::<(), evertally::Error>(())
 //! ```
 //!
-//! | room | its one decision |
-//! |---|---|
-//! | [`privacy`] | how much noise a budget asks for, who is protected, and what was spent |
-//! | [`workload`] | what is released at each step |
-//! | [`factorization`] | L and R: one file a mechanism |
-//! | [`noise`] | white noise as a function of key and index, and its correlation |
-//! | [`gamma`] | the least error that any factorization has |
-//! | [`bounds`] | what is proven of every mechanism, at any horizon |
-//! | [`noise_name`] | what noise is derived from, besides the key |
-//! | [`plan`] | all choices, checked, and what follows from them |
-//! | [`counter`] | the running state, one step at a time |
-//! | [`batch`] | any linear queries at once, on data that does not change |
-//! | [`post`] | what may be done to releases afterwards |
+//! 1. A [`Plan`] fixes everything in advance: the horizon, the [`Workload`], the [`Budget`], who is
+//!    protected, and the [`Mechanism`]. It may take seconds to make. It states the noise and the
+//!    error of every step.
+//! 2. A counter takes the input of one step and gives its [`Release`]: [`Counter`] for one number,
+//!    [`KeyedCounter`] for declared keys, [`SparseCounter`] for keys that nobody declares,
+//!    [`VectorCounter`] for vectors. [`NoiseStream`] is the noise alone. Each can be saved as bytes
+//!    and resumed.
+//! 3. A [`NoiseKey`] is the only source of randomness. The same key and plan give the same noise, so
+//!    a key must never serve two different inputs.
 //!
-//! This crate does no input or output and reads no clock. Randomness comes from the key that is handed in.
+//! The mathematics is the matrix mechanism: a workload A is factored as A = L R, and the counter
+//! releases A x + σ‖R‖·L g with Gaussian g. The crate does no input or output and reads no clock.
+//!
+//! `examples/` in the repository is a short tutorial: `counter`, `keys`, `resume`, `vectors` and
+//! `workloads`.
 
-pub mod batch;
-pub mod bounds;
-pub mod counter;
+mod counter;
 mod elliptic;
-pub mod error;
-pub mod factorization;
-pub mod gamma;
-pub mod matrix;
+mod error;
+mod factorization;
+pub mod internals;
+mod matrix;
 mod mixture;
-pub mod noise;
-pub mod noise_name;
+mod noise;
+mod noise_name;
 mod noise_stream;
-pub mod plan;
+mod objective;
+mod plan;
 pub mod post;
 pub mod privacy;
-pub mod release;
-pub mod workload;
+mod release;
+pub mod research;
+mod spec;
+mod workload;
 
 pub use counter::{Counter, KeyedCounter, SparseCounter, VectorCounter, VectorRelease};
 pub use error::{Error, ErrorClass, Result};
-pub use factorization::Mechanism;
+pub use factorization::{Cost, Dense, Mechanism};
 pub use matrix::Matrix;
 pub use noise::{NoiseKey, Progress};
 pub use noise_name::NoiseName;
 pub use noise_stream::NoiseStream;
-pub use plan::{Accuracy, Arithmetic, Comparison, Milestone, Objective, Optimum, Plan, PlanBuilder};
-pub use privacy::{Budget, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit};
+pub use objective::Objective;
+pub use plan::{Accuracy, Comparison, Milestone, Optimum, Plan, PlanBuilder};
+pub use privacy::{
+    Budget, BudgetSpec, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit,
+};
 pub use release::{Release, Spread, Tail};
+pub use spec::{Arithmetic, Horizon, PlanSpec, Shape};
 pub use workload::Workload;

@@ -1,7 +1,7 @@
-//! A small dense matrix, row by row: the shape in which mechanisms show themselves to a reader or a test.
+//! A small dense matrix in row-major order, for readers and tests.
 //!
-//! Heavy linear algebra goes through `faer`; this type only carries values across the public interface, so
-//! that callers do not depend on the version of a linear algebra crate.
+//! Heavy linear algebra uses `faer`. This type only carries values across the public interface, so
+//! callers do not depend on the version of a linear algebra crate.
 
 use std::ops::{Index, IndexMut};
 
@@ -66,7 +66,7 @@ impl Matrix {
     /// The product `self · other`.
     ///
     /// # Panics
-    /// If the inner dimensions differ: a mistake in the calling code, never a matter of input.
+    /// If the inner dimensions differ. This is a mistake in the calling code.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
         assert_eq!(self.columns, other.rows, "inner dimensions differ");

@@ -11,23 +11,16 @@
 //! ascending order. It uses no `Display` or `Debug` text, so rewording a message never changes
 //! noise.
 //!
-//! **Versions.** This module writes version 2. Version 1 was a line of text. The module `first`
-//! preserves it word for word, because states and ledgers of 0.1 resume under it.
+//! **Versions.** Plans write version 2 (`plan/name`). Version 1 was a line of text, which `plan/name`
+//! keeps word for word, because states and ledgers of 0.1 resume under it.
 //!
 //! **Not in the name:** the input itself. Using one name with two inputs shares noise, and then the
 //! difference of the two releases is exact. The holder of a key must ensure that this never
 //! happens. The crate `evertally-keys` does so for the command line and for Python.
 
 mod encoding;
-pub(crate) mod first;
-mod second;
-#[doc(hidden)]
-pub mod version_1;
 
 pub use encoding::{Fields, Value};
-pub(crate) use second::keys_digest;
-
-use crate::plan::Plan;
 
 /// The version of the names of a plan's noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,47 +90,3 @@ pub(crate) enum Layout {
     /// One lane per key, identified by its name.
     Keys,
 }
-
-impl Plan {
-    /// The name of this plan's noise. Counters of plans with other names have independent noise
-    /// under one key.
-    ///
-    /// A part of a plan ([`Plan::with_keys`]) has the name of the full plan.
-    #[must_use]
-    pub fn noise_name(&self) -> NoiseName {
-        NoiseName(match self.naming() {
-            Naming::First => first::of(self).into_bytes(),
-            Naming::Second => second::of(self),
-        })
-    }
-
-    /// The name under which the inputs of this plan's counters are recorded. It is the name of the
-    /// noise. For a part of a plan ([`Plan::with_keys`]) it also contains the keys of the part,
-    /// because each part has its own inputs.
-    ///
-    /// A record identifies a part by all of its keys. It does not detect that one key is in two
-    /// parts.
-    #[must_use]
-    pub fn record_name(&self) -> NoiseName {
-        let crate::plan::Lanes::Keyed { keys } = self.lanes() else { return self.noise_name() };
-        let part = keys_digest(keys);
-        if self.naming() == Naming::Second && self.declared_keys() == Some(part) {
-            return self.noise_name();
-        }
-        let mut fields = Fields::new(*b"EVNQ", 2);
-        fields.put(1, Value::new().raw(self.noise_name().as_bytes()));
-        fields.put(2, Value::new().raw(&part));
-        NoiseName(fields.into_bytes())
-    }
-
-    /// The label of one of the streams of this plan.
-    pub(crate) fn stream_label(&self, purpose: Purpose, layout: Layout) -> Vec<u8> {
-        match self.naming() {
-            Naming::First => first::label(self, purpose, layout).into_bytes(),
-            Naming::Second => second::label(self, purpose, layout),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

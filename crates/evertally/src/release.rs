@@ -1,6 +1,6 @@
-//! What is published: a value with its error.
+//! A release: a private value and its error.
 
-use std::f64::consts::SQRT_2;
+use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
 /// One private answer, with the error that the noise gives it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Release {
     pub tail: Tail,
 }
 
-/// How far the answers of one step may be from the truth: what they have in common.
+/// The error that all answers of one step have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Spread {
@@ -94,52 +94,103 @@ impl Release {
 
 impl Tail {
     /// The number of standard deviations within which the noise lies with probability `level`.
+    ///
+    /// Exact to the last bits of the tail function: a relative 10⁻¹³ or better for levels from 0.01
+    /// on. A normal takes about fifteen evaluations of the complementary error function, and a sum of
+    /// m terms about fifteen passes over m numbers, so callers need not keep quantiles.
     pub(crate) fn quantile(self, level: f64) -> f64 {
         let outside = 1.0 - level;
         match self {
-            Self::Gaussian => smallest(|x| libm::erfc(x / SQRT_2) <= outside),
+            Self::Gaussian => solve(outside, normal_outside),
+            Self::LaplaceSum { terms } if terms <= MAX_SUMMED => {
+                let sum = LaplaceSum::new(terms as usize);
+                solve(outside, |x| sum.outside(x))
+            }
+            // Nearly normal: the Cornish–Fisher expansion, with cumulants 3/m and 30/m². At 1000
+            // terms it is within 10⁻⁸ at level 0.999.
             Self::LaplaceSum { terms } => {
-                let deviation = (2.0 * terms as f64).sqrt();
-                smallest(|x| 2.0 * laplace_sum_above(terms, x * deviation) <= outside)
+                let (x, m) = (Self::Gaussian.quantile(level), terms as f64);
+                let (cube, fifth) = (x.powi(3), x.powi(5));
+                let second = (fifth - 10.0 * cube + 15.0 * x) / 24.0
+                    - (3.0 * fifth - 24.0 * cube + 29.0 * x) * 3.0 / 128.0;
+                x + (cube - 3.0 * x) / (8.0 * m) + second / (m * m)
             }
         }
     }
 }
 
-/// The smallest x ≥ 0 for which a monotone condition holds, to rounding.
-fn smallest(holds: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    while !holds(high) && high < 1e6 {
-        (low, high) = (high, 2.0 * high);
+/// The longest sum of Laplace variables whose tail is added up; beyond, its terms underflow.
+const MAX_SUMMED: u64 = 1000;
+
+/// The x ≥ 0 at which a tail falls to `outside`. `tail` gives P(|X| > x) and its density.
+///
+/// Newton's method on the logarithm of the tail, which is concave: after at most one step too far
+/// it approaches the root from the right. Bisection then finds the last bits.
+fn solve(outside: f64, tail: impl Fn(f64) -> (f64, f64)) -> f64 {
+    let mut x = 1.0;
+    for _ in 0..64 {
+        let (above, density) = tail(x);
+        let step = libm::log(above / outside) * above / density;
+        // The limit keeps the tail from underflow.
+        x = (x + step).clamp(0.0, 2.0 * x + 1.0);
+        if step.abs() <= 1e-9 * x {
+            break;
+        }
     }
-    for _ in 0..200 {
+    let is_enough = |x: f64| tail(x).0 <= outside;
+    let mut width = 4.0 * f64::EPSILON * x;
+    while width < x && (!is_enough(x + width) || is_enough(x - width)) {
+        width *= 16.0;
+    }
+    let (mut low, mut high) = ((x - width).max(0.0), x + width);
+    loop {
         let middle = 0.5 * (low + high);
-        if holds(middle) { high = middle } else { low = middle }
+        if middle <= low || middle >= high {
+            return high;
+        }
+        if is_enough(middle) { high = middle } else { low = middle }
     }
-    high
 }
 
-/// P(S > x) for the sum S of m independent Laplace variables of scale one, x ≥ 0.
+/// P(|X| > x) of a standard normal, and its density.
+fn normal_outside(x: f64) -> (f64, f64) {
+    (libm::erfc(x / SQRT_2), FRAC_2_SQRT_PI / SQRT_2 * libm::exp(-0.5 * x * x))
+}
+
+/// The sum S of m independent Laplace variables of scale one.
 ///
-/// S is the difference of two Gamma(m) waiting times, the m-th arrivals of two Poisson processes of rate one.
-/// S > x when by time x the first process has had k < m arrivals and then, from there on, the second reaches
-/// m before the first reaches its missing m − k.
-fn laplace_sum_above(m: u64, x: f64) -> f64 {
-    let m = m as usize;
-    // ahead[j] = P(the second has m arrivals before the first has j more) = Σ_{i<j} C(m+i−1, i) 2^{−(m+i)}.
-    let mut ahead = vec![0.0; m + 1];
-    let mut term = 0.5_f64.powi(m as i32);
-    for j in 1..=m {
-        ahead[j] = ahead[j - 1] + term;
-        term *= 0.5 * (m + j - 1) as f64 / j as f64;
+/// S is the difference of two Gamma(m) waiting times, the m-th arrivals of two Poisson processes of
+/// rate one. S > x if the first process has k < m arrivals by time x and then the second reaches m
+/// before the first reaches its missing m − k.
+struct LaplaceSum {
+    /// P(the second has m arrivals before the first has j more) = Σ_{i<j} C(m+i−1, i) 2^{−(m+i)}.
+    ahead: Vec<f64>,
+    deviation: f64,
+}
+
+impl LaplaceSum {
+    fn new(terms: usize) -> Self {
+        let mut ahead = vec![0.0; terms + 1];
+        let mut term = 0.5_f64.powi(terms as i32);
+        for j in 1..=terms {
+            ahead[j] = ahead[j - 1] + term;
+            term *= 0.5 * (terms + j - 1) as f64 / j as f64;
+        }
+        Self { ahead, deviation: (2.0 * terms as f64).sqrt() }
     }
-    let mut arrivals = (-x).exp();
-    let mut above = 0.0;
-    for k in 0..m {
-        above += arrivals * ahead[m - k];
-        arrivals *= x / (k + 1) as f64;
+
+    /// P(|S| > x) for x in standard deviations, and its density.
+    fn outside(&self, x: f64) -> (f64, f64) {
+        let x = x * self.deviation;
+        let mut arrivals = (-x).exp();
+        let (mut above, mut density) = (0.0, 0.0);
+        for (k, pair) in self.ahead.windows(2).rev().enumerate() {
+            above += arrivals * pair[1];
+            density += arrivals * (pair[1] - pair[0]);
+            arrivals *= x / (k + 1) as f64;
+        }
+        (2.0 * above, 2.0 * density * self.deviation)
     }
-    above
 }
 
 #[cfg(test)]
@@ -160,11 +211,40 @@ mod tests {
         // One term: P(|X| > x) = e^{−x}, standard deviation √2.
         let one = Tail::LaplaceSum { terms: 1 };
         assert!((one.quantile(0.95) - 20.0_f64.ln() / SQRT_2).abs() < 1e-9);
-        // Two terms: P(S > x) = e^{−x}(2 + x)/4.
+        // Two terms: P(S > x) = e^{−x}(2 + x)/4, standard deviation 2.
         let x = 1.7_f64;
-        assert!((laplace_sum_above(2, x) - (-x).exp() * (2.0 + x) / 4.0).abs() < 1e-14);
+        let (outside, density) = LaplaceSum::new(2).outside(0.5 * x);
+        assert!((outside - (-x).exp() * (2.0 + x) / 2.0).abs() < 1e-14);
+        assert!((density - (-x).exp() * (1.0 + x)).abs() < 1e-14);
         // Many terms: normal in the limit, from above at this level.
         let many = Tail::LaplaceSum { terms: 300 };
         assert!((many.quantile(0.95) / 1.95996 - 1.0).abs() < 2e-3);
+    }
+
+    /// Each quantile is where the tail, and nothing before it, is within the level.
+    #[test]
+    fn quantiles_end_where_the_level_is_reached() {
+        for level in [1e-9, 0.01, 0.5, 0.8, 0.95, 0.99, 0.999_999, 1.0 - 1e-15] {
+            let outside = 1.0 - level;
+            let x = Tail::Gaussian.quantile(level);
+            assert!(normal_outside(x).0 <= outside, "{level}: {x}");
+            assert!(normal_outside(x * (1.0 - 1e-12)).0 >= outside, "{level}: {x}");
+            for terms in [1, 2, 3, 10, 70, 300, MAX_SUMMED] {
+                let sum = LaplaceSum::new(terms as usize);
+                let x = Tail::LaplaceSum { terms }.quantile(level);
+                assert!(sum.outside(x).0 <= outside, "{terms} {level}: {x}");
+                assert!(sum.outside(x * (1.0 - 1e-12)).0 >= outside * (1.0 - 1e-12), "{terms} {level}: {x}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_expansion_of_long_sums_continues_the_exact_tail() {
+        for level in [0.5, 0.9, 0.95, 0.999] {
+            let summed = Tail::LaplaceSum { terms: MAX_SUMMED }.quantile(level);
+            let expanded = Tail::LaplaceSum { terms: MAX_SUMMED + 1 }.quantile(level);
+            assert!((expanded / summed - 1.0).abs() < 1e-5, "{level}: {summed} {expanded}");
+        }
+        assert!((Tail::LaplaceSum { terms: 1 << 40 }.quantile(0.95) / 1.959963984540054 - 1.0).abs() < 1e-9);
     }
 }

@@ -1,7 +1,8 @@
-//! What is published at each step: the workload matrix A.
+//! The workload matrix A: what is published at each step.
 //!
-//! Every workload here is lower triangular and Toeplitz: the release at step t is Σ_{j ≤ t} a_{t−j} x_j.
-//! That is all a factorization needs to know of it.
+//! Every workload is lower triangular and Toeplitz: the release at step t is Σ_{j ≤ t} a_{t−j} x_j. A
+//! factorization needs no other information about it. Other matrices of queries, on data that does
+//! not change, are answered by [`crate::research::batch`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,7 +14,7 @@ use crate::matrix::Matrix;
 use crate::{Error, Result};
 
 /// The longest horizon that any plan accepts.
-pub const LONGEST_HORIZON: u64 = 1 << 60;
+pub const MAX_HORIZON: u64 = 1 << 60;
 
 /// The linear query answered at every step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +29,7 @@ pub enum Workload {
     },
     /// The exponentially decayed total: a_k = factor^k.
     Decay {
-        /// What one step multiplies the past by, strictly between 0 and 1.
+        /// The factor by which one step multiplies the past, strictly between 0 and 1.
         factor: f64,
     },
 }
@@ -37,7 +38,7 @@ impl Workload {
     /// Refuses a width of zero and a factor outside (0, 1).
     pub(crate) fn validate(self) -> Result<Self> {
         match self {
-            Self::SlidingWindow { width } if width == 0 || width > LONGEST_HORIZON => {
+            Self::SlidingWindow { width } if width == 0 || width > MAX_HORIZON => {
                 Err(Error::bad("window", "a number of steps from 1 to 2^60", width))
             }
             Self::Decay { factor } if !(factor > 0.0 && factor < 1.0) => {
@@ -77,7 +78,7 @@ impl Workload {
         }
     }
 
-    /// How many past inputs multiplication by A has to keep, step by step, besides one sum.
+    /// The number of past inputs that step-by-step multiplication by A keeps, in addition to one sum.
     pub(crate) fn kept(self, horizon: u64) -> u64 {
         match self {
             Self::SlidingWindow { width } => width.min(horizon),
@@ -182,7 +183,7 @@ impl Filter {
         values.copy_from_slice(&self.sums);
     }
 
-    /// Fractions leave rounding behind when they are subtracted again; once a window, start from nothing.
+    /// Subtracting fractions leaves rounding errors behind. Once per window, the sum starts from zero.
     fn sum_window_afresh(&mut self) {
         let lanes = self.sums.len();
         self.sums.fill(0.0);
@@ -201,23 +202,23 @@ impl Filter {
         }
     }
 
-    /// Reads what `save` wrote after so many steps; `None` if the numbers do not fit.
-    pub(crate) fn restore(&mut self, step: u64, saved: &mut impl Iterator<Item = f64>) -> Option<()> {
-        for sum in &mut self.sums {
-            *sum = saved.next()?;
-        }
+    /// Reads what `save` wrote after this many steps; `None` if the numbers do not fit.
+    pub(crate) fn restore(&mut self, step: u64, saved: &[f64]) -> Option<()> {
+        let (sums, rest) = saved.split_at_checked(self.sums.len())?;
         if let Workload::SlidingWindow { width } = self.workload {
-            // Both follow from the step, and are written down for whoever reads the numbers.
-            self.since_sum = step % width;
+            // Both numbers follow from the step. They are saved so that a state can be read alone.
+            let since_sum = step % width;
             let length = step.min(width) * self.sums.len() as u64;
-            if [saved.next()?, saved.next()?] != [self.since_sum as f64, length as f64] {
+            let ([first, second], recent) = rest.split_first_chunk()?;
+            if [*first, *second] != [since_sum as f64, length as f64] || recent.len() as u64 != length {
                 return None;
             }
-            self.recent.clear();
-            for _ in 0..length {
-                self.recent.push_back(saved.next()?);
-            }
+            self.since_sum = since_sum;
+            self.recent = recent.iter().copied().collect();
+        } else if !rest.is_empty() {
+            return None;
         }
+        self.sums.copy_from_slice(sums);
         Some(())
     }
 }

@@ -16,8 +16,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
-use evertally::batch::{BatchPlan, ParityPlan, ParityTotals};
-use evertally::gamma::{ComplexMatrix, gamma_2, gamma_f};
+use evertally::research::batch::{BatchPlan, ParityPlan, ParityTotals};
+use evertally::research::gamma::{ComplexMatrix, gamma_2, gamma_f};
 use evertally::{Budget, Matrix, Neighbours, NoiseKey};
 
 const SAMPLES: u64 = 4000;

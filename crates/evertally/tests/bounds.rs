@@ -4,8 +4,8 @@
 
 use std::f64::consts::PI;
 
-use evertally::bounds::*;
 use evertally::privacy::gaussian_sigma;
+use evertally::research::bounds::*;
 use evertally::{Budget, Error, Mechanism, Plan};
 use serde_json::Value;
 
@@ -156,7 +156,7 @@ fn expansions_join_where_the_sums_stop() {
     for n in 60..70_u64 {
         let step = square_root_row_norm_squared(n + 1).unwrap().middle()
             - square_root_row_norm_squared(n).unwrap().middle();
-        let f = evertally::noise::square_root_coefficient(n);
+        let f = evertally::internals::noise::square_root_coefficient(n);
         assert!((step - f * f).abs() < 1e-13, "{n}");
     }
 }

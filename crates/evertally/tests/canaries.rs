@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use canary::{COUNT, Canary, KEY};
-use evertally::batch::{BatchPlan, ParityPlan, ParityTotals};
-use evertally::noise::{CausalConvolver, CyclicConvolver, KeyedNoise, WhiteNoise};
+use evertally::internals::noise::{CausalConvolver, CyclicConvolver, KeyedNoise, WhiteNoise};
+use evertally::research::batch::{BatchPlan, ParityPlan, ParityTotals};
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Matrix, Mechanism, Neighbours, NoiseKey,
     NoiseStream, Plan, PlanBuilder, SparseCounter, VectorCounter, Workload,

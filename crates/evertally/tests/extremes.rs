@@ -9,7 +9,7 @@
 mod common;
 
 use common::mechanisms_and_workloads;
-use evertally::counter::replay_distance;
+use evertally::internals::replay::replay_distance;
 use evertally::privacy::NoiseKind;
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, NoiseKey,

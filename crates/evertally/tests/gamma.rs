@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
-use evertally::gamma::{Certificate, Subject, Weights, gamma_2, gamma_f, verify};
+use evertally::research::gamma::{Certificate, Subject, Weights, gamma_2, gamma_f, verify};
 use evertally::{Budget, Matrix, Mechanism, Plan, Workload};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a failed test")]
 
-use evertally::gamma::{Certificate, ComplexMatrix, Factors, Subject, gamma_2, gamma_f, verify};
+use evertally::research::gamma::{Certificate, ComplexMatrix, Factors, Subject, gamma_2, gamma_f, verify};
 use evertally::{Matrix, Workload};
 use faer::{Mat, c64};
 use proptest::prelude::*;

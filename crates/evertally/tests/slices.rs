@@ -7,7 +7,7 @@ mod common;
 use std::ops::Range;
 
 use common::{budget_for, builder, mechanisms_and_workloads};
-use evertally::noise::Real;
+use evertally::internals::noise::Real;
 use evertally::{Contribution, ErrorClass, Mechanism, NoiseKey, NoiseStream, Plan, Workload};
 
 const HORIZON: u64 = 19;

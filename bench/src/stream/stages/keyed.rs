@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use evertally::noise::{KeyedNoise, LaneTag};
+use evertally::internals::noise::{KeyedNoise, LaneTag};
 use evertally::{KeyedCounter, Result};
 
 use super::{Work, best};

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
-use evertally::noise::{GradeBlock, WhiteField, WhiteNoise};
+use evertally::internals::noise::{GradeBlock, WhiteField, WhiteNoise};
 use evertally::{NoiseStream, Result};
 
 use super::{Work, best};

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
-use evertally::noise::{Real, VectorField, WhiteField, WhiteNoise};
+use evertally::internals::noise::{Real, VectorField, WhiteField, WhiteNoise};
 use evertally::{NoiseStream, Result};
 
 use super::one::Zeros;

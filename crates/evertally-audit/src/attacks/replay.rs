@@ -14,7 +14,7 @@
 //!
 //! **Cost.** A few products per pattern, and two runs per replayed change.
 
-use evertally::factorization::Dense;
+use evertally::internals::factorization::Dense;
 use evertally::privacy::NoiseKind;
 use evertally::{Matrix, Plan, Result};
 

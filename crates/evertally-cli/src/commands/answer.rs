@@ -1,14 +1,13 @@
 //! `evertally research answer`: private answers to any linear queries about a histogram.
 
-use super::batch::BatchArgs;
+use super::batch::{BatchArgs, record_noise};
 use crate::error::{CliError, Result};
 use crate::input::matrix::{read_list, read_matrix};
 use crate::output::Header;
 use crate::progress::with_progress;
 use clap::Args;
-use evertally::Arithmetic;
-use evertally::batch::BatchPlan;
-use evertally::gamma::Subject;
+use evertally::research::batch::BatchPlan;
+use evertally::research::gamma::Subject;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -79,12 +78,8 @@ fn header(plan: &BatchPlan) -> Header {
     header.record("protected", "one unit of one cell");
     header.record("queries", plan.queries());
     header.record("cells", plan.cells());
-    header.record("noise_multiplier", plan.budget().noise_multiplier());
-    header.record("rho", plan.spend().rho());
-    header.record("sensitivity", plan.sensitivity());
-    header.record("arithmetic", Arithmetic::Float.to_string());
-    header.record("mean_squared_error", plan.mean_squared_error());
-    header.record("least_mean_squared_error", plan.least_mean_squared_error());
+    let errors = [plan.mean_squared_error(), plan.least_mean_squared_error()];
+    record_noise(&mut header, plan.budget(), plan.spend(), plan.sensitivity(), errors);
     header.record("gamma_lower", plan.certificate().lower);
     header.record("gamma_upper", plan.certificate().upper);
     header

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::noise_key::{Key, NoiseKeyArgs, Watch};
 use crate::output::{AnswerRow, Destination, Header, refuse_overwriting, write_answers};
 use clap::Args;
-use evertally::batch::Answer;
-use evertally::{Budget, Neighbours, NoiseKey, NoiseName, Spend};
+use evertally::research::batch::Answer;
+use evertally::{Arithmetic, Budget, Neighbours, NoiseKey, NoiseName, Spend};
 use evertally_keys::InputChain;
 use std::path::{Path, PathBuf};
 
@@ -46,8 +46,7 @@ pub(super) struct Admission {
 impl BatchArgs {
     /// Checks budget, key and output. The first of the inputs is the data.
     pub(super) fn check(&self, command: &str, inputs: &[&Path]) -> Result<Batch> {
-        let privacy = self.privacy.privacy(None);
-        let (budget, neighbours) = (privacy.budget()?, privacy.neighbours);
+        let (budget, neighbours) = (self.privacy.budget()?, self.privacy.neighbours);
         let key = self.noise_key.read()?;
         let charge = self.budget_file.charge(command, inputs[0], PERSON, neighbours)?;
         if let Some(charge) = &charge {
@@ -105,4 +104,21 @@ impl Admission {
         }
         Ok(())
     }
+}
+
+/// Adds the size of the noise to a header, its cost, and the mean squared error beside the least
+/// possible one.
+pub(super) fn record_noise(
+    header: &mut Header,
+    budget: Budget,
+    spend: Spend,
+    sensitivity: f64,
+    [error, least_error]: [f64; 2],
+) {
+    header.record("noise_multiplier", budget.noise_multiplier());
+    header.record("rho", spend.rho());
+    header.record("sensitivity", sensitivity);
+    header.record("arithmetic", Arithmetic::Float.to_string());
+    header.record("mean_squared_error", error);
+    header.record("least_mean_squared_error", least_error);
 }

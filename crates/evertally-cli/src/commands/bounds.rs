@@ -2,12 +2,12 @@
 
 use super::shared::delta_in_words;
 use crate::error::{CliError, Result};
-use crate::output::Destination;
+use crate::output::{Destination, json_line};
 use crate::progress::with_progress;
 use clap::Args;
 use evertally::Workload;
-use evertally::bounds::{self, Bound, Group, Interval, ParityBounds};
-use evertally::gamma::{Subject, gamma_f};
+use evertally::research::bounds::{self, Bound, Group, Interval, ParityBounds};
+use evertally::research::gamma::{Subject, gamma_f};
 use serde::Serialize;
 use std::io::Write;
 
@@ -177,9 +177,7 @@ fn json(
                 .collect(),
         }),
     };
-    serde_json::to_string(&whole)
-        .map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the bounds cannot be printed: {error}")))
+    json_line(&whole)
 }
 
 type ParityRow<'a> = (&'static str, &'static str, &'a evertally::Result<f64>);

@@ -17,7 +17,7 @@ use crate::input::matrix::{parse_list, parse_matrix};
 use crate::input::npz::Archive;
 use crate::output::{npy_complex, npy_list, npy_matrix, npz};
 use evertally::Matrix;
-use evertally::gamma::{Certificate, ComplexMatrix, Factors, Subject, Weights};
+use evertally::research::gamma::{Certificate, ComplexMatrix, Factors, Subject, Weights};
 use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "evertally certificate 1";

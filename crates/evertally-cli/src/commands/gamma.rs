@@ -5,10 +5,10 @@ use super::certificate_file;
 use crate::error::{CliError, Result};
 use crate::input::matrix::read_matrix;
 use crate::input::npz::Archive;
-use crate::output::{Destination, refuse_overwriting};
+use crate::output::{Destination, json_line, refuse_overwriting};
 use crate::progress::with_progress;
 use clap::Args;
-use evertally::gamma::{self, Certificate, Subject, Weights};
+use evertally::research::gamma::{self, Certificate, Subject, Weights};
 use evertally::{Matrix, Objective, Workload};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ pub(crate) fn named(name: &str, horizon: Option<usize>) -> Result<Subject> {
         if horizon.is_some() {
             return Err(CliError::bad("--horizon: parity queries have no steps"));
         }
-        return Ok(Subject::Real(evertally::batch::parity_queries(columns, degree)?));
+        return Ok(Subject::Real(evertally::research::batch::parity_queries(columns, degree)?));
     }
     let steps = || horizon.ok_or_else(|| CliError::bad(format!("--workload {kind} needs --horizon")));
     let workload = match (kind, parameters) {
@@ -202,9 +202,7 @@ fn json(certificate: &Certificate) -> Result<String> {
             iterations,
         },
     };
-    let text = serde_json::to_string(&whole);
-    text.map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the bounds cannot be printed: {error}")))
+    json_line(&whole)
 }
 
 fn words(certificate: &Certificate, verb: &str, elapsed: Duration) -> String {

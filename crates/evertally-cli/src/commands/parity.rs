@@ -1,13 +1,12 @@
 //! `evertally research parity`: private answers to all parities of w columns of a table of signs.
 
-use super::batch::BatchArgs;
+use super::batch::{BatchArgs, record_noise};
 use crate::error::{CliError, Result, name_of, shown};
 use crate::input::{self, InputFormat, Row, matrix};
 use crate::output::Header;
 use crate::progress::Progress;
 use clap::Args;
-use evertally::Arithmetic;
-use evertally::batch::{MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
+use evertally::research::batch::{MAX_PARITY_COLUMNS, ParityPlan, ParityTotals};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
@@ -79,12 +78,8 @@ fn header(plan: &ParityPlan, columns: &[String]) -> Header {
     header.record("columns", columns.to_vec());
     header.record("degree", plan.degree());
     header.record("queries", plan.queries());
-    header.record("noise_multiplier", plan.budget().noise_multiplier());
-    header.record("rho", plan.spend().rho());
-    header.record("sensitivity", plan.sensitivity());
-    header.record("arithmetic", Arithmetic::Float.to_string());
-    header.record("mean_squared_error", plan.mean_squared_error());
-    header.record("least_mean_squared_error", plan.least_mean_squared_error());
+    let errors = [plan.mean_squared_error(), plan.least_mean_squared_error()];
+    record_noise(&mut header, plan.budget(), plan.spend(), plan.sensitivity(), errors);
     if let Some(bound) = plan.paper_lower_bound() {
         header.record("paper_lower_bound", bound);
     }
@@ -100,7 +95,7 @@ fn check_columns(name: &str, columns: usize) -> Result<()> {
     )))
 }
 
-/// A table that is open, and the names of the columns that are taken.
+/// An open table, and the names of the columns in use.
 struct Table {
     name: String,
     columns: Vec<String>,
@@ -127,7 +122,7 @@ impl Table {
             if !args.columns.is_empty() {
                 return Err(CliError::bad("--columns: the columns of an .npy file have no names"));
             }
-            // Counted before they are named: a file without rows may state as many columns as it likes.
+            // Checked before they are named: a file without rows may state any number of columns.
             check_columns(&name, array.columns)?;
             let columns = (1..=array.columns).map(|column| format!("c{column}")).collect();
             return Ok(Self { name, columns, rows: Rows::Held(array) });
@@ -146,7 +141,7 @@ impl Table {
         Ok(Self { name, columns, rows })
     }
 
-    /// Hands every row on. No message says what stands in a cell.
+    /// Adds every row to the totals. No error shows the content of a cell.
     fn feed(&mut self, totals: &mut ParityTotals) -> Result<()> {
         let (name, columns) = (&self.name, &self.columns);
         let refuse = |unit: &str, number: u64, column: usize| {
@@ -176,10 +171,10 @@ impl Table {
     }
 }
 
-/// The row as bits, set where a column is −1; or the column that is neither 1, 0 nor −1.
+/// The row as bits, one per column, set for −1. Fails with a column that is not 1, 0 or −1.
 ///
-/// Each cell is read by itself. Were the meaning of 1 told from the other rows, one person's row
-/// could change everybody's.
+/// Each cell is read on its own. If the other rows determined the meaning of 1, the row of one person
+/// could change the rows of all others.
 fn mask(cells: impl Iterator<Item = Option<f64>>) -> std::result::Result<u32, usize> {
     let mut mask = 0;
     for (column, cell) in cells.enumerate() {

@@ -5,7 +5,7 @@ use super::{BYTE_ORDER_MARK, Source};
 use crate::error::{CliError, Result, name_of};
 use csv::ReaderBuilder;
 use evertally::Matrix;
-use evertally::gamma::{ComplexMatrix, Subject};
+use evertally::research::gamma::{ComplexMatrix, Subject};
 use std::io::Read;
 use std::path::Path;
 

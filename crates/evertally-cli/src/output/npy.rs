@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, Result};
 use evertally::Matrix;
-use evertally::gamma::ComplexMatrix;
+use evertally::research::gamma::ComplexMatrix;
 
 /// A list of doubles as an `.npy` file.
 pub(crate) fn npy_list(values: &[f64]) -> Vec<u8> {
@@ -84,7 +84,7 @@ pub(crate) fn npz(entries: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::input::matrix::{parse_list, parse_matrix};
-    use evertally::gamma::Subject;
+    use evertally::research::gamma::Subject;
 
     #[test]
     fn what_is_written_is_read_bit_for_bit() {

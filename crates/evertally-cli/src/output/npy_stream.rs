@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 const BLOCK: usize = 1 << 14;
 
 /// A number as NumPy stores it.
-pub(crate) trait Element: evertally::noise::Real {
+pub(crate) trait Element: evertally::internals::noise::Real {
     /// NumPy's name of the type.
     const DESCR: &'static str;
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::input::matrix::parse_matrix;
     use evertally::Matrix;
-    use evertally::gamma::Subject;
+    use evertally::research::gamma::Subject;
 
     #[test]
     fn blocks_of_any_length_make_the_same_file() {

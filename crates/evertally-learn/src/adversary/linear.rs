@@ -1,6 +1,6 @@
 //! Adversaries with linear losses.
 
-use evertally::noise::WhiteNoise;
+use evertally::internals::noise::WhiteNoise;
 use evertally::{Error, NoiseKey, Result};
 
 use super::{Adversary, Move};

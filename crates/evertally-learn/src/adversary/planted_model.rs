@@ -1,6 +1,6 @@
 //! Examples of a planted model, drawn independently.
 
-use evertally::noise::WhiteNoise;
+use evertally::internals::noise::WhiteNoise;
 use evertally::{Error, NoiseKey, Result};
 
 use super::{Adversary, Move};

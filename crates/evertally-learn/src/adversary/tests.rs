@@ -1,6 +1,6 @@
 //! Adversaries are tested against players with known noise, and distributions against their means.
 
-use evertally::noise::{CausalConvolver, WhiteNoise, square_root_coefficients};
+use evertally::internals::noise::{CausalConvolver, WhiteNoise, square_root_coefficients};
 use evertally::privacy::paper_sigma;
 use evertally::{Budget, Contribution, Mechanism, NoiseKey, Plan};
 

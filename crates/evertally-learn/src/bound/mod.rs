@@ -59,7 +59,7 @@ mod tests;
 
 use std::f64::consts::PI;
 
-use evertally::factorization::Factorization;
+use evertally::internals::factorization::Factorization;
 use evertally::privacy::NoiseKind;
 use evertally::{Error, Result};
 

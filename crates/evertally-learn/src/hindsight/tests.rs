@@ -1,7 +1,7 @@
 //! The solvers are tested against closed forms, grids, random points of the set, and each other.
 
 use evertally::NoiseKey;
-use evertally::noise::WhiteNoise;
+use evertally::internals::noise::WhiteNoise;
 
 use super::*;
 use crate::loss::{Hinge, Logistic, Softmax, Squared};

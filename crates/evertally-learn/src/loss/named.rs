@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evertally::noise_name::Value;
+use evertally::internals::noise_name::Value;
 use evertally::{Error, Result};
 
 use super::{Hinge, Logistic, Loss, Softmax, Squared};

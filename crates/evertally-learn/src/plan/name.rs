@@ -4,10 +4,10 @@
 //! alone: they take gradients at other parameters, and common noise would cancel between them. So
 //! do the segments of a run.
 //!
-//! Version 2 encodes every choice as fields ([`evertally::noise_name`]). Version 1 is the text that
-//! 0.1 wrote, kept word for word for states that began under it.
+//! Version 2 encodes every choice as fields ([`evertally::internals::noise_name`]). Version 1 is the
+//! text that 0.1 wrote, kept word for word for states that began under it.
 
-use evertally::noise_name::{Fields, Value, version_1};
+use evertally::internals::noise_name::{Fields, Value, version_1};
 use evertally::{NoiseName, Plan};
 
 use super::{LearningPlan, Update};

@@ -102,9 +102,9 @@ macro_rules! shared_methods {
             }
 
             fn check(plan: &Plan) -> Result<()> {
-                match plan.lanes() {
+                match plan.shape() {
                     $lanes => Ok(()),
-                    other => Err(crate::Error::bad("plan", concat!("for ", $shape), other.shape())),
+                    other => Err(crate::Error::bad("plan", concat!("for ", $shape), other.kind())),
                 }
             }
         }

@@ -12,14 +12,14 @@ use zeroize::Zeroize;
 use crate::Result;
 use crate::noise::{Correlator, WhiteField, misfit};
 
-/// The sequence of codes, strictly increasing. Code 0 is never read; it stands for the empty prefix.
+/// The sequence of codes, strictly increasing. Code 0 is never read; it represents the empty prefix.
 pub(crate) trait Codes: Send {
     /// Code number `step`.
     fn at(&self, step: u64) -> u64;
     /// The code after this one.
     fn successor(&self, code: u64) -> u64;
     /// The most one-bits in a code.
-    fn most_ones(&self) -> u32;
+    fn max_ones(&self) -> u32;
 }
 
 pub(crate) struct CodeStack<C> {
@@ -32,18 +32,18 @@ pub(crate) struct CodeStack<C> {
 }
 
 impl<C: Codes> CodeStack<C> {
-    /// Starts before the first step. No one-bit of code 0 may stand above the highest bit that code
-    /// 1 changes.
+    /// Starts before the first step. Code 0 must have no one-bit above the highest bit that code 1
+    /// changes.
     pub(crate) fn new(codes: C, field: Arc<dyn WhiteField>) -> Self {
         let lanes = field.width();
-        let partial = vec![0.0; (codes.most_ones() as usize + 1) * lanes];
+        let partial = vec![0.0; (codes.max_ones() as usize + 1) * lanes];
         Self { code: codes.at(0), codes, field, partial, fresh: vec![0.0; lanes] }
     }
 }
 
 /// Bytes of state for each coordinate.
-pub(crate) fn bytes_per_coordinate(most_ones: u32) -> u64 {
-    8 * (u64::from(most_ones) + 2)
+pub(crate) fn bytes_per_coordinate(max_ones: u32) -> u64 {
+    8 * (u64::from(max_ones) + 2)
 }
 
 impl<C: Codes> Correlator for CodeStack<C> {

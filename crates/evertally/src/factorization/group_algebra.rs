@@ -12,19 +12,28 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 
 use super::normalized_square_root::transform_operations;
-use super::{Cost, Dense, Factorization, Mechanism, Request, array_size, dense_size};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, array_size, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, CyclicConvolver, Prepared, Progress, WhiteField};
 use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
 
-pub(crate) struct GroupAlgebra {
+pub(super) static KIND: Kind = Kind {
+    name: "group-algebra",
+    code: 6,
+    preparation: |horizon, _, _| 10.0 * horizon as f64,
+    min_cost: |horizon, _| Cost::arrays(horizon, 0, 1),
+    factorize: |request, _| Ok(Arc::new(GroupAlgebra::new(request)?)),
+    ..Kind::DEFAULT
+};
+
+struct GroupAlgebra {
     horizon: u64,
     norm_squared: f64,
 }
 
 impl GroupAlgebra {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+    fn new(request: &Request<'_>) -> Result<Self> {
         let mechanism = Mechanism::GroupAlgebra;
         request.prefix_sum_only(&mechanism)?;
         array_size(&mechanism, 2 * request.horizon)?;

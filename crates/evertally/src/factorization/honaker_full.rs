@@ -1,8 +1,7 @@
 //! The binary tree with every node re-estimated from all the others: L = A R⁺ (Honaker, 2015).
 //!
 //! R is the binary tree's, cut to n columns, so Δ² is the number of levels. L is the least-squares
-//! decoder; it looks at nodes of the future, which only means that the noise must be drawn as one
-//! vector.
+//! decoder. It uses nodes of the future, so the noise must be drawn as one vector.
 //!
 //! **How it is run in O(log n) state.** Only the law of z = L g matters: N(0, L Lᵀ). Least squares
 //! on a tree is Gaussian elimination from the leaves. Let V_v be the variance of the estimate of
@@ -12,7 +11,7 @@
 //! > err(l) = κ·err(v) + √W·g,  err(r) = err(v) − err(l),  κ = V_l/(V_l + V_r),  W = V_l·V_r/(V_l + V_r),
 //!
 //! with a fresh g for every split, and the root's error is √V·g. Walking down the tree along the
-//! leaves in order gives err(leaf t), and z_t = z_{t−1} + err(leaf t): one draw a step, indexed by
+//! leaves in order gives err(leaf t), and z_t = z_{t−1} + err(leaf t): one draw per step, indexed by
 //! the first leaf right of the split. Tests compare the covariance of this walk with the dense A
 //! R⁺.
 
@@ -22,28 +21,36 @@ use rayon::prelude::*;
 
 use zeroize::Zeroize;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, tree};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
 use crate::privacy::Participation;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// The mean and the largest error need every step to be looked at.
-const LARGEST_HORIZON: u64 = 1 << 24;
+/// The mean and the largest error take a pass over all steps.
+const MAX_HORIZON: u64 = 1 << 24;
 
-pub(crate) struct HonakerFull {
+pub(super) static KIND: Kind = Kind {
+    name: "honaker-full",
+    code: 4,
+    preparation: |horizon, _, _| 2.0 * horizon as f64 * (horizon as f64).log2().max(1.0),
+    factorize: |request, _| Ok(Arc::new(HonakerFull::new(request)?)),
+    ..Kind::DEFAULT
+};
+
+struct HonakerFull {
     variances: Arc<Variances>,
     mean: f64,
     max: f64,
 }
 
 impl HonakerFull {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+    fn new(request: &Request<'_>) -> Result<Self> {
         let mechanism = Mechanism::HonakerFull;
         request.prefix_sum_only(&mechanism)?;
         let horizon = request.horizon;
-        if horizon > LARGEST_HORIZON {
+        if horizon > MAX_HORIZON {
             let reason = format!("its error is known step by step only, up to 2^24 steps, not {horizon}");
             return Err(Error::too_costly(mechanism, reason));
         }

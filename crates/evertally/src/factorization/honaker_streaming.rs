@@ -1,30 +1,29 @@
 //! The binary tree with each node re-estimated from its own subtree (Honaker, 2015, as used in DP-FTRL).
 //!
 //! R is the binary tree's. A node of height k has its own noisy value and, independently, the sum
-//! of its children's estimates; weighing both by their precision gives variance V_k = 2^k/(2^{k+1}
-//! − 1), and prefixes are read from the better values. Causal: a node needs nothing that came after
-//! its last leaf. State O(log n), two draws a step on average, any horizon.
+//! of its children's estimates. Weighing both by their precision gives variance
+//! V_k = 2^k/(2^{k+1} − 1), and prefixes are read from the better values. This is causal: a node
+//! needs nothing that came after its last leaf. State O(log n), two draws per step on average, any
+//! horizon.
 
 use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, tree};
+use super::tree::{self, Reading, Tree};
+use super::{Cost, Kind, Mechanism};
 use crate::Result;
-use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField, misfit};
-use crate::privacy::Participation;
+use crate::noise::{Correlator, WhiteField, misfit};
 
-pub(crate) struct HonakerStreaming {
-    horizon: u64,
-}
+pub(super) static KIND: Kind = Kind {
+    name: "honaker-streaming",
+    code: 3,
+    factorize: |request, _| Ok(Arc::new(Tree::new(HonakerStreaming, request)?)),
+    ..Kind::DEFAULT
+};
 
-impl HonakerStreaming {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
-        request.prefix_sum_only(&Mechanism::HonakerStreaming)?;
-        Ok(Self { horizon: request.horizon })
-    }
-}
+/// Every node is read as estimated from its subtree.
+struct HonakerStreaming;
 
 /// V_k: the variance of the estimate of a node of height k.
 fn variance(height: u32) -> f64 {
@@ -36,47 +35,26 @@ fn weight_of_children(height: u32) -> f64 {
     variance(height) / (2.0 * variance(height - 1))
 }
 
-impl Factorization for HonakerStreaming {
+impl Reading for HonakerStreaming {
     fn mechanism(&self) -> Mechanism {
         Mechanism::HonakerStreaming
     }
 
-    fn horizon(&self) -> u64 {
-        self.horizon
+    fn variance(&self, height: u32) -> f64 {
+        variance(height)
     }
 
-    fn sensitivity(&self, participation: Participation) -> f64 {
-        tree::sensitivity(self.horizon, participation)
+    /// The estimate of a node of height h passes on each node of height k below it with weight
+    /// V_h/(2^{h−k} V_k), so their covariance is V_h/2^{h−k}.
+    fn covariance(&self, height: u32, items: u64) -> f64 {
+        variance(height) * items as f64 / (f64::from(height)).exp2()
     }
 
-    fn gram_is_nonnegative(&self) -> bool {
-        true
+    fn weights(&self, n: usize, height: u32, last: usize, visit: &mut dyn FnMut(usize, f64)) {
+        estimate(n, height, last, 1.0, visit);
     }
 
-    fn row_norm_squared(&self, step: u64) -> f64 {
-        sum_of_variances(step + 1)
-    }
-
-    /// Nodes above the highest differing bit are shared and cancel. Below it, the later prefix has
-    /// a node v of height h that contains all the earlier one's remaining nodes u; the estimate of
-    /// v passes on each of theirs with weight V_h/(2^{h−k} V_k), so that Cov(v, u) = V_h/2^{h−k}.
-    fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
-        let (earlier, later) = tree::low_parts(earlier + 1, later + 1);
-        let height = 63 - later.leading_zeros();
-        let shared = variance(height) * earlier as f64 / (f64::from(height)).exp2();
-        sum_of_variances(earlier) + sum_of_variances(later) - 2.0 * shared
-    }
-
-    fn mean_row_norm_squared(&self) -> f64 {
-        tree::mean_over_bits(self.horizon, variance)
-    }
-
-    fn max_row_norm_squared(&self) -> f64 {
-        tree::max_over_bits(self.horizon, variance)
-    }
-
-    fn cost(&self) -> Cost {
-        let levels = tree::levels(self.horizon);
+    fn cost(&self, levels: u32) -> Cost {
         Cost {
             shared_bytes: 0,
             bytes_per_coordinate: 8 * (u64::from(levels) + 2),
@@ -84,38 +62,16 @@ impl Factorization for HonakerStreaming {
         }
     }
 
-    fn dense(&self) -> Result<Dense> {
-        let n = dense_size(&self.mechanism(), self.horizon)?;
-        let encoder = tree::encoder(n);
-        let mut decoder = Matrix::zeros(n, encoder.rows());
-        for t in 0..n {
-            let mut covered = t + 1;
-            while covered > 0 {
-                let height = covered.trailing_zeros();
-                estimate(n, height, covered - 1, 1.0, &mut |node, weight| decoder[(t, node)] += weight);
-                covered &= covered - 1;
-            }
-        }
-        Ok(Dense { decoder, encoder })
-    }
-
-    fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
+    fn correlator(&self, levels: u32, field: Arc<dyn WhiteField>) -> Box<dyn Correlator> {
         let lanes = field.width();
-        let levels = tree::levels(self.horizon) as usize;
-        let estimates = vec![0.0; levels * lanes];
+        let estimates = vec![0.0; levels as usize * lanes];
         Box::new(Estimates { field, step: 0, estimates, node: vec![0.0; lanes], own: vec![0.0; lanes] })
     }
 }
 
-/// Σ V_k over the one-bits of a count of items.
-fn sum_of_variances(covered: u64) -> f64 {
-    (0..64).filter(|bit| covered >> bit & 1 == 1).map(variance).sum()
-}
-
 /// The weights of all noisy values of a subtree in the estimate of its root.
-fn estimate(n: usize, height: u32, last: usize, weight: f64, visit: &mut impl FnMut(usize, f64)) {
-    let node = tree::node_index(n, height, last);
-    visit(node, weight * variance(height));
+fn estimate(n: usize, height: u32, last: usize, weight: f64, visit: &mut dyn FnMut(usize, f64)) {
+    visit(tree::node_index(n, height, last), weight * variance(height));
     if height > 0 {
         let half = 1 << (height - 1);
         estimate(n, height - 1, last, weight * weight_of_children(height), visit);

@@ -1,24 +1,32 @@
 //! Fresh noise on every input: R = I, L = A. The simplest mechanism, and the best at very short horizons.
 //!
 //! Δ = 1 and ‖L\[t;\]‖² = Σ_{k ≤ t} a_k², which for the prefix sum grows like t. One number of
-//! state (a window needs its last inputs), one draw a step, any horizon.
+//! state (a window needs its last inputs), one draw per step, any horizon.
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Decay, Progress, Recipe, WhiteField, misfit};
 use crate::privacy::{MARGIN, Participation, round_up};
 use crate::workload::{Filter, Workload};
 
-pub(crate) struct InputPerturbation {
+pub(super) static KIND: Kind = Kind {
+    name: "input-perturbation",
+    code: 0,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(InputPerturbation::new(request))),
+    ..Kind::DEFAULT
+};
+
+struct InputPerturbation {
     horizon: u64,
     workload: Workload,
 }
 
 impl InputPerturbation {
-    pub(crate) fn new(request: &Request<'_>) -> Self {
+    fn new(request: &Request<'_>) -> Self {
         Self { horizon: request.horizon, workload: request.workload }
     }
 }
@@ -92,14 +100,14 @@ impl Factorization for InputPerturbation {
     }
 
     /// L = A has the coefficients λ^k, and L⁻¹ = A⁻¹ a one and a −λ.
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let decay = match self.workload {
             Workload::PrefixSum => 1.0,
             Workload::Decay { factor } => factor,
             Workload::SlidingWindow { .. } => return None,
         };
         let recipe = Recipe { decays: vec![Decay { decay, weight: 1.0 }], ..Recipe::default() };
-        Some(WholeDecoder::Filter { recipe, amplification: 2.0 * (self.horizon as f64).sqrt() })
+        Some(IntegerDecoder::Filter { recipe, amplification: 2.0 * (self.horizon as f64).sqrt() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
@@ -143,11 +151,7 @@ impl Correlator for Filtered {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        let mut numbers = saved.iter().copied();
-        self.filter.restore(step, &mut numbers).ok_or_else(misfit)?;
-        if numbers.next().is_some() {
-            return Err(misfit());
-        }
+        self.filter.restore(step, saved).ok_or_else(misfit)?;
         self.step = step;
         Ok(())
     }

@@ -2,34 +2,43 @@
 //!
 //! Write the number of items c in balanced base k, k odd: digits between −(k−1)/2 and (k−1)/2. A
 //! positive digit adds that many nodes of its level, a negative one subtracts nodes that lie just
-//! after the prefix. With h levels and n ≤ (k^h − 1)/2, every item lies in h nodes, so noise of
-//! scale h/ε a node gives ε-DP, and the mean squared error is about h³k(1 − 1/k²)/(2ε²). k and h
+//! after the prefix. With h levels and n ≤ (k^h − 1)/2, every item lies in h nodes. Noise of scale
+//! h/ε per node then gives ε-DP, and the mean squared error is about h³k(1 − 1/k²)/(2ε²). k and h
 //! are those of least exact mean error at this horizon.
 //!
 //! Subtracted nodes hold items of the future, but node and subtracted part shift together when such
 //! an item changes, so what was published before does not depend on it: the proof holds for inputs
 //! chosen adaptively too. Here Δ is the sum of magnitudes in a column of R. State O(log n), a few
-//! draws a step, any horizon.
+//! draws per step, any horizon.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
-use crate::privacy::Participation;
+use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
 
-pub(crate) struct LaplaceTree {
+pub(super) static KIND: Kind = Kind {
+    name: "laplace-tree",
+    code: 14,
+    noise: NoiseKind::Laplace,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(LaplaceTree::new(request)?)),
+    ..Kind::DEFAULT
+};
+
+struct LaplaceTree {
     horizon: u64,
     shape: Shape,
 }
 
 impl LaplaceTree {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+    fn new(request: &Request<'_>) -> Result<Self> {
         request.prefix_sum_only(&Mechanism::LaplaceTree)?;
         Ok(Self { horizon: request.horizon, shape: Shape::best(request.horizon) })
     }
@@ -197,7 +206,7 @@ impl Factorization for LaplaceTree {
         participation.bounded(self.horizon) as f64 * f64::from(self.shape.levels)
     }
 
-    /// Replacing a contribution costs twice in the norm that counts here, whatever the signs.
+    /// In the sum of magnitudes, replacing a contribution costs twice for any signs.
     fn gram_is_nonnegative(&self) -> bool {
         false
     }
@@ -259,8 +268,8 @@ impl Factorization for LaplaceTree {
         Ok(Dense { decoder, encoder })
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Sums { most_draws: self.max_row_norm_squared() })
+    fn integer(&self) -> Option<IntegerDecoder> {
+        Some(IntegerDecoder::Sums { max_draws: self.max_row_norm_squared() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -1,39 +1,62 @@
 //! The square root with normalised columns: R = T(s) diag(1/d), L = A diag(d) T(c).
 //!
-//! s is the root of the workload, c its inverse, and d_j the norm of column j of T(s), so that
-//! every column of R has norm one: later steps, whose columns are cut short by the horizon, are not
-//! protected more than needed. For the prefix sum the mean error is 2.1–2.6 % over the optimum
-//! where the plain root has 9–12 %. z = A (d ∘ T(c) g): one fast Fourier transform for the horizon.
-//! Its error profile is added up entry by entry, O(n²), which bounds the horizon.
+//! s is the root of the workload, c its inverse, and d_j the norm of column j of T(s). Every column
+//! of R then has norm one. The horizon cuts the columns of later steps short, and without the
+//! normalisation these steps would be protected more than needed. For the prefix sum the mean error
+//! is 2.1–2.6 % over the optimum; the plain root is 9–12 % over it. The noise is z = A (d ∘ T(c) g),
+//! one fast Fourier transform for the horizon. The error profile is added up entry by entry in
+//! O(n²), which limits the horizon.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size, root_size, series};
+use super::graded_square_root::GradedSquareRoot;
+use super::row_norms::{RowNorms, partial_energies};
+use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, root_size, series};
 use crate::matrix::Matrix;
 use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
-use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
+use crate::privacy::{MARGIN, Participation, columns_sensitivity, round_up};
 use crate::workload::{Filter, Workload};
 use crate::{Error, Result};
 
-/// The longest horizon whose n²/2 entries are added up.
-const LARGEST_HORIZON: u64 = 1 << 16;
+/// The longest horizon for which the n²/2 entries of L are added up.
+const MAX_HORIZON: u64 = 1 << 16;
 
-pub(crate) struct NormalizedSquareRoot {
+pub(super) static KIND: Kind = Kind {
+    name: "normalized-square-root",
+    code: 8,
+    has_exact_path: true,
+    // Running totals stream, and have no arrays.
+    factorize: |request, _| match request.workload {
+        Workload::PrefixSum => Ok(Arc::new(GradedSquareRoot::flat(request)?)),
+        _ => Ok(Arc::new(NormalizedSquareRoot::new(request)?)),
+    },
+    preparation: |horizon, workload, _| match workload {
+        Workload::PrefixSum => 4e3 * (horizon as f64).min(65536.0),
+        _ => 0.2 * (horizon as f64).powi(2),
+    },
+    min_cost: |horizon, workload| match workload {
+        Workload::PrefixSum => Cost::arrays(0, 0, 0),
+        _ => Cost::arrays(horizon, 3, 1),
+    },
+    ..Kind::DEFAULT
+};
+
+struct NormalizedSquareRoot {
     workload: Workload,
     /// c: the first column of T(s)⁻¹.
     inverse: Vec<f64>,
     /// d: the column norms of T(s).
     norms: Vec<f64>,
     /// ‖L[t;]‖².
-    row_norms: Vec<f64>,
+    row_norms: RowNorms,
     gram_is_nonnegative: bool,
 }
 
 impl NormalizedSquareRoot {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
-        if request.horizon > LARGEST_HORIZON {
+    fn new(request: &Request<'_>) -> Result<Self> {
+        if request.horizon > MAX_HORIZON {
             let reason = format!(
                 "its error is added up over all pairs of steps, up to 2^16 steps, not {}",
                 request.horizon
@@ -43,17 +66,10 @@ impl NormalizedSquareRoot {
         let n = root_size(&Mechanism::NormalizedSquareRoot, request)?;
         let root = series::root(request.workload, n);
         let inverse = series::inverse_root(request.workload, n);
-        let mut sum = CompensatedSum::default();
-        let mut norms: Vec<f64> = root
-            .iter()
-            .map(|s| {
-                sum.add(s * s);
-                sum.value().sqrt()
-            })
-            .collect();
+        let mut norms: Vec<f64> = partial_energies(&root).map(f64::sqrt).collect();
         // Column j has the first n − j coefficients.
         norms.reverse();
-        let row_norms = row_norms(request.workload, &norms, &inverse);
+        let row_norms = RowNorms::new(row_norms(request.workload, &norms, &inverse));
         let gram_is_nonnegative = root.iter().all(|s| *s >= 0.0);
         Ok(Self { workload: request.workload, inverse, norms, row_norms, gram_is_nonnegative })
     }
@@ -108,14 +124,14 @@ fn row_norms(workload: Workload, norms: &[f64], inverse: &[f64]) -> Vec<f64> {
 /// entries_j += scale·c_{s−j} for the columns j ≤ s of a block.
 fn add_row(entries: &mut [f64], reversed: &[f64], columns: &std::ops::Range<usize>, s: usize, scale: f64) {
     let reach = columns.len().min(s + 1 - columns.start);
-    // c_{s−j} stands at n − 1 − s + j.
+    // c_{s−j} is at n − 1 − s + j.
     let first = reversed.len() - 1 - s + columns.start;
     for (entry, c) in entries[..reach].iter_mut().zip(&reversed[first..]) {
         *entry += scale * c;
     }
 }
 
-/// Operations of one transform of length n, a step, twice and with the draw: 2·(2.5·log₂ 2n) + a few.
+/// Operations per step of two transforms of length n and the draws: 2·(2.5·log₂ 2n) and a few more.
 pub(crate) fn transform_operations(horizon: u64) -> f64 {
     5.0 * ((2 * horizon) as f64).log2() + 10.0
 }
@@ -140,7 +156,7 @@ impl Factorization for NormalizedSquareRoot {
     }
 
     fn row_norm_squared(&self, step: u64) -> f64 {
-        self.row_norms[step as usize]
+        self.row_norms.at(step)
     }
 
     /// L\[t;\] − L\[s;\] = (A\[t;\] − A\[s;\]) diag(d) T(c): one correlation by transform.
@@ -159,13 +175,11 @@ impl Factorization for NormalizedSquareRoot {
     }
 
     fn mean_row_norm_squared(&self) -> f64 {
-        let mut sum = CompensatedSum::default();
-        self.row_norms.iter().for_each(|norm| sum.add(*norm));
-        sum.value() / self.row_norms.len() as f64
+        self.row_norms.mean()
     }
 
     fn max_row_norm_squared(&self) -> f64 {
-        self.row_norms.iter().copied().fold(0.0, f64::max)
+        self.row_norms.max()
     }
 
     fn cost(&self) -> Cost {

@@ -1,7 +1,8 @@
-//! The factorization of least mean squared error, dense, by the fixed point of [`crate::gamma`].
+//! The factorization of least mean squared error, dense, by the fixed point of [`crate::research::gamma`].
 //!
-//! The fixed point gives X = RᵀR with equal diagonal; R is taken lower triangular, so that L = A R⁻¹ is lower
-//! triangular too and the noise can be made step by step. O(n³) to prepare, O(n²) memory, O(n) a step.
+//! The fixed point gives X = RᵀR with equal diagonal. R is chosen lower triangular. L = A R⁻¹ is then
+//! lower triangular too, and the noise can be made step by step. O(n³) to prepare, O(n²) memory, O(n)
+//! per step.
 
 use std::sync::Arc;
 
@@ -9,20 +10,30 @@ use faer::linalg::solvers::DenseSolveCore;
 
 use zeroize::Zeroize;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, dense_size};
-use crate::gamma::{Certificate, Factors, Subject, gamma_f};
+use super::row_norms::RowNorms;
+use super::{Cost, Dense, Factorization, Kind, MAX_DENSE, Mechanism, Request, dense_size};
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField, misfit};
-use crate::privacy::{CompensatedSum, MARGIN, Participation, columns_sensitivity, round_up};
+use crate::noise::{Correlator, Progress, WhiteField, expect_no_numbers};
+use crate::privacy::{MARGIN, Participation, columns_sensitivity, round_up};
+use crate::research::gamma::{Certificate, Factors, Subject, gamma_f};
 use crate::{Error, Result};
 
 /// The gap to which the optimum is found: relative, in γ_F.
 const GAP: f64 = 1e-9;
 
+pub(super) static KIND: Kind = Kind {
+    name: "optimal",
+    code: 13,
+    preparation: |horizon, _, _| 20.0 * (horizon as f64).powi(3),
+    min_cost: |horizon, _| Cost::arrays(horizon, 2 * horizon.min(MAX_DENSE), 1),
+    factorize: |request, _| Ok(Arc::new(Optimal::new(request)?)),
+    ..Kind::DEFAULT
+};
+
 pub(crate) struct Optimal {
     decoder: Arc<Matrix>,
     encoder: Matrix,
-    row_norms: Vec<f64>,
+    row_norms: RowNorms,
     column_norms: Vec<f64>,
     gram_is_nonnegative: bool,
     certificate: Certificate,
@@ -49,10 +60,10 @@ impl Optimal {
         let inverse = encoder.to_faer().partial_piv_lu().inverse();
         let product = workload.to_faer() * inverse;
         let decoder = Matrix::from_fn(n, n, |i, j| if j <= i { product[(i, j)] } else { 0.0 });
-        let row_norms = (0..n).map(|t| decoder.row_norm_squared(t)).collect();
+        let row_norms = RowNorms::new((0..n).map(|t| decoder.row_norm_squared(t)).collect());
         let transposed = encoder.transpose();
         let column_norms = (0..n).map(|j| transposed.row_norm_squared(j).sqrt()).collect();
-        // Entries below rounding are as good as zero: they change a norm by less than the margin.
+        // Entries below rounding count as zero: they change a norm by less than the margin.
         let gram_is_nonnegative = (0..n).all(|i| gram.row(i).iter().all(|x| *x >= -1e-14));
         Ok(Self {
             decoder: Arc::new(decoder),
@@ -64,7 +75,7 @@ impl Optimal {
         })
     }
 
-    /// What the fixed point proved of γ_F.
+    /// The bounds on γ_F that the fixed point proved.
     pub(crate) fn certificate(&self) -> &Certificate {
         &self.certificate
     }
@@ -76,10 +87,10 @@ impl Factorization for Optimal {
     }
 
     fn horizon(&self) -> u64 {
-        self.row_norms.len() as u64
+        self.row_norms.len()
     }
 
-    /// The largest column norm of R as it stands; several participations by the triangle inequality.
+    /// The largest column norm of R. Several participations: by the triangle inequality.
     fn sensitivity(&self, participation: Participation) -> f64 {
         round_up(
             columns_sensitivity(self.column_norms.iter().copied(), participation, self.column_norms.len()),
@@ -92,7 +103,7 @@ impl Factorization for Optimal {
     }
 
     fn row_norm_squared(&self, step: u64) -> f64 {
-        self.row_norms[step as usize]
+        self.row_norms.at(step)
     }
 
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
@@ -101,13 +112,11 @@ impl Factorization for Optimal {
     }
 
     fn mean_row_norm_squared(&self) -> f64 {
-        let mut sum = CompensatedSum::default();
-        self.row_norms.iter().for_each(|norm| sum.add(*norm));
-        sum.value() / self.row_norms.len() as f64
+        self.row_norms.mean()
     }
 
     fn max_row_norm_squared(&self) -> f64 {
-        self.row_norms.iter().copied().fold(0.0, f64::max)
+        self.row_norms.max()
     }
 
     fn cost(&self) -> Cost {
@@ -136,7 +145,7 @@ impl Factorization for Optimal {
     }
 }
 
-/// Row by row; the draws so far are kept, and can be made again.
+/// Row by row. The draws so far are kept, and are not part of the state: they can be made again.
 struct Rows {
     decoder: Arc<Matrix>,
     field: Arc<dyn WhiteField>,
@@ -168,9 +177,7 @@ impl Correlator for Rows {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if !saved.is_empty() {
-            return Err(misfit());
-        }
+        expect_no_numbers(saved)?;
         self.drawn.clear();
         (0..step).for_each(|_| self.draw());
         Ok(())

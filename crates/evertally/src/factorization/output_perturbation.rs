@@ -1,28 +1,36 @@
 //! Fresh noise on every output: L = I, R = A.
 //!
-//! ‖L\[t;\]‖ = 1 and Δ² = Σ_{k < n} a_k², which for the prefix sum is n: the baseline that
-//! continual counting improves upon, but a fair choice for narrow windows and fast decay. No state,
-//! one draw a step, any horizon.
+//! ‖L\[t;\]‖ = 1 and Δ² = Σ_{k < n} a_k², which is n for the prefix sum. Continual counting
+//! improves upon this baseline, but it is a fair choice for narrow windows and fast decay. No state,
+//! one draw per step, any horizon.
 
 use std::sync::Arc;
 
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, Recipe, WhiteField, misfit};
+use crate::noise::{Correlator, Progress, Recipe, WhiteField, expect_no_numbers};
 use crate::privacy::{MARGIN, Participation, round_up, toeplitz_sensitivity};
 use crate::workload::Workload;
 
-pub(crate) struct OutputPerturbation {
+pub(super) static KIND: Kind = Kind {
+    name: "output-perturbation",
+    code: 1,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(OutputPerturbation::new(request))),
+    ..Kind::DEFAULT
+};
+
+struct OutputPerturbation {
     horizon: u64,
     workload: Workload,
 }
 
 /// Horizons up to which overlapping contributions to windows and decays are added up one by one.
-const LARGEST_SUM: u64 = 1 << 24;
+const MAX_SUM: u64 = 1 << 24;
 
 impl OutputPerturbation {
-    pub(crate) fn new(request: &Request<'_>) -> Self {
+    fn new(request: &Request<'_>) -> Self {
         Self { horizon: request.horizon, workload: request.workload }
     }
 }
@@ -51,7 +59,7 @@ impl Factorization for OutputPerturbation {
                 let full = (self.horizon as f64 - (k - 1.0) * b) * k * k;
                 round_up((climbing + full).sqrt(), MARGIN)
             }
-            _ if self.horizon <= LARGEST_SUM => {
+            _ if self.horizon <= MAX_SUM => {
                 toeplitz_sensitivity(&self.workload.coefficients(self.horizon as usize), participation)
             }
             _ => round_up(times as f64 * alone, MARGIN),
@@ -89,9 +97,9 @@ impl Factorization for OutputPerturbation {
     }
 
     /// L = I.
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let recipe = Recipe { impulse: 1.0, ..Recipe::default() };
-        Some(WholeDecoder::Filter { recipe, amplification: (self.horizon as f64).sqrt() })
+        Some(IntegerDecoder::Filter { recipe, amplification: (self.horizon as f64).sqrt() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
@@ -115,9 +123,7 @@ impl Correlator for Fresh {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if !saved.is_empty() {
-            return Err(misfit());
-        }
+        expect_no_numbers(saved)?;
         self.step = step;
         Ok(())
     }

@@ -87,13 +87,13 @@ fn powers(n: usize, width: u64) -> usize {
 
 /// Multiplications up to which the root of a window is added up. A transform would be faster, but
 /// leaves an absolute error in every coefficient that the margin of a sensitivity does not cover.
-const LARGEST_WORK: f64 = 2e10;
+const MAX_WORK: f64 = 2e10;
 
 /// Whether the roots of a workload can be made at this horizon.
 pub(crate) fn is_within_reach(workload: Workload, horizon: u64) -> bool {
     match workload {
         Workload::SlidingWindow { width } => {
-            horizon as f64 * (horizon as f64 / width as f64).ceil() <= LARGEST_WORK
+            horizon as f64 * (horizon as f64 / width as f64).ceil() <= MAX_WORK
         }
         _ => true,
     }

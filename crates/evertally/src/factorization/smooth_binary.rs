@@ -3,24 +3,32 @@
 //! Items sit, in order, on the leaves of a tree of even height h whose binary names have h/2 ones; h is the
 //! smallest with C(h, h/2) > n. The prefix of c items is read at leaf number c + 1: one node, the left
 //! sibling, for each one-bit. An item lies in the h/2 left siblings named by its zeros. So
-//! Δ² = ‖L\[t;\]‖² = h/2, exactly and for every t. State O(log n), two draws a step on average.
+//! Δ² = ‖L\[t;\]‖² = h/2, exactly and for every t. State O(log n), two draws per step on average.
 
 use std::sync::Arc;
 
 use super::code_stack::{self, CodeStack, Codes};
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, tree};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, tree};
 use crate::Result;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField};
 use crate::privacy::{MARGIN, Participation, round_up};
 
-pub(crate) struct SmoothBinary {
+pub(super) static KIND: Kind = Kind {
+    name: "smooth-binary",
+    code: 5,
+    has_exact_path: true,
+    factorize: |request, _| Ok(Arc::new(SmoothBinary::new(request)?)),
+    ..Kind::DEFAULT
+};
+
+struct SmoothBinary {
     horizon: u64,
     leaves: ConstantWeight,
 }
 
 impl SmoothBinary {
-    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+    fn new(request: &Request<'_>) -> Result<Self> {
         let mechanism = Mechanism::SmoothBinary;
         request.prefix_sum_only(&mechanism)?;
         let mut ones = 1;
@@ -69,7 +77,7 @@ impl Codes for ConstantWeight {
         let moved = (carried ^ code) >> 2 >> lowest.trailing_zeros();
         carried | moved
     }
-    fn most_ones(&self) -> u32 {
+    fn max_ones(&self) -> u32 {
         self.ones
     }
 }
@@ -83,7 +91,7 @@ impl Factorization for SmoothBinary {
         self.horizon
     }
 
-    /// h/2 nodes an item; by the triangle inequality when a person takes part more than once.
+    /// Every item is in h/2 nodes. Several participations: by the triangle inequality.
     fn sensitivity(&self, participation: Participation) -> f64 {
         let times = participation.bounded(self.horizon) as f64;
         round_up(times * f64::from(self.leaves.ones).sqrt(), MARGIN)
@@ -149,8 +157,8 @@ impl Factorization for SmoothBinary {
         Ok(Dense { decoder, encoder })
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Sums { most_draws: self.max_row_norm_squared() })
+    fn integer(&self) -> Option<IntegerDecoder> {
+        Some(IntegerDecoder::Sums { max_draws: self.max_row_norm_squared() })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -1,34 +1,43 @@
 //! The square root of the workload: L = R = T(s) with s(x) = a(x)^{1/2}. The paper's mechanism.
 //!
 //! **Definition.** For the prefix sum s_k = f(k) = (1 − 1/2k)·f(k−1), the coefficients of
-//! (1−x)^{-1/2}; for a decayed sum f(k)λ^k. Positive and decreasing, so that Δ for a person in
-//! several steps is exact too. ‖L\[t;\]‖² = Σ_{k ≤ t} s_k² ≈ (ln t + 0.5772 + 4 ln 2)/π for the
+//! (1−x)^{-1/2}; for a decayed sum f(k)λ^k. They are positive and decreasing, so Δ is also exact for
+//! a person in several steps. ‖L\[t;\]‖² = Σ_{k ≤ t} s_k² ≈ (ln t + 0.5772 + 4 ln 2)/π for the
 //! prefix sum.
 //!
-//! **Guarantee.** What is run is a pair of mixtures with L R = A exactly, both within a relative
-//! 10⁻¹² of s at every step of the horizon; Δ and errors are those of the pair. A decayed sum is
-//! followed until nothing of it is left, so that the same few decays serve any horizon.
+//! **Guarantee.** The mechanism runs a pair of mixtures with L R = A exactly. Both are within a
+//! relative 10⁻¹² of s at every step of the horizon. Δ and errors are those of the pair. A decayed
+//! sum is followed until nothing of it is left, so the same few decays serve any horizon.
 //!
-//! **Cost.** J = 10 + 2.1 log₂ n decays: 52 at 2^20, 94 at 2^40, 136 at 2^60. One number each a
-//! coordinate, O(J) operations a step, no preparation.
+//! **Cost.** J = 10 + 2.1 log₂ n decays: 52 at 2^20, 94 at 2^40, 136 at 2^60. One number per decay
+//! and coordinate, O(J) operations per step, no preparation.
 //!
 //! **Source.** f as a mixture of decays: Zolotarev's approximation of x^{-1/2}, see
-//! [`crate::elliptic`]. A window's root rises and falls, and is [`super::window_root`]'s.
+//! [`crate::elliptic`]. The root of a window rises and falls; see [`super::window_root`].
 
 use std::sync::Arc;
 
 use super::streamed::{Streamed, indistinct};
 use super::window_root::WindowRoot;
-use super::{Factorization, Mechanism, Request};
+use super::{Factorization, Kind, Mechanism, Request};
 use crate::Result;
 use crate::mixture::Pair;
 use crate::workload::Workload;
+
+pub(super) static KIND: Kind = Kind {
+    name: "square-root",
+    code: 7,
+    has_exact_path: true,
+    preparation: |_, _, _| 1e7,
+    factorize: |request, _| factorize(request),
+    ..Kind::DEFAULT
+};
 
 /// Steps after which nothing is left of a decay: exp(−60) is 10⁻²⁶.
 const FADED: f64 = 60.0;
 
 /// One pair of mixtures, or two for a window that ends before the horizon does.
-pub(crate) fn factorize(request: &Request<'_>) -> Result<Arc<dyn Factorization>> {
+fn factorize(request: &Request<'_>) -> Result<Arc<dyn Factorization>> {
     let factor = match request.workload {
         Workload::SlidingWindow { width } if width < request.horizon => {
             return Ok(Arc::new(WindowRoot::new(request, width)?));

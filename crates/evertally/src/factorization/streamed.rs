@@ -1,17 +1,17 @@
-//! What the factorizations by a pair of mixtures share: L = T(l) is streamed, R = T(r) is accounted.
+//! Factorizations by a pair of mixtures: L = T(l) is streamed, R = T(r) is accounted.
 //!
-//! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]), whatever
-//! the horizon; Δ is exact for a person in several steps, because r is non-negative and does not
+//! **Guarantee.** All norms have closed forms over pairs of decays ([`crate::mixture`]) at any
+//! horizon. Δ is exact for a person in several steps, because r is non-negative and does not
 //! increase.
 //!
-//! **Cost.** A number a decay of l and coordinate; O(J²) for every question, and less for rows
-//! asked one after another.
+//! **Cost.** One number per decay of l and coordinate. Every norm takes O(J²) operations, and less if
+//! rows are asked for in order.
 
 use std::sync::Arc;
 
-use super::whole::toeplitz_amplification;
+use super::integer::toeplitz_amplification;
 use super::{
-    Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
+    Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, run_by_engine, series,
 };
 use crate::matrix::Matrix;
 use crate::mixture::{Pair, Rows};
@@ -31,7 +31,7 @@ pub(crate) struct Streamed {
     recipe: Recipe,
 }
 
-/// The refusal of a workload that decays too close to its own pole for doubles to tell apart.
+/// The refusal of a workload whose decays are too close to its own pole for doubles to separate.
 pub(crate) fn indistinct(mechanism: &Mechanism) -> Error {
     Error::unsupported(mechanism, "its decays cannot be told apart from that of the workload")
 }
@@ -118,10 +118,10 @@ impl Factorization for Streamed {
         Some(self.recipe.clone())
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let factor = if let Workload::Decay { factor } = self.workload { factor } else { 1.0 };
         let amplification = toeplitz_amplification(self.pair.encoder(), factor, self.horizon);
-        Some(WholeDecoder::Filter { recipe: self.recipe.clone(), amplification })
+        Some(IntegerDecoder::Filter { recipe: self.recipe.clone(), amplification })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

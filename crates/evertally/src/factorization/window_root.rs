@@ -5,17 +5,17 @@
 //!
 //! > l(x) = s(x)·(1−X)·φ(X),  r(x) = f(x)·(1−X)·ς(X),  l·r = (1−X)/(1−x).
 //!
-//! **Guarantee.** L R = A exactly, whatever the pairs approximate; Δ and errors are those of l and
+//! **Guarantee.** L R = A exactly, for any approximation by the pairs. Δ and errors are those of l and
 //! r, in closed form ([`crate::mixture::WindowProduct`]). s has a pole at one and so has ς, but (1−X) takes
 //! off both: all norms converge, and the mechanism runs for ever at a finite sensitivity. Where a
 //! person takes part several times the triangle inequality is used. Δ is enlarged by [`ROUNDING`],
 //! far above what rounding does to it.
 //!
-//! **Cost.** y = s(x)g takes a number a decay; (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y)
+//! **Cost.** y = s(x)g takes one number per decay; (1−X)φ(X)y = Σ_j w_j (y − p_j X/(1−(1−p_j)X)·y)
 //! takes, a decay of φ, the last w values of one sum. p_j and 1 − p_j are both doubles, so that
 //! every term vanishes at X = 1 exactly: were φ₀ − Σ_j w_j left over there, by a rounding, R would
 //! grow with the number of windows. So a lane holds some ten numbers and some J′w more, where its
-//! true total holds w inputs as well. O(J + J′) operations a step.
+//! true total holds w inputs as well. O(J + J′) operations per step.
 //!
 //! **Source.** The root of a window is MATHS' generating function; splitting it over two time
 //! scales is this library's.
@@ -23,7 +23,7 @@
 use std::sync::Arc;
 
 use super::streamed::indistinct;
-use super::{Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine};
+use super::{Cost, Dense, Factorization, IntegerDecoder, Mechanism, Request, dense_size, run_by_engine};
 use crate::Result;
 use crate::elliptic;
 use crate::matrix::Matrix;
@@ -31,11 +31,11 @@ use crate::mixture::{Node, Pair, WindowProduct};
 use crate::noise::{Correlator, Progress, WhiteField, WindowDecay, misfit};
 use crate::privacy::{CompensatedSum, Participation, round_up};
 
-/// What rounding may do to Δ, relatively, at the most.
+/// The largest relative effect of rounding on Δ.
 const ROUNDING: f64 = 5e-12;
 
 /// Windows after which φ need not follow its root: its error has long settled.
-const MOST_WINDOWS: f64 = (1 << 20) as f64;
+const MAX_WINDOWS: f64 = (1 << 20) as f64;
 
 /// See the module.
 pub(crate) struct WindowRoot {
@@ -57,7 +57,7 @@ impl WindowRoot {
         let horizon = request.horizon;
         let refusal = || indistinct(&Mechanism::SquareRoot);
         let fine = fine_pair((16.0 * width as f64).min(horizon as f64)).ok_or_else(refusal)?;
-        let windows = (horizon as f64 / width as f64).min(MOST_WINDOWS);
+        let windows = (horizon as f64 / width as f64).min(MAX_WINDOWS);
         let poles = coarse_poles(windows);
         let coarse = coarse_pair(&poles, windows).ok_or_else(refusal)?;
         let outer = coarse.encoder();
@@ -186,8 +186,8 @@ impl Factorization for WindowRoot {
 
     /// L⁻¹ has the series (1−x)f(x)·ς(X). f does not increase from one, so that the coefficients of
     /// the first add up to at most two.
-    fn whole(&self) -> Option<WholeDecoder> {
-        Some(WholeDecoder::Window {
+    fn integer(&self) -> Option<IntegerDecoder> {
+        Some(IntegerDecoder::Window {
             recipe: self.fine.recipe(),
             decays: Arc::clone(&self.window_decays),
             width: self.width,
@@ -215,7 +215,7 @@ struct WindowStream {
     /// Σ_i (1−p_j)^i y_{t−iw} for the last w steps, a ring for each j.
     rings: Vec<Vec<f64>>,
     lanes: usize,
-    /// Where the step stands in the rings.
+    /// The position of the step in the rings.
     position: usize,
 }
 
@@ -267,7 +267,7 @@ impl Drop for WindowStream {
 mod tests {
     use super::super::series;
     use super::*;
-    use crate::plan::Objective;
+    use crate::objective::Objective;
     use crate::workload::Workload;
 
     fn root(width: u64, horizon: u64) -> WindowRoot {
@@ -302,7 +302,7 @@ mod tests {
     /// Rounding leaves nothing at X = 1, and the poles are accounted as they are run.
     #[test]
     fn losses_and_decays_are_exact_complements() {
-        for windows in [1.0, 1.5, 7.0, 100.0, MOST_WINDOWS] {
+        for windows in [1.0, 1.5, 7.0, 100.0, MAX_WINDOWS] {
             for pole in coarse_poles(windows) {
                 assert!(1.0 - pole.loss == pole.decay && 1.0 - pole.decay == pole.loss, "{pole:?}");
             }

@@ -46,7 +46,7 @@ const CHUNK_LEN: usize = 1 << 14;
 /// It keeps its working memory, about 32 bytes per step, for the next call.
 ///
 /// ```
-/// use evertally::noise::CausalConvolver;
+/// use evertally::internals::noise::CausalConvolver;
 ///
 /// let prefix_sum = CausalConvolver::new(&[1.0; 5]);
 /// let mut x = [1.0, 2.0, 3.0, 4.0, 5.0];
@@ -143,7 +143,7 @@ impl fmt::Debug for CausalConvolver {
 /// kernel is shorter than x, its missing coefficients count as zero.
 ///
 /// ```
-/// use evertally::noise::causal_convolution_direct;
+/// use evertally::internals::noise::causal_convolution_direct;
 ///
 /// assert_eq!(causal_convolution_direct(&[1.0, 0.5], &[2.0, 0.0, 4.0]), [2.0, 1.0, 4.0]);
 /// ```

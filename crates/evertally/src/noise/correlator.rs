@@ -34,6 +34,11 @@ pub(crate) fn misfit() -> Error {
     Error::BadState { reason: "it does not fit this mechanism" }
 }
 
+/// Refuses a saved state of a correlator whose state is only the step.
+pub(crate) fn expect_no_numbers(saved: &[f64]) -> Result<()> {
+    if saved.is_empty() { Ok(()) } else { Err(misfit()) }
+}
+
 /// Noise that is computed in advance for the whole horizon, because the mechanism has no cheaper
 /// way.
 ///
@@ -78,9 +83,7 @@ impl Correlator for Prepared {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if !saved.is_empty() {
-            return Err(misfit());
-        }
+        expect_no_numbers(saved)?;
         self.step = step as usize;
         Ok(())
     }

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 /// y = C x for the circulant matrix C whose first column is the kernel.
 ///
 /// ```
-/// use evertally::noise::CyclicConvolver;
+/// use evertally::internals::noise::CyclicConvolver;
 ///
 /// let rotate = CyclicConvolver::new(&[0.0, 1.0, 0.0, 0.0]);
 /// let mut x = [1.0, 2.0, 3.0, 4.0];
@@ -61,7 +61,7 @@ impl CyclicConvolver {
     /// for even n, is not real. No real kernel has such a spectrum.
     ///
     /// ```
-    /// use evertally::noise::CyclicConvolver;
+    /// use evertally::internals::noise::CyclicConvolver;
     /// use rustfft::num_complex::Complex;
     ///
     /// let double = CyclicConvolver::from_spectrum(4, vec![Complex::new(2.0, 0.0); 3])?;

@@ -39,7 +39,7 @@ const CONTEXT_SEED: &str = "evertally 2026 insecure noise key from a 64-bit test
 /// through [`NoiseKey::tag`].
 ///
 /// ```
-/// use evertally::noise::NoiseKey;
+/// use evertally::NoiseKey;
 ///
 /// let key = NoiseKey::from_os()?;
 /// assert_eq!(format!("{key:?}"), "NoiseKey(..)");
@@ -68,7 +68,7 @@ impl NoiseKey {
     /// of public data is not a key.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// let key = NoiseKey::from_os()?;
     /// let again = NoiseKey::from_bytes(*key.expose_bytes());
@@ -84,7 +84,7 @@ impl NoiseKey {
     /// nothing released under it is private.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// assert_eq!(NoiseKey::insecure_from_seed(7).tag(), NoiseKey::insecure_from_seed(7).tag());
     /// ```
@@ -104,7 +104,7 @@ impl NoiseKey {
     /// label always gives the same stream.
     ///
     /// ```
-    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
     ///
     /// let key = NoiseKey::insecure_from_seed(7);
     /// let north = WhiteNoise::gaussian(key.stream(b"north"));
@@ -120,7 +120,7 @@ impl NoiseKey {
     /// independent of all noise and of the secrets for other purposes.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// let key = NoiseKey::insecure_from_seed(7);
     /// assert_ne!(*key.subkey(b"inputs"), *key.subkey(b"names"));
@@ -135,7 +135,7 @@ impl NoiseKey {
     /// probability 2⁻⁶⁴.
     ///
     /// ```
-    /// use evertally::noise::NoiseKey;
+    /// use evertally::NoiseKey;
     ///
     /// assert_ne!(NoiseKey::insecure_from_seed(1).tag(), NoiseKey::insecure_from_seed(2).tag());
     /// ```
@@ -158,7 +158,7 @@ impl fmt::Debug for NoiseKey {
 /// The key of one noise stream. [`NoiseKey::stream`] derives it.
 ///
 /// ```
-/// use evertally::noise::NoiseKey;
+/// use evertally::NoiseKey;
 ///
 /// let stream = NoiseKey::insecure_from_seed(7).stream(b"visits");
 /// assert_eq!(format!("{stream:?}"), "StreamKey(..)");

@@ -39,7 +39,7 @@ pub(crate) const BLOCK_BITS: u32 = 40;
 /// name, index).
 ///
 /// ```
-/// use evertally::noise::{KeyedNoise, NoiseKey};
+/// use evertally::internals::noise::{KeyedNoise, NoiseKey};
 ///
 /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
 /// let tags = [noise.tag(b"/"), noise.tag(b"/about"), noise.tag(b"/contact")];
@@ -65,7 +65,7 @@ pub struct KeyedNoise {
 /// its bits, because they are useless in a log.
 ///
 /// ```
-/// use evertally::noise::{KeyedNoise, LaneTag, NoiseKey};
+/// use evertally::internals::noise::{KeyedNoise, LaneTag, NoiseKey};
 ///
 /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
 /// let tag = noise.tag(b"/about");
@@ -88,7 +88,7 @@ impl KeyedNoise {
     /// Independent Laplace draws of variance 1, that is, of scale 1/√2.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::laplace(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// assert_eq!(format!("{noise:?}"), "KeyedNoise(Laplace, ..)");
@@ -103,7 +103,7 @@ impl KeyedNoise {
     /// [`WhiteNoise::gaussian_chacha8`](super::WhiteNoise::gaussian_chacha8) describes.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian_chacha8(NoiseKey::insecure_from_seed(7).stream(b"simulation"));
     /// assert_eq!(format!("{noise:?}"), "KeyedNoise(GaussianChaCha8, ..)");
@@ -127,7 +127,7 @@ impl KeyedNoise {
     /// mostly goes into wiping.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// let mut tagger = noise.tagger();
@@ -153,7 +153,7 @@ impl KeyedNoise {
     /// Writes the draw with this index for every key.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// let tags: Vec<_> = (0..1000_u32).map(|page| noise.tag(&page.to_le_bytes())).collect();
@@ -172,7 +172,7 @@ impl KeyedNoise {
     /// eight steps that start at a multiple of eight cost little more than one.
     ///
     /// ```
-    /// use evertally::noise::{KeyedNoise, NoiseKey};
+    /// use evertally::internals::noise::{KeyedNoise, NoiseKey};
     ///
     /// let noise = KeyedNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"pages"));
     /// let tags = [noise.tag(b"/"), noise.tag(b"/about")];

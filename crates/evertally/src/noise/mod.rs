@@ -14,7 +14,7 @@
 //!   sum.
 //!
 //! ```
-//! use evertally::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
+//! use evertally::internals::noise::{CausalConvolver, NoiseKey, WhiteNoise, square_root_coefficients};
 //!
 //! let n = 1000;
 //! let key = NoiseKey::insecure_from_seed(1); // NoiseKey::from_os() outside of examples
@@ -51,7 +51,7 @@ mod statistics;
 
 pub use convolution::{CausalConvolver, causal_convolution_direct};
 pub use correlator::Correlator;
-pub(crate) use correlator::{Prepared, misfit};
+pub(crate) use correlator::{Prepared, expect_no_numbers, misfit};
 pub use cyclic::CyclicConvolver;
 pub(crate) use field::SliceField;
 pub use field::{KeyedField, VectorField, WhiteField};

@@ -18,7 +18,7 @@ use super::vector::Vector;
 /// The precision of noise: `f32` or `f64`. The trait is sealed.
 ///
 /// ```
-/// use evertally::noise::{NoiseKey, Real, WhiteNoise};
+/// use evertally::internals::noise::{NoiseKey, Real, WhiteNoise};
 ///
 /// let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"visits"));
 /// let (mut single, mut double) = ([0.0_f32; 10], [0.0_f64; 10]);

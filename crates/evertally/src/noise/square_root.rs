@@ -30,7 +30,7 @@ const CHUNK_LEN: usize = 1 << 14;
 /// Coefficients 0 to n−1 of (1−x)^{−1/2}: 1, 1/2, 3/8, 5/16, …
 ///
 /// ```
-/// use evertally::noise::square_root_coefficients;
+/// use evertally::internals::noise::square_root_coefficients;
 ///
 /// assert_eq!(square_root_coefficients(4), [1.0, 0.5, 0.375, 0.3125]);
 /// ```
@@ -51,7 +51,7 @@ pub fn square_root_coefficients(n: usize) -> Vec<f64> {
 /// Coefficients 0 to n−1 of (1−x)^{1/2}: 1, −1/2, −1/8, −1/16, …
 ///
 /// ```
-/// use evertally::noise::inverse_square_root_coefficients;
+/// use evertally::internals::noise::inverse_square_root_coefficients;
 ///
 /// assert_eq!(inverse_square_root_coefficients(4), [1.0, -0.5, -0.125, -0.0625]);
 /// ```
@@ -70,7 +70,7 @@ pub fn inverse_square_root_coefficients(n: usize) -> Vec<f64> {
 /// Coefficient k of (1−x)^{−1/2}, for k ≤ 2⁵⁰.
 ///
 /// ```
-/// use evertally::noise::square_root_coefficient;
+/// use evertally::internals::noise::square_root_coefficient;
 ///
 /// assert_eq!(square_root_coefficient(2), 0.375);
 /// ```

@@ -36,7 +36,7 @@ const PARALLEL_CHUNK_LEN: usize = 1 << 13;
 /// Unit-variance white noise, addressed by index. A draw is a pure function of (stream key, index).
 ///
 /// ```
-/// use evertally::noise::{NoiseKey, WhiteNoise};
+/// use evertally::internals::noise::{NoiseKey, WhiteNoise};
 ///
 /// let white = WhiteNoise::gaussian(NoiseKey::insecure_from_seed(7).stream(b"visits"));
 /// let mut all = [0.0; 10];
@@ -60,7 +60,7 @@ impl WhiteNoise {
     /// Independent Laplace draws of variance 1, that is, of scale 1/√2.
     ///
     /// ```
-    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
     ///
     /// let scale = 3.0;
     /// let white = WhiteNoise::laplace(NoiseKey::insecure_from_seed(7).stream(b"visits"));
@@ -80,7 +80,7 @@ impl WhiteNoise {
     /// kinds. Give it its own stream as well, so that a break of it reaches no other noise.
     ///
     /// ```
-    /// use evertally::noise::{NoiseKey, WhiteNoise};
+    /// use evertally::internals::noise::{NoiseKey, WhiteNoise};
     ///
     /// let white = WhiteNoise::gaussian_chacha8(NoiseKey::insecure_from_seed(7).stream(b"simulation"));
     /// assert_eq!(format!("{white:?}"), "WhiteNoise(GaussianChaCha8, ..)");

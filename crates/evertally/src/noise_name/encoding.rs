@@ -14,7 +14,7 @@
 /// encoding.
 ///
 /// ```
-/// use evertally::noise_name::{Fields, Value};
+/// use evertally::internals::noise_name::{Fields, Value};
 /// let mut fields = Fields::new(*b"MINE", 1);
 /// fields.put(1, Value::new().text("visits").real(0.5));
 /// fields.put(4, Value::new().code(2));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Objective;
-use crate::bounds::nuclear_mean_error;
+use crate::research::bounds::nuclear_mean_error;
 use crate::workload::Workload;
 
 /// The error of a plan, in factors at σ = 1 and in the units of the data.

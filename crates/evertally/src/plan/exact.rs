@@ -11,7 +11,7 @@
 //! Gaussian ones, rounded.
 
 use crate::counter::resolution::Resolution;
-use crate::factorization::{Factorization, WholeDecoder};
+use crate::factorization::{Factorization, IntegerDecoder};
 use crate::noise::integer::{
     Filter, FilterCorrelator, IntegerCorrelator, IntegerField, IntegerLanes, IntegerLaw, IntegerNoise,
     MAX_DRAW_SCALES, ReversibleLane, StepReader, SumCorrelator, WindowCorrelator, WindowDecays,
@@ -19,8 +19,9 @@ use crate::noise::integer::{
 };
 use crate::noise::{NoiseKey, Progress};
 use crate::noise_name::{Layout, Purpose};
-use crate::plan::{Lanes, Plan};
+use crate::plan::Plan;
 use crate::privacy::{Budget, NoiseKind, round_up};
+use crate::spec::Shape;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
@@ -72,7 +73,7 @@ pub(super) struct Needs<'a> {
     pub(super) factorization: &'a dyn Factorization,
     pub(super) budget: Budget,
     pub(super) workload: Workload,
-    pub(super) lanes: &'a Lanes,
+    pub(super) shape: &'a Shape,
     /// M.
     pub(super) magnitude: f64,
     /// In how many steps a person may take part.
@@ -89,22 +90,22 @@ impl Exact {
     pub(super) fn new(needs: &Needs<'_>) -> Result<Self> {
         let mechanism = needs.factorization.mechanism();
         let refuse = |reason: &str| Error::unsupported(mechanism, reason);
-        if let Lanes::Vector { .. } = needs.lanes {
+        if let Shape::Vector { .. } = needs.shape {
             return Err(refuse("vectors are released in floating point"));
         }
         let decoder = needs
             .factorization
-            .whole()
+            .integer()
             .ok_or_else(|| refuse("its noise is not made of whole numbers; graded-square-root's can be"))?;
         if needs.factorization.draws() > IntegerNoise::DRAWS {
             return Err(refuse("it has too many draws for the exact path"));
         }
         let bits = match &decoder {
-            WholeDecoder::Sums { .. } if needs.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
-            WholeDecoder::Sums { .. } => SUM_BITS,
-            WholeDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
-            WholeDecoder::Filter { .. } => FILTER_BITS,
-            WholeDecoder::Window { .. } => WINDOW_BITS,
+            IntegerDecoder::Sums { .. } if needs.budget.noise() == NoiseKind::Laplace => LAPLACE_BITS,
+            IntegerDecoder::Sums { .. } => SUM_BITS,
+            IntegerDecoder::Filter { recipe, .. } if recipe.grading.is_some() => GRADED_BITS,
+            IntegerDecoder::Filter { .. } => FILTER_BITS,
+            IntegerDecoder::Window { .. } => WINDOW_BITS,
         };
         let reach = needs.budget.noise_multiplier() * needs.sensitivity * needs.magnitude;
         if !reach.is_normal() {
@@ -127,7 +128,7 @@ impl Exact {
         // rounded. Decayed totals are finer.
         let rounded_inputs = match needs.workload {
             Workload::Decay { .. } => 1.0,
-            _ => 1.0 + 2.0 * (needs.lanes.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
+            _ => 1.0 + 2.0 * (needs.shape.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
         };
         let sensitivity =
             libm::scalbn(needs.sensitivity * needs.magnitude, -exponent) * rounded_inputs * (1.0 + NUMBERS);
@@ -158,17 +159,17 @@ impl Exact {
 
 impl Needs<'_> {
     /// B, and the largest L\[t,t\].
-    fn roundings(&self, decoder: &WholeDecoder, scale: f64) -> Result<(f64, f64)> {
+    fn roundings(&self, decoder: &IntegerDecoder, scale: f64) -> Result<(f64, f64)> {
         let mechanism = self.factorization.mechanism();
         let horizon = self.factorization.horizon();
         let (rounding, amplification, largest) = match decoder {
-            WholeDecoder::Sums { most_draws } => {
-                if scale * MAX_DRAW_SCALES * most_draws > libm::exp2(53.0) {
+            IntegerDecoder::Sums { max_draws } => {
+                if scale * MAX_DRAW_SCALES * max_draws > libm::exp2(53.0) {
                     return Err(Error::unsupported(mechanism, "its sums of draws would not be exact"));
                 }
                 return Ok((0.0, 1.0));
             }
-            WholeDecoder::Filter { recipe, amplification } => {
+            IntegerDecoder::Filter { recipe, amplification } => {
                 let bounds = recipe.grading.as_ref().map(|grading| grading.bounds());
                 let (largest, least) =
                     bounds.map_or((1.0, 1.0), |bounds| (bounds.largest_norm / bounds.least, bounds.least));
@@ -178,7 +179,7 @@ impl Needs<'_> {
                 check_states(scale * largest / least, horizon, mechanism)?;
                 (filter_rounding(recipe, horizon), *amplification, largest)
             }
-            WholeDecoder::Window { recipe, decays, amplification, .. } => {
+            IntegerDecoder::Window { recipe, decays, amplification, .. } => {
                 // The sums of a window decay add up what it keeps of the running sum, the largest
                 // number of the filter.
                 let kept = decays.iter().map(|decay| 1.0 / decay.loss).fold(1.0, f64::max);
@@ -194,7 +195,7 @@ impl Needs<'_> {
 
     /// In how many lanes two neighbours may differ: each step of either may count for another key.
     fn touched(&self) -> f64 {
-        if let Lanes::Scalar = self.lanes { 1.0 } else { 2.0 * self.participations as f64 }
+        if let Shape::Scalar = self.shape { 1.0 } else { 2.0 * self.participations as f64 }
     }
 }
 
@@ -229,23 +230,23 @@ impl Plan {
         progress: &dyn Progress,
     ) -> Result<Box<dyn IntegerCorrelator>> {
         let noise = self.whole_draws(key);
-        let field = match self.lanes() {
-            Lanes::Keyed { keys } => IntegerField::new(noise, keys.iter().map(String::as_str))?,
+        let field = match self.shape() {
+            Shape::Keyed { keys } => IntegerField::new(noise, keys.iter().map(String::as_str))?,
             _ => IntegerField::new(noise, std::iter::once(""))?,
         };
         let horizon = self.horizon();
         let steps = |grading| StepReader::new(grading, horizon, exact.scale);
         let missing = || Error::unsupported(self.mechanism(), "its noise is not made of whole numbers");
-        Ok(match self.factorization().whole().ok_or_else(missing)? {
-            WholeDecoder::Filter { recipe, .. } => {
+        Ok(match self.factorization().integer().ok_or_else(missing)? {
+            IntegerDecoder::Filter { recipe, .. } => {
                 let filter = Filter::new(&recipe);
                 Box::new(FilterCorrelator::new(filter, steps(recipe.grading), field))
             }
-            WholeDecoder::Window { recipe, decays, width, .. } => {
+            IntegerDecoder::Window { recipe, decays, width, .. } => {
                 let filter = Filter::new(&recipe);
                 Box::new(WindowCorrelator::new(filter, WindowDecays::new(&decays), width, steps(None), field))
             }
-            WholeDecoder::Sums { .. } => {
+            IntegerDecoder::Sums { .. } => {
                 let sums = |field| self.factorization().correlator(field, progress);
                 Box::new(SumCorrelator::new(field, self.whole_scale(exact), sums))
             }
@@ -264,7 +265,7 @@ impl Plan {
 
     /// The noise of a counter of open keys.
     pub(crate) fn whole_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<IntegerLanes> {
-        let WholeDecoder::Filter { recipe, .. } = self.factorization().whole()? else { return None };
+        let IntegerDecoder::Filter { recipe, .. } = self.factorization().integer()? else { return None };
         let filter = Filter::new(&recipe);
         let steps = StepReader::new(recipe.grading, self.horizon(), exact.scale);
         Some(IntegerLanes::new(filter, steps, self.whole_draws(key)))
@@ -272,12 +273,12 @@ impl Plan {
 
     /// The lane of a single total, in either direction; none where draws are only added up.
     pub(crate) fn reversible_lane(&self, exact: &Exact) -> Option<ReversibleLane> {
-        let (recipe, comb) = match self.factorization().whole()? {
-            WholeDecoder::Filter { recipe, .. } => (recipe, None),
-            WholeDecoder::Window { recipe, decays, width, .. } => {
+        let (recipe, comb) = match self.factorization().integer()? {
+            IntegerDecoder::Filter { recipe, .. } => (recipe, None),
+            IntegerDecoder::Window { recipe, decays, width, .. } => {
                 (recipe, Some((WindowDecays::new(&decays), width)))
             }
-            WholeDecoder::Sums { .. } => return None,
+            IntegerDecoder::Sums { .. } => return None,
         };
         let filter = Filter::new(&recipe);
         Some(ReversibleLane::new(filter, StepReader::new(recipe.grading, self.horizon(), exact.scale), comb))
@@ -289,7 +290,7 @@ impl Plan {
             NoiseKind::Laplace => IntegerLaw::Laplace,
         };
         // A single total is not a key, not even one without a name.
-        let layout = if self.lanes().are_named() { Layout::Keys } else { Layout::Scalar };
+        let layout = if self.shape().is_keyed() { Layout::Keys } else { Layout::Scalar };
         IntegerNoise::new(self.stream(key, Purpose::Integer, layout), law)
     }
 }

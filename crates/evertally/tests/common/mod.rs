@@ -5,8 +5,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use evertally::factorization::Factorization;
-use evertally::noise::WhiteField;
+use evertally::internals::factorization::Factorization;
+use evertally::internals::noise::WhiteField;
 use evertally::{Budget, Matrix, Mechanism, Participation, Plan, PlanBuilder, Workload};
 
 /// A budget that the mechanism's noise can meet.

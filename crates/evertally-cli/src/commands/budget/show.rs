@@ -2,8 +2,8 @@
 
 use crate::budget_file::{self, Account, BudgetFile};
 use crate::commands::shared::delta_in_words;
-use crate::error::{CliError, Result, name_of};
-use crate::output::Destination;
+use crate::error::{Result, name_of};
+use crate::output::{Destination, json_line};
 use clap::Args;
 use evertally::{Budget, Odometer, Spend};
 use serde::Serialize;
@@ -16,11 +16,11 @@ const USUAL_DELTA: f64 = 1e-6;
 const BAR: usize = 40;
 
 const READING: &str = "\
-How to read it: ρ is the cost that adds up. ε is what a run would cost by
-itself at the δ that is shown, and for the sum what all of them cost
-together, had they been planned so from the start. What holds whatever was
-decided on the way is the total. \"Room\" is the ε of the largest run that
-still fits.";
+How to read it: ρ is the cost that adds up. ε is the cost of a run on its
+own, at the δ that is shown. The ε of the sum would be the cost of all runs
+if they had been planned together from the start. The total always holds,
+even if runs were chosen after seeing earlier releases. \"Room\" is the ε of
+the largest run that still fits.";
 
 /// Show what was spent, by which run, and what is left
 #[derive(Debug, Args)]
@@ -167,9 +167,7 @@ struct Whole {
 
 fn json(name: &str, file: &BudgetFile, populations: Vec<View>) -> Result<String> {
     let whole = Whole { ledger: name.to_owned(), head: file.head().to_string(), populations };
-    let text = serde_json::to_string(&whole);
-    text.map(|text| text + "\n")
-        .map_err(|error| CliError::Failure(format!("the budget file cannot be printed: {error}")))
+    json_line(&whole)
 }
 
 fn people(name: &str, file: &BudgetFile, views: &[View]) -> String {

@@ -5,7 +5,8 @@ use super::model::{Privacy, Trained};
 use super::table::Data;
 use super::task::Task;
 use crate::budget_file::Entered;
-use crate::error::{CliError, Result, name_of};
+use crate::error::{Result, name_of};
+use crate::output::json_line;
 use crate::plot::{Curve, CurveChart};
 use evertally_learn::Loss as _;
 use evertally_learn::regret::RegretReport;
@@ -115,10 +116,7 @@ impl Report<'_> {
             ledger: self.entered,
             regret_not_private: self.regret_not_private.map(RegretJson::from),
         };
-        let mut text = serde_json::to_string(&whole)
-            .map_err(|error| CliError::Failure(format!("the report cannot be written: {error}")))?;
-        text.push('\n');
-        Ok(text)
+        json_line(&whole)
     }
 
     fn parameters(&self) -> usize {

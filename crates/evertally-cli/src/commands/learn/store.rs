@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<Checkpoint> {
 
 /// The error for a file that no run can resume from.
 pub(super) fn refused(path: &Path, reason: impl std::fmt::Display) -> CliError {
-    CliError::bad(format!("{} is no state to go on from: {reason}", name_of(path)))
+    CliError::bad(format!("{} is no state to resume from: {reason}", name_of(path)))
 }
 
 pub(super) fn refuse_existing(path: &Path) -> Result<()> {
@@ -107,7 +107,7 @@ pub(super) fn refuse_existing(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(CliError::bad(format!(
-        "{} is there already, and its run may have spent its budget: go on with --resume, or move it away",
+        "{} is there already, and its run may have spent its budget: continue with --resume, or move it away",
         name_of(path)
     )))
 }

@@ -3,7 +3,8 @@
 use super::options::Precision;
 use crate::budget_file::Entered;
 use crate::commands::shared::bytes_in_words;
-use crate::error::{CliError, Result};
+use crate::error::Result;
+use crate::output::json_line;
 use evertally::Plan;
 use serde::Serialize;
 
@@ -83,9 +84,7 @@ impl Summary<'_> {
             last_standard_error: last,
             ledger: self.entered.clone(),
         };
-        let text = serde_json::to_string(&whole);
-        text.map(|text| text + "\n")
-            .map_err(|error| CliError::Failure(format!("the summary cannot be printed: {error}")))
+        json_line(&whole)
     }
 
     pub(super) fn text(&self) -> Result<String> {

@@ -3,8 +3,8 @@
 use super::claim::{Claim, Table, Verdict, certified, figure, horizon, yes};
 
 use crate::error::Result;
-use evertally::bounds::*;
-use evertally::noise::square_root_coefficient;
+use evertally::internals::noise::square_root_coefficient;
+use evertally::research::bounds::*;
 use std::f64::consts::PI;
 
 /// γ_F and its properties.

@@ -2,7 +2,7 @@
 
 use super::super::bounds::certified_mean;
 use crate::error::Result;
-use evertally::bounds::Interval;
+use evertally::research::bounds::Interval;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -5,8 +5,8 @@ use super::claim::{
 };
 
 use crate::error::Result;
-use evertally::bounds::*;
 use evertally::privacy::{gaussian_sigma, paper_sigma};
+use evertally::research::bounds::*;
 
 pub(super) fn claims() -> Result<Vec<Claim>> {
     Ok(vec![

@@ -3,8 +3,8 @@
 
 use super::claim::{Claim, Table, Verdict, figure, horizon};
 use crate::error::Result;
-use evertally::bounds::*;
 use evertally::privacy::{gaussian_sigma, paper_sigma};
+use evertally::research::bounds::*;
 
 pub(super) const EPSILONS: [f64; 3] = [0.3, 0.5, 0.8];
 pub(super) const DELTA: f64 = 1e-10;

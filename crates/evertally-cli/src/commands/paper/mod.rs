@@ -12,7 +12,7 @@ mod slips;
 mod terminal;
 
 use crate::error::{CliError, Result};
-use crate::output::{Destination, write_whole_file};
+use crate::output::{Destination, json_line, write_whole_file};
 use claim::{Section, Slip};
 use clap::Args;
 use figure::Drawing;
@@ -114,9 +114,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<()> {
         write_whole_file(&directory.join("figure-1.csv"), report.csv.as_bytes())?;
     }
     let text = if args.json {
-        serde_json::to_string(&report)
-            .map(|text| text + "\n")
-            .map_err(|error| CliError::Failure(format!("the report cannot be printed: {error}")))?
+        json_line(&report)?
     } else if args.html.is_some() || args.figure.is_some() {
         return Ok(());
     } else {

@@ -2,8 +2,8 @@
 
 use super::claim::{Claim, Table, Verdict, figure, horizon};
 use crate::error::Result;
-use evertally::bounds::*;
 use evertally::privacy::{gaussian_delta, gaussian_epsilon, gaussian_sigma, paper_sigma};
+use evertally::research::bounds::*;
 
 pub(super) fn claims() -> Result<Vec<Claim>> {
     let definition = |id, title, statement| Claim::new(id, title, statement, Verdict::Definition, "");
@@ -291,7 +291,7 @@ fn perturbation_check() -> String {
 
 /// Is the diagonal of T(f) at least the sum of the other entries of its row?
 fn dominance() -> String {
-    let row = |n: u64| (1..n).map(evertally::noise::square_root_coefficient).sum::<f64>();
+    let row = |n: u64| (1..n).map(evertally::internals::noise::square_root_coefficient).sum::<f64>();
     let last = (2..100).take_while(|&n| row(n) <= 1.0).last().unwrap_or(1);
     format!(
         "The last clause can be computed, and is false beyond n = {last}: at n = 1024 the entries beside the \

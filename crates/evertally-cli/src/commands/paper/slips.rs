@@ -2,8 +2,8 @@
 
 use super::claim::{Slip, count_of, figure, from_words, holds_from};
 use crate::error::Result;
-use evertally::bounds::*;
 use evertally::privacy::{gaussian_epsilon, gaussian_sigma, paper_sigma};
+use evertally::research::bounds::*;
 
 /// The budget at which slips are priced.
 const BUDGET: (f64, f64) = (0.5, 1e-6);
@@ -317,5 +317,5 @@ fn further() -> Result<Vec<Slip>> {
 }
 
 fn off_diagonal(n: u64) -> f64 {
-    (1..n).map(evertally::noise::square_root_coefficient).sum()
+    (1..n).map(evertally::internals::noise::square_root_coefficient).sum()
 }

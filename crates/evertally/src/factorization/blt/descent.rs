@@ -1,6 +1,6 @@
 //! A minimum by Broyden, Fletcher, Goldfarb and Shanno's method, in the same steps on every machine.
 //!
-//! **Cost.** One value and gradient a step, O(v²) operations for v variables beside.
+//! **Cost.** One value and gradient per step, and O(v²) operations for v variables.
 
 /// Steps at most.
 const STEPS: usize = 400;
@@ -10,7 +10,7 @@ const STEPS: usize = 400;
 const REACH: f64 = 1.0;
 
 /// A fall smaller than this, several times over, is the end.
-const LEAST_FALL: f64 = 1e-12;
+const MIN_FALL: f64 = 1e-12;
 
 /// Walks from `start` downhill; returns where it ends and the value there.
 pub(super) fn minimise(
@@ -57,7 +57,7 @@ pub(super) fn minimise(
         let step: Vec<f64> = next.iter().zip(&place).map(|(a, b)| a - b).collect();
         let change: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
         inverse.update(&step, &change);
-        small_falls = if value - next_value < LEAST_FALL { small_falls + 1 } else { 0 };
+        small_falls = if value - next_value < MIN_FALL { small_falls + 1 } else { 0 };
         (place, gradient, value) = (next, next_gradient, next_value);
         if small_falls == 3 {
             break;

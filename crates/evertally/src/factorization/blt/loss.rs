@@ -2,7 +2,7 @@
 //!
 //! **Definition.** Poles s_j of the encoder and zeros σ_i lie interlaced on the positive axis, 0 =
 //! σ₀ < s₀ < σ₁ < s₁ < … < σ_d, where a place u stands for the decay λ/(1+u). The variables are
-//! logarithms of gaps: u₀ = base + exp(x₀), and each place is 1 + [`LEAST_GAP`] + exp(x) times the
+//! logarithms of gaps: u₀ = base + exp(x₀), and each place is 1 + [`MIN_GAP`] + exp(x) times the
 //! one before. So any real numbers give a valid pair, with positive weights, however many there
 //! are, and rounding never brings two places together. Up to a factor of r that is one of 1/l,
 //!
@@ -30,7 +30,7 @@ pub(super) struct Loss {
 }
 
 /// The least relative distance of two places: rounding a decay moves a place by at most a relative 10⁻⁷.
-const LEAST_GAP: f64 = 1e-4;
+const MIN_GAP: f64 = 1e-4;
 
 /// The relative step of a rate in central differences.
 const STEP: f64 = 1e-5;
@@ -57,7 +57,7 @@ impl Loss {
         for (m, slope) in gradient.iter_mut().enumerate().rev() {
             above += places[m] * *slope;
             let gap = libm::exp(gaps[m]);
-            *slope = above * gap / if m == 0 { places[0] } else { 1.0 + LEAST_GAP + gap };
+            *slope = above * gap / if m == 0 { places[0] } else { 1.0 + MIN_GAP + gap };
         }
         libm::log(encoder.norm) + libm::log(decoder.norm)
     }
@@ -67,7 +67,7 @@ impl Loss {
         let mut place = 0.0;
         let next = |gap: &f64| {
             let gap = libm::exp(*gap);
-            place = if place == 0.0 { self.base + gap } else { place * (1.0 + LEAST_GAP + gap) };
+            place = if place == 0.0 { self.base + gap } else { place * (1.0 + MIN_GAP + gap) };
             place
         };
         gaps.iter().map(next).collect()
@@ -78,7 +78,7 @@ impl Loss {
         let gap = |m: usize| match m {
             0 => (places[0] - self.base).max(0.1 * places[0]),
             // Where the gap is the least one, its excess is nothing, of which there is no logarithm.
-            _ => (places[m] / places[m - 1] - 1.0 - LEAST_GAP).max(1e-9),
+            _ => (places[m] / places[m - 1] - 1.0 - MIN_GAP).max(1e-9),
         };
         (0..places.len()).map(|m| libm::log(gap(m))).collect()
     }

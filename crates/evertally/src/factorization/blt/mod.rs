@@ -6,13 +6,13 @@
 //! participation, whose sensitivity is part of what is minimised.
 //!
 //! **Guarantee.** L R = A exactly, as for every pair, and Δ and errors are closed forms of the pair
-//! that is run: the fit decides how small the error is, and never whether it is told truly. Event
+//! that is run. The fit decides how small the error is; the stated error is always the true one. Event
 //! level, mean error: at 2^12 steps four buffers are 0.08 % above the best Toeplitz factorization
 //! of all, of which more buffers would mend half; at 2^20 six are 0.12 % above what many reach. A
 //! number of buffers is the most that are run: those that would cancel are left out. The fit takes
 //! the same steps on every machine.
 //!
-//! **Cost.** d + 1 numbers a coordinate, O(d) operations a step. Preparation takes some 60
+//! **Cost.** d + 1 numbers per coordinate, O(d) operations per step. Preparation takes some 60
 //! milliseconds at 2^20 steps and 200 at 2^40; with several participations up to twice as long.
 //!
 //! **Source.** McMahan, Xu and Zhang, *A Hassle-free Algorithm for Strong Differential Privacy in
@@ -23,46 +23,58 @@
 mod descent;
 mod loss;
 
+use std::sync::Arc;
+
 use loss::Loss;
 
 use super::streamed::{Streamed, indistinct};
-use super::{Mechanism, Request};
+use super::{Kind, Mechanism, Request};
 use crate::mixture::{Node, Pair, QuadraticForm, as_run, workload_node};
-use crate::plan::Objective;
+use crate::objective::Objective;
 use crate::workload::Workload;
 use crate::{Error, Result, elliptic};
 
-/// The most buffers that may be named.
-const LARGEST_BUFFERS: u64 = 32;
+pub(super) static KIND: Kind = Kind {
+    name: "blt",
+    code: 10,
+    has_exact_path: true,
+    preparation: |_, _, _| 1e8,
+    factorize: |request, buffers| Ok(Arc::new(factorize(request, buffers)?)),
+    ..Kind::DEFAULT
+};
 
-/// The most buffers that are chosen when none are named.
-const LARGEST_CHOSEN: u64 = 24;
+/// The largest number of buffers that a caller may name.
+const MAX_BUFFERS: u64 = 32;
 
-/// The last buffer that is chosen makes the error smaller by this part.
-const LEAST_GAIN: f64 = 1e-4;
+/// The largest number of buffers that the plan chooses by default.
+const MAX_CHOSEN_BUFFERS: u64 = 24;
 
-/// A change of the logarithm of the error that counts as none.
+/// A further buffer must reduce the error by at least this fraction.
+const MIN_GAIN: f64 = 1e-4;
+
+/// A change of the logarithm of the error that is ignored.
 const FREE: f64 = 1e-8;
 
-/// Below this all of a decay is gone after one step, and doubles have no room for several such decays.
-const LEAST_FACTOR: f64 = 1e-200;
+/// Below this factor nothing of a decay is left after one step, and doubles cannot separate several
+/// such decays.
+const MIN_FACTOR: f64 = 1e-200;
 
-/// Makes the factorization, with the buffers named or as many as help.
-pub(crate) fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
+/// Makes the factorization, with the named number of buffers or as many as help.
+fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
     let mechanism = Mechanism::Blt { buffers };
     let factor = match request.workload {
         Workload::PrefixSum => 1.0,
-        Workload::Decay { factor } if factor >= LEAST_FACTOR => factor,
+        Workload::Decay { factor } if factor >= MIN_FACTOR => factor,
         other => {
             let reason = format!("it factors running and decayed totals, not {other}");
             return Err(Error::unsupported(mechanism, reason));
         }
     };
-    if let Some(named) = buffers.filter(|named| !(1..=LARGEST_BUFFERS).contains(named)) {
-        return Err(Error::bad("buffers", format!("a whole number from 1 to {LARGEST_BUFFERS}"), named));
+    if let Some(named) = buffers.filter(|named| !(1..=MAX_BUFFERS).contains(named)) {
+        return Err(Error::bad("buffers", format!("a whole number from 1 to {MAX_BUFFERS}"), named));
     }
     let fit = Fit::new(request, factor);
-    let (limit, gain) = buffers.map_or((LARGEST_CHOSEN, LEAST_GAIN), |named| (named, FREE));
+    let (limit, gain) = buffers.map_or((MAX_CHOSEN_BUFFERS, MIN_GAIN), |named| (named, FREE));
     let (gaps, _) = fit.fewest(limit as usize, gain);
     let pair = fit.pair(&gaps).ok_or_else(|| indistinct(&mechanism))?;
     let buffers = buffers.unwrap_or(gaps.len() as u64 / 2);
@@ -73,7 +85,7 @@ pub(crate) fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<S
 struct Fit {
     loss: Loss,
     factor: f64,
-    /// Steps that count: the horizon, or until nothing of a decay is left.
+    /// The steps that matter: the horizon, or fewer if nothing of a decay is left earlier.
     steps: f64,
 }
 

@@ -164,7 +164,7 @@ fn every_horizon_and_decay_has_a_fit() {
                 objective: Objective::Mean,
                 progress: &(),
             };
-            let root = super::super::square_root::factorize(&request).unwrap();
+            let root = Mechanism::SquareRoot.factorize(request).unwrap();
             let fitted: Arc<dyn Factorization> = Arc::new(factorize(&request, None).unwrap());
             let error = |f: &Arc<dyn Factorization>| {
                 f.sensitivity(Participation::single()).powi(2) * f.mean_row_norm_squared()

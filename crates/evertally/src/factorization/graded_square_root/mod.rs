@@ -6,15 +6,15 @@
 //! of column j of diag(e) T(f̂), so that every column of R has norm one. The few numbers behind e
 //! and f̂ come from the horizon and the objective alone (`shape`).
 //!
-//! **Privacy.** L R = A diag(d) T(f̂)⁻¹ diag(1/e) diag(e) T(f̂) diag(1/d) = A whatever e > 0, d > 0
-//! and f̂ with f̂₀ ≠ 0 are, so that no approximation enters: L is run by the mixture Ŝ with T(f̂)
+//! **Privacy.** L R = A diag(d) T(f̂)⁻¹ diag(1/e) diag(e) T(f̂) diag(1/d) = A for any e > 0,
+//! d > 0 and f̂ with f̂₀ ≠ 0, so no approximation enters: L is run by the mixture Ŝ with T(f̂)
 //! T(Ŝ) = A, which has the same poles and zeros as f̂ and not merely nearly so, and d has a closed
 //! form. What is left is rounding: of d, bounded by `weights::Weights::rounding`, and of the
 //! machine's arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both.
-//! Where a person takes part several times the triangle inequality is used: Δ = k'.
+//! Several participations use the triangle inequality: Δ = k'.
 //!
-//! **Cost.** J = 2 + log₂(n)/3 decays unless another number is asked for: J + 1 numbers a lane,
-//! O(J) operations a step; all of it in arithmetic that gives the same bits on every machine.
+//! **Cost.** By default J = 2 + log₂(n)/3 decays: J + 1 numbers per lane and O(J) operations per step,
+//! in arithmetic that gives the same bits on every machine.
 //! Preparation takes O(n J²) up to 2^16 steps, and beyond that O(J² log n); see `profile` for how
 //! closely the errors are then known.
 //!
@@ -33,9 +33,9 @@ use profile::Profile;
 pub use shape::{PARAMETERS, Shape};
 use weights::Weights;
 
-use super::whole::graded_amplification;
+use super::integer::graded_amplification;
 use super::{
-    Cost, Dense, Factorization, Mechanism, Request, WholeDecoder, dense_size, run_by_engine, series,
+    Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size, run_by_engine, series,
 };
 use crate::matrix::Matrix;
 use crate::mixture::Pair;
@@ -43,20 +43,29 @@ use crate::noise::{Correlator, GRADED_BLOCK as BLOCK, GradeBlock, Grading, Progr
 use crate::privacy::{CompensatedSum, MARGIN, Participation, round_up};
 use crate::{Error, Result};
 
+pub(super) static KIND: Kind = Kind {
+    name: "graded-square-root",
+    code: 9,
+    has_exact_path: true,
+    preparation: |horizon, _, _| 1e3 * (horizon as f64).min(65536.0),
+    factorize: |request, decays| Ok(Arc::new(GradedSquareRoot::new(request, decays)?)),
+    ..Kind::DEFAULT
+};
+
 /// The longest horizon: beyond it the slowest decays are too close to one for doubles.
-const LARGEST_HORIZON: u64 = 1 << 40;
+const MAX_HORIZON: u64 = 1 << 40;
 
-/// More decays than any horizon has use for.
-const MOST_DECAYS: u64 = 64;
+/// The largest number of decays. No horizon needs more.
+const MAX_DECAYS: u64 = 64;
 
-/// How many decays a horizon gets where no number is asked for: within 0.015 % of the mean error
-/// with twice as many, at any horizon.
+/// The default number of decays. At any horizon the mean error is within 0.015 % of the error with
+/// twice as many.
 fn terms(horizon: u64) -> usize {
     (2 + (0.33 * libm::log2(horizon as f64)).ceil() as usize).max(7)
 }
 
 /// f̂ and Ŝ, from nodes for losses between 5/n and one: wider intervals approximate the ends of the
-/// horizon better than the error needs. Nothing where the shape makes a decay grow.
+/// horizon better than the error needs. `None` if the shape makes a decay grow.
 fn pair(horizon: u64, shape: &Shape, terms: usize) -> Option<Pair> {
     let n = horizon as f64;
     let lost = -libm::expm1(-shape.decline / n);
@@ -82,8 +91,8 @@ pub(crate) struct GradedSquareRoot {
 impl GradedSquareRoot {
     pub(crate) fn new(request: &Request<'_>, decays: Option<u64>) -> Result<Self> {
         let mechanism = Mechanism::GradedSquareRoot { decays };
-        if decays.is_some_and(|decays| decays > MOST_DECAYS) {
-            return Err(Error::bad("decays", format!("at most {MOST_DECAYS}"), decays.unwrap_or_default()));
+        if decays.is_some_and(|decays| decays > MAX_DECAYS) {
+            return Err(Error::bad("decays", format!("at most {MAX_DECAYS}"), decays.unwrap_or_default()));
         }
         check(&mechanism, request)?;
         let terms = decays.map_or_else(|| terms(request.horizon), |decays| decays as usize);
@@ -115,10 +124,10 @@ impl GradedSquareRoot {
     }
 }
 
-/// Comes before the pair is made: one whose decays cannot be told apart is none.
+/// Runs before the pair is made, because a pair needs decays that doubles can separate.
 fn check(mechanism: &Mechanism, request: &Request<'_>) -> Result<()> {
     request.prefix_sum_only(mechanism)?;
-    if request.horizon > LARGEST_HORIZON {
+    if request.horizon > MAX_HORIZON {
         let reason = format!("its decays are told apart up to 2^40 steps, not {}", request.horizon);
         return Err(Error::too_costly(mechanism, reason));
     }
@@ -164,7 +173,7 @@ impl Parts {
 }
 
 /// The mean error of a shape, the largest, and a smooth stand-in for the largest: what a fit needs.
-/// Nothing where the shape cannot be run, and the smaller of the grades at the two ends beside.
+/// Also the smaller of the grades at the two ends. `None` if the shape cannot be run.
 #[doc(hidden)]
 #[must_use]
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
@@ -201,7 +210,7 @@ impl Factorization for GradedSquareRoot {
         self.parts.horizon
     }
 
-    /// Every column has norm one, up to rounding; several participations by the triangle inequality.
+    /// Every column has norm one, up to rounding. Several participations: by the triangle inequality.
     fn sensitivity(&self, participation: Participation) -> f64 {
         let steps = participation.bounded(self.parts.horizon) as f64;
         round_up(steps, MARGIN + self.parts.weights.rounding())
@@ -216,10 +225,10 @@ impl Factorization for GradedSquareRoot {
         self.profile.row(step)
     }
 
-    /// Entry by entry where that is quick, in strides beyond.
+    /// Entry by entry at short horizons, in strides at longer ones.
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
         let parts = &self.parts;
-        if later >= profile::LARGEST_EXACT {
+        if later >= profile::MAX_EXACT {
             return profile::difference(parts.horizon, &parts.pair, &parts.weights, earlier, later);
         }
         let mut sum = CompensatedSum::default();
@@ -268,8 +277,7 @@ impl Factorization for GradedSquareRoot {
         Ok(Dense { decoder, encoder })
     }
 
-    /// The shape comes from a fitted table, which a later version may fit anew, and J from a rule
-    /// that it may change.
+    /// The shape comes from a fitted table and J from a rule. A later version may change both.
     fn digest(&self) -> Option<[u8; 32]> {
         let Shape { start, end, decline, tilt } = self.shape;
         let mut hasher = blake3::Hasher::new();
@@ -284,9 +292,9 @@ impl Factorization for GradedSquareRoot {
         Some(self.parts.recipe())
     }
 
-    fn whole(&self) -> Option<WholeDecoder> {
+    fn integer(&self) -> Option<IntegerDecoder> {
         let amplification = graded_amplification(&self.parts.weights.bounds(), self.parts.horizon);
-        Some(WholeDecoder::Filter { recipe: self.parts.recipe(), amplification })
+        Some(IntegerDecoder::Filter { recipe: self.parts.recipe(), amplification })
     }
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {

@@ -4,7 +4,7 @@
 //! Σ η_i v_i and ζ ← ζ − (d_t − d_{t−1})u, and releases z = ζ + d_t u. With h of variance 1/e_t²
 //! their covariances follow one linear recursion, and ‖L\[t;\]‖² = E z².
 //!
-//! **Guarantee.** Up to [`LARGEST_EXACT`] steps, every step is taken, and the figures are exact up
+//! **Guarantee.** Up to [`MAX_EXACT`] steps, every step is taken, and the figures are exact up
 //! to rounding. Beyond, steps far from both ends are taken in strides of a 96th of the distance to
 //! the nearer end: within a stride 1/e² and the covariances are taken as linear, the decays
 //! exactly. Measured against the exact recursion, up to 2^18 steps, this is within [`TOLERANCE`]/2
@@ -20,10 +20,10 @@ use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock, Grading};
 use crate::privacy::CompensatedSum;
 
 /// The longest horizon whose steps are all taken.
-pub(super) const LARGEST_EXACT: u64 = 1 << 16;
+pub(super) const MAX_EXACT: u64 = 1 << 16;
 
 /// The longest horizon whose steps are all kept.
-const LARGEST_KEPT: u64 = 1 << 10;
+const MAX_KEPT: u64 = 1 << 10;
 
 /// The relative error that strides and interpolation may have together.
 pub(super) const TOLERANCE: f64 = 2e-5;
@@ -38,7 +38,7 @@ fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
     let mut step = first;
     while step < last {
         let nearer = (step - first).min(horizon - 1 - step);
-        // Behind the middle a stride must be short for where it ends.
+        // Behind the middle, the end of a stride limits its length.
         step = (step + (nearer / (FINENESS + 1)).max(1)).min(last);
         stops.push(step);
     }
@@ -62,7 +62,7 @@ pub(super) fn difference(horizon: u64, pair: &Pair, weights: &Weights, earlier: 
 /// ‖L\[t;\]‖² at chosen steps, and what follows.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
-    /// Empty where every step is kept.
+    /// Empty if every step is kept.
     steps: Vec<u64>,
     rows: Vec<f64>,
     mean: f64,
@@ -72,7 +72,7 @@ pub(super) struct Profile {
 
 impl Profile {
     pub(super) fn new(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
-        if horizon <= LARGEST_EXACT {
+        if horizon <= MAX_EXACT {
             Self::exact(horizon, pair, weights)
         } else {
             Self::strided(horizon, pair, weights)
@@ -81,7 +81,7 @@ impl Profile {
 
     /// Every step taken.
     pub(super) fn exact(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
-        let kept = if horizon <= LARGEST_KEPT { Vec::new() } else { stops(0, horizon - 1, horizon) };
+        let kept = if horizon <= MAX_KEPT { Vec::new() } else { stops(0, horizon - 1, horizon) };
         let mut stretch = GradeBlock::default();
         let mut covariance = Covariance::new(pair);
         let (mut rows, mut sum, mut max) = (Vec::new(), CompensatedSum::default(), 0.0_f64);
@@ -209,7 +209,7 @@ impl<'a> Covariance<'a> {
         }
     }
 
-    /// Goes from stop to stop, beginning with the first, where d is `norm`; tells the length of
+    /// Goes from stop to stop, starting at the first, where d is `norm`; reports the length of
     /// each stride and ‖L\[t;\]‖² at its end. Returns d at the last stop.
     fn follow(
         &mut self,
@@ -337,7 +337,7 @@ mod tests {
     use super::super::Parts;
     use super::super::shape::Shape;
     use super::*;
-    use crate::plan::Objective;
+    use crate::objective::Objective;
 
     fn parts(horizon: u64, objective: Objective) -> Parts {
         let shape = Shape::for_horizon(horizon, objective);
@@ -364,7 +364,7 @@ mod tests {
             for step in [0, 1, 7, 63, 64, 500, n / 2, n.saturating_sub(2), n - 1] {
                 if step < n {
                     let (row, expected) = (profile.row(step), walked(&parts, 0, step));
-                    let tolerance = if n <= LARGEST_KEPT { 1e-11 } else { 1.5 * TOLERANCE };
+                    let tolerance = if n <= MAX_KEPT { 1e-11 } else { 1.5 * TOLERANCE };
                     assert!((row / expected - 1.0).abs() < tolerance, "n = {n}, {step}: {row} {expected}");
                 }
             }

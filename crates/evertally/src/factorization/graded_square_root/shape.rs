@@ -1,7 +1,7 @@
 //! The few numbers that fix e and f̂ for a horizon, from the horizon alone.
 
 use super::table;
-use crate::plan::Objective;
+use crate::objective::Objective;
 
 /// The numbers of one knot: how the amplitudes at either end depend on the rate, and how the root is bent.
 pub const PARAMETERS: usize = 8;
@@ -71,14 +71,14 @@ impl Shape {
             .collect()
     }
 
-    /// e² at the first and at the last step, where it is one at the most.
+    /// e² at the first and at the last step, relative to its largest value of at most one.
     pub(super) fn ends(&self) -> (f64, f64) {
         let logistic = |x: f64| 1.0 / (1.0 + libm::exp(-x));
         (logistic(self.start[0]), logistic(self.end[0]))
     }
 }
 
-/// A rate a step and its shares of the two ends.
+/// A rate per step and its shares of the two ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Amplitude {
     pub(super) rate: f64,

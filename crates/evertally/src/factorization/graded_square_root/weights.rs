@@ -17,7 +17,7 @@
 //! and [`Weights::rounding`] bounds what rounding then does to d; it is added to the sensitivity.
 //!
 //! **Cost.** O(J²·M) to make. A block of 512 steps costs J²/2 + 2M exponentials and, for those that
-//! are not negligible there, one multiplication a step.
+//! are not negligible there, one multiplication per step.
 
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
@@ -98,7 +98,7 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Nothing where the shape gives a grade that is not safely positive.
+    /// `None` if the shape gives a grade that is not safely positive.
     pub(super) fn new(horizon: u64, shape: &Shape, mixture: &Mixture) -> Option<Self> {
         let n = horizon as f64;
         let pairs = pairs(mixture);
@@ -140,7 +140,7 @@ impl Weights {
         let least = [0, horizon - 1].map(|end| weights.at(end).0);
         weights.least_grade = least[0].min(least[1]);
         // e² is below its constant everywhere, and concave, so smallest at an end.
-        let needed = SMALLEST_GRADE.max(MIN_GRADE * weights.base.sqrt());
+        let needed = MIN_ALLOWED_GRADE.max(MIN_GRADE * weights.base.sqrt());
         if !least.iter().all(|grade| *grade > needed) {
             return None;
         }
@@ -262,7 +262,7 @@ impl Grading for Weights {
 
 /// The least e that is run at either end. It bounds how much the series cancel, and costs nothing
 /// in accuracy.
-const SMALLEST_GRADE: f64 = 0.02;
+const MIN_ALLOWED_GRADE: f64 = 0.02;
 
 /// How many of the last norms are added up.
 const LAST: u64 = 64;
@@ -340,7 +340,7 @@ fn away_from(rate: f64, pairs: &[(f64, f64)], excess: f64) -> f64 {
 mod tests {
     use super::super::{pair, terms};
     use super::*;
-    use crate::plan::Objective;
+    use crate::objective::Objective;
     use crate::privacy::CompensatedSum;
 
     /// Σ_{i≥t} e_i² f̂(i−t)² added up.
