@@ -67,17 +67,15 @@ fn lines() -> Result<Vec<serde_json::Value>, Error> {
         let set = if opponent.starts_with("planted") { Set::ball(DISTANCE)? } else { Set::Everything };
         let builder = || LearningPlan::new(DIMENSION, STEPS).clip(CLIP).set(set);
         for mechanism in MECHANISMS {
-            let plan = builder()
-                .budget(exact)
-                .mechanism(mechanism.parse::<Mechanism>()?)
-                .recommended(DISTANCE)
-                .build()?;
+            let named = mechanism.parse::<Mechanism>()?;
+            let run = builder().budget(exact).noise(|noise| noise.mechanism(named));
+            let plan = run.recommended(DISTANCE).build()?;
             add(mechanism, &plan, opponent)?;
         }
         let regularization = printed_lambda(STEPS, DIMENSION, CLIP, sigma, DISTANCE)?;
         let plan = builder()
             .budget(paper)
-            .mechanism(Mechanism::SquareRoot)
+            .noise(|noise| noise.mechanism(Mechanism::SquareRoot))
             .update(Update::Leader { regularization });
         add("the paper's algorithm", &plan.build()?, opponent)?;
     }

@@ -5,7 +5,7 @@ use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
 
 use crate::arrays::{matrix, readable};
-use crate::choices::BudgetChoices;
+use crate::choices::read_budget;
 use crate::errors::{Failure, OrRaise};
 use crate::gamma::{Certificate, real_matrix};
 use crate::noise_key::{NoiseKey, given_or_fresh};
@@ -40,10 +40,10 @@ impl BatchPlan {
         delta: Option<f64>,
         rho: Option<f64>,
         sigma: Option<f64>,
-        calibration: Option<String>,
+        calibration: Option<&str>,
         neighbours: &str,
     ) -> PyResult<Self> {
-        let budget = BudgetChoices { epsilon, delta, rho, sigma, calibration }.budget()?;
+        let budget = read_budget(epsilon, delta, rho, sigma, calibration)?.budget().or_raise()?;
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
         let queries = real_matrix(queries)?;
         py.detach(|| evertally::research::batch::BatchPlan::new(queries, budget, neighbours))

@@ -3,7 +3,6 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::choices::Choices;
 use crate::errors::OrRaise;
 use crate::plan::{Plan, read};
 
@@ -11,7 +10,6 @@ use crate::plan::{Plan, read};
 #[pyclass(frozen, module = "evertally", name = "Comparison")]
 pub(crate) struct Comparison {
     inner: evertally::Comparison,
-    choices: Choices,
 }
 
 /// Plans for every mechanism, or for the named one alone, and bounds on what any mechanism could do
@@ -40,17 +38,9 @@ pub(crate) fn compare(
     delta: Option<&Bound<'_, PyAny>>,
     choices: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Comparison> {
-    let choices = read("compare", horizon, epsilon, delta, choices)?;
-    let builder = choices.builder()?;
-    let inner = py.detach(|| builder.compare(&())).or_raise()?;
-    Ok(Comparison { inner, choices })
-}
-
-impl Comparison {
-    /// A plan of the comparison, as `plan` would have made it with its mechanism named.
-    fn plan(&self, plan: &evertally::Plan) -> Plan {
-        Plan::of(plan.clone(), self.choices.with_mechanism(plan.mechanism().to_string()))
-    }
+    let spec = read("compare", horizon, epsilon, delta, choices)?;
+    let inner = py.detach(|| spec.compare(&())).or_raise()?;
+    Ok(Comparison { inner })
 }
 
 #[pymethods]
@@ -61,7 +51,7 @@ impl Comparison {
         let plans = PyDict::new(py);
         for (mechanism, plan) in &self.inner.entries {
             if let Ok(plan) = plan {
-                plans.set_item(mechanism.to_string(), Bound::new(py, self.plan(plan))?)?;
+                plans.set_item(mechanism.to_string(), Bound::new(py, Plan::from(plan.clone()))?)?;
             }
         }
         Ok(plans)
@@ -79,14 +69,14 @@ impl Comparison {
         Ok(refused)
     }
 
-    /// The plan of least error; None where every mechanism is refused.
+    /// The plan of least error; None if every mechanism is refused.
     #[getter]
     fn best(&self) -> Option<Plan> {
-        self.inner.best().map(|plan| self.plan(plan))
+        self.inner.best().cloned().map(Plan::from)
     }
 
-    /// Proven bounds on the least mean error factor, a variance at σ = 1; None where the horizon is
-    /// too long to find them in seconds.
+    /// Proven bounds on the least mean error factor, a variance at σ = 1; None if the horizon is too
+    /// long to find them in seconds.
     #[getter]
     fn optimal(&self) -> Option<(f64, f64)> {
         self.inner.optimal.map(|optimum| (optimum.lower, optimum.upper))

@@ -7,7 +7,7 @@
 //! The digest of a row of keys follows the order of their names. Plans that declare the same keys
 //! in another order have the same noise, and a row in one order must not pass for a row in the other.
 
-use evertally::Lanes;
+use evertally::Shape;
 use evertally_keys::{Digest, InputChain, Uses};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
@@ -153,7 +153,7 @@ impl<C: LibraryCounter> CounterCore<C> {
         let (inner, copied) = (&plan.get().inner, copy_of(&key));
         let made = plan.py().detach(|| -> Result<_, Failure> {
             let counter = make(inner, copied)?;
-            let order = uses.and_then(|_| order_of_names(counter.plan().lanes()));
+            let order = uses.and_then(|_| order_of_names(counter.plan().shape()));
             let (name, resumed) = (counter.plan().record_name(), state.map(|state| (counter.steps(), state)));
             Ok((GuardedLock::new(counter, uses, &name, resumed)?, order))
         });
@@ -172,7 +172,7 @@ impl<C: LibraryCounter> CounterCore<C> {
 
     /// The number of coordinates or keys.
     pub(crate) fn width(&self) -> usize {
-        self.inner().lanes().width()
+        self.inner().shape().width()
     }
 
     /// The number of steps taken.
@@ -259,8 +259,8 @@ impl<C: LibraryCounter> CounterCore<C> {
 }
 
 /// The places of declared keys in the order of their names. None if they are sorted already.
-fn order_of_names(lanes: &Lanes) -> Option<Box<[usize]>> {
-    let Lanes::Keyed { keys } = lanes else { return None };
+fn order_of_names(shape: &Shape) -> Option<Box<[usize]>> {
+    let Shape::Keyed { keys } = shape else { return None };
     if keys.is_sorted() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Private online learning on numpy gradients.
 
-use evertally::{Neighbours, Participation};
+use evertally::{Neighbours, Participation, PlanSpec};
 use evertally_keys::{InputChain, Uses};
 use evertally_learn::bound::RegretBound;
 use evertally_learn::{Schedule, Set, Update};
@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::arrays::{kind, readable};
-use crate::choices::BudgetChoices;
+use crate::choices::read_budget;
 use crate::errors::{BadParameter, Failure, OrRaise, bad};
 use crate::guarded_state::GuardedLock;
 use crate::noise_key::{NoiseKey, given_or_fresh};
@@ -62,7 +62,7 @@ impl LearningPlan {
         delta: Option<f64>,
         rho: Option<f64>,
         sigma: Option<f64>,
-        calibration: Option<String>,
+        calibration: Option<&str>,
         mechanism: Option<&str>,
         neighbours: &str,
         max_steps: u64,
@@ -80,23 +80,25 @@ impl LearningPlan {
         memory_limit: Option<u64>,
     ) -> PyResult<Self> {
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
+        let mechanism = mechanism.map(str::parse).transpose().or_raise()?;
+        let participation = Participation::at_most(max_steps, min_gap).or_raise()?;
+        let choices = |spec: &PlanSpec| PlanSpec {
+            mechanism,
+            neighbours,
+            participation,
+            stream: stream.to_owned(),
+            memory_limit,
+            ..spec.clone()
+        };
         let mut builder = evertally_learn::LearningPlan::new(dimension, steps)
-            .budget(BudgetChoices { epsilon, delta, rho, sigma, calibration }.budget()?)
-            .neighbours(neighbours)
-            .participation(Participation::at_most(max_steps, min_gap).or_raise()?)
+            .budget(read_budget(epsilon, delta, rho, sigma, calibration)?)
+            .noise(|noise| choices(noise.spec()).into())
             .clip(clip)
             .batch_size(batch_size)
             .momentum(momentum)
-            .set(read_domain(domain)?)
-            .stream(stream);
-        if let Some(mechanism) = mechanism {
-            builder = builder.mechanism(mechanism.parse().or_raise()?);
-        }
+            .set(read_domain(domain)?);
         if let Some(steps) = restart_every {
             builder = builder.restart_every(steps);
-        }
-        if let Some(bytes) = memory_limit {
-            builder = builder.memory_limit(bytes);
         }
         if let Some(start) = start {
             builder = builder.start(readable::<f64, Ix1>("start", start)?.as_slice()?.to_vec());

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{Precision, kind, writable};
-use crate::choices::Choices;
+use crate::choices;
 use crate::errors::{OrRaise, bad};
 use crate::noise_key::{NoiseKey, given_or_fresh};
 use crate::plan::Plan;
@@ -100,7 +100,7 @@ impl NoiseStream {
             Precision::Single => Rows::Singles(made(py, || start(inner, key, slice.clone()))?),
             Precision::Double => Rows::Doubles(made(py, || start(inner, key, slice.clone()))?),
         };
-        let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
+        let width = slice.map_or(inner.shape().width(), |slice| slice.len());
         Ok(Self { width, plan: plan.unbind(), rows })
     }
 
@@ -123,7 +123,7 @@ impl NoiseStream {
             Precision::Single => Rows::Singles(made(py, || resume(inner, key, slice.clone(), state))?),
             Precision::Double => Rows::Doubles(made(py, || resume(inner, key, slice.clone(), state))?),
         };
-        let width = slice.map_or(inner.lanes().width(), |slice| slice.len());
+        let width = slice.map_or(inner.shape().width(), |slice| slice.len());
         Ok(Self { width, plan: plan.clone().unbind(), rows })
     }
 
@@ -251,11 +251,11 @@ fn precision(py: Python<'_>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Preci
 /// The given plan, or a plan for vectors of the given dimension.
 fn plan_or_dimension<'py>(
     given: &Bound<'py, PyAny>,
-    choices: Option<&Bound<'py, PyDict>>,
+    named: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, Plan>> {
     if let Ok(plan) = given.cast::<Plan>() {
-        return match choices {
-            Some(choices) if !choices.is_empty() => {
+        return match named {
+            Some(named) if !named.is_empty() => {
                 Err(PyTypeError::new_err("the choices of a plan are given with a dimension, not with a plan"))
             }
             _ => Ok(plan.clone()),
@@ -264,16 +264,17 @@ fn plan_or_dimension<'py>(
     let Ok(dimension) = given.extract::<usize>() else {
         return Err(bad("plan", "a Plan or a dimension", kind(given)));
     };
-    if !choices.is_some_and(|choices| choices.contains("horizon").unwrap_or(false)) {
+    let Some(named) = named.filter(|named| named.contains("horizon").unwrap_or(false)) else {
         return Err(PyTypeError::new_err(
             "NoiseStream() of a dimension needs the keyword argument 'horizon'",
         ));
-    }
-    let mut choices = Choices::read("NoiseStream", choices)?;
-    if choices.dimension.replace(dimension).is_some() {
+    };
+    let all = named.copy()?;
+    if all.get_item("dimension")?.is_some_and(|dimension| !dimension.is_none()) {
         return Err(PyTypeError::new_err("NoiseStream() got the dimension twice"));
     }
-    Bound::new(given.py(), Plan::make(given.py(), choices)?)
+    all.set_item("dimension", dimension)?;
+    Bound::new(given.py(), Plan::make(given.py(), &choices::read("NoiseStream", &all)?)?)
 }
 
 fn next_row<'py, F: Real + Element>(

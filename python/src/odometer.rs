@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::kind;
 use crate::batch_plan::BatchPlan;
-use crate::choices::BudgetChoices;
+use crate::choices::read_budget;
 use crate::errors::{OrRaise, bad};
 use crate::plan::Plan;
 use crate::process_lock::ProcessLock;
@@ -43,12 +43,12 @@ impl Odometer {
         epsilon: Option<f64>,
         delta: Option<f64>,
         rho: Option<f64>,
-        calibration: Option<String>,
+        calibration: Option<&str>,
         unit: &str,
         neighbours: &str,
         pure_part: f64,
     ) -> PyResult<Self> {
-        let total = BudgetChoices { epsilon, delta, rho, sigma: None, calibration }.budget()?;
+        let total = read_budget(epsilon, delta, rho, None, calibration)?.budget().or_raise()?;
         let neighbours: Neighbours = neighbours.parse().or_raise()?;
         let unit = Unit::named(unit, neighbours).or_raise()?;
         let mut odometer = evertally::Odometer::new(population, unit, total).or_raise()?;

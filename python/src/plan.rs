@@ -1,17 +1,20 @@
 //! Plans: everything that is decided before the first event.
 
-use evertally::Lanes;
+use evertally::{PlanSpec, Shape};
 use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{matrix, readable};
-use crate::choices::Choices;
+use crate::choices;
 use crate::errors::{BadState, OrRaise, bad};
 use crate::spend::Spend;
 
 /// The longest profile that is made without being asked for by its steps: half a gigabyte.
-const LONGEST_PROFILE: u64 = 1 << 26;
+const MAX_PROFILE: u64 = 1 << 26;
+
+/// The name of a part's keys in a pickled plan.
+const PART: &str = "_part";
 
 /// A matrix that is new to Python.
 type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
@@ -20,8 +23,7 @@ type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
 /// follows. Made by `evertally.plan`.
 ///
 /// Plans are immutable, may be shared by threads, compare by what they plan, and can be pickled:
-/// what travels is the choices, from which the plan is made again and compared with the one that
-/// was left.
+/// what travels is the choices, from which the plan is made again and compared with the original.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(1000, epsilon=1.0, delta=1e-6)
@@ -34,44 +36,50 @@ type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
 #[pyclass(frozen, module = "evertally", name = "Plan")]
 pub(crate) struct Plan {
     pub(crate) inner: evertally::Plan,
-    choices: Choices,
+    /// The plan that this is a part of, if it is one.
+    whole: Option<PlanSpec>,
 }
 
 impl Plan {
-    pub(crate) fn make(py: Python<'_>, choices: Choices) -> PyResult<Self> {
-        let builder = choices.builder()?;
-        let inner = py.detach(|| choices.finish(builder.build()?)).or_raise()?;
-        Ok(Self { inner, choices })
+    pub(crate) fn make(py: Python<'_>, spec: &PlanSpec) -> PyResult<Self> {
+        py.detach(|| spec.build()).or_raise().map(Self::from)
     }
 
-    /// A plan that came out of a comparison, with the mechanism that it has there.
-    pub(crate) fn of(inner: evertally::Plan, choices: Choices) -> Self {
-        Self { inner, choices }
+    /// The spec of the whole plan.
+    fn whole(&self) -> PlanSpec {
+        self.whole.clone().unwrap_or_else(|| self.inner.spec())
+    }
+}
+
+impl From<evertally::Plan> for Plan {
+    fn from(inner: evertally::Plan) -> Self {
+        Self { inner, whole: None }
     }
 }
 
 /// Makes a plan: all choices first, then one call that may take seconds, after which every step is cheap.
 ///
 /// horizon: the number of steps; None for a stream without an end.
-/// epsilon, delta: the budget, 1 and 1e-6 where nothing is said; delta=0 asks for pure differential
-///     privacy by Laplace noise.
-/// rho, sigma: other ways to say it: zCDP, or the noise multiplier. There is never less noise than asked for.
+/// epsilon, delta: the budget, by default 1 and 1e-6; delta=0 asks for pure differential privacy by
+///     Laplace noise.
+/// rho, sigma: other ways to state it: zCDP, or the noise multiplier. There is never less noise than
+///     asked for.
 /// mechanism: a name such as "square-root" or "banded-square-root:64"; None chooses the most
 ///     accurate one that fits in memory.
 /// workload: "prefix-sum", ("window", width) or ("decay", factor).
 /// neighbours: "add-remove" or "replace": which change of the input is hidden.
-/// max_steps, min_gap: one person takes part in at most so many steps, at least so far apart.
+/// max_steps, min_gap: one person takes part in at most max_steps steps, at least min_gap apart.
 /// objective: "mean" or "worst": the error to keep small.
-/// contribution, norm: the range (lo, hi) of one contribution to a step, (0, 1) where nothing is
-///     said; for vectors, the bound on its norm, 1.
-/// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for any
-///     key that comes.
+/// contribution, norm: the range (lo, hi) of one contribution to a step, by default (0, 1); for
+///     vectors, the bound on its norm, by default 1.
+/// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for
+///     every key that appears.
 /// stream: a name for what is counted. Plans that differ in it, or in any other choice, have
 ///     independent noise under one key, and each spends a budget of its own.
 /// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
 /// calibration: "exact", "zcdp" or "paper".
-/// memory_limit: the most bytes that a counter may hold, two gibibytes where nothing is said. Where
-///     the most accurate mechanism does not fit, one that fits is chosen.
+/// memory_limit: the most bytes that a counter may hold, by default two gibibytes. If the most
+///     accurate mechanism does not fit, one that fits is chosen.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(365, mechanism="square-root", max_steps=12, min_gap=28)
@@ -91,7 +99,7 @@ pub(crate) fn plan(
     delta: Option<&Bound<'_, PyAny>>,
     choices: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Plan> {
-    Plan::make(py, read("plan", horizon, epsilon, delta, choices)?)
+    Plan::make(py, &read("plan", horizon, epsilon, delta, choices)?)
 }
 
 /// Positional and named choices together.
@@ -100,22 +108,39 @@ pub(crate) fn read(
     horizon: &Bound<'_, PyAny>,
     epsilon: Option<&Bound<'_, PyAny>>,
     delta: Option<&Bound<'_, PyAny>>,
-    choices: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Choices> {
-    let all = match choices {
-        Some(choices) => choices.copy()?,
+    named: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PlanSpec> {
+    let all = match named {
+        Some(named) => named.copy()?,
         None => PyDict::new(horizon.py()),
     };
     all.set_item("horizon", horizon)?;
     all.set_item("epsilon", epsilon)?;
     all.set_item("delta", delta)?;
-    Choices::read(function, Some(&all))
+    choices::read(function, &all)
 }
 
-/// Makes a pickled plan again, and sees to it that it is the same.
+/// Makes a pickled plan again, and checks that it is the same.
+///
+/// What was pickled is the spec as a dictionary, with the keys of a part beside it. Version 0.1
+/// pickled keyword arguments.
 #[pyfunction]
-pub(crate) fn _plan_again(py: Python<'_>, choices: &Bound<'_, PyDict>, fingerprint: &[u8]) -> PyResult<Plan> {
-    let plan = Plan::make(py, Choices::read_again(choices)?)?;
+pub(crate) fn _plan_again(py: Python<'_>, pickled: &Bound<'_, PyDict>, fingerprint: &[u8]) -> PyResult<Plan> {
+    let spec = pickled.copy()?;
+    let part: Option<Vec<String>> = spec.get_item(PART)?.map(|keys| keys.extract()).transpose()?;
+    if part.is_some() {
+        spec.del_item(PART)?;
+    }
+    let spec = if spec.contains("budget")? {
+        let text: String = py.import("json")?.call_method1("dumps", (spec,))?.extract()?;
+        serde_json::from_str(&text).map_err(|error| BadState::new_err(format!("pickled plan: {error}")))?
+    } else {
+        choices::read("plan", &spec)?
+    };
+    let mut plan = Plan::make(py, &spec)?;
+    if let Some(keys) = part {
+        plan = plan._part(py, keys)?;
+    }
     if plan.inner.fingerprint() == fingerprint {
         Ok(plan)
     } else {
@@ -189,14 +214,14 @@ impl Plan {
     /// Whether the plan is for keys that nobody has declared.
     #[getter]
     fn has_open_keys(&self) -> bool {
-        *self.inner.lanes() == Lanes::OpenKeys
+        *self.inner.shape() == Shape::OpenKeys
     }
 
     /// The dimension of vectors; None for other plans.
     #[getter]
     fn dimension(&self) -> Option<usize> {
-        match self.inner.lanes() {
-            Lanes::Vector { dimension } => Some(*dimension),
+        match self.inner.shape() {
+            Shape::Vector { dimension } => Some(*dimension),
             _ => None,
         }
     }
@@ -204,8 +229,8 @@ impl Plan {
     /// The declared keys in their order; None for other plans.
     #[getter]
     fn keys(&self) -> Option<Vec<String>> {
-        match self.inner.lanes() {
-            Lanes::Keyed { keys } => Some(keys.clone()),
+        match self.inner.shape() {
+            Shape::Keyed { keys } => Some(keys.clone()),
             _ => None,
         }
     }
@@ -332,7 +357,7 @@ impl Plan {
                 }
                 py.detach(|| steps.iter().map(|step| plan.standard_error(*step as u64)).collect())
             }
-            None if plan.horizon() > LONGEST_PROFILE => {
+            None if plan.horizon() > MAX_PROFILE => {
                 let expected = "given for a horizon beyond 2^26, as an array of int64";
                 return Err(bad("steps", expected, format!("nothing at {} steps", plan.horizon())));
             }
@@ -350,7 +375,8 @@ impl Plan {
     /// The same plan for a stream of this name, without planning again: its noise under the same
     /// key is independent.
     fn with_stream(&self, name: String) -> Self {
-        Self { inner: self.inner.with_stream(name.clone()), choices: self.choices.with_stream(name) }
+        let whole = self.whole.clone().map(|whole| PlanSpec { stream: name.clone(), ..whole });
+        Self { inner: self.inner.with_stream(name), whole }
     }
 
     /// The same plan for other declared keys, without planning again. Its noise is independent of
@@ -362,7 +388,7 @@ impl Plan {
     /// ['north', 'south', 'other']
     fn with_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.declaring_keys(keys.iter().cloned())).or_raise()?;
-        Ok(Self { inner, choices: self.choices.declaring(keys, self.mechanism()) })
+        Ok(inner.into())
     }
 
     /// A part of the plan: the same plan for some of its keys, without planning again. The noise of
@@ -371,13 +397,13 @@ impl Plan {
     /// the package: no key may be in two parts, and no record sees whether one is.
     fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
-        Ok(Self { inner, choices: self.choices.with_part(keys, self.mechanism()) })
+        Ok(Self { inner, whole: Some(self.whole()) })
     }
 
     /// The same plan for a count of this definition, which names its noise. Private to the package.
     fn _with_definition(&self, definition: &[u8]) -> Self {
-        let choices = self.choices.with_definition(definition.to_vec());
-        Self { inner: self.inner.with_definition(definition), choices }
+        let whole = self.whole.clone().map(|whole| PlanSpec { definition: definition.to_vec(), ..whole });
+        Self { inner: self.inner.with_definition(definition), whole }
     }
 
     /// What the whole stream of releases costs one protected unit, computed from the noise that is run.
@@ -397,7 +423,13 @@ impl Plan {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let again = py.import("evertally._native")?.getattr("_plan_again")?;
-        let arguments = (self.choices.to_dict(py)?, self.fingerprint(py));
+        let text = serde_json::to_string(&self.whole())
+            .map_err(|error| BadState::new_err(format!("a plan cannot be pickled: {error}")))?;
+        let spec = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
+        if self.whole.is_some() {
+            spec.set_item(PART, self.keys())?;
+        }
+        let arguments = (spec, self.fingerprint(py));
         Ok((again, arguments.into_pyobject(py)?.into_any()))
     }
 

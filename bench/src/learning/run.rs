@@ -110,11 +110,11 @@ pub(crate) fn cell<'a>(
     hindsight: &[f64],
 ) -> Result<Cell<'a>, Error> {
     let steps_a_pass = regime.steps_a_pass as u64;
+    let participation = Participation::at_most(regime.epochs, steps_a_pass)?;
     let mut builder = LearningPlan::new(table.parameters(), regime.steps())
         .budget(budget)
-        .mechanism(mechanism)
+        .noise(|noise| noise.mechanism(mechanism).participation(participation))
         .batch_size(regime.batch_size)
-        .participation(Participation::at_most(regime.epochs, steps_a_pass)?)
         .recommended(RADIUS);
     if restarted {
         builder = builder.restart_every(steps_a_pass);

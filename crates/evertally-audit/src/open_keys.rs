@@ -15,8 +15,7 @@
 //! **Cost.** One release per key and step, as for a `SparseCounter`, and the amounts of odd keys
 //! twice.
 
-use evertally::Lanes;
-use evertally::{Error, NoiseKey, Plan, Result, SparseCounter};
+use evertally::{Error, NoiseKey, Plan, Result, Shape, SparseCounter};
 
 use crate::keys::copy_of;
 use crate::stream::Stream;
@@ -54,7 +53,7 @@ impl OpenKeysSubject {
             let (expected, got) = (expected.to_owned(), got.to_owned());
             Err(Error::BadParameter { name, expected, got })
         };
-        if *plan.lanes() != Lanes::OpenKeys {
+        if *plan.shape() != Shape::OpenKeys {
             return bad("plan", "for open keys", "another");
         }
         let names: Vec<String> = names.into_iter().map(Into::into).collect();

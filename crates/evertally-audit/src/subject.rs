@@ -1,12 +1,11 @@
 //! The subject of an audit: a mechanism that promises a plan's privacy and releases numbers at
 //! every step.
 
-use evertally::Lanes;
 use evertally::internals::replay::replay_lane;
 use evertally::privacy::NoiseKind;
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, KeyedCounter, Neighbours, NoiseKey, Participation,
-    Plan, Result,
+    Plan, Result, Shape,
 };
 
 use crate::keys::copy_of;
@@ -54,7 +53,7 @@ pub trait Subject: Sync {
 
     /// The number of lanes per step: keys or coordinates, or one for a single total.
     fn lanes(&self) -> usize {
-        self.plan().lanes().width()
+        self.plan().shape().width()
     }
 
     /// The grid of all releases, or 0 if none is claimed. It may depend on the plan, never on data.
@@ -135,8 +134,8 @@ impl CounterSubject {
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for one number per step or for declared keys.
     pub fn new(plan: Plan) -> Result<Self> {
-        match plan.lanes() {
-            Lanes::Scalar | Lanes::Keyed { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
+        match plan.shape() {
+            Shape::Scalar | Shape::Keyed { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
             _ => Err(Error::BadParameter {
                 name: "plan",
                 expected: "for one number per step or for declared keys".to_owned(),
@@ -185,16 +184,16 @@ impl Subject for CounterSubject {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        let counter = match self.plan.lanes() {
-            Lanes::Keyed { .. } => Running::Keyed(KeyedCounter::new(&self.plan, key)?),
+        let counter = match self.plan.shape() {
+            Shape::Keyed { .. } => Running::Keyed(KeyedCounter::new(&self.plan, key)?),
             _ => Running::Scalar(Counter::new(&self.plan, key)?),
         };
         Ok(Box::new(CounterSession { counter, grid: self.grid }))
     }
 
     fn noise_distance(&self, stream: &Stream, neighbour: &Stream, key: NoiseKey) -> Result<Option<f64>> {
-        match self.plan.lanes() {
-            Lanes::Keyed { keys } => replayed_distance(self, keys, stream, neighbour, &key),
+        match self.plan.shape() {
+            Shape::Keyed { keys } => replayed_distance(self, keys, stream, neighbour, &key),
             _ => replayed_distance(self, &[String::new()], stream, neighbour, &key),
         }
     }

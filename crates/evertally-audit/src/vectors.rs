@@ -3,8 +3,7 @@
 //! **Specifics.** A contribution is a vector of bounded norm, in any direction at every step. Noise
 //! is drawn in floats, so releases are audited after rounding to a grid.
 
-use evertally::Lanes;
-use evertally::{Error, NoiseKey, Plan, Result, VectorCounter};
+use evertally::{Error, NoiseKey, Plan, Result, Shape, VectorCounter};
 
 use crate::subject::{Session, Subject, checked_grid, rounded};
 
@@ -31,8 +30,8 @@ impl VectorSubject {
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for vectors.
     pub fn new(plan: Plan) -> Result<Self> {
-        match plan.lanes() {
-            Lanes::Vector { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
+        match plan.shape() {
+            Shape::Vector { .. } => Ok(Self { grid: plan.grid().unwrap_or(0.0), plan }),
             _ => Err(Error::BadParameter {
                 name: "plan",
                 expected: "for vectors".to_owned(),

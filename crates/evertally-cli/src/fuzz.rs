@@ -13,8 +13,8 @@ use crate::error::{CliError, one_line};
 use crate::input::matrix::{csv_array, parse_list, parse_matrix};
 use crate::input::npz::Archive;
 use crate::input::{InputFormat, Row, held};
-use crate::mechanism::Horizon;
 use crate::{Cli, output, time as times};
+use evertally::Horizon;
 use evertally::research::gamma::{Certificate, Subject, verify};
 
 /// What was read, or the line that the operator would see.
@@ -176,10 +176,7 @@ pub fn memory(text: &str) -> Outcome<u64> {
 
 /// A number of steps. `None` means unbounded.
 pub fn steps(text: &str) -> Outcome<Option<u64>> {
-    text.parse().map(|horizon| match horizon {
-        Horizon::Steps(steps) => Some(steps),
-        Horizon::Unbounded => None,
-    })
+    text.parse().map(Horizon::steps).map_err(|error: evertally::Error| error.to_string())
 }
 
 /// Parses the words after the program's name, without running the command.

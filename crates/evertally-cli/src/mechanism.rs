@@ -1,131 +1,26 @@
-//! The one place where the program touches the mathematics: from the user's choices to a plan, and
-//! from closed steps to estimates.
+//! The one place where the program touches the mathematics: from a spec to a plan, and from closed
+//! steps to estimates.
 
-mod horizon;
 mod noise;
 mod unbounded;
 
-pub(crate) use horizon::Horizon;
-pub(crate) use noise::{NoiseRequest, budget_of_multiplier};
+pub(crate) use noise::noise_plan;
 pub(crate) use unbounded::{Endless, plan_without_end};
 
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::Header;
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
 use evertally::{
-    Arithmetic, Budget, Calibration, Contribution, Counter, KeyedCounter, Mechanism, Neighbours, NoiseKey,
-    NoiseName, Objective, Participation, Plan, PlanBuilder, Spend, Workload,
+    Arithmetic, Counter, KeyedCounter, NoiseKey, NoiseName, Objective, Plan, PlanSpec, Shape, Spend,
 };
 
 /// The level of every interval that is written.
 const LEVEL: f64 = 0.95;
 
-/// The user's choices about privacy, as they were given.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Privacy {
-    pub(crate) epsilon: f64,
-    /// Zero asks for pure ε.
-    pub(crate) delta: f64,
-    pub(crate) calibration: Calibration,
-    pub(crate) neighbours: Neighbours,
-    /// At most k steps, at least b apart; one step where absent.
-    pub(crate) participation: Option<(u64, u64)>,
-}
-
-/// How releases are made of numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Numbers {
-    /// Exact where the mechanism can, unless it is said.
-    pub(crate) arithmetic: Option<Arithmetic>,
-    /// The public grid of releases; whole numbers where absent.
-    pub(crate) grid: Option<f64>,
-}
-
-/// Everything that a plan is made from.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Request {
-    pub(crate) horizon: Horizon,
-    pub(crate) workload: Workload,
-    pub(crate) privacy: Privacy,
-    /// Which error is to be small.
-    pub(crate) objective: Objective,
-    /// By name, as in `banded-square-root:64`; the most accurate one that fits where absent.
-    pub(crate) mechanism: Option<String>,
-    /// The range that one event's value lies in; where absent, an event counts as one.
-    pub(crate) contribution: Option<(f64, f64)>,
-    /// Declared keys with `other`; empty for a single total.
-    pub(crate) keys: Vec<String>,
-    /// The number of coordinates, for vectors of norm one instead of numbers.
-    pub(crate) dimension: Option<usize>,
-    pub(crate) memory_limit: Option<u64>,
-    pub(crate) post_processing: PostProcess,
-    pub(crate) numbers: Numbers,
-    /// What is counted, encoded: other definitions have other noise.
-    pub(crate) definition: Vec<u8>,
-}
-
-impl Request {
-    /// How many numbers a step has.
-    fn width(&self) -> u64 {
-        self.dimension.unwrap_or(self.keys.len().max(1)) as u64
-    }
-
-    /// The choices in the words of the library, for commands that have a choice more.
-    pub(crate) fn builder(&self) -> Result<PlanBuilder> {
-        let mut builder = self
-            .horizon
-            .builder(self.workload)
-            .budget(self.privacy.budget()?)
-            .neighbours(self.privacy.neighbours)
-            .objective(self.objective)
-            .definition(self.definition.clone());
-        if let Some((max_steps, min_gap)) = self.privacy.participation {
-            builder = builder.participation(Participation::at_most(max_steps, min_gap)?);
-        }
-        if let Some((lo, hi)) = self.contribution {
-            builder = builder.contribution(Contribution::range(lo, hi)?);
-        }
-        if let Some(name) = &self.mechanism {
-            builder = builder.mechanism(name.parse::<Mechanism>()?);
-        }
-        if !self.keys.is_empty() {
-            builder = builder.keys(self.keys.iter().cloned());
-        }
-        if let Some(dimension) = self.dimension {
-            builder = builder.dimension(dimension).contribution(Contribution::norm(1.0)?);
-        }
-        if let Some(bytes) = self.memory_limit {
-            builder = builder.memory_limit(bytes);
-        }
-        if let Some(arithmetic) = self.numbers.arithmetic {
-            builder = builder.arithmetic(arithmetic);
-        }
-        if let Some(grid) = self.numbers.grid {
-            builder = builder.grid(grid);
-        }
-        Ok(builder)
-    }
-
-    /// Makes the plan: the expensive part, and the one that refuses parameters.
-    pub(crate) fn plan(&self) -> Result<Plan> {
-        let builder = self.builder()?;
-        Ok(with_progress("planning", |progress| builder.build_with_progress(progress))?)
-    }
-}
-
-impl Privacy {
-    pub(crate) fn budget(&self) -> Result<Budget> {
-        if self.delta != 0.0 {
-            return Ok(Budget::new(self.epsilon, self.delta)?.with_calibration(self.calibration)?);
-        }
-        if self.calibration != Calibration::Exact {
-            return Err(CliError::bad(
-                "--calibration chooses how (ε, δ) sets the noise: with --delta 0 there is no choice",
-            ));
-        }
-        Ok(Budget::pure(self.epsilon)?)
-    }
+/// Makes the plan: the expensive part, and the one that refuses parameters.
+pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
+    Ok(with_progress("planning", |progress| spec.build_with_progress(progress))?)
 }
 
 /// One private estimate with its 95 % interval.
@@ -144,8 +39,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(request: &Request) -> Result<Self> {
-        Ok(Self { plan: request.plan()?, post_processing: request.post_processing.clone() })
+    pub(crate) fn new(spec: &PlanSpec, post_processing: PostProcess) -> Result<Self> {
+        Ok(Self { plan: plan(spec)?, post_processing })
     }
 
     /// The mechanism that was taken, for titles.
@@ -192,26 +87,25 @@ impl Prepared {
     /// Starts counting with a key.
     pub(crate) fn start(self, key: NoiseKey) -> Result<Running> {
         let plan = &self.plan;
-        let width = plan.lanes().width();
-        let counter = with_progress("making noise", |progress| match plan.lanes() {
-            evertally::Lanes::Keyed { .. } => {
-                KeyedCounter::with_progress(plan, key, progress).map(Lanes::Keyed)
-            }
-            _ => Counter::with_progress(plan, key, progress).map(Lanes::Single),
+        let width = plan.shape().width();
+        let counter = with_progress("making noise", |progress| match plan.shape() {
+            Shape::Keyed { .. } => KeyedCounter::with_progress(plan, key, progress).map(AnyCounter::Keyed),
+            _ => Counter::with_progress(plan, key, progress).map(AnyCounter::Single),
         })?;
         let rounds = self.post_processing.rounds();
         Ok(Running { counter, post: vec![self.post_processing; width], rounds })
     }
 }
 
-enum Lanes {
+/// The counter of a single total or of keys.
+enum AnyCounter {
     Single(Counter),
     Keyed(KeyedCounter),
 }
 
 /// A counter that is running.
 pub(crate) struct Running {
-    counter: Lanes,
+    counter: AnyCounter,
     post: Vec<PostProcess>,
     /// Whether only whole numbers may leave.
     rounds: bool,
@@ -221,8 +115,8 @@ impl Running {
     /// Feeds the totals of the next step and releases one estimate a key, in order.
     pub(crate) fn step(&mut self, totals: &[f64]) -> Result<Vec<Estimate>> {
         let releases = match &mut self.counter {
-            Lanes::Single(counter) => vec![counter.step(totals.first().copied().unwrap_or_default())?],
-            Lanes::Keyed(counter) => counter.step(totals)?,
+            AnyCounter::Single(counter) => vec![counter.step(totals.first().copied().unwrap_or_default())?],
+            AnyCounter::Keyed(counter) => counter.step(totals)?,
         };
         // All releases of a step have the same error.
         let margin = releases.first().map_or(0.0, |release| release.margin(LEVEL));
@@ -292,17 +186,16 @@ pub(crate) struct Report {
     pub(crate) profile: Vec<(u64, f64)>,
 }
 
-/// Compares every mechanism, or only the one that the request names: that one must be able to serve.
-pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparison> {
-    let builder = request.builder()?;
-    let compared = with_progress("comparing", |progress| builder.compare(progress))?;
+/// Compares every mechanism, or only the one that the spec names: that one must be able to serve.
+pub(crate) fn compare(spec: &PlanSpec, with_profiles: bool) -> Result<Comparison> {
+    let compared = with_progress("comparing", |progress| spec.compare(progress))?;
     let entries = compared.entries.iter().map(|(mechanism, plan)| match plan {
-        Ok(plan) => Ok(Entry::Report(report(mechanism.to_string(), plan, request.width(), with_profiles)?)),
-        Err(error) if request.mechanism.is_some() => Err(error.clone().into()),
+        Ok(plan) => Ok(Entry::Report(report(mechanism.to_string(), plan, with_profiles)?)),
+        Err(error) if spec.mechanism.is_some() => Err(error.clone().into()),
         Err(error) => Ok(Entry::Skipped { name: mechanism.to_string(), reason: reason(error) }),
     });
     let entries = entries.collect::<Result<_>>()?;
-    let chosen = if request.mechanism.is_some() { None } else { Some(choice(&builder)?) };
+    let chosen = if spec.mechanism.is_some() { None } else { Some(choice(spec)?) };
     Ok(Comparison {
         noise_multiplier: compared.budget.noise_multiplier(),
         optimal: compared.optimal.map(|bounds| (bounds.lower, bounds.upper)),
@@ -314,8 +207,8 @@ pub(crate) fn compare(request: &Request, with_profiles: bool) -> Result<Comparis
 
 /// What `count` would take. It is asked rather than guessed, because it weighs preparation more
 /// strictly than a comparison does.
-fn choice(builder: &PlanBuilder) -> Result<(String, String)> {
-    let plan = with_progress("choosing", |progress| builder.build_with_progress(progress))?;
+fn choice(spec: &PlanSpec) -> Result<(String, String)> {
+    let plan = with_progress("choosing", |progress| spec.build_with_progress(progress))?;
     let error = match plan.objective() {
         Objective::Worst => "error at the worst step",
         _ => "mean squared error",
@@ -335,7 +228,7 @@ fn reason(error: &evertally::Error) -> String {
     }
 }
 
-fn report(name: String, plan: &Plan, width: u64, with_profile: bool) -> Result<Report> {
+fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
     let accuracy = plan.accuracy();
     let steps = if with_profile { steps_to_draw(plan.horizon()) } else { Vec::new() };
     let profile = steps.into_iter().map(|step| Ok((step, plan.standard_error(step)?)));
@@ -349,7 +242,7 @@ fn report(name: String, plan: &Plan, width: u64, with_profile: bool) -> Result<R
         rmse: accuracy.rmse,
         worst_rmse: accuracy.worst_rmse,
         most_above_optimum: accuracy.ratio_to_lower_bound(),
-        state_bytes: plan.cost().bytes(width),
+        state_bytes: plan.cost().bytes(plan.shape().width() as u64),
         operations_per_step: plan.cost().operations_per_step,
         profile: profile.collect::<Result<_>>()?,
     })

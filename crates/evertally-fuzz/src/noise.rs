@@ -32,7 +32,7 @@ pub(crate) fn stream<F: Real>(plan: &Plan) -> Option<NoiseStream<F>> {
 }
 
 fn take<F: Real>(plan: &Plan, choices: &mut Choices<'_>) {
-    let (width, horizon) = (plan.lanes().width(), plan.horizon());
+    let (width, horizon) = (plan.shape().width(), plan.horizon());
     let mut all = vec![F::ZERO; width * horizon as usize];
     let (Some(mut first), Some(mut going)) = (stream::<F>(plan), stream::<F>(plan)) else { return };
     assert!(first.fill(&mut all).is_ok(), "there is a row for every step");

@@ -1,8 +1,7 @@
 //! The target for modified saved states with valid hashes.
 
-use evertally::Lanes;
 use evertally::internals::noise::Real;
-use evertally::{Error, NoiseStream, Plan, SparseCounter};
+use evertally::{Error, NoiseStream, Plan, Shape, SparseCounter};
 
 use crate::check_line;
 use crate::choices::{Choices, EDGES};
@@ -38,7 +37,7 @@ fn counter(plan: &Plan, choices: &mut Choices<'_>) {
             Err(error) => panic!("releases may be remembered before the first step: {error}"),
         };
     }
-    let width = plan.lanes().width();
+    let width = plan.shape().width();
     for _ in 0..choices.below(10) {
         let _ = counter.step(&vec![plan.contribution().hi(); width]);
     }
@@ -60,13 +59,13 @@ fn noise<F: Real>(plan: &Plan, choices: &mut Choices<'_>) {
     let state = modified(stream.save(), choices);
     let Some(mut resumed) = resumed_value(NoiseStream::<F>::resume(plan, key(), &state)) else { return };
     while let Ok(row) = resumed.next() {
-        assert_eq!(row.len(), plan.lanes().width());
+        assert_eq!(row.len(), plan.shape().width());
     }
     assert_eq!(resumed.steps_taken(), plan.horizon());
 }
 
 fn open_keys(plan: &Plan, choices: &mut Choices<'_>) {
-    assert_eq!(*plan.lanes(), Lanes::OpenKeys);
+    assert_eq!(*plan.shape(), Shape::OpenKeys);
     let Ok(mut counter) = SparseCounter::new(plan, key()) else { panic!("a valid plan can be run") };
     for _ in 0..choices.below(10) {
         let name = choices.one_of(&NAMES);

@@ -1,7 +1,6 @@
 //! The target for steps of numbers, vectors and declared keys, with other operations between them.
 
-use evertally::Lanes;
-use evertally::{Counter, Error, KeyedCounter, Plan, Result, VectorCounter};
+use evertally::{Counter, Error, KeyedCounter, Plan, Result, Shape, VectorCounter};
 
 use crate::check_line;
 use crate::choices::Choices;
@@ -16,9 +15,9 @@ pub(crate) enum DeclaredCounter {
 
 impl DeclaredCounter {
     pub(crate) fn new(plan: &Plan) -> Result<Self> {
-        Ok(match plan.lanes() {
-            Lanes::Keyed { .. } => Self::Keys(KeyedCounter::new(plan, key())?),
-            Lanes::Vector { .. } => Self::Vector(VectorCounter::new(plan, key())?),
+        Ok(match plan.shape() {
+            Shape::Keyed { .. } => Self::Keys(KeyedCounter::new(plan, key())?),
+            Shape::Vector { .. } => Self::Vector(VectorCounter::new(plan, key())?),
             _ => Self::One(Counter::new(plan, key())?),
         })
     }
@@ -32,9 +31,9 @@ impl DeclaredCounter {
     }
 
     pub(crate) fn resume(plan: &Plan, state: &[u8]) -> Result<Self> {
-        Ok(match plan.lanes() {
-            Lanes::Keyed { .. } => Self::Keys(KeyedCounter::resume(plan, key(), state)?),
-            Lanes::Vector { .. } => Self::Vector(VectorCounter::resume(plan, key(), state)?),
+        Ok(match plan.shape() {
+            Shape::Keyed { .. } => Self::Keys(KeyedCounter::resume(plan, key(), state)?),
+            Shape::Vector { .. } => Self::Vector(VectorCounter::resume(plan, key(), state)?),
             _ => Self::One(Counter::resume(plan, key(), state)?),
         })
     }
@@ -98,7 +97,7 @@ pub fn steps(bytes: &[u8]) {
         if is_remembered { counter.remember_releases() } else { Ok(counter) }
     };
     let (Ok(mut going), Ok(mut resumed)) = (start(), start()) else { panic!("a valid plan can be run") };
-    let width = plan.lanes().width();
+    let width = plan.shape().width();
     while !choices.are_used() {
         match choices.below(8) {
             0 => resumed = again(&plan, &resumed),

@@ -17,7 +17,7 @@
 //! The noise of a segment is set so that the bound meets the budget. Replacement doubles the shift
 //! of every segment, hence the bound's root, as it does for one segment.
 
-use evertally::{Budget, Participation, Plan, PlanBuilder, Result, Spend};
+use evertally::{Budget, Participation, Plan, PlanSpec, Result, Spend};
 
 /// How the steps are split, and what a person can do in them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,16 +42,17 @@ impl Segments {
     }
 
     /// The plan of one segment, with which all of them together keep the budget.
-    pub(crate) fn plan(&self, builder: PlanBuilder, budget: Budget) -> Result<Plan> {
-        let builder = builder.participation(self.within()?);
+    pub(crate) fn plan(&self, spec: PlanSpec, budget: Budget) -> Result<Plan> {
+        let spec = PlanSpec { participation: self.within()?, budget: budget.into(), ..spec };
+        let trial = spec.build()?;
         if self.count() == 1 {
-            return builder.budget(budget).build();
+            return Ok(trial);
         }
-        // How large Δ is does not depend on the budget, so that any will do to find out.
-        let trial = builder.clone().budget(budget).build()?;
+        // Δ does not depend on the budget, so that any budget serves to find it.
         let ratio = self.worst_shift(&trial, self.steps)? / trial.sensitivity().powi(2);
         let rho = budget.spend().mu_squared() / (2.0 * ratio);
-        builder.mechanism(trial.mechanism()).budget(Budget::zcdp(rho * (1.0 - 16.0 * f64::EPSILON))?).build()
+        let budget = Budget::zcdp(rho * (1.0 - 16.0 * f64::EPSILON))?.into();
+        PlanSpec { mechanism: Some(trial.mechanism()), budget, ..spec }.build()
     }
 
     /// The bound on Σ Δ(k_i)² over all segments that the first `taken` steps reach into.
@@ -102,8 +103,9 @@ mod tests {
     use evertally::privacy::NoiseKind;
     use evertally::{Contribution, Mechanism};
 
-    fn builder(length: u64) -> PlanBuilder {
-        Plan::prefix_sum(length).dimension(2).contribution(Contribution::norm(1.0).unwrap())
+    fn spec(length: u64, mechanism: Mechanism) -> PlanSpec {
+        let vectors = Plan::prefix_sum(length).dimension(2).contribution(Contribution::norm(1.0).unwrap());
+        vectors.mechanism(mechanism).spec().clone()
     }
 
     fn segments(length: u64, steps: u64, k: u64, b: u64) -> Segments {
@@ -156,7 +158,7 @@ mod tests {
             let gaussian = |mechanism: &Mechanism| mechanism.noise() == NoiseKind::Gaussian;
             for mechanism in Mechanism::ALL.into_iter().filter(gaussian) {
                 let segments = segments(length, steps, k, b);
-                let plan = segments.plan(builder(length).mechanism(mechanism), budget).unwrap();
+                let plan = segments.plan(spec(length, mechanism), budget).unwrap();
                 let shifts = brute_force(&plan, &segments).into_iter();
                 let shifts: Vec<f64> = shifts.map(|shift| shift / plan.noise_scale().powi(2)).collect();
                 for (taken, shift) in shifts.iter().enumerate() {
@@ -182,9 +184,7 @@ mod tests {
     #[test]
     fn fewer_steps_cost_less_and_none_costs_nothing() {
         let segments = segments(10, 40, 4, 10);
-        let plan = segments
-            .plan(builder(10).mechanism(Mechanism::SquareRoot), Budget::new(2.0, 1e-6).unwrap())
-            .unwrap();
+        let plan = segments.plan(spec(10, Mechanism::SquareRoot), Budget::new(2.0, 1e-6).unwrap()).unwrap();
         let spent: Vec<f64> =
             [0, 1, 10, 11, 20, 40].map(|taken| segments.spend(&plan, taken).unwrap().mu_squared()).to_vec();
         assert_eq!(spent[0], 0.0);

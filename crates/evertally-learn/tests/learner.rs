@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use evertally::privacy::gaussian_sigma;
-use evertally::{Budget, Error, Mechanism, Neighbours, NoiseKey, Participation, Result};
+use evertally::{Budget, Contribution, Error, Mechanism, Neighbours, NoiseKey, Participation, Result};
 use evertally_learn::loss::{Logistic, Loss};
 use evertally_learn::{Example, Learner, LearningPlan, LearningPlanBuilder, Schedule, Set, Update, norm};
 
@@ -14,7 +14,7 @@ const LEADER: Update = Update::Leader { regularization: LAMBDA };
 fn base() -> LearningPlanBuilder {
     LearningPlan::new(3, STEPS)
         .budget(Budget::new(1.0, 1e-6).unwrap())
-        .mechanism(Mechanism::SquareRoot)
+        .noise(|noise| noise.mechanism(Mechanism::SquareRoot))
         .update(LEADER)
 }
 
@@ -128,7 +128,7 @@ fn other_runs_have_other_noise() {
         base().batch_size(2).momentum(0.5),
         base().batch_size(2).update(Update::Leader { regularization: 2.0 }),
         base().batch_size(2).set(Set::ball(9.0).unwrap()),
-        base().batch_size(2).stream("another"),
+        base().batch_size(2).noise(|noise| noise.stream("another")),
     ];
     for other in others {
         let other = sums(&other);
@@ -160,7 +160,8 @@ fn noise_is_as_large_as_the_budget_asks() {
     for mechanism in [Mechanism::Binary, Mechanism::SquareRoot, Mechanism::Blt { buffers: None }] {
         for (neighbours, factor) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, 2.0)] {
             for (clip, batch_size) in [(0.25, 1), (3.0, 4)] {
-                let builder = base().mechanism(mechanism).neighbours(neighbours).clip(clip);
+                let builder =
+                    base().noise(|noise| noise.mechanism(mechanism).neighbours(neighbours)).clip(clip);
                 let plan = builder.batch_size(batch_size).build().unwrap();
                 let dense = plan.noise().dense().unwrap();
                 let column = |j: usize| (0..dense.encoder.rows()).map(move |i| (i, j));
@@ -191,7 +192,7 @@ fn noise_has_the_stated_covariance() {
         let steps = 8;
         let plan = LearningPlan::new(3, steps)
             .budget(Budget::new(1.0, 1e-6).unwrap())
-            .mechanism(Mechanism::GradedSquareRoot { decays: None })
+            .noise(|noise| noise.mechanism(Mechanism::GradedSquareRoot { decays: None }))
             .clip(0.5)
             .update(Update::Leader { regularization: 1.0 })
             .restart_every(restart)
@@ -247,7 +248,7 @@ fn mean_errors_of_long_runs_are_bounded_closely() {
     for restart in [70_000, 69_999, 66_000, 40_000, 7] {
         let plan = LearningPlan::new(1, 70_000)
             .budget(Budget::new(1.0, 1e-6).unwrap())
-            .mechanism(Mechanism::Binary)
+            .noise(|noise| noise.mechanism(Mechanism::Binary))
             .update(LEADER)
             .restart_every(restart)
             .build()
@@ -312,9 +313,12 @@ fn states_that_do_not_belong_are_refused() {
         base().batch_size(2).restart_every(5).start(vec![0.0, 0.0, 1e-9]),
         base().batch_size(2).restart_every(5).update(Update::Leader { regularization: 2.0 }),
         base().batch_size(2).restart_every(5).budget(Budget::new(2.0, 1e-6).unwrap()),
-        base().batch_size(2).restart_every(5).mechanism(Mechanism::Binary),
-        base().batch_size(2).restart_every(5).stream("another"),
-        base().batch_size(2).restart_every(5).participation(Participation::at_most(2, 6).unwrap()),
+        base().batch_size(2).restart_every(5).noise(|noise| noise.mechanism(Mechanism::Binary)),
+        base().batch_size(2).restart_every(5).noise(|noise| noise.stream("another")),
+        base()
+            .batch_size(2)
+            .restart_every(5)
+            .noise(|noise| noise.participation(Participation::at_most(2, 6).unwrap())),
     ];
     for (place, other) in others.iter().enumerate() {
         assert!(refused(&other.build().unwrap(), key(), &state), "plan {place}");
@@ -370,8 +374,10 @@ fn plans_that_make_no_sense_are_refused() {
     refused(LearningPlan::new(0, STEPS).budget(Budget::new(1.0, 1e-6).unwrap()).update(LEADER));
     refused(LearningPlan::new(3, 0).budget(Budget::new(1.0, 1e-6).unwrap()).update(LEADER));
     refused(base().budget(Budget::pure(1.0).unwrap()));
-    refused(base().mechanism(Mechanism::LaplaceTree));
-    refused(base().memory_limit(1));
+    refused(base().noise(|noise| noise.mechanism(Mechanism::LaplaceTree)));
+    refused(base().noise(|noise| noise.dimension(4)));
+    refused(base().noise(|noise| noise.contribution(Contribution::norm(1.0).unwrap())));
+    refused(base().noise(|noise| noise.memory_limit(1)));
     refused(base().restart_every(0));
     refused(base().batch_size(0));
     refused(base().batch_size(evertally_learn::MAX_BATCH + 1));
@@ -411,7 +417,7 @@ fn debug_shows_no_parameters_and_no_key() {
 /// The spend grows with the passes started, and ends at the budget.
 #[test]
 fn spending_is_that_of_the_steps_taken() {
-    let builder = base().participation(Participation::at_most(3, 4).unwrap());
+    let builder = base().noise(|noise| noise.participation(Participation::at_most(3, 4).unwrap()));
     let mut learner = learner(&builder);
     let spent = |learner: &Learner| learner.spend().unwrap().epsilon(1e-6).unwrap();
     assert_eq!(learner.spend().unwrap().mu(), 0.0);

@@ -32,7 +32,7 @@ fn mechanisms() -> [Mechanism; 5] {
 fn plan(mechanism: Mechanism, set: Set, clip: f64) -> LearningPlan {
     LearningPlan::new(DIMENSION, STEPS)
         .budget(Budget::new(0.9, 1e-6).unwrap())
-        .mechanism(mechanism)
+        .noise(|noise| noise.mechanism(mechanism))
         .clip(clip)
         .set(set)
         .recommended(1.0)
@@ -182,8 +182,11 @@ fn restarts_and_passes_are_covered() {
     let restarted = builder.clone().restart_every(100).build().unwrap();
     let passes = builder
         .clone()
-        .mechanism(Mechanism::BandedSquareRoot { band: Some(64) })
-        .participation(Participation::at_most(4, STEPS / 4).unwrap())
+        .noise(|noise| {
+            noise
+                .mechanism(Mechanism::BandedSquareRoot { band: Some(64) })
+                .participation(Participation::at_most(4, STEPS / 4).unwrap())
+        })
         .build()
         .unwrap();
     let plain = RegretBound::of_plan(&builder.build().unwrap()).unwrap();

@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::fence::Spent;
 use crate::record::{Cost, Entered, EpochName, Grant};
-use crate::spec::{Planned, check_name};
+use crate::spec::{CounterPlan, check_name};
 use evertally::{Budget, Neighbours, Odometer, Spend, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -136,18 +136,18 @@ impl Accounts {
 
     /// The unit that a counter is entered under. Where persons are bounded, they may have another
     /// name in the account.
-    pub(crate) fn unit_for(&self, planned: &Planned) -> Result<Unit> {
+    pub(crate) fn unit_for(&self, planned: &CounterPlan) -> Result<Unit> {
         let name = &planned.spec().population;
         let (grant, _) = self.find(name)?;
         let is_event = grant.unit == "event";
-        if planned.spec().participation.is_some() && !is_event {
-            return Ok(Unit::named(grant.unit.as_str(), planned.spec().neighbours)?);
+        if planned.spec().bounds_persons && !is_event {
+            return Ok(Unit::named(grant.unit.as_str(), planned.spec().plan.neighbours)?);
         }
         Ok(planned.unit())
     }
 
     /// Whether a counter could be entered; none where there is no such population.
-    pub(crate) fn can_afford(&self, planned: &Planned) -> Option<bool> {
+    pub(crate) fn can_afford(&self, planned: &CounterPlan) -> Option<bool> {
         let population = &planned.spec().population;
         self.find(population).ok()?;
         let unit = self.unit_for(planned).ok()?;

@@ -8,7 +8,7 @@
 //! This is the part of the work that can be done by any thread.
 
 use crate::error::{Error, Result};
-use crate::spec::Planned;
+use crate::spec::CounterPlan;
 use evertally::NoiseKey;
 use evertally_stream::{Amount, given_name};
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -117,7 +117,7 @@ impl Names {
 #[derive(Clone)]
 pub struct Intake {
     counter: u32,
-    planned: Arc<Planned>,
+    planned: Arc<CounterPlan>,
     names: Arc<Names>,
 }
 
@@ -128,7 +128,7 @@ impl std::fmt::Debug for Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(counter: u32, planned: Arc<Planned>, names: Arc<Names>) -> Self {
+    pub(crate) fn new(counter: u32, planned: Arc<CounterPlan>, names: Arc<Names>) -> Self {
         Self { counter, planned, names }
     }
 

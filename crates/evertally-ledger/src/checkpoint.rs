@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::record::{EpochName, FORMAT, Head, TokenRow, encode, seal};
 use crate::shown::Chunk;
-use crate::spec::Written;
+use crate::spec::StoredSpec;
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, JOURNAL, META, PEOPLE, failed};
 use evertally_stream::Amount;
 use serde::{Deserialize, Serialize};
@@ -279,7 +279,7 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     if !state.unshown.is_empty() {
         return Err(Error::damaged("a release was recorded and not shown"));
     }
-    let spec = Written::from(state.planned.spec()).text()?;
+    let spec = StoredSpec::from(state.planned.spec()).text()?;
     let standing = state.published.standing();
     let chunk = if standing.tail.is_empty() {
         None

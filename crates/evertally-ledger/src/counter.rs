@@ -10,7 +10,7 @@ use crate::lanes::Lanes;
 use crate::people::People;
 use crate::record::{EpochName, Item, Record, frozen_hash};
 use crate::shown::{Published, Status};
-use crate::spec::Planned;
+use crate::spec::CounterPlan;
 use evertally::NoiseKey;
 use evertally_stream::{Amount, Buckets, Side};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ use zeroize::Zeroize;
 pub(crate) struct CounterState {
     pub(crate) published: Arc<Published>,
     /// The plan under the stream of the present epoch.
-    pub(crate) planned: Arc<Planned>,
+    pub(crate) planned: Arc<CounterPlan>,
     pub(crate) epoch: EpochName,
     /// The first step of every epoch.
     pub(crate) epochs: Vec<(u32, u64)>,

@@ -1,7 +1,7 @@
 //! A running mechanism of one number or of several keys.
 
 use crate::error::{Error, Result};
-use crate::spec::Planned;
+use crate::spec::CounterPlan;
 use evertally::{Counter, KeyedCounter, NoiseKey};
 
 /// The library's counter behind a counter of the service. It holds true totals and noise: no `Debug`.
@@ -17,14 +17,14 @@ fn copy(key: &NoiseKey) -> NoiseKey {
 }
 
 impl Lanes {
-    pub(crate) fn new(planned: &Planned, key: &NoiseKey) -> Result<Self> {
+    pub(crate) fn new(planned: &CounterPlan, key: &NoiseKey) -> Result<Self> {
         Ok(match planned.lane_names() {
             Some(_) => Self::Keyed(Box::new(KeyedCounter::new(planned.plan(), copy(key))?)),
             None => Self::Single(Box::new(Counter::new(planned.plan(), copy(key))?)),
         })
     }
 
-    pub(crate) fn resume(planned: &Planned, key: &NoiseKey, state: &[u8]) -> Result<Self> {
+    pub(crate) fn resume(planned: &CounterPlan, key: &NoiseKey, state: &[u8]) -> Result<Self> {
         let resumed = match planned.lane_names() {
             Some(_) => KeyedCounter::resume(planned.plan(), copy(key), state)
                 .map(|counter| Self::Keyed(Box::new(counter))),
@@ -35,7 +35,7 @@ impl Lanes {
     }
 
     /// The same totals, with noise of another stream from here on.
-    pub(crate) fn with_fresh_noise(&self, planned: &Planned, key: &NoiseKey) -> Result<Self> {
+    pub(crate) fn with_fresh_noise(&self, planned: &CounterPlan, key: &NoiseKey) -> Result<Self> {
         Ok(match self {
             Self::Single(counter) => {
                 Self::Single(Box::new(counter.with_fresh_noise(planned.plan(), copy(key))?))

@@ -15,7 +15,7 @@ use crate::lanes::Lanes;
 use crate::people::People;
 use crate::record::{Cost, Entered, EpochName, Grant, Group, Head, Record};
 use crate::shown::{Published, Shown, Standing, Status};
-use crate::spec::{Planned, Written};
+use crate::spec::{CounterPlan, StoredSpec};
 use crate::tokens::{Role, Token, Tokens, draw, hexadecimal, shown};
 use evertally::NoiseKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -206,7 +206,7 @@ impl Ledger {
     /// [`Error::Conflict`] for a name that is or was taken, [`Error::NotFound`] for a population
     /// that is not there, and [`evertally::Error::BudgetSpent`] where its account does not allow
     /// it.
-    pub fn create(&mut self, planned: &Planned, now: i64) -> Result<Arc<Published>> {
+    pub fn create(&mut self, planned: &CounterPlan, now: i64) -> Result<Arc<Published>> {
         self.check_running()?;
         let spec = planned.spec();
         if self.numbers.contains_key(&spec.name) {
@@ -219,7 +219,7 @@ impl Ledger {
         let (unit, spend) = (self.global.accounts.unit_for(planned)?, planned.plan().spend());
         self.global.accounts.check(&population, &unit, &spend)?;
         let number = self.global.next_number;
-        let written = Written::from(spec).text()?;
+        let written = StoredSpec::from(spec).text()?;
         let epoch = self.global.epoch;
         let state = self.new_counter(number, planned, epoch, now)?;
         let cost = Cost::of(spend);
@@ -364,7 +364,7 @@ impl Ledger {
     pub(crate) fn new_counter(
         &self,
         number: u32,
-        planned: &Planned,
+        planned: &CounterPlan,
         epoch: EpochName,
         created: i64,
     ) -> Result<CounterState> {

@@ -45,7 +45,7 @@
 //!     total: Budget::new(2.0, 1e-6)?,
 //!     pure_part: 0.0,
 //! })?;
-//! let spec = Spec { steps: Some(24), ..Spec::new("visits", "everyone", 1.0, 1e-6) };
+//! let spec = Spec::new("visits", "everyone", 1.0, 1e-6).steps(24);
 //! let counter = ledger.create(&spec.plan(now)?, now)?;
 //! let event = counter.intake().prepare(&Event { id: "visit 1", ..Event::default() })?;
 //! let receipt = ledger.submit(&counter, &[event, event], now)?;
@@ -106,6 +106,6 @@ pub use keeper::{Busy, Keeper, Statistics};
 pub use ledger::{EpochCost, EpochStarted, Ledger};
 pub use place::{Place, read_or_make_key};
 pub use shown::{Mode, Published, Shown, Status, StepRelease};
-pub use spec::{Planned, Spec};
+pub use spec::{CounterPlan, Spec};
 pub use tokens::{Role, Token};
 pub use verify::Verified;

@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::people::People;
 use crate::record::{Group, decode, unseal};
 use crate::shown::{Chunk, Published, Standing, Status};
-use crate::spec::{Planned, Written};
+use crate::spec::{CounterPlan, StoredSpec};
 use crate::store::{ARRIVALS, CHUNKS, COUNTERS, PEOPLE};
 use evertally_stream::Amount;
 use std::collections::BTreeMap;
@@ -171,8 +171,8 @@ impl Ledger {
 }
 
 /// The plan of a counter from what was written of it.
-pub(crate) fn planned(spec: &str) -> Result<Planned> {
-    let written: Written = serde_json::from_str(spec)
+pub(crate) fn planned(spec: &str) -> Result<CounterPlan> {
+    let written: StoredSpec = serde_json::from_str(spec)
         .map_err(|_| Error::damaged("the description of a counter cannot be read"))?;
     written.spec()?.build()
 }

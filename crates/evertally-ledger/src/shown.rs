@@ -8,7 +8,7 @@ use crate::accounts::{Accounts, Population};
 use crate::arrival::Intake;
 use crate::error::{Error, Result};
 use crate::record::{decode, encode, seal, unseal};
-use crate::spec::Planned;
+use crate::spec::CounterPlan;
 use crate::store::{CHUNKS, Store};
 use crate::tokens::{Token, Tokens, shown};
 use evertally::Release;
@@ -70,7 +70,7 @@ pub struct StepRelease {
 #[derive(Debug)]
 pub struct Published {
     pub(crate) number: u32,
-    planned: Arc<Planned>,
+    planned: Arc<CounterPlan>,
     intake: Intake,
     created: i64,
     standing: RwLock<Standing>,
@@ -98,7 +98,7 @@ fn epoch_of(epochs: &[(u32, u64)], step: u64) -> u32 {
 impl Published {
     pub(crate) fn new(
         number: u32,
-        planned: Arc<Planned>,
+        planned: Arc<CounterPlan>,
         intake: Intake,
         created: i64,
         standing: Standing,
@@ -108,7 +108,7 @@ impl Published {
 
     /// What the counter was made from, and its plan.
     #[must_use]
-    pub fn planned(&self) -> &Planned {
+    pub fn planned(&self) -> &CounterPlan {
         &self.planned
     }
 
@@ -248,7 +248,7 @@ impl Shown {
 
     /// Whether the account of a counter's population would admit it; none where there is no such population.
     #[must_use]
-    pub fn can_afford(&self, planned: &Planned) -> Option<bool> {
+    pub fn can_afford(&self, planned: &CounterPlan) -> Option<bool> {
         self.state().accounts.can_afford(planned)
     }
 

@@ -1,40 +1,49 @@
-//! What a counter is made from.
+//! The choices of a counter.
 //!
-//! A [`Spec`] is the request of an operator; [`Spec::plan`] checks all of it, fills in what was
-//! left open and makes the plan, which may take seconds. The filled-in spec is what the ledger
-//! keeps, with the mechanism by its full name: a later version that would choose another one goes
-//! on with this.
+//! A [`Spec`] is the request of an operator: a [`PlanSpec`], and what a service adds to it.
+//! [`Spec::plan`] checks all of it, fills in what was left open and makes the plan, which may take
+//! seconds. The ledger keeps the filled-in spec ([`StoredSpec`]), with the mechanism by its full
+//! name: a later version that would choose another one resumes with this one.
+
+mod stored;
+
+pub(crate) use stored::StoredSpec;
 
 use crate::error::{Error, Result};
-use evertally::{
-    Budget, Contribution, Mechanism, Neighbours, Objective, Participation, Plan, PlanBuilder, Unit, Workload,
-};
+use evertally::privacy::NoiseKind;
+use evertally::{BudgetSpec, Contribution, Horizon, Mechanism, Participation, Plan, PlanSpec, Shape, Unit};
 use evertally_stream::{BucketLength, Buckets, Clamp, KeySet, ParticipationLimits};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-const MICROS_A_DAY: i64 = 86_400_000_000;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// For how many steps a counter that is advanced by hand remembers ids, unless it is said.
+/// For how many steps a counter that is advanced by hand remembers ids, by default.
 const REMEMBERED_STEPS_BY_HAND: u64 = 1_000;
 
 /// The most keys that a counter may have: each has a row in every release.
-const MOST_KEYS: usize = 100_000;
+const MAX_KEYS: usize = 100_000;
 
 /// How many values a new counter may have to release at once, because its first steps are over.
-const MOST_VALUES_BEHIND: i64 = 1_000_000;
+const MAX_VALUES_BEHIND: i64 = 1_000_000;
 
 /// How many steps of a new counter may be over.
-const MOST_STEPS_BEHIND: i64 = 10_000;
+const MAX_STEPS_BEHIND: i64 = 10_000;
 
 /// The largest magnitude of a value: a step's total then stays exact for eight billion events.
-const LARGEST_VALUE: f64 = 1_048_576.0;
+const MAX_VALUE: f64 = 1_048_576.0;
 
 /// The clock's steps end before the year 9999, beyond which times have no usual form.
 const LAST_TIME: i64 = 253_402_300_799_000_000;
 
-/// What a counter is made from.
+/// The choices of a counter.
+///
+/// ```
+/// use evertally_ledger::Spec;
+/// let spec = Spec::new("visits", "everyone", 1.0, 1e-6).steps(24).keys(["north", "south"]);
+/// assert_eq!(spec.plan(0)?.lane_names(), Some(&["north", "south", "other"].map(String::from)[..]));
+/// # Ok::<(), evertally_ledger::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     /// Its name: letters, digits, `-`, `_` and `.`.
@@ -43,35 +52,21 @@ pub struct Spec {
     pub description: Option<String>,
     /// Whose events it counts: the account that pays.
     pub population: String,
-    /// The length of a step; none where steps are closed by hand.
+    /// The length of a step; none if steps are closed by hand.
     pub every: Option<BucketLength>,
     /// When the first step begins, in microseconds since 1970.
     pub start: Option<i64>,
-    /// How long after its end a step still takes events that say they belong to it.
+    /// How long after its end a step still takes events that belong to it.
     pub grace: Option<BucketLength>,
-    /// The number of steps; none for a stream without a known end.
-    pub steps: Option<u64>,
-    /// ε of all releases together.
-    pub epsilon: f64,
-    /// δ of all releases together; zero asks for pure ε.
-    pub delta: f64,
-    /// The mechanism; the most accurate one that streams where absent.
-    pub mechanism: Option<String>,
-    /// What is released at each step.
-    pub workload: Workload,
-    /// Declared keys; none for a single total. `other` is added.
-    pub keys: Vec<String>,
-    /// In how many steps a person may take part, and how far apart: events that name nobody do not
-    /// count then.
-    pub participation: Option<(u64, u64)>,
-    /// The range that values are clamped to; where absent, an event counts as one.
-    pub clamp: Option<(f64, f64)>,
-    /// Which change is hidden.
-    pub neighbours: Neighbours,
-    /// Which error is kept small.
-    pub objective: Objective,
-    /// The public grid of releases.
-    pub grid: Option<f64>,
+    /// The choices of its plan. `other` is added to declared keys. The budget is ε with δ; choices
+    /// that the ledger does not store are refused.
+    pub plan: PlanSpec,
+    /// Whether persons are bounded by the plan's participation. Events that name nobody then do not
+    /// count.
+    pub bounds_persons: bool,
+    /// Whether events have values, clamped to the plan's contribution. Otherwise an event counts as
+    /// one.
+    pub takes_values: bool,
     /// For how many steps after it counted the id of an event is remembered.
     pub remember_ids: Option<u64>,
     /// The version of its noise's name: 2, or 1 for a counter that version 0.1 made.
@@ -80,7 +75,7 @@ pub struct Spec {
 
 /// A spec with everything filled in, and the plan that follows from it.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct CounterPlan {
     spec: Spec,
     plan: Plan,
     keys: Option<KeySet>,
@@ -94,9 +89,10 @@ impl Spec {
     /// The version of the noise's name of a new counter.
     pub const NOISE_NAME: u8 = 2;
 
-    /// A running total of events without a known end, advanced by hand; the rest is for the caller to change.
+    /// A running total of events without a known end, advanced by hand.
     #[must_use]
     pub fn new(name: &str, population: &str, epsilon: f64, delta: f64) -> Self {
+        let budget = BudgetSpec { epsilon: Some(epsilon), delta: Some(delta), ..BudgetSpec::default() };
         Self {
             name: name.to_owned(),
             description: None,
@@ -104,32 +100,78 @@ impl Spec {
             every: None,
             start: None,
             grace: None,
-            steps: None,
-            epsilon,
-            delta,
-            mechanism: None,
-            workload: Workload::PrefixSum,
-            keys: Vec::new(),
-            participation: None,
-            clamp: None,
-            neighbours: Neighbours::AddRemove,
-            objective: Objective::Mean,
-            grid: None,
+            plan: PlanSpec::new(Horizon::Unbounded, budget),
+            bounds_persons: false,
+            takes_values: false,
             remember_ids: None,
             noise_name: Self::NOISE_NAME,
         }
     }
 
-    /// Checks everything and makes the plan. `now` decides when a counter begins that does not say so.
+    /// The same with a declared number of steps.
+    #[must_use]
+    pub fn steps(mut self, steps: impl Into<Horizon>) -> Self {
+        self.plan.horizon = steps.into();
+        self
+    }
+
+    /// The same with declared keys; with none of them, a single total.
+    #[must_use]
+    pub fn keys<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        let keys: Vec<String> = keys.into_iter().map(Into::into).collect();
+        self.plan.shape = if keys.is_empty() { Shape::Scalar } else { Shape::Keyed { keys } };
+        self
+    }
+
+    /// The same with a bound on persons: at most this many steps, at least this far apart.
+    ///
+    /// # Errors
+    /// If either is zero.
+    pub fn persons(mut self, max_steps: u64, min_gap: u64) -> Result<Self> {
+        ParticipationLimits::new(max_steps, min_gap)?;
+        self.plan.participation = Participation::at_most(max_steps, min_gap)?;
+        self.bounds_persons = true;
+        Ok(self)
+    }
+
+    /// The same with values, which are clamped to this range.
+    ///
+    /// # Errors
+    /// Unless the ends are finite, ordered and not too close.
+    pub fn values(mut self, lo: f64, hi: f64) -> Result<Self> {
+        Clamp::new(lo, hi)?;
+        self.plan.contribution = Contribution::range(lo, hi)?;
+        self.takes_values = true;
+        Ok(self)
+    }
+
+    /// The bound on persons, if there is one.
+    #[must_use]
+    pub fn person_bound(&self) -> Option<Participation> {
+        self.bounds_persons.then_some(self.plan.participation)
+    }
+
+    /// The range of values, if events have any.
+    #[must_use]
+    pub fn value_range(&self) -> Option<Contribution> {
+        self.takes_values.then_some(self.plan.contribution)
+    }
+
+    /// The keys as they were declared.
+    fn declared_keys(&self) -> &[String] {
+        if let Shape::Keyed { keys } = &self.plan.shape { keys } else { &[] }
+    }
+
+    /// Checks everything and makes the plan. By default a counter starts at `now`.
     ///
     /// # Errors
     /// [`evertally::Error::BadParameter`] and the library's errors for what cannot be used.
-    pub fn plan(&self, now: i64) -> Result<Planned> {
+    pub fn plan(&self, now: i64) -> Result<CounterPlan> {
         let mut spec = self.clone();
         match spec.every {
             Some(every) => {
                 spec.start.get_or_insert(now.div_euclid(every.micros()).saturating_mul(every.micros()));
-                spec.remember_ids.get_or_insert((MICROS_A_DAY / every.micros()).max(1) as u64);
+                spec.remember_ids.get_or_insert((MICROS_PER_DAY / every.micros()).max(1) as u64);
             }
             None => {
                 spec.remember_ids.get_or_insert(REMEMBERED_STEPS_BY_HAND);
@@ -139,25 +181,29 @@ impl Spec {
         spec.build()
     }
 
-    /// Refuses what nobody should ask for. What a ledger has taken is not asked again, so that it
-    /// can be read by versions that are stricter.
+    /// Refuses what nobody should ask for. Specs that a ledger already holds are not checked again,
+    /// so that stricter versions can read them.
     fn check(&self, now: i64) -> Result<()> {
         check_name("name", &self.name)?;
         check_name("population", &self.population)?;
         if self.description.as_ref().is_some_and(|text| text.len() > 1_000) {
             return Err(Error::bad("description", "at most 1000 bytes", "more"));
         }
-        if self.keys.len() > MOST_KEYS {
-            return Err(Error::bad("keys", format!("at most {MOST_KEYS}"), self.keys.len()));
+        let keys = self.declared_keys();
+        if keys.len() > MAX_KEYS {
+            return Err(Error::bad("keys", format!("at most {MAX_KEYS}"), keys.len()));
         }
-        if self.keys.iter().any(|key| key.len() > 256) {
+        if keys.iter().any(|key| key.len() > 256) {
             return Err(Error::bad("a key", "at most 256 bytes", "more"));
         }
-        if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_A_DAY) {
+        if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_PER_DAY) {
             return Err(Error::bad("grace", "at most 7d", "more"));
         }
-        if self.clamp.is_some_and(|(lo, hi)| lo.abs().max(hi.abs()) > LARGEST_VALUE) {
+        if self.value_range().is_some_and(|range| range.magnitude() > MAX_VALUE) {
             return Err(Error::bad("clamp", "within ±1048576: count in larger units", "more"));
+        }
+        if StoredSpec::from(self).spec()? != *self {
+            return Err(Error::bad("plan", "made of choices that a ledger stores", "others"));
         }
         match (self.every, self.start) {
             (Some(_), Some(start)) if !(0..LAST_TIME).contains(&start) => {
@@ -165,9 +211,9 @@ impl Spec {
             }
             // Steps that are over are closed one by one, while other counters wait.
             (Some(every), Some(start))
-                if now.saturating_sub(start) / every.micros() > self.most_steps_behind() =>
+                if now.saturating_sub(start) / every.micros() > self.max_steps_behind() =>
             {
-                let expected = format!("at most {} steps ago", self.most_steps_behind());
+                let expected = format!("at most {} steps ago", self.max_steps_behind());
                 Err(Error::bad("start", expected, "an earlier time"))
             }
             (None, start) if start.is_some() || self.grace.is_some() => {
@@ -178,99 +224,71 @@ impl Spec {
         }
     }
 
-    fn most_steps_behind(&self) -> i64 {
-        (MOST_VALUES_BEHIND / (self.keys.len() as i64 + 1)).clamp(1, MOST_STEPS_BEHIND)
+    fn max_steps_behind(&self) -> i64 {
+        (MAX_VALUES_BEHIND / (self.declared_keys().len() as i64 + 1)).clamp(1, MAX_STEPS_BEHIND)
     }
 
     /// Makes the plan of a spec with everything filled in.
-    pub(crate) fn build(mut self) -> Result<Planned> {
-        let keys = if self.keys.is_empty() { None } else { Some(KeySet::new(self.keys.iter().cloned())?) };
-        let clamp = self.clamp.map(|(lo, hi)| Clamp::new(lo, hi)).transpose()?;
-        let limits = self.participation.map(|(most, gap)| ParticipationLimits::new(most, gap)).transpose()?;
+    pub(crate) fn build(mut self) -> Result<CounterPlan> {
+        let declared = self.declared_keys();
+        let keys = if declared.is_empty() { None } else { Some(KeySet::new(declared.iter().cloned())?) };
+        let clamp = self.value_range().map(|range| Clamp::new(range.lo(), range.hi())).transpose()?;
+        let limits = self
+            .person_bound()
+            .map(|bound| ParticipationLimits::new(bound.max_steps(), bound.min_gap()))
+            .transpose()?;
         let (plan, tree_rmse) = self.known_plan(keys.as_ref())?;
         let plan = match self.noise_name {
             1 => plan.with_first_noise_name(),
             Self::NOISE_NAME => plan,
             _ => return Err(Error::bad("noise_name", "1 or 2", self.noise_name)),
         };
-        self.mechanism = Some(plan.mechanism().to_string());
+        // None for a window whose cap holds only while no mechanism is named.
+        self.plan.mechanism = plan.spec().mechanism;
         let buckets = match (self.every, self.start) {
             (Some(every), Some(start)) => Some(buckets(start, every, &plan)?),
             _ => None,
         };
-        Ok(Planned { spec: self, plan, keys, clamp, buckets, limits, tree_rmse })
+        Ok(CounterPlan { spec: self, plan, keys, clamp, buckets, limits, tree_rmse })
     }
 
-    fn builder(&self, keys: Option<&KeySet>) -> Result<PlanBuilder> {
-        let budget = if self.delta == 0.0 {
-            Budget::pure(self.epsilon)?
-        } else {
-            Budget::new(self.epsilon, self.delta)?
-        };
-        let mut builder = match self.steps {
-            Some(steps) => Plan::for_workload(steps, self.workload),
-            None => Plan::unbounded(self.workload),
-        };
-        builder = builder.budget(budget).neighbours(self.neighbours).objective(self.objective);
-        if let Some((most, gap)) = self.participation {
-            builder = builder.participation(Participation::at_most(most, gap)?);
-        }
-        if let Some((lo, hi)) = self.clamp {
-            builder = builder.contribution(Contribution::range(lo, hi)?);
-        }
-        if let Some(mechanism) = &self.mechanism {
-            builder = builder.mechanism(mechanism.parse::<Mechanism>()?);
-        }
-        if let Some(keys) = keys {
-            builder = builder.keys(keys.names().iter().cloned());
-        }
-        if let Some(grid) = self.grid {
-            builder = builder.grid(grid);
-        }
-        Ok(builder)
-    }
-
-    /// The plan, and what the binary tree would have had. Counters that differ in no more than
-    /// names and times share one, which lets ten thousand of them start in a second.
+    /// The plan, and the error that the binary tree would have had. Counters that differ only in
+    /// names and times share them, so that ten thousand of them start in a second.
     fn known_plan(&self, keys: Option<&KeySet>) -> Result<(Plan, Option<f64>)> {
         static KNOWN: Mutex<BTreeMap<String, (Plan, Option<f64>)>> = Mutex::new(BTreeMap::new());
-        const MOST_KNOWN: usize = 256;
-        let alike = Written {
-            name: String::new(),
-            description: None,
-            population: String::new(),
-            start_micros: None,
-            ..self.into()
-        };
-        let alike = alike.text()?;
+        const MAX_KNOWN: usize = 256;
+        let alike = StoredSpec::from(self).anonymous().text()?;
         if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&alike) {
             return Ok(known.clone());
         }
-        let plan = self.builder(keys)?.build()?;
+        let shape = keys.map_or(Shape::Scalar, |keys| Shape::Keyed { keys: keys.names().to_vec() });
+        let plan = PlanSpec { shape, ..self.plan.clone() }.build()?;
         let made = (plan.clone(), self.tree_rmse(&plan));
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_KNOWN {
+        if known.len() >= MAX_KNOWN {
             known.clear();
         }
         // Very many keys take more memory than a plan takes time.
-        if self.keys.len() <= 1_000 {
+        if self.declared_keys().len() <= 1_000 {
             known.insert(alike, made.clone());
         }
         Ok(made)
     }
 
-    /// What the binary tree would have had, where it can serve: the usual thing to compare with.
+    /// The error that the binary tree would have had, if it can serve: the usual comparison.
     fn tree_rmse(&self, plan: &Plan) -> Option<f64> {
         if plan.is_unbounded() {
             return None;
         }
-        let tree = if self.delta == 0.0 { "laplace-tree" } else { "binary" };
-        let asked = Self { mechanism: Some(tree.to_owned()), keys: Vec::new(), ..self.clone() };
-        asked.builder(None).and_then(|builder| Ok(builder.build()?)).map(|plan| plan.accuracy().rmse).ok()
+        let is_pure = plan.budget().noise() == NoiseKind::Laplace;
+        let mechanism = Some(if is_pure { Mechanism::LaplaceTree } else { Mechanism::Binary });
+        let tree = PlanSpec { mechanism, shape: Shape::Scalar, ..self.plan.clone() }.build().ok()?;
+        Some(tree.accuracy().rmse)
     }
 }
 
-/// The buckets of a counter by the clock. A stream without an end gets as many as there are times for.
+/// The buckets of a counter by the clock. A stream without a known end gets a bucket for every time
+/// until the year 9999.
 fn buckets(start: i64, every: BucketLength, plan: &Plan) -> Result<Buckets> {
     let until_last = ((LAST_TIME - start) / every.micros()).max(1) as u64;
     if !plan.is_unbounded() && plan.horizon() > until_last {
@@ -288,7 +306,7 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
     Err(Error::bad(what, "1 to 100 letters, digits, '-', '_' and '.'", "another name"))
 }
 
-impl Planned {
+impl CounterPlan {
     /// The spec with everything filled in.
     #[must_use]
     pub fn spec(&self) -> &Spec {
@@ -301,23 +319,21 @@ impl Planned {
         &self.plan
     }
 
-    /// What is protected: a person where persons are bounded, and else an event.
+    /// What is protected: a person if persons are bounded, else an event.
     #[must_use]
     pub fn unit(&self) -> Unit {
-        match self.spec.participation {
-            Some(_) => Unit::person(self.spec.neighbours),
-            None => Unit::event(self.spec.neighbours),
-        }
+        let neighbours = self.spec.plan.neighbours;
+        if self.spec.bounds_persons { Unit::person(neighbours) } else { Unit::event(neighbours) }
     }
 
-    /// The names of the numbers of a release, where there are keys.
+    /// The names of the numbers of a release, if there are keys.
     #[must_use]
     pub fn lane_names(&self) -> Option<&[String]> {
         self.keys.as_ref().map(KeySet::names)
     }
 
-    /// The root mean squared error that the binary tree would have had under the same budget, where
-    /// it can serve.
+    /// The root mean squared error that the binary tree would have had under the same budget, if it
+    /// can serve.
     #[must_use]
     pub fn tree_rmse(&self) -> Option<f64> {
         self.tree_rmse
@@ -342,10 +358,10 @@ impl Planned {
     }
 
     /// The grid that amounts are cut to, in steps of the finest: a millionth of the largest one. A
-    /// step's total then stays exact for eight billion events, so that it never depends on other
-    /// people's events whether one counts.
+    /// step's total then stays exact for eight billion events, so that whether an event counts never
+    /// depends on the events of others.
     pub(crate) fn grid_steps(&self) -> i128 {
-        let magnitude = self.spec.clamp.map_or(1.0, |(lo, hi)| lo.abs().max(hi.abs()));
+        let magnitude = self.spec.value_range().map_or(1.0, |range| range.magnitude());
         (magnitude.ceil() as u64).max(1).next_power_of_two().into()
     }
 
@@ -373,90 +389,5 @@ impl Planned {
     /// The same under another name of the stream of noise.
     pub(crate) fn in_stream(&self, stream: &str) -> Self {
         Self { plan: self.plan.with_stream(stream), ..self.clone() }
-    }
-}
-
-/// A spec as the ledger keeps it: plain words and numbers.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Written {
-    name: String,
-    description: Option<String>,
-    population: String,
-    every_micros: Option<i64>,
-    start_micros: Option<i64>,
-    grace_micros: Option<i64>,
-    steps: Option<u64>,
-    epsilon: f64,
-    delta: f64,
-    mechanism: Option<String>,
-    workload: String,
-    keys: Vec<String>,
-    participation: Option<(u64, u64)>,
-    clamp: Option<(f64, f64)>,
-    neighbours: String,
-    objective: String,
-    grid: Option<f64>,
-    remember_ids: Option<u64>,
-    /// Absent in what version 0.1 wrote, whose text is hashed and must stay as it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    noise_name: Option<u8>,
-}
-
-impl From<&Spec> for Written {
-    fn from(spec: &Spec) -> Self {
-        Self {
-            name: spec.name.clone(),
-            description: spec.description.clone(),
-            population: spec.population.clone(),
-            every_micros: spec.every.map(BucketLength::micros),
-            start_micros: spec.start,
-            grace_micros: spec.grace.map(BucketLength::micros),
-            steps: spec.steps,
-            epsilon: spec.epsilon,
-            delta: spec.delta,
-            mechanism: spec.mechanism.clone(),
-            workload: spec.workload.to_string(),
-            keys: spec.keys.clone(),
-            participation: spec.participation,
-            clamp: spec.clamp,
-            neighbours: spec.neighbours.to_string(),
-            objective: spec.objective.to_string(),
-            grid: spec.grid,
-            remember_ids: spec.remember_ids,
-            noise_name: Some(spec.noise_name).filter(|version| *version != 1),
-        }
-    }
-}
-
-impl Written {
-    /// As it stands in the ledger.
-    pub(crate) fn text(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::system("a counter cannot be written", &error))
-    }
-
-    pub(crate) fn spec(self) -> Result<Spec> {
-        let length = |micros: Option<i64>| micros.map(BucketLength::from_micros).transpose();
-        Ok(Spec {
-            every: length(self.every_micros)?,
-            grace: length(self.grace_micros)?,
-            workload: self.workload.parse()?,
-            neighbours: self.neighbours.parse()?,
-            objective: self.objective.parse()?,
-            name: self.name,
-            description: self.description,
-            population: self.population,
-            start: self.start_micros,
-            steps: self.steps,
-            epsilon: self.epsilon,
-            delta: self.delta,
-            mechanism: self.mechanism,
-            keys: self.keys,
-            participation: self.participation,
-            clamp: self.clamp,
-            grid: self.grid,
-            remember_ids: self.remember_ids,
-            noise_name: self.noise_name.unwrap_or(1),
-        })
     }
 }

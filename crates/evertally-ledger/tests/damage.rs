@@ -18,9 +18,9 @@ fn filled(home: &Home) {
     let mut ledger = home.open();
     ledger.grant(&everyone(plenty())).unwrap();
     ledger.grant(&population("people", "person", plenty())).unwrap();
-    let wide = Spec { keys: (0..40).map(|key| format!("k{key}")).collect(), ..loud("wide") };
+    let wide = loud("wide").keys((0..40).map(|key| format!("k{key}")));
     ledger.create(&wide.plan(START).unwrap(), START).unwrap();
-    let bounded = Spec { participation: Some((3, 1)), population: "people".into(), ..loud("bounded") };
+    let bounded = Spec { population: "people".into(), ..loud("bounded").persons(3, 1).unwrap() };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();
     for step in 0..260 {

@@ -13,7 +13,7 @@ fn filled(home: &Home, total: f64) -> Ledger {
     let mut ledger = home.open();
     ledger.grant(&everyone(Budget::new(total, 1e-6).unwrap())).unwrap();
     for name in ["a", "b"] {
-        let spec = Spec { steps: Some(100), ..Spec::new(name, "everyone", 1.0, 1e-6) };
+        let spec = Spec::new(name, "everyone", 1.0, 1e-6).steps(100);
         let counter = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
         ledger.commit(START).unwrap();
         submit(&mut ledger, &counter, 0..50, START);
@@ -38,7 +38,7 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
     ledger.advance("a", 2).unwrap();
     ledger.commit(START).unwrap();
     // A third counter that the backup does not know.
-    let spec = Spec { steps: Some(100), ..Spec::new("c", "everyone", 0.5, 1e-6) };
+    let spec = Spec::new("c", "everyone", 0.5, 1e-6).steps(100);
     ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     ledger.advance("c", 1).unwrap();
     ledger.commit(START).unwrap();

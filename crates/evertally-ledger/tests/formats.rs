@@ -24,10 +24,9 @@ fn story(ledger: &mut Ledger) {
     ledger.grant(&everyone(plenty())).unwrap();
     ledger.grant(&population("people", "household", evertally::Budget::new(2.0, 1e-6).unwrap())).unwrap();
     ledger.add_token("operator", Role::Admin, None, START).unwrap();
-    let keyed = Spec { keys: vec!["north".into()], clamp: Some((0.0, 10.0)), ..by_the_second(loud("keyed")) };
+    let keyed = by_the_second(loud("keyed")).keys(["north"]).values(0.0, 10.0).unwrap();
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
-    let bounded =
-        Spec { participation: Some((2, 2)), steps: Some(50), ..Spec::new("bounded", "people", 1.0, 1e-6) };
+    let bounded = Spec::new("bounded", "people", 1.0, 1e-6).steps(50).persons(2, 2).unwrap();
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     ledger.create(&loud("retired").plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();

@@ -92,10 +92,9 @@ fn keys_values_and_persons() {
     let mut ledger = home.open();
     ledger.grant(&everyone(plenty())).unwrap();
     ledger.grant(&population("people", "household", plenty())).unwrap();
-    let keyed =
-        Spec { keys: vec!["north".into(), "south".into()], clamp: Some((0.0, 10.0)), ..loud("keyed") };
+    let keyed = loud("keyed").keys(["north", "south"]).values(0.0, 10.0).unwrap();
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
-    let bounded = Spec { participation: Some((2, 2)), population: "people".into(), ..loud("bounded") };
+    let bounded = Spec { population: "people".into(), ..loud("bounded").persons(2, 2).unwrap() };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();
     let event = |id: &'static str, key, value| {
@@ -149,9 +148,9 @@ fn bad_events_are_refused() {
     ledger.grant(&everyone(plenty())).unwrap();
     ledger.grant(&population("people", "person", plenty())).unwrap();
     let plain = ledger.create(&loud("plain").plan(START).unwrap(), START).unwrap();
-    let clamped = Spec { clamp: Some((0.0, 10.0)), ..by_the_second(loud("clamped")) };
+    let clamped = by_the_second(loud("clamped")).values(0.0, 10.0).unwrap();
     let clamped = ledger.create(&clamped.plan(START).unwrap(), START).unwrap();
-    let bounded = Spec { participation: Some((2, 2)), population: "people".into(), ..loud("bounded") };
+    let bounded = Spec { population: "people".into(), ..loud("bounded").persons(2, 2).unwrap() };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     let event = Event { id: "an id", ..Event::default() };
     let long = "x".repeat(257);
@@ -180,7 +179,7 @@ fn events_that_name_nobody_take_nothing() {
     let home = Home::new();
     let mut ledger = home.open();
     ledger.grant(&population("people", "person", plenty())).unwrap();
-    let bounded = Spec { participation: Some((1, 1)), population: "people".into(), ..loud("bounded") };
+    let bounded = Spec { population: "people".into(), ..loud("bounded").persons(1, 1).unwrap() };
     let bounded = ledger.create(&bounded.plan(START).unwrap(), START).unwrap();
     let ready = |id, person| bounded.intake().prepare(&Event { id, person, ..Event::default() }).unwrap();
     let nobody = [None, Some(""), Some(" "), Some("\t\u{a0}")];
@@ -201,9 +200,8 @@ fn events_that_name_nobody_take_nothing() {
 fn budgets_hold() {
     let home = Home::new();
     let mut ledger = home.open();
-    let plan = |name: &str, population: &str| {
-        Spec { steps: Some(100), ..Spec::new(name, population, 1.0, 1e-6) }.plan(START).unwrap()
-    };
+    let plan =
+        |name: &str, population: &str| Spec::new(name, population, 1.0, 1e-6).steps(100).plan(START).unwrap();
     let refusal = ledger.create(&plan("a", "nobody"), START).unwrap_err();
     assert_eq!(refusal.class(), Class::NotFound);
     ledger.grant(&everyone(Budget::new(1.5, 1e-6).unwrap())).unwrap();
@@ -216,7 +214,7 @@ fn budgets_hold() {
     let mut ledger = home.open();
     let refusal = ledger.create(&plan("c", "everyone"), START).unwrap_err();
     assert_eq!(refusal.class().name(), "budget-spent");
-    let bounded = Spec { participation: Some((2, 1)), ..Spec::new("d", "everyone", 0.1, 1e-6) };
+    let bounded = Spec::new("d", "everyone", 0.1, 1e-6).persons(2, 1).unwrap();
     assert_eq!(
         ledger.create(&bounded.plan(START).unwrap(), START).unwrap_err().class().name(),
         "bad-parameter"
@@ -245,7 +243,7 @@ fn many_releases_move_to_chunks() {
     let home = Home::new();
     let mut ledger = home.open();
     ledger.grant(&everyone(plenty())).unwrap();
-    let spec = Spec { keys: (0..99).map(|key| format!("k{key}")).collect(), ..loud("wide") };
+    let spec = loud("wide").keys((0..99).map(|key| format!("k{key}")));
     let wide = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     for step in 0..400 {
         if step % 7 == 0 {
@@ -305,7 +303,7 @@ fn large_totals_stay_exact() {
     let home = Home::new();
     let mut ledger = home.open();
     ledger.grant(&everyone(plenty())).unwrap();
-    let spec = Spec { clamp: Some((0.0, 1e6)), ..loud("euros") };
+    let spec = loud("euros").values(0.0, 1e6).unwrap();
     let euros = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     for batch in 0..10 {
         let arrivals: Vec<_> = (0..2_000)

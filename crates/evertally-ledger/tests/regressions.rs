@@ -13,7 +13,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 fn quiet(name: &str, population: &str) -> Spec {
-    Spec { steps: Some(100), ..Spec::new(name, population, 1.0, 1e-6) }
+    Spec::new(name, population, 1.0, 1e-6).steps(100)
 }
 
 /// What the disk and the fence held.
@@ -208,7 +208,7 @@ fn costs_of_another_history_are_charged() {
     ledger.advance("a", 1).unwrap();
     ledger.commit(START).unwrap();
     // Made, and nothing is released any more.
-    let cheap = Spec { epsilon: 0.01, ..quiet("cheap", "everyone") };
+    let cheap = Spec::new("cheap", "everyone", 0.01, 1e-6).steps(100);
     ledger.create(&cheap.plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();
     drop(ledger);
@@ -238,7 +238,7 @@ fn a_counter_that_began_as_long_ago_as_allowed_is_read_again() {
     let mut ledger = home.open();
     ledger.grant(&everyone(plenty())).unwrap();
     let asked = START + 10_000 * SECOND;
-    let planned = by_the_second(Spec { steps: Some(100_000), ..quiet("a", "everyone") }).plan(asked).unwrap();
+    let planned = by_the_second(quiet("a", "everyone").steps(100_000)).plan(asked).unwrap();
     ledger.create(&planned, asked + 2 * SECOND).unwrap();
     ledger.commit(asked + 2 * SECOND).unwrap();
     drop(ledger);
@@ -272,14 +272,10 @@ fn whether_an_event_counts_does_not_depend_on_others() {
     let home = Home::new();
     let mut ledger = home.open();
     ledger.grant(&population("people", "person", plenty())).unwrap();
-    let spec = Spec {
-        population: "people".to_owned(),
-        clamp: Some((0.0, 4e15)),
-        participation: Some((1, 1)),
-        ..loud("a")
-    };
-    assert!(spec.plan(START).is_err(), "three such events fill a total that doubles hold");
-    let spec = Spec { clamp: Some((0.0, 1_048_576.0)), ..spec };
+    let spec = Spec { population: "people".to_owned(), ..loud("a").persons(1, 1).unwrap() };
+    let large = spec.clone().values(0.0, 4e15).unwrap();
+    assert!(large.plan(START).is_err(), "three such events fill a total that doubles hold");
+    let spec = spec.values(0.0, 1_048_576.0).unwrap();
     let counter = ledger.create(&spec.plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();
     for person in ["1", "2", "3", "4"] {
@@ -295,7 +291,7 @@ fn an_arrival_of_another_counter_does_no_harm() {
     let home = Home::new();
     let mut ledger = home.open();
     ledger.grant(&everyone(plenty())).unwrap();
-    let keyed = Spec { keys: vec!["x".to_owned(), "y".to_owned()], ..loud("keyed") };
+    let keyed = loud("keyed").keys(["x", "y"]);
     let keyed = ledger.create(&keyed.plan(START).unwrap(), START).unwrap();
     let single = ledger.create(&loud("single").plan(START).unwrap(), START).unwrap();
     ledger.commit(START).unwrap();

@@ -47,6 +47,7 @@ pub mod post;
 pub mod privacy;
 mod release;
 pub mod research;
+mod spec;
 mod workload;
 
 pub use counter::{Counter, KeyedCounter, SparseCounter, VectorCounter, VectorRelease};
@@ -57,7 +58,10 @@ pub use noise::{NoiseKey, Progress};
 pub use noise_name::NoiseName;
 pub use noise_stream::NoiseStream;
 pub use objective::Objective;
-pub use plan::{Accuracy, Arithmetic, Comparison, Lanes, Milestone, Optimum, Plan, PlanBuilder};
-pub use privacy::{Budget, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit};
+pub use plan::{Accuracy, Comparison, Milestone, Optimum, Plan, PlanBuilder};
+pub use privacy::{
+    Budget, BudgetSpec, Calibration, Contribution, Neighbours, Odometer, Participation, Spend, Unit,
+};
 pub use release::{Release, Spread, Tail};
+pub use spec::{Arithmetic, Horizon, PlanSpec, Shape};
 pub use workload::Workload;

@@ -12,8 +12,8 @@ use zeroize::Zeroize;
 use crate::counter::state::{Head, Saved, as_named, reals, words};
 use crate::noise::{Correlator, NoiseKey, Progress, Real, SliceField, StreamingCorrelator};
 use crate::noise_name::{Layout, NoiseName, Purpose};
-use crate::plan::first;
-use crate::plan::{Lanes, Plan};
+use crate::plan::{Plan, first};
+use crate::spec::Shape;
 use crate::{Error, Result};
 
 /// The noise of a plan, row by row, in single or double precision.
@@ -78,7 +78,7 @@ impl<F: Real> NoiseStream<F> {
     /// # Errors
     /// As [`NoiseStream::new`].
     pub fn with_progress(plan: &Plan, key: NoiseKey, progress: &dyn Progress) -> Result<Self> {
-        Self::of(plan, key, 0..plan.lanes().width(), progress)
+        Self::of(plan, key, 0..plan.shape().width(), progress)
     }
 
     /// The noise of some coordinates of a plan for vectors: rows have those columns of the whole
@@ -123,10 +123,10 @@ impl<F: Real> NoiseStream<F> {
     /// The name of this noise: another one for each precision, and none that a counter has.
     #[must_use]
     pub fn noise_name(plan: &Plan) -> NoiseName {
-        let layout = match plan.lanes() {
-            Lanes::Scalar => Layout::Scalar,
-            Lanes::Vector { dimension } => Layout::Vector(*dimension),
-            Lanes::Keyed { .. } | Lanes::OpenKeys => Layout::Keys,
+        let layout = match plan.shape() {
+            Shape::Scalar => Layout::Scalar,
+            Shape::Vector { dimension } => Layout::Vector(*dimension),
+            Shape::Keyed { .. } | Shape::OpenKeys => Layout::Keys,
         };
         NoiseName::new(plan.stream_label(purpose::<F>(), layout))
     }
@@ -233,7 +233,7 @@ impl<F: Real> NoiseStream<F> {
     /// # Errors
     /// [`Error::BadState`] if the state is damaged or belongs to another plan, precision or key.
     pub fn resume(plan: &Plan, key: NoiseKey, state: &[u8]) -> Result<Self> {
-        Self::resume_of(plan, key, 0..plan.lanes().width(), state)
+        Self::resume_of(plan, key, 0..plan.shape().width(), state)
     }
 
     /// Continues a [`NoiseStream::slice`] from its saved state, bit for bit.
@@ -331,8 +331,8 @@ fn check_range<F: Real>(plan: &Plan) -> Result<()> {
 
 /// Refuses coordinates that the vectors of a plan do not have.
 fn check_slice(plan: &Plan, coordinates: &Range<usize>) -> Result<()> {
-    let Lanes::Vector { dimension } = plan.lanes() else {
-        return Err(Error::bad("plan", "one for vectors to be cut into slices", plan.lanes().shape()));
+    let Shape::Vector { dimension } = plan.shape() else {
+        return Err(Error::bad("plan", "one for vectors to be cut into slices", plan.shape().kind()));
     };
     if coordinates.is_empty() || coordinates.end > *dimension {
         let expected = format!("a range of 0..{dimension} that is not empty");
@@ -350,7 +350,7 @@ fn fingerprint<F: Real>(plan: &Plan, coordinates: &Range<usize>) -> [u8; 32] {
     // A part of the state's form since 0.1; the plan's own fingerprint is what newer names change.
     let mut hasher = blake3::Hasher::new_derive_key("evertally noise stream fingerprint 1");
     hasher.update(&plan.fingerprint()).update(first::words(purpose::<F>()).as_bytes());
-    if *coordinates != (0..plan.lanes().width()) {
+    if *coordinates != (0..plan.shape().width()) {
         let Range { start, end } = coordinates;
         hasher.update(format!("coordinates {start}..{end}").as_bytes());
     }
@@ -403,7 +403,7 @@ mod tests {
 
     fn every_way_there_is_the_same<F: Real>() {
         for plan in plans() {
-            let width = plan.lanes().width();
+            let width = plan.shape().width();
             let make = || NoiseStream::<F>::new(&plan, key()).unwrap();
             let whole = rest(&mut make());
             assert_eq!(whole.len() as u64, HORIZON * width as u64);
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn refusals_take_no_step() {
         for plan in plans() {
-            let width = plan.lanes().width();
+            let width = plan.shape().width();
             let mut stream = NoiseStream::<f64>::new(&plan, key()).unwrap();
             stream.fill(&mut []).unwrap();
             assert!(stream.fill(&mut vec![0.0; (HORIZON as usize + 1) * width]).is_err());

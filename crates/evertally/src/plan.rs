@@ -14,14 +14,14 @@
 //! on L Lᵀ only (Denisov et al., 2022); for Laplace noise see the module of that mechanism.
 
 mod accuracy;
-mod arithmetic;
 mod builder;
 mod choice;
 mod compare;
 mod cost;
 mod exact;
 mod name;
-mod parts;
+mod planner;
+mod sharding;
 mod spending;
 mod unbounded;
 mod white;
@@ -30,7 +30,6 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use accuracy::Accuracy;
-pub use arithmetic::Arithmetic;
 pub use builder::PlanBuilder;
 pub use compare::{Comparison, Optimum};
 pub(crate) use exact::Exact;
@@ -41,69 +40,12 @@ pub use unbounded::Milestone;
 use crate::counter::totals::Unit;
 use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::noise_name::Naming;
-pub(crate) use crate::objective::Objective;
+use crate::objective::Objective;
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Spread};
+use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
 use crate::workload::Workload;
 use crate::{Error, Result};
-
-/// What the counters of a plan count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Lanes {
-    /// One number a step.
-    Scalar,
-    /// A vector a step.
-    Vector {
-        /// The dimension d.
-        dimension: usize,
-    },
-    /// One number a step for each declared key.
-    Keyed {
-        /// The keys, in the order in which inputs and releases stand.
-        keys: Vec<String>,
-    },
-    /// One number a step for every key there may ever be; none is declared.
-    OpenKeys,
-}
-
-impl Lanes {
-    /// How many numbers a step has; none that could be known in advance for open keys.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        match self {
-            Self::Scalar => 1,
-            Self::Vector { dimension } => *dimension,
-            Self::Keyed { keys } => keys.len(),
-            Self::OpenKeys => 0,
-        }
-    }
-
-    /// In how many numbers of a step one contribution may show. It counts for one key, and a
-    /// replaced one may have counted for another.
-    pub(crate) fn moved(&self) -> usize {
-        match self {
-            Self::Scalar => 1,
-            Self::Vector { dimension } => *dimension,
-            Self::Keyed { .. } | Self::OpenKeys => 2,
-        }
-    }
-
-    /// Whether every lane has noise of its own name, whatever lanes there are beside it.
-    pub(crate) fn are_named(&self) -> bool {
-        matches!(self, Self::Keyed { .. } | Self::OpenKeys)
-    }
-
-    /// What a step is, in words; the names of keys are left out.
-    pub(crate) fn shape(&self) -> &'static str {
-        match self {
-            Self::Scalar => "one for one number a step",
-            Self::Vector { .. } => "one for vectors",
-            Self::Keyed { .. } => "one for keys",
-            Self::OpenKeys => "one for open keys",
-        }
-    }
-}
 
 /// A finished plan. Cloning it is cheap.
 ///
@@ -133,7 +75,7 @@ struct Inner {
     participation: Participation,
     objective: Objective,
     contribution: Contribution,
-    lanes: Arc<Lanes>,
+    shape: Arc<Shape>,
     stream: String,
     /// What is counted, encoded by whoever feeds the counter.
     definition: Arc<[u8]>,
@@ -152,22 +94,22 @@ struct Inner {
 impl Plan {
     /// A plan for running totals over `horizon` steps.
     pub fn prefix_sum(horizon: u64) -> PlanBuilder {
-        PlanBuilder::new(Workload::PrefixSum, horizon)
+        PlanBuilder::new(Workload::PrefixSum, horizon.into())
     }
 
     /// A plan for totals over the last `width` steps.
     pub fn sliding_window(horizon: u64, width: u64) -> PlanBuilder {
-        PlanBuilder::new(Workload::SlidingWindow { width }, horizon)
+        PlanBuilder::new(Workload::SlidingWindow { width }, horizon.into())
     }
 
     /// A plan for totals in which every step multiplies the past by `factor`.
     pub fn decay(horizon: u64, factor: f64) -> PlanBuilder {
-        PlanBuilder::new(Workload::Decay { factor }, horizon)
+        PlanBuilder::new(Workload::Decay { factor }, horizon.into())
     }
 
     /// A plan for any workload.
     pub fn for_workload(horizon: u64, workload: Workload) -> PlanBuilder {
-        PlanBuilder::new(workload, horizon)
+        PlanBuilder::new(workload, horizon.into())
     }
 
     /// A plan for a stream whose end nobody knows; see [`Plan::is_unbounded`].
@@ -181,7 +123,7 @@ impl Plan {
     /// # Ok::<(), evertally::Error>(())
     /// ```
     pub fn unbounded(workload: Workload) -> PlanBuilder {
-        PlanBuilder::unbounded(workload)
+        PlanBuilder::new(workload, Horizon::Unbounded)
     }
 
     /// The number of steps n.
@@ -240,8 +182,39 @@ impl Plan {
 
     /// What a step consists of.
     #[must_use]
-    pub fn lanes(&self) -> &Lanes {
-        &self.inner.lanes
+    pub fn shape(&self) -> &Shape {
+        &self.inner.shape
+    }
+
+    /// All choices, with everything filled in that was left open. Building them gives this plan
+    /// again: the same noise, the same fingerprint.
+    ///
+    /// The mechanism is named, so that a later version that would choose another one makes this
+    /// plan again. The exception is a window without a known end whose cap was lowered to keep it
+    /// exact: the cap is lowered only if no mechanism is named. Two properties are not choices and
+    /// are not part of a spec: that a plan is a part of another ([`Plan::with_keys`]), and that its
+    /// noise has the name of version 0.1 ([`Plan::with_first_noise_name`]).
+    #[must_use]
+    pub fn spec(&self) -> PlanSpec {
+        let inner = &*self.inner;
+        let has_lowered_cap =
+            self.is_unbounded() && self.horizon() < unbounded::cap(inner.workload, &inner.shape);
+        PlanSpec {
+            horizon: if inner.is_unbounded { Horizon::Unbounded } else { Horizon::Steps(self.horizon()) },
+            workload: inner.workload,
+            budget: inner.budget.into(),
+            mechanism: (!has_lowered_cap).then(|| self.mechanism()),
+            neighbours: inner.neighbours,
+            participation: inner.participation,
+            objective: inner.objective,
+            contribution: inner.contribution,
+            shape: Shape::clone(&inner.shape),
+            stream: inner.stream.clone(),
+            definition: inner.definition.to_vec(),
+            arithmetic: Some(self.arithmetic()),
+            grid: self.grid(),
+            memory_limit: Some(inner.memory_limit),
+        }
     }
 
     /// σ: the standard deviation of the noise for sensitivity one, rounded up. On the exact path it
@@ -437,7 +410,7 @@ impl Plan {
         let name = self.noise_name();
         hasher.update(&(name.as_bytes().len() as u64).to_le_bytes()).update(name.as_bytes());
         // A part of a plan has the name of the whole, and keys of its own, in an order of its own.
-        if let Lanes::Keyed { keys } = self.lanes() {
+        if let Shape::Keyed { keys } = self.shape() {
             for key in keys {
                 hasher.update(&(key.len() as u64).to_le_bytes()).update(key.as_bytes());
             }
@@ -457,7 +430,7 @@ impl fmt::Debug for Plan {
             .field("participation", &self.inner.participation)
             .field("objective", &self.inner.objective)
             .field("contribution", &self.inner.contribution)
-            .field("lanes", &self.inner.lanes)
+            .field("shape", &self.inner.shape)
             .field("arithmetic", &self.arithmetic())
             .field("noise_scale", &self.inner.scale)
             .finish()

@@ -106,7 +106,7 @@ fn sparse_step(counter: &mut SparseCounter, step: u64) -> Vec<f64> {
 /// All releases of steps `from..HORIZON` as bits.
 fn rest(kind: Kind, plan: &Plan, state: &[u8], from: u64) -> Vec<u64> {
     let steps = from..HORIZON;
-    let width = plan.lanes().width();
+    let width = plan.shape().width();
     let values: Vec<f64> = match kind {
         Kind::Counter => {
             let mut counter = Counter::resume(plan, key(), state).unwrap();

@@ -174,7 +174,7 @@ fn open_keys_and_vectors_keep_their_promises() {
         };
         for subject in subjects {
             let report = audit(&*subject, 1);
-            assert!(report.passed(), "{:?}: {:#?}", subject.plan().lanes(), report.findings);
+            assert!(report.passed(), "{:?}: {:#?}", subject.plan().shape(), report.findings);
         }
     }
 }

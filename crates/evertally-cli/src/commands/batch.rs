@@ -46,8 +46,7 @@ pub(super) struct Admission {
 impl BatchArgs {
     /// Checks budget, key and output. The first of the inputs is the data.
     pub(super) fn check(&self, command: &str, inputs: &[&Path]) -> Result<Batch> {
-        let privacy = self.privacy.privacy(None);
-        let (budget, neighbours) = (privacy.budget()?, privacy.neighbours);
+        let (budget, neighbours) = (self.privacy.budget()?, self.privacy.neighbours);
         let key = self.noise_key.read()?;
         let charge = self.budget_file.charge(command, inputs[0], PERSON, neighbours)?;
         if let Some(charge) = &charge {

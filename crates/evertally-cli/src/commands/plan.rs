@@ -5,11 +5,11 @@ mod unbounded;
 use super::planning::PlanningArgs;
 use super::shared::{aligned, bytes_in_words, delta_in_words};
 use crate::error::{CliError, Result};
-use crate::mechanism::{self, Comparison, Entry, Horizon, Report, Request};
+use crate::mechanism::{self, Comparison, Entry, Report};
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{PlotFormat, Profile, ProfileChart, render};
 use clap::Args;
-use evertally::Objective;
+use evertally::{Horizon, Objective, PlanSpec, Shape};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -50,15 +50,15 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let plot =
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
-    let request = args.planning.request()?;
-    let (text, chart) = if request.horizon == Horizon::Unbounded {
-        let endless = mechanism::plan_without_end(&request, plot.is_some())?;
+    let spec = args.planning.spec()?;
+    let (text, chart) = if spec.horizon == Horizon::Unbounded {
+        let endless = mechanism::plan_without_end(&spec, plot.is_some())?;
         let as_text = if args.json { unbounded::json } else { unbounded::table };
-        (as_text(&request, &endless)?, unbounded::chart(&request, &endless))
+        (as_text(&spec, &endless)?, unbounded::chart(&spec, &endless))
     } else {
-        let comparison = mechanism::compare(&request, plot.is_some())?;
-        let text = if args.json { json(&request, &comparison)? } else { table(&request, &comparison) };
-        (text, chart(&request, &comparison))
+        let comparison = mechanism::compare(&spec, plot.is_some())?;
+        let text = if args.json { json(&spec, &comparison)? } else { table(&spec, &comparison) };
+        (text, chart(&spec, &comparison))
     };
     Destination::open(None)?.write_whole(text.as_bytes())?;
     if let Some((path, format)) = plot {
@@ -102,7 +102,7 @@ enum MechanismJson<'a> {
 }
 
 /// The comparison as JSON. Other programs rely on exactly these fields.
-fn json(request: &Request, comparison: &Comparison) -> Result<String> {
+fn json(spec: &PlanSpec, comparison: &Comparison) -> Result<String> {
     let mechanisms = comparison.entries.iter().map(|entry| match entry {
         Entry::Report(report) => MechanismJson::Report {
             name: &report.name,
@@ -115,10 +115,11 @@ fn json(request: &Request, comparison: &Comparison) -> Result<String> {
         },
         Entry::Skipped { name, reason } => MechanismJson::Skipped { name, skipped: reason },
     });
+    let (epsilon, delta) = budget_of(spec);
     let whole = PlanJson {
-        horizon: request.horizon,
-        epsilon: request.privacy.epsilon,
-        delta: request.privacy.delta,
+        horizon: spec.horizon,
+        epsilon,
+        delta,
         noise_multiplier: comparison.noise_multiplier,
         optimal: comparison.optimal.map(|(lower, upper)| OptimalJson { lower, upper }),
         mechanisms: mechanisms.collect(),
@@ -134,7 +135,7 @@ fn printed(whole: &impl Serialize) -> Result<String> {
 }
 
 /// The comparison as a table: the most accurate mechanism first, then the skipped ones with reasons.
-fn table(request: &Request, comparison: &Comparison) -> String {
+fn table(spec: &PlanSpec, comparison: &Comparison) -> String {
     let mut reports: Vec<&Report> = Vec::new();
     let mut skipped = Vec::new();
     for entry in &comparison.entries {
@@ -143,7 +144,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
             Entry::Skipped { name, reason } => skipped.push((name, reason)),
         }
     }
-    let error = |report: &Report| match request.objective {
+    let error = |report: &Report| match spec.objective {
         Objective::Worst => report.worst_rmse,
         _ => report.rmse,
     };
@@ -177,7 +178,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
             format!("{:.0}", report.operations_per_step),
         ]);
     }
-    let mut text = summary(request, comparison);
+    let mut text = summary(spec, comparison);
     text.push_str(&aligned(&rows, 2));
     if !skipped.is_empty() {
         text.push_str("\nskipped:\n");
@@ -193,7 +194,7 @@ fn table(request: &Request, comparison: &Comparison) -> String {
     text
 }
 
-fn summary(request: &Request, comparison: &Comparison) -> String {
+fn summary(spec: &PlanSpec, comparison: &Comparison) -> String {
     let optimum = match comparison.optimal {
         Some((lower, upper)) => {
             format!("best possible mean error factor: between {lower:.7} and {upper:.7}\n")
@@ -208,26 +209,31 @@ fn summary(request: &Request, comparison: &Comparison) -> String {
     };
     format!(
         "{} steps{} at {}: noise multiplier σ = {:.6}\n{optimum}{worst}\n",
-        request.horizon,
-        lanes_in_words(request),
-        privacy_in_words(request),
+        spec.horizon,
+        shape_in_words(spec),
+        privacy_in_words(spec),
         comparison.noise_multiplier
     )
 }
 
 /// What a step consists of, if it is more than a number.
-fn lanes_in_words(request: &Request) -> String {
-    match (request.dimension, request.keys.len()) {
-        (Some(dimension), _) => format!(" of {dimension} coordinates"),
-        (None, 0) => String::new(),
-        (None, keys) => format!(" of {keys} keys"),
+fn shape_in_words(spec: &PlanSpec) -> String {
+    match &spec.shape {
+        Shape::Vector { dimension } => format!(" of {dimension} coordinates"),
+        Shape::Keyed { keys } => format!(" of {} keys", keys.len()),
+        _ => String::new(),
     }
 }
 
-fn privacy_in_words(request: &Request) -> String {
-    let privacy = &request.privacy;
-    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
-    format!("ε = {epsilon}, δ = {delta} ({}, {})", privacy.calibration, privacy.neighbours)
+fn privacy_in_words(spec: &PlanSpec) -> String {
+    let (epsilon, delta) = budget_of(spec);
+    let calibration = spec.budget.calibration.unwrap_or_default();
+    format!("ε = {epsilon}, δ = {} ({calibration}, {})", delta_in_words(delta), spec.neighbours)
+}
+
+/// ε and δ, which the options of a plan always give.
+fn budget_of(spec: &PlanSpec) -> (f64, f64) {
+    (spec.budget.epsilon.unwrap_or_default(), spec.budget.delta.unwrap_or_default())
 }
 
 fn is_chosen(comparison: &Comparison, report: &Report) -> bool {
@@ -243,8 +249,7 @@ fn above_optimum(comparison: &Comparison, report: &Report) -> String {
     }
 }
 
-fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
-    let privacy = &request.privacy;
+fn chart(spec: &PlanSpec, comparison: &Comparison) -> ProfileChart {
     let profiles = comparison.entries.iter().filter_map(|entry| match entry {
         Entry::Report(report) => Some(Profile {
             name: report.in_full.clone(),
@@ -253,10 +258,11 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
         }),
         Entry::Skipped { .. } => None,
     });
-    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
+    let (epsilon, delta) = budget_of(spec);
+    let delta = delta_in_words(delta);
     ProfileChart {
         title: "Standard error of each released total".to_owned(),
-        subtitle: format!("{} steps · ε = {epsilon}, δ = {delta} · {}", request.horizon, privacy.neighbours),
+        subtitle: format!("{} steps · ε = {epsilon}, δ = {delta} · {}", spec.horizon, spec.neighbours),
         profiles: profiles.collect(),
     }
 }
@@ -264,33 +270,10 @@ fn chart(request: &Request, comparison: &Comparison) -> ProfileChart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{Numbers, Privacy};
-    use evertally::post::PostProcess;
-    use evertally::{Arithmetic, Calibration, Neighbours};
-    use evertally::{Objective, Workload};
+    use evertally::{Arithmetic, Budget};
 
-    fn example() -> (Request, Comparison) {
-        let privacy = Privacy {
-            epsilon: 1.0,
-            delta: 1e-6,
-            calibration: Calibration::Exact,
-            neighbours: Neighbours::AddRemove,
-            participation: None,
-        };
-        let request = Request {
-            horizon: Horizon::Steps(4),
-            workload: Workload::PrefixSum,
-            objective: Objective::Mean,
-            privacy,
-            mechanism: None,
-            contribution: None,
-            keys: Vec::new(),
-            dimension: None,
-            memory_limit: None,
-            numbers: Numbers::default(),
-            post_processing: PostProcess::default(),
-            definition: Vec::new(),
-        };
+    fn example() -> (PlanSpec, Comparison) {
+        let spec = PlanSpec::new(4, Budget::new(1.0, 1e-6).unwrap());
         let report = Report {
             name: "square-root".to_owned(),
             in_full: "square-root".to_owned(),
@@ -313,27 +296,27 @@ mod tests {
             entries: vec![Entry::Report(report), skipped],
             chosen: Some(("square-root".to_owned(), "the most accurate".to_owned())),
         };
-        (request, comparison)
+        (spec, comparison)
     }
 
     #[test]
     fn json_has_exactly_the_promised_shape() {
-        let (request, mut comparison) = example();
+        let (spec, mut comparison) = example();
         let expected = concat!(
             r#"{"horizon":4,"epsilon":1.0,"delta":1e-6,"noise_multiplier":4.25,"optimal":{"lower":1.25,"upper":1.25},"#,
             r#""mechanisms":[{"name":"square-root","arithmetic":"exact","sensitivity":1.25,"mean_error":1.5,"max_error":2.0,"rmse":5.0,"#,
             r#""state_bytes":2048},{"name":"optimal","skipped":"too large"}]}"#,
             "\n"
         );
-        assert_eq!(json(&request, &comparison).unwrap(), expected);
+        assert_eq!(json(&spec, &comparison).unwrap(), expected);
         comparison.optimal = None;
-        assert!(json(&request, &comparison).unwrap().contains(r#""optimal":null"#));
+        assert!(json(&spec, &comparison).unwrap().contains(r#""optimal":null"#));
     }
 
     #[test]
     fn the_table_names_the_choice_and_what_was_skipped() {
-        let (request, comparison) = example();
-        let text = table(&request, &comparison);
+        let (spec, comparison) = example();
+        let text = table(&spec, &comparison);
         for part in
             ["→  square-root", "1.2000", "2.0 KiB", "optimal  too large", "would take square-root: the most"]
         {

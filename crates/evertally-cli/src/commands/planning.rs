@@ -1,10 +1,9 @@
 //! The choices of a plan that is made without data, as `plan` and `audit` take them.
 
-use super::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation};
+use super::shared::{NumberArgs, PrivacyArgs, WorkloadArgs, participation, plan_spec};
 use crate::error::{CliError, Result};
-use crate::mechanism::{Horizon, Request};
 use clap::Args;
-use evertally::post::PostProcess;
+use evertally::{Contribution, Horizon, Participation, PlanSpec, Shape};
 
 /// Every group has a name and a state in memory, so their number is limited.
 const MAX_GROUPS: usize = 100_000;
@@ -43,29 +42,24 @@ pub(crate) struct ParticipationArgs {
 }
 
 impl ParticipationArgs {
-    pub(super) fn bound(&self) -> Result<Option<(u64, u64)>> {
+    pub(super) fn bound(&self) -> Result<Option<Participation>> {
         participation(self.max_steps, self.min_gap)
     }
 }
 
 impl PlanningArgs {
-    pub(super) fn request(&self) -> Result<Request> {
-        Ok(Request {
-            horizon: self.horizon,
-            workload: self.workload.workload(),
-            objective: self.workload.objective,
-            privacy: self.privacy.privacy(self.participation.bound()?),
-            mechanism: self.workload.mechanism.clone(),
-            contribution: None,
-            keys: self.group_names()?,
-            dimension: match self.dim {
-                Some(0) => return Err(CliError::bad("--dim: expected at least 1, got 0")),
-                dim => dim,
-            },
-            memory_limit: self.workload.memory_limit,
-            numbers: self.numbers.numbers(),
-            post_processing: PostProcess::default(),
-            definition: Vec::new(),
+    /// The choices that these options make.
+    pub(super) fn spec(&self) -> Result<PlanSpec> {
+        let participation = self.participation.bound()?;
+        let spec = plan_spec(self.horizon, &self.privacy, &self.workload, &self.numbers, participation)?;
+        Ok(match (self.dim, self.group_count) {
+            (Some(0), _) => return Err(CliError::bad("--dim: expected at least 1, got 0")),
+            (Some(dimension), _) => {
+                let contribution = Contribution::norm(1.0)?;
+                PlanSpec { shape: Shape::Vector { dimension }, contribution, ..spec }
+            }
+            (None, Some(_)) => PlanSpec { shape: Shape::Keyed { keys: self.group_names()? }, ..spec },
+            (None, None) => spec,
         })
     }
 

@@ -1,10 +1,12 @@
 //! Options that several commands have in common.
 
 use crate::error::{CliError, Result};
-use crate::mechanism::{Numbers, Privacy};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use evertally::{Arithmetic, Calibration, Neighbours, Objective, Workload};
+use evertally::{
+    Arithmetic, Budget, BudgetSpec, Calibration, Horizon, Mechanism, Neighbours, Objective, Participation,
+    PlanSpec, Workload,
+};
 use std::str::FromStr;
 
 #[derive(Debug, Args)]
@@ -21,18 +23,52 @@ pub(crate) struct PrivacyArgs {
     calibration: Calibration,
     /// How two streams that must look alike may differ: one event is added or removed, or replaced
     #[arg(long, value_name = "RELATION", default_value = "add-remove", value_parser = named::<Neighbours>(["add-remove", "replace"]))]
-    neighbours: Neighbours,
+    pub(crate) neighbours: Neighbours,
 }
 
 impl PrivacyArgs {
-    pub(crate) fn privacy(&self, participation: Option<(u64, u64)>) -> Privacy {
-        Privacy {
-            epsilon: self.epsilon,
-            delta: self.delta,
-            calibration: self.calibration,
-            neighbours: self.neighbours,
-            participation,
+    pub(crate) fn budget(&self) -> Result<Budget> {
+        self.budget_spec().budget().map_err(refusal)
+    }
+
+    /// The budget as it was given. The default calibration is no choice.
+    fn budget_spec(&self) -> BudgetSpec {
+        BudgetSpec {
+            epsilon: Some(self.epsilon),
+            delta: Some(self.delta),
+            calibration: Some(self.calibration).filter(|calibration| *calibration != Calibration::Exact),
+            ..BudgetSpec::default()
         }
+    }
+}
+
+/// The options that every plan of counts has, as choices of a plan. The budget is checked, because
+/// budget files are asked before there is a plan.
+pub(crate) fn plan_spec(
+    horizon: Horizon,
+    privacy: &PrivacyArgs,
+    workload: &WorkloadArgs,
+    numbers: &NumberArgs,
+    participation: Option<Participation>,
+) -> Result<PlanSpec> {
+    let spec = PlanSpec {
+        neighbours: privacy.neighbours,
+        participation: participation.unwrap_or_default(),
+        arithmetic: numbers.arithmetic,
+        grid: numbers.grid,
+        ..workload.plan_spec(horizon, privacy.budget_spec())?
+    };
+    privacy.budget()?;
+    Ok(spec)
+}
+
+/// A refused budget, in which parameters that are options have the names of these.
+pub(crate) fn refusal(error: evertally::Error) -> CliError {
+    match error {
+        evertally::Error::BadParameter { name: name @ ("calibration" | "sigma"), expected, got } => {
+            CliError::bad(format!("--{name} must be {expected}, got {got}"))
+        }
+        other => other.into(),
     }
 }
 
@@ -56,13 +92,13 @@ pub(crate) struct WorkloadArgs {
     /// The mechanism, such as square-root, binary or banded-square-root:64 [default: the most
     /// accurate one that fits]
     #[arg(long, value_name = "NAME")]
-    pub(crate) mechanism: Option<String>,
+    mechanism: Option<String>,
     /// The error to minimise: mean over all steps, or worst step
     #[arg(long, value_name = "ERROR", default_value = "mean")]
-    pub(crate) objective: Objective,
+    objective: Objective,
     /// The most memory to use, such as 512M or 4G
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) memory_limit: Option<u64>,
+    memory_limit: Option<u64>,
 }
 
 /// How releases are made of numbers.
@@ -79,14 +115,20 @@ pub(crate) struct NumberArgs {
     grid: Option<f64>,
 }
 
-impl NumberArgs {
-    pub(crate) fn numbers(&self) -> Numbers {
-        Numbers { arithmetic: self.arithmetic, grid: self.grid }
-    }
-}
-
 impl WorkloadArgs {
-    pub(crate) fn workload(&self) -> Workload {
+    /// The choices that these options make.
+    pub(crate) fn plan_spec(&self, horizon: Horizon, budget: BudgetSpec) -> Result<PlanSpec> {
+        let mechanism = self.mechanism.as_deref().map(str::parse::<Mechanism>).transpose()?;
+        Ok(PlanSpec {
+            workload: self.workload(),
+            mechanism,
+            objective: self.objective,
+            memory_limit: self.memory_limit,
+            ..PlanSpec::new(horizon, budget)
+        })
+    }
+
+    fn workload(&self) -> Workload {
         match (self.window, self.decay) {
             (Some(width), _) => Workload::SlidingWindow { width },
             (None, Some(factor)) => Workload::Decay { factor },
@@ -96,13 +138,13 @@ impl WorkloadArgs {
 }
 
 /// A bound on one person's steps: `--max-steps` and `--min-gap` together.
-pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Result<Option<(u64, u64)>> {
+pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Result<Option<Participation>> {
     match (max_steps, min_gap) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(CliError::bad("--min-gap needs --max-steps: a gap alone bounds nothing")),
         (Some(0), _) => Err(CliError::bad("--max-steps: expected at least 1, got 0")),
         (_, Some(0)) => Err(CliError::bad("--min-gap: expected at least 1, got 0")),
-        (Some(steps), gap) => Ok(Some((steps, gap.unwrap_or(1)))),
+        (Some(steps), gap) => Ok(Some(Participation::at_most(steps, gap.unwrap_or(1))?)),
     }
 }
 

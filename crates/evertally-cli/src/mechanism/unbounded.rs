@@ -1,9 +1,8 @@
 //! A plan for a stream without an end, and what its error will be as time goes on.
 
-use super::Request;
 use crate::error::Result;
 use crate::progress::with_progress;
-use evertally::{Plan, Progress};
+use evertally::{Plan, PlanSpec, Progress};
 
 /// The last step of the milestones and of the picture, as a power of two.
 const LAST_POWER: u32 = 40;
@@ -44,9 +43,8 @@ pub(crate) struct Moment {
 
 /// Plans for a stream without an end. The picture asks for many more plans of known horizons, which
 /// takes a while.
-pub(crate) fn plan_without_end(request: &Request, with_profile: bool) -> Result<Endless> {
-    let builder = request.builder()?;
-    let plan = with_progress("planning", |progress| builder.build_with_progress(progress))?;
+pub(crate) fn plan_without_end(spec: &PlanSpec, with_profile: bool) -> Result<Endless> {
+    let plan = super::plan(spec)?;
     let powers = (0..=LAST_POWER).filter(|power| 1 << power <= plan.horizon());
     let shown: Vec<u32> = powers.filter(|power| with_profile || power.is_multiple_of(5)).collect();
     let moments = with_progress("looking ahead", |progress| moments(&plan, &shown, progress))?;
@@ -59,7 +57,7 @@ pub(crate) fn plan_without_end(request: &Request, with_profile: bool) -> Result<
         noise_multiplier: plan.noise_multiplier(),
         sensitivity: plan.sensitivity(),
         worst_rmse: plan.accuracy().worst_rmse,
-        state_bytes: plan.cost().bytes(request.width()),
+        state_bytes: plan.cost().bytes(plan.shape().width() as u64),
         operations_per_step: plan.cost().operations_per_step,
         milestones: moments.into_iter().filter(is_milestone).collect(),
         profile,

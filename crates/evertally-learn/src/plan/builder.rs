@@ -1,6 +1,6 @@
 //! Choices first, then one expensive call.
 
-use evertally::{Budget, Contribution, Error, Mechanism, Neighbours, Objective, Participation, Plan, Result};
+use evertally::{BudgetSpec, Contribution, Error, Plan, PlanBuilder, PlanSpec, Result, Shape};
 
 use super::{LearningPlan, Update};
 use crate::batch::{MAX_BATCH, check_clip};
@@ -8,16 +8,14 @@ use crate::bound::RegretBound;
 use crate::segments::Segments;
 use crate::set::Set;
 
-/// Collects what a training run is made of. [`LearningPlanBuilder::build`] checks everything.
+/// Collects the choices of a training run. [`LearningPlanBuilder::build`] checks all of them.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct LearningPlanBuilder {
     dimension: usize,
     steps: u64,
-    budget: Option<Budget>,
-    mechanism: Option<Mechanism>,
-    neighbours: Neighbours,
-    participation: Participation,
+    /// Everything about the noise but the bound on a gradient, which is the clip.
+    noise: PlanBuilder,
     clip: f64,
     batch_size: usize,
     set: Set,
@@ -25,12 +23,9 @@ pub struct LearningPlanBuilder {
     momentum: f64,
     restart: Option<u64>,
     start: Option<Vec<f64>>,
-    stream: String,
-    definition: Vec<u8>,
-    memory_limit: Option<u64>,
 }
 
-/// What was said of the update, before λ is known.
+/// The chosen update, before λ is known.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Given(Update),
@@ -42,10 +37,7 @@ impl LearningPlanBuilder {
         Self {
             dimension,
             steps,
-            budget: None,
-            mechanism: None,
-            neighbours: Neighbours::AddRemove,
-            participation: Participation::single(),
+            noise: Plan::prefix_sum(steps).dimension(dimension),
             clip: 1.0,
             batch_size: 1,
             set: Set::Everything,
@@ -53,52 +45,57 @@ impl LearningPlanBuilder {
             momentum: 0.0,
             restart: None,
             start: None,
-            stream: String::new(),
-            definition: Vec::new(),
-            memory_limit: None,
         }
     }
 
     /// The privacy budget of the whole run. Required.
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = Some(budget);
+    pub fn budget(self, budget: impl Into<BudgetSpec>) -> Self {
+        self.noise(|noise| noise.budget(budget))
+    }
+
+    /// Any other choice about the noise, by the setters of [`PlanBuilder`]: the mechanism, which
+    /// change of the data is hidden, the participation, the name of the run, the memory limit.
+    ///
+    /// By default one example takes part in one step. E passes in the same order are at most E
+    /// steps, as far apart as a pass has steps. A learner does not know which example a gradient
+    /// belongs to: the caller must ensure that none takes part more often.
+    ///
+    /// The definition of the run encodes what decides the gradients besides the plan: the examples,
+    /// their order and the loss. Dimension and contribution follow from the run, and cannot be
+    /// chosen here.
+    ///
+    /// ```
+    /// use evertally::{Budget, Mechanism, Participation};
+    /// use evertally_learn::LearningPlan;
+    ///
+    /// let passes = Participation::at_most(4, 250)?;
+    /// let plan = LearningPlan::new(2, 1000)
+    ///     .budget(Budget::new(1.0, 1e-6)?)
+    ///     .noise(|noise| noise.mechanism(Mechanism::SquareRoot).participation(passes))
+    ///     .recommended(1.0)
+    ///     .build()?;
+    /// assert_eq!(plan.noise().mechanism(), Mechanism::SquareRoot);
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    pub fn noise(mut self, choose: impl FnOnce(PlanBuilder) -> PlanBuilder) -> Self {
+        self.noise = choose(self.noise);
         self
     }
 
-    /// The mechanism behind the sums; when absent, the most accurate one for the participation.
-    pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
-        self.mechanism = Some(mechanism);
-        self
-    }
-
-    /// Which change of the data is hidden: by default, that an example is there or its place is empty.
-    pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
-        self.neighbours = neighbours;
-        self
-    }
-
-    /// In how many steps one example takes part, and how far apart: by default in one. E passes in
-    /// the same order are at most E steps, as far apart as a pass has steps. A learner does not
-    /// know which example a gradient is of: that none comes more often is on the caller.
-    pub fn participation(mut self, participation: Participation) -> Self {
-        self.participation = participation;
-        self
-    }
-
-    /// κ, the norm at which each gradient is clipped. One unless said otherwise.
+    /// κ, the norm at which each gradient is clipped. By default, one.
     pub fn clip(mut self, norm: f64) -> Self {
         self.clip = norm;
         self
     }
 
-    /// The public number of examples a step, by which sums are divided: one unless said otherwise.
-    /// A step may have fewer, or none.
+    /// The public number of examples per step, by which sums are divided. By default, one. A step may
+    /// have fewer, or none.
     pub fn batch_size(mut self, examples: usize) -> Self {
         self.batch_size = examples;
         self
     }
 
-    /// Where parameters may lie: everywhere unless said otherwise.
+    /// Where parameters may lie. By default, everywhere.
     pub fn set(mut self, set: Set) -> Self {
         self.set = set;
         self
@@ -117,70 +114,41 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// β of heavy-ball momentum: v_t = βv_{t−1} + g_t takes the place of g_t. None unless said otherwise.
+    /// β of heavy-ball momentum: v_t = βv_{t−1} + g_t takes the place of g_t. By default, zero.
     pub fn momentum(mut self, momentum: f64) -> Self {
         self.momentum = momentum;
         self
     }
 
-    /// Restarts the noise after every so many steps. Never unless said otherwise.
+    /// Restarts the noise each time this many steps were taken. By default, never.
     pub fn restart_every(mut self, steps: u64) -> Self {
         self.restart = Some(steps);
         self
     }
 
-    /// θ_1, known without looking at the data: zero unless said otherwise.
+    /// θ_1, known without looking at the data. By default, zero.
     pub fn start(mut self, theta: Vec<f64>) -> Self {
         self.start = Some(theta);
-        self
-    }
-
-    /// Names the run, so that equal plans may share a key.
-    pub fn stream(mut self, name: impl Into<String>) -> Self {
-        self.stream = name.into();
-        self
-    }
-
-    /// What decides the gradients besides the plan, encoded: the examples, their order and the
-    /// loss. Runs that differ in it have independent noise under one key.
-    pub fn definition(mut self, definition: impl Into<Vec<u8>>) -> Self {
-        self.definition = definition.into();
-        self
-    }
-
-    /// The most memory, in bytes, that the noise may hold.
-    pub fn memory_limit(mut self, bytes: u64) -> Self {
-        self.memory_limit = Some(bytes);
         self
     }
 
     /// Checks everything and makes the plan.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a value outside its range, and all that
-    /// [`evertally::PlanBuilder::build`] refuses.
+    /// [`Error::BadParameter`] for a value outside its range, and everything that
+    /// [`PlanBuilder::build`] refuses.
     pub fn build(&self) -> Result<LearningPlan> {
         self.check()?;
-        let budget = self.budget.ok_or_else(|| Error::bad("budget", "given", "nothing"))?;
+        let noise = self.noise.spec();
+        let budget = noise.budget.budget()?;
         let segments = Segments {
             length: self.restart.unwrap_or(self.steps).min(self.steps),
             steps: self.steps,
-            participation: self.participation,
+            participation: noise.participation,
         };
-        let mut builder = Plan::prefix_sum(segments.length)
-            .dimension(self.dimension)
-            .contribution(Contribution::norm(self.clip)?)
-            .neighbours(self.neighbours)
-            .objective(Objective::Mean)
-            .stream(&self.stream)
-            .definition(self.definition.clone());
-        if let Some(mechanism) = self.mechanism {
-            builder = builder.mechanism(mechanism);
-        }
-        if let Some(bytes) = self.memory_limit {
-            builder = builder.memory_limit(bytes);
-        }
-        let segment = segments.plan(builder, budget)?;
+        let contribution = Contribution::norm(self.clip)?;
+        let spec = PlanSpec { horizon: segments.length.into(), contribution, ..noise.clone() };
+        let segment = segments.plan(spec, budget)?;
         let mut plan = LearningPlan {
             segment,
             segments,
@@ -210,6 +178,13 @@ impl LearningPlanBuilder {
     fn check(&self) -> Result<()> {
         if self.dimension == 0 {
             return Err(Error::bad("dimension", "at least 1", self.dimension));
+        }
+        let spec = self.noise.spec();
+        if spec.shape != (Shape::Vector { dimension: self.dimension }) {
+            return Err(Error::bad("shape", "left to the run: vectors of its dimension", "another"));
+        }
+        if spec.contribution != Contribution::default() {
+            return Err(Error::bad("contribution", "left to the run: its clip", spec.contribution));
         }
         check_clip(self.clip)?;
         self.set.checked()?;

@@ -115,7 +115,7 @@ fn the_corrected_bound_speaks_of_the_noise_that_is_run() {
     let meter = measured(&loss, &data);
     let base = LearningPlan::new(2, 64)
         .budget(Budget::new(0.5, 1e-6).unwrap())
-        .mechanism(Mechanism::SquareRoot)
+        .noise(|noise| noise.mechanism(Mechanism::SquareRoot))
         .set(set)
         .recommended(1.0);
     let bounds = |plan: LearningPlanBuilder| {
@@ -124,8 +124,8 @@ fn the_corrected_bound_speaks_of_the_noise_that_is_run() {
     };
     for plan in [
         base.clone(),
-        base.clone().neighbours(Neighbours::Replace),
-        base.clone().participation(Participation::at_most(8, 8).unwrap()),
+        base.clone().noise(|noise| noise.neighbours(Neighbours::Replace)),
+        base.clone().noise(|noise| noise.participation(Participation::at_most(8, 8).unwrap())),
     ] {
         let (exact, corrected) = bounds(plan);
         assert!((0.8..1.0).contains(&(exact / corrected.unwrap())), "{exact} {corrected:?}");

@@ -66,7 +66,7 @@ pub(crate) fn population(name: &str, unit: &str, total: Budget) -> NewPopulation
 /// So large a budget that noise rounds to zero: a release is off by one with probability below 10⁻⁹
 /// for up to a thousand steps.
 pub(crate) fn loud(name: &str) -> Spec {
-    Spec { steps: Some(1_000), ..Spec::new(name, "everyone", 900.0, 1e-6) }
+    Spec::new(name, "everyone", 900.0, 1e-6).steps(1_000)
 }
 
 pub(crate) fn by_the_second(spec: Spec) -> Spec {

@@ -1,7 +1,7 @@
 //! How accurate a counter is, in the units of its data.
 
 use super::finite;
-use evertally_ledger::Planned;
+use evertally_ledger::CounterPlan;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -34,7 +34,7 @@ pub(crate) struct Accuracy {
 
 impl Accuracy {
     /// The accuracy of a plan, with the standard error of the latest release.
-    pub(crate) fn of(planned: &Planned, now: Option<f64>) -> Self {
+    pub(crate) fn of(planned: &CounterPlan, now: Option<f64>) -> Self {
         let plan = planned.plan();
         let accuracy = plan.accuracy();
         let ends = !plan.is_unbounded();

@@ -4,7 +4,7 @@ use super::accuracy::Accuracy;
 use super::population::Population;
 use super::release::{Release, of_step};
 use crate::time;
-use evertally_ledger::{Planned, Published, Status};
+use evertally_ledger::{CounterPlan, Published, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -113,23 +113,26 @@ impl Counter {
             every: spec.every.map(|every| every.to_string()),
             start: spec.start.map(time::format),
             grace: spec.grace.map(|grace| grace.to_string()),
-            steps: spec.steps,
+            steps: spec.plan.horizon.steps(),
             next_step: counter.next_step(),
             next_release: counter.next_release().map(time::format),
             keys: planned.lane_names().map(<[String]>::to_vec),
-            budget: Budget { epsilon: spec.epsilon, delta: spec.delta },
+            budget: Budget {
+                epsilon: plan.budget().epsilon().unwrap_or_default(),
+                delta: plan.budget().delta().unwrap_or_default(),
+            },
             rho: plan.spend().rho(),
             unit: planned.unit().name().to_owned(),
-            neighbours: spec.neighbours.to_string(),
-            participation: spec.participation.map(|(max_steps, min_gap)| Participation {
-                max_steps,
-                min_gap,
+            neighbours: spec.plan.neighbours.to_string(),
+            participation: spec.person_bound().map(|bound| Participation {
+                max_steps: bound.max_steps(),
+                min_gap: bound.min_gap(),
                 unnamed: "left out",
             }),
-            clamp: spec.clamp.map(|(lo, hi)| [lo, hi]),
+            clamp: spec.value_range().map(|range| [range.lo(), range.hi()]),
             mechanism: plan.mechanism().to_string(),
             workload: plan.workload().to_string(),
-            objective: spec.objective.to_string(),
+            objective: spec.plan.objective.to_string(),
             arithmetic: plan.arithmetic().to_string(),
             grid: plan.grid(),
             remember_ids: spec.remember_ids.unwrap_or_default(),
@@ -207,7 +210,7 @@ pub(crate) struct ProfilePoint {
 
 impl Preview {
     /// The preview without the population, which the caller adds.
-    pub(crate) fn of(planned: &Planned) -> Self {
+    pub(crate) fn of(planned: &CounterPlan) -> Self {
         let plan = planned.plan();
         let steps = if plan.is_unbounded() { milestones() } else { evenly(plan.horizon(), 200) };
         let point = |step| {

@@ -5,6 +5,7 @@ use crate::time;
 use evertally_ledger::Spec;
 use evertally_stream::BucketLength;
 use serde::Deserialize;
+use std::str::FromStr;
 use utoipa::openapi::schema::{Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema, openapi::RefOr};
 
@@ -12,7 +13,7 @@ use utoipa::{PartialSchema, ToSchema, openapi::RefOr};
 const UNNAMED: &str = "unnamed";
 
 /// The most characters of a length of time.
-const LONGEST_LENGTH: usize = 6;
+const MAX_LENGTH: usize = 6;
 
 /// What a counter is to be. Everything is public, and chosen without looking at the data.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -121,37 +122,46 @@ impl NewCounter {
 impl Draft {
     /// The request in the ledger's own terms.
     pub(crate) fn spec(self) -> Result<Spec> {
-        let participation = match (self.max_steps, self.min_gap) {
-            (None, None) => None,
+        let mut spec = Spec::new(
+            self.name.as_deref().unwrap_or(UNNAMED),
+            self.population.as_deref().unwrap_or("everyone"),
+            self.epsilon,
+            self.delta,
+        )
+        .steps(self.steps)
+        .keys(self.keys.unwrap_or_default());
+        match (self.max_steps, self.min_gap) {
+            (None, None) => {}
             (None, Some(_)) => {
                 return Err(Problem::bad_field(
                     "min_gap",
                     "given with max_steps: a gap alone bounds nothing",
                 ));
             }
-            (Some(most), gap) => Some((most, gap.unwrap_or(1))),
-        };
+            (Some(max_steps), min_gap) => spec = spec.persons(max_steps, min_gap.unwrap_or(1))?,
+        }
+        if let Some([lo, hi]) = self.clamp {
+            spec = spec.values(lo, hi)?;
+        }
+        let plan = &mut spec.plan;
+        plan.grid = self.grid;
+        plan.mechanism = self.mechanism.map(|name| choice("mechanism", &name)).transpose()?;
+        if let Some(name) = self.workload {
+            plan.workload = choice("workload", &name)?;
+        }
+        if let Some(name) = self.neighbours {
+            plan.neighbours = choice("neighbours", &name)?;
+        }
+        if let Some(name) = self.objective {
+            plan.objective = choice("objective", &name)?;
+        }
         Ok(Spec {
-            name: self.name.unwrap_or_else(|| UNNAMED.to_owned()),
             description: self.description,
-            population: self.population.unwrap_or_else(|| "everyone".to_owned()),
             every: self.every.map(|text| length("every", &text)).transpose()?,
             start: self.start.map(|text| moment("start", &text)).transpose()?,
             grace: self.grace.map(|text| length("grace", &text)).transpose()?,
-            steps: self.steps,
-            epsilon: self.epsilon,
-            delta: self.delta,
-            mechanism: self.mechanism.map(|name| short("mechanism", name)).transpose()?,
-            workload: short("workload", self.workload.unwrap_or_else(|| "prefix-sum".to_owned()))?.parse()?,
-            keys: self.keys.unwrap_or_default(),
-            participation,
-            clamp: self.clamp.map(|[lo, hi]| (lo, hi)),
-            neighbours: short("neighbours", self.neighbours.unwrap_or_else(|| "add-remove".to_owned()))?
-                .parse()?,
-            objective: short("objective", self.objective.unwrap_or_else(|| "mean".to_owned()))?.parse()?,
-            grid: self.grid,
             remember_ids: self.remember_ids,
-            noise_name: Spec::NOISE_NAME,
+            ..spec
         })
     }
 }
@@ -162,14 +172,14 @@ pub(crate) fn moment(what: &str, text: &str) -> Result<i64> {
 }
 
 fn length(what: &str, text: &str) -> Result<BucketLength> {
-    let length = text.parse::<BucketLength>().ok().filter(|_| text.len() <= LONGEST_LENGTH);
+    let length = text.parse::<BucketLength>().ok().filter(|_| text.len() <= MAX_LENGTH);
     length.ok_or_else(|| Problem::bad_field(what, "like 30s, 15m, 1h, 1d or 1w"))
 }
 
-/// Words that messages repeat must not be long.
-fn short(what: &str, text: String) -> Result<String> {
-    if text.chars().count() <= 100 {
-        return Ok(text);
+/// A choice of the plan by its name. Messages repeat names, so they must not be long.
+fn choice<T: FromStr<Err = evertally::Error>>(what: &str, name: &str) -> Result<T> {
+    if name.chars().count() > 100 {
+        return Err(Problem::bad_field(what, "at most 100 characters"));
     }
-    Err(Problem::bad_field(what, "at most 100 characters"))
+    Ok(name.parse()?)
 }

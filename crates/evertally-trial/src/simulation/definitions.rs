@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use evertally::{Budget, Neighbours, Objective, Workload};
-use evertally_ledger::{NewPopulation, Planned, Spec};
+use evertally::{Budget, Neighbours, Objective, PlanSpec, Workload};
+use evertally_ledger::{CounterPlan, NewPopulation, Spec};
 use evertally_stream::BucketLength;
 
 /// The start of simulations, in microseconds since 1970.
@@ -61,43 +61,43 @@ impl CounterDefinition {
     ///
     /// # Errors
     /// The ledger's error, if the definition is invalid.
-    pub fn planned(&self) -> Result<Planned, String> {
+    pub fn planned(&self) -> Result<CounterPlan, String> {
         thread_local! {
-            static PLANNED: RefCell<HashMap<String, Planned>> = RefCell::default();
+            static PLANNED: RefCell<HashMap<String, CounterPlan>> = RefCell::default();
         }
         if let Some(planned) = PLANNED.with_borrow(|planned| planned.get(&self.name).cloned()) {
             return Ok(planned);
         }
         let length = |micros: i64| BucketLength::from_micros(micros).map_err(|error| error.to_string());
+        // A budget that hides nothing: standard errors are at most 0.0818, and so noise reaches 1/2
+        // with probability below 10⁻⁹.
+        let (epsilon, delta) = if self.is_exact { (1e3, 0.4) } else { (1.0, 1e-9) };
+        let refuse = |error: evertally_ledger::Error| format!("{}: {error}", self.name);
+        let mut spec = Spec::new(&self.name, self.population, epsilon, delta)
+            .steps(self.steps)
+            .keys((0..self.keys).map(Self::key));
+        if let Some((max_steps, min_gap)) = self.limits {
+            spec = spec.persons(max_steps, min_gap).map_err(refuse)?;
+        }
         let spec = Spec {
-            name: self.name.clone(),
-            description: None,
-            population: self.population.to_owned(),
             every: self.every.map(length).transpose()?,
             start: self.every.map(|_| self.start),
             grace: Some(self.grace).filter(|grace| *grace > 0).map(length).transpose()?,
-            steps: Some(self.steps),
-            // A budget that hides nothing: standard errors are at most 0.0818, so noise reaches 1/2
-            // with probability below 10⁻⁹.
-            epsilon: if self.is_exact { 1e3 } else { 1.0 },
-            delta: if self.is_exact { 0.4 } else { 1e-9 },
-            mechanism: None,
-            workload: match self.window {
-                None => Workload::PrefixSum,
-                Some(width) => Workload::SlidingWindow { width },
+            plan: PlanSpec {
+                workload: match self.window {
+                    None => Workload::PrefixSum,
+                    Some(width) => Workload::SlidingWindow { width },
+                },
+                // No release is less exact than the others.
+                objective: Objective::Worst,
+                // Fine enough that the standard error comes from the noise and not from rounding.
+                grid: self.is_exact.then_some(1.0 / 1024.0),
+                ..spec.plan
             },
-            keys: (0..self.keys).map(Self::key).collect(),
-            participation: self.limits,
-            clamp: None,
-            neighbours: Neighbours::AddRemove,
-            // No release is less exact than the others.
-            objective: Objective::Worst,
-            // Fine enough that the standard error comes from the noise and not from rounding.
-            grid: self.is_exact.then_some(1.0 / 1024.0),
             remember_ids: Some(self.remember.unwrap_or(1 << 20)),
-            noise_name: Spec::NOISE_NAME,
+            ..spec
         };
-        let planned = spec.plan(BEGINNING).map_err(|error| format!("{}: {error}", self.name))?;
+        let planned = spec.plan(BEGINNING).map_err(refuse)?;
         PLANNED.with_borrow_mut(|known| known.insert(self.name.clone(), planned.clone()));
         Ok(planned)
     }

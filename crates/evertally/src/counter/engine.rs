@@ -31,7 +31,7 @@ enum Noise {
 
 impl Engine {
     pub(super) fn new(plan: &Plan, key: &NoiseKey, progress: &dyn Progress) -> Result<Self> {
-        let width = plan.lanes().width();
+        let width = plan.shape().width();
         let unit = plan.total_unit();
         let noise = if let Some(exact) = plan.exact() {
             let release = WholeRelease::new(exact, unit);

@@ -101,9 +101,9 @@ macro_rules! counter_face {
             }
 
             fn check(plan: &Plan) -> Result<()> {
-                match plan.lanes() {
+                match plan.shape() {
                     $lanes => Ok(()),
-                    other => Err(crate::Error::bad("plan", concat!("for ", $shape), other.shape())),
+                    other => Err(crate::Error::bad("plan", concat!("for ", $shape), other.kind())),
                 }
             }
         }

@@ -2,8 +2,9 @@
 
 use super::engine::Engine;
 use crate::noise::{NoiseKey, Progress};
-use crate::plan::{Lanes, Plan};
+use crate::plan::Plan;
 use crate::release::{Release, Spread};
+use crate::spec::Shape;
 use crate::{Error, Result};
 
 /// Private running totals for a public set of keys. An event counts for one key, so all keys
@@ -35,7 +36,7 @@ pub struct KeyedCounter {
 
 counter_face!(
     KeyedCounter,
-    Lanes::Keyed { .. },
+    Shape::Keyed { .. },
     "keys",
     ", and where two keys would share their noise, which happens to a million keys with probability 2⁻⁴⁹: take another key then"
 );
@@ -44,8 +45,8 @@ impl KeyedCounter {
     /// The declared keys, in the order in which inputs and releases stand.
     #[must_use]
     pub fn keys(&self) -> &[String] {
-        match self.plan().lanes() {
-            Lanes::Keyed { keys } => keys,
+        match self.plan().shape() {
+            Shape::Keyed { keys } => keys,
             _ => &[],
         }
     }

@@ -12,8 +12,9 @@
 use super::totals::Totals;
 use super::whole::WholeRelease;
 use crate::noise::NoiseKey;
-use crate::plan::{Exact, Lanes, Plan};
+use crate::plan::{Exact, Plan};
 use crate::privacy::NoiseKind;
+use crate::spec::Shape;
 use crate::{Error, Result};
 
 /// The distance of two streams of numbers under a key. For auditors: it needs both streams and the key.
@@ -23,8 +24,8 @@ use crate::{Error, Result};
 /// equal length and within the horizon; [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
-    if *plan.lanes() != Lanes::Scalar {
-        return Err(Error::bad("plan", "for one number a step", plan.lanes().shape()));
+    if *plan.shape() != Shape::Scalar {
+        return Err(Error::bad("plan", "for one number a step", plan.shape().kind()));
     }
     Ok(replay_lane(plan, key, "", stream, other)?.distance)
 }
@@ -54,8 +55,8 @@ pub fn replay_lane(
     other: &[f64],
 ) -> Result<ReplayedLane> {
     let exact = plan.exact().ok_or_else(|| Error::bad("plan", "one with an exact path", "one without"))?;
-    if *plan.lanes() != Lanes::Scalar && !plan.lanes().are_named() {
-        return Err(Error::bad("plan", "for numbers or keys", plan.lanes().shape()));
+    if *plan.shape() != Shape::Scalar && !plan.shape().is_keyed() {
+        return Err(Error::bad("plan", "for numbers or keys", plan.shape().kind()));
     }
     if stream.len() != other.len() || stream.len() as u64 > plan.horizon() {
         return Err(Error::bad("other", format!("of {} steps", stream.len()), other.len()));

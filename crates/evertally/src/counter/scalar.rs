@@ -3,8 +3,9 @@
 use super::engine::Engine;
 use crate::Result;
 use crate::noise::{NoiseKey, Progress};
-use crate::plan::{Lanes, Plan};
+use crate::plan::Plan;
 use crate::release::Release;
+use crate::spec::Shape;
 
 /// A private running total, or another workload, of one stream of numbers.
 ///
@@ -24,7 +25,7 @@ pub struct Counter {
     engine: Engine,
 }
 
-counter_face!(Counter, Lanes::Scalar, "one number a step");
+counter_face!(Counter, Shape::Scalar, "one number a step");
 
 impl Counter {
     /// Takes the input of the next step and releases its private answer.

@@ -29,8 +29,9 @@ use super::whole::WholeRelease;
 use crate::noise::integer::{IntegerLane, IntegerLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;
-use crate::plan::{Lanes, Plan};
+use crate::plan::Plan;
 use crate::release::{Release, Spread};
+use crate::spec::Shape;
 use crate::workload::Workload;
 use crate::{Error, Result};
 use record::Layout;
@@ -150,9 +151,9 @@ impl SparseCounter {
     }
 
     fn check(plan: &Plan) -> Result<()> {
-        match plan.lanes() {
-            Lanes::OpenKeys => Ok(()),
-            other => Err(Error::bad("plan", "for open keys", other.shape())),
+        match plan.shape() {
+            Shape::OpenKeys => Ok(()),
+            other => Err(Error::bad("plan", "for open keys", other.kind())),
         }
     }
 

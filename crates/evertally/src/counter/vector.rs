@@ -3,8 +3,9 @@
 use super::engine::Engine;
 use crate::Result;
 use crate::noise::{NoiseKey, Progress};
-use crate::plan::{Lanes, Plan};
+use crate::plan::Plan;
 use crate::release::{Spread, Tail};
+use crate::spec::Shape;
 
 /// A private running total of vectors whose contributions are bounded in Euclidean norm.
 ///
@@ -44,7 +45,7 @@ impl VectorRelease {
     }
 }
 
-counter_face!(VectorCounter, Lanes::Vector { .. }, "vectors");
+counter_face!(VectorCounter, Shape::Vector { .. }, "vectors");
 
 impl VectorCounter {
     /// Takes the vector of the next step and releases its private answer.
@@ -91,7 +92,7 @@ impl VectorCounter {
     /// As [`crate::Counter::interval`].
     pub fn interval(&self, first: u64, last: u64) -> Result<VectorRelease> {
         let spread = self.engine.interval(0, first, last)?.spread();
-        let coordinates = 0..self.plan().lanes().width();
+        let coordinates = 0..self.plan().shape().width();
         let values =
             coordinates.map(|c| Ok(self.engine.interval(c, first, last)?.value)).collect::<Result<_>>()?;
         Ok(VectorRelease::new(spread, values))

@@ -2,24 +2,26 @@
 
 use std::sync::Arc;
 
-use super::{Objective, Plan, PlanBuilder};
-use crate::Result;
-use crate::factorization::Mechanism;
+use super::Plan;
+use super::planner::Planner;
 use crate::factorization::optimal::Optimal;
+use crate::factorization::{MAX_DENSE, Mechanism};
 use crate::noise::Progress;
+use crate::objective::Objective;
 use crate::privacy::{Budget, NoiseKind};
 use crate::research::gamma::{Subject, gamma_2, gamma_f};
+use crate::spec::PlanSpec;
 use crate::workload::Workload;
-use crate::{Error, factorization};
+use crate::{Error, Result};
 
 /// Operations that preparing one mechanism may take in a comparison: some ten seconds.
-const LARGEST_PREPARATION: f64 = 2.2e10;
+const MAX_PREPARATION: f64 = 2.2e10;
 
 /// The longest horizon of a running or decayed total for which a comparison bounds the optimum: some seconds.
-const LONGEST_CERTIFIED: u64 = 1 << 20;
+const MAX_CERTIFIED: u64 = 1 << 20;
 
 /// The same for the worst step, which takes longer.
-const LONGEST_CERTIFIED_WORST: u64 = 1 << 16;
+const MAX_CERTIFIED_WORST: u64 = 1 << 16;
 
 /// The relative gap of these bounds, in γ_F and γ_2.
 const CERTIFIED_GAP: f64 = 4e-7;
@@ -62,93 +64,89 @@ impl Comparison {
     }
 }
 
-impl PlanBuilder {
+impl PlanSpec {
     /// Plans for every mechanism, or for the named one alone, and the optimum beside them.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for what no mechanism could serve. That a single mechanism cannot
     /// serve is part of the answer.
     pub fn compare(&self, progress: &dyn Progress) -> Result<Comparison> {
-        let budget = self.checked_budget()?;
-        let mechanisms = match self.named_mechanism() {
+        Ok(Planner::new(self)?.compare(progress))
+    }
+}
+
+impl Planner<'_> {
+    fn compare(&self, progress: &dyn Progress) -> Comparison {
+        let (budget, objective) = (self.budget, self.spec.objective);
+        let mechanisms = match self.spec.mechanism {
             Some(mechanism) => vec![mechanism],
             None => Mechanism::ALL.to_vec(),
         };
-        let workload = self.request(progress).workload;
-        // Whoever names what cannot serve is told so at once, not after the optimum is found.
+        // A named mechanism that cannot serve is refused at once, not after the optimum is found.
         if let [named] = mechanisms[..]
             && named != Mechanism::Optimal
-            && let Err(error) = self.plan_for(named, budget, progress)
+            && let Err(error) = self.plan_for(named, progress)
         {
-            let objective = self.chosen_objective();
             let entries = vec![(named, Err(error))];
-            return Ok(Comparison { budget, optimal: None, optimal_worst: None, objective, entries });
+            return Comparison { budget, optimal: None, optimal_worst: None, objective, entries };
         }
-        let optimum = self.optimum(budget, progress);
+        let optimum = self.optimum(progress);
         let factors = match &optimum {
             Some(Ok(optimum)) => Some(optimum.certificate().error_factor()),
-            _ => self.certified(budget, progress),
+            _ => self.certified(progress),
         };
         let optimal = factors.map(|(lower, upper)| Optimum { lower, upper });
         let mut optimum = optimum.map(|found| found.map(Arc::new));
         let mut entries = Vec::new();
         for mechanism in mechanisms {
             let plan = match (mechanism, optimum.take_if(|_| mechanism == Mechanism::Optimal)) {
-                (Mechanism::Optimal, Some(Ok(optimum))) => self.assemble(optimum, budget),
+                (Mechanism::Optimal, Some(Ok(optimum))) => self.assemble(optimum),
                 (Mechanism::Optimal, Some(Err(error))) => Err(error),
-                _ if mechanism.preparation(self.horizon(), workload) > LARGEST_PREPARATION => {
-                    Err(Error::too_costly(
-                        mechanism,
-                        format!("preparing {} steps takes too long", self.horizon()),
-                    ))
-                }
-                _ => self.plan_for(mechanism, budget, progress),
+                _ if mechanism.preparation(self.horizon, self.spec.workload) > MAX_PREPARATION => Err(
+                    Error::too_costly(mechanism, format!("preparing {} steps takes too long", self.horizon)),
+                ),
+                _ => self.plan_for(mechanism, progress),
             };
             entries.push((mechanism, plan));
         }
-        let optimal_worst = self.certified_worst(budget, progress);
-        let objective = self.chosen_objective();
-        Ok(Comparison { budget, optimal, optimal_worst, objective, entries })
+        let optimal_worst = self.certified_worst(progress);
+        Comparison { budget, optimal, optimal_worst, objective, entries }
     }
 
     /// The optimum, unless it is out of reach or is not what the budget asks about.
-    fn optimum(&self, budget: Budget, progress: &dyn Progress) -> Option<Result<Optimal>> {
-        let workload = self.request(progress).workload;
-        let within_reach = Mechanism::Optimal.preparation(self.horizon(), workload) <= LARGEST_PREPARATION
-            && self.horizon() <= factorization::MAX_DENSE;
-        let wanted = self.named_mechanism().is_none_or(|mechanism| mechanism == Mechanism::Optimal);
+    fn optimum(&self, progress: &dyn Progress) -> Option<Result<Optimal>> {
+        let preparation = Mechanism::Optimal.preparation(self.horizon, self.spec.workload);
+        let within_reach = preparation <= MAX_PREPARATION && self.horizon <= MAX_DENSE;
+        let wanted = self.spec.mechanism.is_none_or(|mechanism| mechanism == Mechanism::Optimal);
         let needed = wanted || !self.is_structured();
-        (within_reach && needed && self.bound_applies(budget)).then(|| Optimal::new(&self.request(progress)))
+        (within_reach && needed && self.bound_applies()).then(|| Optimal::new(&self.request(progress)))
     }
 
     /// Bounds on the least mean error factor without its factorization, which costs less and reaches further.
-    fn certified(&self, budget: Budget, progress: &dyn Progress) -> Option<(f64, f64)> {
-        if !(self.is_structured() && self.bound_applies(budget) && self.horizon() <= LONGEST_CERTIFIED) {
-            return None;
-        }
-        let request = self.request(progress);
-        let subject = Subject::workload(request.workload, request.horizon as usize);
+    fn certified(&self, progress: &dyn Progress) -> Option<(f64, f64)> {
+        let subject = self.subject(MAX_CERTIFIED)?;
         Some(gamma_f(subject, CERTIFIED_GAP, progress).ok()?.error_factor())
     }
 
     /// Bounds on the least error factor of the worst step.
-    fn certified_worst(&self, budget: Budget, progress: &dyn Progress) -> Option<Optimum> {
-        if !(self.is_structured() && self.bound_applies(budget) && self.horizon() <= LONGEST_CERTIFIED_WORST)
-        {
-            return None;
-        }
-        let request = self.request(progress);
-        let subject = Subject::workload(request.workload, request.horizon as usize);
+    fn certified_worst(&self, progress: &dyn Progress) -> Option<Optimum> {
+        let subject = self.subject(MAX_CERTIFIED_WORST)?;
         let (lower, upper) = gamma_2(subject, CERTIFIED_GAP, progress).ok()?.error_factor();
         Some(Optimum { lower, upper })
     }
 
+    /// The workload as the solver takes it, if a bound up to this horizon says something here.
+    fn subject(&self, max_horizon: u64) -> Option<Subject> {
+        let is_bounded = self.is_structured() && self.bound_applies() && self.horizon <= max_horizon;
+        is_bounded.then(|| Subject::workload(self.spec.workload, self.horizon as usize))
+    }
+
     /// The certificate speaks of one step and of Gaussian noise.
-    fn bound_applies(&self, budget: Budget) -> bool {
-        budget.noise() == NoiseKind::Gaussian && self.participation_limit() == 1
+    fn bound_applies(&self) -> bool {
+        self.budget.noise() == NoiseKind::Gaussian && self.participations() == 1
     }
 
     fn is_structured(&self) -> bool {
-        matches!(self.request(&()).workload, Workload::PrefixSum | Workload::Decay { .. })
+        matches!(self.spec.workload, Workload::PrefixSum | Workload::Decay { .. })
     }
 }

@@ -6,11 +6,12 @@
 //!
 //! **Guarantee.** A counter of 10⁵ keys is measured in the tests: it holds no more than is stated.
 
-use super::{Lanes, Plan};
+use super::Plan;
 use crate::counter::sparse_bytes_per_key;
 use crate::factorization::{Cost, Factorization, IntegerDecoder, Mechanism};
 use crate::noise::integer::Filter;
 use crate::noise::{LaneTag, StreamingCorrelator};
+use crate::spec::Shape;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
@@ -37,11 +38,11 @@ impl Plan {
     pub fn cost(&self) -> Cost {
         let factorization = self.factorization();
         let state = if self.exact().is_some() {
-            State::whole(factorization, self.lanes())
+            State::whole(factorization, self.shape())
         } else {
-            State::doubles(factorization, self.lanes())
+            State::doubles(factorization, self.shape())
         };
-        held(factorization.cost(), state, self.lanes(), self.workload(), self.horizon())
+        held(factorization.cost(), state, self.shape(), self.workload(), self.horizon())
     }
 }
 
@@ -57,14 +58,14 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) fn doubles(factorization: &dyn Factorization, lanes: &Lanes) -> Self {
-        match (factorization.recipe(), lanes) {
-            (Some(recipe), Lanes::OpenKeys) => Self::Record(recipe.rows()),
+    pub(super) fn doubles(factorization: &dyn Factorization, shape: &Shape) -> Self {
+        match (factorization.recipe(), shape) {
+            (Some(recipe), Shape::OpenKeys) => Self::Record(recipe.rows()),
             (Some(recipe), _) => {
                 let bytes = StreamingCorrelator::<f64>::bytes_per_lane(
                     recipe.rows(),
-                    lanes.width(),
-                    lanes.are_named(),
+                    shape.width(),
+                    shape.is_keyed(),
                 );
                 Self::Lane(bytes + TILE_HEADER)
             }
@@ -73,9 +74,9 @@ impl State {
     }
 
     /// Whole numbers of 16 bytes, and one for the step ahead.
-    pub(super) fn whole(factorization: &dyn Factorization, lanes: &Lanes) -> Self {
-        match (factorization.integer(), lanes) {
-            (Some(IntegerDecoder::Filter { recipe, .. }), Lanes::OpenKeys) => {
+    pub(super) fn whole(factorization: &dyn Factorization, shape: &Shape) -> Self {
+        match (factorization.integer(), shape) {
+            (Some(IntegerDecoder::Filter { recipe, .. }), Shape::OpenKeys) => {
                 Self::Record(2 * Filter::new(&recipe).rows())
             }
             (Some(IntegerDecoder::Filter { recipe, .. }), _) => {
@@ -97,7 +98,7 @@ impl State {
 }
 
 /// The cost of a counter whose noise costs so much by itself.
-pub(super) fn held(noise: Cost, state: State, lanes: &Lanes, workload: Workload, horizon: u64) -> Cost {
+pub(super) fn held(noise: Cost, state: State, shape: &Shape, workload: Workload, horizon: u64) -> Cost {
     let state = match state {
         State::Record(words) => {
             return Cost { bytes_per_coordinate: sparse_bytes_per_key(words, workload), ..noise };
@@ -106,13 +107,13 @@ pub(super) fn held(noise: Cost, state: State, lanes: &Lanes, workload: Workload,
         State::Own => noise.bytes_per_coordinate,
     };
     let totals = (1 + workload.kept(horizon)).saturating_mul(16);
-    let tag = if lanes.are_named() { size_of::<LaneTag>() as u64 } else { 0 };
+    let tag = if shape.is_keyed() { size_of::<LaneTag>() as u64 } else { 0 };
     Cost { bytes_per_coordinate: state.saturating_add(totals).saturating_add(tag), ..noise }
 }
 
 /// Refuses a counter that would hold more bytes than it may.
-pub(super) fn check_limit(mechanism: Mechanism, cost: Cost, lanes: &Lanes, limit: u64) -> Result<()> {
-    let bytes = cost.bytes(lanes.width() as u64);
+pub(super) fn check_limit(mechanism: Mechanism, cost: Cost, shape: &Shape, limit: u64) -> Result<()> {
+    let bytes = cost.bytes(shape.width() as u64);
     if bytes > limit {
         let reason = format!("it holds {bytes} bytes, more than the limit of {limit}");
         return Err(Error::too_costly(mechanism, reason));

@@ -19,8 +19,9 @@ use crate::noise::integer::{
 };
 use crate::noise::{NoiseKey, Progress};
 use crate::noise_name::{Layout, Purpose};
-use crate::plan::{Lanes, Plan};
+use crate::plan::Plan;
 use crate::privacy::{Budget, NoiseKind, round_up};
+use crate::spec::Shape;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
@@ -72,7 +73,7 @@ pub(super) struct Needs<'a> {
     pub(super) factorization: &'a dyn Factorization,
     pub(super) budget: Budget,
     pub(super) workload: Workload,
-    pub(super) lanes: &'a Lanes,
+    pub(super) shape: &'a Shape,
     /// M.
     pub(super) magnitude: f64,
     /// In how many steps a person may take part.
@@ -89,7 +90,7 @@ impl Exact {
     pub(super) fn new(needs: &Needs<'_>) -> Result<Self> {
         let mechanism = needs.factorization.mechanism();
         let refuse = |reason: &str| Error::unsupported(mechanism, reason);
-        if let Lanes::Vector { .. } = needs.lanes {
+        if let Shape::Vector { .. } = needs.shape {
             return Err(refuse("vectors are released in floating point"));
         }
         let decoder = needs
@@ -127,7 +128,7 @@ impl Exact {
         // rounded. Decayed totals are finer.
         let rounded_inputs = match needs.workload {
             Workload::Decay { .. } => 1.0,
-            _ => 1.0 + 2.0 * (needs.lanes.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
+            _ => 1.0 + 2.0 * (needs.shape.moved() as f64).sqrt() * unit.value(1) / needs.magnitude,
         };
         let sensitivity =
             libm::scalbn(needs.sensitivity * needs.magnitude, -exponent) * rounded_inputs * (1.0 + NUMBERS);
@@ -194,7 +195,7 @@ impl Needs<'_> {
 
     /// In how many lanes two neighbours may differ: each step of either may count for another key.
     fn touched(&self) -> f64 {
-        if let Lanes::Scalar = self.lanes { 1.0 } else { 2.0 * self.participations as f64 }
+        if let Shape::Scalar = self.shape { 1.0 } else { 2.0 * self.participations as f64 }
     }
 }
 
@@ -229,8 +230,8 @@ impl Plan {
         progress: &dyn Progress,
     ) -> Result<Box<dyn IntegerCorrelator>> {
         let noise = self.whole_draws(key);
-        let field = match self.lanes() {
-            Lanes::Keyed { keys } => IntegerField::new(noise, keys.iter().map(String::as_str))?,
+        let field = match self.shape() {
+            Shape::Keyed { keys } => IntegerField::new(noise, keys.iter().map(String::as_str))?,
             _ => IntegerField::new(noise, std::iter::once(""))?,
         };
         let horizon = self.horizon();
@@ -289,7 +290,7 @@ impl Plan {
             NoiseKind::Laplace => IntegerLaw::Laplace,
         };
         // A single total is not a key, not even one without a name.
-        let layout = if self.lanes().are_named() { Layout::Keys } else { Layout::Scalar };
+        let layout = if self.shape().is_keyed() { Layout::Keys } else { Layout::Scalar };
         IntegerNoise::new(self.stream(key, Purpose::Integer, layout), law)
     }
 }

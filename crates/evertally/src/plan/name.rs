@@ -8,8 +8,9 @@ mod second;
 mod tests;
 pub mod version_1;
 
-use super::{Lanes, Plan};
+use super::Plan;
 use crate::noise_name::{Fields, Layout, Naming, NoiseName, Purpose, Value};
+use crate::spec::Shape;
 pub(super) use second::keys_digest;
 
 impl Plan {
@@ -33,7 +34,7 @@ impl Plan {
     /// parts.
     #[must_use]
     pub fn record_name(&self) -> NoiseName {
-        let Lanes::Keyed { keys } = self.lanes() else { return self.noise_name() };
+        let Shape::Keyed { keys } = self.shape() else { return self.noise_name() };
         let part = keys_digest(keys);
         if self.naming() == Naming::Second && self.declared_keys() == Some(part) {
             return self.noise_name();

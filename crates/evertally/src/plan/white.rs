@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Lanes, Plan};
+use super::Plan;
 use crate::noise::{KeyedField, KeyedNoise, NoiseKey, StreamKey, VectorField, WhiteField, WhiteNoise};
 use crate::noise_name::{Layout, Purpose};
 use crate::privacy::NoiseKind;
+use crate::spec::Shape;
 use crate::{Error, Result};
 
 impl Plan {
@@ -23,16 +24,16 @@ impl Plan {
                 NoiseKind::Laplace => WhiteNoise::laplace(stream),
             }
         };
-        Ok(match self.lanes() {
-            Lanes::Scalar => Arc::new(VectorField::new(white(Layout::Scalar), 1)),
-            Lanes::Vector { dimension } => {
+        Ok(match self.shape() {
+            Shape::Scalar => Arc::new(VectorField::new(white(Layout::Scalar), 1)),
+            Shape::Vector { dimension } => {
                 Arc::new(VectorField::new(white(Layout::Vector(*dimension)), *dimension))
             }
-            Lanes::Keyed { keys } => {
+            Shape::Keyed { keys } => {
                 let names = keys.iter().map(String::as_str);
                 Arc::new(KeyedField::new(self.keyed_noise(key, purpose), names)?)
             }
-            Lanes::OpenKeys => {
+            Shape::OpenKeys => {
                 return Err(Error::bad("plan", "for lanes that are declared", "one for open keys"));
             }
         })

@@ -2,7 +2,7 @@
 //!
 //! **Definition.** A budget is one of: (ε, δ)-differential privacy, reached with Gaussian noise by
 //! one of three [`Calibration`]s; ρ-zCDP, reached with Gaussian noise; pure ε-differential privacy,
-//! reached with Laplace noise.
+//! reached with Laplace noise. A noise multiplier σ is the zCDP budget that it spends.
 //!
 //! **Guarantee.** [`Budget::noise_multiplier`] is at least the standard deviation that the budget
 //! calls for at sensitivity 1, and within a relative 10⁻¹² of it. It is computed once, when the
@@ -34,6 +34,9 @@ impl fmt::Display for NoiseKind {
     }
 }
 
+/// The noise multipliers whose ρ is in range, rounded inwards.
+const SIGMA_RANGE: (f64, f64) = (7.1e-4, 7e8);
+
 /// How much a release may reveal about one contribution.
 ///
 /// ```
@@ -54,7 +57,7 @@ pub struct Budget {
 /// What a budget promises.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Guarantee {
-    /// (ε, δ), with the ρ of the calibration where it went through zCDP.
+    /// (ε, δ), with the ρ of the calibration if it went through zCDP.
     Approximate {
         epsilon: f64,
         delta: f64,
@@ -105,7 +108,8 @@ impl Budget {
         match self.guarantee {
             Guarantee::Approximate { epsilon, delta, .. } => Self::approximate(epsilon, delta, calibration),
             Guarantee::Concentrated { .. } | Guarantee::Pure { .. } => {
-                let expected = format!("left unset for {self}: only an (ε, δ) budget has a choice");
+                let expected =
+                    format!("left unset for {self}: only epsilon with a delta above 0 has a choice");
                 Err(Error::bad("calibration", expected, calibration))
             }
         }
@@ -141,6 +145,23 @@ impl Budget {
         Ok(Self { guarantee: Guarantee::Concentrated { rho }, noise_multiplier: sigma_of_rho(rho) })
     }
 
+    /// The budget that Gaussian noise with multiplier σ spends: (1/2σ²)-zCDP, neither more nor less.
+    /// Its noise multiplier is σ, rounded up.
+    ///
+    /// # Errors
+    /// `BadParameter` unless 7.1·10⁻⁴ ≤ σ ≤ 7·10⁸.
+    ///
+    /// ```
+    /// let budget = evertally::privacy::Budget::of_noise_multiplier(2.0)?;
+    /// assert_eq!(budget.rho(), Some(0.125));
+    /// # Ok::<(), evertally::Error>(())
+    /// ```
+    pub fn of_noise_multiplier(sigma: f64) -> Result<Self> {
+        check_in("sigma", sigma, SIGMA_RANGE.0, SIGMA_RANGE.1)?;
+        // The conversion back to σ is rounded up by more than the formula can round ρ up.
+        Self::zcdp(0.5 / (sigma * sigma))
+    }
+
     /// Pure ε-differential privacy by Laplace noise, of scale 1/ε and standard deviation √2/ε.
     ///
     /// # Errors
@@ -168,9 +189,10 @@ impl Budget {
 
     /// σ for whole draws that are this far, in total variation, from rounded Gaussian ones; rounded up.
     ///
-    /// The exact curve is met by rounded Gaussian noise, and by whole noise with δ enlarged by (1 +
-    /// e^ε) times the distance: σ is taken for so much less. Where that leaves too little of δ, σ
-    /// comes by way of zCDP, which discrete Gaussian noise meets as it is.
+    /// Rounded Gaussian noise meets the exact curve, and whole noise meets it with δ enlarged by
+    /// (1 + e^ε) times the distance. σ is therefore computed for δ less that charge. If the charge
+    /// leaves too little of δ, σ is computed through zCDP, which discrete Gaussian noise meets as
+    /// it is.
     pub(crate) fn whole_noise_multiplier(&self, total_variation: f64) -> Result<f64> {
         let Guarantee::Approximate { epsilon, delta, calibration, rho: None } = self.guarantee else {
             return Ok(self.noise_multiplier);
@@ -236,7 +258,7 @@ impl Budget {
         }
     }
 
-    /// ρ, of a zCDP budget or of an (ε, δ) budget that was calibrated by way of zCDP; `None` otherwise.
+    /// ρ of a zCDP budget, or of an (ε, δ) budget that was calibrated through zCDP; else `None`.
     #[must_use]
     pub fn rho(&self) -> Option<f64> {
         match self.guarantee {
@@ -284,6 +306,21 @@ mod tests {
         }
         for bad in BAD.into_iter().chain([0.0, 9e-19, 1e7]) {
             assert!(matches!(Budget::zcdp(bad), Err(Error::BadParameter { name: "rho", .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_noise_multiplier_is_kept_to_the_last_digits_and_never_lowered() {
+        let some = [7.1e-4, 1e-3, 0.1, 1.0 / 3.0, 0.5, 1.0, 1.1, 4.224_679, 1e4, 1e8, 7e8];
+        let more = (0..10_000).map(|i| libm::exp(f64::from(i) * 2.7e-3 - 7.0) * 1.000_1);
+        for sigma in some.into_iter().chain(more) {
+            let budget = Budget::of_noise_multiplier(sigma).unwrap();
+            let ratio = budget.noise_multiplier() / sigma;
+            assert!(budget.noise_multiplier() >= sigma && ratio < 1.0 + 1e-12, "{sigma}: {ratio:e}");
+        }
+        for bad in BAD.into_iter().chain([0.0, 7e-4, 1e9]) {
+            let error = Budget::of_noise_multiplier(bad).unwrap_err().to_string();
+            assert!(error.starts_with("sigma must be a number from 7.1e-4 to 7e8, got"), "{error}");
         }
     }
 

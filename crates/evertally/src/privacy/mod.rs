@@ -12,6 +12,7 @@
 
 mod allowance;
 mod budget;
+mod budget_spec;
 mod calibration;
 mod gaussian;
 mod odometer;
@@ -24,6 +25,7 @@ mod zcdp;
 
 pub(crate) use budget::Guarantee;
 pub use budget::{Budget, NoiseKind};
+pub use budget_spec::BudgetSpec;
 pub use calibration::{Calibration, paper_sigma};
 pub use gaussian::{gaussian_delta, gaussian_epsilon, gaussian_sigma};
 pub use odometer::{Entry, Odometer};

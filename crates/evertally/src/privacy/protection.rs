@@ -131,9 +131,29 @@ impl Default for Participation {
 impl fmt::Display for Participation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.max_steps, self.min_gap) {
-            (1, _) => f.pad("one step"),
+            (1, 1) => f.pad("one step"),
             (steps, gap) => f.pad(&format!("at most {steps} steps, at least {gap} apart")),
         }
+    }
+}
+
+impl FromStr for Participation {
+    type Err = Error;
+
+    /// Reads what `Display` writes.
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "one step" {
+            return Ok(Self::single());
+        }
+        let numbers = || {
+            let (steps, gap) = text.strip_prefix("at most ")?.split_once(" steps, at least ")?;
+            Some((steps.parse().ok()?, gap.strip_suffix(" apart")?.parse().ok()?))
+        };
+        let (steps, gap) = numbers().ok_or_else(|| {
+            let expected = "one step, or at most K steps, at least B apart";
+            Error::bad("participation", expected, format!("{text:?}"))
+        })?;
+        Self::at_most(steps, gap)
     }
 }
 
@@ -234,6 +254,26 @@ impl fmt::Display for Contribution {
         } else {
             write!(f, "a value in [{}, {}]", self.lo, self.hi)
         }
+    }
+}
+
+impl FromStr for Contribution {
+    type Err = Error;
+
+    /// Reads what `Display` writes.
+    fn from_str(text: &str) -> Result<Self> {
+        if let Some(Ok(bound)) = text.strip_prefix("a vector of norm at most ").map(str::parse) {
+            return Self::norm(bound);
+        }
+        let ends = || {
+            let (lo, hi) = text.strip_prefix("a value in [")?.strip_suffix(']')?.split_once(", ")?;
+            Some((lo.parse().ok()?, hi.parse().ok()?))
+        };
+        let (lo, hi) = ends().ok_or_else(|| {
+            let expected = "a value in [LO, HI], or a vector of norm at most C";
+            Error::bad("contribution", expected, format!("{text:?}"))
+        })?;
+        Self::range(lo, hi)
     }
 }
 

@@ -7,13 +7,11 @@ use options::refusal;
 
 use super::shared::{aligned, delta_in_words};
 use crate::error::{CliError, Result};
-use crate::mechanism::Horizon;
 use crate::output::{Destination, write_whole_file};
 use crate::plot::{GameChart, PlotFormat, render};
 use crate::progress::with_progress;
-use evertally::Lanes;
-use evertally::Plan;
 use evertally::privacy::NoiseKind;
+use evertally::{Horizon, Plan, Shape};
 use evertally_audit::{
     Attack, Auditor, Clock, DEFAULT_STREAMS, Finding, Keys, Promise, Report, Settings, Verdict,
     audit_admission, deployed_gates,
@@ -57,7 +55,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
 
 /// Attacks the admission of events in front of the counter. Vectors are not made of events.
 fn admission(plan: &Plan, lanes: usize, keys: Keys) -> Result<Finding> {
-    if let Lanes::Vector { .. } = plan.lanes() {
+    if let Shape::Vector { .. } = plan.shape() {
         return Ok(Finding::skipped(Attack::Admission, "vectors are not made of events"));
     }
     let gates = deployed_gates(&Promise::of(plan), plan.horizon(), lanes);
@@ -191,10 +189,10 @@ impl Audited<'_> {
 
     fn summary(&self) -> String {
         let Self { args, plan, runs, length, grid } = self;
-        let lanes = match plan.lanes() {
-            Lanes::Keyed { keys } => format!(" of {} keys", keys.len()),
-            Lanes::OpenKeys => format!(" of {} open keys", args.planning.group_count.unwrap_or_default()),
-            Lanes::Vector { dimension } => format!(" of {dimension} coordinates"),
+        let lanes = match plan.shape() {
+            Shape::Keyed { keys } => format!(" of {} keys", keys.len()),
+            Shape::OpenKeys => format!(" of {} open keys", args.planning.group_count.unwrap_or_default()),
+            Shape::Vector { dimension } => format!(" of {dimension} coordinates"),
             _ => String::new(),
         };
         let keys = match args.seed {

@@ -2,10 +2,9 @@
 
 use crate::commands::planning::PlanningArgs;
 use crate::error::{CliError, Result};
-use crate::progress::with_progress;
+use crate::mechanism;
 use clap::Args;
-use evertally::Lanes;
-use evertally::Plan;
+use evertally::{Plan, PlanSpec, Shape};
 use evertally_audit::{CounterSubject, OpenKeysSubject, Subject, VectorSubject};
 use std::path::PathBuf;
 
@@ -121,20 +120,19 @@ impl AuditArgs {
         if let Some(dim) = self.planning.dim.filter(|dim| !(1..=MAX_COORDINATES).contains(dim)) {
             return Err(CliError::bad(format!("--dim: expected from 1 to {MAX_COORDINATES}, got {dim}")));
         }
-        let request = self.planning.request()?;
-        let builder = if self.open_groups { request.builder()?.open_keys() } else { request.builder()? };
-        Ok(with_progress("planning", |progress| builder.build_with_progress(progress))?)
+        let spec = self.planning.spec()?;
+        mechanism::plan(&if self.open_groups { PlanSpec { shape: Shape::OpenKeys, ..spec } } else { spec })
     }
 
     /// What is audited: the counter of the plan, with float releases rounded.
     pub(super) fn subject(&self, plan: Plan, rounded_to: f64) -> Result<Box<dyn Subject>> {
         let refuse = |error| refusal(error, rounded_to);
-        Ok(match plan.lanes() {
-            Lanes::OpenKeys => {
+        Ok(match plan.shape() {
+            Shape::OpenKeys => {
                 let names = self.planning.group_names()?;
                 Box::new(OpenKeysSubject::new(plan, names)?.rounded_to(rounded_to).map_err(refuse)?)
             }
-            Lanes::Vector { .. } => {
+            Shape::Vector { .. } => {
                 Box::new(VectorSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?)
             }
             _ => Box::new(CounterSubject::new(plan)?.rounded_to(rounded_to).map_err(refuse)?),

@@ -2,13 +2,13 @@
 
 mod show;
 
-use super::shared::named;
+use super::shared::{named, refusal};
 use crate::budget_file::{self, EVENT, EVERYONE, Grant, LockedBudgetFile, Total};
 use crate::error::{CliError, Result, name_of};
 use crate::output::Destination;
 use crate::time;
 use clap::{Args, Subcommand};
-use evertally::{Budget, Calibration, Neighbours};
+use evertally::{Budget, BudgetSpec, Calibration, Neighbours};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -158,12 +158,11 @@ struct CheckArgs {
 
 impl CheckArgs {
     fn budget(&self) -> Result<Budget> {
-        match (self.epsilon, self.delta, self.rho) {
-            (Some(epsilon), Some(0.0), None) if self.calibration.is_none() => Ok(Budget::pure(epsilon)?),
-            (Some(epsilon), Some(delta), None) => {
-                Ok(Budget::new(epsilon, delta)?.with_calibration(self.calibration.unwrap_or_default())?)
+        let Self { epsilon, delta, rho, calibration, .. } = *self;
+        match (epsilon, delta, rho) {
+            (Some(_), Some(_), None) | (None, None, Some(_)) => {
+                BudgetSpec { epsilon, delta, calibration, rho, sigma: None }.budget().map_err(refusal)
             }
-            (None, None, Some(rho)) => Ok(Budget::zcdp(rho)?),
             _ => Err(CliError::bad("expected --epsilon with --delta, or --rho: what the run would spend")),
         }
     }

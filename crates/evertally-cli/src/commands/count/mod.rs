@@ -18,7 +18,7 @@ pub(crate) use options::CountArgs;
 pub(crate) use task::{key_set, keys_by_line, parse_clamp};
 
 use crate::error::{CliError, Result};
-use crate::mechanism::{Horizon, Prepared};
+use crate::mechanism::Prepared;
 use crate::plot::PlotFormat;
 use crate::{input, output};
 use output::{Destination, OutputFormat};
@@ -37,15 +37,16 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         ));
     }
     let key = args.noise_key.read()?;
-    if task.privacy.participation.is_some() {
+    if task.bounds_persons {
         args.budget_file.refuse_events()?;
     }
-    let charge = args.budget_file.charge("count", &args.file, task.unit_name(), task.privacy.neighbours)?;
+    let charge = args.budget_file.charge("count", &args.file, task.unit_name(), task.spec.neighbours)?;
     if let Some(charge) = &charge {
-        charge.check(task.privacy.budget()?, key.tag())?;
+        charge.check(task.spec.budget.budget()?, key.tag())?;
     }
     // Bad parameters are refused before anything is read, unless they depend on what is read.
-    let planned = task.horizon().map(|horizon| Prepared::new(&task.request(horizon))).transpose()?;
+    let prepare = |horizon| Prepared::new(&task.spec_for(horizon), task.post_processing.clone());
+    let planned = task.horizon().map(prepare).transpose()?;
     let written = [args.output.as_deref(), args.plot.as_deref()];
     let read = [
         Some(args.file.as_path()),
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
         releaser
     } else {
         let destination = Destination::open(args.output.as_deref())?;
-        let known = if task.is_unbounded { Input::SoFar } else { Input::Whole };
+        let known = if task.is_unbounded() { Input::SoFar } else { Input::Whole };
         match (&task.steps, planned) {
             (Steps::Buckets(buckets), Some(prepared)) => {
                 let gathered = feed::gather_events(&task, *buckets, reader.as_mut())?;
@@ -88,8 +89,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
             // A number of rows that was not declared is public, and known once they are read.
             (_, planned) => {
                 let (count, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
-                let prepared =
-                    planned.map_or_else(|| Prepared::new(&task.request(Horizon::Steps(count))), Ok)?;
+                let prepared = planned.map_or_else(|| prepare(count.into()), Ok)?;
                 let steps = |each: &mut dyn FnMut(&[f64])| closed.iter().for_each(|step| each(&step.totals));
                 let mut releaser = Releaser::start(&task, prepared, start, &known(&steps), destination)?;
                 releaser.release_all(closed.into_iter().chain(rest))?;

@@ -3,10 +3,10 @@
 use crate::budget_file::BudgetFileArgs;
 use crate::commands::shared::{NumberArgs, PrivacyArgs, WorkloadArgs};
 use crate::input::InputFormat;
-use crate::mechanism::Horizon;
 use crate::noise_key::NoiseKeyArgs;
 use crate::output::OutputFormat;
 use clap::{Args, ValueEnum};
+use evertally::Horizon;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

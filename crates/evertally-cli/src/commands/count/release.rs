@@ -106,7 +106,7 @@ impl<'a> Releaser<'a> {
             watch: watch.for_keys(task.keys.as_ref()),
             output: Output::Waiting(Box::new(waiting)),
             curves: vec![Thinned::default(); width],
-            truth: start.truth_not_private.then(|| TruthNotPrivate::new(task.workload, width)),
+            truth: start.truth_not_private.then(|| TruthNotPrivate::new(task.spec.workload, width)),
         })
     }
 
@@ -223,35 +223,32 @@ impl<'a> Releaser<'a> {
 
 /// Everything that the command line knows about the releases.
 fn describe(task: &Task, horizon: u64, header: &mut Header) {
-    let privacy = &task.privacy;
-    header.record("epsilon", privacy.epsilon);
-    header.record("delta", privacy.delta);
-    let calibration =
-        if privacy.delta == 0.0 { "pure epsilon".to_owned() } else { privacy.calibration.to_string() };
+    let (epsilon, delta) = task.budget();
+    header.record("epsilon", epsilon);
+    header.record("delta", delta);
+    let calibration = task.spec.budget.calibration.unwrap_or_default();
+    let calibration = if delta == 0.0 { "pure epsilon".to_owned() } else { calibration.to_string() };
     header.record("calibration", calibration);
-    let participation = match (privacy.participation, &task.person) {
-        (None, _) => "one step".to_owned(),
-        (Some((steps, gap)), Some(_)) => {
-            format!("one person in at most {steps} steps at least {gap} apart, enforced")
-        }
-        (Some((steps, gap)), None) => {
-            format!("at most {steps} steps at least {gap} apart, declared and not enforced")
-        }
+    let bound = task.spec.participation;
+    let (steps, gap) = (bound.max_steps(), bound.min_gap());
+    let participation = match (task.bounds_persons, &task.person) {
+        (false, _) => "one step".to_owned(),
+        (true, Some(_)) => format!("one person in at most {steps} steps at least {gap} apart, enforced"),
+        (true, None) => format!("at most {steps} steps at least {gap} apart, declared and not enforced"),
     };
     header.record("unit", unit(task));
     header.record("participation", participation);
     if let Some(unnamed) = task.unnamed {
         header.record("unnamed", if unnamed == Unnamed::Drop { "left out" } else { "refused" });
     }
-    let contribution = match task.contribution() {
-        Some((lo, hi)) => format!("{lo},{hi}"),
-        None => "1".to_owned(),
-    };
+    let range = task.spec.contribution;
+    let contribution =
+        if task.clamp.is_some() { format!("{},{}", range.lo(), range.hi()) } else { "1".to_owned() };
     header.record("contribution", contribution);
     if let Some(clamp) = task.clamp {
         header.record("clamp", format!("{},{}", clamp.lo(), clamp.hi()));
     }
-    if task.is_unbounded {
+    if task.is_unbounded() {
         header.record("horizon", format!("unbounded, by a cap of {horizon} steps"));
     } else {
         header.record("horizon", horizon);
@@ -267,7 +264,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
                 header.record("lag", lag.to_string());
             }
         }
-        Steps::Rows(_) if task.is_unbounded => {
+        Steps::Rows(_) if task.is_unbounded() => {
             header.record("steps", "one row each, as long as there are any");
         }
         Steps::Rows(Some(_)) => header.record("steps", "one row each, their number declared"),
@@ -302,7 +299,7 @@ fn post_processing_words(task: &Task) -> String {
 }
 
 fn title(task: &Task) -> String {
-    let what = match task.workload {
+    let what = match task.spec.workload {
         Workload::PrefixSum => "Private running total",
         Workload::SlidingWindow { .. } => "Private sliding-window total",
         _ => "Private decayed total",
@@ -317,9 +314,9 @@ fn title(task: &Task) -> String {
 }
 
 fn subtitle(task: &Task, mechanism: &str) -> String {
-    let privacy = &task.privacy;
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
     let unit = if task.person.is_some() { "person" } else { "event" };
-    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
-    format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", privacy.neighbours)
+    let (epsilon, delta) = task.budget();
+    let delta = delta_in_words(delta);
+    format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", task.spec.neighbours)
 }

@@ -2,21 +2,23 @@
 
 use super::options::{CountArgs, Outside, Unnamed};
 use crate::budget_file::{EVENT, PERSON};
-use crate::commands::shared::participation;
+use crate::commands::shared::{participation, plan_spec};
 use crate::error::{CliError, Result, shown};
 use crate::input::BYTE_ORDER_MARK;
-use crate::mechanism::{Horizon, Numbers, Privacy, Request};
 use crate::time;
 use evertally::post::PostProcess;
-use evertally::{Objective, Workload};
+use evertally::{Contribution, Horizon, PlanSpec, Shape, Workload};
 use evertally_stream::{
     Admission, BucketLength, Buckets, Clamp, Closing, Columns, ContributionBound, Definition, KeySet, OTHER,
     Precedence,
 };
 use std::path::Path;
 
-/// The largest table of totals where the user has set no limit of their own.
+/// The largest table of totals by default.
 const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
+
+/// Stands for the number of rows until they are counted. No stream has this horizon.
+const NOT_DECLARED: Horizon = Horizon::Steps(0);
 
 /// What a step is.
 pub(super) enum Steps {
@@ -29,8 +31,6 @@ pub(super) enum Steps {
 pub(super) struct Task {
     pub(super) source: String,
     pub(super) steps: Steps,
-    /// The noise is for a stream without an end, whatever ends this one.
-    pub(super) is_unbounded: bool,
     /// By how much the clock is ahead of the bucket that it closes, where it closes them.
     pub(super) lag: Option<BucketLength>,
     /// Whether the range of time was ended by `--until`.
@@ -47,13 +47,11 @@ pub(super) struct Task {
     pub(super) clamp: Option<Clamp>,
     pub(super) keys: Option<KeySet>,
     pub(super) outside: Outside,
-    pub(super) privacy: Privacy,
-    pub(super) workload: Workload,
-    pub(super) objective: Objective,
+    /// The choices of the plan; see [`Task::horizon`] for rows whose number was not declared.
+    pub(super) spec: PlanSpec,
+    /// Whether the steps of a person are bounded, by the participation of the plan.
+    pub(super) bounds_persons: bool,
     pub(super) post_processing: PostProcess,
-    memory_limit: Option<u64>,
-    numbers: Numbers,
-    mechanism: Option<String>,
 }
 
 impl Task {
@@ -72,8 +70,14 @@ impl Task {
                 "--max-steps needs --person COLUMN: without it nobody's steps can be bounded",
             ));
         }
-        let workload = args.workload.workload();
-        if args.monotone && workload != Workload::PrefixSum {
+        let spec = plan_spec(
+            declared_horizon(&steps, args.horizon),
+            &args.privacy,
+            &args.workload,
+            &args.numbers,
+            participation,
+        )?;
+        if args.monotone && spec.workload != Workload::PrefixSum {
             return Err(CliError::bad(
                 "--monotone needs a total that only grows, and a window or decay can fall",
             ));
@@ -83,10 +87,9 @@ impl Task {
                 "--monotone needs a total that only grows: --clamp must not reach below zero",
             ));
         }
-        Ok(Self {
+        let mut task = Self {
             source: crate::error::name_of(&args.file),
             steps,
-            is_unbounded: args.horizon == Some(Horizon::Unbounded),
             lag: args.lag.as_deref().map(parse_lag).transpose()?,
             has_until: args.until.is_some(),
             is_followed: args.follow,
@@ -99,23 +102,36 @@ impl Task {
             clamp,
             keys: args.groups.as_deref().map(declared_keys).transpose()?,
             outside: args.outside,
-            privacy: args.privacy.privacy(participation),
-            workload,
-            objective: args.workload.objective,
+            spec,
+            bounds_persons: participation.is_some(),
             post_processing: post_processing(args),
-            memory_limit: args.workload.memory_limit,
-            numbers: args.numbers.numbers(),
-            mechanism: args.workload.mechanism.clone(),
-        })
+        };
+        task.spec.contribution = task.contribution()?;
+        if let Some(keys) = &task.keys {
+            task.spec.shape = Shape::Keyed { keys: keys.names().to_vec() };
+        }
+        task.spec.definition = task.definition().encode();
+        Ok(task)
     }
 
-    /// What was declared of the number of steps, where anything was.
+    /// The declared number of steps, if there is one.
     pub(super) fn horizon(&self) -> Option<Horizon> {
-        match &self.steps {
-            _ if self.is_unbounded => Some(Horizon::Unbounded),
-            Steps::Buckets(buckets) => Some(Horizon::Steps(buckets.steps())),
-            Steps::Rows(declared) => declared.map(Horizon::Steps),
-        }
+        Some(self.spec.horizon).filter(|horizon| *horizon != NOT_DECLARED)
+    }
+
+    /// Whether noise is for a stream without a known end, even if this one has an end.
+    pub(super) fn is_unbounded(&self) -> bool {
+        self.spec.horizon == Horizon::Unbounded
+    }
+
+    /// The choices of the plan for this many steps.
+    pub(super) fn spec_for(&self, horizon: Horizon) -> PlanSpec {
+        PlanSpec { horizon, ..self.spec.clone() }
+    }
+
+    /// ε and δ, which the options always give.
+    pub(super) fn budget(&self) -> (f64, f64) {
+        (self.spec.budget.epsilon.unwrap_or_default(), self.spec.budget.delta.unwrap_or_default())
     }
 
     /// The declared number of rows: those that are missing are zero.
@@ -128,7 +144,7 @@ impl Task {
 
     /// The most bytes of totals that may be held.
     pub(super) fn memory_limit(&self) -> u64 {
-        self.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT)
+        self.spec.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT)
     }
 
     pub(super) fn buckets(&self) -> Option<&Buckets> {
@@ -138,41 +154,24 @@ impl Task {
         }
     }
 
-    pub(super) fn request(&self, horizon: Horizon) -> Request {
-        Request {
-            horizon,
-            workload: self.workload,
-            objective: self.objective,
-            privacy: self.privacy.clone(),
-            mechanism: self.mechanism.clone(),
-            contribution: self.contribution(),
-            keys: self.keys.as_ref().map(|keys| keys.names().to_vec()).unwrap_or_default(),
-            dimension: None,
-            memory_limit: self.memory_limit,
-            numbers: self.numbers,
-            post_processing: self.post_processing.clone(),
-            definition: self.definition().encode(),
-        }
-    }
-
-    /// The range of what one protected unit may change in one step; one, where it is absent.
+    /// The range of what one protected unit may change in one step; by default, from zero to one.
     ///
     /// A clamped event is there or not, so it changes its step by a value of the clamp. A clamped
     /// row is a whole step, and the change of one event inside it may take it from any value of the
     /// clamp to any other.
-    pub(super) fn contribution(&self) -> Option<(f64, f64)> {
-        let clamp = self.clamp?;
+    fn contribution(&self) -> Result<Contribution> {
+        let Some(clamp) = self.clamp else { return Ok(Contribution::default()) };
         let (lo, hi) = (clamp.lo(), clamp.hi());
-        match self.steps {
-            Steps::Rows(_) if lo < 0.0 && hi > 0.0 => Some((lo - hi, hi - lo)),
-            _ => Some((lo, hi)),
-        }
+        Ok(match self.steps {
+            Steps::Rows(_) if lo < 0.0 && hi > 0.0 => Contribution::range(lo - hi, hi - lo)?,
+            _ => Contribution::range(lo, hi)?,
+        })
     }
 
     /// The protected unit, by the name under which budget files know it: a bound on somebody's steps
     /// makes it a person.
     pub(super) fn unit_name(&self) -> &'static str {
-        if self.privacy.participation.is_some() { PERSON } else { EVENT }
+        if self.bounds_persons { PERSON } else { EVENT }
     }
 
     /// What is counted. It is part of the name of the noise, so that runs that count anything
@@ -193,9 +192,15 @@ impl Task {
                 (None, false) => Closing::AtTheEnd,
             },
             clamp: self.clamp,
-            bound: self.person.as_ref().and(self.privacy.participation),
+            bound: self.enforced_bound(),
             precedence: Precedence::Arrival,
         }
+    }
+
+    /// The most steps of a person and the least gap between them, if events name persons.
+    fn enforced_bound(&self) -> Option<(u64, u64)> {
+        let bound = self.spec.participation;
+        (self.bounds_persons && self.person.is_some()).then(|| (bound.max_steps(), bound.min_gap()))
     }
 
     /// The columns to read. Their order is known to [`super::feed`] alone.
@@ -212,13 +217,21 @@ impl Task {
         if let Some(clamp) = self.clamp {
             rules = rules.clamp(clamp);
         }
-        if let (Some(_), Some((max_steps, min_gap))) = (&self.person, self.privacy.participation) {
+        if let Some((max_steps, min_gap)) = self.enforced_bound() {
             rules = rules.bound(ContributionBound::new(max_steps, min_gap)?);
         }
         if self.id.is_some() {
             rules = rules.drop_duplicates();
         }
         Ok(rules)
+    }
+}
+
+fn declared_horizon(steps: &Steps, given: Option<Horizon>) -> Horizon {
+    match steps {
+        _ if given == Some(Horizon::Unbounded) => Horizon::Unbounded,
+        Steps::Buckets(buckets) => buckets.steps().into(),
+        Steps::Rows(declared) => declared.map_or(NOT_DECLARED, Horizon::Steps),
     }
 }
 

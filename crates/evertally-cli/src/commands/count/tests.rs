@@ -8,7 +8,7 @@ use super::options::CountArgs;
 use super::task::Task;
 use super::{feed, live};
 use crate::input;
-use crate::mechanism::{Horizon, Prepared};
+use crate::mechanism::Prepared;
 use clap::Parser;
 use evertally_stream::{ClosedStep, Follow};
 use proptest::prelude::*;
@@ -164,11 +164,11 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
         }
         None => {
             let (count, closed, rest) = feed::read_rows(&task, reader.as_mut()).ok()?;
-            let horizon = task.horizon().unwrap_or(Horizon::Steps(count));
+            let horizon = task.horizon().unwrap_or(count.into());
             (horizon, closed.into_iter().chain(rest).collect::<Vec<_>>())
         }
     };
-    let prepared = Prepared::new(&task.request(horizon)).ok()?;
+    let prepared = Prepared::new(&task.spec_for(horizon), task.post_processing.clone()).ok()?;
     let start = |step: &ClosedStep| task.buckets().map(|buckets| buckets.start_of(step.step));
     let starts = steps.iter().map(start).collect();
     // The order in which keys are declared affects only the order of the output.

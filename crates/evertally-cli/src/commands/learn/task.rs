@@ -2,11 +2,12 @@
 
 use super::labels::Labels;
 use super::options::LearnArgs;
+use crate::commands::shared::refusal;
 use crate::error::{CliError, Result, shown};
 use crate::input;
 use crate::progress::with_progress;
 use evertally::internals::noise_name::{Fields, Value};
-use evertally::{Budget, Mechanism, Participation};
+use evertally::{Budget, BudgetSpec, Mechanism, Participation, PlanSpec};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 
 /// The δ at which ε is stated if only ρ is given.
@@ -175,18 +176,26 @@ impl<'a> Task<'a> {
             1 => Participation::single(),
             epochs => Participation::at_most(epochs, epoch)?,
         };
+        let (definition, stream) = match noise {
+            Noise::Named(data) => (self.definition(data), String::new()),
+            Noise::First(stream) => (Vec::new(), stream.to_owned()),
+        };
+        let choices = |spec: &PlanSpec| PlanSpec {
+            mechanism: self.mechanism,
+            neighbours: args.neighbours,
+            participation,
+            definition,
+            stream,
+            memory_limit: args.memory_limit,
+            ..spec.clone()
+        };
         let mut builder = LearningPlan::new(self.dimension(), steps)
             .budget(self.budget)
-            .neighbours(args.neighbours)
-            .participation(participation)
+            .noise(|noise| choices(noise.spec()).into())
             .clip(self.clip)
             .batch_size(args.batch_size)
             .set(self.set)
             .momentum(args.momentum);
-        builder = match noise {
-            Noise::Named(data) => builder.definition(self.definition(data)),
-            Noise::First(stream) => builder.stream(stream),
-        };
         builder = match (args.lambda, args.learning_rate) {
             (Some(regularization), _) => builder.update(Update::Leader { regularization }),
             (None, Some(rate)) => builder.update(Update::Descent { rate }),
@@ -200,12 +209,6 @@ impl<'a> Task<'a> {
             Restart::Steps(steps) => builder.restart_every(steps),
             Restart::Epoch => builder.restart_every(epoch),
         };
-        if let Some(mechanism) = self.mechanism {
-            builder = builder.mechanism(mechanism);
-        }
-        if let Some(bytes) = args.memory_limit {
-            builder = builder.memory_limit(bytes);
-        }
         let plan =
             if args.quiet { builder.build()? } else { with_progress("planning", |_| builder.build())? };
         Ok(match noise {
@@ -234,16 +237,17 @@ pub(super) fn option_of(setting: &str) -> &str {
 }
 
 fn budget(args: &LearnArgs) -> Result<(Budget, f64)> {
-    match (args.epsilon, args.delta, args.rho) {
+    let LearnArgs { epsilon, delta, rho, calibration, .. } = *args;
+    let given = BudgetSpec { epsilon, calibration, rho, ..BudgetSpec::default() };
+    match (epsilon, delta, rho) {
         (_, Some(0.0), _) => Err(CliError::bad(
             "--delta: expected more than 0, since gradients are bounded in Euclidean norm and call for Gaussian noise",
         )),
-        (Some(epsilon), Some(delta), None) => {
-            let calibration = args.calibration.unwrap_or_default();
-            Ok((Budget::new(epsilon, delta)?.with_calibration(calibration)?, delta))
+        (Some(_), Some(delta), None) => {
+            Ok((BudgetSpec { delta: Some(delta), ..given }.budget().map_err(refusal)?, delta))
         }
-        (None, delta, Some(rho)) => {
-            let (budget, delta) = (Budget::zcdp(rho)?, delta.unwrap_or(USUAL_DELTA));
+        (None, delta, Some(_)) => {
+            let (budget, delta) = (given.budget().map_err(refusal)?, delta.unwrap_or(USUAL_DELTA));
             budget.spend().epsilon(delta)?;
             Ok((budget, delta))
         }

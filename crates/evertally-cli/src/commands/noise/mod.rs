@@ -10,10 +10,10 @@ pub(crate) use options::NoiseArgs;
 
 use crate::budget_file::PERSON;
 use crate::error::{CliError, Result};
-use crate::mechanism::Horizon;
+use crate::mechanism::noise_plan;
 use crate::output::{Destination, Element, NpyStream};
 use crate::progress::with_progress;
-use evertally::{NoiseKey, NoiseStream, Plan, Progress};
+use evertally::{Horizon, NoiseKey, NoiseStream, Plan, Progress};
 use options::Precision;
 use std::io::{IsTerminal, Write};
 use std::ops::Range;
@@ -28,7 +28,7 @@ const HEADER_ROOM: u64 = 1 << 16;
 
 pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     let precision = args.precision();
-    let request = args.request()?;
+    let (spec, budget) = args.spec()?;
     if args.rows == Some(0) {
         return Err(CliError::bad("--rows: expected at least 1, got 0"));
     }
@@ -39,11 +39,11 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
         return Err(CliError::bad("--output -: expected a pipe or a file, since the array is not text"));
     }
     let key = args.noise_key.read()?;
-    let charge = args.budget_file.charge("noise", &args.output, PERSON, request.neighbours)?;
+    let charge = args.budget_file.charge("noise", &args.output, PERSON, spec.neighbours)?;
     if let Some(charge) = &charge {
-        charge.check(request.budget, key.tag())?;
+        charge.check(budget, key.tag())?;
     }
-    let plan = request.plan()?;
+    let plan = noise_plan(&spec)?;
     let steps = steps(args, plan.horizon())?;
     let count = steps.end - steps.start;
     check_size(count, args.dim, precision)?;
@@ -112,7 +112,7 @@ fn check_single(plan: &Plan) -> Result<()> {
 
 /// Writes the noise of these steps and returns the number of bytes.
 fn write<F: Element>(plan: &Plan, key: NoiseKey, steps: Range<u64>, out: Destination) -> Result<u64> {
-    let width = plan.lanes().width();
+    let width = plan.shape().width();
     let mut noise =
         with_progress("making noise", |progress| NoiseStream::<F>::with_progress(plan, key, progress))?;
     if steps.start > 0 {

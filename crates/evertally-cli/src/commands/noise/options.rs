@@ -2,12 +2,11 @@
 
 use crate::budget_file::BudgetFileArgs;
 use crate::commands::planning::ParticipationArgs;
-use crate::commands::shared::{WorkloadArgs, named};
+use crate::commands::shared::{WorkloadArgs, named, refusal};
 use crate::error::{CliError, Result};
-use crate::mechanism::{Horizon, NoiseRequest, Privacy, budget_of_multiplier};
 use crate::noise_key::NoiseKeyArgs;
 use clap::{Args, ValueEnum};
-use evertally::{Budget, Calibration, Neighbours};
+use evertally::{Budget, BudgetSpec, Calibration, Contribution, Horizon, Neighbours, PlanSpec, Shape};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -125,22 +124,22 @@ impl Precision {
 }
 
 impl NoiseArgs {
-    pub(super) fn request(&self) -> Result<NoiseRequest> {
+    /// The choices of the plan, and its budget. A single coordinate is a vector too: its
+    /// contributions may have either sign.
+    pub(super) fn spec(&self) -> Result<(PlanSpec, Budget)> {
         if self.dim == 0 {
             return Err(CliError::bad("--dim: expected at least 1, got 0"));
         }
-        Ok(NoiseRequest {
-            horizon: self.horizon,
-            workload: self.workload.workload(),
-            budget: self.budget()?,
+        let given = self.budget()?;
+        let budget = given.budget().map_err(refusal)?;
+        let spec = PlanSpec {
             neighbours: self.neighbours,
-            participation: self.participation.bound()?,
-            objective: self.workload.objective,
-            mechanism: self.workload.mechanism.clone(),
-            memory_limit: self.workload.memory_limit,
-            dimension: self.dim,
-            norm: self.norm,
-        })
+            participation: self.participation.bound()?.unwrap_or_default(),
+            shape: Shape::Vector { dimension: self.dim },
+            contribution: Contribution::norm(self.norm)?,
+            ..self.workload.plan_spec(self.horizon, given)?
+        };
+        Ok((spec, budget))
     }
 
     /// Models are trained in single precision, and single totals are doubles.
@@ -148,17 +147,14 @@ impl NoiseArgs {
         self.dtype.unwrap_or(if self.dim == 1 { Precision::F64 } else { Precision::F32 })
     }
 
-    fn budget(&self) -> Result<Budget> {
-        match (self.sigma, self.epsilon, self.delta) {
-            (Some(sigma), ..) => budget_of_multiplier(sigma),
+    fn budget(&self) -> Result<BudgetSpec> {
+        let Self { epsilon, delta, calibration, sigma, .. } = *self;
+        match (sigma, epsilon, delta) {
             (None, Some(_), Some(0.0)) => Err(CliError::bad(
                 "--delta: expected more than 0, since the contributions are bounded in Euclidean norm and call for Gaussian noise",
             )),
-            (None, Some(epsilon), Some(delta)) => {
-                let calibration = self.calibration.unwrap_or(Calibration::Exact);
-                let privacy =
-                    Privacy { epsilon, delta, calibration, neighbours: self.neighbours, participation: None };
-                privacy.budget()
+            (Some(_), ..) | (None, Some(_), Some(_)) => {
+                Ok(BudgetSpec { epsilon, delta, calibration, sigma, rho: None })
             }
             _ => Err(CliError::bad(
                 "expected --epsilon with --delta, or --sigma: they set how large the noise is",

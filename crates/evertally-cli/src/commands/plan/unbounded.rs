@@ -1,11 +1,11 @@
 //! `evertally plan --horizon unbounded`: what not knowing the end costs.
 
-use super::{aligned, lanes_in_words, printed, privacy_in_words};
+use super::{aligned, budget_of, printed, privacy_in_words, shape_in_words};
 use crate::commands::shared::{bytes_in_words, delta_in_words};
 use crate::error::Result;
-use crate::mechanism::{Endless, Horizon, Request};
+use crate::mechanism::Endless;
 use crate::plot::{Profile, ProfileChart, grouped};
-use evertally::Workload;
+use evertally::{Horizon, PlanSpec, Workload};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -31,18 +31,19 @@ struct MomentJson {
 }
 
 /// The plan in a shape that other programs rely on.
-pub(super) fn json(request: &Request, endless: &Endless) -> Result<String> {
+pub(super) fn json(spec: &PlanSpec, endless: &Endless) -> Result<String> {
     let milestones = endless.milestones.iter().map(|moment| MomentJson {
         steps: moment.steps,
         standard_error: moment.standard_error,
         known_horizon: moment.known_horizon,
         ratio: moment.ratio,
     });
+    let (epsilon, delta) = budget_of(spec);
     printed(&EndlessJson {
-        horizon: request.horizon,
+        horizon: spec.horizon,
         cap: endless.cap,
-        epsilon: request.privacy.epsilon,
-        delta: request.privacy.delta,
+        epsilon,
+        delta,
         noise_multiplier: endless.noise_multiplier,
         mechanism: &endless.mechanism,
         sensitivity: endless.sensitivity,
@@ -54,7 +55,7 @@ pub(super) fn json(request: &Request, endless: &Endless) -> Result<String> {
 
 /// The plan for people.
 #[expect(clippy::unnecessary_wraps, reason = "the same shape as that of its JSON")]
-pub(super) fn table(request: &Request, endless: &Endless) -> Result<String> {
+pub(super) fn table(spec: &PlanSpec, endless: &Endless) -> Result<String> {
     let head = ["", "steps", "", "standard error", "known horizon", "mse / known horizon"];
     let mut rows = vec![head.map(str::to_owned)];
     for moment in &endless.milestones {
@@ -73,11 +74,11 @@ pub(super) fn table(request: &Request, endless: &Endless) -> Result<String> {
         "{} without a known end{}, at {}: noise multiplier σ = {:.6}\n{}\n\n\
          {}: sensitivity Δ = {:.6}, worst step {:.4}, memory {}, {:.0} operations per step\n\n{}\n\
          known horizon: the typical error (rmse) of the plan for exactly that many steps, had it been asked for\n",
-        subject(request.workload),
-        lanes_in_words(request),
-        privacy_in_words(request),
+        subject(spec.workload),
+        shape_in_words(spec),
+        privacy_in_words(spec),
         endless.noise_multiplier,
-        cap_in_words(request.workload, endless.cap),
+        cap_in_words(spec.workload, endless.cap),
         endless.mechanism,
         endless.sensitivity,
         endless.worst_rmse,
@@ -118,20 +119,20 @@ fn power(steps: u64) -> String {
     if steps.is_power_of_two() && steps > 1 { format!("2^{}", steps.ilog2()) } else { steps.to_string() }
 }
 
-pub(super) fn chart(request: &Request, endless: &Endless) -> ProfileChart {
-    let privacy = &request.privacy;
-    let (epsilon, delta) = (privacy.epsilon, delta_in_words(privacy.delta));
+pub(super) fn chart(spec: &PlanSpec, endless: &Endless) -> ProfileChart {
+    let (epsilon, delta) = budget_of(spec);
+    let delta = delta_in_words(delta);
     let without_end =
         Profile { name: "end unknown".to_owned(), errors: endless.profile.clone(), chosen: true };
     let known =
         Profile { name: "end known in advance".to_owned(), errors: endless.known.clone(), chosen: false };
     ProfileChart {
-        title: format!("What not knowing the end costs: {}", subject(request.workload)),
+        title: format!("What not knowing the end costs: {}", subject(spec.workload)),
         subtitle: format!(
             "{} capped at {} steps · ε = {epsilon}, δ = {delta} · {}",
             endless.mechanism,
             power(endless.cap),
-            privacy.neighbours
+            spec.neighbours
         ),
         profiles: vec![without_end, known],
     }

@@ -6,7 +6,7 @@
 
 use crate::draws::Draws;
 use crate::error::Result;
-use evertally::{Budget, Neighbours, NoiseKey, Workload};
+use evertally::{Budget, Neighbours, NoiseKey, PlanSpec, Workload};
 use evertally_ledger::{Arrival, Event, Keeper, Ledger, NewPopulation, Published, Shown, Spec};
 use evertally_stream::BucketLength;
 use std::f64::consts::TAU;
@@ -113,16 +113,19 @@ const STREAMS: [Stream; 5] = [
 impl Stream {
     fn spec(&self) -> evertally_ledger::Result<Spec> {
         let is_people = matches!(self.kind, Kind::People(_));
-        let keys = REGIONS.iter().map(|(name, _, _)| (*name).to_owned());
+        let population = if is_people { "people" } else { "visits" };
+        let spec = Spec::new(self.name, population, self.epsilon, 1e-6).steps(self.steps);
+        let spec = match self.kind {
+            Kind::ByRegion => spec.keys(REGIONS.iter().map(|(name, _, _)| *name)),
+            Kind::People(max_steps) => spec.persons(max_steps, 1)?,
+            Kind::Spending => spec.values(0.0, 100.0)?,
+            _ => spec,
+        };
         Ok(Spec {
             description: Some(self.description.to_owned()),
             every: Some(BucketLength::from_micros(self.seconds * SECOND)?),
-            steps: self.steps,
-            workload: self.workload,
-            keys: if self.kind == Kind::ByRegion { keys.collect() } else { Vec::new() },
-            participation: if let Kind::People(most) = self.kind { Some((most, 1)) } else { None },
-            clamp: (self.kind == Kind::Spending).then_some((0.0, 100.0)),
-            ..Spec::new(self.name, if is_people { "people" } else { "visits" }, self.epsilon, 1e-6)
+            plan: PlanSpec { workload: self.workload, ..spec.plan },
+            ..spec
         })
     }
 }

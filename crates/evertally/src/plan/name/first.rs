@@ -5,8 +5,10 @@
 //! these names, because they omit the grid, the declared keys and the selection of events.
 
 use crate::noise_name::{Layout, Purpose};
-use crate::plan::{Arithmetic, Lanes, Objective, Plan};
+use crate::objective::Objective;
+use crate::plan::Plan;
 use crate::privacy::{Calibration, Contribution, Guarantee, Neighbours, Participation};
+use crate::spec::{Arithmetic, Shape};
 use crate::workload::Workload;
 
 /// The name of a plan's noise.
@@ -56,17 +58,17 @@ pub(crate) fn fingerprint(plan: &Plan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 1");
     let grid = plan.grid().unwrap_or(0.0).to_bits().to_le_bytes();
     hasher.update(of(plan).as_bytes()).update(b"|").update(&grid).update(b"|");
-    match plan.lanes() {
-        Lanes::Scalar => hasher.update(b"scalar"),
-        Lanes::Vector { dimension } => hasher.update(format!("vector {dimension}").as_bytes()),
-        Lanes::Keyed { keys } => {
+    match plan.shape() {
+        Shape::Scalar => hasher.update(b"scalar"),
+        Shape::Vector { dimension } => hasher.update(format!("vector {dimension}").as_bytes()),
+        Shape::Keyed { keys } => {
             for (i, key) in keys.iter().enumerate() {
                 let comma = if i == 0 { "" } else { "," };
                 hasher.update(format!("{comma}{}:", key.len()).as_bytes()).update(key.as_bytes());
             }
             &mut hasher
         }
-        Lanes::OpenKeys => hasher.update(b"open keys"),
+        Shape::OpenKeys => hasher.update(b"open keys"),
     };
     *hasher.finalize().as_bytes()
 }

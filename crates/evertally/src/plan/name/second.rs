@@ -2,8 +2,10 @@
 //! choices.
 
 use crate::noise_name::{Fields, Layout, Purpose, Value};
-use crate::plan::{Arithmetic, Lanes, Objective, Plan};
+use crate::objective::Objective;
+use crate::plan::Plan;
 use crate::privacy::{Budget, Calibration, Guarantee, Neighbours, Participation};
+use crate::spec::{Arithmetic, Shape};
 use crate::workload::Workload;
 
 const MAGIC: [u8; 4] = *b"EVNN";
@@ -33,7 +35,7 @@ fn fields(plan: &Plan) -> Fields {
     fields.put(7, Value::new().code(objective(plan.objective())));
     fields.put(8, mechanism(plan));
     fields.put(9, arithmetic(plan));
-    fields.put(10, shape(plan.lanes()));
+    fields.put(10, shape(plan.shape()));
     if let Some(digest) = plan.declared_keys() {
         fields.put(11, Value::new().raw(&digest));
     }
@@ -117,12 +119,12 @@ fn arithmetic(plan: &Plan) -> Value {
     }
 }
 
-fn shape(lanes: &Lanes) -> Value {
-    match lanes {
-        Lanes::Scalar => Value::new().code(0),
-        Lanes::Vector { dimension } => Value::new().code(1).integer(*dimension as u64),
+fn shape(shape: &Shape) -> Value {
+    match shape {
+        Shape::Scalar => Value::new().code(0),
+        Shape::Vector { dimension } => Value::new().code(1).integer(*dimension as u64),
         // Declared keys have field 11 as well.
-        Lanes::Keyed { .. } | Lanes::OpenKeys => Value::new().code(2),
+        Shape::Keyed { .. } | Shape::OpenKeys => Value::new().code(2),
     }
 }
 

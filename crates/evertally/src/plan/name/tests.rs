@@ -1,8 +1,9 @@
 use super::*;
 use crate::factorization::Mechanism;
-use crate::plan::{Arithmetic, Objective, PlanBuilder};
+use crate::plan::PlanBuilder;
 use crate::privacy::{Budget, Calibration, Contribution, Neighbours, Participation};
 use crate::workload::Workload;
+use crate::{Arithmetic, Objective};
 
 fn builder() -> PlanBuilder {
     Plan::prefix_sum(24).budget(Budget::new(0.5, 1e-6).unwrap())

@@ -19,10 +19,11 @@
 
 use std::sync::Arc;
 
-use super::builder::check_keys;
 use super::cost::check_limit;
 use super::name::keys_digest;
-use super::{Inner, Lanes, Plan};
+use super::planner::check_keys;
+use super::{Inner, Plan};
+use crate::spec::Shape;
 use crate::{Error, Result};
 
 impl Plan {
@@ -53,15 +54,15 @@ impl Plan {
     /// a builder would refuse; [`Error::TooCostly`] if a counter of so many keys would hold more
     /// than the limit on memory.
     pub fn with_keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Self> {
-        if !self.lanes().are_named() {
+        if !self.shape().is_keyed() {
             // A single total and a vector have noise that no key has.
-            return Err(Error::bad("plan", "one for keys to be given others", self.lanes().shape()));
+            return Err(Error::bad("plan", "one for keys to be given others", self.shape().kind()));
         }
         let keys: Vec<String> = keys.into_iter().map(Into::into).collect();
         check_keys(&keys)?;
-        let inner = Inner { lanes: Arc::new(Lanes::Keyed { keys }), ..Inner::clone(&self.inner) };
+        let inner = Inner { shape: Arc::new(Shape::Keyed { keys }), ..Inner::clone(&self.inner) };
         let plan = Self { inner: Arc::new(inner) };
-        check_limit(plan.mechanism(), plan.cost(), plan.lanes(), plan.memory_limit())?;
+        check_limit(plan.mechanism(), plan.cost(), plan.shape(), plan.memory_limit())?;
         Ok(plan)
     }
 
@@ -82,7 +83,7 @@ impl Plan {
     /// As [`Plan::with_keys`].
     pub fn declaring_keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Self> {
         let part = self.with_keys(keys)?;
-        let Lanes::Keyed { keys } = part.lanes() else { return Ok(part) };
+        let Shape::Keyed { keys } = part.shape() else { return Ok(part) };
         let inner = Inner { declared_keys: Some(keys_digest(keys)), ..Inner::clone(&part.inner) };
         Ok(Self { inner: Arc::new(inner) })
     }

@@ -1,0 +1,302 @@
+//! From checked choices to a plan.
+//!
+//! A [`Planner`] is a spec whose choices fit together, with the budget computed and the horizon
+//! known. It tries mechanisms: each either gives a plan or a reason why it cannot serve.
+
+use std::sync::Arc;
+
+use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
+use super::cost::{State, check_limit, held};
+use super::exact::{Exact, Needs};
+use super::name::keys_digest;
+use super::{Inner, Plan, unbounded};
+use crate::counter::totals::{Unit, rounding_charge};
+use crate::factorization::{Cost, Factorization, Mechanism, Request};
+use crate::noise::{KeyedNoise, Progress};
+use crate::noise_name::Naming;
+use crate::privacy::{Budget, NoiseKind, replace_factor, replace_factor_l1, round_up};
+use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
+use crate::workload::{MAX_HORIZON, Workload};
+use crate::{Error, Result};
+
+/// Memory that a counter may hold by default: 2 GiB.
+const DEFAULT_MEMORY_LIMIT: u64 = 2 << 30;
+
+/// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to
+/// reach this many, a thousand draws would have to lie at their ends together.
+const MAX_DEVIATIONS: f64 = 1024.0;
+
+impl PlanSpec {
+    /// Checks everything and makes the plan. This may take seconds.
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] for a value outside its range, [`Error::Unsupported`] or
+    /// [`Error::TooCostly`] if the named mechanism, or every mechanism, cannot serve.
+    pub fn build(&self) -> Result<Plan> {
+        self.build_with_progress(&())
+    }
+
+    /// Like [`PlanSpec::build`], and reports on the preparation of a mechanism that was named.
+    ///
+    /// # Errors
+    /// As [`PlanSpec::build`].
+    pub fn build_with_progress(&self, progress: &dyn Progress) -> Result<Plan> {
+        Planner::new(self)?.choose(progress)
+    }
+
+    /// The number of steps that noise is calibrated to: the declared one, or the cap of a stream
+    /// without a known end.
+    fn steps(&self) -> u64 {
+        match self.horizon {
+            Horizon::Steps(steps) => steps,
+            Horizon::Unbounded => unbounded::cap(self.workload, &self.shape),
+        }
+    }
+
+    /// Refuses choices that no mechanism could serve.
+    fn check(&self) -> Result<()> {
+        let steps = self.steps();
+        if steps == 0 || steps > MAX_HORIZON {
+            return Err(Error::bad("horizon", "a number of steps from 1 to 2^60", steps));
+        }
+        self.workload.validate()?;
+        if let Some(grid) = self.grid {
+            if !(grid.is_normal() && grid > 0.0) {
+                return Err(Error::bad("grid", "a positive number", grid));
+            }
+            if !self.prefers_exact() {
+                return Err(Error::bad("grid", "left out in floating point: releases are not rounded", grid));
+            }
+        }
+        match &self.shape {
+            Shape::Vector { dimension: 0 } => return Err(Error::bad("dimension", "at least 1", 0)),
+            Shape::Vector { .. } if !self.contribution.is_vector() => {
+                return Err(Error::bad("contribution", "a bound on the norm of a vector", self.contribution));
+            }
+            Shape::Keyed { keys } => check_keys(keys)?,
+            Shape::OpenKeys => {
+                if let Workload::SlidingWindow { .. } = self.workload {
+                    let reason = "a window would keep every input of every key; declare the keys, or count running or decayed totals";
+                    return Err(Error::unsupported("a counter of open keys", reason));
+                }
+            }
+            Shape::Scalar | Shape::Vector { .. } => {}
+        }
+        if self.contribution.is_vector() && !matches!(self.shape, Shape::Vector { .. }) {
+            return Err(Error::bad("contribution", "a range of numbers", self.contribution));
+        }
+        Ok(())
+    }
+
+    /// Whether to take the exact path if there is one.
+    pub(super) fn prefers_exact(&self) -> bool {
+        let has_numbers = !matches!(self.shape, Shape::Vector { .. });
+        self.arithmetic.map_or(has_numbers, |arithmetic| arithmetic == Arithmetic::Exact)
+    }
+
+    /// Whether floating point will not do.
+    pub(super) fn insists_on_exact(&self) -> bool {
+        self.arithmetic == Some(Arithmetic::Exact) || self.grid.is_some()
+    }
+}
+
+/// Choices that were checked against each other; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Planner<'a> {
+    pub(super) spec: &'a PlanSpec,
+    pub(super) budget: Budget,
+    pub(super) horizon: u64,
+    pub(super) shape: Arc<Shape>,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(spec: &'a PlanSpec) -> Result<Self> {
+        spec.check()?;
+        let budget = spec.budget.budget()?;
+        Ok(Self { spec, budget, horizon: spec.steps(), shape: Arc::new(spec.shape.clone()) })
+    }
+
+    pub(super) fn is_unbounded(&self) -> bool {
+        self.spec.horizon == Horizon::Unbounded
+    }
+
+    /// In how many steps of the horizon one person may take part.
+    pub(super) fn participations(&self) -> u64 {
+        self.spec.participation.bounded(self.horizon)
+    }
+
+    pub(super) fn request<'b>(&self, progress: &'b dyn Progress) -> Request<'b> {
+        Request {
+            horizon: self.horizon,
+            workload: self.spec.workload,
+            participation: self.spec.participation,
+            objective: self.spec.objective,
+            progress,
+        }
+    }
+
+    pub(super) fn plan_for(&self, mechanism: Mechanism, progress: &dyn Progress) -> Result<Plan> {
+        self.check_noise(mechanism)?;
+        self.check_memory(mechanism, mechanism.min_cost(self.horizon, self.spec.workload), State::Own)?;
+        self.assemble(mechanism.factorize(self.request(progress))?)
+    }
+
+    /// The exact path; none for floating point.
+    fn exact(&self, factorization: &dyn Factorization, sensitivity: f64) -> Result<Option<Exact>> {
+        if !self.spec.prefers_exact() {
+            return Ok(None);
+        }
+        let exact = Exact::new(&Needs {
+            factorization,
+            budget: self.budget,
+            workload: self.spec.workload,
+            shape: &self.shape,
+            magnitude: self.spec.contribution.magnitude(),
+            participations: self.participations(),
+            sensitivity,
+            grid: self.spec.grid,
+        });
+        match exact {
+            Err(Error::Unsupported { .. }) if !self.spec.insists_on_exact() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    fn check_noise(&self, mechanism: Mechanism) -> Result<()> {
+        match (mechanism.noise(), self.budget.noise()) {
+            (NoiseKind::Gaussian, NoiseKind::Laplace) => Err(Error::unsupported(
+                mechanism,
+                "its Gaussian noise cannot give pure ε (δ = 0); laplace-tree can",
+            )),
+            (NoiseKind::Laplace, NoiseKind::Gaussian) => {
+                Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
+            }
+            // Laplace noise answers to the sum of magnitudes, which a bound on the Euclidean norm
+            // does not bound well.
+            (NoiseKind::Laplace, _) if self.spec.contribution.is_vector() => Err(Error::unsupported(
+                mechanism,
+                "vectors are bounded in Euclidean norm, and Laplace noise needs another",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_memory(&self, mechanism: Mechanism, noise: Cost, state: State) -> Result<()> {
+        let cost = held(noise, state, &self.shape, self.spec.workload, self.horizon);
+        check_limit(mechanism, cost, &self.shape, self.memory_limit())
+    }
+
+    fn memory_limit(&self) -> u64 {
+        self.spec.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT)
+    }
+
+    /// Refuses a shape that the mechanism has no noise for.
+    fn check_shape(&self, factorization: &dyn Factorization, is_streamed: bool) -> Result<()> {
+        let mechanism = factorization.mechanism();
+        if *self.shape == Shape::OpenKeys && !is_streamed {
+            let reason = "open keys need a mechanism that streams: graded-square-root for running totals, square-root for decayed ones";
+            return Err(Error::unsupported(mechanism, reason));
+        }
+        let draws = factorization.draws();
+        let has_noise = if self.shape.is_keyed() {
+            draws <= KeyedNoise::DRAWS
+        } else {
+            draws.checked_mul(self.shape.width() as u64).is_some()
+        };
+        if has_noise {
+            return Ok(());
+        }
+        let reason = if self.shape.is_keyed() {
+            "there are 2^43 draws for a key, and it needs more"
+        } else {
+            "there are fewer noise indices than steps and coordinates"
+        };
+        Err(Error::too_costly(mechanism, reason))
+    }
+
+    pub(super) fn assemble(&self, factorization: Arc<dyn Factorization>) -> Result<Plan> {
+        let spec = self.spec;
+        let mechanism = factorization.mechanism();
+        self.check_shape(&*factorization, factorization.recipe().is_some())?;
+        let sensitivity = factorization.sensitivity(spec.participation);
+        let replacement = match mechanism.noise() {
+            NoiseKind::Laplace => replace_factor_l1(spec.neighbours),
+            NoiseKind::Gaussian => {
+                replace_factor(spec.neighbours, spec.contribution, factorization.gram_is_nonnegative())
+            }
+        };
+        let magnitude = spec.contribution.magnitude();
+        let charge = rounding_charge(spec.workload, self.horizon, self.shape.moved());
+        // Four roundings of half an ulp each.
+        let moved = round_up(sensitivity * charge * replacement, 4.0 * f64::EPSILON);
+        let exact = self.exact(&*factorization, moved)?;
+        let state = if exact.is_some() {
+            State::whole(&*factorization, &self.shape)
+        } else {
+            State::doubles(&*factorization, &self.shape)
+        };
+        self.check_memory(mechanism, factorization.cost(), state)?;
+        let scale = match &exact {
+            Some(exact) => exact.unit.value(1) * exact.scale,
+            None => round_up(self.budget.noise_multiplier() * moved * magnitude, 4.0 * f64::EPSILON),
+        };
+        let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
+        // Coefficients or contributions that overflow have no noise to answer them with.
+        let largest_noise = MAX_DEVIATIONS * scale * max.sqrt();
+        let unit = exact.as_ref().map_or(Unit::new(spec.workload, magnitude), |exact| exact.unit);
+        let is_countable = [largest_noise, magnitude].into_iter().all(|x| unit.count(x).is_some());
+        if !(scale.is_normal() && is_countable && mean.is_finite()) {
+            let reason = "the noise that it needs is outside the range of floating-point numbers";
+            return Err(Error::unsupported(mechanism, reason));
+        }
+        let is_single = self.participations() == 1;
+        let rmse = |norm| deviation(scale, norm, exact.as_ref().map(|exact| exact.grid), 1.0);
+        let accuracy = Accuracy {
+            mean_error: sensitivity * sensitivity * mean,
+            max_error: sensitivity * sensitivity * max,
+            rmse: rmse(mean),
+            worst_rmse: rmse(max),
+            lower_bound: (is_single && mechanism.noise() == NoiseKind::Gaussian)
+                .then(|| nuclear_lower_bound(spec.workload, self.horizon))
+                .flatten(),
+        };
+        Ok(Plan {
+            inner: Arc::new(Inner {
+                factorization,
+                workload: spec.workload,
+                budget: self.budget,
+                neighbours: spec.neighbours,
+                participation: spec.participation,
+                objective: spec.objective,
+                contribution: spec.contribution,
+                shape: Arc::clone(&self.shape),
+                stream: spec.stream.clone(),
+                definition: spec.definition.as_slice().into(),
+                declared_keys: match &*self.shape {
+                    Shape::Keyed { keys } => Some(keys_digest(keys)),
+                    _ => None,
+                },
+                naming: Naming::default(),
+                memory_limit: self.memory_limit(),
+                is_unbounded: self.is_unbounded(),
+                sensitivity,
+                scale,
+                exact,
+                accuracy,
+            }),
+        })
+    }
+}
+
+/// Refuses a set of keys that is empty or names one twice.
+pub(super) fn check_keys(keys: &[String]) -> Result<()> {
+    if keys.is_empty() {
+        return Err(Error::bad("keys", "at least one", "none"));
+    }
+    let mut seen = std::collections::HashSet::new();
+    match keys.iter().position(|key| !seen.insert(key.as_str())) {
+        // Names may be confidential, so the message gives the position.
+        Some(place) => Err(Error::bad("keys", "distinct", format!("number {place} of the keys again"))),
+        None => Ok(()),
+    }
+}
