@@ -25,5 +25,4 @@ pub use keyed::KeyedCounter;
 pub use replay::{ReplayedLane, replay_distance, replay_lane};
 pub use scalar::Counter;
 pub use sparse::SparseCounter;
-pub(crate) use sparse::bytes_per_key as sparse_bytes_per_key;
 pub use vector::{VectorCounter, VectorRelease};

@@ -36,6 +36,7 @@ mod elliptic;
 mod error;
 mod factorization;
 pub mod internals;
+mod key_record;
 mod matrix;
 mod mixture;
 mod noise;

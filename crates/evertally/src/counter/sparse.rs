@@ -26,15 +26,14 @@ use rayon::prelude::*;
 
 use super::totals::{Unit, carried, too_large};
 use super::whole::WholeRelease;
+use crate::key_record::Layout;
 use crate::noise::integer::{IntegerLane, IntegerLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;
 use crate::plan::Plan;
 use crate::release::{Release, Spread};
 use crate::spec::Shape;
-use crate::workload::Workload;
 use crate::{Error, Result};
-use record::Layout;
 use store::{MOST_KEYS, Store};
 
 /// Keys below which one thread finds them.
@@ -73,11 +72,6 @@ enum Noise {
     Doubles(LazyLanes),
     /// Whole numbers.
     Whole(IntegerLanes, WholeRelease),
-}
-
-/// Bytes that a key holds between steps, for lanes of so many words.
-pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
-    Layout::new(workload, rows).bytes_per_key()
 }
 
 /// Private totals for a universe of keys that is not declared: every name may be added to, and

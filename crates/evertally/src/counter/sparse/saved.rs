@@ -16,11 +16,11 @@
 
 use zeroize::Zeroizing;
 
-use super::record::Layout;
 use super::store::MOST_KEYS;
 use super::{Noise, SparseCounter};
 use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
 use crate::counter::totals::carried;
+use crate::key_record::Layout;
 use crate::noise::integer::IntegerLane;
 use crate::noise::{LaneTag, NoiseKey};
 use crate::plan::Plan;
