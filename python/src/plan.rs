@@ -235,7 +235,7 @@ impl Plan {
         }
     }
 
-    /// The name of the stream that is counted; empty where none was given.
+    /// The name of the stream that is counted; empty by default.
     #[getter]
     fn stream(&self) -> &str {
         self.inner.stream_name()

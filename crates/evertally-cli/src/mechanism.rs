@@ -175,7 +175,7 @@ pub(crate) struct Report {
     pub(crate) most_above_optimum: Option<f64>,
     /// For all keys or coordinates together.
     pub(crate) state_bytes: u64,
-    /// Floating-point operations a step, preparation included.
+    /// Floating-point operations per step, preparation included.
     pub(crate) operations_per_step: f64,
     /// Steps (from zero) with the standard error there; thinned where there are many.
     pub(crate) profile: Vec<(u64, f64)>,

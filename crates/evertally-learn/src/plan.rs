@@ -83,7 +83,7 @@ pub struct LearningPlan {
 }
 
 impl LearningPlan {
-    /// A plan for so many parameters and steps.
+    /// A plan for this many parameters and steps.
     #[expect(clippy::new_ret_no_self, reason = "a plan is made by its builder")]
     pub fn new(dimension: usize, steps: u64) -> LearningPlanBuilder {
         LearningPlanBuilder::new(dimension, steps)
@@ -101,13 +101,13 @@ impl LearningPlan {
         self.segments.steps
     }
 
-    /// The plan of the noise: of the whole run, or of one segment where it is restarted.
+    /// The plan of the noise: of the whole run, or of one segment if it is restarted.
     #[must_use]
     pub fn noise(&self) -> &Plan {
         &self.segment
     }
 
-    /// After how many steps noise is restarted; all of them where it is not.
+    /// After how many steps noise is restarted; all of them if it is not.
     #[must_use]
     pub fn segment_steps(&self) -> u64 {
         self.segments.length
@@ -131,7 +131,7 @@ impl LearningPlan {
         self.clip
     }
 
-    /// The number of examples a step by which sums are divided.
+    /// The number of examples per step, by which sums are divided.
     #[must_use]
     pub fn batch_size(&self) -> usize {
         self.batch_size

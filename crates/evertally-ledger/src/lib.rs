@@ -37,7 +37,8 @@
 //! # let home = tempfile::tempdir()?;
 //! let directory = home.path().join("counts");
 //! let now = 1_800_000_000_000_000;
-//! let mut ledger = Ledger::open(Location::directory(&directory, None)?, read_or_make_key(&directory)?, now)?;
+//! let location = Location::directory(&directory, None)?;
+//! let mut ledger = Ledger::open(location, read_or_make_key(&directory)?, now)?;
 //! ledger.grant(&NewPopulation {
 //!     name: "everyone".to_owned(),
 //!     unit: "event".to_owned(),

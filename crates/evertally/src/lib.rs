@@ -36,6 +36,7 @@ mod elliptic;
 mod error;
 mod factorization;
 pub mod internals;
+mod key_record;
 mod matrix;
 mod mixture;
 mod noise;
@@ -47,6 +48,7 @@ pub mod post;
 pub mod privacy;
 mod release;
 pub mod research;
+mod resolution;
 mod spec;
 mod workload;
 

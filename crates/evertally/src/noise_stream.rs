@@ -1,4 +1,4 @@
-//! Correlated noise for those who add it themselves: rows of σΔ·L g, one call a step.
+//! Correlated noise for people who add it themselves: rows of σΔ·L g, one call per step.
 //!
 //! A counter adds this noise to totals; private learning adds it to sums of gradients that it keeps
 //! elsewhere, in the precision of the model. Raw noise is as sensitive as the data: whoever holds
@@ -207,7 +207,7 @@ impl<F: Real> NoiseStream<F> {
         Ok(())
     }
 
-    /// The state as bytes: what [`NoiseStream::resume`] goes on from without making earlier steps
+    /// The state as bytes, from which [`NoiseStream::resume`] continues without making earlier steps
     /// again. Raw noise can be computed from them.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {

@@ -37,12 +37,12 @@ pub(crate) use name::first;
 pub use name::version_1;
 pub use unbounded::Milestone;
 
-use crate::counter::resolution::Resolution;
 use crate::factorization::{Dense, Factorization, Mechanism};
 use crate::noise_name::Naming;
 use crate::objective::Objective;
 use crate::privacy::{Budget, Contribution, Neighbours, Participation};
 use crate::release::{Release, Spread};
+use crate::resolution::Resolution;
 use crate::spec::{Arithmetic, Horizon, PlanSpec, Shape};
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -77,16 +77,16 @@ struct Inner {
     contribution: Contribution,
     shape: Arc<Shape>,
     stream: String,
-    /// What is counted, encoded by whoever feeds the counter.
+    /// What is counted, encoded by the caller.
     definition: Arc<[u8]>,
-    /// What the declared keys of the whole plan are known by. Parts of the plan keep it.
+    /// A digest of the declared keys of the whole plan. Parts of the plan keep it.
     declared_keys: Option<[u8; 32]>,
     naming: Naming,
     memory_limit: u64,
     is_unbounded: bool,
     sensitivity: f64,
     scale: f64,
-    /// Where releases are made of whole numbers.
+    /// Only if releases are made of integers.
     exact: Option<Exact>,
     accuracy: Accuracy,
 }
@@ -112,7 +112,7 @@ impl Plan {
         PlanBuilder::new(workload, horizon.into())
     }
 
-    /// A plan for a stream whose end nobody knows; see [`Plan::is_unbounded`].
+    /// A plan for a stream without a known end; see [`Plan::is_unbounded`].
     ///
     /// ```
     /// use evertally::{Budget, Plan, Workload};
@@ -286,8 +286,8 @@ impl Plan {
         Ok(self.error_of(self.inner.factorization.row_norm_squared(step), 1.0))
     }
 
-    /// The standard deviation of what has this squared norm of L behind it and so many roundings to
-    /// the grid in it.
+    /// The standard deviation of noise with this squared norm of L, after this many roundings to the
+    /// grid.
     fn error_of(&self, norm_squared: f64, roundings: f64) -> f64 {
         accuracy::deviation(self.inner.scale, norm_squared, self.grid(), roundings)
     }
@@ -347,7 +347,7 @@ impl Plan {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The name of the stream that is counted; empty where none was given.
+    /// The name of the stream that is counted; empty by default.
     #[must_use]
     pub fn stream_name(&self) -> &str {
         &self.inner.stream
@@ -370,13 +370,13 @@ impl Plan {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The encoded definition of what is counted; empty where none was given.
+    /// The encoded definition of what is counted; empty by default.
     #[must_use]
     pub fn definition(&self) -> &[u8] {
         &self.inner.definition
     }
 
-    /// What the declared keys of the whole plan are known by, where some were declared.
+    /// A digest of the declared keys of the whole plan, if there are any.
     pub(crate) fn declared_keys(&self) -> Option<[u8; 32]> {
         self.inner.declared_keys
     }

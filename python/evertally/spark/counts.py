@@ -112,10 +112,10 @@ def private_counts(
     key, and each spends its own budget. A streaming table is a different count from a finished one,
     because it drops late events.
 
-    Values that are not numbers and events without a time do not count. In a stream
-    with ids and without persons, events with a missing or blank id do not count either. Spark's web interface and
-    progress reports show true counts: guard them like the data. For a streaming table the session's
-    state store is set to RocksDB, which Spark's operator requires.
+    Values that are not numbers and events without a time do not count. In a stream with ids and
+    without persons, events with a missing or blank id do not count either. Spark's web interface
+    and progress reports show true counts: guard them like the data. For a streaming table the
+    session's state store is set to RocksDB, which Spark's operator requires.
     """
     session = df.sparkSession
     _check_classic(session)

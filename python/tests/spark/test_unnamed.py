@@ -81,7 +81,10 @@ def test_they_stop_a_query_that_refuses_them(spark: SparkSession, key_file: str,
 
 
 def test_blank_ids_are_no_ids(spark: SparkSession, key_file: str) -> None:
-    """Null ids were left out, and blank ones were copies of one another. In a finished table such events are copies of nothing, as in `evertally count`."""
+    """Null ids were left out, and blank ones were copies of one another.
+
+    In a finished table such events are copies of nothing, as in `evertally count`.
+    """
     given = {**arguments(key_file, plan=evertally.plan(STEPS, epsilon=1.0, delta=1e-6), id="name"), "person": None}
     blank, named = (
         at([(0.1, "1"), (0.2, "1"), *zip((0.3, 1.3, 2.3, 2.4), ids)]).rename(columns={"person": "name"})

@@ -11,11 +11,6 @@ use crate::process::{self, command};
 
 const SOURCE: &str = "crates/evertally/src/";
 
-/// Dependencies that close a cycle and are still there. Nothing may be added.
-///
-/// A plan states what its counters hold and how they round, and knows both from them.
-const KNOWN: [(&str, &str); 1] = [("plan", "counter")];
-
 type Dependencies = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn run() -> Outcome {
@@ -27,13 +22,7 @@ pub(super) fn run() -> Outcome {
         sources.push((file.trim_start_matches(SOURCE).to_owned(), text));
     }
     let dependencies = dependencies(&sources);
-    let known = |a: &str, b: &str| KNOWN.contains(&(a, b));
-    for (a, b) in KNOWN {
-        if !dependencies.get(a).is_some_and(|of| of.contains(b)) {
-            return Err(format!("{a} no longer depends on {b}: remove it from the list in tidy/modules.rs"));
-        }
-    }
-    match cycle(&dependencies, known) {
+    match cycle(&dependencies) {
         None => Ok(()),
         Some(path) => Err(format!("modules of the library form a cycle: {}", path.join(" → "))),
     }
@@ -77,11 +66,10 @@ fn named(code: &str) -> Vec<&str> {
 }
 
 /// A path of modules that ends where it begins, if there is one.
-fn cycle(dependencies: &Dependencies, known: impl Fn(&str, &str) -> bool + Copy) -> Option<Vec<String>> {
+fn cycle(dependencies: &Dependencies) -> Option<Vec<String>> {
     fn walk(
         at: &str,
         dependencies: &Dependencies,
-        known: impl Fn(&str, &str) -> bool + Copy,
         path: &mut Vec<String>,
         done: &mut BTreeSet<String>,
     ) -> bool {
@@ -93,8 +81,8 @@ fn cycle(dependencies: &Dependencies, known: impl Fn(&str, &str) -> bool + Copy)
             return false;
         }
         path.push(at.to_owned());
-        for next in dependencies.get(at).into_iter().flatten().filter(|next| !known(at, next)) {
-            if walk(next, dependencies, known, path, done) {
+        for next in dependencies.get(at).into_iter().flatten() {
+            if walk(next, dependencies, path, done) {
                 return true;
             }
         }
@@ -105,7 +93,7 @@ fn cycle(dependencies: &Dependencies, known: impl Fn(&str, &str) -> bool + Copy)
     let mut done = BTreeSet::new();
     dependencies.keys().find_map(|start| {
         let mut path = Vec::new();
-        walk(start, dependencies, known, &mut path, &mut done).then(|| {
+        walk(start, dependencies, &mut path, &mut done).then(|| {
             let end = path.last().cloned().unwrap_or_default();
             path.split_off(path.iter().position(|name| *name == end).unwrap_or(0))
         })
@@ -118,7 +106,7 @@ mod tests {
 
     fn found(sources: &[(&str, &str)]) -> Option<Vec<String>> {
         let sources: Vec<_> = sources.iter().map(|(p, t)| ((*p).to_owned(), (*t).to_owned())).collect();
-        cycle(&dependencies(&sources), |a, b| (a, b) == ("plan", "counter"))
+        cycle(&dependencies(&sources))
     }
 
     #[test]
@@ -132,10 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_tests_and_the_known_dependencies_do_not_count() {
-        let plan = ("plan.rs", "use crate::counter::Unit;\n");
-        let counter = ("counter.rs", "use crate::plan::Plan;\n");
-        assert_eq!(found(&[plan, counter]), None);
+    fn comments_and_tests_do_not_count() {
         let noise =
             "/// See `crate::plan`.\nfn f() {}\n#[cfg(test)]\nmod tests {\n    use crate::plan::Plan;\n}\n";
         assert_eq!(found(&[("plan.rs", "use crate::noise::f;\n"), ("noise.rs", noise)]), None);

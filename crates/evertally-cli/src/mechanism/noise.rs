@@ -26,7 +26,7 @@ fn refuse_silent_loss(made: Option<&Plan>, spec: &PlanSpec) -> Result<()> {
     }
     let gibibytes = best.cost().bytes(best.shape().width() as u64) as f64 / (1_u64 << 30) as f64;
     Err(CliError::bad(format!(
-        "{0} needs {gibibytes:.1} GiB of memory for so many coordinates: allow it with --memory-limit {1:.0}G, or name another --mechanism",
+        "{0} needs {gibibytes:.1} GiB of memory for these coordinates: allow it with --memory-limit {1:.0}G, or name another --mechanism",
         best.mechanism(),
         gibibytes.ceil(),
     )))

@@ -1,4 +1,4 @@
-//! A plan for a stream without an end, and what its error will be as time goes on.
+//! A plan for a stream without a known end, and its error over time.
 
 use crate::error::Result;
 use crate::progress::with_progress;
@@ -30,12 +30,12 @@ pub(crate) struct Endless {
     pub(crate) known: Vec<(u64, f64)>,
 }
 
-/// The error after so many steps.
+/// The error after this many steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Moment {
     pub(crate) steps: u64,
     pub(crate) standard_error: f64,
-    /// The root mean squared error of a plan for exactly so many steps, where there is one.
+    /// The root mean squared error of a plan for exactly this many steps, if there is one.
     pub(crate) known_horizon: Option<f64>,
     /// How many times the squared error is that one's.
     pub(crate) ratio: Option<f64>,

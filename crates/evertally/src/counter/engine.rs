@@ -1,13 +1,13 @@
 //! What all counters share: true totals, correlated noise, the step, and their saved form.
 
 use super::integer::{IntegerRelease, IntegerRows};
-use super::resolution::{Doubles, Input, OnGrid, Resolution};
 use super::state;
 use super::totals::Totals;
 use crate::noise::{Correlator, NoiseKey, Progress};
 use crate::noise_name::Purpose;
 use crate::plan::Plan;
 use crate::release::{Release, Spread};
+use crate::resolution::{Doubles, Input, OnGrid, Resolution};
 use crate::{Error, Result};
 use zeroize::Zeroizing;
 

@@ -1,8 +1,8 @@
 //! Releases of integer totals and integer noise.
 
-use super::resolution::Resolution;
 use crate::noise::integer::{IntegerCorrelator, are_within_reach};
 use crate::plan::Exact;
+use crate::resolution::Resolution;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Makes a release of a total and its noise: both are integers, and the sum is rounded to the

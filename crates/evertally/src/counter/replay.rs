@@ -10,11 +10,11 @@
 //! every key.
 
 use super::integer::IntegerRelease;
-use super::resolution::Doubles;
 use super::totals::Totals;
 use crate::noise::NoiseKey;
 use crate::plan::{Exact, Plan};
 use crate::privacy::NoiseKind;
+use crate::resolution::Doubles;
 use crate::spec::Shape;
 use crate::{Error, Result};
 

@@ -25,17 +25,16 @@ mod store;
 use rayon::prelude::*;
 
 use super::integer::IntegerRelease;
-use super::resolution::{Resolution, too_large};
 use super::totals::carried;
+use crate::key_record::Layout;
 use crate::noise::integer::{IntegerLane, IntegerLanes};
 use crate::noise::{LaneTag, LazyLanes, NoiseKey, Tagger, Tile};
 use crate::noise_name::Purpose;
 use crate::plan::Plan;
 use crate::release::{Release, Spread};
+use crate::resolution::{Resolution, too_large};
 use crate::spec::Shape;
-use crate::workload::Workload;
 use crate::{Error, Result};
-use record::Layout;
 use store::{MOST_KEYS, Store};
 
 /// Keys below which one thread finds them.
@@ -75,12 +74,7 @@ enum Noise {
     /// Doubles, scaled and added to the total as units.
     Doubles(LazyLanes),
     /// Integers.
-    Whole(IntegerLanes, IntegerRelease),
-}
-
-/// Bytes that a key holds between steps, for lanes of this many words.
-pub(crate) fn bytes_per_key(rows: usize, workload: Workload) -> u64 {
-    Layout::new(workload, rows).bytes_per_key()
+    Integers(IntegerLanes, IntegerRelease),
 }
 
 /// Private totals for a universe of keys that is not declared: every name may be added to, and
@@ -167,7 +161,7 @@ impl SparseCounter {
         let (noise, tagger, words) = if let Some(exact) = plan.exact() {
             let lanes = plan.whole_lanes(exact, key).ok_or_else(streams)?;
             let (tagger, words) = (lanes.noise().tagger(), 2 * lanes.rows());
-            (Noise::Whole(lanes, IntegerRelease::new(exact, unit)), tagger, words)
+            (Noise::Integers(lanes, IntegerRelease::new(exact, unit)), tagger, words)
         } else {
             let recipe = plan.factorization().recipe().ok_or_else(streams)?;
             let lanes = LazyLanes::new(&recipe, plan.horizon(), plan.keyed_noise(key, Purpose::Float));
@@ -358,7 +352,7 @@ impl SparseCounter {
         let tag = |tagger: &mut Tagger, key: &K| tagger.tag(key.as_ref().as_bytes());
         let tagger = || match &self.noise {
             Noise::Doubles(lanes) => lanes.noise().tagger(),
-            Noise::Whole(lanes, _) => lanes.noise().tagger(),
+            Noise::Integers(lanes, _) => lanes.noise().tagger(),
         };
         let tags: Vec<LaneTag> =
             keys.par_iter().with_min_len(KEYS_FOR_THREADS / 2).map_init(tagger, tag).collect();
@@ -390,7 +384,7 @@ impl SparseCounter {
                 let release = |total, noise: f64| unit.release(total, scale * noise);
                 release_doubles(lanes, &mut self.store, closed, part, out, release);
             }
-            Noise::Whole(lanes, release) => {
+            Noise::Integers(lanes, release) => {
                 release_integers(lanes, *release, &mut self.store, closed, part, out);
             }
         }

@@ -12,7 +12,7 @@
 //! so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut to whole
 //! units at every step. Two totals can be cut differently in each step after they first differ, by
 //! one unit, as if that step's input had changed by a unit.
-//! [`rounding_charge`](super::resolution::rounding_charge) covers both, for vectors coordinate by
+//! [`rounding_charge`](crate::resolution::rounding_charge) covers both, for vectors coordinate by
 //! coordinate.
 //!
 //! **Memory and threads.** 16 bytes per lane, and as much for every input inside a window; a step
@@ -22,8 +22,8 @@
 use rayon::prelude::*;
 use zeroize::Zeroize;
 
-use super::resolution::{Input, Resolution, too_large};
 use crate::Result;
+use crate::resolution::{Input, Resolution, too_large};
 use crate::workload::Workload;
 
 /// Lanes that a thread takes at a time, and below which one thread does it all.
@@ -211,9 +211,9 @@ fn cut_product(total: i128, factor: f64) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::resolution::Doubles;
     use super::*;
     use crate::Error;
+    use crate::resolution::Doubles;
     use proptest::prelude::*;
 
     fn totals(workload: Workload) -> Totals {

@@ -7,8 +7,8 @@
 //! **Guarantee.** A counter of 10⁵ keys is measured in the tests: it holds no more than is stated.
 
 use super::Plan;
-use crate::counter::sparse_bytes_per_key;
 use crate::factorization::{Cost, Factorization, IntegerDecoder, Mechanism};
+use crate::key_record::Layout;
 use crate::noise::integer::Filter;
 use crate::noise::{LaneTag, StreamingCorrelator};
 use crate::spec::Shape;
@@ -101,7 +101,7 @@ impl State {
 pub(super) fn held(noise: Cost, state: State, shape: &Shape, workload: Workload, horizon: u64) -> Cost {
     let state = match state {
         State::Record(words) => {
-            return Cost { bytes_per_coordinate: sparse_bytes_per_key(words, workload), ..noise };
+            return Cost { bytes_per_coordinate: Layout::new(workload, words).bytes_per_key(), ..noise };
         }
         State::Lane(bytes) => bytes,
         State::Own => noise.bytes_per_coordinate,

@@ -10,7 +10,6 @@
 //! e^ε)·κ, κ the total variation between all draws of the lanes in which neighbours differ and
 //! Gaussian ones, rounded.
 
-use crate::counter::resolution::Resolution;
 use crate::factorization::{Factorization, IntegerDecoder};
 use crate::noise::integer::{
     Filter, FilterCorrelator, IntegerCorrelator, IntegerField, IntegerLanes, IntegerLaw, IntegerNoise,
@@ -21,6 +20,7 @@ use crate::noise::{NoiseKey, Progress};
 use crate::noise_name::{Layout, Purpose};
 use crate::plan::Plan;
 use crate::privacy::{Budget, NoiseKind, round_up};
+use crate::resolution::Resolution;
 use crate::spec::Shape;
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -35,20 +35,20 @@ const SUM_BITS: i32 = 37;
 const LAPLACE_BITS: i32 = 30;
 
 /// A contribution has at least this many bits of units, however large the noise.
-const LEAST_CONTRIBUTION_BITS: i32 = 20;
+const MIN_CONTRIBUTION_BITS: i32 = 20;
 
 /// By how much, relatively, Δ is enlarged for the doubles of L, whose product with R is the
 /// workload up to their rounding.
 const NUMBERS: f64 = 1.0 / (1_u64 << 36) as f64;
 
 /// No draw may have a larger scale.
-const LARGEST_SCALE: f64 = (1_u64 << 49) as f64;
+const MAX_SCALE: f64 = (1_u64 << 49) as f64;
 
 /// No number of a lane may have more bits, in units: forty are behind the point, and a sign is before them.
-const LARGEST_STATE_BITS: f64 = 86.0;
+const MAX_STATE_BITS: f64 = 86.0;
 
 /// Standard deviations that no sum of draws reaches: the probability is below exp(−512).
-const FARTHEST_SUM: f64 = 32.0;
+const MAX_SUM_DEVIATIONS: f64 = 32.0;
 
 /// Norms that are whole numbers of parts exactly.
 const NORMS: std::ops::Range<f64> = 0.015_625..8.0;
@@ -111,8 +111,7 @@ impl Exact {
         if !reach.is_normal() {
             return Err(refuse("the noise that it needs is outside the range of floating-point numbers"));
         }
-        let exponent =
-            (libm::ilogb(reach) - bits).min(libm::ilogb(needs.magnitude) - LEAST_CONTRIBUTION_BITS);
+        let exponent = (libm::ilogb(reach) - bits).min(libm::ilogb(needs.magnitude) - MIN_CONTRIBUTION_BITS);
         // Releases, and their units, must be ordinary doubles.
         if !(-1000..=900).contains(&exponent) {
             return Err(refuse("its units are outside the range of floating-point numbers"));
@@ -141,7 +140,7 @@ impl Exact {
         };
         let noise_multiplier = needs.budget.whole_noise_multiplier(total_variation)?;
         let scale = round_up(noise_multiplier * (sensitivity + rounding), 16.0 * f64::EPSILON);
-        if scale * largest > LARGEST_SCALE {
+        if scale * largest > MAX_SCALE {
             return Err(refuse("the budget asks for more noise than whole draws reach"));
         }
         if scale > 1.01 * noise_multiplier * sensitivity {
@@ -202,7 +201,7 @@ impl Needs<'_> {
 /// Refuses lanes whose numbers could outgrow 128 bits: sums of as many draws as there are steps, of
 /// which each counts for at most this standard deviation.
 fn check_states(deviation: f64, horizon: u64, mechanism: crate::Mechanism) -> Result<()> {
-    if libm::log2(FARTHEST_SUM * deviation * (horizon as f64).sqrt()) > LARGEST_STATE_BITS {
+    if libm::log2(MAX_SUM_DEVIATIONS * deviation * (horizon as f64).sqrt()) > MAX_STATE_BITS {
         return Err(Error::unsupported(mechanism, "over this horizon its numbers would outgrow 128 bits"));
     }
     Ok(())

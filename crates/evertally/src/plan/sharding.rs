@@ -1,4 +1,4 @@
-//! A plan in parts: the same plan for other keys, so that several machines can count some of them each.
+//! A plan in parts: the same plan for other keys, so that several machines can share the keys.
 //!
 //! **Definition.** [`Plan::with_keys`] keeps everything that was decided — the mechanism, its noise
 //! scale, the units, the name of the noise — and changes the keys that are counted.
@@ -51,7 +51,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless this is a plan for keys, declared or open, and for keys that
-    /// a builder would refuse; [`Error::TooCostly`] if a counter of so many keys would hold more
+    /// a builder would refuse; [`Error::TooCostly`] if a counter of these keys would hold more
     /// than the limit on memory.
     pub fn with_keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Self> {
         if !self.shape().is_keyed() {

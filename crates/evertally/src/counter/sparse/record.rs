@@ -1,63 +1,8 @@
-//! What is held of one key.
-//!
-//! **Definition.** A record is a row of 64-bit words:
-//!
-//! | words | content |
-//! |---|---|
-//! | 1 | steps of noise made |
-//! | 2 | the true total, in units |
-//! | 2 | the tag, and the next record of the same bucket |
-//! | 1 | where totals decay: the steps after which the total stands |
-//! | rows | the words of the noise lane: a real each, or two for an integer |
+//! One key's record in a page: its words as numbers.
 
-use super::store::KEYS_A_BUCKET;
 use crate::counter::totals::carried;
+use crate::key_record::{FIXED, Layout};
 use crate::noise::LaneTag;
-use crate::workload::Workload;
-
-/// Words of a record before those of the lane.
-const FIXED: usize = 5;
-
-/// What a record is made of.
-#[derive(Clone, Copy)]
-pub(super) struct Layout {
-    workload: Workload,
-    rows: usize,
-    /// Words before the numbers of the lane.
-    head: usize,
-}
-
-impl Layout {
-    pub(super) fn new(workload: Workload, rows: usize) -> Self {
-        let decays = matches!(workload, Workload::Decay { .. });
-        Self { workload, rows, head: FIXED + usize::from(decays) }
-    }
-
-    pub(super) fn words(self) -> usize {
-        self.head + self.rows
-    }
-
-    pub(super) fn workload(self) -> Workload {
-        self.workload
-    }
-
-    /// Whether totals decay, so that a record says after how many steps its total stands.
-    pub(super) fn decays(self) -> bool {
-        self.head > FIXED
-    }
-
-    /// How many words a lane holds.
-    pub(super) fn rows(self) -> usize {
-        self.rows
-    }
-
-    /// Bytes that a key holds between steps, pages and buckets included.
-    pub(super) fn bytes_per_key(self) -> u64 {
-        // A page has a header of 32 bytes, twice where there is room for more pages, and what the
-        // allocator adds.
-        (8 * self.words() + 4 / KEYS_A_BUCKET + 1) as u64
-    }
-}
 
 /// A tag as two words; the second has 24 bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,7 +63,7 @@ impl<'a> Record<'a> {
         let (mut total, mut step) = self.kept();
         if self.layout.decays() {
             while step < closed && total != 0 {
-                total = carried(self.layout.workload, total);
+                total = carried(self.layout.workload(), total);
                 step += 1;
             }
         }

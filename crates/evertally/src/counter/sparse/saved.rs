@@ -17,11 +17,11 @@
 
 use zeroize::Zeroizing;
 
-use super::record::Layout;
 use super::store::MOST_KEYS;
 use super::{Noise, SparseCounter};
 use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
 use crate::counter::totals::carried;
+use crate::key_record::Layout;
 use crate::noise::integer::IntegerLane;
 use crate::noise::{LaneTag, NoiseKey};
 use crate::plan::Plan;
@@ -173,8 +173,8 @@ impl Noise {
     fn check_lane(&self, words: &[u64]) -> Result<()> {
         match self {
             Self::Doubles(_) => reals(words).map(|_| ()),
-            Self::Whole(..) if IntegerLane::is_within_reach(words) => Ok(()),
-            Self::Whole(..) => Err(misfit()),
+            Self::Integers(..) if IntegerLane::is_within_reach(words) => Ok(()),
+            Self::Integers(..) => Err(misfit()),
         }
     }
 }

@@ -14,8 +14,9 @@
 
 use zeroize::Zeroize;
 
-use super::record::{Layout, Record, RecordMut, TagWords};
+use super::record::{Record, RecordMut, TagWords};
 use crate::counter::totals::carried;
+use crate::key_record::{KEYS_PER_BUCKET, Layout};
 use crate::noise::LaneTag;
 
 /// Records in a page.
@@ -23,9 +24,6 @@ const PAGE: usize = 128;
 
 /// Buckets in a page of buckets.
 const BUCKETS: usize = 1024;
-
-/// Keys for each bucket.
-pub(super) const KEYS_A_BUCKET: usize = 2;
 
 /// The most keys: their numbers, and those of a page more, have 32 bits.
 pub(super) const MOST_KEYS: usize = u32::MAX as usize - PAGE;
@@ -127,7 +125,7 @@ impl Store {
         let bucket = self.buckets.of(tag);
         let next = self.buckets.replace(bucket, key);
         self.get_mut(key).set_tag(tag, next);
-        if self.len > KEYS_A_BUCKET * self.buckets.len {
+        if self.len > KEYS_PER_BUCKET * self.buckets.len {
             self.split();
         }
         key
