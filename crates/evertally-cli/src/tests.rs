@@ -34,6 +34,7 @@ fn commands(command: &clap::Command, name: &str) -> Vec<(String, clap::Command)>
 fn older_spellings_of_options_mean_the_same() {
     let pairs = [
         (COUNT, "--steps 4", "--horizon 4"),
+        (COUNT, "--steps 4 --outside error", "--horizon 4 --outside refuse"),
         (COUNT, "--steps unbounded --lag 1s --follow", "--horizon unbounded --lag 1s --follow"),
         (COUNT, "--to 2026-02-01 --key k --keys a,b", "--to 2026-02-01 --group-by k --groups a,b"),
         (COUNT, "--steps 4 --key-file n.key", "--horizon 4 --noise-key n.key"),

@@ -27,10 +27,10 @@ What is protected: one row. Its gradients are clipped, summed exactly and
 hidden by noise. All steps together cost (ε, δ). A row that is removed
 leaves its place empty. What is public: the options, the names of the
 columns, the number of rows and their order, which is the same in every
-epoch. Means and scales of the data are private: take those of --scale
-from a public source, or bound each row with --feature-norm. Rows that
-are held out are not learned from and NOT protected: figures about them
-are exact.
+epoch. Means and scales of the data itself are private: take those of
+--scale from a public source, or bound each row with --feature-norm. Rows
+that are held out are not learned from and NOT protected: figures about
+them are exact.
 
 docs/learning.md explains how to choose the options, and the mathematics.";
 

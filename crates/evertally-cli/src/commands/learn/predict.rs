@@ -133,7 +133,7 @@ impl Model {
         let file: ModelFile = serde_json::from_slice(&bytes)
             .map_err(|error| refuse(&format!("it cannot be read at line {}", error.line())))?;
         if file.format != super::model::FORMAT {
-            return Err(refuse("it has another format or version"));
+            return Err(refuse("it has another format, or is of another version"));
         }
         let loss: Losses = file.loss.parse().map_err(|_| refuse("its loss is not known"))?;
         let width = file.features.len() + usize::from(file.intercept);
