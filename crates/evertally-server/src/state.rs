@@ -52,7 +52,7 @@ impl App {
             ledger,
             move || ticking(),
             move |changed: &[Arc<CounterView>]| {
-                notified.notify(changed.iter().map(|counter| name_of(counter)))
+                notified.notify(changed.iter().map(|counter| name_of(counter)));
             },
         );
         let limiter =
