@@ -113,7 +113,7 @@ impl NoiseKey {
     /// ```
     #[must_use]
     pub fn stream(&self, label: &[u8]) -> StreamKey {
-        StreamKey(derive(&self.0, CONTEXT_STREAM, label))
+        StreamKey(self.derive(CONTEXT_STREAM, label))
     }
 
     /// Derives a secret for a purpose other than noise, such as hashing the input. It is
@@ -127,7 +127,7 @@ impl NoiseKey {
     /// ```
     #[must_use]
     pub fn subkey(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
-        Zeroizing::new(derive(&self.0, CONTEXT_SUBKEY, purpose))
+        Zeroizing::new(self.derive(CONTEXT_SUBKEY, purpose))
     }
 
     /// A one-way tag by which a saved state recognises its key. It reveals nothing about the key or
@@ -141,11 +141,17 @@ impl NoiseKey {
     /// ```
     #[must_use]
     pub fn tag(&self) -> [u8; 8] {
-        let mut wide = derive(&self.0, CONTEXT_TAG, &[]);
+        let mut wide = self.derive(CONTEXT_TAG, &[]);
         let mut tag = [0; 8];
         tag.copy_from_slice(&wide[..8]);
         wide.zeroize();
         tag
+    }
+
+    fn derive(&self, context: &[u8; 16], label: &[u8]) -> [u8; 32] {
+        let derived = derive(&self.0, context, label);
+        overwrite_stack();
+        derived
     }
 }
 
@@ -183,6 +189,7 @@ impl fmt::Debug for StreamKey {
     }
 }
 
+#[inline(never)]
 fn derive(key: &[u8; 32], context: &[u8; 16], label: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(context).update(label);
@@ -190,6 +197,14 @@ fn derive(key: &[u8; 32], context: &[u8; 16], label: &[u8]) -> [u8; 32] {
     // The hasher holds the key in its state, so it is wiped like the key.
     hasher.zeroize();
     derived
+}
+
+/// Overwrites the stack below the caller, where BLAKE3 leaves the key when it finalises. A later
+/// call that moves a value with unused bytes to the heap would take the key along.
+#[inline(never)]
+fn overwrite_stack() {
+    let mut below = [0_u8; 4096];
+    std::hint::black_box(&mut below);
 }
 
 #[cfg(test)]
