@@ -343,9 +343,12 @@ fn regret_is_measured_beside_its_bounds_and_labelled() {
     assert!(!plain.to_lowercase().contains("regret") && !plain.contains("NOT PRIVATE"), "{plain}");
     let told = place.run(&format!("{run} --model b.json --regret-not-private")).ok().stdout;
     assert!(told.starts_with(&plain.replace("a.json", "b.json")), "{told}");
-    for part in
-        ["NOT PRIVATE, and not to be published", "average regret", "the paper's, corrected", "above the best"]
-    {
+    for part in [
+        "NOT PRIVATE, and not to be published",
+        "average regret",
+        "paper's bound, corrected",
+        "above the best",
+    ] {
         assert!(told.contains(part), "{part:?} is missing from {told}");
     }
     assert_eq!(place.read("a.json"), place.read("b.json"));

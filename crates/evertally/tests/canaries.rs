@@ -282,8 +282,15 @@ fn a_planted_leak_is_found() {
 #[test]
 fn debug_is_rare_where_secrets_are() {
     let mut found = BTreeSet::new();
-    let modules =
-        ["counter", "noise", "research/batch", "counter.rs", "noise_stream.rs", "resolution.rs", "key_record.rs"];
+    let modules = [
+        "counter",
+        "noise",
+        "research/batch",
+        "counter.rs",
+        "noise_stream.rs",
+        "resolution.rs",
+        "key_record.rs",
+    ];
     for module in modules {
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module), &mut found);
     }
