@@ -245,11 +245,12 @@ fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
 
 /// Every step where there are few, else steps evenly spread on the logarithmic axis that they are drawn on.
 fn steps_to_draw(horizon: u64) -> Vec<u64> {
-    const MOST: u64 = 600;
-    if horizon <= MOST {
+    const MAX_STEPS_SHOWN: u64 = 600;
+    if horizon <= MAX_STEPS_SHOWN {
         return (0..horizon).collect();
     }
-    let spread = (0..MOST).map(|index| (horizon as f64).powf(index as f64 / (MOST - 1) as f64) as u64);
+    let spread = (0..MAX_STEPS_SHOWN)
+        .map(|index| (horizon as f64).powf(index as f64 / (MAX_STEPS_SHOWN - 1) as f64) as u64);
     let mut steps: Vec<u64> = spread.map(|step| step.clamp(1, horizon) - 1).chain([horizon - 1]).collect();
     steps.dedup();
     steps

@@ -3,7 +3,7 @@
 use super::options::Unnamed;
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
-use crate::budget_file::{Charge, Entered};
+use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
 use crate::mechanism::{Prepared, Running};
@@ -114,14 +114,14 @@ impl<'a> Releaser<'a> {
     fn start_output(
         &mut self,
         destination: Destination,
-        admit: impl FnOnce(&mut Watch, Payment) -> Result<Option<Entered>>,
+        admit: impl FnOnce(&mut Watch, Payment) -> Result<Option<BudgetReceipt>>,
     ) -> Result<()> {
         let Output::Waiting(waiting) = std::mem::replace(&mut self.output, Output::Failed) else {
             return Ok(());
         };
         let Waiting { mut header, payment, format, shape, .. } = *waiting;
         match admit(&mut self.watch, payment) {
-            Ok(Some(entered)) => entered.describe(&mut header),
+            Ok(Some(receipt)) => receipt.describe(&mut header),
             Ok(None) => {}
             Err(error) => {
                 destination.discard();
