@@ -22,7 +22,7 @@ pub struct NewPopulation {
     pub unit: String,
     /// Which change is hidden.
     pub neighbours: Neighbours,
-    /// What everything together may cost: (ε, δ), pure ε or ρ. Whole-number noise is charged a
+    /// What everything together may cost: (ε, δ), pure ε or ρ. Integer noise is charged a
     /// little more than Gaussian noise, e^ε times as much at a total ε; totals beyond ε = 10 or so,
     /// and those of very many counters, are better stated as ρ.
     pub total: Budget,
