@@ -13,11 +13,11 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 use crate::arrays::kind;
 use crate::errors::{BadParameter, OrRaise, bad};
 
-/// The budget by default.
+/// The default budget.
 const EPSILON: f64 = 1.0;
 const DELTA: f64 = 1e-6;
 
-/// The budget that keyword arguments state; (1, 10⁻⁶) by default.
+/// The budget of the keyword arguments. Defaults to (1, 10⁻⁶).
 pub(crate) fn read_budget(
     epsilon: Option<f64>,
     delta: Option<f64>,
@@ -36,11 +36,10 @@ pub(crate) fn read_budget(
     })
 }
 
-/// Reads keyword arguments; arguments that no choice has taken are unknown.
+/// Reads keyword arguments, and refuses unknown ones.
 pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<PlanSpec> {
     let mut rest = Rest(given.copy()?);
-    let horizon: Option<u64> =
-        rest.take("horizon", "a number of steps, or None for a stream without an end")?;
+    let horizon: Option<u64> = rest.take("horizon", "a number of steps, or None for an unbounded stream")?;
     let budget = read_budget(
         rest.take("epsilon", "a number")?,
         rest.take("delta", "a number")?,
@@ -122,17 +121,17 @@ impl<'py> Rest<'py> {
             (Some(dimension), None, false) => Ok(Shape::Vector { dimension }),
             (None, Some(keys), false) => Ok(Shape::Keyed { keys }),
             (None, None, true) => Ok(Shape::OpenKeys),
-            _ => Err(BadParameter::new_err("of dimension, keys and open_keys only one can be given")),
+            _ => Err(BadParameter::new_err("only one of dimension, keys and open_keys can be given")),
         }
     }
 
-    /// By default, numbers lie between zero and one and vectors have at most norm one.
+    /// By default, numbers lie between zero and one, and vectors have norm at most one.
     fn contribution(&mut self, shape: &Shape) -> PyResult<Contribution> {
         let range: Option<(f64, f64)> = self.take("contribution", "a pair of numbers (lo, hi)")?;
         let norm: Option<f64> = self.take("norm", "a number")?;
         match (range, norm, shape) {
             (Some(_), Some(_), _) => {
-                Err(BadParameter::new_err("of contribution and norm only one can be given"))
+                Err(BadParameter::new_err("only one of contribution and norm can be given"))
             }
             (Some((lo, hi)), None, _) => Contribution::range(lo, hi).or_raise(),
             (None, Some(bound), _) => Contribution::norm(bound).or_raise(),
@@ -164,8 +163,8 @@ pub(crate) fn read_workload(value: &Bound<'_, PyAny>) -> PyResult<Workload> {
     workload.ok_or_else(refusal)
 }
 
-/// Numbers and names are shown as they are; of anything else only the type, because it may be a
-/// secret in the wrong place.
+/// Numbers and names as they are. For anything else only the type, because it may be a misplaced
+/// secret.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let may_be_shown = value.is_instance_of::<PyFloat>()
         || value.is_instance_of::<PyInt>()

@@ -1,4 +1,4 @@
-//! Every mechanism side by side.
+//! All mechanisms, compared.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -6,14 +6,15 @@ use pyo3::types::PyDict;
 use crate::errors::OrRaise;
 use crate::plan::{Plan, read};
 
-/// Every mechanism for the same choices, each with its plan or the reason why it has none. Made by `compare`.
+/// All mechanisms for the same choices, each with its plan or the reason why it has none. Made by
+/// `compare`.
 #[pyclass(frozen, module = "evertally", name = "Comparison")]
 pub(crate) struct Comparison {
     inner: evertally::Comparison,
 }
 
-/// Plans for every mechanism, or for the named one alone, and bounds on what any mechanism could do
-/// beside them. The choices are those of `plan`.
+/// Plans for every mechanism, or only for a named one, with bounds on the error of any mechanism.
+/// The choices are those of `plan`.
 ///
 /// >>> import evertally
 /// >>> comparison = evertally.compare(256, epsilon=1.0, delta=1e-6)
@@ -57,7 +58,7 @@ impl Comparison {
         Ok(plans)
     }
 
-    /// Why other mechanisms have no plan.
+    /// The reasons why other mechanisms have no plan.
     #[getter]
     fn refused<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let refused = PyDict::new(py);
@@ -69,7 +70,7 @@ impl Comparison {
         Ok(refused)
     }
 
-    /// The plan of least error; None if every mechanism is refused.
+    /// The plan with the least error; None if every mechanism is refused.
     #[getter]
     fn best(&self) -> Option<Plan> {
         self.inner.best().cloned().map(Plan::from)

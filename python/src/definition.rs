@@ -1,8 +1,7 @@
 //! What Spark shares with the command line: how the definition of a count is encoded, and the length
 //! of a bucket.
 //!
-//! Private to the package. Counts of the same columns over the same time in the same way have the
-//! same noise under one key.
+//! Private to the package. Counts with the same definition have the same noise under one key.
 
 use evertally_stream::{BucketLength, Clamp, Closing, Columns, Definition, Precedence};
 use pyo3::prelude::*;
@@ -10,13 +9,13 @@ use pyo3::types::PyBytes;
 
 use crate::errors::refused;
 
-/// The definition of a count of events, as it stands in the name of the noise.
+/// The definition of a count of events, as it is encoded in the name of the noise.
 ///
 /// columns: those of time, value, key, person and id, in this order; None for a role without a column.
 /// buckets: the start of the first and the length of all, in microseconds; None if a row is a step.
 /// closing: by how much events may be late and how far ahead of the clock they may be, in
 ///     microseconds, if a watermark closes steps; None if all rows are read first.
-/// clamp, bound: the range of a value, and the most steps of a person with the least gap between them.
+/// clamp, bound: the range of a value; the maximum number of steps per person, and the minimum gap.
 /// within_step: whether ids are compared within a step only, as in streams of Spark.
 ///
 /// >>> from evertally._native import _definition
@@ -58,7 +57,7 @@ pub(crate) fn _definition<'py>(
     Ok(PyBytes::new(py, &definition.encode()))
 }
 
-/// The length of a bucket in microseconds, of a text such as "30s", "15m", "1h", "1d" or "1w".
+/// The length of a bucket in microseconds, from a text such as "30s", "15m", "1h", "1d" or "1w".
 ///
 /// >>> from evertally._native import _bucket_micros
 /// >>> _bucket_micros("1m")

@@ -13,8 +13,8 @@ use crate::process_lock::ProcessLock;
 /// Decides which events count, in the order given: each person in at most max_steps steps, at least
 /// min_gap apart, with one event per step.
 ///
-/// A person is held as a keyed tag of 88 bits, so that a state names nobody; it still says in which
-/// steps a tag counted. Guard it like the data.
+/// A person is stored as a keyed tag of 88 bits, so a state holds no names. It still shows in which
+/// steps a tag counted: guard it like the data.
 ///
 /// >>> import evertally, numpy
 /// >>> from evertally._native import _Participants
@@ -40,7 +40,7 @@ impl PyParticipants {
         Ok(Self::admitting(persons, max_steps, min_gap))
     }
 
-    /// Continues from a saved state; the state of other limits or another key is refused.
+    /// Resumes from a saved state. A state with other limits or another key is refused.
     #[staticmethod]
     fn resume(max_steps: u64, min_gap: u64, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
         let copied = key.get().copied();
@@ -48,9 +48,9 @@ impl PyParticipants {
         Ok(Self::admitting(persons.map_err(refused)?, max_steps, min_gap))
     }
 
-    /// Which events count, in the order given, one person and one step each; steps are an array of
-    /// int64. None, or a blank name, is nobody: such an event never counts. With ids, an event whose
-    /// id has counted for the same person does not count again; ids are not part of the state. A
+    /// Decides which events count, in the given order. Each has one person and one step; steps are an
+    /// array of int64. An event whose person is None or blank never counts. With ids, an event whose
+    /// id has counted for the same person does not count again. Ids are not part of the state. A
     /// refusal admits nothing.
     #[pyo3(signature = (persons, steps, ids=None))]
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python has to be read into one of Rust")]
@@ -84,7 +84,7 @@ impl PyParticipants {
         Ok(PyArray1::from_vec(py, counted))
     }
 
-    /// The state as bytes, for `resume`. It says in which steps persons counted: guard it like the data.
+    /// The state as bytes, for `resume`. It shows in which steps persons counted: guard it like the data.
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let save = |admission: &mut Admission<KnownIds, Participants>| {
             Ok(admission.persons.as_ref().map(Participants::save).unwrap_or_default())

@@ -10,20 +10,20 @@ use crate::choices;
 use crate::errors::{BadState, OrRaise, bad};
 use crate::spend::Spend;
 
-/// The longest profile that is made without being asked for by its steps: half a gigabyte.
+/// The longest profile that is computed unless steps are given: half a gigabyte.
 const MAX_PROFILE: u64 = 1 << 26;
 
 /// The name of a part's keys in a pickled plan.
 const PART: &str = "_part";
 
-/// A matrix that is new to Python.
+/// A new array.
 type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
 
 /// A finished plan: horizon, workload, budget, who is protected, the mechanism, and the error that
 /// follows. Made by `evertally.plan`.
 ///
-/// Plans are immutable, may be shared by threads, compare by what they plan, and can be pickled:
-/// what travels is the choices, from which the plan is made again and compared with the original.
+/// Plans are immutable, compare by content, can be shared by threads and can be pickled. A pickle
+/// holds the choices, from which the plan is made again and compared with the original.
 ///
 /// >>> import evertally
 /// >>> plan = evertally.plan(1000, epsilon=1.0, delta=1e-6)
@@ -59,17 +59,17 @@ impl From<evertally::Plan> for Plan {
 
 /// Makes a plan: all choices first, then one call that may take seconds, after which every step is cheap.
 ///
-/// horizon: the number of steps; None for a stream without an end.
+/// horizon: the number of steps, or None for an unbounded stream.
 /// epsilon, delta: the budget, by default 1 and 1e-6; delta=0 asks for pure differential privacy by
 ///     Laplace noise.
-/// rho, sigma: other ways to state it: zCDP, or the noise multiplier. There is never less noise than
-///     asked for.
+/// rho, sigma: the budget as zCDP, or as the noise multiplier. There is never less noise than
+///     requested.
 /// mechanism: a name such as "square-root" or "banded-square-root:64"; None chooses the most
 ///     accurate one that fits in memory.
 /// workload: "prefix-sum", ("window", width) or ("decay", factor).
-/// neighbours: "add-remove" or "replace": which change of the input is hidden.
+/// neighbours: which change of the input is hidden, "add-remove" or "replace".
 /// max_steps, min_gap: one person takes part in at most max_steps steps, at least min_gap apart.
-/// objective: "mean" or "worst": the error to keep small.
+/// objective: the error to minimise, "mean" or "worst".
 /// contribution, norm: the range (lo, hi) of one contribution to a step, by default (0, 1); for
 ///     vectors, the bound on its norm, by default 1.
 /// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for
@@ -78,7 +78,7 @@ impl From<evertally::Plan> for Plan {
 ///     independent noise under one key, and each spends a budget of its own.
 /// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
 /// calibration: "exact", "zcdp" or "paper".
-/// memory_limit: the most bytes that a counter may hold, by default two gibibytes. If the most
+/// memory_limit: the maximum memory of a counter in bytes, by default two gibibytes. If the most
 ///     accurate mechanism does not fit, one that fits is chosen.
 ///
 /// >>> import evertally
@@ -150,13 +150,13 @@ pub(crate) fn _plan_again(py: Python<'_>, pickled: &Bound<'_, PyDict>, fingerpri
 
 #[pymethods]
 impl Plan {
-    /// The number of steps; for a stream without an end, the cap that stands for it.
+    /// The number of steps. For an unbounded stream, its cap.
     #[getter]
     fn horizon(&self) -> u64 {
         self.inner.horizon()
     }
 
-    /// Whether the horizon is a cap that stands for a stream without an end.
+    /// Whether the stream is unbounded, so that the horizon is a cap.
     #[getter]
     fn is_unbounded(&self) -> bool {
         self.inner.is_unbounded()
@@ -180,38 +180,38 @@ impl Plan {
         self.inner.neighbours().to_string()
     }
 
-    /// In how many steps one person may take part.
+    /// The maximum number of steps per person.
     #[getter]
     fn max_steps(&self) -> u64 {
         self.inner.participation().max_steps()
     }
 
-    /// How far apart the steps of one person are at least.
+    /// The minimum distance between two steps of one person.
     #[getter]
     fn min_gap(&self) -> u64 {
         self.inner.participation().min_gap()
     }
 
-    /// The error that is kept small: "mean" or "worst".
+    /// The error that is minimised: "mean" or "worst".
     #[getter]
     fn objective(&self) -> String {
         self.inner.objective().to_string()
     }
 
-    /// The largest magnitude of one contribution to a step; of vectors, the largest norm.
+    /// The largest magnitude of one contribution to a step. For vectors, the largest norm.
     #[getter]
     fn largest_contribution(&self) -> f64 {
         self.inner.contribution().magnitude()
     }
 
-    /// The range of one contribution to a step; of vectors, their norm, from zero.
+    /// The range of one contribution to a step. For vectors, the range of the norm, from zero.
     #[getter]
     fn contribution(&self) -> (f64, f64) {
         let contribution = self.inner.contribution();
         (contribution.lo(), contribution.hi())
     }
 
-    /// Whether the plan is for keys that nobody has declared.
+    /// Whether the plan is for keys that are not declared.
     #[getter]
     fn has_open_keys(&self) -> bool {
         *self.inner.shape() == Shape::OpenKeys
@@ -259,8 +259,8 @@ impl Plan {
         self.inner.budget().delta()
     }
 
-    /// ρ of the budget where it is zCDP or was calibrated by way of it; None otherwise.
-    /// `spend().rho` is known of every plan.
+    /// ρ of the budget if it is zCDP or was calibrated through zCDP; None otherwise.
+    /// Every plan has `spend().rho`.
     #[getter]
     fn rho(&self) -> Option<f64> {
         self.inner.budget().rho()
@@ -297,14 +297,14 @@ impl Plan {
         self.inner.accuracy().worst_rmse
     }
 
-    /// By how much the mean squared error exceeds what is proven to be the least of any mechanism,
-    /// at most; None where no bound is known.
+    /// An upper bound on the mean squared error divided by the least that any mechanism can have.
+    /// None if no bound is known.
     #[getter]
     fn ratio_to_lower_bound(&self) -> Option<f64> {
         self.inner.accuracy().ratio_to_lower_bound()
     }
 
-    /// In which numbers releases are made: "exact" or "float".
+    /// The arithmetic of releases: "exact" or "float".
     #[getter]
     fn arithmetic(&self) -> String {
         self.inner.arithmetic().to_string()
@@ -316,13 +316,13 @@ impl Plan {
         self.inner.grid()
     }
 
-    /// Bytes that a counter holds for each coordinate or key.
+    /// The memory of a counter in bytes per coordinate or key.
     #[getter]
     fn bytes_per_coordinate(&self) -> u64 {
         self.inner.cost().bytes_per_coordinate
     }
 
-    /// 32 bytes by which saved states know their plan. Equal plans have equal ones.
+    /// 32 bytes that identify the plan in saved states. Equal plans have equal fingerprints.
     #[getter]
     fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.fingerprint())
@@ -406,7 +406,7 @@ impl Plan {
         Self { inner: self.inner.with_definition(definition), whole }
     }
 
-    /// What the whole stream of releases costs one protected unit, computed from the noise that is run.
+    /// What all releases together cost one protected unit, computed from the actual noise.
     fn spend(&self) -> Spend {
         Spend(self.inner.spend())
     }

@@ -26,7 +26,7 @@ def vectors() -> evertally.Plan:
     return evertally.plan(STEPS, dimension=3, norm=2.0)
 
 
-# Every counter of a whole row a step, with a plan for it.
+# Every counter that takes one row per step, with a plan for it.
 WIDE: list[tuple[Any, Callable[[], evertally.Plan]]] = [(evertally.VectorCounter, vectors), (evertally.KeyedCounter, keyed)]
 
 

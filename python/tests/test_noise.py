@@ -160,7 +160,7 @@ def test_arrays_are_written_in_place(dtype: str) -> None:
 # Arrays into which a row of three float32 numbers cannot be written, each for a different reason.
 UNFIT: dict[str, Any] = {
     "of doubles": np.zeros(3),
-    "of whole numbers": np.zeros(3, dtype=np.int32),
+    "of integers": np.zeros(3, dtype=np.int32),
     "too short": np.zeros(2, dtype=np.float32),
     "too long": np.zeros(4, dtype=np.float32),
     "with gaps": np.zeros(6, dtype=np.float32)[::2],

@@ -2,7 +2,7 @@
 
 import { Problem } from "./problem";
 import type {
-  AdvanceResult, Counter, Counters, CreatedToken, Draft, EpochPreview, EpochStarted, ErrorBody, NewCounter, Population,
+  AdvanceResult, Counter, Counters, CreatedToken, Draft, EpochPreview, EpochResult, ErrorBody, NewCounter, Population,
   PopulationDraft, Populations, Preview, Releases, ServiceStatus, Sum, Token, TokenDraft, Tokens,
 } from "./types";
 
@@ -147,7 +147,7 @@ export class Api {
     return this.json("/v1/epoch", { signal });
   }
 
-  startEpoch(): Promise<EpochStarted> {
+  startEpoch(): Promise<EpochResult> {
     return this.json("/v1/epoch", { method: "POST", body: { confirm: true } });
   }
 }

@@ -105,46 +105,46 @@ export interface CreatedToken extends Token {
   token: string;
 }
 
-/** What a counter is to be. Everything is public, and chosen without looking at the data. */
+/** The choices of a counter. All of them are public and must not depend on the data. */
 export interface Draft {
-  /** The range that values are brought into; where absent, an event counts as one. */
+  /** The range that values are clamped to. Without it, every event counts as one. */
   clamp?: [number, number] | null;
-  /** δ of all releases together; zero for pure ε. */
+  /** The δ of all releases together. Zero asks for pure ε. */
   delta: number;
-  /** What it counts, in words; at most 1000 bytes. */
+  /** A description of what it counts, at most 1000 bytes. */
   description?: string | null;
-  /** ε of all releases together. */
+  /** The ε of all releases together. */
   epsilon: number;
-  /** The length of a step; absent for a counter that is advanced by hand. */
+  /** The length of a step. Omit it for a counter that is advanced by hand. */
   every?: string | null;
-  /** How long after its end a step still takes events with a time in it; at most 7d. */
+  /** How long after its end a step still accepts its events. At most 7d. */
   grace?: string | null;
-  /** The public grid on which releases lie. */
+  /** The public grid that releases are rounded to. */
   grid?: number | null;
-  /** The declared keys, at most 256 bytes each; any other counts as `other`, which is added. */
+  /** The declared keys, at most 256 bytes each. All other keys count as `other`, which is added. */
   keys?: string[] | null;
-  /**
-   * The most steps in which a person may take part: events without a `person` do not count
-   * then.
-   */
+  /** The maximum number of steps per person. Events without a `person` then do not count. */
   max_steps?: number | null;
-  /** The mechanism; the most accurate one that streams where absent. */
+  /** The mechanism. Defaults to the most accurate one that can stream. */
   mechanism?: string | null;
-  /** The fewest steps between two in which a person takes part; needs `max_steps`. */
+  /**
+   * The minimum number of steps from one contribution of a person to the next. Needs
+   * `max_steps`.
+   */
   min_gap?: number | null;
   /** Its name. */
   name?: string | null;
-  /** Which change is hidden: an event or person more or less, or one replaced by another. */
+  /** Which change is hidden: adding or removing one event or person, or replacing one. */
   neighbours?: string | null;
-  /** Which error is kept small. */
+  /** The error to minimise. */
   objective?: string | null;
   /** Whose events it counts: the population whose budget pays. */
   population?: string | null;
-  /** For how many steps ids are remembered: a copy that comes later counts again. */
+  /** For how many steps ids are remembered. A copy that arrives later counts again. */
   remember_ids?: number | null;
-  /** When the first step begins; the last whole multiple of `every` where absent. */
+  /** When the first step begins. Defaults to the last multiple of `every`. */
   start?: string | null;
-  /** The number of steps; absent where nobody knows the end. */
+  /** The number of steps. Omit it if the end is not known. */
   steps?: number | null;
   /** What is released at each step: `prefix-sum`, `window:60` or `decay:0.99`. */
   workload?: string | null;
@@ -175,19 +175,19 @@ export interface EpochPreview {
   reason: string | null;
 }
 
-/** A request for a new epoch. */
-export interface EpochStart {
-  confirm: true;
-}
-
 /** The result of starting an epoch. */
-export interface EpochStarted {
+export interface EpochResult {
   /** The new epoch. */
   epoch: number;
   /** The counters that do not. */
   left: SkippedCounter[];
   /** The counters that run in the new epoch. */
   restarted: string[];
+}
+
+/** A request for a new epoch. */
+export interface EpochStart {
+  confirm: true;
 }
 
 /** The body of every refusal. */
@@ -207,22 +207,22 @@ export interface ErrorDetail {
 
 /** One event. */
 export interface Event {
-  /** Made by the client, 1 to 256 bytes: a retry with the same id changes nothing. */
+  /** An id from the client, 1 to 256 bytes. A retry with the same id changes nothing. */
   id: string;
-  /** What it belongs to, where the counter has keys. */
+  /** Its key, if the counter has keys. */
   key?: string | null;
   /**
-   * Whose it is, at most 256 bytes, where the counter bounds persons. An event without a
-   * person, or with blanks for one, does not count there.
+   * Its person, at most 256 bytes, if the counter bounds persons. There, an event without a
+   * person, or with a blank one, does not count.
    */
   person?: string | null;
-  /** When it happened; at its arrival where absent. */
+  /** When it happened. Defaults to the time of its arrival. */
   time?: string | null;
-  /** Its value, where the counter sums values. */
+  /** Its value, if the counter sums values. */
   value?: number | null;
 }
 
-/** One event, or many. */
+/** One event, or several. */
 export type Events = Event | Event[];
 
 /** All releases of one step, as a live stream sends them. */
@@ -238,7 +238,7 @@ export interface LiveStep {
 /** Whether the service records events and releases steps. */
 export type Mode = "running" | "fenced" | "read-only";
 
-/** What a counter is to be. Everything is public, and chosen without looking at the data. */
+/** The choices of a counter. All of them are public and must not depend on the data. */
 export interface NewCounter extends Draft {
   /** Its name. */
   name: string;
@@ -318,23 +318,23 @@ export interface Readiness {
   reason: string | null;
 }
 
-/** What became of the events. */
+/** How many events had each outcome. */
 export interface Receipt {
-  /** They count, and are durable. */
+  /** Events that count, and are durable. */
   counted: number;
-  /** Events with their ids have counted before. */
+  /** Events whose id has counted before. */
   duplicate: number;
-  /** Their steps have not begun. */
+  /** Events whose step has not begun. */
   early: number;
-  /** The counter has no step left, or was retired. */
+  /** Events for a counter that has no step left, or was retired. */
   ended: number;
-  /** Their steps are closed. */
+  /** Events whose step is closed. */
   late: number;
-  /** Their persons have taken part in as many steps as they may. */
+  /** Events of persons who have reached the bound. */
   over_bound: number;
-  /** How many there were: the sum of the others. */
+  /** All events: the sum of the other numbers. */
   received: number;
-  /** They name no person, and the counter bounds persons. */
+  /** Events that name no person, if the counter bounds persons. */
   unnamed: number;
 }
 

@@ -1,11 +1,11 @@
-//! The one place where the program touches the mathematics: from a spec to a plan, and from closed
-//! steps to estimates.
+//! The only module that calls the mathematics: it turns a spec into a plan, and closed steps into
+//! estimates.
 
 mod noise;
 mod unbounded;
 
 pub(crate) use noise::noise_plan;
-pub(crate) use unbounded::{Endless, plan_without_end};
+pub(crate) use unbounded::{UnboundedPlan, plan_unbounded};
 
 use crate::error::Result;
 use crate::output::{Estimate, Header};
@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 /// The level of every interval that is written.
 const LEVEL: f64 = 0.95;
 
-/// Makes the plan: the expensive part, and the one that refuses parameters.
+/// Makes the plan. This is the expensive part, and it refuses bad parameters.
 pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
     Ok(with_progress("planning", |progress| spec.build_with_progress(progress))?)
 }
@@ -36,12 +36,12 @@ impl Prepared {
         Ok(Self { plan: plan(spec)?, post_processing })
     }
 
-    /// The mechanism that was taken, for titles.
+    /// The mechanism's name, for titles.
     pub(crate) fn mechanism_name(&self) -> String {
         self.plan.mechanism().to_string()
     }
 
-    /// Adds to a header everything that the mathematics knows about the releases.
+    /// Adds the facts of the plan to a header.
     pub(crate) fn describe(&self, header: &mut Header) {
         let plan = &self.plan;
         header.record("budget", plan.budget().to_string());
@@ -56,7 +56,7 @@ impl Prepared {
         if let Some(grid) = plan.grid() {
             header.record("grid", grid);
         }
-        // A mean over a cap that is never reached would say nothing of the steps that are.
+        // A mean over a cap that is never reached would say nothing about the steps that are taken.
         if !plan.is_unbounded() {
             header.record("rmse", plan.accuracy().rmse);
         }
@@ -72,7 +72,7 @@ impl Prepared {
         self.plan.spend()
     }
 
-    /// What the noise is derived from, besides the key.
+    /// The name that the noise is derived from, together with the key.
     pub(crate) fn noise_name(&self) -> NoiseName {
         self.plan.noise_name()
     }
@@ -100,12 +100,12 @@ enum AnyCounter {
 pub(crate) struct Running {
     counter: AnyCounter,
     post: Vec<PostProcess>,
-    /// Whether only whole numbers may leave.
+    /// Whether only integers are released.
     rounds: bool,
 }
 
 impl Running {
-    /// Feeds the totals of the next step and releases one estimate a key, in order.
+    /// Feeds the totals of the next step and releases one estimate per key, in order.
     pub(crate) fn step(&mut self, totals: &[Amount]) -> Result<Vec<Estimate>> {
         let amounts = Zeroizing::new(totals.iter().map(|total| total.grid_steps()).collect::<Vec<_>>());
         let releases = match &mut self.counter {
@@ -117,11 +117,11 @@ impl Running {
         let mut estimates = Vec::with_capacity(releases.len());
         for (index, release) in releases.iter().enumerate() {
             let value = self.post.get_mut(index).map_or(release.value, |post| post.apply(release.value));
-            // The interval is that of the release before post-processing, widened where the
-            // estimate was pushed out.
+            // The interval belongs to the release before post-processing. It is widened if the
+            // estimate lies outside.
             let (lower, upper) = (release.value - margin, release.value + margin);
-            // The margin is public: an end that kept its low bits would give back those that
-            // rounding took away.
+            // The margin is public, so the low bits of an end would reveal those that rounding
+            // removed.
             let (lower, upper) = if self.rounds { (lower.floor(), upper.ceil()) } else { (lower, upper) };
             estimates.push(Estimate {
                 // Adding zero turns a rounded -0 into 0.
@@ -135,16 +135,16 @@ impl Running {
     }
 }
 
-/// Every mechanism side by side.
+/// All mechanisms, compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comparison {
     pub(crate) noise_multiplier: f64,
-    /// Lower and upper bound of the best possible mean error factor, where it is known.
+    /// Lower and upper bound of the best possible mean error factor, if it is known.
     pub(crate) optimal: Option<(f64, f64)>,
     /// The same for the error factor of the worst step.
     pub(crate) optimal_worst: Option<(f64, f64)>,
     pub(crate) entries: Vec<Entry>,
-    /// The name of the mechanism that would be taken, and why.
+    /// The name of the mechanism that would be chosen, and the reason.
     pub(crate) chosen: Option<(String, String)>,
 }
 
@@ -160,9 +160,9 @@ pub(crate) enum Entry {
 /// What one mechanism would do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Report {
-    /// The name by which the mechanism was asked for.
+    /// The name that was requested.
     pub(crate) name: String,
-    /// The name with the parameters that were chosen for it.
+    /// The name with the chosen parameters.
     pub(crate) in_full: String,
     pub(crate) arithmetic: Arithmetic,
     pub(crate) sensitivity: f64,
@@ -171,17 +171,17 @@ pub(crate) struct Report {
     pub(crate) rmse: f64,
     /// The largest standard error of a step.
     pub(crate) worst_rmse: f64,
-    /// A bound on the mean squared error divided by the least possible one.
+    /// An upper bound on the mean squared error, divided by the least possible one.
     pub(crate) most_above_optimum: Option<f64>,
     /// For all keys or coordinates together.
     pub(crate) state_bytes: u64,
     /// Floating-point operations per step, preparation included.
     pub(crate) operations_per_step: f64,
-    /// Steps (from zero) with the standard error there; thinned where there are many.
+    /// Steps (from zero) with their standard errors. Long profiles are thinned.
     pub(crate) profile: Vec<(u64, f64)>,
 }
 
-/// Compares every mechanism, or only the one that the spec names: that one must be able to serve.
+/// Compares every mechanism, or only the one that the spec names, which must then be usable.
 pub(crate) fn compare(spec: &PlanSpec, with_profiles: bool) -> Result<Comparison> {
     let compared = with_progress("comparing", |progress| spec.compare(progress))?;
     let entries = compared.entries.iter().map(|(mechanism, plan)| match plan {
@@ -200,7 +200,7 @@ pub(crate) fn compare(spec: &PlanSpec, with_profiles: bool) -> Result<Comparison
     })
 }
 
-/// What `count` would take. It is asked rather than guessed, because it weighs preparation more
+/// The mechanism that `count` would choose. The planner decides, because it weighs preparation more
 /// strictly than a comparison does.
 fn choice(spec: &PlanSpec) -> Result<(String, String)> {
     let plan = with_progress("choosing", |progress| spec.build_with_progress(progress))?;
@@ -213,7 +213,7 @@ fn choice(spec: &PlanSpec) -> Result<(String, String)> {
     Ok((plan.mechanism().to_string(), reason))
 }
 
-/// Why a mechanism cannot serve, without repeating its name.
+/// Why a mechanism cannot be used, without repeating its name.
 fn reason(error: &evertally::Error) -> String {
     match error {
         evertally::Error::Unsupported { reason, .. } | evertally::Error::TooCostly { reason, .. } => {
@@ -243,13 +243,14 @@ fn report(name: String, plan: &Plan, with_profile: bool) -> Result<Report> {
     })
 }
 
-/// Every step where there are few, else steps evenly spread on the logarithmic axis that they are drawn on.
+/// All steps if there are few. Otherwise steps that are evenly spread on a logarithmic axis.
 fn steps_to_draw(horizon: u64) -> Vec<u64> {
-    const MOST: u64 = 600;
-    if horizon <= MOST {
+    const MAX_STEPS_SHOWN: u64 = 600;
+    if horizon <= MAX_STEPS_SHOWN {
         return (0..horizon).collect();
     }
-    let spread = (0..MOST).map(|index| (horizon as f64).powf(index as f64 / (MOST - 1) as f64) as u64);
+    let spread = (0..MAX_STEPS_SHOWN)
+        .map(|index| (horizon as f64).powf(index as f64 / (MAX_STEPS_SHOWN - 1) as f64) as u64);
     let mut steps: Vec<u64> = spread.map(|step| step.clamp(1, horizon) - 1).chain([horizon - 1]).collect();
     steps.dedup();
     steps

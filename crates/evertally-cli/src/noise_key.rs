@@ -5,7 +5,7 @@
 //! is charged, and the record is extended. Only then is anything released. A refusal leaves neither
 //! a record nor a charge.
 
-use crate::budget_file::{Charge, Entered, Used};
+use crate::budget_file::{BudgetReceipt, Charge, KeyUse};
 use crate::error::{CliError, Result, tell};
 use clap::Args;
 use evertally::{NoiseKey, NoiseName, Spend};
@@ -129,7 +129,7 @@ impl Watch {
         &mut self,
         payment: Payment,
         digests: impl FnOnce(&mut InputChain),
-    ) -> Result<Option<Entered>> {
+    ) -> Result<Option<BudgetReceipt>> {
         self.admit_charged(digests, |used| pay(payment, used))
     }
 
@@ -137,12 +137,12 @@ impl Watch {
     pub(crate) fn admit_charged<T>(
         &mut self,
         digests: impl FnOnce(&mut InputChain),
-        charge: impl FnOnce(Option<&Used>) -> Result<T>,
+        charge: impl FnOnce(Option<&KeyUse>) -> Result<T>,
     ) -> Result<T> {
         let Some(watched) = &mut self.0 else { return charge(None) };
         let Watched { key_tag, name, .. } = *watched;
         // The digest of the input goes into the budget file, which then needs no record.
-        let work = |_is_new, digest| charge(Some(&Used::new(key_tag, name, Some(digest))));
+        let work = |_is_new, digest| charge(Some(&KeyUse::new(key_tag, name, Some(digest))));
         watched.guard.admit_run(digests, work)
     }
 
@@ -151,14 +151,18 @@ impl Watch {
         &mut self,
         steps: EachStep<'_>,
         payment: Payment,
-    ) -> Result<Option<Entered>> {
+    ) -> Result<Option<BudgetReceipt>> {
         let order = self.0.as_ref().map(|watched| watched.order.clone()).unwrap_or_default();
         self.admit_whole(payment, |chain| digest_all(chain, steps, &order))
     }
 
     /// Admits the next steps of a run that may have more later. When this returns, they are paid
     /// for and may be released.
-    pub(crate) fn admit_steps(&mut self, steps: EachStep<'_>, payment: Payment) -> Result<Option<Entered>> {
+    pub(crate) fn admit_steps(
+        &mut self,
+        steps: EachStep<'_>,
+        payment: Payment,
+    ) -> Result<Option<BudgetReceipt>> {
         let Some(watched) = &mut self.0 else { return pay(payment, None) };
         let Watched { guard, key_tag, name, path, order } = watched;
         let digests = |chain: &mut InputChain| {
@@ -167,7 +171,7 @@ impl Watch {
             digests
         };
         guard.admit(digests, |is_new| {
-            let used = Used::new(*key_tag, *name, None);
+            let used = KeyUse::new(*key_tag, *name, None);
             if let Some((charge, _)) = payment.as_ref().filter(|_| is_new)
                 && charge.knows(&used)?
             {
@@ -182,7 +186,7 @@ impl Watch {
     }
 }
 
-fn pay(payment: Payment, used: Option<&Used>) -> Result<Option<Entered>> {
+fn pay(payment: Payment, used: Option<&KeyUse>) -> Result<Option<BudgetReceipt>> {
     payment.map(|(charge, spend)| charge.enter(spend, used)).transpose()
 }
 

@@ -51,7 +51,7 @@ fn options_that_contradict_or_miss_each_other() {
         ),
         (
             "count in.csv --time time --every 1h --from 2026-01-05 --to 2026-01-05T00:30 --epsilon 1 --delta 1e-6",
-            &["--to", "whole number of steps"],
+            &["--to", "integer number of steps"],
         ),
         (
             "count in.csv --time time --every 1h --from 2026-01-05 --to 2026-01-04 --epsilon 1 --delta 1e-6",

@@ -361,7 +361,7 @@ fn a_mark_at_the_start_of_a_file_is_skipped() {
 fn noise_is_fresh_unless_a_key_is_given() {
     let place = Place::new();
     place.with_key().write("in.csv", "n\n1\n2\n3\n");
-    // Whole numbers of small noise could agree by chance.
+    // Small integers of noise could agree by chance.
     let line = "count in.csv --value n --horizon 3 --epsilon 1e-6 --delta 1e-6".to_owned();
     let estimates = |line: &str| column(&place.run(line).ok().stdout, "estimate");
     assert_ne!(estimates(&line), estimates(&line));

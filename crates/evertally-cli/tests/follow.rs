@@ -170,7 +170,7 @@ fn a_stream_without_an_end_needs_one_that_is_public() {
         (format!("{timed} --follow --until 2026-01-05"), &["--until", "after --from"]),
         (
             format!("{timed} --follow --until 2026-01-05T00:30:00Z"),
-            &["--until", "whole number of steps of 1h"],
+            &["--until", "integer number of steps of 1h"],
         ),
         (format!("{timed} --follow --until noon"), &["--until", "noon"]),
         (format!("{TIMED} --follow --until 2026-01-06"), &["--until", "--horizon unbounded"]),

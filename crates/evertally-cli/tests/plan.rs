@@ -21,7 +21,7 @@ fn json_has_the_promised_shape() {
     for mechanism in mechanisms.iter().filter(|mechanism| mechanism["skipped"].is_null()) {
         let number = |name: &str| mechanism[name].as_f64().unwrap();
         assert!(number("mean_error") >= lower * (1.0 - 1e-6), "{mechanism}");
-        // Exact releases are rounded to whole numbers.
+        // Exact releases are rounded to integers.
         let rounded = if mechanism["arithmetic"] == "exact" { 1.0 / 12.0 } else { 0.0 };
         let expected = (sigma.powi(2) * number("mean_error") + rounded).sqrt();
         assert!((number("rmse") / expected - 1.0).abs() < 1e-7, "{mechanism}");

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::fence::Spent;
-use crate::record::{Cost, Entered, EpochName, Grant};
+use crate::record::{Cost, EntryRecord, EpochName, Grant};
 use crate::spec::{CounterPlan, check_name};
 use evertally::{Budget, Neighbours, Odometer, Spend, Unit};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct NewPopulation {
     pub unit: String,
     /// Which change is hidden.
     pub neighbours: Neighbours,
-    /// What everything together may cost: (ε, δ), pure ε or ρ. Whole-number noise is charged a
+    /// What everything together may cost: (ε, δ), pure ε or ρ. Integer noise is charged a
     /// little more than Gaussian noise, e^ε times as much at a total ε; totals beyond ε = 10 or so,
     /// and those of very many counters, are better stated as ρ.
     pub total: Budget,
@@ -35,7 +35,7 @@ pub struct NewPopulation {
 pub struct Population {
     /// The total, and what was spent of it.
     pub odometer: Odometer,
-    /// What was entered.
+    /// What was entry_record.
     pub entries: Vec<Entry>,
     /// Whether more was entered than the total allows: histories of two copies of a ledger can come
     /// to that. Nothing is admitted any more.
@@ -68,7 +68,7 @@ pub(crate) struct Accounts {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct AccountRow {
     grant: Grant,
-    entries: Vec<(String, Entered)>,
+    entries: Vec<(String, EntryRecord)>,
 }
 
 impl Cost {
@@ -137,25 +137,25 @@ impl Accounts {
 
     /// The unit that a counter is entered under. Where persons are bounded, they may have another
     /// name in the account.
-    pub(crate) fn unit_for(&self, planned: &CounterPlan) -> Result<Unit> {
-        let name = &planned.spec().population;
+    pub(crate) fn unit_for(&self, counter_plan: &CounterPlan) -> Result<Unit> {
+        let name = &counter_plan.spec().population;
         let (grant, _) = self.find(name)?;
         let is_event = grant.unit == "event";
-        if planned.spec().bounds_persons && !is_event {
-            return Ok(Unit::named(grant.unit.as_str(), planned.spec().plan.neighbours)?);
+        if counter_plan.spec().bounds_persons && !is_event {
+            return Ok(Unit::named(grant.unit.as_str(), counter_plan.spec().plan.neighbours)?);
         }
-        Ok(planned.unit())
+        Ok(counter_plan.unit())
     }
 
     /// Whether a counter could be entered; none where there is no such population.
-    pub(crate) fn can_afford(&self, planned: &CounterPlan) -> Option<bool> {
-        let population = &planned.spec().population;
+    pub(crate) fn can_afford(&self, counter_plan: &CounterPlan) -> Option<bool> {
+        let population = &counter_plan.spec().population;
         self.find(population).ok()?;
-        let unit = self.unit_for(planned).ok()?;
-        Some(self.check(population, &unit, &planned.plan().spend()).is_ok())
+        let unit = self.unit_for(counter_plan).ok()?;
+        Some(self.check(population, &unit, &counter_plan.plan().spend()).is_ok())
     }
 
-    /// Refuses what could not be entered.
+    /// Refuses what could not be entry_record.
     pub(crate) fn check(&self, population: &str, unit: &Unit, spend: &Spend) -> Result<()> {
         let (_, account) = self.find(population)?;
         account.odometer.check(unit, spend)?;
@@ -163,24 +163,24 @@ impl Accounts {
     }
 
     /// Enters what a counter costs. A refusal changes nothing.
-    pub(crate) fn spend(&mut self, counter: &str, entered: &Entered) -> Result<()> {
-        let account = self.find_mut(&entered.population)?;
-        let spend = entered.cost.spend()?;
+    pub(crate) fn spend(&mut self, counter: &str, entry_record: &EntryRecord) -> Result<()> {
+        let account = self.find_mut(&entry_record.population)?;
+        let spend = entry_record.cost.spend()?;
         account.admit(&spend)?;
         let unit = account.odometer.unit().clone();
-        account.odometer.spend(format!("{counter}, epoch {}", entered.epoch.number), &unit, spend)?;
-        account.entries.push(Entry::new(counter, entered, spend));
+        account.odometer.spend(format!("{counter}, epoch {}", entry_record.epoch.number), &unit, spend)?;
+        account.entries.push(Entry::new(counter, entry_record, spend));
         Ok(())
     }
 
     /// Enters what was spent already, whether the total allows it or not.
-    pub(crate) fn owe(&mut self, counter: &str, entered: &Entered) -> Result<()> {
-        if self.spend(counter, entered).is_ok() {
+    pub(crate) fn owe(&mut self, counter: &str, entry_record: &EntryRecord) -> Result<()> {
+        if self.spend(counter, entry_record).is_ok() {
             return Ok(());
         }
-        let account = self.find_mut(&entered.population)?;
+        let account = self.find_mut(&entry_record.population)?;
         account.is_overdrawn = true;
-        account.entries.push(Entry::new(counter, entered, entered.cost.spend()?));
+        account.entries.push(Entry::new(counter, entry_record, entry_record.cost.spend()?));
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl Accounts {
         found.map(|(_, population)| population).ok_or_else(|| none(name))
     }
 
-    /// All that was entered, for the fence.
+    /// All that was entry_record, for the fence.
     pub(crate) fn spent(&self) -> Spent {
         let mut spent = Spent::default();
         for (grant, population) in &self.accounts {
@@ -206,7 +206,7 @@ impl Accounts {
     }
 
     /// What a fence knows and these accounts do not: populations, and entries.
-    pub(crate) fn missing(&self, spent: &Spent) -> (Vec<Grant>, Vec<Entered>) {
+    pub(crate) fn missing(&self, spent: &Spent) -> (Vec<Grant>, Vec<EntryRecord>) {
         let (mut grants, mut lost) = (Vec::new(), Vec::new());
         for (grant, entries) in spent.populations() {
             let here = self.find(&grant.population).ok();
@@ -226,7 +226,7 @@ impl Accounts {
             entries: population
                 .entries
                 .iter()
-                .map(|entry| (entry.counter.clone(), entry.entered(&grant.population)))
+                .map(|entry| (entry.counter.clone(), entry.record(&grant.population)))
                 .collect(),
         };
         self.accounts.iter().map(row).collect()
@@ -236,14 +236,14 @@ impl Accounts {
         let mut accounts = Self::default();
         for AccountRow { grant, entries } in rows {
             accounts.grant(grant)?;
-            entries.iter().try_for_each(|(counter, entered)| accounts.owe(counter, entered))?;
+            entries.iter().try_for_each(|(counter, entry_record)| accounts.owe(counter, entry_record))?;
         }
         Ok(accounts)
     }
 }
 
 impl Population {
-    /// Refuses everything where too much was entered.
+    /// Refuses everything where too much was entry_record.
     fn admit(&self, spend: &Spend) -> Result<()> {
         if !self.is_overdrawn {
             return Ok(());
@@ -258,14 +258,14 @@ impl Population {
 }
 
 impl Entry {
-    fn new(counter: &str, entered: &Entered, spend: Spend) -> Self {
-        let (number, name) = (entered.counter, entered.epoch);
+    fn new(counter: &str, entry_record: &EntryRecord, spend: Spend) -> Self {
+        let (number, name) = (entry_record.counter, entry_record.epoch);
         Self { counter: counter.to_owned(), epoch: name.number, spend, number, name }
     }
 
-    fn entered(&self, population: &str) -> Entered {
+    fn record(&self, population: &str) -> EntryRecord {
         let cost = Cost::of(self.spend);
-        Entered { population: population.to_owned(), counter: self.number, epoch: self.name, cost }
+        EntryRecord { population: population.to_owned(), counter: self.number, epoch: self.name, cost }
     }
 }
 

@@ -283,7 +283,7 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
     if !state.unshown.is_empty() {
         return Err(Error::damaged("a release was recorded and not shown"));
     }
-    let spec = StoredSpec::from(state.planned.spec()).text()?;
+    let spec = StoredSpec::from(state.counter_plan.spec()).text()?;
     let standing = state.view.standing();
     let chunk = if standing.tail.is_empty() {
         None

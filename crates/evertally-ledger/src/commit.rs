@@ -70,7 +70,7 @@ impl Ledger {
             let Some(state) = self.counters.get_mut(&number) else { break };
             while !state.frozen.is_empty() && room > 0 {
                 self.tentative.records.push(state.release()?);
-                room = room.saturating_sub(state.planned.width());
+                room = room.saturating_sub(state.counter_plan.width());
             }
             self.changed.note(state, self.journal.sequence + 1);
             // Steps that were frozen before a crash are released now and were touched by nobody
@@ -109,7 +109,7 @@ impl Ledger {
             standing.next_step = state.released();
             standing.next_release = next_release;
             standing.epochs.clone_from(&state.epochs);
-            let width = state.planned.width();
+            let width = state.counter_plan.width();
             if let Some(latest) =
                 state.unshown.len().checked_sub(width).and_then(|at| state.unshown.get(at..))
             {
@@ -124,15 +124,15 @@ impl Ledger {
         }
         for number in tentative.deleted {
             if let Some(state) = self.counters.get(&number) {
-                self.view.withdraw(&state.planned.spec().name);
+                self.view.withdraw(&state.counter_plan.spec().name);
             }
         }
         if tentative.global {
-            let mut shown = self.view.state_mut();
-            shown.epoch = self.global.epoch.number;
-            shown.accounts = self.global.accounts.clone();
-            shown.tokens = self.global.tokens.clone();
-            shown.mode = match &self.halt.fenced {
+            let mut view = self.view.state_mut();
+            view.epoch = self.global.epoch.number;
+            view.accounts = self.global.accounts.clone();
+            view.tokens = self.global.tokens.clone();
+            view.mode = match &self.halt.fenced {
                 Some(reason) => Mode::Fenced { reason: reason.clone() },
                 None => Mode::Running,
             };

@@ -22,7 +22,7 @@ pub(crate) struct CounterState {
     /// What anybody may read of it.
     pub(crate) view: Arc<CounterView>,
     /// The plan under the stream of the present epoch.
-    pub(crate) planned: Arc<CounterPlan>,
+    pub(crate) counter_plan: Arc<CounterPlan>,
     pub(crate) epoch: EpochName,
     /// The first step of every epoch.
     pub(crate) epochs: Vec<(u32, u64)>,
@@ -83,10 +83,10 @@ fn step_at(buckets: &Buckets, time: i64) -> CurrentStep {
 }
 
 /// Admission under the rules of a counter, before the first event.
-pub(crate) fn admission_of(planned: &CounterPlan) -> Admission<RecentIds, PersonRows> {
+pub(crate) fn admission_of(counter_plan: &CounterPlan) -> Admission<RecentIds, PersonRows> {
     Admission {
-        ids: Some(RecentIds::new(planned.remembered_steps(), planned.steps_in_grace())),
-        persons: planned.limits().map(PersonRows::new),
+        ids: Some(RecentIds::new(counter_plan.remembered_steps(), counter_plan.steps_in_grace())),
+        persons: counter_plan.limits().map(PersonRows::new),
     }
 }
 
@@ -97,13 +97,13 @@ impl CounterState {
 
     /// Whether it takes events and releases, as long as the ledger does.
     pub(crate) fn is_running(&self) -> bool {
-        self.life == Life::Running && self.released() < self.planned.steps()
+        self.life == Life::Running && self.released() < self.counter_plan.steps()
     }
 
     pub(crate) fn status(&self, is_fenced: bool) -> Status {
         match self.life {
             Life::Retired | Life::Deleted => Status::Retired,
-            _ if self.released() == self.planned.steps() => Status::Ended,
+            _ if self.released() == self.counter_plan.steps() => Status::Ended,
             Life::Halted => Status::Fenced,
             Life::Running if is_fenced => Status::Fenced,
             Life::Running => Status::Running,
@@ -117,7 +117,7 @@ impl CounterState {
 
     /// The step that the present time belongs to.
     pub(crate) fn current_step(&self, now: i64) -> CurrentStep {
-        self.planned.buckets().map_or(Ok(self.open), |buckets| step_at(buckets, now))
+        self.counter_plan.buckets().map_or(Ok(self.open), |buckets| step_at(buckets, now))
     }
 
     /// Decides on the next event of a request. An event that counts is added to its total and
@@ -145,13 +145,13 @@ impl CounterState {
     /// The open step that takes an event. It is never a step that has not started, so that nobody
     /// can spend the future.
     fn step_of(&self, time: Option<i64>, current: CurrentStep) -> std::result::Result<u64, Outcome> {
-        let Some(buckets) = self.planned.buckets() else {
-            return if self.open < self.planned.steps() { Ok(self.open) } else { Err(Outcome::Ended) };
+        let Some(buckets) = self.counter_plan.buckets() else {
+            return if self.open < self.counter_plan.steps() { Ok(self.open) } else { Err(Outcome::Ended) };
         };
         match time {
             None => match current {
                 // A clock that was set back does not open what is closed.
-                Ok(step) if step.max(self.open) < self.planned.steps() => Ok(step.max(self.open)),
+                Ok(step) if step.max(self.open) < self.counter_plan.steps() => Ok(step.max(self.open)),
                 Err(Side::Before) => Err(Outcome::Early),
                 _ => Err(Outcome::Ended),
             },
@@ -174,7 +174,7 @@ impl CounterState {
 
     /// Counts an event again that counted before.
     pub(crate) fn replay_item(&mut self, item: &Item) -> Result<()> {
-        let is_open = item.step >= self.open && (item.lane as usize) < self.planned.width();
+        let is_open = item.step >= self.open && (item.lane as usize) < self.counter_plan.width();
         let person = self.admission.persons.as_ref().map(|_| item.person);
         if is_open && self.admission.count(Some(item.id()), person, item.step) {
             self.add(item.step, item.lane, item.amount());
@@ -194,7 +194,7 @@ impl CounterState {
         let by_lane = self.pending.remove(&step).unwrap_or_default();
         let mut totals = Vec::new();
         if by_lane.values().any(|total| *total != Amount::default()) {
-            totals.resize(self.planned.width(), 0);
+            totals.resize(self.counter_plan.width(), 0);
             for (lane, total) in by_lane {
                 totals[lane as usize] = total.grid_steps();
             }
@@ -222,7 +222,7 @@ impl CounterState {
 
     /// Makes the release of the first step that is frozen.
     pub(crate) fn release(&mut self) -> Result<Record> {
-        let width = self.planned.width();
+        let width = self.counter_plan.width();
         let (Some(frozen), Some(running)) = (self.frozen.front(), &mut self.running) else {
             return Err(Error::damaged("there is nothing to release"));
         };
@@ -239,7 +239,7 @@ impl CounterState {
         };
         self.frozen.pop_front();
         self.unshown.extend(values);
-        if self.released() == self.planned.steps() {
+        if self.released() == self.counter_plan.steps() {
             self.forget();
         }
         Ok(record)
@@ -281,11 +281,11 @@ impl CounterState {
 
     /// Resumes with fresh noise in a new epoch.
     pub(crate) fn renew(&mut self, epoch: EpochName, stream: &str, key: &NoiseKey) -> Result<()> {
-        let planned = Arc::new(self.planned.in_stream(stream));
+        let counter_plan = Arc::new(self.counter_plan.in_stream(stream));
         if let Some(running) = &self.running {
-            self.running = Some(running.with_fresh_noise(&planned, key)?);
+            self.running = Some(running.with_fresh_noise(&counter_plan, key)?);
         }
-        self.planned = planned;
+        self.counter_plan = counter_plan;
         self.epoch = epoch;
         self.epochs.push((epoch.number, self.released()));
         // What was frozen in the old epoch is released in the new one.
@@ -298,8 +298,10 @@ impl CounterState {
 
     /// When the next step is over and its grace too.
     pub(crate) fn next_due(&self) -> Option<i64> {
-        let buckets =
-            self.planned.buckets().filter(|_| self.is_running() && self.open < self.planned.steps())?;
-        Some(buckets.start_of(self.open + 1).saturating_add(self.planned.grace_micros()))
+        let buckets = self
+            .counter_plan
+            .buckets()
+            .filter(|_| self.is_running() && self.open < self.counter_plan.steps())?;
+        Some(buckets.start_of(self.open + 1).saturating_add(self.counter_plan.grace_micros()))
     }
 }

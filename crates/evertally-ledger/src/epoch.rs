@@ -12,8 +12,8 @@
 use crate::accounts::{Accounts, LOST};
 use crate::counter::{CounterState, Life};
 use crate::error::{Error, Result};
-use crate::ledger::{EpochCost, EpochStarted, Ledger};
-use crate::record::{Cost, Entered, EpochName, Grant, NewEpoch, Record};
+use crate::ledger::{EpochCost, EpochResult, Ledger};
+use crate::record::{Cost, EntryRecord, EpochName, Grant, NewEpoch, Record};
 use crate::tokens::random;
 
 impl Ledger {
@@ -25,11 +25,11 @@ impl Ledger {
         let mut accounts = with_lost(&self.global.accounts, &granted, &lost).unwrap_or_default();
         let epoch = EpochName { number: self.next_epoch(), ..EpochName::FIRST };
         let price = self.concerned().map(|state| {
-            let spec = state.planned.spec();
+            let spec = state.counter_plan.spec();
             EpochCost {
                 counter: spec.name.clone(),
                 population: spec.population.clone(),
-                rho: state.planned.plan().spend().rho(),
+                rho: state.counter_plan.plan().spend().rho(),
                 affordable: accounts.spend(&spec.name, &price_of(state, epoch)).is_ok(),
             }
         });
@@ -41,7 +41,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::Conflict`] unless the ledger is fenced or counters were left out of the last epoch.
-    pub fn start_epoch(&mut self) -> Result<EpochStarted> {
+    pub fn start_epoch(&mut self) -> Result<EpochResult> {
         self.check_writable()?;
         if self.halt.fenced.is_none() && self.concerned().next().is_none() {
             return Err(Error::conflict("the ledger is whole: a new epoch would only cost"));
@@ -50,9 +50,9 @@ impl Ledger {
         let (granted, lost) = self.lost();
         let mut accounts = with_lost(&self.global.accounts, &granted, &lost)?;
         let (mut restarted, mut halted) = (Vec::new(), Vec::new());
-        let mut started = EpochStarted { epoch: epoch.number, restarted: Vec::new(), left: Vec::new() };
+        let mut started = EpochResult { epoch: epoch.number, restarted: Vec::new(), left: Vec::new() };
         for state in self.concerned() {
-            let name = &state.planned.spec().name;
+            let name = &state.counter_plan.spec().name;
             let price = price_of(state, epoch);
             match accounts.spend(name, &price) {
                 Ok(()) => {
@@ -94,8 +94,8 @@ impl Ledger {
             let state = self.counters.get_mut(&number).ok_or_else(missing)?;
             if is_global_new {
                 // It was admitted when the epoch started.
-                let entered = Entered { cost, ..price_of(state, epoch) };
-                self.global.accounts.owe(&state.planned.spec().name, &entered)?;
+                let entry_record = EntryRecord { cost, ..price_of(state, epoch) };
+                self.global.accounts.owe(&state.counter_plan.spec().name, &entry_record)?;
             }
             if sequence > state.row {
                 state.renew(epoch, &stream, &self.key)?;
@@ -123,7 +123,7 @@ impl Ledger {
     /// those that were left out before.
     fn concerned(&self) -> impl Iterator<Item = &CounterState> {
         let is_fenced = self.halt.fenced.is_some();
-        let has_steps = |state: &CounterState| state.released() < state.planned.steps();
+        let has_steps = |state: &CounterState| state.released() < state.counter_plan.steps();
         self.counters.values().filter(move |state| {
             has_steps(state) && (state.life == Life::Halted || is_fenced && state.life == Life::Running)
         })
@@ -134,8 +134,8 @@ impl Ledger {
         self.global.epoch.number.max(known) + 1
     }
 
-    /// What the fence knows to have been granted and entered, and this ledger does not.
-    fn lost(&self) -> (Vec<Grant>, Vec<Entered>) {
+    /// What the fence knows to have been granted and entry_record, and this ledger does not.
+    fn lost(&self) -> (Vec<Grant>, Vec<EntryRecord>) {
         let mark = self.mark.as_ref().filter(|mark| mark.ledger == self.global.ledger);
         mark.map_or_else(Default::default, |mark| self.global.accounts.missing(&mark.spent))
     }
@@ -185,19 +185,19 @@ impl Ledger {
 }
 
 /// Accounts with what was lost: it was spent, whether the totals allow it or not.
-fn with_lost(accounts: &Accounts, granted: &[Grant], lost: &[Entered]) -> Result<Accounts> {
+fn with_lost(accounts: &Accounts, granted: &[Grant], lost: &[EntryRecord]) -> Result<Accounts> {
     let mut accounts = accounts.clone();
     granted.iter().try_for_each(|grant| accounts.grant(grant.clone()))?;
-    lost.iter().try_for_each(|entered| accounts.owe(LOST, entered))?;
+    lost.iter().try_for_each(|entry_record| accounts.owe(LOST, entry_record))?;
     Ok(accounts)
 }
 
 /// What a counter pays for an epoch.
-fn price_of(state: &CounterState, epoch: EpochName) -> Entered {
-    Entered {
-        population: state.planned.spec().population.clone(),
+fn price_of(state: &CounterState, epoch: EpochName) -> EntryRecord {
+    EntryRecord {
+        population: state.counter_plan.spec().population.clone(),
         counter: state.number(),
         epoch,
-        cost: Cost::of(state.planned.plan().spend()),
+        cost: Cost::of(state.counter_plan.plan().spend()),
     }
 }

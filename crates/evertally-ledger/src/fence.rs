@@ -16,7 +16,7 @@
 //! being written, never the other.
 
 use crate::error::{Error, Result};
-use crate::record::{Cost, Entered, EpochName, Grant, Head, decode, encode, seal, unseal};
+use crate::record::{Cost, EntryRecord, EpochName, Grant, Head, decode, encode, seal, unseal};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -50,7 +50,7 @@ pub(crate) struct Mark {
     pub(crate) spent: Spent,
 }
 
-/// Everything that was ever entered, in few bytes: it is written with every release.
+/// Everything that was ever entry_record, in few bytes: it is written with every release.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Spent {
     epochs: Vec<EpochName>,
@@ -83,18 +83,18 @@ impl Spent {
     }
 
     /// What was granted, and the entries of each population.
-    pub(crate) fn populations(&self) -> impl Iterator<Item = (&Grant, Vec<Entered>)> {
+    pub(crate) fn populations(&self) -> impl Iterator<Item = (&Grant, Vec<EntryRecord>)> {
         self.populations.iter().map(|(grant, entries)| {
-            let entered = |(counter, epoch, cost): &Places| {
+            let entry_record = |(counter, epoch, cost): &Places| {
                 let (epoch, cost) = (self.epochs.get(*epoch as usize)?, self.costs.get(*cost as usize)?);
-                Some(Entered {
+                Some(EntryRecord {
                     population: grant.population.clone(),
                     counter: *counter,
                     epoch: *epoch,
                     cost: *cost,
                 })
             };
-            (grant, entries.iter().filter_map(entered).collect())
+            (grant, entries.iter().filter_map(entry_record).collect())
         })
     }
 }

@@ -147,7 +147,7 @@ impl Names {
 #[derive(Clone)]
 pub struct Intake {
     counter: u32,
-    planned: Arc<CounterPlan>,
+    counter_plan: Arc<CounterPlan>,
     names: Arc<Names>,
 }
 
@@ -158,8 +158,8 @@ impl std::fmt::Debug for Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(counter: u32, planned: Arc<CounterPlan>, names: Arc<Names>) -> Self {
-        Self { counter, planned, names }
+    pub(crate) fn new(counter: u32, counter_plan: Arc<CounterPlan>, names: Arc<Names>) -> Self {
+        Self { counter, counter_plan, names }
     }
 
     /// Checks an event and prepares it. If persons are bounded, an event that names none
@@ -170,22 +170,22 @@ impl Intake {
     /// [`evertally::Error::BadParameter`] for an event that this counter can never take.
     pub fn prepare(&self, event: &Event<'_>) -> Result<PreparedEvent> {
         check_length("id", event.id)?;
-        let planned = &*self.planned;
-        if event.time.is_some() && planned.buckets().is_none() {
+        let counter_plan = &*self.counter_plan;
+        if event.time.is_some() && counter_plan.buckets().is_none() {
             return Err(Error::bad("time", "left out: this counter is advanced by hand", "a time"));
         }
-        if event.key.is_some() && planned.keys().is_none() {
+        if event.key.is_some() && counter_plan.keys().is_none() {
             return Err(Error::bad("key", "left out: this counter has no keys", "a key"));
         }
-        let amount = match (planned.clamp(), event.value) {
-            (Some(clamp), value) => cut(clamp.apply(value.unwrap_or(1.0))?, planned.grid_steps()),
+        let amount = match (counter_plan.clamp(), event.value) {
+            (Some(clamp), value) => cut(clamp.apply(value.unwrap_or(1.0))?, counter_plan.grid_steps()),
             (None, None) => Amount::ONE,
             (None, Some(_)) => {
                 return Err(Error::bad("value", "left out: this counter counts events", "a value"));
             }
         };
         // Ids are compared within a person, so that no id can suppress another person's event.
-        let (owner, person) = match (planned.limits(), given_name(event.person)) {
+        let (owner, person) = match (counter_plan.limits(), given_name(event.person)) {
             (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {
                 check_length("person", person)?;
@@ -193,7 +193,7 @@ impl Intake {
             }
         };
         let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, event.id]);
-        let lane = planned.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
+        let lane = counter_plan.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
         Ok(PreparedEvent {
             counter: self.counter,
             time: event.time,

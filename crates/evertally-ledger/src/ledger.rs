@@ -11,10 +11,10 @@ use crate::fence::{Fence, Mark};
 use crate::intake::{Intake, Names, PreparedEvent, Receipt};
 use crate::journal::{ChangedCounters, Journal, TentativeChanges};
 use crate::read_view::{CounterView, ReadView, Standing, Status};
-use crate::record::{Cost, Entered, EpochName, Grant, Group, Head, Record};
+use crate::record::{Cost, EntryRecord, EpochName, Grant, Group, Head, Record};
 use crate::running_counter::RunningCounter;
 use crate::spec::{CounterPlan, StoredSpec};
-use crate::tokens::{Role, Token, Tokens, draw, hexadecimal, shown};
+use crate::tokens::{Role, Token, Tokens, draw, hexadecimal, token_of};
 use evertally::NoiseKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
@@ -81,7 +81,7 @@ pub struct EpochCost {
 
 /// What starting a new epoch did.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EpochStarted {
+pub struct EpochResult {
     /// The new epoch.
     pub epoch: u32,
     /// The counters that resume.
@@ -106,7 +106,7 @@ impl Ledger {
     pub fn submit(&mut self, counter: &CounterView, events: &[PreparedEvent], now: i64) -> Result<Receipt> {
         self.check_running()?;
         let state = self.counters.get_mut(&counter.number).filter(|state| state.life != Life::Deleted);
-        let state = state.ok_or_else(|| Error::no_counter(&counter.planned().spec().name))?;
+        let state = state.ok_or_else(|| Error::no_counter(&counter.counter_plan().spec().name))?;
         if state.life == Life::Halted {
             return Err(Error::Fenced {
                 reason: "its population could not pay for the new epoch".to_owned(),
@@ -149,7 +149,7 @@ impl Ledger {
                 self.due.pop_first();
                 continue;
             };
-            let width = state.planned.width();
+            let width = state.counter_plan.width();
             if room < width && room < MAX_VALUES_PER_FRAME {
                 return Ok(true);
             }
@@ -182,17 +182,17 @@ impl Ledger {
         self.check_running()?;
         let number = self.number(name)?;
         let state = self.state(number)?;
-        if state.planned.buckets().is_some() {
+        if state.counter_plan.buckets().is_some() {
             return Err(Error::conflict("the clock closes the steps of this counter"));
         }
         if state.life != Life::Running {
             return Err(Error::conflict("this counter does not run"));
         }
-        let most = (MAX_VALUES_PER_FRAME / state.planned.width()).max(1) as u64;
+        let most = (MAX_VALUES_PER_FRAME / state.counter_plan.width()).max(1) as u64;
         if !(1..=most).contains(&steps) {
             return Err(Error::bad("steps", format!("from 1 to {most}"), steps));
         }
-        let (open, horizon) = (state.open, state.planned.steps());
+        let (open, horizon) = (state.open, state.counter_plan.steps());
         if steps > horizon - open {
             return Err(evertally::Error::HorizonSpent { horizon }.into());
         }
@@ -208,9 +208,9 @@ impl Ledger {
     /// [`Error::Conflict`] for a name that is or was taken, [`Error::NotFound`] for a population
     /// that is not there, and [`evertally::Error::BudgetSpent`] if its account does not allow
     /// it.
-    pub fn create(&mut self, planned: &CounterPlan, now: i64) -> Result<Arc<CounterView>> {
+    pub fn create(&mut self, counter_plan: &CounterPlan, now: i64) -> Result<Arc<CounterView>> {
         self.check_running()?;
-        let spec = planned.spec();
+        let spec = counter_plan.spec();
         if self.numbers.contains_key(&spec.name) {
             return Err(Error::conflict(format!(
                 "the name {} is taken, or was: names are used once",
@@ -218,14 +218,14 @@ impl Ledger {
             )));
         }
         let (population, name) = (spec.population.clone(), spec.name.clone());
-        let (unit, spend) = (self.global.accounts.unit_for(planned)?, planned.plan().spend());
+        let (unit, spend) = (self.global.accounts.unit_for(counter_plan)?, counter_plan.plan().spend());
         self.global.accounts.check(&population, &unit, &spend)?;
         let number = self.global.next_number;
         let written = StoredSpec::from(spec).text()?;
         let epoch = self.global.epoch;
-        let state = self.new_counter(number, planned, epoch, now)?;
+        let state = self.new_counter(number, counter_plan, epoch, now)?;
         let cost = Cost::of(spend);
-        self.global.accounts.spend(&name, &Entered { population, counter: number, epoch, cost })?;
+        self.global.accounts.spend(&name, &EntryRecord { population, counter: number, epoch, cost })?;
         let view = Arc::clone(&state.view);
         self.add(state);
         self.record(Record::Created { counter: number, epoch, spec: written, cost });
@@ -299,7 +299,7 @@ impl Ledger {
     ) -> Result<(Token, String)> {
         self.check_writable()?;
         let (row, bearer) = draw(name, role, expires, now)?;
-        let token = shown(&row);
+        let token = token_of(&row);
         self.global.tokens.add(row.clone());
         self.record(Record::TokenAdded(row));
         self.tentative.global = true;
@@ -368,13 +368,13 @@ impl Ledger {
     pub(crate) fn new_counter(
         &self,
         number: u32,
-        planned: &CounterPlan,
+        counter_plan: &CounterPlan,
         epoch: EpochName,
         created: i64,
     ) -> Result<CounterState> {
-        let planned = Arc::new(planned.in_stream(&self.stream(number, epoch)));
-        let running = RunningCounter::new(&planned, &self.key)?;
-        let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
+        let counter_plan = Arc::new(counter_plan.in_stream(&self.stream(number, epoch)));
+        let running = RunningCounter::new(&counter_plan, &self.key)?;
+        let intake = Intake::new(number, Arc::clone(&counter_plan), Arc::clone(&self.names));
         let epochs = vec![(epoch.number, 0)];
         let standing = Standing {
             status: Status::Running,
@@ -385,11 +385,11 @@ impl Ledger {
             tail: Vec::new(),
             latest: None,
         };
-        let view = Arc::new(CounterView::new(number, Arc::clone(&planned), intake, created, standing));
+        let view = Arc::new(CounterView::new(number, Arc::clone(&counter_plan), intake, created, standing));
         Ok(CounterState {
-            admission: admission_of(&planned),
+            admission: admission_of(&counter_plan),
             view,
-            planned,
+            counter_plan,
             epoch,
             epochs,
             life: Life::Running,
@@ -406,7 +406,7 @@ impl Ledger {
     }
 
     pub(crate) fn add(&mut self, state: CounterState) {
-        let (number, name) = (state.number(), state.planned.spec().name.clone());
+        let (number, name) = (state.number(), state.counter_plan.spec().name.clone());
         self.global.next_number = self.global.next_number.max(number + 1);
         self.numbers.insert(name, number);
         if !state.frozen.is_empty() && state.life == Life::Running {

@@ -104,7 +104,7 @@ pub use accounts::{Entry, NewPopulation, Population};
 pub use error::{Class, Error, Result};
 pub use fence::{Fence, FileFence};
 pub use intake::{Event, EventOrder, Intake, PreparedEvent, Receipt};
-pub use ledger::{EpochCost, EpochStarted, Ledger};
+pub use ledger::{EpochCost, EpochResult, Ledger};
 pub use ledger_thread::{Busy, LedgerThread, Statistics};
 pub use location::{Location, read_or_make_key};
 pub use read_view::{CounterView, Mode, ReadView, Status, StepRelease};

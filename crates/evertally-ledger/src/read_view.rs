@@ -10,7 +10,7 @@ use crate::intake::Intake;
 use crate::record::{decode, encode, seal, unseal};
 use crate::spec::CounterPlan;
 use crate::store::{CHUNKS, Store};
-use crate::tokens::{Token, Tokens, shown};
+use crate::tokens::{Token, Tokens, token_of};
 use evertally::Release;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -70,7 +70,7 @@ pub struct StepRelease {
 #[derive(Debug)]
 pub struct CounterView {
     pub(crate) number: u32,
-    planned: Arc<CounterPlan>,
+    counter_plan: Arc<CounterPlan>,
     intake: Intake,
     created: i64,
     standing: RwLock<Standing>,
@@ -98,18 +98,18 @@ fn epoch_of(epochs: &[(u32, u64)], step: u64) -> u32 {
 impl CounterView {
     pub(crate) fn new(
         number: u32,
-        planned: Arc<CounterPlan>,
+        counter_plan: Arc<CounterPlan>,
         intake: Intake,
         created: i64,
         standing: Standing,
     ) -> Self {
-        Self { number, planned, intake, created, standing: RwLock::new(standing) }
+        Self { number, counter_plan, intake, created, standing: RwLock::new(standing) }
     }
 
     /// What the counter was made from, and its plan.
     #[must_use]
-    pub fn planned(&self) -> &CounterPlan {
-        &self.planned
+    pub fn counter_plan(&self) -> &CounterPlan {
+        &self.counter_plan
     }
 
     /// Prepares its events.
@@ -166,7 +166,7 @@ impl CounterView {
 
     /// A release whose values stand in the tail.
     fn release(&self, standing: &Standing, step: u64) -> Result<StepRelease> {
-        let width = self.planned.width();
+        let width = self.counter_plan.width();
         let at = (step - standing.tail_first) as usize * width;
         let values =
             standing.tail.get(at..at + width).ok_or_else(|| Error::damaged("a release is missing"))?;
@@ -174,7 +174,7 @@ impl CounterView {
     }
 
     fn around(&self, step: u64, epoch: u32, values: Vec<f64>) -> Result<StepRelease> {
-        let spread = self.planned.plan().spread(step)?;
+        let spread = self.counter_plan.plan().spread(step)?;
         Ok(StepRelease {
             step,
             epoch,
@@ -186,7 +186,7 @@ impl CounterView {
     }
 
     fn end_of(&self, step: u64) -> Option<i64> {
-        self.planned.buckets().map(|buckets| buckets.start_of(step + 1))
+        self.counter_plan.buckets().map(|buckets| buckets.start_of(step + 1))
     }
 }
 
@@ -249,14 +249,14 @@ impl ReadView {
     /// Whether the account of a counter's population would admit it; `None` if there is no such
     /// population.
     #[must_use]
-    pub fn can_afford(&self, planned: &CounterPlan) -> Option<bool> {
-        self.state().accounts.can_afford(planned)
+    pub fn can_afford(&self, counter_plan: &CounterPlan) -> Option<bool> {
+        self.state().accounts.can_afford(counter_plan)
     }
 
     /// All tokens, without their secrets.
     #[must_use]
     pub fn tokens(&self) -> Vec<Token> {
-        self.state().tokens.rows().iter().map(shown).collect()
+        self.state().tokens.rows().iter().map(token_of).collect()
     }
 
     /// The token of a bearer. The caller checks whether it has expired, and can say so.
@@ -300,7 +300,7 @@ impl ReadView {
             let expected = format!("a first step not after the last, below the {released} that are released");
             return Err(Error::bad("first and last", expected, format!("{first} and {last}")));
         }
-        let plan = counter.planned.plan();
+        let plan = counter.counter_plan.plan();
         let of = |step: u64| -> Result<(u32, Release)> {
             let release = self.releases(counter, step..step + 1)?.pop();
             let release = release.ok_or_else(|| Error::damaged("a release is missing"))?;
@@ -338,7 +338,7 @@ impl ReadView {
         steps: Range<u64>,
         mut take: impl FnMut(u64, Vec<f64>) -> Result<()>,
     ) -> Result<()> {
-        let width = counter.planned.width();
+        let width = counter.counter_plan.width();
         let mut next = steps.start;
         while next < steps.end {
             let (first, values) = self.chunk_with(counter.number, next)?;
@@ -370,7 +370,7 @@ impl ReadView {
     }
 
     pub(crate) fn publish(&self, counter: Arc<CounterView>) {
-        let name = counter.planned.spec().name.clone();
+        let name = counter.counter_plan.spec().name.clone();
         self.counters.write().unwrap_or_else(PoisonError::into_inner).insert(name, counter);
     }
 

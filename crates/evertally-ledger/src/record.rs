@@ -55,7 +55,7 @@ pub(crate) enum Record {
     Opened { ledger: [u8; 16], identity: u64, key_tag: [u8; 8] },
     /// A population was given a budget.
     Granted(Grant),
-    /// A counter was made, and its cost entered.
+    /// A counter was made, and its cost entry_record.
     Created { counter: u32, epoch: EpochName, spec: String, cost: Cost },
     /// The input of a step was frozen. No totals stand for zero in every lane.
     Frozen { counter: u32, step: u64, totals: Vec<i128>, hash: [u8; 32] },
@@ -99,7 +99,7 @@ pub(crate) struct NewEpoch {
     /// Populations that were granted in a lost part of the ledger.
     pub(crate) granted: Vec<Grant>,
     /// What was entered in a lost part of the ledger.
-    pub(crate) lost: Vec<Entered>,
+    pub(crate) lost: Vec<EntryRecord>,
 }
 
 /// The name of an epoch. Its nonce is drawn when it starts, because two copies of one ledger would
@@ -116,7 +116,7 @@ impl EpochName {
 
 /// An entry in the account of a population: a counter in an epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entered {
+pub(crate) struct EntryRecord {
     pub(crate) population: String,
     pub(crate) counter: u32,
     pub(crate) epoch: EpochName,

@@ -20,8 +20,8 @@ use crate::journal::{ArrivalsRow, ChangedCounters, Journal, TentativeChanges, ar
 use crate::ledger::{Global, Halt, Ledger};
 use crate::location::Location;
 use crate::read_view::{Mode, ReadView, State};
-use crate::record::{Entered, EpochName, FORMAT, Frame, Head, Record, decode, seal_in, unseal};
-use crate::rows::{groups, planned};
+use crate::record::{EntryRecord, EpochName, FORMAT, Frame, Head, Record, decode, seal_in, unseal};
+use crate::rows::{counter_plan, groups};
 use crate::spec::Spec;
 use crate::store::{ARRIVALS, JOURNAL, META, Store};
 use crate::tokens::{Tokens, random};
@@ -204,14 +204,14 @@ impl Ledger {
             }
             Record::Granted(grant) if is_global_new => self.global.accounts.grant(grant)?,
             Record::Created { counter, epoch, spec, cost } => {
-                let planned = planned(&spec)?;
+                let counter_plan = counter_plan(&spec)?;
                 if is_global_new {
-                    let Spec { population, name, .. } = planned.spec();
-                    let entered = Entered { population: population.clone(), counter, epoch, cost };
-                    self.global.accounts.owe(name, &entered)?;
+                    let Spec { population, name, .. } = counter_plan.spec();
+                    let entry_record = EntryRecord { population: population.clone(), counter, epoch, cost };
+                    self.global.accounts.owe(name, &entry_record)?;
                 }
                 if !self.counters.contains_key(&counter) {
-                    let state = self.new_counter(counter, &planned, epoch, time)?;
+                    let state = self.new_counter(counter, &counter_plan, epoch, time)?;
                     self.view.publish(Arc::clone(&state.view));
                     self.add(state);
                 }
@@ -232,7 +232,7 @@ impl Ledger {
             Record::Retired { counter } if !has(self, counter) => self.apply_retired(counter),
             Record::Deleted { counter } if !has(self, counter) => {
                 self.apply_deleted(counter);
-                let name = self.state(counter)?.planned.spec().name.clone();
+                let name = self.state(counter)?.counter_plan.spec().name.clone();
                 self.view.withdraw(&name);
             }
             Record::TokenAdded(row) if is_global_new => self.global.tokens.add(row),

@@ -39,14 +39,14 @@ impl Ledger {
 
     /// A counter from its row.
     fn resume(&self, number: u32, row: &CounterRow) -> Result<CounterState> {
-        let planned = planned(&row.spec)?;
-        let planned = Arc::new(planned.in_stream(&self.stream(number, row.epoch)));
+        let counter_plan = counter_plan(&row.spec)?;
+        let counter_plan = Arc::new(counter_plan.in_stream(&self.stream(number, row.epoch)));
         let running = row
             .running
             .as_ref()
-            .map(|state| RunningCounter::resume(&planned, &self.key, state))
+            .map(|state| RunningCounter::resume(&counter_plan, &self.key, state))
             .transpose()?;
-        let mut admission = admission_of(&planned);
+        let mut admission = admission_of(&counter_plan);
         self.view.store.scan(PEOPLE, (number, 0)..=(number, u128::MAX), |(_, person), steps| {
             let persons = admission.persons.as_mut();
             persons.ok_or_else(|| Error::damaged("a counter without persons has some"))?.load(person, steps)
@@ -61,25 +61,26 @@ impl Ledger {
         let released = row.open.checked_sub(row.frozen.len() as u64);
         let released =
             released.ok_or_else(|| Error::damaged("a counter has more steps frozen than closed"))?;
-        let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, planned.width())?;
+        let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, counter_plan.width())?;
         let standing = Standing {
             status: Status::Running,
             epochs: row.epochs.clone(),
             next_step: released,
             next_release: None,
             tail_first,
-            latest: self.latest(number, row, released, planned.width(), &tail)?,
+            latest: self.latest(number, row, released, counter_plan.width(), &tail)?,
             tail,
         };
-        let intake = Intake::new(number, Arc::clone(&planned), Arc::clone(&self.names));
-        let view = Arc::new(CounterView::new(number, Arc::clone(&planned), intake, row.created, standing));
+        let intake = Intake::new(number, Arc::clone(&counter_plan), Arc::clone(&self.names));
+        let view =
+            Arc::new(CounterView::new(number, Arc::clone(&counter_plan), intake, row.created, standing));
         if row.life != Life::Deleted {
             self.view.publish(Arc::clone(&view));
         }
         Ok(CounterState {
             view,
             admission,
-            planned,
+            counter_plan,
             epoch: row.epoch,
             epochs: row.epochs.clone(),
             life: row.life,
@@ -172,7 +173,7 @@ impl Ledger {
 }
 
 /// The plan of a counter from what was written of it.
-pub(crate) fn planned(spec: &str) -> Result<CounterPlan> {
+pub(crate) fn counter_plan(spec: &str) -> Result<CounterPlan> {
     let written: StoredSpec = serde_json::from_str(spec)
         .map_err(|_| Error::damaged("the description of a counter cannot be read"))?;
     written.spec()?.build()

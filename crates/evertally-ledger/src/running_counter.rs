@@ -18,31 +18,31 @@ fn copy(key: &NoiseKey) -> NoiseKey {
 }
 
 impl RunningCounter {
-    pub(crate) fn new(planned: &CounterPlan, key: &NoiseKey) -> Result<Self> {
-        Ok(match planned.lane_names() {
-            Some(_) => Self::Keyed(Box::new(KeyedCounter::new(planned.plan(), copy(key))?)),
-            None => Self::Single(Box::new(Counter::new(planned.plan(), copy(key))?)),
+    pub(crate) fn new(counter_plan: &CounterPlan, key: &NoiseKey) -> Result<Self> {
+        Ok(match counter_plan.lane_names() {
+            Some(_) => Self::Keyed(Box::new(KeyedCounter::new(counter_plan.plan(), copy(key))?)),
+            None => Self::Single(Box::new(Counter::new(counter_plan.plan(), copy(key))?)),
         })
     }
 
-    pub(crate) fn resume(planned: &CounterPlan, key: &NoiseKey, state: &[u8]) -> Result<Self> {
-        let resumed = match planned.lane_names() {
-            Some(_) => KeyedCounter::resume(planned.plan(), copy(key), state)
+    pub(crate) fn resume(counter_plan: &CounterPlan, key: &NoiseKey, state: &[u8]) -> Result<Self> {
+        let resumed = match counter_plan.lane_names() {
+            Some(_) => KeyedCounter::resume(counter_plan.plan(), copy(key), state)
                 .map(|counter| Self::Keyed(Box::new(counter))),
-            None => Counter::resume(planned.plan(), copy(key), state)
+            None => Counter::resume(counter_plan.plan(), copy(key), state)
                 .map(|counter| Self::Single(Box::new(counter))),
         };
         resumed.map_err(|error| Error::damaged(format!("the state of a counter cannot be used: {error}")))
     }
 
     /// The same totals, with noise of another stream from here on.
-    pub(crate) fn with_fresh_noise(&self, planned: &CounterPlan, key: &NoiseKey) -> Result<Self> {
+    pub(crate) fn with_fresh_noise(&self, counter_plan: &CounterPlan, key: &NoiseKey) -> Result<Self> {
         Ok(match self {
             Self::Single(counter) => {
-                Self::Single(Box::new(counter.with_fresh_noise(planned.plan(), copy(key))?))
+                Self::Single(Box::new(counter.with_fresh_noise(counter_plan.plan(), copy(key))?))
             }
             Self::Keyed(counter) => {
-                Self::Keyed(Box::new(counter.with_fresh_noise(planned.plan(), copy(key))?))
+                Self::Keyed(Box::new(counter.with_fresh_noise(counter_plan.plan(), copy(key))?))
             }
         })
     }

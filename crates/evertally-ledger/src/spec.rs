@@ -30,9 +30,6 @@ const MAX_VALUES_BEHIND: i64 = 1_000_000;
 /// How many steps of a new counter may be over.
 const MAX_STEPS_BEHIND: i64 = 10_000;
 
-/// The largest magnitude of a value: a step's total then stays exact for eight billion events.
-const MAX_VALUE: f64 = 1_048_576.0;
-
 /// The clock's steps end before the year 9999, beyond which times have no usual form.
 const LAST_TIME: i64 = 253_402_300_799_000_000;
 
@@ -199,9 +196,6 @@ impl Spec {
         if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_PER_DAY) {
             return Err(Error::bad("grace", "at most 7d", "more"));
         }
-        if self.value_range().is_some_and(|range| range.magnitude() > MAX_VALUE) {
-            return Err(Error::bad("clamp", "within ±1048576: count in larger units", "more"));
-        }
         if StoredSpec::from(self).spec()? != *self {
             return Err(Error::bad("plan", "made of choices that a ledger stores", "others"));
         }
@@ -357,9 +351,9 @@ impl CounterPlan {
         self.clamp
     }
 
-    /// The grid that amounts are cut to, in steps of the finest: a millionth of the largest one. A
-    /// step's total then stays exact for eight billion events, so that whether an event counts never
-    /// depends on the events of others.
+    /// The grid that amounts are cut to, in steps of the finest: about a millionth of the largest
+    /// amount. Totals are exact on every grid. The cut stays because version 0.1 made it, and a
+    /// counter of that version keeps its releases.
     pub(crate) fn grid_steps(&self) -> i128 {
         let magnitude = self.spec.value_range().map_or(1.0, |range| range.magnitude());
         (magnitude.ceil() as u64).max(1).next_power_of_two().into()

@@ -203,10 +203,10 @@ impl StorageBackend for Shared {
 /// Reads what is below and keeps what is written in memory.
 pub(crate) struct Overlay {
     below: Box<dyn StorageBackend>,
-    written: Mutex<Written>,
+    written: Mutex<OverlayPages>,
 }
 
-struct Written {
+struct OverlayPages {
     len: u64,
     /// Bytes below this length that were never cut away are still those of the backend.
     kept: u64,
@@ -218,16 +218,16 @@ const PAGE: usize = 4096;
 impl Overlay {
     fn over(below: impl StorageBackend) -> Self {
         let len = below.len().unwrap_or(0);
-        let written = Mutex::new(Written { len, kept: len, pages: BTreeMap::new() });
+        let written = Mutex::new(OverlayPages { len, kept: len, pages: BTreeMap::new() });
         Self { below: Box::new(below), written }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Written> {
+    fn lock(&self) -> MutexGuard<'_, OverlayPages> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A page as it reads now.
-    fn page(&self, written: &Written, number: u64) -> io::Result<Box<[u8; PAGE]>> {
+    fn page(&self, written: &OverlayPages, number: u64) -> io::Result<Box<[u8; PAGE]>> {
         if let Some(page) = written.pages.get(&number) {
             return Ok(page.clone());
         }

@@ -110,7 +110,7 @@ fn hash(secret: &str) -> [u8; 32] {
     blake3::derive_key("evertally ledger 2026 secret of a token", secret.as_bytes())
 }
 
-pub(crate) fn shown(row: &TokenRow) -> Token {
+pub(crate) fn token_of(row: &TokenRow) -> Token {
     let role = Role::ALL.get(usize::from(row.role)).copied().unwrap_or(Role::Read);
     Token { id: row.id.clone(), name: row.name.clone(), role, created: row.created, expires: row.expires }
 }
@@ -132,7 +132,7 @@ impl Tokens {
     pub(crate) fn check_removal(&self, id: &str) -> Result<()> {
         let found = self.rows.iter().find(|row| row.id == id);
         let found = found.ok_or_else(|| Error::NotFound { what: "token", name: id.to_owned() })?;
-        let lasts = |row: &TokenRow| shown(row).role == Role::Admin && row.expires.is_none();
+        let lasts = |row: &TokenRow| token_of(row).role == Role::Admin && row.expires.is_none();
         if lasts(found) && self.rows.iter().filter(|row| lasts(row)).count() == 1 {
             return Err(Error::conflict(
                 "this is the last admin token that does not expire: make another first",
@@ -152,7 +152,7 @@ impl Tokens {
         // An unknown id is compared with something as well, so that it takes as long.
         let expected = blake3::Hash::from_bytes(found.map_or([0; 32], |row| row.hash));
         let is_it = expected == blake3::Hash::from_bytes(hash(secret));
-        found.filter(|_| is_it).map(shown)
+        found.filter(|_| is_it).map(token_of)
     }
 }
 

@@ -32,7 +32,7 @@ impl Ledger {
                 continue;
             }
             let (mut before, mut next) = ([0; 32], 0);
-            let width = state.planned.width() as u64;
+            let width = state.counter_plan.width() as u64;
             let (tail_first, released) = {
                 let standing = state.view.standing();
                 (standing.tail_first, standing.next_step)

@@ -79,7 +79,7 @@ fn a_restored_backup_is_recognised_and_a_new_epoch_costs() {
     // Across epochs, errors are those of independent noise.
     let counter = ledger.read_view().counter("a").unwrap();
     let sum = ledger.read_view().sum(&counter, 1, 4, 0).unwrap();
-    let plan = counter.planned().plan();
+    let plan = counter.counter_plan().plan();
     let expected = plan.standard_error(0).unwrap().hypot(plan.standard_error(4).unwrap());
     assert!((sum.standard_error / expected - 1.0).abs() < 1e-12);
 

@@ -112,7 +112,7 @@ fn keys_values_and_persons() {
     }
     assert_eq!(counted, [1, 0, 1, 0, 0], "two steps, two apart");
     release_step(&mut ledger, "keyed");
-    assert_eq!(keyed.planned().lane_names().unwrap(), ["north", "south", "other"]);
+    assert_eq!(keyed.counter_plan().lane_names().unwrap(), ["north", "south", "other"]);
     let values = latest(&keyed);
     let expected = [2.5, 10.0, 1.0];
     assert!(

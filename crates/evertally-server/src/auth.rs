@@ -52,7 +52,7 @@ fn authenticate(headers: &HeaderMap, app: &App) -> Result<Token> {
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(malformed());
     }
-    let known = app.shown().authenticate(bearer.trim());
+    let known = app.read_view().authenticate(bearer.trim());
     let token =
         known.ok_or_else(|| Problem::unauthorized("the token is unknown: it may have been revoked"))?;
     match token.expires {

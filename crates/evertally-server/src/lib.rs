@@ -82,8 +82,8 @@ impl Service {
 
     /// The thread that owns the ledger, for programs that record events themselves.
     #[must_use]
-    pub fn keeper(&self) -> &LedgerThread {
-        self.app.keeper()
+    pub fn ledger_thread(&self) -> &LedgerThread {
+        self.app.ledger_thread()
     }
 
     /// All routes, for tests and for programs with their own server.
@@ -108,9 +108,9 @@ impl Service {
     pub async fn serve(self, listener: TcpListener, tls: Option<Tls>, stop: impl Future<Output = ()>) {
         let router = self.router();
         listen::serve(self.app.clone(), router, listener, tls, stop).await;
-        let keeper = self.app.keeper().clone();
+        let ledger_thread = self.app.ledger_thread().clone();
         // Stopping waits for the last commit.
-        let _ = tokio::task::spawn_blocking(move || keeper.stop()).await;
+        let _ = tokio::task::spawn_blocking(move || ledger_thread.stop()).await;
     }
 }
 

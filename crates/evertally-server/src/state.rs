@@ -30,7 +30,7 @@ const MAX_BODIES_KIB: usize = 64 << 10;
 pub(crate) struct App(Arc<Inner>);
 
 struct Inner {
-    keeper: LedgerThread,
+    ledger_thread: LedgerThread,
     followers: Followers,
     metrics: Metrics,
     options: Options,
@@ -48,7 +48,7 @@ impl App {
     pub(crate) fn start(ledger: Ledger, options: Options, clock: Arc<Now>) -> Self {
         let followers = Followers::default();
         let (notified, ticking) = (followers.clone(), Arc::clone(&clock));
-        let keeper = LedgerThread::start(
+        let ledger_thread = LedgerThread::start(
             ledger,
             move || ticking(),
             move |changed: &[Arc<CounterView>]| {
@@ -58,7 +58,7 @@ impl App {
         let limiter =
             options.rate.map(|rate| RateLimiter::hashmap_with_clock(Quota::per_second(rate), MonotonicClock));
         Self(Arc::new(Inner {
-            keeper,
+            ledger_thread,
             followers,
             metrics: Metrics::new(options.event_metrics),
             started: clock(),
@@ -72,12 +72,12 @@ impl App {
         }))
     }
 
-    pub(crate) fn keeper(&self) -> &LedgerThread {
-        &self.0.keeper
+    pub(crate) fn ledger_thread(&self) -> &LedgerThread {
+        &self.0.ledger_thread
     }
 
-    pub(crate) fn shown(&self) -> &ReadView {
-        self.0.keeper.read_view()
+    pub(crate) fn read_view(&self) -> &ReadView {
+        self.0.ledger_thread.read_view()
     }
 
     pub(crate) fn followers(&self) -> &Followers {
@@ -122,7 +122,7 @@ impl App {
 
     /// Finds a counter by its name.
     pub(crate) fn counter(&self, name: &str) -> Result<Arc<CounterView>> {
-        self.shown().counter(name).ok_or_else(|| Problem::not_found("there is no counter of this name"))
+        self.read_view().counter(name).ok_or_else(|| Problem::not_found("there is no counter of this name"))
     }
 
     /// Changes the ledger, and returns when the change is durable.
@@ -132,7 +132,9 @@ impl App {
         F: FnOnce(&mut Ledger, i64) -> evertally_ledger::Result<R> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.keeper().ask(change, move |result| drop(reply.send(result))).map_err(|_| Problem::busy())?;
+        self.ledger_thread()
+            .ask(change, move |result| drop(reply.send(result)))
+            .map_err(|_| Problem::busy())?;
         receive(answer).await
     }
 
@@ -165,7 +167,7 @@ impl App {
 
 /// The name of a counter.
 pub(crate) fn name_of(counter: &CounterView) -> &str {
-    &counter.planned().spec().name
+    &counter.counter_plan().spec().name
 }
 
 /// Waits for the answer of the ledger's thread.

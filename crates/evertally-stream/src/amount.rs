@@ -14,7 +14,7 @@ const GRID: f64 = (1_u64 << GRID_BITS) as f64;
 
 /// The largest magnitude of a single value. Doubles hold every integer up to here, so no value was
 /// rounded before it came.
-pub const MAX_VALUE: f64 = (1_u64 << 53) as f64;
+const MAX_VALUE: f64 = (1_u64 << 53) as f64;
 
 /// A value, or a sum of values, as an integer number of grid steps. No `Debug`: values are private.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -30,7 +30,7 @@ impl Amount {
     /// The nearest amount on the grid.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], and [`Error::ValueTooLarge`] beyond [`MAX_VALUE`].
+    /// [`Error::NotFinite`], and [`Error::ValueTooLarge`] beyond 2^53.
     pub fn nearest(value: f64) -> Result<Self> {
         if value.is_nan() || value.is_infinite() {
             return Err(Error::NotFinite);

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// The length of a bucket: a whole number of seconds, minutes, hours, days or weeks.
+/// The length of a bucket: an integer number of seconds, minutes, hours, days or weeks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketLength {
     micros: i64,

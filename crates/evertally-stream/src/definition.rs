@@ -60,19 +60,16 @@ pub enum Closing {
     },
 }
 
-/// Which events count where not all of them do, and for how long an id is known.
+/// Which of several competing events counts, and for how long an id is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Precedence {
-    /// The first in time, then by content; an id is known for ever
+    /// The first by time, then by content. An id is known forever
     /// ([`admission`](crate::admission)).
     #[default]
     Time,
     /// The same, but ids are compared within a step only, and without a bound on persons an event
     /// without an id does not count: streams in Spark.
     TimeWithinStep,
-    /// The first to be read; an id is known for ever. `count` was defined so before; no face counts
-    /// like this any more.
-    Arrival,
 }
 
 /// Everything outside the plan that decides what is counted.
@@ -92,17 +89,16 @@ pub enum Precedence {
 pub struct Definition<'a> {
     /// The columns.
     pub columns: Columns<'a>,
-    /// The start of the first bucket, in microseconds since 1970, and the length of all; `None` if
-    /// a row is a step.
+    /// The start of the first bucket, in microseconds since 1970, and the length of every bucket.
+    /// `None` if a row is a step.
     pub buckets: Option<(i64, BucketLength)>,
     /// How steps are closed.
     pub closing: Closing,
-    /// The range that values are brought into.
+    /// The range that values are clamped to.
     pub clamp: Option<Clamp>,
-    /// The most steps in which a person counts, and the least gap between them, where that is
-    /// enforced.
+    /// The maximum number of steps per person and the minimum gap between them, if they are enforced.
     pub bound: Option<(u64, u64)>,
-    /// Which events win. It is written only where persons are bounded or ids are compared.
+    /// Which events win. It is encoded only if persons are bounded or ids are compared.
     pub precedence: Precedence,
 }
 
@@ -132,7 +128,7 @@ impl Definition<'_> {
             fields.put(
                 6,
                 Value::new().code(match self.precedence {
-                    Precedence::Arrival => 0,
+                    // 0 was the order of reading, the former rule of `count`.
                     // Without ids there is no difference.
                     Precedence::Time if id.is_some() => 2,
                     Precedence::Time | Precedence::TimeWithinStep => 1,
@@ -210,13 +206,11 @@ mod tests {
             watermark(2, None),
             watermark(1, Some(0)),
             watermark(1, Some(2)),
-            bounded(Some((1, 1)), Precedence::Arrival),
-            bounded(Some((2, 1)), Precedence::Arrival),
-            bounded(Some((1, 2)), Precedence::Arrival),
             bounded(Some((1, 1)), Precedence::Time),
-            identified(None, Precedence::Arrival),
+            bounded(Some((2, 1)), Precedence::Time),
+            bounded(Some((1, 2)), Precedence::Time),
+            identified(None, Precedence::Time),
             identified(None, Precedence::TimeWithinStep),
-            identified(Some((1, 1)), Precedence::Arrival),
             identified(Some((1, 1)), Precedence::TimeWithinStep),
             identified(Some((1, 1)), Precedence::Time),
         ]
@@ -231,20 +225,17 @@ mod tests {
         }
     }
 
-    /// Where no events compete, all orders count the same, and so the noise is the same. Without
-    /// ids it does not matter for how long one is known.
+    /// Without ids it does not matter for how long an id is known, so the noise is the same.
     #[test]
-    fn precedence_matters_only_where_events_compete() {
-        let with = |definition, precedence| Definition { precedence, ..definition }.encode();
-        let all = [Precedence::Time, Precedence::TimeWithinStep, Precedence::Arrival];
-        let [time, within, arrival] = all.map(|precedence| with(timed(), precedence));
-        assert!(time == within && time == arrival);
-        let bounded = Definition { bound: Some((1, 1)), ..timed() };
-        let [time, within, arrival] = all.map(|precedence| with(bounded, precedence));
-        assert!(time == within && time != arrival);
+    fn precedence_matters_only_with_ids() {
+        for bound in [None, Some((1, 1))] {
+            let time = Definition { bound, precedence: Precedence::Time, ..timed() };
+            let within_step = Definition { precedence: Precedence::TimeWithinStep, ..time };
+            assert_eq!(time.encode(), within_step.encode());
+        }
     }
 
-    /// Noise hangs on these bytes: they must never change.
+    /// Noise is derived from these bytes, so they must never change.
     #[test]
     fn the_encoding_is_frozen() {
         let definition = Definition {

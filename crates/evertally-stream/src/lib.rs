@@ -41,7 +41,7 @@ mod rules;
 pub mod time;
 
 pub use admission::{Admission, IdStore, Outcome, PersonStore};
-pub use amount::{Amount, Clamp, MAX_VALUE};
+pub use amount::{Amount, Clamp};
 pub use buckets::{BucketLength, Buckets};
 pub use clocked::Clocked;
 pub use closed::{ClosedStep, ClosedSteps};

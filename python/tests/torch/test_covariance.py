@@ -35,7 +35,7 @@ DEVIATIONS = 7.0
 
 
 def moves(kind, mechanism, dtype):
-    """The moves from the origin, one row a step, in units of the noise scale."""
+    """The moves from the origin, one row per step, in units of the noise scale."""
     parameter = torch.nn.Parameter(torch.zeros(WIDTH, dtype=dtype))
     training = training_plan(
         examples=2 * PER_EPOCH, batch_size=2, epochs=EPOCHS, parameters=WIDTH, epsilon=1.0, delta=1e-6, mechanism=mechanism

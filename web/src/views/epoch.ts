@@ -4,7 +4,7 @@ import { paths, type View } from "../app";
 import { h } from "../dom";
 import { parameter, plural } from "../format";
 import { asSentence } from "../problem";
-import type { EpochPreview, EpochStarted } from "../types";
+import type { EpochPreview, EpochResult } from "../types";
 import { emptyState, section } from "../ui/blocks";
 import { button } from "../ui/button";
 import { confirmDialog } from "../ui/dialog";
@@ -23,7 +23,7 @@ function cost(costs: Costs): HTMLElement {
           h("td", { class: entry.affordable ? "" : "bad" }, entry.affordable ? "yes" : "no, it stays stopped")))))));
 }
 
-function outcome(started: EpochStarted): HTMLElement {
+function outcome(started: EpochResult): HTMLElement {
   return h("div", { class: "notice", attrs: { role: "status" } },
     h("p", {}, h("strong", {}, `Epoch ${started.epoch} has begun. `), `${plural(started.restarted.length, "counter continues", "counters continue")} in it.`),
     started.left.length > 0 && h("ul", { class: "plain" }, ...started.left.map(({ counter, reason }) => h("li", {}, `${counter} stays stopped: ${reason}`))),

@@ -1,7 +1,7 @@
 //! The part of a run that spends a budget.
 
+use super::key_use::{KeyUse, Relation, other_input};
 use super::record::Spent;
-use super::used::{Relation, Used, other_input};
 use super::{EVERYONE, LockedBudgetFile, read};
 use crate::error::{CliError, Result};
 use crate::output::Header;
@@ -101,18 +101,18 @@ impl Charge {
 
     /// Records what the run spends. When this returns, the record is on the disk, and the run may
     /// release. A run that repeats an earlier one, with the same key and input, spends nothing more.
-    pub(crate) fn enter(self, spend: Spend, used: Option<&Used>) -> Result<Entered> {
+    pub(crate) fn enter(self, spend: Spend, used: Option<&KeyUse>) -> Result<BudgetReceipt> {
         let mut held = LockedBudgetFile::open(&self.path)?;
         let found = used.map(|used| self.find(&held, used)).transpose()?.flatten();
         let entry = match found {
             Some(entry) => entry,
             None => self.write(&mut held, spend, used)?,
         };
-        self.entered(&held, entry)
+        self.receipt(&held, entry)
     }
 
     /// Whether the budget file knows this use of a key, with any input and for any population.
-    pub(crate) fn knows(&self, used: &Used) -> Result<bool> {
+    pub(crate) fn knows(&self, used: &KeyUse) -> Result<bool> {
         let file = read(&self.path)?;
         let accounts = file.accounts().iter();
         let mut stamps = accounts.flat_map(|account| &account.stamps).filter_map(|stamp| stamp.used.as_ref());
@@ -121,7 +121,7 @@ impl Charge {
 
     /// The entry with the same releases, counted from one. The same noise on another input is
     /// refused, for any population.
-    fn find(&self, held: &LockedBudgetFile, used: &Used) -> Result<Option<usize>> {
+    fn find(&self, held: &LockedBudgetFile, used: &KeyUse) -> Result<Option<usize>> {
         let mut found = None;
         for account in held.file.accounts() {
             let is_own = account.odometer.population() == self.population;
@@ -138,7 +138,12 @@ impl Charge {
 
     /// Records what a resumable run spends, once. The run has a unique name, which is added to its
     /// description. If an entry with this name exists, nothing is recorded again.
-    pub(crate) fn enter_once(mut self, own_name: &str, spend: Spend, used: Option<&Used>) -> Result<Entered> {
+    pub(crate) fn enter_once(
+        mut self,
+        own_name: &str,
+        spend: Spend,
+        used: Option<&KeyUse>,
+    ) -> Result<BudgetReceipt> {
         self.run = format!("{} {own_name}", self.run);
         let mut held = LockedBudgetFile::open(&self.path)?;
         let account = held.file.account(&self.population).map_err(|error| self.placed(error))?;
@@ -150,11 +155,11 @@ impl Charge {
             Some(entry) => entry,
             None => self.write(&mut held, spend, used)?,
         };
-        self.entered(&held, entry)
+        self.receipt(&held, entry)
     }
 
     /// Writes an entry and returns its number, counted from one.
-    fn write(&self, held: &mut LockedBudgetFile, spend: Spend, used: Option<&Used>) -> Result<usize> {
+    fn write(&self, held: &mut LockedBudgetFile, spend: Spend, used: Option<&KeyUse>) -> Result<usize> {
         let spent = Spent {
             time: time::now(),
             population: self.population.clone(),
@@ -171,9 +176,9 @@ impl Charge {
         Ok(held.file.account(&self.population)?.odometer.entries().len())
     }
 
-    fn entered(self, held: &LockedBudgetFile, entry: usize) -> Result<Entered> {
+    fn receipt(self, held: &LockedBudgetFile, entry: usize) -> Result<BudgetReceipt> {
         let odometer = &held.file.account(&self.population)?.odometer;
-        Ok(Entered {
+        Ok(BudgetReceipt {
             entry,
             total: odometer.total().to_string(),
             spent: odometer.spent().to_string(),
@@ -197,7 +202,7 @@ impl Charge {
 
 /// The entry of a run, and what is left after it.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Entered {
+pub(crate) struct BudgetReceipt {
     population: String,
     entry: usize,
     total: String,
@@ -206,7 +211,7 @@ pub(crate) struct Entered {
     head: String,
 }
 
-impl Entered {
+impl BudgetReceipt {
     /// Adds to a header what a reader needs to find the release in the budget file.
     pub(crate) fn describe(&self, header: &mut Header) {
         header.record("ledger_population", self.population.as_str());

@@ -5,14 +5,14 @@
 //! what it guarantees.
 
 mod charge;
+mod key_use;
 mod record;
 mod store;
-mod used;
 
-pub(crate) use charge::{BudgetFileArgs, Charge, EVENT, Entered, PERSON};
+pub(crate) use charge::{BudgetFileArgs, BudgetReceipt, Charge, EVENT, PERSON};
+pub(crate) use key_use::{KeyUse, hexadecimal};
 pub(crate) use record::{Grant, Head, Total, sealed};
 pub(crate) use store::{LockedBudgetFile, read};
-pub(crate) use used::{Used, hexadecimal};
 
 use crate::error::{CliError, Result, shown};
 use evertally::{Odometer, Spend};
@@ -43,7 +43,7 @@ pub(crate) struct Account {
 pub(crate) struct Stamp {
     pub(crate) time: String,
     pub(crate) head: Head,
-    pub(crate) used: Option<Used>,
+    pub(crate) used: Option<KeyUse>,
 }
 
 impl BudgetFile {

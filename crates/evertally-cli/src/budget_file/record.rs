@@ -5,7 +5,7 @@
 //! changed, added, lost or moved line is therefore noticed, and every head identifies the whole
 //! past.
 
-use super::{BudgetFile, Used};
+use super::{BudgetFile, KeyUse};
 use crate::error::{CliError, Result};
 use evertally::{Budget, Neighbours, Odometer, Unit};
 use serde::{Deserialize, Serialize};
@@ -102,7 +102,7 @@ pub(crate) struct Spent {
     pub(super) variation: f64,
     /// Absent for fresh noise, and in budget files of version 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) used: Option<Used>,
+    pub(super) used: Option<KeyUse>,
 }
 
 impl Spent {

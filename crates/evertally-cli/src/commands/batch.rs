@@ -99,8 +99,8 @@ impl Admission {
         digests: impl FnOnce(&mut InputChain),
     ) -> Result<()> {
         let payment = self.charge.map(|charge| (charge, spend));
-        if let Some(entered) = self.watch.admit_whole(payment, digests)? {
-            entered.describe(header);
+        if let Some(receipt) = self.watch.admit_whole(payment, digests)? {
+            receipt.describe(header);
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         args.plot.as_deref().map(|path| PlotFormat::of(path).map(|format| (path, format))).transpose()?;
     let spec = args.planning.spec()?;
     let (text, chart) = if spec.horizon == Horizon::Unbounded {
-        let endless = mechanism::plan_without_end(&spec, plot.is_some())?;
+        let endless = mechanism::plan_unbounded(&spec, plot.is_some())?;
         let as_text = if args.json { unbounded::json } else { unbounded::table };
         (as_text(&spec, &endless)?, unbounded::chart(&spec, &endless))
     } else {

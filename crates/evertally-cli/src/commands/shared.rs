@@ -31,7 +31,7 @@ impl PrivacyArgs {
         self.budget_spec().budget().map_err(refusal)
     }
 
-    /// The budget as it was given. The default calibration is no choice.
+    /// The budget as it was given. The default calibration is left open.
     fn budget_spec(&self) -> BudgetSpec {
         BudgetSpec {
             epsilon: Some(self.epsilon),
@@ -42,8 +42,8 @@ impl PrivacyArgs {
     }
 }
 
-/// The options that every plan of counts has, as choices of a plan. The budget is checked, because
-/// budget files are asked before there is a plan.
+/// The options of every plan of counts, as choices of a plan. The budget is checked here, because
+/// budget files are read before there is a plan.
 pub(crate) fn plan_spec(
     horizon: Horizon,
     privacy: &PrivacyArgs,
@@ -62,7 +62,7 @@ pub(crate) fn plan_spec(
     Ok(spec)
 }
 
-/// A refused budget, in which parameters that are options have the names of these.
+/// The error for a refused budget, with the names of the options.
 pub(crate) fn refusal(error: evertally::Error) -> CliError {
     match error {
         evertally::Error::BadParameter { name: name @ ("calibration" | "sigma"), expected, got } => {
@@ -72,7 +72,7 @@ pub(crate) fn refusal(error: evertally::Error) -> CliError {
     }
 }
 
-/// One of the library's types by its name; the names are listed in the help.
+/// Parses one of the library's types by its name. The help lists the names.
 pub(super) fn named<T>(names: impl Into<PossibleValuesParser>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = evertally::Error> + Clone + Send + Sync + 'static,
@@ -101,7 +101,7 @@ pub(crate) struct WorkloadArgs {
     memory_limit: Option<u64>,
 }
 
-/// How releases are made of numbers.
+/// The arithmetic of releases.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is released")]
 pub(crate) struct NumberArgs {
@@ -148,12 +148,12 @@ pub(crate) fn participation(max_steps: Option<u64>, min_gap: Option<u64>) -> Res
     }
 }
 
-/// δ as people write it.
+/// δ as text.
 pub(crate) fn delta_in_words(delta: f64) -> String {
     if delta == 0.0 || delta >= 0.001 { delta.to_string() } else { format!("{delta:e}") }
 }
 
-/// Columns of equal width: words to the left, and numbers, from a certain column on, to the right.
+/// Columns of equal width. Words are aligned left; numbers, from a given column on, right.
 pub(crate) fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]], first_number: usize) -> String {
     let widths: [usize; WIDTH] = std::array::from_fn(|column| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
@@ -171,7 +171,7 @@ pub(crate) fn aligned<const WIDTH: usize>(rows: &[[String; WIDTH]], first_number
     text
 }
 
-/// A number of bytes in the unit that suits it.
+/// A number of bytes in a suitable unit.
 pub(crate) fn bytes_in_words(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut amount = bytes as f64;

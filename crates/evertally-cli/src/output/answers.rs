@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 /// One answer with its 95 % interval.
 #[derive(Serialize)]
 pub(crate) struct AnswerRow {
-    /// Which query it is: a number or a name.
+    /// The number or name of its query.
     pub(crate) query: serde_json::Value,
     pub(crate) answer: f64,
     pub(crate) standard_error: f64,
@@ -17,7 +17,7 @@ pub(crate) struct AnswerRow {
     pub(crate) upper: f64,
 }
 
-/// Writes answers one at a time, since there may be millions; a file appears once it is whole.
+/// Writes answers one at a time, because there may be millions. A file appears once it is complete.
 pub(crate) fn write_answers(
     destination: Destination,
     header: &Header,

@@ -1,4 +1,4 @@
-//! Where output goes. A file appears under its name only once it is whole.
+//! Where output goes. A file appears under its name only once it is complete.
 
 use crate::error::{CliError, Result};
 use std::fs::File;
@@ -8,21 +8,21 @@ use tempfile::NamedTempFile;
 
 /// An output that is being written.
 pub(crate) enum Destination {
-    /// Standard output: what is written is seen.
+    /// Standard output, where everything written is visible at once.
     Stdout(io::Stdout),
-    /// A device or a pipe that is there already: it takes what is written and cannot be replaced by a file.
+    /// An existing device or pipe. It is written to and never replaced by a file.
     Device { file: File, path: PathBuf },
     /// A file that is written under another name in the same directory and renamed when it is
-    /// whole. Dropped before that, it disappears.
+    /// complete. If it is dropped before, it disappears.
     Whole { file: NamedTempFile, path: PathBuf },
-    /// The same for a file that only its owner may read, and that never takes the place of another.
+    /// The same for a file that only its owner may read and that never replaces another.
     New { file: NamedTempFile, path: PathBuf },
-    /// A file that can be read while it grows, under its name with `.partial` added until it is whole.
+    /// A file that can be read while it grows. Its name ends in `.partial` until it is complete.
     Growing { file: File, partial: PathBuf, path: PathBuf },
 }
 
 impl Destination {
-    /// Standard output, or a file that appears when it is whole.
+    /// Standard output, or a file that appears when it is complete.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
             return Ok(Self::Stdout(io::stdout()));
@@ -30,12 +30,12 @@ impl Destination {
         if let Some(device) = Self::device(path)? {
             return Ok(device);
         }
-        // A link stays a link: what it points to is written.
+        // A link stays a link: its target is written.
         let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut builder = temporary();
         #[cfg(unix)]
         {
-            // As for any new file, the user's mask decides; the default of this crate would keep others out.
+            // The user's mask decides, as for any new file. By default, `tempfile` keeps others out.
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
@@ -43,8 +43,8 @@ impl Destination {
         Ok(Self::Whole { file, path: path.to_owned() })
     }
 
-    /// Standard output, or a file that appears when it is whole, where there is none yet. On Unix
-    /// nobody but its owner may read it.
+    /// Standard output, or a new file that appears when it is complete. An existing file is refused.
+    /// On Unix only the owner may read it.
     pub(crate) fn open_new(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Self::Stdout(io::stdout()));
@@ -55,7 +55,7 @@ impl Destination {
         if std::fs::symlink_metadata(path).is_ok() {
             return Err(is_there_already(path));
         }
-        // A temporary file has no other readers unless it is given some.
+        // By default, only the owner may read a temporary file.
         let file = temporary().tempfile_in(directory_of(path)).map_err(|error| cannot_write(path, &error))?;
         Ok(Self::New { file, path: path.to_owned() })
     }
@@ -71,7 +71,7 @@ impl Destination {
         let mut name = path.as_os_str().to_owned();
         name.push(".partial");
         let partial = PathBuf::from(name);
-        // What an unfinished run has released was paid for: it is not overwritten.
+        // The releases of an unfinished run were paid for, so they are not overwritten.
         let file = File::create_new(&partial).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => CliError::bad(format!(
                 "{} was left by a run that did not finish: its releases have spent their budget; move it away",
@@ -82,7 +82,7 @@ impl Destination {
         Ok(Self::Growing { file, partial, path: path.to_owned() })
     }
 
-    /// What stands under this name already, where it is neither a file nor nothing.
+    /// The existing device or pipe of this name, if there is one.
     fn device(path: &Path) -> Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
@@ -97,28 +97,28 @@ impl Destination {
         }
     }
 
-    /// Writes what is already whole in memory.
+    /// Writes the complete content.
     pub(crate) fn write_whole(mut self, bytes: &[u8]) -> Result<()> {
         let name = self.name();
         self.write_all(bytes).map_err(|error| CliError::writing(&name, &error))?;
         self.commit()
     }
 
-    /// Whether it will be a file, rather than something that others may be writing to or reading from.
+    /// Whether it will be a file: other programs may use standard output, devices and pipes.
     pub(crate) fn is_file(&self) -> bool {
         !matches!(self, Self::Stdout(_) | Self::Device { .. })
     }
 
-    /// Takes back an output to which nothing was written: only a file that was to grow would stay.
+    /// Removes an output to which nothing was written.
     pub(crate) fn discard(self) {
         if let Self::Growing { file, partial, .. } = self {
             drop(file);
-            // It is empty; where it cannot be removed, the next run says that it is there.
+            // It is empty. If it cannot be removed, the next run reports it.
             let _ = std::fs::remove_file(partial);
         }
     }
 
-    /// What messages call this output.
+    /// The name of this output in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout(_) => "standard output".to_owned(),
@@ -129,7 +129,7 @@ impl Destination {
         }
     }
 
-    /// The output is whole: a file gets its name.
+    /// Completes the output and gives a file its name.
     pub(crate) fn commit(mut self) -> Result<()> {
         let name = self.name();
         self.flush().map_err(|error| CliError::writing(&name, &error))?;
@@ -142,7 +142,7 @@ impl Destination {
             Self::New { file, path } => {
                 file.as_file().sync_all().map_err(|error| cannot_write(&path, &error))?;
                 file.persist_noclobber(&path).map(drop).map_err(|error| match error.error.kind() {
-                    // It came while this one was being written.
+                    // Another program made it in the meantime.
                     io::ErrorKind::AlreadyExists => is_there_already(&path),
                     _ => cannot_write(&path, &error.error),
                 })
@@ -173,16 +173,15 @@ impl Write for Destination {
     }
 }
 
-/// Writes a file that is already whole in memory.
+/// Writes a complete file.
 pub(crate) fn write_whole_file(path: &Path, bytes: &[u8]) -> Result<()> {
     Destination::open(Some(path))?.write_whole(bytes)
 }
 
-/// Whether a file could be written there: what is found out before a budget is spent, without
-/// leaving anything behind.
+/// Checks that a file could be written there, before a budget is spent. Leaves nothing behind.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
-        // Whoever reads from a pipe would take a trial for the end of it.
+        // The reader of a pipe would take a trial for the end.
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
         _ => Destination::open(Some(path)).map(drop),
     }
@@ -199,9 +198,9 @@ pub(crate) fn check_growing(path: Option<&Path>) -> Result<()> {
     }
 }
 
-/// Refuses an output under the name of an input or of another output: what was there would be lost.
+/// Refuses an output that would overwrite an input or another output.
 pub(crate) fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<()> {
-    // What is read is there already; a name that is not may be a declared key.
+    // Inputs exist. A name without a file may be a declared key.
     let there = read.iter().flatten().filter(|path| path.exists());
     let mut taken: Vec<PathBuf> = there.filter_map(|path| file_at(path)).collect();
     for path in written.iter().flatten() {
@@ -215,7 +214,7 @@ pub(crate) fn refuse_overwriting(read: &[Option<&Path>], written: &[Option<&Path
     Ok(())
 }
 
-/// The place of a file, there already or not; nothing for standard input and output, devices and pipes.
+/// The place of a file, which need not exist. `None` for standard streams, devices and pipes.
 fn file_at(path: &Path) -> Option<PathBuf> {
     if path.as_os_str() == "-" {
         return None;
@@ -226,7 +225,7 @@ fn file_at(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// A file under a name that says whose it is, should the program be killed before it is whole.
+/// A temporary file whose name shows which program left it, in case the program is killed.
 fn temporary() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".evertally-").suffix(".tmp");

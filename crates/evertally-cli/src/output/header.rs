@@ -1,4 +1,4 @@
-//! What is recorded with every release file: everything a reader needs to judge the numbers.
+//! The header of every release file: everything that a reader needs to judge the numbers.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -21,7 +21,7 @@ impl Header {
         self.facts.push((name, fact.into()));
     }
 
-    /// Names with their facts as plain text, each on one line.
+    /// The facts as plain text, each on one line with its name.
     pub(crate) fn as_text(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         self.facts.iter().map(|(name, fact)| {
             let text = match fact {

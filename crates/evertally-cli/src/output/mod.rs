@@ -28,11 +28,11 @@ use std::path::Path;
 /// The formats that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Comma-separated values; the header stands in lines that start with #
+    /// Comma-separated values; the header is in lines that start with #
     Csv,
     /// One JSON object per line; the first one is the header
     Jsonl,
-    /// Apache Parquet; the header stands in the file's key-value metadata
+    /// Apache Parquet; the header is in the file's key-value metadata
     Parquet,
 }
 
@@ -57,8 +57,7 @@ pub(crate) struct Shape {
     pub(crate) keyed: bool,
 }
 
-/// One private estimate with its 95 % interval: the one shape of a result, from the counter to
-/// every format and the plot.
+/// One private estimate with its 95 % interval. Every format and the plot take this type.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Estimate {
     #[serde(rename = "estimate")]
@@ -93,7 +92,7 @@ pub(crate) struct ReleasedRow<'a> {
     pub(crate) estimate: Estimate,
 }
 
-/// A start as people write times.
+/// Serialises a start as text.
 #[expect(clippy::ref_option, reason = "serde calls it so")]
 fn as_time<S: Serializer>(start: &Option<i64>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     start.and_then(time::format).serialize(serializer)
@@ -106,7 +105,7 @@ pub(crate) trait ReleaseWriter {
     /// Hands what was written so far to the system, if the format allows it.
     fn flush(&mut self) -> Result<()>;
 
-    /// Completes the table; only now does a file get its name.
+    /// Completes the table. Only then does a file get its name.
     fn finish(self: Box<Self>) -> Result<()>;
 }
 

@@ -155,10 +155,10 @@ mod tests {
         for workload in ["prefix-sum", "window:60", "decay:0.99"] {
             let spec = Spec::new("a", "everyone", 1.0, 1e-6);
             let plan = PlanSpec { workload: workload.parse().unwrap(), ..spec.plan };
-            let planned = Spec { plan, ..spec }.plan(0).unwrap();
-            let text = StoredSpec::from(planned.spec()).text().unwrap();
+            let counter_plan = Spec { plan, ..spec }.plan(0).unwrap();
+            let text = StoredSpec::from(counter_plan.spec()).text().unwrap();
             let again = serde_json::from_str::<StoredSpec>(&text).unwrap().spec().unwrap().build().unwrap();
-            assert_eq!(again.plan().fingerprint(), planned.plan().fingerprint(), "{workload}");
+            assert_eq!(again.plan().fingerprint(), counter_plan.plan().fingerprint(), "{workload}");
         }
     }
 }

@@ -10,7 +10,7 @@ use evertally_ledger::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The moment at which tests start: a whole number of weeks since 1970.
+/// The moment at which tests start: an integer number of weeks since 1970.
 pub(crate) const START: i64 = 1_799_884_800_000_000;
 pub(crate) const SECOND: i64 = 1_000_000;
 

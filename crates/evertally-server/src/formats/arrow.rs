@@ -41,7 +41,7 @@ fn failed(_: ArrowError) -> Problem {
 
 impl Encoder for Arrow {
     fn rows(&mut self, counter: &CounterView, steps: &[StepRelease], lane: Option<usize>) -> Result<Vec<u8>> {
-        let names = counter.planned().lane_names();
+        let names = counter.counter_plan().lane_names();
         let rows: Vec<(&StepRelease, usize)> = steps
             .iter()
             .flat_map(|step| {

@@ -34,13 +34,13 @@ pub(crate) struct Accuracy {
 
 impl Accuracy {
     /// The accuracy of a plan, with the standard error of the latest release.
-    pub(crate) fn of(planned: &CounterPlan, now: Option<f64>) -> Self {
-        let plan = planned.plan();
+    pub(crate) fn of(counter_plan: &CounterPlan, now: Option<f64>) -> Self {
+        let plan = counter_plan.plan();
         let accuracy = plan.accuracy();
         let ends = !plan.is_unbounded();
         // For an unbounded stream, means over the cap would say nothing about any real time.
         let known = |value: f64| finite(value).filter(|_| ends);
-        let tree = planned.tree_rmse().and_then(known);
+        let tree = counter_plan.tree_rmse().and_then(known);
         Self {
             now: now.and_then(finite),
             at_horizon: plan.standard_error(plan.horizon().saturating_sub(1)).ok().and_then(known),

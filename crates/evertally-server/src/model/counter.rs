@@ -100,8 +100,8 @@ impl From<Status> for CounterStatus {
 
 impl Counter {
     pub(crate) fn of(counter: &CounterView) -> Self {
-        let planned = counter.planned();
-        let (spec, plan) = (planned.spec(), planned.plan());
+        let counter_plan = counter.counter_plan();
+        let (spec, plan) = (counter_plan.spec(), counter_plan.plan());
         let latest = counter.latest();
         Self {
             name: spec.name.clone(),
@@ -116,13 +116,13 @@ impl Counter {
             steps: spec.plan.horizon.steps(),
             next_step: counter.next_step(),
             next_release: counter.next_release().map(time::format_capped),
-            keys: planned.lane_names().map(<[String]>::to_vec),
+            keys: counter_plan.lane_names().map(<[String]>::to_vec),
             budget: Budget {
                 epsilon: plan.budget().epsilon().unwrap_or_default(),
                 delta: plan.budget().delta().unwrap_or_default(),
             },
             rho: plan.spend().rho(),
-            unit: planned.unit().name().to_owned(),
+            unit: counter_plan.unit().name().to_owned(),
             neighbours: spec.plan.neighbours.to_string(),
             participation: spec.person_bound().map(|bound| Participation {
                 max_steps: bound.max_steps(),
@@ -136,7 +136,7 @@ impl Counter {
             arithmetic: plan.arithmetic().to_string(),
             grid: plan.grid(),
             remember_ids: spec.remember_ids.unwrap_or_default(),
-            accuracy: Accuracy::of(planned, latest.as_ref().map(|latest| latest.standard_error)),
+            accuracy: Accuracy::of(counter_plan, latest.as_ref().map(|latest| latest.standard_error)),
             latest: latest.map(|latest| of_step(counter, &latest, None).collect()),
         }
     }
@@ -210,8 +210,8 @@ pub(crate) struct ProfilePoint {
 
 impl Preview {
     /// The preview without the population, which the caller adds.
-    pub(crate) fn of(planned: &CounterPlan) -> Self {
-        let plan = planned.plan();
+    pub(crate) fn of(counter_plan: &CounterPlan) -> Self {
+        let plan = counter_plan.plan();
         let steps = if plan.is_unbounded() { milestones() } else { evenly(plan.horizon(), 200) };
         let point = |step| {
             let standard_error = plan.standard_error(step).ok()?;
@@ -222,8 +222,8 @@ impl Preview {
             arithmetic: plan.arithmetic().to_string(),
             noise_multiplier: plan.noise_multiplier(),
             rho: plan.spend().rho(),
-            unit: planned.unit().name().to_owned(),
-            accuracy: Accuracy::of(planned, None),
+            unit: counter_plan.unit().name().to_owned(),
+            accuracy: Accuracy::of(counter_plan, None),
             population: None,
             affordable: None,
             profile: steps.into_iter().filter_map(point).collect(),

@@ -1,4 +1,4 @@
-//! A counter as it is asked for.
+//! The request for a counter.
 
 use crate::error::{Problem, Result};
 use evertally_ledger::Spec;
@@ -9,20 +9,20 @@ use std::str::FromStr;
 use utoipa::openapi::schema::{Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema, openapi::RefOr};
 
-/// The name that a draft has while it has none.
+/// The placeholder for the name of a draft.
 const UNNAMED: &str = "unnamed";
 
-/// The most characters of a length of time.
+/// The maximum number of characters in a length of time.
 const MAX_LENGTH: usize = 6;
 
-/// What a counter is to be. Everything is public, and chosen without looking at the data.
+/// The choices of a counter. All of them are public and must not depend on the data.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Draft {
     /// Its name.
     #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
     name: Option<String>,
-    /// What it counts, in words; at most 1000 bytes.
+    /// A description of what it counts, at most 1000 bytes.
     #[schema(max_length = 1000)]
     description: Option<String>,
     /// Whose events it counts: the population whose budget pays.
@@ -33,25 +33,25 @@ pub(crate) struct Draft {
         default = "everyone"
     )]
     population: Option<String>,
-    /// The length of a step; absent for a counter that is advanced by hand.
+    /// The length of a step. Omit it for a counter that is advanced by hand.
     #[schema(max_length = 6, pattern = "^0*[1-9][0-9]*[smhdw]$", example = "15m")]
     every: Option<String>,
-    /// When the first step begins; the last whole multiple of `every` where absent.
+    /// When the first step begins. Defaults to the last multiple of `every`.
     #[schema(format = DateTime)]
     start: Option<String>,
-    /// How long after its end a step still takes events with a time in it; at most 7d.
+    /// How long after its end a step still accepts its events. At most 7d.
     #[schema(max_length = 6, pattern = "^0*[1-9][0-9]*[smhdw]$", example = "30s")]
     grace: Option<String>,
-    /// The number of steps; absent where nobody knows the end.
+    /// The number of steps. Omit it if the end is not known.
     #[schema(minimum = 1, maximum = 1152921504606846976_u64)]
     steps: Option<u64>,
-    /// ε of all releases together.
+    /// The ε of all releases together.
     #[schema(minimum = 0.000001, maximum = 1000.0)]
     epsilon: f64,
-    /// δ of all releases together; zero for pure ε.
+    /// The δ of all releases together. Zero asks for pure ε.
     #[schema(minimum = 0.0, exclusive_maximum = 1.0)]
     delta: f64,
-    /// The mechanism; the most accurate one that streams where absent.
+    /// The mechanism. Defaults to the most accurate one that can stream.
     #[schema(min_length = 1, max_length = 100, example = "square-root")]
     mechanism: Option<String>,
     /// What is released at each step: `prefix-sum`, `window:60` or `decay:0.99`.
@@ -61,32 +61,32 @@ pub(crate) struct Draft {
         default = "prefix-sum"
     )]
     workload: Option<String>,
-    /// The declared keys, at most 256 bytes each; any other counts as `other`, which is added.
+    /// The declared keys, at most 256 bytes each. All other keys count as `other`, which is added.
     #[schema(max_items = 100000)]
     keys: Option<Vec<String>>,
-    /// The most steps in which a person may take part: events without a `person` do not count then.
+    /// The maximum number of steps per person. Events without a `person` then do not count.
     #[schema(minimum = 1)]
     max_steps: Option<u64>,
-    /// The fewest steps between two in which a person takes part; needs `max_steps`.
+    /// The minimum number of steps from one contribution of a person to the next. Needs `max_steps`.
     #[schema(minimum = 1)]
     min_gap: Option<u64>,
-    /// The range that values are brought into; where absent, an event counts as one.
+    /// The range that values are clamped to. Without it, every event counts as one.
     #[schema(example = json!([0.0, 100.0]), min_items = 2, max_items = 2)]
     clamp: Option<[f64; 2]>,
-    /// Which change is hidden: an event or person more or less, or one replaced by another.
+    /// Which change is hidden: adding or removing one event or person, or replacing one.
     #[schema(pattern = "^(add-remove|replace)$", default = "add-remove")]
     neighbours: Option<String>,
-    /// Which error is kept small.
+    /// The error to minimise.
     #[schema(pattern = "^(mean|worst)$", default = "mean")]
     objective: Option<String>,
-    /// The public grid on which releases lie.
+    /// The public grid that releases are rounded to.
     #[schema(exclusive_minimum = 0.0)]
     grid: Option<f64>,
-    /// For how many steps ids are remembered: a copy that comes later counts again.
+    /// For how many steps ids are remembered. A copy that arrives later counts again.
     remember_ids: Option<u64>,
 }
 
-/// The same with its name.
+/// The choices of a counter, and its name.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct NewCounter(Draft);
@@ -120,7 +120,7 @@ impl NewCounter {
 }
 
 impl Draft {
-    /// The request in the ledger's own terms.
+    /// The spec that the ledger takes.
     pub(crate) fn spec(self) -> Result<Spec> {
         let mut spec = Spec::new(
             self.name.as_deref().unwrap_or(UNNAMED),
@@ -166,7 +166,7 @@ impl Draft {
     }
 }
 
-/// A time of a request.
+/// Parses a time.
 pub(crate) fn moment(what: &str, text: &str) -> Result<i64> {
     time::parse_timestamp(text).ok_or_else(|| Problem::bad_field(what, time::EXPECTED_TIMESTAMP))
 }
@@ -176,7 +176,7 @@ fn length(what: &str, text: &str) -> Result<BucketLength> {
     length.ok_or_else(|| Problem::bad_field(what, "like 30s, 15m, 1h, 1d or 1w"))
 }
 
-/// A choice of the plan by its name. Messages repeat names, so they must not be long.
+/// Parses a choice of the plan by its name. Messages repeat names, so long ones are refused.
 fn choice<T: FromStr<Err = evertally::Error>>(what: &str, name: &str) -> Result<T> {
     if name.chars().count() > 100 {
         return Err(Problem::bad_field(what, "at most 100 characters"));

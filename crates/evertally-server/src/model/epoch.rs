@@ -44,7 +44,7 @@ fn only_true() -> Schema {
 /// The result of starting an epoch.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EpochStarted {
+pub(crate) struct EpochResult {
     /// The new epoch.
     pub(crate) epoch: u32,
     /// The counters that run in the new epoch.

@@ -1,10 +1,10 @@
-//! Events on their way in.
+//! Events in requests.
 //!
-//! **Definition.** A JSON body is one event or an array of them; of NDJSON, every line is one.
-//! **Guarantee.** All events of a JSON body are ready for the ledger, or none is taken and the
-//! index of the first bad one is said. What an event holds is not repeated in any message.
-//! **Cost.** Strings are borrowed from the body unless they have escapes, and every event is made
-//! ready as soon as it is read: besides the body, only what the ledger takes is held.
+//! **Definition.** A JSON body is one event or an array of events. In NDJSON, every line is an event.
+//! **Guarantee.** A JSON body is accepted as a whole, or refused with the index of the first bad
+//! event. No message repeats the content of an event.
+//! **Cost.** Strings are borrowed from the body unless they have escapes. Every event is prepared as
+//! soon as it is read, so memory holds the body and the prepared events.
 
 use crate::error::{Problem, Result};
 use evertally_ledger::{Intake, PreparedEvent};
@@ -20,30 +20,30 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Event<'a> {
-    /// Made by the client, 1 to 256 bytes: a retry with the same id changes nothing.
+    /// An id from the client, 1 to 256 bytes. A retry with the same id changes nothing.
     #[serde(borrow)]
     #[schema(value_type = String, min_length = 1, max_length = 256)]
     id: Text<'a>,
-    /// When it happened; at its arrival where absent.
+    /// When it happened. Defaults to the time of its arrival.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     time: Option<Text<'a>>,
-    /// What it belongs to, where the counter has keys.
+    /// Its key, if the counter has keys.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>)]
     key: Option<Text<'a>>,
-    /// Whose it is, at most 256 bytes, where the counter bounds persons. An event without a person,
-    /// or with blanks for one, does not count there.
+    /// Its person, at most 256 bytes, if the counter bounds persons. There, an event without a
+    /// person, or with a blank one, does not count.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>, max_length = 256)]
     person: Option<Text<'a>>,
-    /// Its value, where the counter sums values.
+    /// Its value, if the counter sums values.
     #[serde(default)]
     value: Option<f64>,
 }
 
-/// One event, or many.
-// Bodies are read event by event: this is for the document.
+/// One event, or several.
+// Only the OpenAPI document uses this type. Bodies are read event by event.
 #[derive(ToSchema)]
 #[schema(as = Events)]
 #[serde(untagged)]
@@ -53,30 +53,30 @@ pub(crate) enum Events {
     Many(Vec<Event<'static>>),
 }
 
-/// What became of the events.
+/// How many events had each outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Receipt {
-    /// How many there were: the sum of the others.
+    /// All events: the sum of the other numbers.
     pub(crate) received: u64,
-    /// They count, and are durable.
+    /// Events that count, and are durable.
     pub(crate) counted: u64,
-    /// Events with their ids have counted before.
+    /// Events whose id has counted before.
     pub(crate) duplicate: u64,
-    /// Their steps are closed.
+    /// Events whose step is closed.
     pub(crate) late: u64,
-    /// Their steps have not begun.
+    /// Events whose step has not begun.
     pub(crate) early: u64,
-    /// Their persons have taken part in as many steps as they may.
+    /// Events of persons who have reached the bound.
     pub(crate) over_bound: u64,
-    /// The counter has no step left, or was retired.
+    /// Events for a counter that has no step left, or was retired.
     pub(crate) ended: u64,
-    /// They name no person, and the counter bounds persons.
+    /// Events that name no person, if the counter bounds persons.
     pub(crate) unnamed: u64,
 }
 
 impl Receipt {
-    /// The same with the outcome of a further part.
+    /// Adds the outcomes of another part.
     pub(crate) fn and(self, part: &evertally_ledger::Receipt) -> Self {
         Self {
             received: self.received + part.received(),
@@ -91,7 +91,7 @@ impl Receipt {
     }
 }
 
-/// Everything of a JSON body, ready for the ledger.
+/// Prepares all events of a JSON body.
 pub(crate) fn batch(body: &[u8], intake: &Intake) -> Result<Vec<PreparedEvent>> {
     let text = text_of(body)?;
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -112,7 +112,7 @@ pub(crate) fn batch(body: &[u8], intake: &Intake) -> Result<Vec<PreparedEvent>> 
     }
 }
 
-/// The event of one line of NDJSON.
+/// Prepares the event of one line of NDJSON.
 pub(crate) fn line(line: &[u8], intake: &Intake) -> Result<PreparedEvent> {
     let mut batch = Batch { intake, arrivals: Vec::new(), refusal: None };
     let mut reader = serde_json::Deserializer::from_str(text_of(line)?);
@@ -124,7 +124,7 @@ pub(crate) fn line(line: &[u8], intake: &Intake) -> Result<PreparedEvent> {
     }
 }
 
-/// Some bytes less than an event usually has, so that one reservation is enough.
+/// A little less than the usual size of an event in bytes, so that one allocation is enough.
 const TYPICAL_EVENT: usize = 32;
 
 fn text_of(bytes: &[u8]) -> Result<&str> {
@@ -151,7 +151,7 @@ impl Event<'_> {
     }
 }
 
-/// A string that is borrowed where it can be. `Option<Cow<str>>` never is.
+/// A string that is borrowed if possible. Serde never borrows an `Option<Cow<str>>`.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -176,7 +176,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// Events that were read, and why the next one was refused.
+/// The events that were read, and why the next one was refused.
 struct Batch<'b> {
     intake: &'b Intake,
     arrivals: Vec<PreparedEvent>,
@@ -215,7 +215,7 @@ impl<'de> Visitor<'de> for One<'_, '_> {
         f.write_str("an event, which is an object")
     }
 
-    /// Only objects are events: left to itself, serde would take an array of the fields as well.
+    /// Only objects are events. By default, serde would also accept an array of the fields.
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> std::result::Result<(), A::Error> {
         let event = Event::deserialize(MapAccessDeserializer::new(fields))?;
         self.0.take(&event)

@@ -93,7 +93,7 @@ pub(crate) fn of_step<'a>(
     step: &'a StepRelease,
     lane: Option<usize>,
 ) -> impl Iterator<Item = Release> + 'a {
-    let names = counter.planned().lane_names();
+    let names = counter.counter_plan().lane_names();
     let lanes = lane.map_or(0..step.values.len(), |lane| lane..lane + 1);
     let time = step.time.map(time::format_capped);
     lanes.filter_map(move |lane| {

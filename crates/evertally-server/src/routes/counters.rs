@@ -40,7 +40,7 @@ pub(crate) async fn list(
     if query.after.as_ref().is_some_and(|after| after.chars().count() > MAX_NAME_CHARS) {
         return Err(Problem::bad_field("after", format_args!("at most {MAX_NAME_CHARS} characters")));
     }
-    let mut counters = app.shown().counters();
+    let mut counters = app.read_view().counters();
     if let Some(status) = query.status {
         counters.retain(|counter| status == counter.status().into());
     }
@@ -68,8 +68,8 @@ pub(crate) async fn create(
 ) -> Result<Response> {
     let (spec, now) = (draft.spec()?, app.now());
     let about = |problem: Problem| problem.about(&FIELDS);
-    let planned = app.plan(move || Ok(spec.plan(now)?)).await.map_err(about)?;
-    let created = app.ask(move |ledger, now| ledger.create(&planned, now)).await.map_err(about)?;
+    let counter_plan = app.plan(move || Ok(spec.plan(now)?)).await.map_err(about)?;
+    let created = app.ask(move |ledger, now| ledger.create(&counter_plan, now)).await.map_err(about)?;
     Ok(reply::json(StatusCode::CREATED, &Counter::of(&created)))
 }
 
@@ -81,10 +81,10 @@ pub(crate) async fn plan(_: Reader, State(app): State<App>, Json(draft): Json<Dr
     let (spec, now, asked) = (draft.spec()?, app.now(), app.clone());
     let preview = app
         .plan(move || {
-            let planned = spec.plan(now)?;
-            let population = named(&asked, &planned.spec().population);
-            let mut preview = Preview::of(&planned);
-            preview.affordable = asked.shown().can_afford(&planned);
+            let counter_plan = spec.plan(now)?;
+            let population = named(&asked, &counter_plan.spec().population);
+            let mut preview = Preview::of(&counter_plan);
+            preview.affordable = asked.read_view().can_afford(&counter_plan);
             preview.population = population.as_ref().map(Population::of);
             Ok(preview)
         })
@@ -119,7 +119,7 @@ pub(crate) async fn advance(
     let closed = app.ask(move |ledger, _| ledger.advance(&name, steps)).await?;
     let advanced = off_thread(move || {
         let next_step = closed.end;
-        let steps = app.shown().releases(&counter, closed)?;
+        let steps = app.read_view().releases(&counter, closed)?;
         let releases = steps.iter().flat_map(|step| of_step(&counter, step, None)).collect();
         Ok(AdvanceResult { next_step, releases })
     })

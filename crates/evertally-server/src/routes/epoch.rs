@@ -4,7 +4,7 @@
 use crate::auth::Administrator;
 use crate::body::Json;
 use crate::error::{Problem, Result};
-use crate::model::epoch::{EpochCost, EpochPreview, EpochStart, EpochStarted, SkippedCounter};
+use crate::model::epoch::{EpochCost, EpochPreview, EpochResult, EpochStart, SkippedCounter};
 use crate::model::status::ModeName;
 use crate::reply;
 use crate::state::App;
@@ -16,7 +16,7 @@ use axum::response::Response;
     (status = 200, description = "The cost of restarting every counter.", body = EpochPreview),
 ))]
 pub(crate) async fn preview(_: Administrator, State(app): State<App>) -> Result<Response> {
-    let (mode, reason) = ModeName::of(app.shown().mode());
+    let (mode, reason) = ModeName::of(app.read_view().mode());
     // A read-only ledger can still be read, but only its own thread knows the costs.
     let costs = app.ask(|ledger, _| Ok(ledger.epoch_preview())).await;
     let costs = if mode == ModeName::ReadOnly { costs.unwrap_or_default() } else { costs? };
@@ -29,12 +29,12 @@ pub(crate) async fn preview(_: Administrator, State(app): State<App>) -> Result<
             affordable: cost.affordable,
         })
         .collect();
-    Ok(reply::ok(&EpochPreview { mode, reason, epoch: app.shown().epoch(), preview }))
+    Ok(reply::ok(&EpochPreview { mode, reason, epoch: app.read_view().epoch(), preview }))
 }
 
 /// Starts a new epoch. Every running counter is paid for once more and continues with fresh noise.
 #[utoipa::path(post, path = "/v1/epoch", tag = "epoch", security(("bearer" = ["admin"])), request_body = EpochStart, responses(
-    (status = 200, description = "The counters that restarted, and those that did not.", body = EpochStarted),
+    (status = 200, description = "The counters that restarted, and those that did not.", body = EpochResult),
 ))]
 pub(crate) async fn start(
     _: Administrator,
@@ -46,5 +46,5 @@ pub(crate) async fn start(
     }
     let started = app.ask(|ledger, _| ledger.start_epoch()).await?;
     let left = started.left.into_iter().map(|(counter, reason)| SkippedCounter { counter, reason }).collect();
-    Ok(reply::ok(&EpochStarted { epoch: started.epoch, restarted: started.restarted, left }))
+    Ok(reply::ok(&EpochResult { epoch: started.epoch, restarted: started.restarted, left }))
 }

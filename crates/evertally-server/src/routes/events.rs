@@ -75,7 +75,7 @@ pub(super) fn submit(
     arrivals: Vec<PreparedEvent>,
 ) -> Result<oneshot::Receiver<evertally_ledger::Result<evertally_ledger::Receipt>>> {
     let (reply, answer) = oneshot::channel();
-    let taken = app.keeper().submit(counter, arrivals, move |result| drop(reply.send(result)));
+    let taken = app.ledger_thread().submit(counter, arrivals, move |result| drop(reply.send(result)));
     taken.map_err(|_| Problem::busy())?;
     Ok(answer)
 }

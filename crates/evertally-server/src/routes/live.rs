@@ -127,14 +127,14 @@ impl Follower {
     fn is_authorized(&self) -> bool {
         let app = &self.presence.app;
         let is_expired = self.token.expires.is_some_and(|expires| expires <= app.now());
-        !is_expired && app.shown().tokens().iter().any(|known| known.id == self.token.id)
+        !is_expired && app.read_view().tokens().iter().any(|known| known.id == self.token.id)
     }
 
     fn reason_to_end(&self) -> Option<&'static str> {
         if *self.stopping.borrow() {
             return Some("stopping");
         }
-        if self.presence.app.shown().counter(name_of(&self.counter)).is_none() {
+        if self.presence.app.read_view().counter(name_of(&self.counter)).is_none() {
             return Some("deleted");
         }
         match self.counter.status() {
@@ -152,9 +152,9 @@ impl Follower {
 
 /// The events of some steps, and the step after them.
 fn steps_from(app: &App, counter: &CounterView, next: u64) -> Result<(Bytes, u64)> {
-    let width = counter.planned().lane_names().map_or(1, <[String]>::len) as u64;
+    let width = counter.counter_plan().lane_names().map_or(1, <[String]>::len) as u64;
     let end = next.saturating_add((CHUNK_RELEASES / width).max(1));
-    let steps = app.shown().releases(counter, next..end)?;
+    let steps = app.read_view().releases(counter, next..end)?;
     let mut text = Vec::new();
     let mut after = next;
     for step in &steps {

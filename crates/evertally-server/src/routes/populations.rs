@@ -15,7 +15,7 @@ use axum::response::Response;
     (status = 200, description = "Every population.", body = Populations),
 ))]
 pub(crate) async fn list(_: Reader, State(app): State<App>) -> Response {
-    let populations = app.shown().populations().iter().map(Population::of).collect();
+    let populations = app.read_view().populations().iter().map(Population::of).collect();
     reply::ok(&Populations { populations })
 }
 
@@ -39,5 +39,5 @@ pub(crate) async fn create(
 
 /// Finds a population by its name.
 pub(super) fn named(app: &App, name: &str) -> Option<evertally_ledger::Population> {
-    app.shown().populations().into_iter().find(|population| population.odometer.population() == name)
+    app.read_view().populations().into_iter().find(|population| population.odometer.population() == name)
 }

@@ -118,14 +118,14 @@ pub(crate) async fn sum(
     PathCounter(counter): PathCounter,
     Query(query): Query<SumQuery>,
 ) -> Result<Response> {
-    let lane = match (&query.key, counter.planned().lane_names()) {
+    let lane = match (&query.key, counter.counter_plan().lane_names()) {
         (None, Some(_)) => return Err(Problem::bad_field("key", "given: this counter has keys")),
         (None, None) => 0,
         (Some(key), _) => lane_of(&counter, key)?,
     };
     let first = step("first", query.first)?.unwrap_or(0);
     let last = step("last", query.last)?.unwrap_or(counter.next_step().saturating_sub(1));
-    let sum = off_thread(move || Ok(app.shown().sum(&counter, first, last, lane)?)).await?;
+    let sum = off_thread(move || Ok(app.read_view().sum(&counter, first, last, lane)?)).await?;
     let value = sum.values.first().copied().unwrap_or_default();
     Ok(reply::ok(&Sum {
         first,
@@ -141,7 +141,7 @@ pub(crate) async fn sum(
 /// The position of a key among the counter's keys.
 fn lane_of(counter: &CounterView, key: &str) -> Result<usize> {
     let names = counter
-        .planned()
+        .counter_plan()
         .lane_names()
         .ok_or_else(|| Problem::bad_field("key", "left out: this counter has no keys"))?;
     let lane = names.iter().position(|name| name == key);

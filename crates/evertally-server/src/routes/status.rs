@@ -30,7 +30,7 @@ pub(crate) async fn healthz() -> Response {
     (status = 503, description = "The service is fenced or read-only.", body = Readiness),
 ))]
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
-    let (mode, reason) = ModeName::of(app.shown().mode());
+    let (mode, reason) = ModeName::of(app.read_view().mode());
     let status = if mode == ModeName::Running { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     reply::json(status, &Readiness { mode, reason })
 }
@@ -44,8 +44,8 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
         Reader::from_request_parts(&mut request.into_parts().0, &app).await?;
     }
     let counters = by_status(&app);
-    let (mode, _) = ModeName::of(app.shown().mode());
-    let due = app.shown().counters().iter().filter_map(|counter| counter.next_release()).min();
+    let (mode, _) = ModeName::of(app.read_view().mode());
+    let due = app.read_view().counters().iter().filter_map(|counter| counter.next_release()).min();
     let snapshot = Snapshot {
         mode: match mode {
             ModeName::Running => "running",
@@ -59,7 +59,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
             ("ended", counters.ended),
         ],
         overdue_micros: due.map_or(0, |due| app.now().saturating_sub(due)),
-        ledger: app.keeper().statistics(),
+        ledger: app.ledger_thread().statistics(),
     };
     Ok(reply::with_type(StatusCode::OK, PROMETHEUS, Body::from(app.metrics().render(&snapshot))))
 }
@@ -69,7 +69,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     (status = 200, description = "The status of the service, and the name and role of the token.", body = ServiceStatus),
 ))]
 pub(crate) async fn status(Bearer(token): Anyone, State(app): State<App>) -> Response {
-    let (mode, reason) = ModeName::of(app.shown().mode());
+    let (mode, reason) = ModeName::of(app.read_view().mode());
     reply::ok(&ServiceStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
@@ -84,7 +84,7 @@ pub(crate) async fn status(Bearer(token): Anyone, State(app): State<App>) -> Res
 
 fn by_status(app: &App) -> CountersByStatus {
     let mut counters = CountersByStatus::default();
-    for counter in app.shown().counters() {
+    for counter in app.read_view().counters() {
         *match counter.status() {
             Status::Running => &mut counters.running,
             Status::Fenced => &mut counters.fenced,

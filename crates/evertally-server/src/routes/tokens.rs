@@ -17,7 +17,7 @@ use axum::response::Response;
     (status = 200, description = "Every token.", body = Tokens),
 ))]
 pub(crate) async fn list(_: Administrator, State(app): State<App>) -> Response {
-    reply::ok(&Tokens { tokens: app.shown().tokens().iter().map(Token::of).collect() })
+    reply::ok(&Tokens { tokens: app.read_view().tokens().iter().map(Token::of).collect() })
 }
 
 /// Creates a token. Only this answer holds its secret.

@@ -195,11 +195,11 @@ fn counters_that_cannot_be_are_refused() {
             answer.status,
             answer.text()
         );
-        let planned = server.post("/v1/plan", &new);
+        let plan = server.post("/v1/plan", &new);
         assert!(
-            field == "name" || field == "population" || planned.status == answer.status,
+            field == "name" || field == "population" || plan.status == answer.status,
             "{field} = {value}: {}",
-            planned.text()
+            plan.text()
         );
     };
     for name in ["", ".", "..", "a b", "a/b", "é", "\u{0}", &"x".repeat(101)] {

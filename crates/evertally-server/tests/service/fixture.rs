@@ -124,7 +124,7 @@ impl Server {
     pub(crate) fn pass_until(&self, micros: i64, counter: &str, steps: u64) {
         self.pass(micros);
         let begun = std::time::Instant::now();
-        while self.service.keeper().read_view().counter(counter).unwrap().next_step() < steps {
+        while self.service.ledger_thread().read_view().counter(counter).unwrap().next_step() < steps {
             assert!(begun.elapsed() < crate::client::PATIENCE, "{counter} does not come to step {steps}");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }

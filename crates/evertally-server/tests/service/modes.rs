@@ -201,12 +201,12 @@ fn on_failing_storage() -> (Server, Arc<AtomicBool>, Arc<Mutex<()>>) {
 fn a_full_queue_is_said_and_passes() {
     let (server, _, gate) = on_failing_storage();
     let held = gate.lock().unwrap();
-    let keeper = server.service.keeper();
+    let ledger_thread = server.service.ledger_thread();
     // A change that must be written blocks the ledger, and the queue fills.
-    keeper.ask(|ledger, now| ledger.add_token("one more", Role::Read, None, now), drop).unwrap();
+    ledger_thread.ask(|ledger, now| ledger.add_token("one more", Role::Read, None, now), drop).unwrap();
     let mut refusals = 0;
     while refusals < 40 {
-        refusals = if keeper.ask(|_, _| Ok(()), drop).is_ok() { 0 } else { refusals + 1 };
+        refusals = if ledger_thread.ask(|_, _| Ok(()), drop).is_ok() { 0 } else { refusals + 1 };
         if refusals > 0 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }

@@ -61,12 +61,12 @@ impl CounterDefinition {
     ///
     /// # Errors
     /// The ledger's error, if the definition is invalid.
-    pub fn planned(&self) -> Result<CounterPlan, String> {
+    pub fn counter_plan(&self) -> Result<CounterPlan, String> {
         thread_local! {
-            static PLANNED: RefCell<HashMap<String, CounterPlan>> = RefCell::default();
+            static PLANS: RefCell<HashMap<String, CounterPlan>> = RefCell::default();
         }
-        if let Some(planned) = PLANNED.with_borrow(|planned| planned.get(&self.name).cloned()) {
-            return Ok(planned);
+        if let Some(counter_plan) = PLANS.with_borrow(|plans| plans.get(&self.name).cloned()) {
+            return Ok(counter_plan);
         }
         let length = |micros: i64| BucketLength::from_micros(micros).map_err(|error| error.to_string());
         // A budget that hides nothing: standard errors are at most 0.0818, and so noise reaches 1/2
@@ -97,9 +97,9 @@ impl CounterDefinition {
             remember_ids: Some(self.remember.unwrap_or(1 << 20)),
             ..spec
         };
-        let planned = spec.plan(BEGINNING).map_err(refuse)?;
-        PLANNED.with_borrow_mut(|known| known.insert(self.name.clone(), planned.clone()));
-        Ok(planned)
+        let counter_plan = spec.plan(BEGINNING).map_err(refuse)?;
+        PLANS.with_borrow_mut(|known| known.insert(self.name.clone(), counter_plan.clone()));
+        Ok(counter_plan)
     }
 }
 

@@ -194,8 +194,8 @@ impl World {
     /// # Errors
     /// If the ledger refuses.
     pub fn create(&mut self, definition: &CounterDefinition) -> Result<(), BrokenPromise> {
-        let (planned, now) = (definition.planned()?, self.now);
-        self.ledger()?.create(&planned, now).map_err(|error| format!("{}: {error}", definition.name))?;
+        let (counter_plan, now) = (definition.counter_plan()?, self.now);
+        self.ledger()?.create(&counter_plan, now).map_err(|error| format!("{}: {error}", definition.name))?;
         self.tentative.counters.insert(definition.name.clone(), Counter::new(definition.clone()));
         Ok(())
     }

@@ -148,11 +148,11 @@ impl AuditArgs {
 
     /// The number of runs: the one asked for, or as many as take a few seconds.
     pub(super) fn runs_of(&self, length: u64, lanes: usize) -> usize {
-        const USUAL_RUNS: usize = 2_000;
+        const DEFAULT_RUNS: usize = 2_000;
         const MIN_RUNS: usize = 200;
         const MAX_NUMBERS: u64 = 1 << 25;
         let fit = MAX_NUMBERS / length.saturating_mul(lanes as u64).max(1);
-        self.runs.unwrap_or((fit as usize).clamp(MIN_RUNS, USUAL_RUNS))
+        self.runs.unwrap_or((fit as usize).clamp(MIN_RUNS, DEFAULT_RUNS))
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 /// The δ at which ε is shown if the total has none.
-const USUAL_DELTA: f64 = 1e-6;
+const DEFAULT_DELTA: f64 = 1e-6;
 
 /// The width of a bar in characters.
 const BAR: usize = 40;
@@ -116,7 +116,7 @@ impl Amount {
 impl View {
     fn new(account: &Account, delta: Option<f64>) -> Result<Self> {
         let odometer = &account.odometer;
-        let at_delta = delta.or(odometer.total().delta()).unwrap_or(USUAL_DELTA);
+        let at_delta = delta.or(odometer.total().delta()).unwrap_or(DEFAULT_DELTA);
         let entries = odometer.entries().iter().zip(&account.stamps);
         let runs = entries.map(|(entry, stamp)| {
             Ok(Run {
@@ -159,15 +159,15 @@ fn bars(odometer: &Odometer) -> Vec<Bar> {
 }
 
 #[derive(Serialize)]
-struct Whole {
+struct Document {
     ledger: String,
     head: String,
     populations: Vec<View>,
 }
 
 fn json(name: &str, file: &BudgetFile, populations: Vec<View>) -> Result<String> {
-    let whole = Whole { ledger: name.to_owned(), head: file.head().to_string(), populations };
-    json_line(&whole)
+    let document = Document { ledger: name.to_owned(), head: file.head().to_string(), populations };
+    json_line(&document)
 }
 
 fn people(name: &str, file: &BudgetFile, views: &[View]) -> String {

@@ -1,4 +1,4 @@
-//! Rows as events, and what the operator learns of those that do not count.
+//! Reads rows as events, and reports events that do not count.
 
 use super::options::{Outside, Unnamed};
 use super::task::Task;
@@ -14,12 +14,12 @@ pub(super) struct EventRow<'a> {
 }
 
 impl<'a> EventRow<'a> {
-    /// A row yet to be read. The unit is what the input counts: lines or rows.
+    /// A row that is not read yet. The unit is what the input counts: lines or rows.
     pub(super) fn new(task: &'a Task, unit: &'static str) -> Self {
         Self { task, unit, row: Row::for_columns(&task.columns()) }
     }
 
-    /// Where a reader puts the cells.
+    /// The cells, for a reader to fill.
     pub(super) fn cells(&mut self) -> &mut Row {
         &mut self.row
     }
@@ -46,13 +46,13 @@ impl<'a> EventRow<'a> {
         Ok(event)
     }
 
-    /// Where a column of this row stands, for messages.
+    /// The place of a column of this row, for messages.
     fn place(&self, column: Option<&String>) -> String {
         let column = column.map(String::as_str).unwrap_or_default();
         place(&self.task.source, self.unit, self.row.line, column)
     }
 
-    /// The error for an event that the stream would not take, with its place.
+    /// The error for an event that the stream refused, with its place.
     fn refused(&self, error: &StreamError) -> CliError {
         let task = self.task;
         let is_outside = matches!(error, StreamError::OutsideRange { .. });
@@ -75,8 +75,8 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// What did not count, as far as the operator may know. A kind that others may see while the
-/// program runs is reported once and without a number.
+/// The events that did not count, as far as the operator may know. A kind that others may see while
+/// the program runs is reported once and without a number.
 pub(super) struct LeftOut<'a> {
     task: &'a Task,
     is_following: bool,
@@ -95,7 +95,7 @@ impl<'a> LeftOut<'a> {
         Self { is_following: true, ..Self::new(task) }
     }
 
-    /// Takes note of what became of a row, if that is known already. An error stops the run.
+    /// Records the outcome of a row, if it is known already. An error stops the run.
     pub(super) fn note(
         &mut self,
         pushed: std::result::Result<Option<Outcome>, StreamError>,
@@ -115,7 +115,7 @@ impl<'a> LeftOut<'a> {
                 }
                 self.unnamed += 1;
             }
-            // No count: how many are late is private, and so is what they were.
+            // No count: the number of late events is private, and so is their content.
             Ok(Some(Outcome::Late)) => tell_once(
                 &mut self.late,
                 "warning: an event came after its step was released and was dropped, as will be others",

@@ -10,7 +10,7 @@ use evertally_stream::{
     Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
 };
 
-/// The progress bar is updated once in this many rows.
+/// The number of rows between two updates of the progress bar.
 const ROWS_BETWEEN_UPDATES: u64 = 4096;
 
 /// Gathers every event of a finished input, in any order.
@@ -30,7 +30,7 @@ pub(super) fn gather_events(
     Ok(gather.finish())
 }
 
-/// Hands on every event of a finished input as it stands.
+/// Passes on every event of a finished input in its order.
 #[cfg(test)]
 pub(super) fn each_event(
     task: &Task,
@@ -44,8 +44,8 @@ pub(super) fn each_event(
     Ok(())
 }
 
-/// Releases each bucket as soon as an event has moved past it. The end of the input closes all that
-/// are left: how many there are was declared, and no event decides it.
+/// Releases each bucket as soon as an event has moved past it. The end of the input closes the
+/// remaining buckets. Their number was declared, so no event decides it.
 pub(super) fn follow_events(
     task: &Task,
     buckets: Buckets,
@@ -75,7 +75,7 @@ pub(super) fn follow_events(
     releaser.release_and_flush(follow.finish())
 }
 
-/// Releases each row as its step, as soon as it is read; declared steps without a row are zero.
+/// Releases each row as a step, as soon as it is read. Declared steps without a row are zero.
 pub(super) fn follow_rows(
     task: &Task,
     reader: &mut dyn RowReader,
@@ -89,9 +89,9 @@ pub(super) fn follow_rows(
     releaser.release_and_flush(rows.finish())
 }
 
-/// Reads every row as its step before any is released, so that a row that cannot be used costs no
-/// budget. Declared steps without a row are zero. If no number was declared, the number of rows is
-/// public. Returns the number of steps, those that were read, and the rest.
+/// Reads every row as a step before any is released, so that an invalid row costs no budget.
+/// Declared steps without a row are zero. If no number was declared, the number of rows is public.
+/// Returns the number of steps, the steps that were read, and the rest.
 pub(super) fn read_rows(
     task: &Task,
     reader: &mut dyn RowReader,
@@ -112,7 +112,7 @@ pub(super) fn read_rows(
     Ok((steps, closed, rows.finish()))
 }
 
-/// Hands on the value of each row. The inner result is the writer's, the outer one the stream's.
+/// Passes on the value of each row. The inner result is the writer's, the outer one the stream's.
 fn each_row_value(
     task: &Task,
     reader: &mut dyn RowReader,

@@ -1,7 +1,7 @@
 //! Live input: steps are closed by the clock, whether or not an event comes.
 //!
-//! **Guarantee.** Which steps are released, and when, depends on the clock and on when the input
-//! ends, and on no event.
+//! **Guarantee.** Which steps are released, and when, depends on the clock and on the end of the
+//! input, never on an event.
 
 use super::events::{EventRow, LeftOut};
 use super::release::Releaser;
@@ -11,10 +11,10 @@ use crate::input::{RowReader, Waited, WaitingReader};
 use evertally_stream::{Buckets, Clocked, ClosedSteps, time};
 use std::time::Duration;
 
-/// The clock may be set while the program waits, so the program looks at it this often.
+/// How often the program reads the clock, which may be set while the program waits.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The open buckets, if the clock closes them.
+/// The open buckets, if the clock closes buckets.
 pub(super) fn clocked(task: &Task, buckets: Buckets) -> Result<Option<Clocked>> {
     let open = |lag| Ok(Clocked::new(buckets, task.rules()?, lag, task.memory_limit())?);
     task.lag.map(open).transpose()
@@ -52,7 +52,7 @@ fn close_by_clock(
     while let Some(next_close) = live.next_close() {
         let micros = next_close.saturating_sub(clock()).max(0);
         let waited = wait(Duration::from_micros(micros.unsigned_abs()))?;
-        // Time has passed while the program waited: first the clock, then the event.
+        // Time has passed while the program waited, so the clock comes before the event.
         release(live.advance_to(clock()))?;
         match waited {
             Waited::Row(read) => {

@@ -58,13 +58,13 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     output::refuse_overwriting(&read, &written)?;
     key.refuse_outputs(&written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
-    // Outputs are opened before anything is released: one that cannot be written must not cost any
-    // budget. A followed output is opened when the first step closes, because it stays.
+    // Outputs are opened before anything is released, so that an output that cannot be written costs
+    // no budget. A followed output stays, so it is opened when the first step closes.
     let plot =
         plot.map(|(path, format)| Destination::open(Some(path)).map(|out| (out, format))).transpose()?;
     let start = Start { key, charge, format, truth_not_private: args.plot_truth_not_private };
 
-    // A run that is followed always has a plan: the task refuses one without a horizon.
+    // A followed run always has a plan, because the task refuses one without a horizon.
     let (followed, planned) = if args.follow { (planned, None) } else { (None, planned) };
     let releaser = if let Some(prepared) = followed {
         output::check_growing(args.output.as_deref())?;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
                 releaser.release_all(gathered)?;
                 releaser
             }
-            // A number of rows that was not declared is public, and known once they are read.
+            // If the number of rows was not declared, it is public, and known once they are read.
             (_, planned) => {
                 let (count, closed, rest) = feed::read_rows(&task, reader.as_mut())?;
                 let prepared = planned.map_or_else(|| prepare(count.into()), Ok)?;

@@ -1,9 +1,9 @@
-//! From closed steps to estimates: released, written, and kept for the picture.
+//! Turns closed steps into estimates, writes them and keeps them for the plot.
 
 use super::options::Unnamed;
 use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
-use crate::budget_file::{Charge, Entered};
+use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
 use crate::mechanism::{Prepared, Running};
@@ -14,14 +14,14 @@ use evertally::Workload;
 use evertally_stream::{ClosedStep, KeySet, time};
 use std::path::{Path, PathBuf};
 
-/// Steps are admitted and released at most this many at a time: a long silence closes very many.
+/// The maximum number of steps that are released at a time. A long silence closes very many.
 const STEPS_ADMITTED_TOGETHER: usize = 1024;
 
-/// What is known of the input when a run starts.
+/// What is known about the input when a run starts.
 pub(super) enum Input<'a> {
-    /// All of it, for as many steps as there will ever be.
+    /// All of it: there will be no more steps.
     Whole(EachStep<'a>),
-    /// All of it so far: the same run may have more steps another time.
+    /// All of it so far. A later run may have more steps.
     SoFar(EachStep<'a>),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Releaser<'a> {
 
 /// Where releases go.
 enum Output {
-    /// Nothing was admitted yet: there is neither a file nor a charge.
+    /// Nothing is admitted yet, so there is neither a file nor a charge.
     Waiting(Box<Waiting>),
     Writing(Box<dyn ReleaseWriter>),
     /// It could not be started.
@@ -52,7 +52,7 @@ struct Waiting {
     path: Option<PathBuf>,
 }
 
-/// What a run writes to, and how it is paid for.
+/// The output of a run, and its payment.
 pub(super) struct Start {
     pub(super) key: Key,
     pub(super) charge: Option<Charge>,
@@ -61,8 +61,8 @@ pub(super) struct Start {
 }
 
 impl<'a> Releaser<'a> {
-    /// Starts a run whose input is read: admits it, charges for the run, and starts the output with
-    /// its header.
+    /// Starts a run whose input is already read: admits it, charges for the run, and starts the output
+    /// with its header.
     pub(super) fn start(
         task: &'a Task,
         prepared: Prepared,
@@ -78,7 +78,7 @@ impl<'a> Releaser<'a> {
         Ok(releaser)
     }
 
-    /// Starts a run whose input is yet to come. The first steps that close are admitted and paid
+    /// Starts a run whose input is still to come. The first steps that close are admitted and paid
     /// for before there is an output.
     pub(super) fn wait(
         task: &'a Task,
@@ -109,19 +109,19 @@ impl<'a> Releaser<'a> {
         })
     }
 
-    /// Admits what is there, charges for the run, and starts the output. The budget is spent before
-    /// the output is touched, so everything that is seen was paid for; a refusal leaves no output.
+    /// Admits the input, charges for the run, and starts the output. The budget is spent before the
+    /// output is touched, so everything visible was paid for. A refusal leaves no output.
     fn start_output(
         &mut self,
         destination: Destination,
-        admit: impl FnOnce(&mut Watch, Payment) -> Result<Option<Entered>>,
+        admit: impl FnOnce(&mut Watch, Payment) -> Result<Option<BudgetReceipt>>,
     ) -> Result<()> {
         let Output::Waiting(waiting) = std::mem::replace(&mut self.output, Output::Failed) else {
             return Ok(());
         };
         let Waiting { mut header, payment, format, shape, .. } = *waiting;
         match admit(&mut self.watch, payment) {
-            Ok(Some(entered)) => entered.describe(&mut header),
+            Ok(Some(receipt)) => receipt.describe(&mut header),
             Ok(None) => {}
             Err(error) => {
                 destination.discard();
@@ -191,10 +191,10 @@ impl<'a> Releaser<'a> {
         if let Output::Writing(writer) = &mut self.output { writer.flush() } else { Ok(()) }
     }
 
-    /// Completes the output and hands over what there is to draw.
+    /// Completes the output and returns the series to draw.
     pub(super) fn finish(mut self) -> Result<EstimateChart> {
         if let Output::Waiting(_) = self.output {
-            // No step has closed: the output is a header.
+            // No step has closed, so the output is only a header.
             self.admit(&[])?;
         }
         if let Output::Writing(writer) = self.output {
@@ -214,7 +214,7 @@ impl<'a> Releaser<'a> {
     }
 }
 
-/// Everything that the command line knows about the releases.
+/// The facts that the command line adds to the header.
 fn describe(task: &Task, horizon: u64, header: &mut Header) {
     let (epsilon, delta) = task.budget();
     header.record("epsilon", epsilon);

@@ -1,4 +1,4 @@
-//! What the options mean: checked, parsed, and with nothing left to decide.
+//! The options, parsed and checked, with nothing left to decide.
 
 use super::options::{CountArgs, Outside, Unnamed};
 use crate::budget_file::{EVENT, PERSON};
@@ -13,7 +13,7 @@ use evertally_stream::{
 };
 use std::path::Path;
 
-/// The largest table of totals by default.
+/// The default limit on the table of totals, in bytes.
 const DEFAULT_MEMORY_LIMIT: u64 = 4 << 30;
 
 /// Stands for the number of rows until they are counted. No stream has this horizon.
@@ -23,16 +23,16 @@ const NOT_DECLARED: Horizon = Horizon::Steps(0);
 pub(super) enum Steps {
     /// A bucket of time.
     Buckets(Buckets),
-    /// A row; their number is declared, or else public.
+    /// A row. The number of rows is declared or public.
     Rows(Option<u64>),
 }
 
 pub(super) struct Task {
     pub(super) source: String,
     pub(super) steps: Steps,
-    /// By how much the clock is ahead of the bucket that it closes, where it closes them.
+    /// How far the clock is ahead of the bucket that it closes, if the clock closes buckets.
     pub(super) lag: Option<BucketLength>,
-    /// Whether the range of time was ended by `--until`.
+    /// Whether `--until` ends the range of time.
     pub(super) has_until: bool,
     /// Whether steps are released as they close.
     is_followed: bool,
@@ -40,13 +40,13 @@ pub(super) struct Task {
     pub(super) value: Option<String>,
     pub(super) key: Option<String>,
     pub(super) person: Option<String>,
-    /// What happens to events without a person, where persons are bounded.
+    /// What happens to events without a person, if persons are bounded.
     pub(super) unnamed: Option<Unnamed>,
     pub(super) id: Option<String>,
     pub(super) clamp: Option<Clamp>,
     pub(super) keys: Option<KeySet>,
     pub(super) outside: Outside,
-    /// The choices of the plan; see [`Task::horizon`] for rows whose number was not declared.
+    /// The choices of the plan. See [`Task::horizon`] for rows whose number was not declared.
     pub(super) spec: PlanSpec,
     /// Whether the steps of a person are bounded, by the participation of the plan.
     pub(super) bounds_persons: bool,
@@ -118,7 +118,7 @@ impl Task {
         Some(self.spec.horizon).filter(|horizon| *horizon != NOT_DECLARED)
     }
 
-    /// Whether noise is for a stream without a known end, even if this one has an end.
+    /// Whether the noise is for an unbounded stream, even if this input ends.
     pub(super) fn is_unbounded(&self) -> bool {
         self.spec.horizon == Horizon::Unbounded
     }
@@ -133,7 +133,7 @@ impl Task {
         (self.spec.budget.epsilon.unwrap_or_default(), self.spec.budget.delta.unwrap_or_default())
     }
 
-    /// The declared number of rows: those that are missing are zero.
+    /// The declared number of rows. Missing rows are zero.
     pub(super) fn declared_rows(&self) -> Option<u64> {
         match &self.steps {
             Steps::Buckets(_) => None,
@@ -141,7 +141,7 @@ impl Task {
         }
     }
 
-    /// The most bytes of totals that may be held.
+    /// The maximum size of the totals in memory, in bytes.
     pub(super) fn memory_limit(&self) -> u64 {
         self.spec.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT)
     }
@@ -153,9 +153,9 @@ impl Task {
         }
     }
 
-    /// The range of what one protected unit may change in one step; by default, from zero to one.
+    /// The range of what one protected unit may change in one step. Defaults to zero to one.
     ///
-    /// A clamped event is there or not, so it changes its step by a value of the clamp. A clamped
+    /// A clamped event is present or not, so it changes its step by a value of the clamp. A clamped
     /// row is a whole step, and the change of one event inside it may take it from any value of the
     /// clamp to any other.
     fn contribution(&self) -> Result<Contribution> {
@@ -167,14 +167,13 @@ impl Task {
         })
     }
 
-    /// The protected unit, by the name under which budget files know it: a bound on somebody's steps
-    /// makes it a person.
+    /// The name of the protected unit in budget files: a person if the steps of persons are bounded.
     pub(super) fn unit_name(&self) -> &'static str {
         if self.bounds_persons { PERSON } else { EVENT }
     }
 
-    /// What is counted. It is part of the name of the noise, so that runs that count anything
-    /// differently share none.
+    /// What is counted. It is part of the noise's name, so runs that count anything differently share
+    /// no noise.
     pub(super) fn definition(&self) -> Definition<'_> {
         Definition {
             columns: Columns {
@@ -297,7 +296,7 @@ fn steps_of(args: &CountArgs) -> Result<Steps> {
     Ok(Steps::Buckets(buckets))
 }
 
-/// As many steps as there are times for.
+/// The number of steps until the last time that can be represented.
 fn steps_until_the_last_year(from: i64, every: BucketLength) -> u64 {
     let length = i128::from(time::last()) - i128::from(from);
     u64::try_from(length / i128::from(every.micros())).unwrap_or_default().max(1)
@@ -321,7 +320,7 @@ fn steps_until(option: &str, from: i64, end: &str, every: BucketLength) -> Resul
     }
     if length % i128::from(every.micros()) != 0 {
         return Err(CliError::bad(format!(
-            "{option}: expected a whole number of steps of {every} after --from"
+            "{option}: expected an integer number of steps of {every} after --from"
         )));
     }
     u64::try_from(length / i128::from(every.micros()))
@@ -337,7 +336,7 @@ pub(crate) fn parse_clamp(text: &str) -> Result<Clamp> {
     Clamp::new(lo, hi).map_err(|error| CliError::bad(format!("--clamp: {error}")))
 }
 
-/// Keys from the command line, or from a file of that name with one key a line.
+/// Keys from the command line, or from a file of that name with one key per line.
 fn declared_keys(text: &str) -> Result<KeySet> {
     let path = Path::new(text);
     if !text.contains(',') && path.exists() && !path.is_dir() {
@@ -355,7 +354,7 @@ fn declared_keys(text: &str) -> Result<KeySet> {
     key_set(text.split(','))
 }
 
-/// Keys as they stand in a file, one a line.
+/// Keys from a file, one per line.
 pub(crate) fn keys_by_line(text: &str) -> Result<KeySet> {
     let lines = text.trim_start_matches(BYTE_ORDER_MARK).lines();
     key_set(lines.filter(|line| !line.trim().is_empty()))

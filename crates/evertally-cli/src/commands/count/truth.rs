@@ -4,8 +4,8 @@ use evertally::Workload;
 use evertally_stream::Amount;
 use std::collections::VecDeque;
 
-/// What the mechanism would release without noise. It is made only if the user asks for it by a
-/// flag that says what it is, and only the plot receives it.
+/// What the mechanism would release without noise. It is computed only if a flag asks for it by name,
+/// and only the plot receives it.
 pub(super) struct TruthNotPrivate {
     workload: Workload,
     sums: Vec<f64>,

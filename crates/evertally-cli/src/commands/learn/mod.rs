@@ -25,7 +25,7 @@ mod training;
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use options::LearnArgs;
 
-use crate::budget_file::{Charge, EVENT, Entered, hexadecimal};
+use crate::budget_file::{BudgetReceipt, Charge, EVENT, hexadecimal};
 use crate::error::Result;
 use crate::noise_key::{Key, Watch};
 use crate::output;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         .try_for_each(output::check_writable)?;
 
     let start = Start { task: &task, data: &data, plan: &plan, charge };
-    let (mut run, entered, saving) = match (args.state.as_deref(), args.resume) {
+    let (mut run, receipt, saving) = match (args.state.as_deref(), args.resume) {
         (Some(path), true) => start.resumed(path, key, &described)?,
         (path, _) => start.started(path, key, described)?,
     };
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
     run.run(saving.as_ref(), args.quiet)?;
 
     let trained = Trained::of(&task, &data, run.learner());
-    let privacy = Privacy::of(&task, run.learner(), entered.as_ref())?;
+    let privacy = Privacy::of(&task, run.learner(), receipt.as_ref())?;
     let model = model::bytes(&task, &data, run.learner(), &trained, &privacy)?;
     Destination::open(Some(&args.model))?.write_whole(&model)?;
     let regret_not_private = run.regret_not_private()?;
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<()> {
         trained: &trained,
         privacy: &privacy,
         curve: run.curve(),
-        entered: entered.as_ref(),
+        receipt: receipt.as_ref(),
         was_finished: run.was_finished(),
         regret_not_private: regret_not_private.as_ref(),
     };
@@ -125,7 +125,7 @@ struct Start<'a> {
 
 /// A run that is ready for its next step, its entry in the budget file, and where it is saved with
 /// which key.
-type Started<'a> = (Training<'a>, Option<Entered>, Option<(Store, KeptKey)>);
+type Started<'a> = (Training<'a>, Option<BudgetReceipt>, Option<(Store, KeptKey)>);
 
 impl<'a> Start<'a> {
     /// Starts a run. It is saved before it is recorded, so that it keeps its name if it is
@@ -144,7 +144,7 @@ impl<'a> Start<'a> {
             }
         };
         match enter(self.plan, self.data, watch, self.charge, &run) {
-            Ok(entered) => Ok((training, entered, saved)),
+            Ok(receipt) => Ok((training, receipt, saved)),
             Err(refusal) => {
                 if let Some((store, _)) = saved {
                     store.remove();
@@ -193,8 +193,8 @@ impl<'a> Start<'a> {
             described.curve.clear();
         }
         let training = self.training(learner, described)?.after(steps);
-        let entered = enter(plan, self.data, watch, self.charge, &run)?;
-        Ok((training, entered, Some((store, saved.key))))
+        let receipt = enter(plan, self.data, watch, self.charge, &run)?;
+        Ok((training, receipt, Some((store, saved.key))))
     }
 
     fn training(&self, learner: Learner, described: Description) -> Result<Training<'a>> {
@@ -231,7 +231,7 @@ fn enter(
     mut watch: Watch,
     charge: Option<Charge>,
     run: &str,
-) -> Result<Option<Entered>> {
+) -> Result<Option<BudgetReceipt>> {
     let spend = plan.spend()?;
     let rows = |chain: &mut InputChain| {
         chain.step_of_bytes(&data.hash());

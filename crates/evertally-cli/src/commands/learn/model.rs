@@ -4,7 +4,7 @@
 
 use super::table::Data;
 use super::task::Task;
-use crate::budget_file::Entered;
+use crate::budget_file::BudgetReceipt;
 use crate::commands::shared::delta_in_words;
 use crate::error::{CliError, Result};
 use evertally::Neighbours;
@@ -110,7 +110,7 @@ impl Trained {
 }
 
 impl Privacy {
-    pub(super) fn of(task: &Task<'_>, learner: &Learner, entered: Option<&Entered>) -> Result<Self> {
+    pub(super) fn of(task: &Task<'_>, learner: &Learner, receipt: Option<&BudgetReceipt>) -> Result<Self> {
         let (plan, spend) = (learner.plan(), learner.spend()?);
         let noise = plan.noise();
         Ok(Self {
@@ -129,8 +129,8 @@ impl Privacy {
             arithmetic: noise.arithmetic().to_string(),
             last_standard_error: plan.standard_error(plan.steps() - 1)?,
             public: "the options, the names of the columns, the number of rows and their order",
-            ledger: entered.map(|entered| {
-                let (population, entry) = entered.place();
+            ledger: receipt.map(|receipt| {
+                let (population, entry) = receipt.place();
                 BudgetFilePlace { population: population.to_owned(), entry }
             }),
         })

@@ -4,7 +4,7 @@ use super::checkpoint::{Measured, Score};
 use super::model::{Privacy, Trained};
 use super::table::Data;
 use super::task::Task;
-use crate::budget_file::Entered;
+use crate::budget_file::BudgetReceipt;
 use crate::error::{Result, name_of};
 use crate::output::json_line;
 use crate::plot::{Curve, CurveChart};
@@ -21,7 +21,7 @@ pub(super) struct Report<'a> {
     pub(super) trained: &'a Trained,
     pub(super) privacy: &'a Privacy,
     pub(super) curve: &'a [Measured],
-    pub(super) entered: Option<&'a Entered>,
+    pub(super) receipt: Option<&'a BudgetReceipt>,
     /// Whether the resumed run was finished already.
     pub(super) was_finished: bool,
     /// What was computed from the data without noise, if the user asked for it.
@@ -39,7 +39,7 @@ struct ReportJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     held_out_not_protected: Option<HeldOutJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ledger: Option<&'a Entered>,
+    ledger: Option<&'a BudgetReceipt>,
     #[serde(skip_serializing_if = "Option::is_none")]
     regret_not_private: Option<RegretJson>,
 }
@@ -113,7 +113,7 @@ impl Report<'_> {
             privacy: self.privacy,
             was_finished: self.was_finished,
             held_out_not_protected: self.held_out(),
-            ledger: self.entered,
+            ledger: self.receipt,
             regret_not_private: self.regret_not_private.map(RegretJson::from),
         };
         json_line(&whole)
@@ -147,8 +147,8 @@ impl Report<'_> {
         lines.push(format!("protected: {}; it takes part in {}", privacy.unit, privacy.participation));
         lines.push(format!("noise: {}, gradients clipped at {}", privacy.mechanism, privacy.clip));
         lines.push(format!("public: {}", privacy.public));
-        if let Some(entered) = self.entered {
-            lines.push(format!("budget file: {}", entered.in_words()));
+        if let Some(receipt) = self.receipt {
+            lines.push(format!("budget file: {}", receipt.in_words()));
         }
         if let Some(held_out) = self.held_out() {
             let figures = match (held_out.accuracy_of_average, held_out.accuracy_of_last) {

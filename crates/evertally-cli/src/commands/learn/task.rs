@@ -11,7 +11,7 @@ use evertally::{Budget, BudgetSpec, Mechanism, Participation, PlanSpec};
 use evertally_learn::{LearningPlan, Loss, Losses, Set, Update};
 
 /// The δ at which ε is stated if only ρ is given.
-const USUAL_DELTA: f64 = 1e-6;
+const DEFAULT_DELTA: f64 = 1e-6;
 
 /// When the noise is restarted.
 #[derive(Clone, Copy)]
@@ -247,7 +247,7 @@ fn budget(args: &LearnArgs) -> Result<(Budget, f64)> {
             Ok((BudgetSpec { delta: Some(delta), ..given }.budget().map_err(refusal)?, delta))
         }
         (None, delta, Some(_)) => {
-            let (budget, delta) = (given.budget().map_err(refusal)?, delta.unwrap_or(USUAL_DELTA));
+            let (budget, delta) = (given.budget().map_err(refusal)?, delta.unwrap_or(DEFAULT_DELTA));
             budget.spend().epsilon(delta)?;
             Ok((budget, delta))
         }

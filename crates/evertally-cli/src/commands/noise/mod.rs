@@ -60,13 +60,13 @@ pub(crate) fn run(args: &NoiseArgs) -> Result<()> {
     let (key, mut watch) = key.watched(&noise_name)?;
     // The noise will be added to data elsewhere. It is paid for first, for all steps of the plan. The
     // data are never seen here, so the record only says that the noise was made.
-    let entered = watch.admit_whole(charge.map(|charge| (charge, plan.spend())), |_| ())?;
+    let receipt = watch.admit_whole(charge.map(|charge| (charge, plan.spend())), |_| ())?;
     let bytes = match precision {
         Precision::F32 => write::<f32>(&plan, key, steps.clone(), out)?,
         Precision::F64 => write::<f64>(&plan, key, steps.clone(), out)?,
     };
     let (first, dim) = (steps.start, args.dim);
-    let summary = Summary { plan: &plan, name, first, count, dim, precision, bytes, entered };
+    let summary = Summary { plan: &plan, name, first, count, dim, precision, bytes, receipt };
     print(args, &summary, is_file)
 }
 

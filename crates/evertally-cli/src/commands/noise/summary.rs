@@ -1,7 +1,7 @@
 //! The summary of a file of noise: everything except the noise.
 
 use super::options::Precision;
-use crate::budget_file::Entered;
+use crate::budget_file::BudgetReceipt;
 use crate::commands::shared::bytes_in_words;
 use crate::error::Result;
 use crate::output::json_line;
@@ -19,7 +19,7 @@ pub(super) struct Summary<'a> {
     pub(super) precision: Precision,
     pub(super) bytes: u64,
     /// The entry in the budget file, if there is one.
-    pub(super) entered: Option<Entered>,
+    pub(super) receipt: Option<BudgetReceipt>,
 }
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ struct NoiseJson {
     first_standard_error: f64,
     last_standard_error: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ledger: Option<Entered>,
+    ledger: Option<BudgetReceipt>,
 }
 
 impl Summary<'_> {
@@ -82,7 +82,7 @@ impl Summary<'_> {
             rmse: over_all_steps.map(|accuracy| accuracy.rmse),
             first_standard_error: first,
             last_standard_error: last,
-            ledger: self.entered.clone(),
+            ledger: self.receipt.clone(),
         };
         json_line(&whole)
     }
@@ -97,7 +97,7 @@ impl Summary<'_> {
         } else {
             format!("{}", plan.horizon())
         };
-        let spent = self.entered.as_ref().map(|entered| format!("budget file: {}\n", entered.in_words()));
+        let spent = self.receipt.as_ref().map(|receipt| format!("budget file: {}\n", receipt.in_words()));
         let spent = spent.unwrap_or_default();
         Ok(format!(
             "{}: {} steps{coordinates} as {}, {}\n\

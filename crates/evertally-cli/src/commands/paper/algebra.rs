@@ -1,4 +1,4 @@
-//! The claims on γ_F, on matrices, and the facts that the proofs lean on.
+//! The claims about γ_F and matrices, and the facts that the proofs use.
 
 use super::claim::{Claim, Table, Verdict, certified, figure, horizon, yes};
 

@@ -1,4 +1,4 @@
-//! What the report is made of: claims, slips, tables, and how "from which n" is found.
+//! The parts of the report: claims, slips, tables, and the search for "from which n".
 
 use super::super::bounds::certified_mean;
 use crate::error::Result;
@@ -11,17 +11,17 @@ use std::sync::Mutex;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Verdict {
-    /// True as stated, wherever it was computed.
+    /// True as stated, at every computed case.
     Holds,
-    /// True from some horizon on, or under a condition that the text leaves out.
+    /// True from some horizon on, or under a condition that the text omits.
     HoldsPartly,
     /// False as stated.
     Fails,
-    /// Its proof breaks, and what the proof supports is weaker; whether it is false is not shown.
+    /// Its proof fails and supports only a weaker statement. It is not shown to be false.
     Unproven,
     /// Neither true nor false.
     Definition,
-    /// Stated without a figure that could be computed here; the text says what was checked instead.
+    /// Stated without a figure that can be computed here. The text says what was checked instead.
     NotComputed,
 }
 
@@ -73,15 +73,15 @@ impl Table {
 /// One numbered statement of the paper.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Claim {
-    /// As the paper numbers it.
+    /// Its number in the paper.
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// What it states, in this project's letters.
+    /// What it states, in this project's notation.
     pub(super) statement: &'static str,
     pub(super) verdict: Verdict,
     /// The verdict in one sentence, with its figures.
     pub(super) finding: String,
-    /// The horizon from which on it holds. Absent if it never does, or if that is not the question.
+    /// The horizon from which it holds. `None` if it never holds, or if the question does not arise.
     pub(super) holds_from: Option<u64>,
     pub(super) table: Option<Table>,
 }
@@ -116,9 +116,9 @@ pub(super) struct Slip {
     pub(super) place: &'static str,
     pub(super) printed: &'static str,
     pub(super) correct: &'static str,
-    /// What it amounts to, in figures.
+    /// Its effect, in figures.
     pub(super) figures: String,
-    /// Whether following the text would break privacy or a bound; the others are slips of the pen.
+    /// Whether following the text would break privacy or a bound. The others are typing errors.
     pub(super) matters: bool,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn scanned() -> impl DoubleEndedIterator<Item = u64> {
     (1..=4096).chain(far)
 }
 
-/// The least scanned n from which on the predicate holds. `None` if it fails at the largest n.
+/// The least scanned n from which the predicate holds. `None` if it fails at the largest n.
 pub(super) fn holds_from(mut predicate: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
     let mut from = None;
     for n in scanned().rev() {
@@ -172,7 +172,7 @@ pub(super) fn from_words(from: Option<u64>) -> String {
 /// The horizons that tables show.
 pub(super) const SAMPLES: [u64; 8] = [1, 6, 7, 64, 1 << 10, 1 << 20, 1 << 40, 1 << 60];
 
-/// A horizon as people write it.
+/// A horizon as text.
 pub(super) fn horizon(n: u64) -> String {
     if n >= 1024 && n.is_power_of_two() { format!("2^{}", n.trailing_zeros()) } else { n.to_string() }
 }
@@ -196,7 +196,7 @@ pub(super) fn yes(holds: bool) -> String {
     if holds { "yes" } else { "no" }.to_owned()
 }
 
-/// The optimum γ_F²/n, if a certificate is quick to make. Each is made once.
+/// The optimum γ_F²/n, if a certificate can be computed quickly. Each is computed once.
 pub(super) fn certified(n: u64) -> Result<Option<Interval>> {
     const MAX_ORDER: u64 = 256;
     static KNOWN: Mutex<BTreeMap<u64, Interval>> = Mutex::new(BTreeMap::new());

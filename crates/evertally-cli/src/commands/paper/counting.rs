@@ -1,4 +1,4 @@
-//! The claims on continual counting: the upper bound, the lower bounds, and the tree.
+//! The claims about continual counting: the upper bound, the lower bounds, and the tree.
 
 use super::claim::{
     Claim, SAMPLES, Table, Verdict, certified, count_of, figure, from_words, holds_from, horizon, yes,
@@ -49,7 +49,7 @@ fn upper_bound() -> Result<Claim> {
     );
     let statement = "For 0 < ε, δ < 1 the square root L = R = T(f) has mean squared error at most C²(1 + \
                      ln(4n/5)/π)², with C = (2/ε)√(4/9 + ln(√(2/π)/δ)); O(n²) preprocessing and constant \
-                     time a step.";
+                     time per step.";
     Ok(Claim::new(
         "Theorem 2",
         "The error of the square root",
@@ -310,7 +310,7 @@ fn corollary() -> Result<Claim> {
         from_words(from),
         figure(unscaled_noise_shortfall(1024)?)
     );
-    let statement = "A data structure with O(n) space, O(1) time a step and O(n²) preprocessing has error at \
+    let statement = "A data structure with O(n) space, O(1) time per step and O(n²) preprocessing has error at \
                      most C²(1 + ln(n)/π)².";
     Ok(Claim::new("Corollary 39", "The fast data structure", statement, Verdict::HoldsPartly, finding)
         .from(from))

@@ -1,4 +1,4 @@
-//! The claims on privacy, on parity queries and on private learning.
+//! The claims about privacy, parity queries and private learning.
 
 use super::claim::{Claim, Table, Verdict, figure, horizon};
 use crate::error::Result;

@@ -1,11 +1,11 @@
-//! Where the paper's text cannot be followed to the letter, each with what it amounts to.
+//! The places where the paper's text cannot be followed to the letter, each with its effect.
 
 use super::claim::{Slip, count_of, figure, from_words, holds_from};
 use crate::error::Result;
 use evertally::privacy::{gaussian_epsilon, gaussian_sigma, paper_sigma};
 use evertally::research::bounds::*;
 
-/// The budget at which slips are priced.
+/// The budget at which the effect of slips is computed.
 const BUDGET: (f64, f64) = (0.5, 1e-6);
 
 pub(super) fn slips() -> Result<Vec<Slip>> {
@@ -15,7 +15,7 @@ pub(super) fn slips() -> Result<Vec<Slip>> {
     Ok(slips)
 }
 
-/// What is spent when the noise falls short by a factor.
+/// What is spent if the noise is too small by a factor.
 fn spent(factor: f64) -> Result<(f64, f64)> {
     let (epsilon, delta) = BUDGET;
     let exact = gaussian_epsilon(gaussian_sigma(epsilon, delta)? / factor, delta)?;
@@ -193,7 +193,7 @@ fn error_bounds() -> Result<Vec<Slip>> {
     ])
 }
 
-/// Beyond what was known when this project began.
+/// Slips that were found during this project.
 fn further() -> Result<Vec<Slip>> {
     let (epsilon, delta) = BUDGET;
     let n = 1_u64 << 20;
@@ -239,7 +239,7 @@ fn further() -> Result<Vec<Slip>> {
             printed: "for all n, with errors over x ∈ {0,1}^n",
             correct: "with errors over all integer streams, as the reduction to oblivious noise needs",
             figures: format!(
-                "Releasing t/2 whatever the input is perfectly private. Over {steps} steps of bits its error \
+                "Releasing t/2 for every input is perfectly private. Over {steps} steps of bits its error \
                  is at most {}; at ε = {tiny} at least {} is claimed.",
                 figure(halves),
                 figure(paper_constant(tiny, Reach::Any)? * paper_lower_mean(steps)?.middle())

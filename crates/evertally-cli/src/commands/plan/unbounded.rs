@@ -1,30 +1,30 @@
-//! `evertally plan --horizon unbounded`: what not knowing the end costs.
+//! `evertally plan --horizon unbounded`: the cost of not knowing the end.
 
 use super::{aligned, budget_of, privacy_in_words, shape_in_words};
 use crate::commands::shared::{bytes_in_words, delta_in_words};
 use crate::error::Result;
-use crate::mechanism::Endless;
+use crate::mechanism::UnboundedPlan;
 use crate::output::json_line;
 use crate::plot::{Profile, ProfileChart, grouped};
 use evertally::{Horizon, PlanSpec, Workload};
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct EndlessJson<'a> {
+struct UnboundedJson {
     horizon: Horizon,
     cap: u64,
     epsilon: f64,
     delta: f64,
     noise_multiplier: f64,
-    mechanism: &'a str,
+    mechanism: String,
     sensitivity: f64,
     worst_rmse: f64,
     state_bytes: u64,
-    milestones: Vec<MomentJson>,
+    milestones: Vec<MilestoneJson>,
 }
 
 #[derive(Serialize)]
-struct MomentJson {
+struct MilestoneJson {
     steps: u64,
     standard_error: f64,
     known_horizon: Option<f64>,
@@ -32,43 +32,44 @@ struct MomentJson {
 }
 
 /// The plan in a shape that other programs rely on.
-pub(super) fn json(spec: &PlanSpec, endless: &Endless) -> Result<String> {
-    let milestones = endless.milestones.iter().map(|moment| MomentJson {
-        steps: moment.steps,
-        standard_error: moment.standard_error,
-        known_horizon: moment.known_horizon,
-        ratio: moment.ratio,
+pub(super) fn json(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String> {
+    let milestones = unbounded.milestones.iter().map(|milestone| MilestoneJson {
+        steps: milestone.step,
+        standard_error: milestone.standard_error,
+        known_horizon: milestone.known_horizon,
+        ratio: milestone.ratio(),
     });
-    let (epsilon, delta) = budget_of(spec);
-    json_line(&EndlessJson {
+    let (plan, (epsilon, delta)) = (&unbounded.plan, budget_of(spec));
+    json_line(&UnboundedJson {
         horizon: spec.horizon,
-        cap: endless.cap,
+        cap: plan.horizon(),
         epsilon,
         delta,
-        noise_multiplier: endless.noise_multiplier,
-        mechanism: &endless.mechanism,
-        sensitivity: endless.sensitivity,
-        worst_rmse: endless.worst_rmse,
-        state_bytes: endless.state_bytes,
+        noise_multiplier: plan.noise_multiplier(),
+        mechanism: plan.mechanism().to_string(),
+        sensitivity: plan.sensitivity(),
+        worst_rmse: plan.accuracy().worst_rmse,
+        state_bytes: plan.cost().bytes(plan.shape().width() as u64),
         milestones: milestones.collect(),
     })
 }
 
 /// The plan for people.
-#[expect(clippy::unnecessary_wraps, reason = "the same shape as that of its JSON")]
-pub(super) fn table(spec: &PlanSpec, endless: &Endless) -> Result<String> {
+#[expect(clippy::unnecessary_wraps, reason = "the same signature as `json`")]
+pub(super) fn table(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String> {
+    let plan = &unbounded.plan;
     let head = ["", "steps", "", "standard error", "known horizon", "mse / known horizon"];
     let mut rows = vec![head.map(str::to_owned)];
-    for moment in &endless.milestones {
+    for milestone in &unbounded.milestones {
         let or_unknown =
             |number: Option<f64>| number.map_or("unknown".to_owned(), |number| format!("{number:.4}"));
         rows.push([
             String::new(),
-            power(moment.steps),
-            grouped(moment.steps as f64, 0),
-            format!("{:.4}", moment.standard_error),
-            or_unknown(moment.known_horizon),
-            or_unknown(moment.ratio),
+            power(milestone.step),
+            grouped(milestone.step as f64, 0),
+            format!("{:.4}", milestone.standard_error),
+            or_unknown(milestone.known_horizon),
+            or_unknown(milestone.ratio()),
         ]);
     }
     Ok(format!(
@@ -78,13 +79,13 @@ pub(super) fn table(spec: &PlanSpec, endless: &Endless) -> Result<String> {
         subject(spec.workload),
         shape_in_words(spec),
         privacy_in_words(spec),
-        endless.noise_multiplier,
-        cap_in_words(spec.workload, endless.cap),
-        endless.mechanism,
-        endless.sensitivity,
-        endless.worst_rmse,
-        bytes_in_words(endless.state_bytes),
-        endless.operations_per_step,
+        plan.noise_multiplier(),
+        cap_in_words(spec.workload, plan.horizon()),
+        plan.mechanism(),
+        plan.sensitivity(),
+        plan.accuracy().worst_rmse,
+        bytes_in_words(plan.cost().bytes(plan.shape().width() as u64)),
+        plan.cost().operations_per_step,
         aligned(&rows, 2),
     ))
 }
@@ -97,7 +98,7 @@ fn subject(workload: Workload) -> String {
     }
 }
 
-/// Which cap is declared, and why.
+/// The declared cap, and the reason for it.
 fn cap_in_words(workload: Workload, cap: u64) -> String {
     match workload {
         Workload::SlidingWindow { .. } | Workload::Decay { .. } => format!(
@@ -120,22 +121,21 @@ fn power(steps: u64) -> String {
     if steps.is_power_of_two() && steps > 1 { format!("2^{}", steps.ilog2()) } else { steps.to_string() }
 }
 
-pub(super) fn chart(spec: &PlanSpec, endless: &Endless) -> ProfileChart {
-    let (epsilon, delta) = budget_of(spec);
+pub(super) fn chart(spec: &PlanSpec, unbounded: &UnboundedPlan) -> ProfileChart {
+    let (plan, (epsilon, delta)) = (&unbounded.plan, budget_of(spec));
     let delta = delta_in_words(delta);
-    let without_end =
-        Profile { name: "end unknown".to_owned(), errors: endless.profile.clone(), chosen: true };
+    let unknown = Profile { name: "end unknown".to_owned(), errors: unbounded.profile.clone(), chosen: true };
     let known =
-        Profile { name: "end known in advance".to_owned(), errors: endless.known.clone(), chosen: false };
+        Profile { name: "end known in advance".to_owned(), errors: unbounded.known.clone(), chosen: false };
     ProfileChart {
         title: format!("What not knowing the end costs: {}", subject(spec.workload)),
         subtitle: format!(
             "{} capped at {} steps · ε = {epsilon}, δ = {delta} · {}",
-            endless.mechanism,
-            power(endless.cap),
+            plan.mechanism(),
+            power(plan.horizon()),
             spec.neighbours
         ),
-        profiles: vec![without_end, known],
+        profiles: vec![unknown, known],
     }
 }
 

@@ -172,18 +172,19 @@ fn population(name: &str, unit: &str, epsilon: f64) -> evertally_ledger::Result<
 }
 
 /// Sends events for as long as the service runs.
-pub(super) async fn feed(keeper: LedgerThread) {
+pub(super) async fn feed(ledger_thread: LedgerThread) {
     let Ok(mut town) = Town::new() else { return };
     let mut beats = tokio::time::interval(BEAT);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         beats.tick().await;
-        let Ok(events) = town.events(keeper.read_view(), evertally_server::now(), BEAT.as_secs_f64()) else {
+        let Ok(events) = town.events(ledger_thread.read_view(), evertally_server::now(), BEAT.as_secs_f64())
+        else {
             return;
         };
         for (counter, arrivals) in events {
             // Made-up events may be lost when the queue is full.
-            let _ = keeper.submit(counter, arrivals, drop);
+            let _ = ledger_thread.submit(counter, arrivals, drop);
         }
     }
 }

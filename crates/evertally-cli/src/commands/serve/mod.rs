@@ -68,7 +68,7 @@ async fn serve(
     greet(&format!("{scheme}://{address}"), tokens, ledger.read_view().mode())?;
     let stop = stop_signal()?;
     let service = Service::start(ledger, args.options(), now);
-    let feed = args.demo.then(|| tokio::spawn(demo::feed(service.keeper().clone())));
+    let feed = args.demo.then(|| tokio::spawn(demo::feed(service.ledger_thread().clone())));
     service.serve(listener, tls, stop).await;
     if let Some(feed) = feed {
         feed.abort();

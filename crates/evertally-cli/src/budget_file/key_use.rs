@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Used {
+pub(crate) struct KeyUse {
     /// The tag of the key.
     key: String,
     /// A keyed digest of the name of the noise.
@@ -28,7 +28,7 @@ pub(super) enum Relation {
     Independent,
 }
 
-impl Used {
+impl KeyUse {
     pub(crate) fn new(key_tag: [u8; 8], name: [u8; 32], input: Option<Digest>) -> Self {
         Self { key: hexadecimal(&key_tag), noise: hexadecimal(&name), input: input.map(Digest::to_hex) }
     }
