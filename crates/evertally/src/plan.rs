@@ -144,7 +144,8 @@ impl Plan {
         self.inner.factorization.mechanism()
     }
 
-    /// The factorization behind it.
+    /// The factorization behind it; see [`crate::internals::factorization`].
+    #[doc(hidden)]
     #[must_use]
     pub fn factorization(&self) -> &dyn Factorization {
         &*self.inner.factorization

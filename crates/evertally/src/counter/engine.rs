@@ -36,7 +36,7 @@ impl Engine {
         let unit = plan.total_unit();
         let noise = if let Some(exact) = plan.exact() {
             let release = IntegerRelease::new(exact, unit);
-            Noise::Integers(IntegerRows::new(plan.whole_noise(exact, key, progress)?, width, release))
+            Noise::Integers(IntegerRows::new(plan.integer_noise(exact, key, progress)?, width, release))
         } else {
             let field = plan.white_field(key, Purpose::Float)?;
             Noise::Doubles { correlator: plan.factorization().correlator(field, progress), unit }

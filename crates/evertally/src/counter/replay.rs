@@ -69,7 +69,7 @@ pub fn replay_lane(
         return Ok(ReplayedLane { distance: sums_distance(plan, exact, stream, other)?, releases: None });
     };
     let release = IntegerRelease::new(exact, plan.total_unit());
-    let draws = plan.whole_draws(key);
+    let draws = plan.integer_draws(key);
     let tag = draws.tag(name.as_bytes());
     let (mut squares, mut releases) = (0.0, Vec::with_capacity(stream.len()));
     for (total, other) in totals.iter().zip(&others) {
@@ -107,7 +107,7 @@ fn sums_distance(plan: &Plan, exact: &Exact, stream: &[f64], other: &[f64]) -> R
         change.push((unit.input(step, *a)? - unit.input(step, *b)?) as f64);
     }
     let image = (0..encoder.rows()).map(|i| {
-        encoder.row(i).iter().zip(&change).map(|(r, x)| r * x).sum::<f64>() / plan.whole_scale(exact) as f64
+        encoder.row(i).iter().zip(&change).map(|(r, x)| r * x).sum::<f64>() / plan.integer_scale(exact) as f64
     });
     Ok(match plan.budget().noise() {
         NoiseKind::Gaussian => image.map(|v| v * v).sum::<f64>().sqrt(),

@@ -35,7 +35,7 @@ use crate::release::{Release, Spread};
 use crate::resolution::{Resolution, too_large};
 use crate::spec::Shape;
 use crate::{Error, Result};
-use store::{MOST_KEYS, Store};
+use store::{MAX_KEYS, Store};
 
 /// Keys below which one thread finds them.
 const KEYS_FOR_THREADS: usize = 256;
@@ -127,7 +127,7 @@ pub struct SparseCounter {
     noise: Noise,
     tagger: Tagger,
     store: Store,
-    most_keys: usize,
+    max_keys: usize,
 }
 
 impl SparseCounter {
@@ -159,7 +159,7 @@ impl SparseCounter {
         let streams = || Error::unsupported(plan.mechanism(), "open keys need a mechanism that streams");
         let unit = plan.total_unit();
         let (noise, tagger, words) = if let Some(exact) = plan.exact() {
-            let lanes = plan.whole_lanes(exact, key).ok_or_else(streams)?;
+            let lanes = plan.integer_lanes(exact, key).ok_or_else(streams)?;
             let (tagger, words) = (lanes.noise().tagger(), 2 * lanes.rows());
             (Noise::Integers(lanes, IntegerRelease::new(exact, unit)), tagger, words)
         } else {
@@ -178,7 +178,7 @@ impl SparseCounter {
             store: Store::new(Layout::new(plan.workload(), words)),
             noise,
             tagger,
-            most_keys: usize::try_from(room).unwrap_or(usize::MAX).min(MOST_KEYS),
+            max_keys: usize::try_from(room).unwrap_or(usize::MAX).min(MAX_KEYS),
         })
     }
 
@@ -396,7 +396,7 @@ impl SparseCounter {
     }
 
     fn check_room(&self, new: usize) -> Result<()> {
-        if new <= self.most_keys.saturating_sub(self.store.len()) {
+        if new <= self.max_keys.saturating_sub(self.store.len()) {
             return Ok(());
         }
         let reason =

@@ -19,7 +19,7 @@ use zeroize::Zeroize;
 use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::noise::{Correlator, Progress, WhiteField, restore_numbers};
 use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
 
@@ -345,10 +345,7 @@ impl Correlator for LevelSums {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if saved.len() != self.sums.len() {
-            return Err(misfit());
-        }
-        self.sums.copy_from_slice(saved);
+        restore_numbers(&mut self.sums, saved)?;
         self.step = step;
         Ok(())
     }

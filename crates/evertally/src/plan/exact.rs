@@ -138,7 +138,7 @@ impl Exact {
             NoiseKind::Gaussian => round_up(draws.sqrt() / (20.0 * least_scale * least_scale), 1e-12),
             NoiseKind::Laplace => 0.0,
         };
-        let noise_multiplier = needs.budget.whole_noise_multiplier(total_variation)?;
+        let noise_multiplier = needs.budget.integer_noise_multiplier(total_variation)?;
         let scale = round_up(noise_multiplier * (sensitivity + rounding), 16.0 * f64::EPSILON);
         if scale * largest > MAX_SCALE {
             return Err(refuse("the budget asks for more noise than whole draws reach"));
@@ -222,13 +222,13 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::BadParameter`] where two declared keys would share their noise.
-    pub(crate) fn whole_noise(
+    pub(crate) fn integer_noise(
         &self,
         exact: &Exact,
         key: &NoiseKey,
         progress: &dyn Progress,
     ) -> Result<Box<dyn IntegerCorrelator>> {
-        let noise = self.whole_draws(key);
+        let noise = self.integer_draws(key);
         let field = match self.shape() {
             Shape::Keyed { keys } => IntegerField::new(noise, keys.iter().map(String::as_str))?,
             _ => IntegerField::new(noise, std::iter::once(""))?,
@@ -247,14 +247,14 @@ impl Plan {
             }
             IntegerDecoder::Sums { .. } => {
                 let sums = |field| self.factorization().correlator(field, progress);
-                Box::new(SumCorrelator::new(field, self.whole_scale(exact), sums))
+                Box::new(SumCorrelator::new(field, self.integer_scale(exact), sums))
             }
         })
     }
 
     /// The scale of draws that are only added up: the standard deviation of a Gaussian, or the
     /// scale of Laplace's law.
-    pub(crate) fn whole_scale(&self, exact: &Exact) -> u64 {
+    pub(crate) fn integer_scale(&self, exact: &Exact) -> u64 {
         let scale = match self.budget().noise() {
             NoiseKind::Gaussian => exact.scale,
             NoiseKind::Laplace => exact.scale / std::f64::consts::SQRT_2,
@@ -263,11 +263,11 @@ impl Plan {
     }
 
     /// The noise of a counter of open keys.
-    pub(crate) fn whole_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<IntegerLanes> {
+    pub(crate) fn integer_lanes(&self, exact: &Exact, key: &NoiseKey) -> Option<IntegerLanes> {
         let IntegerDecoder::Filter { recipe, .. } = self.factorization().integer()? else { return None };
         let filter = Filter::new(&recipe);
         let steps = StepReader::new(recipe.grading, self.horizon(), exact.scale);
-        Some(IntegerLanes::new(filter, steps, self.whole_draws(key)))
+        Some(IntegerLanes::new(filter, steps, self.integer_draws(key)))
     }
 
     /// The lane of a single total, in either direction; none where draws are only added up.
@@ -283,7 +283,7 @@ impl Plan {
         Some(ReversibleLane::new(filter, StepReader::new(recipe.grading, self.horizon(), exact.scale), comb))
     }
 
-    pub(crate) fn whole_draws(&self, key: &NoiseKey) -> IntegerNoise {
+    pub(crate) fn integer_draws(&self, key: &NoiseKey) -> IntegerNoise {
         let law = match self.budget().noise() {
             NoiseKind::Gaussian => IntegerLaw::Gaussian,
             NoiseKind::Laplace => IntegerLaw::Laplace,

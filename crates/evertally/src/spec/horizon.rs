@@ -62,7 +62,7 @@ impl FromStr for Horizon {
         if text == "unbounded" {
             return Ok(Self::Unbounded);
         }
-        let refuse = |_| Error::bad("horizon", "a whole number of steps, or unbounded", format!("{text:?}"));
+        let refuse = |_| Error::bad("horizon", "a number of steps, or unbounded", format!("{text:?}"));
         text.parse().map(Self::Steps).map_err(refuse)
     }
 }

@@ -17,7 +17,7 @@
 
 use zeroize::Zeroizing;
 
-use super::store::MOST_KEYS;
+use super::store::MAX_KEYS;
 use super::{Noise, SparseCounter};
 use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
 use crate::counter::totals::carried;
@@ -30,7 +30,7 @@ use crate::{Error, Result};
 const MAGIC: &[u8; 4] = b"EVTK";
 
 /// Bytes of a key whose noise was never made, at the least.
-const LEAST_KEY: usize = 11 + 8 + 16;
+const MIN_KEY_BYTES: usize = 11 + 8 + 16;
 
 impl SparseCounter {
     /// The state as bytes. It holds true totals: guard it like the data.
@@ -39,7 +39,7 @@ impl SparseCounter {
         let layout = self.store.layout();
         // All at once: a vector that grows leaves copies of its content behind.
         let inputs = self.store.inputs().count();
-        let keys = self.store.len() * (LEAST_KEY + 8 + 8 * layout.rows());
+        let keys = self.store.len() * (MIN_KEY_BYTES + 8 + 8 * layout.rows());
         let mut bytes = Vec::with_capacity(FRAME + keys + 20 * inputs);
         let head = Head { fingerprint: self.plan.fingerprint(), key_tag: self.key_tag, step: self.closed };
         head.put(MAGIC, &mut bytes);
@@ -104,10 +104,10 @@ impl SparseCounter {
     fn read_keys(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let layout = self.store.layout();
         let keys = u64::from_le_bytes(reader.take()?);
-        if keys > (reader.left() / LEAST_KEY) as u64 {
+        if keys > (reader.left() / MIN_KEY_BYTES) as u64 {
             return Err(cut_short());
         }
-        if keys > MOST_KEYS as u64 {
+        if keys > MAX_KEYS as u64 {
             return Err(misfit());
         }
         let mut words = Zeroizing::new(vec![0; layout.rows()]);

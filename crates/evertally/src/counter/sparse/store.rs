@@ -26,7 +26,7 @@ const PAGE: usize = 128;
 const BUCKETS: usize = 1024;
 
 /// The most keys: their numbers, and those of a page more, have 32 bits.
-pub(super) const MOST_KEYS: usize = u32::MAX as usize - PAGE;
+pub(super) const MAX_KEYS: usize = u32::MAX as usize - PAGE;
 
 /// The end of a chain.
 const NONE: u32 = u32::MAX;
