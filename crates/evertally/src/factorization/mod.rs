@@ -196,7 +196,7 @@ pub(crate) fn dense_size(mechanism: &Mechanism, horizon: u64) -> Result<usize> {
 /// Horizon as an index, once it is known that arrays of that length can be held.
 pub(crate) fn array_size(mechanism: &Mechanism, horizon: u64) -> Result<usize> {
     if horizon > MAX_ARRAY {
-        let reason = format!("it prepares one number a step, up to 2^28 steps, not {horizon}");
+        let reason = format!("it prepares one number per step, up to 2^28 steps, not {horizon}");
         return Err(Error::too_costly(mechanism, reason));
     }
     Ok(horizon as usize)
