@@ -114,10 +114,10 @@ impl Shape {
         for _ in 0..self.levels {
             let up_to = |numbers: u128| {
                 let period = place * base;
-                let whole = numbers / period * place * sum_of_magnitudes(base, half);
+                let full_periods = numbers / period * place * sum_of_magnitudes(base, half);
                 let rest = numbers % period;
                 let last = rest / place;
-                whole + place * sum_of_magnitudes(last, half) + (rest % place) * last.abs_diff(half)
+                full_periods + place * sum_of_magnitudes(last, half) + (rest % place) * last.abs_diff(half)
             };
             total += (up_to(offset + u128::from(n) + 1) - up_to(offset + 1)) as f64;
             place *= base;
