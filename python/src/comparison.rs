@@ -1,10 +1,11 @@
 //! Every mechanism side by side.
 
+use evertally::PlanSpec;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::OrRaise;
-use crate::plan::{Plan, read};
+use crate::plan::{Plan, function_of_choices};
 
 /// Every mechanism for the same choices, each with its plan or the reason why it has none. Made by `compare`.
 #[pyclass(frozen, module = "evertally", name = "Comparison")]
@@ -12,35 +13,28 @@ pub(crate) struct Comparison {
     inner: evertally::Comparison,
 }
 
-/// Plans for every mechanism, or for the named one alone, and bounds on what any mechanism could do
-/// beside them. The choices are those of `plan`.
-///
-/// >>> import evertally
-/// >>> comparison = evertally.compare(256, epsilon=1.0, delta=1e-6)
-/// >>> comparison.best.mechanism
-/// 'optimal'
-/// >>> comparison.plans["binary"].rmse > 1.2 * comparison.best.rmse
-/// True
-/// >>> comparison.refused["laplace-tree"]
-/// 'laplace-tree cannot be used here: it is calibrated to pure ε only: ask for δ = 0'
-/// >>> lower, upper = comparison.optimal
-/// >>> lower <= upper
-/// True
-#[pyfunction]
-#[pyo3(
-    signature = (horizon, epsilon=None, delta=None, **choices),
-    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
-)]
-pub(crate) fn compare(
-    py: Python<'_>,
-    horizon: &Bound<'_, PyAny>,
-    epsilon: Option<&Bound<'_, PyAny>>,
-    delta: Option<&Bound<'_, PyAny>>,
-    choices: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Comparison> {
-    let spec = read("compare", horizon, epsilon, delta, choices)?;
-    let inner = py.detach(|| spec.compare(&())).or_raise()?;
-    Ok(Comparison { inner })
+impl Comparison {
+    fn make(py: Python<'_>, spec: &PlanSpec) -> PyResult<Self> {
+        py.detach(|| spec.compare(&())).or_raise().map(|inner| Self { inner })
+    }
+}
+
+function_of_choices! {
+    /// Plans for every mechanism, or for the named one alone, and bounds on what any mechanism could do
+    /// beside them. The choices are those of `plan`.
+    ///
+    /// >>> import evertally
+    /// >>> comparison = evertally.compare(256, epsilon=1.0, delta=1e-6)
+    /// >>> comparison.best.mechanism
+    /// 'optimal'
+    /// >>> comparison.plans["binary"].rmse > 1.2 * comparison.best.rmse
+    /// True
+    /// >>> comparison.refused["laplace-tree"]
+    /// 'laplace-tree cannot be used here: it is calibrated to pure ε only: ask for δ = 0'
+    /// >>> lower, upper = comparison.optimal
+    /// >>> lower <= upper
+    /// True
+    compare -> Comparison, Comparison::make
 }
 
 #[pymethods]

@@ -57,49 +57,61 @@ impl From<evertally::Plan> for Plan {
     }
 }
 
-/// Makes a plan: all choices first, then one call that may take seconds, after which every step is cheap.
-///
-/// horizon: the number of steps; None for a stream without an end.
-/// epsilon, delta: the budget, by default 1 and 1e-6; delta=0 asks for pure differential privacy by
-///     Laplace noise.
-/// rho, sigma: other ways to state it: zCDP, or the noise multiplier. There is never less noise than
-///     asked for.
-/// mechanism: a name such as "square-root" or "banded-square-root:64"; None chooses the most
-///     accurate one that fits in memory.
-/// workload: "prefix-sum", ("window", width) or ("decay", factor).
-/// neighbours: "add-remove" or "replace": which change of the input is hidden.
-/// max_steps, min_gap: one person takes part in at most max_steps steps, at least min_gap apart.
-/// objective: "mean" or "worst": the error to keep small.
-/// contribution, norm: the range (lo, hi) of one contribution to a step, by default (0, 1); for
-///     vectors, the bound on its norm, by default 1.
-/// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for
-///     every key that appears.
-/// stream: a name for what is counted. Plans that differ in it, or in any other choice, have
-///     independent noise under one key, and each spends a budget of its own.
-/// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
-/// calibration: "exact", "zcdp" or "paper".
-/// memory_limit: the most bytes that a counter may hold, by default two gibibytes. If the most
-///     accurate mechanism does not fit, one that fits is chosen.
-///
-/// >>> import evertally
-/// >>> plan = evertally.plan(365, mechanism="square-root", max_steps=12, min_gap=28)
-/// >>> plan.mechanism, round(plan.rmse, 4)
-/// ('square-root', 75.0107)
-/// >>> evertally.plan(365, sigma=2.0).noise_multiplier >= 2.0
-/// True
-#[pyfunction]
-#[pyo3(
-    signature = (horizon, epsilon=None, delta=None, **choices),
-    text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
-)]
-pub(crate) fn plan(
-    py: Python<'_>,
-    horizon: &Bound<'_, PyAny>,
-    epsilon: Option<&Bound<'_, PyAny>>,
-    delta: Option<&Bound<'_, PyAny>>,
-    choices: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Plan> {
-    Plan::make(py, &read("plan", horizon, epsilon, delta, choices)?)
+/// Declares a Python function of the choices of a plan. `$make` turns their spec into the result.
+macro_rules! function_of_choices {
+    ($(#[$doc:meta])* $function:ident -> $result:ty, $make:expr) => {
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(
+            signature = (horizon, epsilon=None, delta=None, **choices),
+            text_signature = "(horizon, epsilon=None, delta=None, *, rho=None, sigma=None, calibration=None, mechanism=None, workload=None, neighbours=None, max_steps=None, min_gap=None, objective=None, contribution=None, norm=None, dimension=None, keys=None, open_keys=None, stream=None, arithmetic=None, grid=None, memory_limit=None)"
+        )]
+        pub(crate) fn $function(
+            py: Python<'_>,
+            horizon: &Bound<'_, PyAny>,
+            epsilon: Option<&Bound<'_, PyAny>>,
+            delta: Option<&Bound<'_, PyAny>>,
+            choices: Option<&Bound<'_, PyDict>>,
+        ) -> PyResult<$result> {
+            let spec = $crate::plan::read(stringify!($function), horizon, epsilon, delta, choices)?;
+            $make(py, &spec)
+        }
+    };
+}
+pub(crate) use function_of_choices;
+
+function_of_choices! {
+    /// Makes a plan: all choices first, then one call that may take seconds, after which every step is cheap.
+    ///
+    /// horizon: the number of steps; None for a stream without an end.
+    /// epsilon, delta: the budget, by default 1 and 1e-6; delta=0 asks for pure differential privacy by
+    ///     Laplace noise.
+    /// rho, sigma: other ways to state it: zCDP, or the noise multiplier. There is never less noise than
+    ///     asked for.
+    /// mechanism: a name such as "square-root" or "banded-square-root:64"; None chooses the most
+    ///     accurate one that fits in memory.
+    /// workload: "prefix-sum", ("window", width) or ("decay", factor).
+    /// neighbours: "add-remove" or "replace": which change of the input is hidden.
+    /// max_steps, min_gap: one person takes part in at most max_steps steps, at least min_gap apart.
+    /// objective: "mean" or "worst": the error to keep small.
+    /// contribution, norm: the range (lo, hi) of one contribution to a step, by default (0, 1); for
+    ///     vectors, the bound on its norm, by default 1.
+    /// dimension, keys, open_keys: vectors of a dimension, one number for each declared key, or for
+    ///     every key that appears.
+    /// stream: a name for what is counted. Plans that differ in it, or in any other choice, have
+    ///     independent noise under one key, and each spends a budget of its own.
+    /// arithmetic, grid: "exact" or "float", and the grid to which exact releases are rounded.
+    /// calibration: "exact", "zcdp" or "paper".
+    /// memory_limit: the most bytes that a counter may hold, by default two gibibytes. If the most
+    ///     accurate mechanism does not fit, one that fits is chosen.
+    ///
+    /// >>> import evertally
+    /// >>> plan = evertally.plan(365, mechanism="square-root", max_steps=12, min_gap=28)
+    /// >>> plan.mechanism, round(plan.rmse, 4)
+    /// ('square-root', 75.0107)
+    /// >>> evertally.plan(365, sigma=2.0).noise_multiplier >= 2.0
+    /// True
+    plan -> Plan, Plan::make
 }
 
 /// Positional and named choices together.
