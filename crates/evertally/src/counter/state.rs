@@ -8,7 +8,7 @@
 //! | 8 | tag of the key |
 //! | 8 | steps taken |
 //! | 8 + 16·k | number of totals, totals in units |
-//! | 8 + 8·k | number of words of the noise's state, words: one per real, or two per integer, the low one first |
+//! | 8 + 8·k | number of words of the noise, words: one per real, two per integer (low first) |
 //! | 1 (+ 8 + 8·k) | whether releases are remembered, and if so their number and values |
 //! | 32 | BLAKE3 hash of all preceding bytes |
 //!
