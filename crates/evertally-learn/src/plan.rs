@@ -1,17 +1,18 @@
-//! A training run, planned: all choices, checked, and what follows from them.
+//! The plan of a training run: all choices, checked, and their consequences.
 //!
-//! **Adaptivity.** Gradients depend on earlier releases, and the proof for counters is about
-//! streams that do not. It carries over because the noise is Gaussian. Its covariance L Lᵀ is that
+//! **Adaptivity.** Gradients depend on earlier releases, but the proof for counters is about streams
+//! that do not. It still applies, because the noise is Gaussian. Its covariance L Lᵀ is that
 //! of a lower triangular L̃, and with R̃ = L̃⁻¹A, also lower triangular, ‖R̃u‖ ≤ ‖Ru‖ for every u:
 //! what is released is L̃ applied to R̃G + noise, one row after the other, and row t of R̃G depends
 //! on gradients up to t only. Given what was released, the gradients of all other examples are the
-//! same on both sides, so that row t is shifted by what one example does; the squared shifts of all
-//! rows add up to at most Δ²κ², whatever was chosen when (Denisov, McMahan, Rush, Smith and
-//! Thakurta, 2022; Choquette-Choo, McMahan, Rush and Thakurta, 2023, for several steps a person).
-//! The paper's Algorithm 3 scales its noise by the first t rows; here, as it must be, by all n.
+//! same on both sides, so row t is shifted by the gradient of one example. The squared shifts of all
+//! rows add up to at most Δ²κ², for any adaptive choices (Denisov, McMahan, Rush, Smith and
+//! Thakurta, 2022; Choquette-Choo, McMahan, Rush and Thakurta, 2023, for several steps per person).
+//! The paper's Algorithm 3 scales its noise by the first t rows. The correct scale, which is used
+//! here, is that of all n rows.
 //!
-//! **Neighbours.** In which steps an example takes part must not depend on the data: one that is
-//! removed leaves its place empty.
+//! **Neighbours.** The steps in which an example takes part must not depend on the data: a removed
+//! example leaves its place empty.
 
 mod builder;
 mod name;
@@ -25,7 +26,7 @@ use crate::segments::Segments;
 use crate::set::Set;
 pub use builder::LearningPlanBuilder;
 
-/// How parameters follow from the noisy sums of gradients.
+/// The rule that turns noisy sums of gradients into parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Update {
@@ -53,7 +54,7 @@ impl Update {
     }
 }
 
-/// A planned training run. Cloning it is cheap beside a step.
+/// The plan of a training run. Cloning it is cheap compared with a step.
 ///
 /// ```
 /// use evertally::{Budget, NoiseKey};
@@ -107,7 +108,7 @@ impl LearningPlan {
         &self.segment
     }
 
-    /// After how many steps noise is restarted; all of them if it is not.
+    /// The number of steps after which noise is restarted, or all steps if it is never restarted.
     #[must_use]
     pub fn segment_steps(&self) -> u64 {
         self.segments.length
@@ -119,7 +120,7 @@ impl LearningPlan {
         self.budget
     }
 
-    /// In how many steps of the run one example takes part.
+    /// The number of steps of the run in which one example takes part.
     #[must_use]
     pub fn participation(&self) -> Participation {
         self.segments.participation
@@ -137,13 +138,13 @@ impl LearningPlan {
         self.batch_size
     }
 
-    /// Where parameters lie.
+    /// The set in which parameters lie.
     #[must_use]
     pub fn set(&self) -> Set {
         self.set
     }
 
-    /// How parameters follow from sums, λ filled in.
+    /// The rule that turns sums into parameters, with λ filled in.
     #[must_use]
     pub fn update(&self) -> Update {
         self.update
@@ -161,20 +162,20 @@ impl LearningPlan {
         &self.start
     }
 
-    /// What the whole run costs one example, computed from the noise that is run.
+    /// The privacy cost of the whole run for one example, computed from the noise that is run.
     ///
     /// # Errors
-    /// None for a plan that was built.
+    /// None for a plan that `build` returned.
     pub fn spend(&self) -> Result<Spend> {
         self.spend_after(self.steps())
     }
 
-    /// What the first `steps` steps cost one example: less than all of them, where a person has
-    /// taken part in fewer.
+    /// The privacy cost of the first `steps` steps for one example. It is less than that of the run
+    /// if a person has taken part in fewer steps.
     ///
-    /// This is the cost of a run that was to end there, whatever it would learn. Where the end is
-    /// chosen after seeing parameters, as by stopping when they are good enough, what holds of the
-    /// run is what was fixed in advance: [`LearningPlan::spend`].
+    /// It holds for a run whose end was fixed in advance. If the end is chosen after looking at the
+    /// parameters, for example by stopping when they are good enough, the cost is that of the whole
+    /// run: [`LearningPlan::spend`].
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] beyond the last step.
@@ -197,8 +198,8 @@ impl LearningPlan {
         Ok(self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64)
     }
 
-    /// The mean, over the steps, of the standard error of the sum behind their parameters; the
-    /// first parameters have none.
+    /// The mean over the steps of the standard error of the sum that gives their parameters. The
+    /// first parameters have no noise.
     ///
     /// Beyond 2^16 steps it is bounded by the root of the mean square.
     #[must_use]
@@ -210,24 +211,24 @@ impl LearningPlan {
             return (0..sums).map(error).sum::<f64>() / self.steps() as f64;
         }
         let factorization = self.segment.factorization();
-        let (length, whole) = (self.segments.length as f64, self.steps() / self.segments.length);
+        let (length, full) = (self.segments.length as f64, self.steps() / self.segments.length);
         let rest = self.steps() % self.segments.length;
-        // The squares of all rows of a whole segment, and of those that a segment cut short has.
+        // The squares of all rows of a full segment, and of the rows of the shorter last segment.
         let all = length * factorization.mean_row_norm_squared();
         let some = if rest <= SUMMED {
             (0..rest).map(|step| factorization.row_norm_squared(step)).sum()
         } else {
             all.min(rest as f64 * factorization.max_row_norm_squared())
         };
-        let (whole, rest) = (whole as f64, rest as f64);
+        let (full, rest) = (full as f64, rest as f64);
         let last = factorization.row_norm_squared(self.segments.length - 1);
-        let finished = (0.5 * length * (whole - 1.0) + rest) * whole * last;
-        let norm = (whole * all + some + finished) / self.steps() as f64;
+        let finished = (0.5 * length * (full - 1.0) + rest) * full * last;
+        let norm = (full * all + some + finished) / self.steps() as f64;
         self.segment.noise_scale() * norm.sqrt() / self.batch_size as f64
     }
 
-    /// The same run with another rule for the parameters. The noise is that of another run: under
-    /// one key, both are independent.
+    /// The same run with another rule for the parameters. Under one key, the two runs have
+    /// independent noise.
     ///
     /// # Errors
     /// [`Error::BadParameter`] for a regularization or rate that is not positive and finite.
@@ -241,7 +242,7 @@ impl LearningPlan {
     }
 }
 
-/// Where the run starts is left out: it is as long as the model.
+/// Omits the start, which is as long as the model.
 impl std::fmt::Debug for LearningPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LearningPlan")

@@ -1,9 +1,9 @@
-//! Noise that is restarted: what a person can do in all segments together.
+//! Restarted noise: the effect of one person in all segments together.
 //!
-//! **Definition.** With restarts after every m steps, each segment has a mechanism of its own, with
-//! fresh noise, and the sum of all gradients is the last release of every finished segment plus the
-//! release of the current one. A person takes part in at most k steps, at least b apart, hence in
-//! at most k_m = min(k, ⌈m/b⌉) steps of one segment.
+//! **Definition.** With restarts after every m steps, each segment has its own mechanism with fresh
+//! noise. The sum of all gradients is the last release of every finished segment plus the release of
+//! the current one. A person takes part in at most k steps, at least b apart, and so in at most k_m =
+//! min(k, ⌈m/b⌉) steps of one segment.
 //!
 //! **Guarantee.** Let Δ(j) be the sensitivity of one segment to j steps. With k_1 + … + k_S ≤ k
 //! steps in S segments, the encoded streams of all segments move together by at most
@@ -12,21 +12,21 @@
 //!
 //! because each term is at most k_i times the largest Δ(j)²/j, and at most Δ(k_m)². Both are
 //! attained in the cases that matter: one segment, and segments no longer than b. Gaussian
-//! mechanisms whose shifts have a sum of squares within a bound fixed in advance compose as one,
-//! though each shift may be chosen after seeing the others' releases (Smith and Thakurta, 2022).
+//! mechanisms compose as one if a bound on the sum of their squared shifts is fixed in advance, even
+//! if each shift is chosen after seeing earlier releases (Smith and Thakurta, 2022).
 //! The noise of a segment is set so that the bound meets the budget. Replacement doubles the shift
-//! of every segment, hence the bound's root, as it does for one segment.
+//! of every segment, and so the root of the bound, as for one segment.
 
 use evertally::{Budget, Participation, Plan, PlanSpec, Result, Spend};
 
-/// How the steps are split, and what a person can do in them.
+/// How the steps are split into segments, and in how many steps a person takes part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Segments {
-    /// Steps in a segment, m.
+    /// The number of steps in a segment, m.
     pub(crate) length: u64,
-    /// Steps in all.
+    /// The number of steps of the run.
     pub(crate) steps: u64,
-    /// In how many steps of all one person takes part.
+    /// The number of steps of the run in which one person takes part.
     pub(crate) participation: Participation,
 }
 
@@ -36,53 +36,53 @@ impl Segments {
         self.steps.div_ceil(self.length)
     }
 
-    /// In how many steps of one segment one person takes part.
+    /// The number of steps of one segment in which one person takes part.
     fn within(&self) -> Result<Participation> {
         Participation::at_most(self.participation.bounded(self.length), self.participation.min_gap())
     }
 
-    /// The plan of one segment, with which all of them together keep the budget.
+    /// The plan of one segment. All segments together meet the budget.
     pub(crate) fn plan(&self, spec: PlanSpec, budget: Budget) -> Result<Plan> {
         let spec = PlanSpec { participation: self.within()?, budget: budget.into(), ..spec };
         let trial = spec.build()?;
         if self.count() == 1 {
             return Ok(trial);
         }
-        // Δ does not depend on the budget, so that any budget serves to find it.
+        // Δ does not depend on the budget, so any budget may be used to find it.
         let ratio = self.worst_shift(&trial, self.steps)? / trial.sensitivity().powi(2);
         let rho = budget.spend().mu_squared() / (2.0 * ratio);
         let budget = Budget::zcdp(rho * (1.0 - 16.0 * f64::EPSILON))?.into();
         PlanSpec { mechanism: Some(trial.mechanism()), budget, ..spec }.build()
     }
 
-    /// The bound on Σ Δ(k_i)² over all segments that the first `taken` steps reach into.
+    /// The bound on Σ Δ(k_i)² over the segments of the first `taken` steps.
     fn worst_shift(&self, plan: &Plan, taken: u64) -> Result<f64> {
         let segments = taken.div_ceil(self.length) as f64;
         let all = self.participation.bounded(taken);
-        let most = all.min(self.within()?.max_steps());
+        let max = all.min(self.within()?.max_steps());
         let squared = |steps: u64| -> Result<f64> {
             let participation = Participation::at_most(steps, self.participation.min_gap())?;
             Ok(plan.factorization().sensitivity(participation).powi(2))
         };
-        // Between two numbers that are looked at, Δ is at most that of the larger, in at least one
-        // step more than the smaller.
+        // Between two numbers in the list, Δ is at most that of the larger, and the number of steps
+        // is at least one more than the smaller.
         let (mut steepest, mut last) = (0.0_f64, 0);
-        for steps in few_numbers(most) {
+        for steps in few_numbers(max) {
             steepest = steepest.max(squared(steps)? / (last + 1) as f64);
             last = steps;
         }
-        let bound = (all as f64 * steepest).min(segments * squared(most)?);
+        let bound = (all as f64 * steepest).min(segments * squared(max)?);
         Ok(bound * (1.0 + 8.0 * f64::EPSILON))
     }
 
-    /// What the first `taken` steps cost.
+    /// The privacy cost of the first `taken` steps.
     pub(crate) fn spend(&self, plan: &Plan, taken: u64) -> Result<Spend> {
         if taken == 0 {
             return Spend::new(0.0, 0.0, 0.0);
         }
         let whole = plan.spend();
         if self.count() == 1 && self.participation.bounded(taken) == self.participation.bounded(self.steps) {
-            // What the plan was made for, without the roundings of the ratio below.
+            // The cost that the plan was made for, without the rounding of the ratio below.
             return Ok(whole);
         }
         let ratio = self.worst_shift(plan, taken)? / plan.sensitivity().powi(2);
@@ -90,11 +90,11 @@ impl Segments {
     }
 }
 
-/// All numbers to sixteen, and then fewer and fewer, up to and including `most`.
-fn few_numbers(most: u64) -> impl Iterator<Item = u64> {
+/// All numbers up to sixteen, and then ever sparser ones, up to and including `max`.
+fn few_numbers(max: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(1), |number| Some(number + 1 + number / 16))
-        .take_while(move |number| *number < most)
-        .chain([most])
+        .take_while(move |number| *number < max)
+        .chain([max])
 }
 
 #[cfg(test)]
@@ -112,8 +112,8 @@ mod tests {
         Segments { length, steps, participation: Participation::at_most(k, b).unwrap() }
     }
 
-    /// For every number of steps taken, the largest Σ Δ(k_i)² over all ways to place steps at least
-    /// b apart in them, by looking at every one.
+    /// For every number of steps taken, the largest Σ Δ(k_i)² over all placements of steps at least b
+    /// apart, by enumeration.
     fn brute_force(plan: &Plan, segments: &Segments) -> Vec<f64> {
         let dense = plan.dense().unwrap().encoder;
         let mut worst = vec![0.0_f64; segments.steps as usize + 1];

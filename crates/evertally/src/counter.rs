@@ -1,15 +1,15 @@
-//! Counters: the cheap part. One call per step, one release per call.
+//! Counters: one call per step, one release per call.
 //!
 //! Three counters share one engine: [`Counter`] takes one number per step, [`VectorCounter`] a
 //! vector, [`KeyedCounter`] one number for each declared key. [`SparseCounter`] is for keys that
-//! are not declared and are released one by one. Causality is in the type: a step cannot be
+//! are not declared and are released one by one. The types enforce causality: a step cannot be
 //! reopened, and step n + 1 is an error.
 //!
 //! Inputs are doubles, or integers on a stated grid (`step_amount`, `step_amounts`), which reach
 //! the totals without rounding.
 //!
-//! A counter's state is a small versioned blob. It holds true totals and lets noise be computed:
-//! guard it like the data. The key is not in it.
+//! A saved counter is a small versioned blob. It contains true totals, and noise can be computed from
+//! it: guard it like the data. It does not contain the key.
 
 mod engine;
 #[macro_use]

@@ -1,9 +1,14 @@
 //! Parts of the engine that other crates of this workspace use. **Unstable**: no compatibility
 //! promise, in any version.
 
-/// White noise, the streaming engine and convolutions.
+/// White noise, convolutions, and the types in the interface of
+/// [`Factorization`](crate::internals::factorization::Factorization).
 pub mod noise {
-    pub use crate::noise::*;
+    pub use crate::noise::{
+        CausalConvolver, Correlator, CyclicConvolver, Decay, GradeBlock, GradeBounds, Grading, IntegerDraws,
+        KeyedNoise, LaneTag, NoiseKey, Real, Recipe, SlowDecay, StreamKey, Tagger, VectorField, WhiteField,
+        WhiteNoise, WindowDecay, square_root_coefficient, square_root_coefficients,
+    };
 }
 
 /// What a mechanism computes: the trait [`Factorization`](factorization::Factorization).

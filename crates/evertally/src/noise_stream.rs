@@ -1,8 +1,8 @@
-//! Correlated noise for people who add it themselves: rows of σΔ·L g, one call per step.
+//! Correlated noise for callers who add it themselves: rows of σΔ·L g, one call per step.
 //!
-//! A counter adds this noise to totals; private learning adds it to sums of gradients that it keeps
-//! elsewhere, in the precision of the model. Raw noise is as sensitive as the data: whoever holds
-//! it can take it off the release.
+//! A counter adds such noise to totals. Private learning adds it to sums of gradients that it holds
+//! elsewhere, in the precision of the model. Raw noise is as sensitive as the data: anyone who has it
+//! can subtract it from the release.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::{Error, Result};
 
 /// The noise of a plan, row by row, in single or double precision.
 ///
-/// Row t is σΔ·(L g)\[t\] for every coordinate, so that adding it to the true answers of step t
-/// makes the release of the plan. In single precision the noise of vectors is larger by a few
-/// millionths (up to 3·10⁻⁴ with grades), or by 2⁻²⁴ over the smallest loss of a decayed sum: that
-/// covers what rounding L to singles does to the sensitivity. (Steps are rounded too; see the
-/// threat model on the last bits of noise.) It is not the noise that a counter of the same plan and
-/// key adds; that one is never handed out.
+/// Row t is σΔ·(L g)\[t\] for every coordinate. Adding it to the true answers of step t gives the
+/// release of the plan. In single precision the noise of vectors is larger by a few millionths (up
+/// to 3·10⁻⁴ with grades), or by 2⁻²⁴ over the smallest loss of a decayed sum. This covers the
+/// effect on the sensitivity of rounding L to singles. (Steps are rounded too; see the threat model
+/// on the last bits of noise.) The noise differs from that of a counter of the same plan and key,
+/// which is never returned.
 ///
 /// ```
 /// use evertally::{Budget, Contribution, NoiseKey, NoiseStream, Plan};
@@ -47,16 +47,16 @@ use crate::{Error, Result};
 pub struct NoiseStream<F: Real = f64> {
     plan: Plan,
     key: NoiseKey,
-    /// Those of the plan's coordinates that rows have.
+    /// The coordinates of the plan that rows contain.
     coordinates: Range<usize>,
     step: u64,
     source: Source<F>,
 }
 
 enum Source<F: Real> {
-    /// The streaming engine, in the precision asked for.
+    /// The streaming engine, in the requested precision.
     StreamingCorrelator(Box<StreamingCorrelator<F>>),
-    /// Mechanisms with a correlator of their own, which speaks doubles.
+    /// Mechanisms with their own correlator, which uses doubles.
     Other { correlator: Box<dyn Correlator>, doubles: Vec<f64>, row: Vec<F> },
 }
 
@@ -66,14 +66,14 @@ impl<F: Real> NoiseStream<F> {
     /// The key must be fresh: two streams of equal plans and precision under one key are the same noise.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for a plan with open keys, whose lanes are not known, and where two
-    /// declared keys would share their noise; [`Error::Unsupported`] for singles that would have to
-    /// be larger or smaller than singles are.
+    /// [`Error::BadParameter`] for a plan with open keys, whose lanes are not known, and if two
+    /// declared keys would share their noise. [`Error::Unsupported`] for noise outside the range of
+    /// singles.
     pub fn new(plan: &Plan, key: NoiseKey) -> Result<Self> {
         Self::with_progress(plan, key, &())
     }
 
-    /// Like [`NoiseStream::new`], and reports on noise that is prepared in advance.
+    /// Like [`NoiseStream::new`], with progress reports on noise that is prepared in advance.
     ///
     /// # Errors
     /// As [`NoiseStream::new`].
@@ -81,12 +81,12 @@ impl<F: Real> NoiseStream<F> {
         Self::of(plan, key, 0..plan.shape().width(), progress)
     }
 
-    /// The noise of some coordinates of a plan for vectors: rows have those columns of the whole
-    /// stream's rows, bit for bit, so that several machines can make the noise of one vector, each
-    /// its own slice.
+    /// The noise of some coordinates of a plan for vectors. Its rows are those columns of the full
+    /// stream's rows, bit for bit, so several machines can make the noise of one vector, each its
+    /// own slice.
     ///
-    /// Memory and time are those of a vector as wide as the slice. All coordinates together are the
-    /// whole stream, and share its states; the state of another slice is refused.
+    /// Memory and time are those of a vector as wide as the slice. A slice of all coordinates is the
+    /// full stream and shares its states. The state of another slice is refused.
     ///
     /// ```
     /// use evertally::{Budget, Contribution, NoiseKey, NoiseStream, Plan};
@@ -114,13 +114,13 @@ impl<F: Real> NoiseStream<F> {
         Ok(Self { plan: plan.clone(), key, coordinates, step: 0, source })
     }
 
-    /// Which of the plan's coordinates, or keys, rows have: all of them, unless this is a slice.
+    /// The coordinates or keys of the plan that rows contain: all of them, unless this is a slice.
     #[must_use]
     pub fn coordinates(&self) -> Range<usize> {
         self.coordinates.clone()
     }
 
-    /// The name of this noise: another one for each precision, and none that a counter has.
+    /// The name of this noise. Each precision has its own name, and no counter has one of them.
     #[must_use]
     pub fn noise_name(plan: &Plan) -> NoiseName {
         let layout = match plan.shape() {
@@ -137,13 +137,13 @@ impl<F: Real> NoiseStream<F> {
         &self.plan
     }
 
-    /// The number of rows handed out.
+    /// The number of rows returned so far.
     #[must_use]
     pub fn steps_taken(&self) -> u64 {
         self.step
     }
 
-    /// The row of the next step, one number a coordinate.
+    /// The row of the next step, one number per coordinate.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step.
@@ -154,12 +154,12 @@ impl<F: Real> NoiseStream<F> {
         Ok(self.source.next(self.plan.noise_scale()))
     }
 
-    /// The rows of as many steps as `out` has room for, one after the other: quicker than row by
-    /// row for a single coordinate.
+    /// Fills `out` with the rows of the next steps. For a single coordinate this is faster than row
+    /// by row.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] if fewer steps are left, and [`Error::BadParameter`] unless `out`
-    /// holds whole rows; neither takes a step.
+    /// holds complete rows. Neither takes a step.
     pub fn fill(&mut self, out: &mut [F]) -> Result<()> {
         let width = self.coordinates.len();
         if !out.len().is_multiple_of(width) {
@@ -179,11 +179,11 @@ impl<F: Real> NoiseStream<F> {
         Ok(())
     }
 
-    /// Goes to before any step, from the key alone: the noise of the steps before it is made again,
-    /// in O(step).
+    /// Moves to any step, from the key alone. The noise of the earlier steps is made again, in
+    /// O(step).
     ///
-    /// Rows that come again are the same: added to other answers than before, they cancel in the
-    /// difference of the two releases.
+    /// Repeated rows are the same. If they are added to other answers, they cancel in the difference
+    /// of the two releases.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] for a step beyond the horizon.
@@ -207,8 +207,8 @@ impl<F: Real> NoiseStream<F> {
         Ok(())
     }
 
-    /// The state as bytes, from which [`NoiseStream::resume`] continues without making earlier steps
-    /// again. Raw noise can be computed from them.
+    /// The state as bytes. [`NoiseStream::resume`] continues from it without making earlier steps
+    /// again. Raw noise can be computed from it.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let noise = match &self.source {
@@ -228,7 +228,7 @@ impl<F: Real> NoiseStream<F> {
         saved.to_bytes()
     }
 
-    /// Continues from a saved state, bit for bit.
+    /// Resumes from a saved state, bit for bit.
     ///
     /// # Errors
     /// [`Error::BadState`] if the state is damaged or belongs to another plan, precision or key.
@@ -236,7 +236,7 @@ impl<F: Real> NoiseStream<F> {
         Self::resume_of(plan, key, 0..plan.shape().width(), state)
     }
 
-    /// Continues a [`NoiseStream::slice`] from its saved state, bit for bit.
+    /// Resumes a [`NoiseStream::slice`] from its saved state, bit for bit.
     ///
     /// # Errors
     /// As [`NoiseStream::slice`], and [`Error::BadState`] if the state is damaged or belongs to
@@ -317,7 +317,7 @@ impl<F: Real> Drop for Source<F> {
     }
 }
 
-/// Refuses noise that the precision cannot hold: it would be infinite, or nothing at all.
+/// Refuses noise that the precision cannot represent: it would be infinite or zero.
 fn check_range<F: Real>(plan: &Plan) -> Result<()> {
     // Rows and the numbers of a lane stay within a million deviations.
     const ROOM: f64 = 1e6;
@@ -341,13 +341,13 @@ fn check_slice(plan: &Plan, coordinates: &Range<usize>) -> Result<()> {
     Ok(())
 }
 
-/// Singles are rounded doubles, so that the two precisions must not come from the same white noise.
+/// Singles are rounded doubles, so the two precisions must have independent white noise.
 fn purpose<F: Real>() -> Purpose {
     if size_of::<F>() == 4 { Purpose::Singles } else { Purpose::Doubles }
 }
 
 fn fingerprint<F: Real>(plan: &Plan, coordinates: &Range<usize>) -> [u8; 32] {
-    // A part of the state's form since 0.1; the plan's own fingerprint is what newer names change.
+    // Part of the saved form since 0.1. Newer names change only the fingerprint of the plan.
     let mut hasher = blake3::Hasher::new_derive_key("evertally noise stream fingerprint 1");
     hasher.update(&plan.fingerprint()).update(first::words(purpose::<F>()).as_bytes());
     if *coordinates != (0..plan.shape().width()) {
@@ -412,7 +412,7 @@ mod tests {
                 let want = &whole[step as usize * width..];
                 let mut resumed = NoiseStream::<F>::resume(&plan, key(), &going.save()).unwrap();
                 assert_eq!((resumed.steps_taken(), rest(&mut resumed).as_slice()), (step, want));
-                // From the end back, and from the beginning on.
+                // Backwards from the end, and forwards from the start.
                 for mut sought in [resumed, make()] {
                     sought.seek(step).unwrap();
                     assert_eq!(rest(&mut sought), want, "{plan:?} at {step}");
@@ -433,7 +433,7 @@ mod tests {
         every_way_there_is_the_same::<f32>();
     }
 
-    /// The two precisions and the counters have noise of their own: none is the other, rounded.
+    /// The two precisions and the counters have independent noise: none is another one, rounded.
     #[test]
     fn precisions_and_counters_do_not_share_noise() {
         let plan = &plans()[0];

@@ -1,17 +1,17 @@
 //! The plan: everything that is decided before the first event.
 //!
-//! A plan fixes the horizon, the workload, the budget, who is protected and the mechanism; from
-//! these follow the noise scale and the error of every step. Making one may take seconds; stepping
-//! a counter made from it does not.
+//! A plan fixes the horizon, the workload, the budget, who is protected and the mechanism. The noise
+//! scale and the error of every step follow from these. Making a plan may take seconds. Stepping a
+//! counter that was made from it is fast.
 //!
 //! # The privacy argument
 //! Let x and x' be neighbouring inputs in the sense of the plan's [`Neighbours`], [`Participation`]
 //! and [`Contribution`]. Then ‖R(x − x')‖ ≤ Δ·m·r, with Δ the factorization's sensitivity, m the
-//! largest magnitude of a contribution and r the factor for replacement; all three are rounded up.
+//! largest magnitude of a contribution and r the factor for replacement. All three are rounded up.
 //! Releasing R x + (σ·Δ·m·r)·g with white noise g meets the budget by the definition of σ. The
 //! released A x + (σ·Δ·m·r)·L g = L (R x + …) is computed from that alone. Gaussian noise keeps the
 //! guarantee when inputs are chosen adaptively, because A is lower triangular and the noise depends
-//! on L Lᵀ only (Denisov et al., 2022); for Laplace noise see the module of that mechanism.
+//! on L Lᵀ only (Denisov et al., 2022). For Laplace noise see the module of that mechanism.
 
 mod accuracy;
 mod builder;
@@ -79,7 +79,7 @@ struct Inner {
     stream: String,
     /// What is counted, encoded by the caller.
     definition: Arc<[u8]>,
-    /// A digest of the declared keys of the whole plan. Parts of the plan keep it.
+    /// A digest of the declared keys of the full plan. Parts of the plan keep it.
     declared_keys: Option<[u8; 32]>,
     naming: Naming,
     memory_limit: u64,
@@ -138,13 +138,14 @@ impl Plan {
         self.inner.workload
     }
 
-    /// The mechanism that was named or chosen, with its parameters.
+    /// The mechanism that the caller named or the plan chose, with its parameters.
     #[must_use]
     pub fn mechanism(&self) -> Mechanism {
         self.inner.factorization.mechanism()
     }
 
-    /// The factorization behind it.
+    /// The factorization behind it; see [`crate::internals::factorization`].
+    #[doc(hidden)]
     #[must_use]
     pub fn factorization(&self) -> &dyn Factorization {
         &*self.inner.factorization
@@ -186,11 +187,11 @@ impl Plan {
         &self.inner.shape
     }
 
-    /// All choices, with everything filled in that was left open. Building them gives this plan
-    /// again: the same noise, the same fingerprint.
+    /// All choices, with every default filled in. Building this spec gives the same plan again, with
+    /// the same noise and fingerprint.
     ///
-    /// The mechanism is named, so that a later version that would choose another one makes this
-    /// plan again. The exception is a window without a known end whose cap was lowered to keep it
+    /// The spec names the mechanism, so a later version that would choose another mechanism still
+    /// makes this plan. The exception is a window without a known end whose cap was lowered to keep it
     /// exact: the cap is lowered only if no mechanism is named. Two properties are not choices and
     /// are not part of a spec: that a plan is a part of another ([`Plan::with_keys`]), and that its
     /// noise has the name of version 0.1 ([`Plan::with_first_noise_name`]).
@@ -218,7 +219,7 @@ impl Plan {
     }
 
     /// σ: the standard deviation of the noise for sensitivity one, rounded up. On the exact path it
-    /// is the budget's, enlarged by what whole draws cost: a part in millions.
+    /// is a few millionths larger than the budget's, which covers the cost of integer draws.
     #[must_use]
     pub fn noise_multiplier(&self) -> f64 {
         let exact = self.inner.exact.map(|exact| exact.noise_multiplier);
@@ -231,15 +232,15 @@ impl Plan {
         if self.inner.exact.is_some() { Arithmetic::Exact } else { Arithmetic::Float }
     }
 
-    /// The public grid on which releases lie, in the units of the data; none in floating point.
+    /// The public grid on which releases lie, in the units of the data. `None` in floating point.
     #[must_use]
     pub fn grid(&self) -> Option<f64> {
         self.inner.exact.map(|exact| exact.grid)
     }
 
-    /// How far all draws of the plan are together, in total variation, from Gaussian ones that are
-    /// rounded to whole numbers. The exact calibration has been charged for it; zero where noise is
-    /// not discrete Gaussian.
+    /// The total variation between all draws of the plan together and Gaussian draws rounded to
+    /// integers. The exact calibration has been charged for it. Zero unless the noise is discrete
+    /// Gaussian.
     #[must_use]
     pub fn total_variation(&self) -> f64 {
         self.inner.exact.map_or(0.0, |exact| exact.total_variation)
@@ -249,7 +250,7 @@ impl Plan {
         self.inner.exact.as_ref()
     }
 
-    /// The unit in which true totals are counted. Decayed ones are finer than the noise, and
+    /// The unit in which true totals are counted. Decayed totals are finer than the noise and are
     /// rounded when they are released.
     pub(crate) fn total_unit(&self) -> Resolution {
         match (&self.inner.exact, self.workload()) {
@@ -258,7 +259,8 @@ impl Plan {
         }
     }
 
-    /// Δ of the factorization under the plan's participation, for contributions of magnitude one, rounded up.
+    /// Δ of the factorization under the plan's participation, for contributions of magnitude one,
+    /// rounded up.
     #[must_use]
     pub fn sensitivity(&self) -> f64 {
         self.inner.sensitivity
@@ -277,7 +279,8 @@ impl Plan {
         &self.inner.accuracy
     }
 
-    /// The standard deviation of the noise in the release of a step, with what rounding to the grid adds.
+    /// The standard deviation of the noise in the release of a step, including the rounding to the
+    /// grid.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] for a step beyond the horizon.
@@ -300,9 +303,9 @@ impl Plan {
         self.inner.factorization.dense()
     }
 
-    /// The total over the steps after `earlier` up to and including `later`, from their releases:
-    /// an unbiased estimate with its exact standard error. `None` stands for the time before the
-    /// first step.
+    /// The total over the steps after `earlier` up to and including `later`, from their releases. It
+    /// is an unbiased estimate with its exact standard error. `None` means the time before the first
+    /// step.
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless the workload is the prefix sum, and [`Error::BadParameter`] if
@@ -353,7 +356,7 @@ impl Plan {
         &self.inner.stream
     }
 
-    /// The most bytes that a counter may hold.
+    /// The maximum number of bytes that a counter may hold.
     pub(crate) fn memory_limit(&self) -> u64 {
         self.inner.memory_limit
     }
@@ -362,8 +365,8 @@ impl Plan {
         if step < self.horizon() { Ok(()) } else { Err(Error::HorizonSpent { horizon: self.horizon() }) }
     }
 
-    /// The same plan for something else that is counted ([`PlanBuilder::definition`]), without
-    /// planning again.
+    /// The same plan for another definition of what is counted ([`PlanBuilder::definition`]),
+    /// without planning again.
     #[must_use]
     pub fn with_definition(&self, definition: impl Into<Vec<u8>>) -> Self {
         let inner = Inner { definition: definition.into().into(), ..Inner::clone(&self.inner) };
@@ -376,7 +379,7 @@ impl Plan {
         &self.inner.definition
     }
 
-    /// A digest of the declared keys of the whole plan, if there are any.
+    /// A digest of the declared keys of the full plan, if there are any.
     pub(crate) fn declared_keys(&self) -> Option<[u8; 32]> {
         self.inner.declared_keys
     }
@@ -385,8 +388,8 @@ impl Plan {
         self.inner.naming
     }
 
-    /// The same plan with the noise that version 0.1 gave it: for ledgers and states that began
-    /// under it, and for nothing else. Such names leave out the grid, the declared keys and the
+    /// The same plan with the noise that version 0.1 gave it. Use it only for ledgers and states
+    /// that started under version 0.1. Such names omit the grid, the declared keys and the
     /// definition of what is counted.
     #[must_use]
     pub fn with_first_noise_name(&self) -> Self {
@@ -409,7 +412,7 @@ impl Plan {
         let mut hasher = blake3::Hasher::new_derive_key("evertally plan fingerprint 2");
         let name = self.noise_name();
         hasher.update(&(name.as_bytes().len() as u64).to_le_bytes()).update(name.as_bytes());
-        // A part of a plan has the name of the whole, and keys of its own, in an order of its own.
+        // A part of a plan has the name of the full plan, but its own keys in its own order.
         if let Shape::Keyed { keys } = self.shape() {
             for key in keys {
                 hasher.update(&(key.len() as u64).to_le_bytes()).update(key.as_bytes());

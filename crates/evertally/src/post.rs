@@ -14,8 +14,6 @@
 //! Sums of post-processed values inherit their bias. Compute sums and differences from the raw
 //! releases.
 
-use crate::release::Release;
-
 /// Steps that are applied to each release as it arrives, in the order monotone, non-negative,
 /// round. They are safe for streams, because an earlier value is never revised.
 ///
@@ -86,11 +84,6 @@ impl PostProcess {
             value = value.max(0.0);
         }
         if self.round { value.round() } else { value }
-    }
-
-    /// Processes the next release of the stream. Its standard error stays that of the noise.
-    pub fn apply_to(&mut self, release: Release) -> Release {
-        Release { value: self.apply(release.value), ..release }
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! **Definition.** A [`PlanSpec`] holds everything that a person decides about a plan, each choice
 //! once. Every field is a public value with a text form: `Display` writes it, `FromStr` reads it
-//! back, and JSON holds the same words. Nothing is checked against anything else here.
+//! back, and JSON holds the same words. A spec does not check its fields against each other.
 //!
 //! **Guarantee.** [`PlanSpec::build`] checks all choices together and makes the
 //! [`Plan`](crate::Plan). [`Plan::spec`](crate::Plan::spec) gives the spec back with everything
 //! filled in, and building that spec gives the same plan: the same noise, the same fingerprint.
 //!
-//! **Use.** The command line, the ledger, the HTTP service and the Python package read what their
-//! users wrote into a `PlanSpec`, and make every plan from one.
+//! **Use.** The command line, the ledger, the HTTP service and the Python package parse the choices
+//! of their users into a `PlanSpec` and make every plan from it.
 //! [`PlanBuilder`](crate::PlanBuilder) is the same with chained setters.
 
 mod arithmetic;
@@ -61,12 +61,12 @@ use crate::workload::Workload;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanSpec {
-    /// The number of steps, or that the stream has no known end.
+    /// The number of steps, or `Unbounded` for a stream without a known end.
     pub horizon: Horizon,
     /// What is released at each step. By default, running totals.
     #[serde(default = "prefix_sum")]
     pub workload: Workload,
-    /// The privacy budget of the whole stream, in the words in which it was given.
+    /// The privacy budget of the whole stream, in the form in which it was stated.
     pub budget: BudgetSpec,
     /// The mechanism. By default, the most accurate one that fits the memory limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub struct PlanSpec {
     /// one, or the power of ten below the largest contribution if that is less than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<f64>,
-    /// The most memory, in bytes, that a counter may hold. By default, two gibibytes.
+    /// The maximum memory of a counter in bytes. By default, two gibibytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
 }

@@ -4,15 +4,11 @@
 
 mod common;
 
-use common::{budget_for, builder, mechanisms_and_workloads, plan};
+use common::{budget, budget_for, builder, mechanisms_and_workloads, plan};
 use evertally::{
     Arithmetic, Budget, Contribution, Counter, Error, ErrorClass, KeyedCounter, Mechanism, Neighbours,
     NoiseKey, Objective, Participation, Plan, PlanBuilder, VectorCounter, Workload,
 };
-
-fn budget() -> Budget {
-    Budget::new(1.0, 1e-6).unwrap()
-}
 
 fn input(t: u64) -> f64 {
     ((t * 7) % 11) as f64

@@ -4,15 +4,10 @@
 
 mod common;
 
-use common::{budget_for, builder, mechanisms_and_workloads};
+use common::{budget_for, builder, key, mechanisms_and_workloads};
 use evertally::{
-    Arithmetic, Contribution, ErrorClass, KeyedCounter, NoiseKey, Participation, Plan, SparseCounter,
-    Workload,
+    Arithmetic, Contribution, ErrorClass, KeyedCounter, Participation, Plan, SparseCounter, Workload,
 };
-
-fn key() -> NoiseKey {
-    NoiseKey::insecure_from_seed(11)
-}
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("key {number}")).collect()

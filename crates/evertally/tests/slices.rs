@@ -6,15 +6,11 @@ mod common;
 
 use std::ops::Range;
 
-use common::{budget_for, builder, mechanisms_and_workloads};
+use common::{budget_for, builder, key, mechanisms_and_workloads};
 use evertally::internals::noise::Real;
-use evertally::{Contribution, ErrorClass, Mechanism, NoiseKey, NoiseStream, Plan, Workload};
+use evertally::{Contribution, ErrorClass, Mechanism, NoiseStream, Plan, Workload};
 
 const HORIZON: u64 = 19;
-
-fn key() -> NoiseKey {
-    NoiseKey::insecure_from_seed(12)
-}
 
 fn plan(mechanism: Mechanism, workload: Workload, dimension: usize) -> Plan {
     builder(workload, HORIZON)

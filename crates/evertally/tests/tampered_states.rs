@@ -7,18 +7,13 @@
 
 mod common;
 
-use common::{budget_for, mechanisms_and_workloads};
+use common::{budget_for, key, mechanisms_and_workloads};
 use evertally::{
-    Arithmetic, Budget, Contribution, Counter, Error, ErrorClass, Mechanism, NoiseKey, NoiseStream, Plan,
-    SparseCounter,
+    Arithmetic, Budget, Contribution, Counter, Error, ErrorClass, Mechanism, NoiseStream, Plan, SparseCounter,
 };
 
 /// Bytes of a state before its numbers: magic, version, fingerprint, tag and step.
 const HEAD: usize = 4 + 1 + 32 + 8 + 8;
-
-fn key() -> NoiseKey {
-    NoiseKey::insecure_from_seed(7)
-}
 
 fn number_at(state: &[u8], at: usize) -> usize {
     u64::from_le_bytes(state[at..at + 8].try_into().unwrap()) as usize

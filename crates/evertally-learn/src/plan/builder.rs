@@ -1,4 +1,4 @@
-//! Choices first, then one expensive call.
+//! The builder of a training plan.
 
 use evertally::{BudgetSpec, Contribution, Error, Plan, PlanBuilder, PlanSpec, Result, Shape};
 
@@ -14,7 +14,7 @@ use crate::set::Set;
 pub struct LearningPlanBuilder {
     dimension: usize,
     steps: u64,
-    /// Everything about the noise but the bound on a gradient, which is the clip.
+    /// All choices about the noise except the bound on a gradient, which is the clip.
     noise: PlanBuilder,
     clip: f64,
     batch_size: usize,
@@ -28,7 +28,7 @@ pub struct LearningPlanBuilder {
 /// The chosen update, before λ is known.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
-    Given(Update),
+    Explicit(Update),
     Recommended { radius: f64 },
 }
 
@@ -53,7 +53,7 @@ impl LearningPlanBuilder {
         self.noise(|noise| noise.budget(budget))
     }
 
-    /// Any other choice about the noise, by the setters of [`PlanBuilder`]: the mechanism, which
+    /// All other choices about the noise, with the setters of [`PlanBuilder`]: the mechanism, which
     /// change of the data is hidden, the participation, the name of the run, the memory limit.
     ///
     /// By default one example takes part in one step. E passes in the same order are at most E
@@ -95,15 +95,15 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// Where parameters may lie. By default, everywhere.
+    /// The set in which parameters lie. By default, the whole space.
     pub fn set(mut self, set: Set) -> Self {
         self.set = set;
         self
     }
 
-    /// How parameters follow from sums. This, or [`LearningPlanBuilder::recommended`], is required.
+    /// The rule that turns sums into parameters. This, or [`LearningPlanBuilder::recommended`], is required.
     pub fn update(mut self, update: Update) -> Self {
-        self.rule = Some(Rule::Given(update));
+        self.rule = Some(Rule::Explicit(update));
         self
     }
 
@@ -120,13 +120,13 @@ impl LearningPlanBuilder {
         self
     }
 
-    /// Restarts the noise each time this many steps were taken. By default, never.
+    /// Restarts the noise after this many steps. By default, never.
     pub fn restart_every(mut self, steps: u64) -> Self {
         self.restart = Some(steps);
         self
     }
 
-    /// θ_1, known without looking at the data. By default, zero.
+    /// θ_1, chosen without looking at the data. By default, zero.
     pub fn start(mut self, theta: Vec<f64>) -> Self {
         self.start = Some(theta);
         self
@@ -161,7 +161,7 @@ impl LearningPlanBuilder {
             start: self.start.as_deref().unwrap_or(&vec![0.0; self.dimension]).into(),
         };
         plan.update = match self.rule {
-            Some(Rule::Given(update)) => update,
+            Some(Rule::Explicit(update)) => update,
             Some(Rule::Recommended { radius }) => {
                 // Momentum makes every gradient count 1/(1 − β) times.
                 let lambda = RegretBound::of_leader(&plan)?.recommended_lambda(radius)?;
@@ -174,7 +174,7 @@ impl LearningPlanBuilder {
         Ok(plan)
     }
 
-    /// Checks all that the plan of the noise does not.
+    /// Checks what the plan of the noise does not check.
     fn check(&self) -> Result<()> {
         if self.dimension == 0 {
             return Err(Error::bad("dimension", "at least 1", self.dimension));
@@ -198,7 +198,7 @@ impl LearningPlanBuilder {
             return Err(Error::bad("restart", "at least 1 step", 0));
         }
         match self.rule {
-            Some(Rule::Given(update)) => update.check()?,
+            Some(Rule::Explicit(update)) => update.check()?,
             Some(Rule::Recommended { radius }) if !is_positive(radius) => {
                 return Err(Error::bad("radius", "positive and finite", radius));
             }

@@ -1,11 +1,11 @@
-//! What a run is known by: the name of its noise, and what its states have in common with it.
+//! The identity of a run: the name of its noise, and the fingerprint of its states.
 //!
-//! **Guarantee.** Runs that differ in any choice have independent noise under one key, be it in λ
-//! alone: they take gradients at other parameters, and common noise would cancel between them. So
-//! do the segments of a run.
+//! **Guarantee.** Runs that differ in any choice, even only in λ, have independent noise under one
+//! key: they take gradients at other parameters, and common noise would cancel between them. The
+//! segments of a run have independent noise too.
 //!
 //! Version 2 encodes every choice as fields ([`evertally::internals::noise_name`]). Version 1 is the
-//! text that 0.1 wrote, kept word for word for states that began under it.
+//! text that 0.1 wrote, kept word for word for states that started under it.
 
 use evertally::internals::noise_name::{Fields, Value, version_1};
 use evertally::{NoiseName, Plan};
@@ -18,7 +18,7 @@ const MAGIC: [u8; 4] = *b"EVNL";
 const VERSION: u8 = 2;
 
 impl LearningPlan {
-    /// The plan of a segment. All are alike but for the name of their noise.
+    /// The plan of a segment. Segments differ only in the name of their noise.
     pub(crate) fn segment(&self, number: u64) -> Plan {
         if self.segment.has_first_noise_name() {
             let run = blake3::Hash::from_bytes(self.fingerprint()).to_hex();
@@ -56,8 +56,8 @@ impl LearningPlan {
         blake3::derive_key("evertally learning plan fingerprint 2", &fields.into_bytes())
     }
 
-    /// The same run with the noise that version 0.1 gave it: for states that began under it, and
-    /// for nothing else.
+    /// The same run with the noise that version 0.1 gave it. Use it only for states that started
+    /// under version 0.1.
     #[must_use]
     pub fn with_first_noise_name(&self) -> Self {
         Self { segment: self.segment.with_first_noise_name(), ..self.clone() }
@@ -136,7 +136,7 @@ fn update_words(update: Update) -> String {
 mod tests {
     use super::*;
 
-    /// Noise of 0.1 hangs on these texts, which were the `Debug` of the types at the time.
+    /// Noise of 0.1 depends on these texts, which were the `Debug` of the types at the time.
     #[test]
     fn words_of_version_1_are_frozen() {
         for (set, words) in [

@@ -1,4 +1,4 @@
-//! What all counters share: true totals, correlated noise, the step, and their saved form.
+//! The common part of all counters: true totals, correlated noise, the step and the saved form.
 
 use super::integer::{IntegerRelease, IntegerRows};
 use super::state;
@@ -36,7 +36,7 @@ impl Engine {
         let unit = plan.total_unit();
         let noise = if let Some(exact) = plan.exact() {
             let release = IntegerRelease::new(exact, unit);
-            Noise::Integers(IntegerRows::new(plan.whole_noise(exact, key, progress)?, width, release))
+            Noise::Integers(IntegerRows::new(plan.integer_noise(exact, key, progress)?, width, release))
         } else {
             let field = plan.white_field(key, Purpose::Float)?;
             Noise::Doubles { correlator: plan.factorization().correlator(field, progress), unit }
@@ -137,7 +137,7 @@ impl Engine {
         Ok(self.plan.spread(step)?.around(value))
     }
 
-    /// The total over steps `first..=last` of one lane, from what was released.
+    /// The total over steps `first..=last` of one lane, from its releases.
     pub(super) fn interval(&self, lane: usize, first: u64, last: u64) -> Result<Release> {
         if first > last {
             return Err(Error::bad(
@@ -170,8 +170,7 @@ impl Engine {
             return Err(Error::bad("counter", "one that does not remember its releases", got));
         }
         let mut fresh = Self::new(plan, key, progress)?;
-        // What was released stands under the old noise; the new one is taken to where the counter
-        // is, and passed over.
+        // Earlier releases keep the old noise. The new noise is advanced to the current step.
         fresh.pass_over(self.step);
         let totals = Zeroizing::new(self.totals.save(self.step));
         if fresh.totals.restore(self.step, &totals).is_none() {
@@ -180,7 +179,7 @@ impl Engine {
         Ok(fresh)
     }
 
-    /// Draws the noise of this many steps from the first one on, and drops it.
+    /// Draws the noise of the first `steps` steps and discards it.
     fn pass_over(&mut self, steps: u64) {
         let mut dropped = Zeroizing::new(vec![0.0; self.width]);
         for step in 0..steps {

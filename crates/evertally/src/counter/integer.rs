@@ -5,11 +5,12 @@ use crate::plan::Exact;
 use crate::resolution::Resolution;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Makes a release of a total and its noise: both are integers, and the sum is rounded to the
+/// Makes a release from a total and its noise. Both are integers, and their sum is rounded to the
 /// public grid.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IntegerRelease {
-    /// Bits by which totals are finer than noise: they are rounded to its units first.
+    /// The number of bits by which totals are finer than noise. Totals are rounded to the units of
+    /// the noise first.
     finer: u32,
     unit: Resolution,
     grid: f64,
@@ -73,7 +74,7 @@ impl IntegerRows {
         }
     }
 
-    /// The state as words: that of the correlator, then the row ahead.
+    /// The state as words: the correlator's, then the row ahead.
     pub(super) fn save(&self) -> Vec<u64> {
         let state = Zeroizing::new(self.correlator.save());
         let mut words = Vec::with_capacity(2 * (state.len() + self.ahead.len()));
@@ -83,7 +84,7 @@ impl IntegerRows {
         words
     }
 
-    /// Continues after `step` steps; `None` if the words do not fit.
+    /// Continues after `step` steps. `None` if the words do not fit.
     pub(super) fn restore(&mut self, step: u64, horizon: u64, words: &[u64]) -> Option<()> {
         let (pairs, []) = words.as_chunks::<2>() else { return None };
         let number = |[low, high]: &[u64; 2]| (u128::from(*high) << 64 | u128::from(*low)) as i128;

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 ///
 /// A counter holds 16 bytes for each number of the mechanism's state and for the step ahead, 16 for
 /// the total and 12 for the name's tag: 156 with `graded-square-root:6`, and 85 in floating point.
-/// [`Plan::cost`] says it for every plan. The plan itself holds the names.
+/// [`Plan::cost`] states it for every plan. The plan itself holds the names.
 ///
 /// ```
 /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
@@ -42,7 +42,7 @@ shared_methods!(
 );
 
 impl KeyedCounter {
-    /// The declared keys, in the order in which inputs and releases stand.
+    /// The declared keys, in the order of inputs and releases.
     #[must_use]
     pub fn keys(&self) -> &[String] {
         match self.plan().shape() {
@@ -63,10 +63,9 @@ impl KeyedCounter {
         Ok(values.into_iter().map(|value| spread.around(value)).collect())
     }
 
-    /// Like [`KeyedCounter::step`], and writes the private answers to `out`: for many keys, where a
-    /// [`Release`] for each would take more memory than the counter. What they have in common is
-    /// returned. Work is shared between all threads; the answers do not depend on how many there
-    /// are.
+    /// Like [`KeyedCounter::step`], but writes the private answers to `out` and returns their common
+    /// error. It is for many keys, where a [`Release`] per key would take more memory than the
+    /// counter. All threads share the work; the answers do not depend on their number.
     ///
     /// ```
     /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
@@ -81,7 +80,7 @@ impl KeyedCounter {
     ///
     /// # Errors
     /// As [`KeyedCounter::step`], and [`Error::BadParameter`] unless `out` has a place for each
-    /// key. Where it errs, `out` is left alone.
+    /// key. On an error `out` is unchanged.
     pub fn step_into(&mut self, x: &[f64], out: &mut [f64]) -> Result<Spread> {
         self.engine.step(x, out)
     }

@@ -1,12 +1,11 @@
-//! What the exact path hides, measured: the same releases from another stream.
+//! Measures what the exact path hides, by replaying the same releases from another stream.
 //!
-//! **Definition.** Run a stream x under a key: draws z, releases a. For a neighbour x′ to have
-//! released the same a, other draws z′ would have been needed. Draws of step t have the standard
-//! deviation s_t, and the distance of x and x′ under this key is ‖(z′ − z)/s‖, or Σ|z′ − z|/s for
-//! Laplace noise.
+//! **Definition.** A stream x under a key makes draws z and releases a. A neighbour x′ gives the same
+//! releases with other draws z′. Draws of step t have the standard deviation s_t, and the distance
+//! of x and x′ under this key is ‖(z′ − z)/s‖, or Σ|z′ − z|/s for Laplace noise.
 //!
-//! **Guarantee.** The distance is that of the numbers which are really added, every rounding
-//! included. A plan promises that it is at most 1/σ for neighbours, or ε for Laplace noise, under
+//! **Guarantee.** The distance is computed from the numbers that are really added, with every
+//! rounding. A plan promises that it is at most 1/σ for neighbours, or ε for Laplace noise, under
 //! every key.
 
 use super::integer::IntegerRelease;
@@ -23,11 +22,11 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// [`Error::BadParameter`] unless the plan is exact, for one number per step, and the streams are
-/// of equal length and within the horizon; [`Error::BadInput`] for numbers that cannot be counted.
+/// of equal length and within the horizon. [`Error::BadInput`] for numbers that cannot be counted.
 #[doc(hidden)]
 pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64]) -> Result<f64> {
     if *plan.shape() != Shape::Scalar {
-        return Err(Error::bad("plan", "for one number a step", plan.shape().kind()));
+        return Err(Error::bad("plan", "for one number per step", plan.shape().kind()));
     }
     Ok(replay_lane(plan, key, "", stream, other)?.distance)
 }
@@ -35,16 +34,15 @@ pub fn replay_distance(plan: &Plan, key: &NoiseKey, stream: &[f64], other: &[f64
 /// One lane, run forwards and backwards.
 #[doc(hidden)]
 pub struct ReplayedLane {
-    /// The distance of the two streams. Lanes have draws of their own: over several, squares of
-    /// distances add up, or distances for Laplace noise.
+    /// The distance of the two streams. Lanes have independent draws, so over several lanes the
+    /// squares of the distances add up, or the distances for Laplace noise.
     pub distance: f64,
-    /// The releases of the first stream by the draws that the distance is about; `None` where draws
-    /// are only added up.
+    /// The releases of the first stream, made from the draws z. `None` if draws are only added up.
     pub releases: Option<Vec<f64>>,
 }
 
-/// Replays one lane of a plan for numbers or keys, declared or open; the lane of a single total has
-/// no name. For auditors, as [`replay_distance`].
+/// Replays one lane of a plan for numbers or keys, declared or open. The lane of a single total has
+/// no name. For auditors, like [`replay_distance`].
 ///
 /// # Errors
 /// As [`replay_distance`], and [`Error::BadParameter`] for vectors.
@@ -69,7 +67,7 @@ pub fn replay_lane(
         return Ok(ReplayedLane { distance: sums_distance(plan, exact, stream, other)?, releases: None });
     };
     let release = IntegerRelease::new(exact, plan.total_unit());
-    let draws = plan.whole_draws(key);
+    let draws = plan.integer_draws(key);
     let tag = draws.tag(name.as_bytes());
     let (mut squares, mut releases) = (0.0, Vec::with_capacity(stream.len()));
     for (total, other) in totals.iter().zip(&others) {
@@ -98,7 +96,7 @@ fn true_totals(plan: &Plan, stream: &[f64]) -> Result<Vec<i128>> {
     Ok(answers)
 }
 
-/// Where draws are only added up: R has whole entries, and z′ − z = R(x − x′) in units.
+/// The distance if draws are only added up: R has integer entries, and z′ − z = R(x − x′) in units.
 fn sums_distance(plan: &Plan, exact: &Exact, stream: &[f64], other: &[f64]) -> Result<f64> {
     let encoder = plan.dense()?.encoder;
     let unit = plan.total_unit();
@@ -107,7 +105,7 @@ fn sums_distance(plan: &Plan, exact: &Exact, stream: &[f64], other: &[f64]) -> R
         change.push((unit.input(step, *a)? - unit.input(step, *b)?) as f64);
     }
     let image = (0..encoder.rows()).map(|i| {
-        encoder.row(i).iter().zip(&change).map(|(r, x)| r * x).sum::<f64>() / plan.whole_scale(exact) as f64
+        encoder.row(i).iter().zip(&change).map(|(r, x)| r * x).sum::<f64>() / plan.integer_scale(exact) as f64
     });
     Ok(match plan.budget().noise() {
         NoiseKind::Gaussian => image.map(|v| v * v).sum::<f64>().sqrt(),

@@ -25,7 +25,7 @@ pub struct Counter {
     engine: Engine,
 }
 
-shared_methods!(Counter, Shape::Scalar, "one number a step");
+shared_methods!(Counter, Shape::Scalar, "one number per step");
 
 impl Counter {
     /// Takes the input of the next step and releases its private answer.
@@ -42,8 +42,8 @@ impl Counter {
 
     /// Like [`Counter::step`], for an input that is the integer `amount` on a grid:
     /// amount·2^`grid_exponent`. It reaches the total without becoming a double, so amounts that no
-    /// double holds are counted exactly as well. The release is the same wherever a double holds
-    /// the input.
+    /// double holds are counted exactly as well. If a double holds the input, the release is the
+    /// same.
     ///
     /// ```
     /// use evertally::{Budget, Counter, NoiseKey, Plan};

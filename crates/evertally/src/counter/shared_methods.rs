@@ -1,8 +1,8 @@
-//! The methods that the three counters share, written once. Keys are taken by value, so that using
-//! one twice needs a copy.
+//! The methods that the three counters share. They take keys by value, so using a key twice needs a
+//! copy.
 
-/// Implements, for a counter around an [`Engine`](super::engine::Engine), everything but the shape
-/// of a step.
+/// Implements everything but the shape of a step for a counter around an
+/// [`Engine`](super::engine::Engine).
 macro_rules! shared_methods {
     ($counter:ident, $lanes:pat, $shape:literal) => {
         shared_methods!($counter, $lanes, $shape, "");
@@ -20,7 +20,7 @@ macro_rules! shared_methods {
                 Self::with_progress(plan, key, &())
             }
 
-            /// Like `new`, and reports on long preparation of noise.
+            /// Like `new`, with progress reports on long preparation of noise.
             ///
             /// # Errors
             /// As `new`.
@@ -29,8 +29,7 @@ macro_rules! shared_methods {
                 Ok(Self { engine: Engine::new(plan, &key, progress)? })
             }
 
-            /// Keeps every released value, so that `interval` can be asked. Memory then grows with
-            /// the steps taken.
+            /// Keeps every released value for `interval`. Memory then grows with the steps taken.
             ///
             /// # Errors
             /// [`Error::BadParameter`](crate::Error::BadParameter) after the first step.
@@ -51,16 +50,16 @@ macro_rules! shared_methods {
                 self.engine.plan()
             }
 
-            /// The state as bytes. It holds true totals: guard it like the data.
+            /// The state as bytes. It contains true totals: guard it like the data.
             #[must_use]
             pub fn save(&self) -> Vec<u8> {
                 self.engine.save()
             }
 
-            /// Continues from a saved state; on the same machine, the releases that follow are
-            /// those that would have followed, bit for bit.
+            /// Resumes from a saved state. On the same machine, the releases are those of a counter
+            /// that was never interrupted, bit for bit.
             ///
-            /// A state must be resumed once only: two runs from one state release different totals
+            /// Resume a state only once: two runs from one state release different totals
             /// under the same noise.
             ///
             /// # Errors
@@ -70,7 +69,7 @@ macro_rules! shared_methods {
                 Self::resume_with_progress(plan, key, state, &())
             }
 
-            /// Like `resume`, and reports on noise that is prepared again.
+            /// Like `resume`, with progress reports on noise that is prepared again.
             ///
             /// # Errors
             /// As `resume`.
@@ -84,18 +83,17 @@ macro_rules! shared_methods {
                 Ok(Self { engine: Engine::resume(plan, &key, state, progress)? })
             }
 
-            /// The same totals after the same number of steps, with fresh noise from here on: for a
-            /// counter whose releases after this step may be known although its state is not, as
+            /// The same totals after the same number of steps, with fresh noise from here on. Use it
+            /// if releases after this step may be known although the state is older, for example
             /// after a backup was restored.
             ///
-            /// The plan must be the counter's own under another name of its stream
-            /// ([`Plan::with_stream`]), or the key another one. **It costs the plan's whole budget
-            /// once more**: what was released before and what follows compose ([`Plan::spend`]
-            /// twice). Noise is made from the first step on, in time proportional to the steps
-            /// taken.
+            /// Either the plan has another stream name and is otherwise the counter's own
+            /// ([`Plan::with_stream`]), or the key is another one. **It spends the plan's budget
+            /// once more**: the releases before and after compose ([`Plan::spend`] twice). Noise is
+            /// made from the first step on, in time proportional to the steps taken.
             ///
             /// # Errors
-            /// [`Error::BadParameter`](crate::Error::BadParameter) for another plan, and where the
+            /// [`Error::BadParameter`](crate::Error::BadParameter) for another plan, and if the
             /// noise would be the same.
             pub fn with_fresh_noise(&self, plan: &Plan, key: NoiseKey) -> Result<Self> {
                 Ok(Self { engine: self.engine.with_fresh_noise(plan, &key, &())? })

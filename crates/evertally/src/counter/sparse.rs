@@ -1,20 +1,21 @@
-//! A counter for keys that nobody declares.
+//! A counter for keys that are not declared.
 //!
-//! **Definition.** As [`KeyedCounter`](crate::KeyedCounter), with every name there is as a key: one
-//! that was never added to has a total of zero. A step takes what is added to any key until it is
-//! closed; then any key may be released, once.
+//! **Definition.** Like [`KeyedCounter`](crate::KeyedCounter), but every name is a key. A key without
+//! inputs has a total of zero. An open step accepts inputs for any key until it is closed. Then any
+//! key may be released, once.
 //!
 //! **Guarantee.** The releases of a key are those of a counter that declares the key of the same
-//! plan ([`Plan::with_keys`]) under the same noise key, bit for bit, whichever steps it is released
-//! at and whichever keys beside: see [`crate::noise`] for why a lane may be taken up at any step.
+//! plan ([`Plan::with_keys`]) under the same noise key, bit for bit. They do not depend on which
+//! steps and which other keys are released. [`crate::noise`] explains why a lane may start at any
+//! step.
 //!
-//! **Cost.** A key costs nothing until it is first added to or released, and then what
-//! [`Plan::cost`] says. A step that closes costs the keys that it added to. A release costs O(J)
-//! operations and a draw for every step since the last release of that key.
+//! **Cost.** A key costs nothing until its first input or release, and then [`Plan::cost`]. Closing a
+//! step takes time proportional to its keys. A release takes O(J) operations and a draw for every
+//! step since the last release of that key.
 //!
 //! | file | |
 //! |---|---|
-//! | `record` | what is held of one key |
+//! | `record` | the record of one key |
 //! | `store` | all records, found by tag |
 //! | `saved` | the saved form |
 
@@ -35,23 +36,23 @@ use crate::release::{Release, Spread};
 use crate::resolution::{Resolution, too_large};
 use crate::spec::Shape;
 use crate::{Error, Result};
-use store::{MOST_KEYS, Store};
+use store::{MAX_KEYS, Store};
 
-/// Keys below which one thread finds them.
+/// Below this number of keys, one thread finds all of them.
 const KEYS_FOR_THREADS: usize = 256;
 
 /// Keys that a thread looks for side by side.
 const FOUND_TOGETHER: usize = 16;
 
-/// Tiles of keys that are released together: their lanes stay in the nearer caches between being
-/// read and written.
+/// Tiles of keys that are released together. Their lanes stay in the cache between reading and
+/// writing.
 const TILES_TOGETHER: usize = 64;
 
 /// The number of the record of a key that has none yet.
 const NEW: u32 = u32::MAX;
 
-/// A key that is to be released: how far its noise is made, where its record is, and where its
-/// release goes.
+/// A key to release: the steps of noise that it has, the place of its record, and the place of its
+/// release.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Lag {
     made: u64,
@@ -59,7 +60,7 @@ struct Lag {
     place: u32,
 }
 
-/// The refusal of a second release. It names the key by its place, because names may be
+/// The error of a second release. It states the position of the key, because names may be
 /// confidential.
 fn released_before(place: u32) -> Error {
     Error::bad(
@@ -77,8 +78,8 @@ enum Noise {
     Integers(IntegerLanes, IntegerRelease),
 }
 
-/// Private totals for a universe of keys that is not declared: every name may be added to, and
-/// every name may be released.
+/// Private totals for keys that are not declared. Any name may have inputs, and any name may be
+/// released.
 ///
 /// ```
 /// use evertally::{Budget, NoiseKey, Plan, SparseCounter};
@@ -99,24 +100,24 @@ enum Noise {
 ///
 /// # Privacy
 /// - **Which keys are released at which steps must not depend on the data**: fix a list, or let
-///   somebody ask who does not know the data. Releasing the keys that were seen, or those with the
-///   most events, reveals who is in it before any noise is added. A key that was never added to can
-///   be released like any other.
-/// - An event counts for one key, so all keys together spend the budget once, however many are
-///   released. The plan states the largest contribution, as for every counter
+///   somebody choose who does not know the data. Releasing the keys that were seen, or those with the
+///   most events, reveals who is in it before any noise is added. A key without inputs can be
+///   released like any other.
+/// - An event counts for one key, so all keys together spend the budget once, for any number of
+///   releases. The plan states the largest contribution, as for every counter
 ///   ([`PlanBuilder::contribution`](crate::PlanBuilder::contribution),
 ///   [`PlanBuilder::participation`](crate::PlanBuilder::participation)), and the caller must
 ///   enforce it.
-/// - Two names share their noise if 88 bits of a keyed hash agree: with K names that are ever used,
-///   with probability at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Nobody can look for such names
-///   without the noise key. To state δ exactly, add that much.
-/// - A release is drawn once. Remember it: asking again for the same step is an error, and the next
-///   step's is another draw.
+/// - Two names share their noise if 88 bits of a keyed hash agree. With K names in use, the
+///   probability is at most K²/2⁸⁹, below 2⁻⁴⁹ for a million. Nobody can search for such names
+///   without the noise key. Add this probability to δ to state δ exactly.
+/// - A key is released once per step. Store the release: a second request for the same step is an
+///   error, and the next step has another draw.
 ///
 /// # Memory
 /// Names are not stored. With `graded-square-root:6` a key holds 155 bytes, or 99 in floating
-/// point, pages and index included, and 16 more at most while the open step has something for it;
-/// [`Plan::cost`] says it for every plan. When all keys together hold as much as
+/// point, including pages and index, and up to 16 more while the open step has an input for it.
+/// [`Plan::cost`] states it for every plan. When all keys together hold as much as
 /// [`PlanBuilder::memory_limit`](crate::PlanBuilder::memory_limit) allows, new ones are refused.
 pub struct SparseCounter {
     plan: Plan,
@@ -127,15 +128,15 @@ pub struct SparseCounter {
     noise: Noise,
     tagger: Tagger,
     store: Store,
-    most_keys: usize,
+    max_keys: usize,
 }
 
 impl SparseCounter {
     /// A counter before its first step.
     ///
     /// The noise key must be fresh: two counters of equal plans under one key share their noise,
-    /// and the difference of their releases is exact. That holds for a
-    /// [`KeyedCounter`](crate::KeyedCounter) beside this one too.
+    /// and the difference of their releases is exact. The same holds for a
+    /// [`KeyedCounter`](crate::KeyedCounter) under this key.
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless the plan is for open keys.
@@ -159,7 +160,7 @@ impl SparseCounter {
         let streams = || Error::unsupported(plan.mechanism(), "open keys need a mechanism that streams");
         let unit = plan.total_unit();
         let (noise, tagger, words) = if let Some(exact) = plan.exact() {
-            let lanes = plan.whole_lanes(exact, key).ok_or_else(streams)?;
+            let lanes = plan.integer_lanes(exact, key).ok_or_else(streams)?;
             let (tagger, words) = (lanes.noise().tagger(), 2 * lanes.rows());
             (Noise::Integers(lanes, IntegerRelease::new(exact, unit)), tagger, words)
         } else {
@@ -178,7 +179,7 @@ impl SparseCounter {
             store: Store::new(Layout::new(plan.workload(), words)),
             noise,
             tagger,
-            most_keys: usize::try_from(room).unwrap_or(usize::MAX).min(MOST_KEYS),
+            max_keys: usize::try_from(room).unwrap_or(usize::MAX).min(MAX_KEYS),
         })
     }
 
@@ -188,25 +189,25 @@ impl SparseCounter {
         &self.plan
     }
 
-    /// The number of steps closed. The step that is open has this number.
+    /// The number of closed steps, which is also the number of the open step.
     #[must_use]
     pub fn steps_closed(&self) -> u64 {
         self.closed
     }
 
-    /// The number of keys that hold memory: those that were ever added to or released. It tells how
-    /// many keys the data has, so it is not for publication.
+    /// The number of keys that hold memory: all that had an input or a release. It reveals how many
+    /// keys the data has, so do not publish it.
     #[must_use]
     pub fn keys_held(&self) -> usize {
         self.store.len()
     }
 
-    /// Adds to what the open step has for a key.
+    /// Adds to the input of the open step for a key.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step, [`Error::BadInput`] for a number that cannot be
-    /// counted, [`Error::TooCostly`] for a new key when the memory limit is reached; none changes
-    /// the counter.
+    /// counted, [`Error::TooCostly`] for a new key when the memory limit is reached. None of them
+    /// changes the counter.
     pub fn add(&mut self, key: &str, amount: f64) -> Result<()> {
         self.check_open()?;
         let units = self.unit.input(self.closed, amount)?;
@@ -232,15 +233,15 @@ impl SparseCounter {
         Ok(())
     }
 
-    /// What the open step has for each key that it has anything for: the key's tag and the amount
-    /// in units, in no particular order. For digests of the input; it is as private as the data.
+    /// The inputs of the open step: the tag of each key and its amount in units, in no particular
+    /// order. For digests of the input. They are as private as the data.
     #[doc(hidden)]
     pub fn open_inputs(&self) -> impl Iterator<Item = ([u8; 11], i128)> {
         self.store.inputs().map(|(record, units)| (self.store.get(record).tag().to_bytes(), units))
     }
 
-    /// Ends the open step, and returns its number. Its totals can be released from now on, until
-    /// the next step is closed.
+    /// Closes the open step and returns its number. Its totals can be released until the next step
+    /// is closed.
     ///
     /// # Errors
     /// [`Error::HorizonSpent`] after the last step.
@@ -251,7 +252,7 @@ impl SparseCounter {
         Ok(self.closed - 1)
     }
 
-    /// Releases the total of a key as of the step closed last.
+    /// Releases the total of a key as of the last closed step.
     ///
     /// # Errors
     /// As [`SparseCounter::release_into`].
@@ -261,7 +262,7 @@ impl SparseCounter {
         Ok(spread.around(value[0]))
     }
 
-    /// Releases the totals of several keys as of the step closed last, in the order of the keys.
+    /// Releases the totals of several keys as of the last closed step, in the order of the keys.
     ///
     /// # Errors
     /// As [`SparseCounter::release_into`].
@@ -272,9 +273,9 @@ impl SparseCounter {
         Ok(values.into_iter().map(|value| spread.around(value)).collect())
     }
 
-    /// Like [`SparseCounter::release_each`], and writes the private totals to `out`: for many keys.
-    /// What they have in common is returned. Work is shared between all threads; the releases do
-    /// not depend on how many there are.
+    /// Like [`SparseCounter::release_each`], but writes the private totals to `out` and returns their
+    /// common error. It is for many keys. All threads share the work; the releases do not depend on
+    /// their number.
     ///
     /// ```
     /// use evertally::{Budget, NoiseKey, Plan, SparseCounter};
@@ -289,8 +290,8 @@ impl SparseCounter {
     ///
     /// # Errors
     /// [`Error::BadParameter`] before the first step is closed, for a key that was released for
-    /// this step or is named twice, and unless `out` has a place for each key; [`Error::TooCostly`]
-    /// for new keys when the memory limit is reached. Nothing is released then.
+    /// this step or appears twice, and unless `out` has a place for each key. [`Error::TooCostly`]
+    /// for new keys when the memory limit is reached. On an error nothing is released.
     pub fn release_into<K: AsRef<str> + Sync>(&mut self, keys: &[K], out: &mut [f64]) -> Result<Spread> {
         let Some(step) = self.closed.checked_sub(1) else {
             return Err(Error::bad(
@@ -300,7 +301,7 @@ impl SparseCounter {
             ));
         };
         if keys.len() != out.len() {
-            return Err(Error::bad("out", format!("of {} numbers, one a key", keys.len()), out.len()));
+            return Err(Error::bad("out", format!("of {} numbers, one per key", keys.len()), out.len()));
         }
         let spread = self.plan.spread(step)?;
         let lags = self.take_up(keys)?;
@@ -311,8 +312,8 @@ impl SparseCounter {
         Ok(spread)
     }
 
-    /// Finds or makes the records of keys that are to be released, in the order in which their
-    /// lanes are taken on. Refuses all of them before anything is changed.
+    /// Finds or makes the records of the keys to release, in the order in which their lanes advance.
+    /// On an error nothing is changed.
     fn take_up<K: AsRef<str> + Sync>(&mut self, keys: &[K]) -> Result<Vec<Lag>> {
         if keys.len() >= NEW as usize {
             return Err(Error::bad("keys", "fewer than 2^32 at a time", keys.len()));
@@ -325,7 +326,7 @@ impl SparseCounter {
         let new = lags.iter().filter(is_new).map(|lag| (tags[lag.place as usize].to_bytes(), lag.place));
         let mut new: Vec<([u8; 11], u32)> = new.collect();
         new.par_sort_unstable();
-        // In the order of their steps, and in memory.
+        // By step, then by place in memory.
         lags.par_sort_unstable();
         let twice = new.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).or_else(|| {
             let same = |pair: &&[Lag]| pair[0].record == pair[1].record && pair[0].record != NEW;
@@ -359,7 +360,7 @@ impl SparseCounter {
         let mut lags = vec![self.lag(0, None); tags.len()];
         let parts = lags.par_chunks_mut(FOUND_TOGETHER).zip(tags.par_chunks(FOUND_TOGETHER));
         parts.enumerate().for_each(|(part, (lags, tags))| {
-            // The last part may be short; what fills it up is found in vain.
+            // The last part may be short. The lookups that pad it are ignored.
             let mut padded = [tags[0]; FOUND_TOGETHER];
             padded[..tags.len()].copy_from_slice(tags);
             let found = self.store.find_each(&padded);
@@ -375,7 +376,7 @@ impl SparseCounter {
         Lag { made, record: record.unwrap_or(NEW), place }
     }
 
-    /// Takes the lanes of some keys to the last closed step and writes their releases.
+    /// Advances the lanes of some keys to the last closed step and writes their releases.
     fn release_part(&mut self, part: &[Lag], out: &mut [f64]) {
         let closed = self.closed;
         match &mut self.noise {
@@ -396,7 +397,7 @@ impl SparseCounter {
     }
 
     fn check_room(&self, new: usize) -> Result<()> {
-        if new <= self.most_keys.saturating_sub(self.store.len()) {
+        if new <= self.max_keys.saturating_sub(self.store.len()) {
             return Ok(());
         }
         let reason =
@@ -405,7 +406,7 @@ impl SparseCounter {
     }
 }
 
-/// As [`SparseCounter::release_part`], in doubles: tile by tile.
+/// [`SparseCounter::release_part`] in doubles, tile by tile.
 fn release_doubles(
     lanes: &mut LazyLanes,
     store: &mut Store,
@@ -447,7 +448,7 @@ fn release_doubles(
     }
 }
 
-/// As [`SparseCounter::release_part`], in integers.
+/// [`SparseCounter::release_part`] in integers.
 fn release_integers(
     lanes: &mut IntegerLanes,
     release: IntegerRelease,

@@ -2,18 +2,18 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 4 | `EVTL`; `EVTK` for open keys, whose form [`super::sparse`] knows |
+//! | 4 | `EVTL`; `EVTK` for open keys, whose form is in [`super::sparse`] |
 //! | 1 | format version, 1 |
 //! | 32 | fingerprint of the plan |
 //! | 8 | tag of the key |
 //! | 8 | steps taken |
 //! | 8 + 16·k | number of totals, totals in units |
-//! | 8 + 8·k | number of words of the noise's state: a real each, or two for an integer, the low one first |
+//! | 8 + 8·k | number of words of the noise, words: one per real, two per integer (low first) |
 //! | 1 (+ 8 + 8·k) | whether releases are remembered, and if so their number and values |
-//! | 32 | BLAKE3 hash of all before |
+//! | 32 | BLAKE3 hash of all preceding bytes |
 //!
-//! All numbers are little-endian; reals are stored bit for bit. What is read or about to be written
-//! is wiped afterwards; the bytes that a caller is given are the caller's to wipe.
+//! All numbers are little-endian; reals are stored bit for bit. Buffers for reading and writing are
+//! wiped after use. Callers must wipe the bytes that they receive.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -24,7 +24,7 @@ use crate::{Error, Result};
 const MAGIC: &[u8; 4] = b"EVTL";
 const VERSION: u8 = 1;
 
-/// Bytes of a saved form around its numbers, at the most.
+/// The maximum number of bytes of a saved form besides its numbers.
 pub(crate) const FRAME: usize = 128;
 
 /// What every saved form starts with.
@@ -43,8 +43,8 @@ impl Head {
         bytes.extend(self.step.to_le_bytes());
     }
 
-    /// The plan under which the state resumes: this one, with the noise that the state started
-    /// with. Refuses what does not belong to this plan and key.
+    /// The plan under which the state resumes: this one, with the noise name of the state. Refuses a
+    /// state of another plan or key.
     pub(crate) fn plan(&self, plan: &Plan, key: &NoiseKey) -> Result<Plan> {
         let refuse = |reason| Err(Error::BadState { reason });
         let named = |plan: &Plan| plan.fingerprint() == self.fingerprint;
@@ -59,8 +59,8 @@ impl Head {
     }
 }
 
-/// The plan with the noise name by which a state knows it: its own, or the one that version 0.1
-/// gave. Version 0.1 had no definitions, so that a plan with one cannot have made such a state.
+/// The plan with the noise name that the state was saved under: today's, or that of version 0.1.
+/// Version 0.1 had no definitions, so a plan with a definition cannot have made such a state.
 pub(crate) fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
     if is_it(plan) {
         return Some(plan.clone());
@@ -104,7 +104,7 @@ pub(crate) struct Saved {
 
 impl Saved {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        // All at once: a vector that grows leaves copies of its content behind.
+        // Allocated at once, because a vector that grows leaves copies of its content behind.
         let history = self.history.as_ref().map_or(0, Vec::len);
         let mut bytes = Vec::with_capacity(FRAME + 16 * self.totals.len() + 8 * (self.noise.len() + history));
         self.head.put(MAGIC, &mut bytes);
@@ -142,19 +142,19 @@ impl Drop for Saved {
     }
 }
 
-/// The reals that words stand for. No state holds any that is not finite, and one in a lane would
-/// make every later release of it void.
+/// Decodes reals. All reals in a state are finite: one that is not would invalidate every later
+/// release of its lane.
 pub(crate) fn reals(words: &[u64]) -> Result<Zeroizing<Vec<f64>>> {
     let reals: Zeroizing<Vec<f64>> = Zeroizing::new(words.iter().map(|bits| f64::from_bits(*bits)).collect());
     if reals.iter().all(|real| real.is_finite()) { Ok(reals) } else { Err(not_finite()) }
 }
 
-/// The words of reals.
+/// Encodes reals as words.
 pub(crate) fn words(reals: Vec<f64>) -> Vec<u64> {
     Zeroizing::new(reals).iter().map(|real| real.to_bits()).collect()
 }
 
-/// The refusal of numbers that no state has.
+/// The error for numbers that no state contains.
 pub(crate) fn not_finite() -> Error {
     Error::BadState { reason: "it holds numbers that are not finite" }
 }
@@ -172,12 +172,12 @@ fn put_words(bytes: &mut Vec<u8>, words: impl ExactSizeIterator<Item = u64>) {
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    /// Bytes that are left.
+    /// The number of remaining bytes.
     pub(crate) fn left(&self) -> usize {
         self.0.len()
     }
 
-    /// Refuses bytes that are left over.
+    /// Refuses trailing bytes.
     pub(crate) fn end(&self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(cut_short()) }
     }

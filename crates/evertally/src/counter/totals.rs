@@ -9,13 +9,13 @@
 //!
 //! **What it costs.** With M the largest magnitude of a contribution, the unit is at most 2⁻⁶⁰·M
 //! (2⁻⁸⁰·M for decays). Inputs that differ by v differ by at most v plus one unit after rounding,
-//! so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is cut to whole
-//! units at every step. Two totals can be cut differently in each step after they first differ, by
-//! one unit, as if that step's input had changed by a unit.
+//! so one changed step moves the total by at most M·(1 + 2⁻⁶⁰). A decayed total is truncated to
+//! units at every step. After two totals first differ, truncation can change their difference by
+//! one unit per step, as if the input of that step had changed by a unit.
 //! [`rounding_charge`](crate::resolution::rounding_charge) covers both, for vectors coordinate by
 //! coordinate.
 //!
-//! **Memory and threads.** 16 bytes per lane, and as much for every input inside a window; a step
+//! **Memory and threads.** 16 bytes per lane, and 16 for every input inside a window. A step
 //! allocates nothing else. Many lanes are divided among threads; sums of integers do not depend on
 //! the division. Totals and inputs are wiped when they are dropped or moved.
 
@@ -26,10 +26,10 @@ use crate::Result;
 use crate::resolution::{Input, Resolution, too_large};
 use crate::workload::Workload;
 
-/// Lanes that a thread takes at a time, and below which one thread does it all.
+/// Lanes that a thread handles at a time. With fewer lanes, one thread handles all.
 const LANES_PER_THREAD: usize = 1 << 12;
 
-/// What is left of a total when a step starts, before its input: windows aside.
+/// The part of a total that remains when a step starts, before its input. Not for windows.
 pub(crate) fn carried(workload: Workload, total: i128) -> i128 {
     match workload {
         Workload::Decay { factor } => cut_product(total, factor),
@@ -37,14 +37,14 @@ pub(crate) fn carried(workload: Workload, total: i128) -> i128 {
     }
 }
 
-/// The true answers so far, one lane a coordinate or key. No `Debug`: they are what must not be
-/// shown.
+/// The true answers so far, one lane per coordinate or key. There is no `Debug`, because they must
+/// not be shown.
 pub(super) struct Totals {
     workload: Workload,
     unit: Resolution,
     sums: Vec<i128>,
-    /// The inputs still inside the window: that of step s in row s mod width. Rows are added until
-    /// there are `width` of them.
+    /// The inputs still inside the window. The input of step s is in row s mod width. Rows are added
+    /// until there are `width` of them.
     recent: Vec<i128>,
 }
 
@@ -53,8 +53,7 @@ impl Totals {
         Self { workload, unit, sums: vec![0; lanes], recent: Vec::new() }
     }
 
-    /// Refuses inputs that the next step cannot take, naming the first that it cannot. Changes
-    /// nothing.
+    /// Refuses inputs that the next step cannot take. Changes nothing.
     pub(super) fn check<T: Copy + Sync>(&self, step: u64, inputs: &[T], input: impl Input<T>) -> Result<()> {
         let recent = self.leaving(step).map_or(&[][..], |row| &self.recent[row..row + self.sums.len()]);
         let check = |first: usize, inputs: &[T]| {
@@ -89,7 +88,7 @@ impl Totals {
         release: impl Fn(usize, i128, f64) -> f64 + Sync,
     ) {
         let (workload, unit, lanes) = (self.workload, self.unit, self.sums.len());
-        // A row for this step's inputs, which first holds those that leave.
+        // The row for this step's inputs still holds the inputs that leave the window.
         let row = match workload {
             Workload::SlidingWindow { width } => {
                 let row = self.leaving(step).unwrap_or(self.recent.len());
@@ -134,7 +133,7 @@ impl Totals {
         self.sums[0]
     }
 
-    /// Where the inputs stand that leave the window at a step, once it is full.
+    /// The place of the inputs that leave the window at a step, once it is full.
     fn leaving(&self, step: u64) -> Option<usize> {
         match self.workload {
             Workload::SlidingWindow { width } if step >= width => {
@@ -144,13 +143,13 @@ impl Totals {
         }
     }
 
-    /// Makes sure that there is a row at `row`. Memory grows by half, and not beyond the window.
+    /// Ensures that row `row` exists. Memory grows by half, but not beyond the window.
     fn make_room(&mut self, row: usize, width: u64) {
         let lanes = self.sums.len();
         let needed = row + lanes;
         if needed > self.recent.capacity() {
             let most = usize::try_from(width).unwrap_or(usize::MAX).saturating_mul(lanes);
-            // Moved by hand, because what is left behind is wiped.
+            // Moved by hand, so that the old memory is wiped.
             let mut moved = Vec::with_capacity(needed.max((needed / 2 * 3).min(most)));
             moved.extend_from_slice(&self.recent);
             std::mem::replace(&mut self.recent, moved).zeroize();
@@ -158,14 +157,14 @@ impl Totals {
         self.recent.resize(needed.max(self.recent.len()), 0);
     }
 
-    /// The totals, then the inputs inside the window, the oldest first, after this many steps.
-    /// The caller wipes them.
+    /// The totals, then the inputs inside the window, oldest first, after this many steps. The
+    /// caller must wipe them.
     pub(super) fn save(&self, step: u64) -> Vec<i128> {
         let (newer, older) = self.recent.split_at(self.leaving(step).unwrap_or(0));
         [&self.sums[..], older, newer].concat()
     }
 
-    /// Takes what `save` gave after this many steps; `None` if it does not fit.
+    /// Restores what `save` returned after this many steps. `None` if it does not fit.
     pub(super) fn restore(&mut self, step: u64, saved: &[i128]) -> Option<()> {
         let lanes = self.sums.len();
         let kept = match self.workload {
@@ -192,7 +191,7 @@ impl Drop for Totals {
     }
 }
 
-/// total·factor for 0 < factor < 1, cut towards zero to an integer; exact up to the cut.
+/// total·factor for 0 < factor < 1, truncated towards zero to an integer; otherwise exact.
 fn cut_product(total: i128, factor: f64) -> i128 {
     // factor = mantissa·2^{−shift} with 53 bits of mantissa.
     let shift = (52 - libm::ilogb(factor)) as u32;
@@ -301,8 +300,8 @@ mod tests {
         }
     }
 
-    /// Rounding in floats once moved two totals apart by 220 where one contribution of magnitude
-    /// one had changed: totals near 2^52, and inputs of a half that round to even.
+    /// Rounding in floats once moved two totals apart by 220 after a change of one contribution of
+    /// magnitude one, with totals near 2^52 and inputs of a half that round to even.
     #[test]
     fn neighbouring_streams_stay_within_one_contribution() {
         let stream = |extra: f64| {

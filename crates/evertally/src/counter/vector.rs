@@ -61,8 +61,8 @@ impl VectorCounter {
         Ok(VectorRelease::new(spread, values))
     }
 
-    /// Like [`VectorCounter::step`], and writes the private answer to `out`. What its coordinates
-    /// have in common is returned.
+    /// Like [`VectorCounter::step`], but writes the private answer to `out` and returns the common
+    /// error of its coordinates.
     ///
     /// ```
     /// use evertally::{Budget, Contribution, NoiseKey, Plan, VectorCounter};
@@ -80,7 +80,7 @@ impl VectorCounter {
     ///
     /// # Errors
     /// As [`VectorCounter::step`], and [`Error::BadParameter`](crate::Error::BadParameter) unless
-    /// `out` has a place for each coordinate. Where it errs, `out` is left alone.
+    /// `out` has a place for each coordinate. On an error `out` is unchanged.
     pub fn step_into(&mut self, x: &[f64], out: &mut [f64]) -> Result<Spread> {
         self.engine.step(x, out)
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use super::row_norms::RowNorms;
+use super::series::partial_energies;
 use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, root_size, series};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, misfit};
@@ -88,7 +88,8 @@ struct Banded {
     decoder: Vec<f64>,
     /// The first column of R.
     encoder: Vec<f64>,
-    row_norms: RowNorms,
+    /// ‖L\[t;\]‖² of every step.
+    row_norms: Vec<f64>,
 }
 
 impl Banded {
@@ -98,7 +99,7 @@ impl Banded {
         let mechanism = form.mechanism(band);
         let n = root_size(&mechanism, request)?;
         if band == Some(0) {
-            return Err(Error::bad("band", "a whole number from 1", 0));
+            return Err(Error::bad("band", "an integer from 1", 0));
         }
         let widest = band.unwrap_or(MAX_CHOSEN_BAND).min(request.horizon);
         if widest as f64 * request.horizon as f64 > MAX_WORK {
@@ -135,7 +136,7 @@ impl Banded {
                 (series::multiply(&workload.coefficients(n), &inverse, n), encoder)
             }
         };
-        let row_norms = RowNorms::of_toeplitz(&decoder);
+        let row_norms = partial_energies(&decoder).collect();
         Self { form, workload, band, decoder, encoder, row_norms }
     }
 }
@@ -169,7 +170,7 @@ impl Factorization for Banded {
     }
 
     fn horizon(&self) -> u64 {
-        self.row_norms.len()
+        self.row_norms.len() as u64
     }
 
     fn sensitivity(&self, participation: Participation) -> f64 {
@@ -182,7 +183,7 @@ impl Factorization for Banded {
     }
 
     fn row_norm_squared(&self, step: u64) -> f64 {
-        self.row_norms.at(step)
+        self.row_norms[step as usize]
     }
 
     /// Row t has l_{t−j} in column j. The difference has l_{i+lag} − l_i where both rows reach, and
@@ -194,15 +195,7 @@ impl Factorization for Banded {
         for (near, far) in self.decoder[..both].iter().zip(&self.decoder[lag as usize..]) {
             sum.add((far - near) * (far - near));
         }
-        sum.value() + self.row_norms.at(lag - 1)
-    }
-
-    fn mean_row_norm_squared(&self) -> f64 {
-        self.row_norms.mean()
-    }
-
-    fn max_row_norm_squared(&self) -> f64 {
-        self.row_norms.max()
+        sum.value() + self.row_norms[(lag - 1) as usize]
     }
 
     fn cost(&self) -> Cost {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use crate::Result;
-use crate::noise::{Correlator, WhiteField, misfit};
+use crate::noise::{Correlator, WhiteField, restore_numbers};
 
 /// The sequence of codes, strictly increasing. Code 0 is never read; it represents the empty prefix.
 pub(crate) trait Codes: Send {
@@ -75,10 +75,7 @@ impl<C: Codes> Correlator for CodeStack<C> {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if saved.len() != self.partial.len() {
-            return Err(misfit());
-        }
-        self.partial.copy_from_slice(saved);
+        restore_numbers(&mut self.partial, saved)?;
         self.code = self.codes.at(step);
         Ok(())
     }

@@ -13,7 +13,7 @@ use zeroize::Zeroize;
 use super::tree::{self, Reading, Tree};
 use super::{Cost, Kind, Mechanism};
 use crate::Result;
-use crate::noise::{Correlator, WhiteField, misfit};
+use crate::noise::{Correlator, WhiteField, restore_numbers};
 
 pub(super) static KIND: Kind = Kind {
     name: "honaker-streaming",
@@ -121,10 +121,7 @@ impl Correlator for Estimates {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if saved.len() != self.estimates.len() {
-            return Err(misfit());
-        }
-        self.estimates.copy_from_slice(saved);
+        restore_numbers(&mut self.estimates, saved)?;
         self.step = step;
         Ok(())
     }

@@ -19,7 +19,7 @@ use zeroize::Zeroize;
 use super::{Cost, Dense, Factorization, IntegerDecoder, Kind, Mechanism, Request, dense_size};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::noise::{Correlator, Progress, WhiteField, misfit};
+use crate::noise::{Correlator, Progress, WhiteField, restore_numbers};
 use crate::privacy::{NoiseKind, Participation};
 use crate::release::Tail;
 
@@ -114,10 +114,10 @@ impl Shape {
         for _ in 0..self.levels {
             let up_to = |numbers: u128| {
                 let period = place * base;
-                let whole = numbers / period * place * sum_of_magnitudes(base, half);
+                let full_periods = numbers / period * place * sum_of_magnitudes(base, half);
                 let rest = numbers % period;
                 let last = rest / place;
-                whole + place * sum_of_magnitudes(last, half) + (rest % place) * last.abs_diff(half)
+                full_periods + place * sum_of_magnitudes(last, half) + (rest % place) * last.abs_diff(half)
             };
             total += (up_to(offset + u128::from(n) + 1) - up_to(offset + 1)) as f64;
             place *= base;
@@ -345,10 +345,7 @@ impl Correlator for LevelSums {
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
-        if saved.len() != self.sums.len() {
-            return Err(misfit());
-        }
-        self.sums.copy_from_slice(saved);
+        restore_numbers(&mut self.sums, saved)?;
         self.step = step;
         Ok(())
     }

@@ -223,7 +223,7 @@ impl FromStr for Mechanism {
         let Some(parameter) = parameter else { return Ok(mechanism) };
         let number = parameter.parse().ok().filter(|number| *number >= 1);
         let number = number.ok_or_else(|| {
-            Error::bad("mechanism", format!("{name}:N with a whole number N from 1"), format!("{text:?}"))
+            Error::bad("mechanism", format!("{name}:N with an integer N from 1"), format!("{text:?}"))
         })?;
         mechanism.with_parameter(number).ok_or_else(|| {
             Error::bad("mechanism", format!("{name} without a parameter"), format!("{text:?}"))

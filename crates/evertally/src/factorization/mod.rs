@@ -33,7 +33,6 @@ mod mechanism;
 mod normalized_square_root;
 pub(crate) mod optimal;
 mod output_perturbation;
-mod row_norms;
 mod series;
 mod smooth_binary;
 mod square_root;
@@ -46,7 +45,7 @@ use std::sync::Arc;
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, Recipe, StreamingCorrelator, WhiteField};
 use crate::objective::Objective;
-use crate::privacy::Participation;
+use crate::privacy::{CompensatedSum, Participation};
 use crate::release::Tail;
 use crate::workload::Workload;
 use crate::{Error, Result};
@@ -78,11 +77,17 @@ pub trait Factorization: Send + Sync {
     /// ‖L\[t;\] − L\[s;\]‖² for `earlier` s < `later` t.
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64;
 
-    /// ‖L‖_F² / n.
-    fn mean_row_norm_squared(&self) -> f64;
+    /// ‖L‖_F² / n. The default adds up all rows.
+    fn mean_row_norm_squared(&self) -> f64 {
+        let mut sum = CompensatedSum::default();
+        (0..self.horizon()).for_each(|step| sum.add(self.row_norm_squared(step)));
+        sum.value() / self.horizon() as f64
+    }
 
-    /// max_t ‖L\[t;\]‖².
-    fn max_row_norm_squared(&self) -> f64;
+    /// max_t ‖L\[t;\]‖². The default compares all rows.
+    fn max_row_norm_squared(&self) -> f64 {
+        (0..self.horizon()).map(|step| self.row_norm_squared(step)).fold(0.0, f64::max)
+    }
 
     /// What it costs to run.
     fn cost(&self) -> Cost;
@@ -191,7 +196,7 @@ pub(crate) fn dense_size(mechanism: &Mechanism, horizon: u64) -> Result<usize> {
 /// Horizon as an index, once it is known that arrays of that length can be held.
 pub(crate) fn array_size(mechanism: &Mechanism, horizon: u64) -> Result<usize> {
     if horizon > MAX_ARRAY {
-        let reason = format!("it prepares one number a step, up to 2^28 steps, not {horizon}");
+        let reason = format!("it prepares one number per step, up to 2^28 steps, not {horizon}");
         return Err(Error::too_costly(mechanism, reason));
     }
     Ok(horizon as usize)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::graded_square_root::GradedSquareRoot;
-use super::row_norms::{RowNorms, partial_energies};
+use super::series::partial_energies;
 use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, root_size, series};
 use crate::matrix::Matrix;
 use crate::noise::{CausalConvolver, Correlator, Prepared, Progress, WhiteField};
@@ -50,7 +50,8 @@ struct NormalizedSquareRoot {
     /// d: the column norms of T(s).
     norms: Vec<f64>,
     /// ‖L[t;]‖².
-    row_norms: RowNorms,
+    /// ‖L\[t;\]‖² of every step.
+    row_norms: Vec<f64>,
     gram_is_nonnegative: bool,
 }
 
@@ -69,7 +70,7 @@ impl NormalizedSquareRoot {
         let mut norms: Vec<f64> = partial_energies(&root).map(f64::sqrt).collect();
         // Column j has the first n − j coefficients.
         norms.reverse();
-        let row_norms = RowNorms::new(row_norms(request.workload, &norms, &inverse));
+        let row_norms = row_norms(request.workload, &norms, &inverse);
         let gram_is_nonnegative = root.iter().all(|s| *s >= 0.0);
         Ok(Self { workload: request.workload, inverse, norms, row_norms, gram_is_nonnegative })
     }
@@ -156,7 +157,7 @@ impl Factorization for NormalizedSquareRoot {
     }
 
     fn row_norm_squared(&self, step: u64) -> f64 {
-        self.row_norms.at(step)
+        self.row_norms[step as usize]
     }
 
     /// L\[t;\] − L\[s;\] = (A\[t;\] − A\[s;\]) diag(d) T(c): one correlation by transform.
@@ -172,14 +173,6 @@ impl Factorization for NormalizedSquareRoot {
             .collect();
         CausalConvolver::new(&self.inverse[..=later]).apply(&mut weights);
         weights.iter().map(|w| w * w).sum()
-    }
-
-    fn mean_row_norm_squared(&self) -> f64 {
-        self.row_norms.mean()
-    }
-
-    fn max_row_norm_squared(&self) -> f64 {
-        self.row_norms.max()
     }
 
     fn cost(&self) -> Cost {

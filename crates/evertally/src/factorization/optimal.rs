@@ -10,7 +10,6 @@ use faer::linalg::solvers::DenseSolveCore;
 
 use zeroize::Zeroize;
 
-use super::row_norms::RowNorms;
 use super::{Cost, Dense, Factorization, Kind, MAX_DENSE, Mechanism, Request, dense_size};
 use crate::matrix::Matrix;
 use crate::noise::{Correlator, Progress, WhiteField, expect_no_numbers};
@@ -33,7 +32,8 @@ pub(super) static KIND: Kind = Kind {
 pub(crate) struct Optimal {
     decoder: Arc<Matrix>,
     encoder: Matrix,
-    row_norms: RowNorms,
+    /// ‖L\[t;\]‖² of every step.
+    row_norms: Vec<f64>,
     column_norms: Vec<f64>,
     gram_is_nonnegative: bool,
     certificate: Certificate,
@@ -60,7 +60,7 @@ impl Optimal {
         let inverse = encoder.to_faer().partial_piv_lu().inverse();
         let product = workload.to_faer() * inverse;
         let decoder = Matrix::from_fn(n, n, |i, j| if j <= i { product[(i, j)] } else { 0.0 });
-        let row_norms = RowNorms::new((0..n).map(|t| decoder.row_norm_squared(t)).collect());
+        let row_norms = (0..n).map(|t| decoder.row_norm_squared(t)).collect();
         let transposed = encoder.transpose();
         let column_norms = (0..n).map(|j| transposed.row_norm_squared(j).sqrt()).collect();
         // Entries below rounding count as zero: they change a norm by less than the margin.
@@ -87,7 +87,7 @@ impl Factorization for Optimal {
     }
 
     fn horizon(&self) -> u64 {
-        self.row_norms.len()
+        self.row_norms.len() as u64
     }
 
     /// The largest column norm of R. Several participations: by the triangle inequality.
@@ -103,20 +103,12 @@ impl Factorization for Optimal {
     }
 
     fn row_norm_squared(&self, step: u64) -> f64 {
-        self.row_norms.at(step)
+        self.row_norms[step as usize]
     }
 
     fn difference_norm_squared(&self, earlier: u64, later: u64) -> f64 {
         let rows = self.decoder.row(earlier as usize).iter().zip(self.decoder.row(later as usize));
         rows.map(|(a, b)| (b - a) * (b - a)).sum()
-    }
-
-    fn mean_row_norm_squared(&self) -> f64 {
-        self.row_norms.mean()
-    }
-
-    fn max_row_norm_squared(&self) -> f64 {
-        self.row_norms.max()
     }
 
     fn cost(&self) -> Cost {

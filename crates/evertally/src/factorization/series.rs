@@ -9,6 +9,7 @@
 //! | window w | (1−x^w)/(1−x) | (1−x^w)^{1/2}(1−x)^{-1/2} | (1−x^w)^{-1/2}(1−x)^{1/2} |
 
 use crate::noise::{inverse_square_root_coefficients, square_root_coefficients};
+use crate::privacy::CompensatedSum;
 use crate::workload::Workload;
 
 /// The first `n` coefficients of a^{1/2}.
@@ -109,6 +110,15 @@ fn times_in_powers(series: &[f64], in_powers: &[f64], width: u64) -> Vec<f64> {
         }
     }
     product
+}
+
+/// Σ_{k ≤ t} l_k² for t = 0, 1, ….
+pub(super) fn partial_energies(coefficients: &[f64]) -> impl Iterator<Item = f64> {
+    let mut sum = CompensatedSum::default();
+    coefficients.iter().map(move |l| {
+        sum.add(l * l);
+        sum.value()
+    })
 }
 
 #[cfg(test)]

@@ -139,8 +139,8 @@ fn count_with_bit(n: u64, bit: u32) -> u64 {
     let period = 1_u128 << (bit + 1);
     let half = 1_u128 << bit;
     let numbers = u128::from(n) + 1;
-    let whole = numbers / period * half;
-    (whole + (numbers % period).saturating_sub(half)) as u64
+    let full_periods = numbers / period * half;
+    (full_periods + (numbers % period).saturating_sub(half)) as u64
 }
 
 /// Σ over the set bits of `c` of `weight(bit)`.

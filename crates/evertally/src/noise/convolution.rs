@@ -141,14 +141,7 @@ impl fmt::Debug for CausalConvolver {
 
 /// The same product by the definition, in O(n²). It is the oracle of the fast version. If the
 /// kernel is shorter than x, its missing coefficients count as zero.
-///
-/// ```
-/// use evertally::internals::noise::causal_convolution_direct;
-///
-/// assert_eq!(causal_convolution_direct(&[1.0, 0.5], &[2.0, 0.0, 4.0]), [2.0, 1.0, 4.0]);
-/// ```
-#[must_use]
-pub fn causal_convolution_direct(kernel: &[f64], x: &[f64]) -> Vec<f64> {
+pub(crate) fn causal_convolution_direct(kernel: &[f64], x: &[f64]) -> Vec<f64> {
     (0..x.len()).map(|t| kernel.iter().zip(x[..=t].iter().rev()).map(|(k, x)| k * x).sum()).collect()
 }
 

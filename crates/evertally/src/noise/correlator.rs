@@ -34,6 +34,15 @@ pub(crate) fn misfit() -> Error {
     Error::BadState { reason: "it does not fit this mechanism" }
 }
 
+/// Copies saved numbers into the state of a correlator.
+pub(crate) fn restore_numbers<T: Copy>(state: &mut [T], saved: &[T]) -> Result<()> {
+    if saved.len() != state.len() {
+        return Err(misfit());
+    }
+    state.copy_from_slice(saved);
+    Ok(())
+}
+
 /// Refuses a saved state of a correlator whose state is only the step.
 pub(crate) fn expect_no_numbers(saved: &[f64]) -> Result<()> {
     if saved.is_empty() { Ok(()) } else { Err(misfit()) }

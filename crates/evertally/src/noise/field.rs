@@ -160,7 +160,7 @@ impl WhiteField for SliceField {
 }
 
 /// One lane per key, all on one stream. A lane is identified by the tag of its name.
-pub struct KeyedField {
+pub(crate) struct KeyedField {
     noise: KeyedNoise,
     tags: Vec<LaneTag>,
 }
@@ -171,7 +171,7 @@ impl KeyedField {
     /// # Errors
     /// [`Error::BadParameter`] if two names have the same tag, because they would share their
     /// noise. With a million names this happens with probability below 2⁻⁴⁹.
-    pub fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+    pub(crate) fn new<'a>(noise: KeyedNoise, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut tagger = noise.tagger();
         let tags: Vec<LaneTag> = names.into_iter().map(|name| tagger.tag(name.as_bytes())).collect();
         check_tags(&tags)?;

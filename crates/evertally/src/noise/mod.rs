@@ -49,19 +49,22 @@ mod white;
 #[cfg(test)]
 mod statistics;
 
-pub use convolution::{CausalConvolver, causal_convolution_direct};
+pub use convolution::CausalConvolver;
+#[cfg(test)]
+pub(crate) use convolution::causal_convolution_direct;
 pub use correlator::Correlator;
-pub(crate) use correlator::{Prepared, expect_no_numbers, misfit};
+pub(crate) use correlator::{Prepared, expect_no_numbers, misfit, restore_numbers};
 pub use cyclic::CyclicConvolver;
-pub(crate) use field::SliceField;
-pub use field::{KeyedField, VectorField, WhiteField};
+pub(crate) use field::{KeyedField, SliceField};
+pub use field::{VectorField, WhiteField};
 #[doc(hidden)]
 pub use integer::{IntegerDraws, WindowDecay};
 pub use key::{NoiseKey, StreamKey};
 pub use keyed::{KeyedNoise, LaneTag, Tagger};
 pub use progress::Progress;
 pub use real::Real;
-pub use square_root::{inverse_square_root_coefficients, square_root_coefficient, square_root_coefficients};
+pub(crate) use square_root::inverse_square_root_coefficients;
+pub use square_root::{square_root_coefficient, square_root_coefficients};
 pub use streaming::{Decay, GradeBlock, GradeBounds, Grading, Recipe, SlowDecay};
 pub(crate) use streaming::{GRADED_BLOCK, LazyLanes, MIN_GRADE, StreamingCorrelator, Tile};
 pub(crate) use vectorise::vectorised;

@@ -18,13 +18,13 @@ pub struct Accuracy {
     pub rmse: f64,
     /// The largest standard error of a step, in the units of the data.
     pub worst_rmse: f64,
-    /// A proven lower bound on the mean error of every factorization, where one is known.
+    /// A proven lower bound on the mean error of every factorization, if one is known.
     pub lower_bound: Option<f64>,
 }
 
 impl Accuracy {
-    /// The error that an objective keeps small, in the units of the data: the factor for
-    /// replacement differs between mechanisms.
+    /// The error that an objective keeps small, in the units of the data. The units matter, because
+    /// the factor for replacement differs between mechanisms.
     #[must_use]
     pub fn aimed_at(&self, objective: Objective) -> f64 {
         match objective {
@@ -33,7 +33,7 @@ impl Accuracy {
         }
     }
 
-    /// By how much the mean squared error exceeds the proven bound, at most.
+    /// An upper bound on the ratio of the mean squared error to the least possible one.
     #[must_use]
     pub fn ratio_to_lower_bound(&self) -> Option<f64> {
         self.lower_bound.map(|bound| self.mean_error / bound)
@@ -50,9 +50,9 @@ impl fmt::Display for Accuracy {
     }
 }
 
-/// The standard deviation of noise of this scale with this squared norm of L behind it, after so
-/// many roundings to a grid. Squares of the largest and the least scales are no doubles, so that
-/// none is taken.
+/// The standard deviation of noise with this scale and this squared norm of L, after this many
+/// roundings to a grid. It takes no squares, because they would overflow or underflow at extreme
+/// scales.
 pub(super) fn deviation(scale: f64, norm_squared: f64, grid: Option<f64>, roundings: f64) -> f64 {
     libm::hypot(scale * norm_squared.sqrt(), grid.unwrap_or(0.0) * (roundings / 12.0).sqrt())
 }

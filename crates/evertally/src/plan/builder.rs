@@ -115,15 +115,15 @@ impl PlanBuilder {
 
     /// Everything that decides which events are counted and how: columns, buckets of time, clamps,
     /// bounds on persons. The caller encodes it. Plans that differ in it have independent noise
-    /// under one key. [`crate::noise_name::Fields`] is a suitable encoding; `evertally-stream`
-    /// makes one from its rules.
+    /// under one key. [`Fields`](crate::internals::noise_name::Fields) is a suitable encoding;
+    /// `evertally-stream` makes one from its rules.
     pub fn definition(mut self, definition: impl Into<Vec<u8>>) -> Self {
         self.spec.definition = definition.into();
         self
     }
 
-    /// The most memory, in bytes, that a counter may hold. By default, two gibibytes. A counter of
-    /// open keys takes no further key once it holds this much.
+    /// The maximum memory of a counter in bytes. By default, two gibibytes. A counter of open keys
+    /// refuses new keys once it holds this much.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.spec.memory_limit = Some(bytes);
         self

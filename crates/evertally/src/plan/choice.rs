@@ -13,11 +13,12 @@ use crate::{Error, Result};
 /// Operations that choosing a mechanism may spend on preparing one candidate: about a second.
 const MAX_PREPARATION: f64 = 1e9;
 
-/// Up to this horizon every mechanism is cheap to prepare, and another may happen to be optimal.
+/// Up to this horizon every mechanism is cheap to prepare, and any of them may be optimal.
 const ALWAYS_COMPARED: u64 = 64;
 
 impl Planner<'_> {
-    /// The mechanism that was named, or the most accurate one that is exact, or else the most accurate one.
+    /// The named mechanism. If none is named, the most accurate exact mechanism, or else the most
+    /// accurate one.
     pub(super) fn choose(&self, progress: &dyn Progress) -> Result<Plan> {
         if let Some(mechanism) = self.spec.mechanism {
             return self.plan_for(mechanism, progress);
@@ -52,15 +53,15 @@ impl Planner<'_> {
         self.plan_for(Mechanism::SquareRoot, progress)
     }
 
-    /// The most accurate of the mechanisms that fit the memory and are quick to prepare; of the exact
-    /// ones if only these are wanted.
+    /// The most accurate mechanism that fits the memory limit and is quick to prepare. With
+    /// `only_exact`, the most accurate exact one.
     fn best(&self, only_exact: bool) -> Result<Plan> {
         let is_wanted = |plan: &Plan| !only_exact || plan.arithmetic() == Arithmetic::Exact;
         let mut best: Option<Plan> = None;
         let mut refusal = None;
         // The graded square root is within 0.2 % of the least mean error and within 1 % of the
-        // least worst one, closer than any but the optimum itself. If it serves, preparing the
-        // others would only take time.
+        // least worst error. Only the optimum is closer. If it can be used, preparing the others
+        // would only take time.
         let is_single = self.spec.workload == Workload::PrefixSum && self.participations() == 1;
         if is_single
             && self.horizon > ALWAYS_COMPARED
@@ -73,7 +74,7 @@ impl Planner<'_> {
         let is_open = self.spec.shape == Shape::OpenKeys;
         for &mechanism in rivals.iter().filter(|mechanism| !only_exact || mechanism.has_exact_path()) {
             let takes_too_long = mechanism.preparation(self.horizon, self.spec.workload) > MAX_PREPARATION;
-            // The optimum does not stream, and would be prepared in vain.
+            // The optimum does not stream, so preparing it would be wasted.
             let is_in_vain = is_open && mechanism == Mechanism::Optimal;
             if takes_too_long || is_in_vain || mechanism.noise() != self.budget.noise() {
                 continue;
@@ -85,7 +86,7 @@ impl Planner<'_> {
                         best = Some(plan);
                     }
                 }
-                // The first mechanisms are the most frugal, so their reason says most.
+                // The first mechanisms need the least, so their reason is the most informative.
                 Err(error) => refusal = refusal.or(Some(error)),
             }
         }

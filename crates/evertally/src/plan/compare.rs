@@ -14,10 +14,11 @@ use crate::spec::PlanSpec;
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Operations that preparing one mechanism may take in a comparison: some ten seconds.
+/// Operations that preparing one mechanism may take in a comparison: about ten seconds.
 const MAX_PREPARATION: f64 = 2.2e10;
 
-/// The longest horizon of a running or decayed total for which a comparison bounds the optimum: some seconds.
+/// The longest horizon of a running or decayed total for which a comparison bounds the optimum. It
+/// takes some seconds.
 const MAX_CERTIFIED: u64 = 1 << 20;
 
 /// The same for the worst step, which takes longer.
@@ -32,15 +33,15 @@ const CERTIFIED_GAP: f64 = 4e-7;
 pub struct Comparison {
     /// The budget that all of them spend.
     pub budget: Budget,
-    /// The least mean error factor that any factorization has, where it can be computed in seconds:
-    /// to 2^20 steps for running and decayed totals.
+    /// The least mean error factor of any factorization, if it can be computed in seconds: up to
+    /// 2^20 steps for running and decayed totals.
     pub optimal: Option<Optimum>,
-    /// The least error factor that any factorization has at its worst step, where the horizon is
-    /// short enough to compute it.
+    /// The least error factor of any factorization at its worst step, if the horizon is short enough
+    /// to compute it.
     pub optimal_worst: Option<Optimum>,
-    /// The error by which the best is chosen.
+    /// The error that decides which plan is best.
     pub objective: Objective,
-    /// One entry a mechanism.
+    /// One entry per mechanism.
     pub entries: Vec<(Mechanism, Result<Plan>)>,
 }
 
@@ -48,14 +49,15 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Optimum {
-    /// No factorization has a smaller one.
+    /// No factorization has a smaller factor.
     pub lower: f64,
-    /// Some factorization has at most this one.
+    /// Some factorization has at most this factor.
     pub upper: f64,
 }
 
 impl Comparison {
-    /// The plan of least error, mean or worst as the builder's objective asks, in the units of the data.
+    /// The plan of least error in the units of the data. The objective decides between the mean and
+    /// the worst error.
     #[must_use]
     pub fn best(&self) -> Option<&Plan> {
         let plans = self.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok());
@@ -65,11 +67,11 @@ impl Comparison {
 }
 
 impl PlanSpec {
-    /// Plans for every mechanism, or for the named one alone, and the optimum beside them.
+    /// Plans for every mechanism, or only for the named one, and bounds on the optimum.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for what no mechanism could serve. That a single mechanism cannot
-    /// serve is part of the answer.
+    /// [`Error::BadParameter`] for choices that no mechanism could serve. If a single mechanism
+    /// cannot serve, its entry holds the reason.
     pub fn compare(&self, progress: &dyn Progress) -> Result<Comparison> {
         Ok(Planner::new(self)?.compare(progress))
     }
@@ -113,7 +115,7 @@ impl Planner<'_> {
         Comparison { budget, optimal, optimal_worst, objective, entries }
     }
 
-    /// The optimum, unless it is out of reach or is not what the budget asks about.
+    /// The optimum, unless it takes too long or the bound does not apply.
     fn optimum(&self, progress: &dyn Progress) -> Option<Result<Optimal>> {
         let preparation = Mechanism::Optimal.preparation(self.horizon, self.spec.workload);
         let within_reach = preparation <= MAX_PREPARATION && self.horizon <= MAX_DENSE;
@@ -122,7 +124,8 @@ impl Planner<'_> {
         (within_reach && needed && self.bound_applies()).then(|| Optimal::new(&self.request(progress)))
     }
 
-    /// Bounds on the least mean error factor without its factorization, which costs less and reaches further.
+    /// Bounds on the least mean error factor without its factorization. This is cheaper and reaches
+    /// longer horizons.
     fn certified(&self, progress: &dyn Progress) -> Option<(f64, f64)> {
         let subject = self.subject(MAX_CERTIFIED)?;
         Some(gamma_f(subject, CERTIFIED_GAP, progress).ok()?.error_factor())
@@ -135,13 +138,13 @@ impl Planner<'_> {
         Some(Optimum { lower, upper })
     }
 
-    /// The workload as the solver takes it, if a bound up to this horizon says something here.
+    /// The workload in the form of the solver, if a bound up to this horizon applies.
     fn subject(&self, max_horizon: u64) -> Option<Subject> {
         let is_bounded = self.is_structured() && self.bound_applies() && self.horizon <= max_horizon;
         is_bounded.then(|| Subject::workload(self.spec.workload, self.horizon as usize))
     }
 
-    /// The certificate speaks of one step and of Gaussian noise.
+    /// Certificates hold for one participation and Gaussian noise.
     fn bound_applies(&self) -> bool {
         self.budget.noise() == NoiseKind::Gaussian && self.participations() == 1
     }

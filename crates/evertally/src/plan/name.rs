@@ -1,4 +1,4 @@
-//! How a plan's choices become the name of its noise: the one place that knows both.
+//! How a plan's choices become the name of its noise.
 //!
 //! `second` writes the names of today, as fields. `first` keeps the text of version 0.1.
 

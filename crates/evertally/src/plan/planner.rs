@@ -1,13 +1,13 @@
 //! From checked choices to a plan.
 //!
 //! A [`Planner`] is a spec whose choices fit together, with the budget computed and the horizon
-//! known. It tries mechanisms: each either gives a plan or a reason why it cannot serve.
+//! known. It tries mechanisms. Each gives either a plan or the reason why it cannot serve.
 
 use std::sync::Arc;
 
 use super::accuracy::{Accuracy, deviation, nuclear_lower_bound};
-use super::cost::{State, check_limit, held};
-use super::exact::{Exact, Needs};
+use super::cost::{NoiseMemory, check_limit, counter_cost};
+use super::exact::{Exact, ExactRequest};
 use super::name::keys_digest;
 use super::{Inner, Plan, unbounded};
 use crate::factorization::{Cost, Factorization, Mechanism, Request};
@@ -22,8 +22,8 @@ use crate::{Error, Result};
 /// Memory that a counter may hold by default: 2 GiB.
 const DEFAULT_MEMORY_LIMIT: u64 = 2 << 30;
 
-/// Standard deviations beyond which no noise lies: a draw ends at 31 of its own, and for a sum to
-/// reach this many, a thousand draws would have to lie at their ends together.
+/// Standard deviations that no noise exceeds. A draw is at most 31 of its own standard deviations,
+/// and a sum reaches this many only if a thousand draws are at that limit together.
 const MAX_DEVIATIONS: f64 = 1024.0;
 
 impl PlanSpec {
@@ -94,13 +94,13 @@ impl PlanSpec {
         self.arithmetic.map_or(has_numbers, |arithmetic| arithmetic == Arithmetic::Exact)
     }
 
-    /// Whether floating point will not do.
+    /// Whether floating point is not acceptable.
     pub(super) fn insists_on_exact(&self) -> bool {
         self.arithmetic == Some(Arithmetic::Exact) || self.grid.is_some()
     }
 }
 
-/// Choices that were checked against each other; cheap to clone.
+/// Choices that were checked against each other. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Planner<'a> {
     pub(super) spec: &'a PlanSpec,
@@ -120,7 +120,7 @@ impl<'a> Planner<'a> {
         self.spec.horizon == Horizon::Unbounded
     }
 
-    /// In how many steps of the horizon one person may take part.
+    /// The number of steps of the horizon in which one person may take part.
     pub(super) fn participations(&self) -> u64 {
         self.spec.participation.bounded(self.horizon)
     }
@@ -137,16 +137,20 @@ impl<'a> Planner<'a> {
 
     pub(super) fn plan_for(&self, mechanism: Mechanism, progress: &dyn Progress) -> Result<Plan> {
         self.check_noise(mechanism)?;
-        self.check_memory(mechanism, mechanism.min_cost(self.horizon, self.spec.workload), State::Own)?;
+        self.check_memory(
+            mechanism,
+            mechanism.min_cost(self.horizon, self.spec.workload),
+            NoiseMemory::Stated,
+        )?;
         self.assemble(mechanism.factorize(self.request(progress))?)
     }
 
-    /// The exact path; none for floating point.
+    /// The exact path, or `None` for floating point.
     fn exact(&self, factorization: &dyn Factorization, sensitivity: f64) -> Result<Option<Exact>> {
         if !self.spec.prefers_exact() {
             return Ok(None);
         }
-        let exact = Exact::new(&Needs {
+        let exact = Exact::new(&ExactRequest {
             factorization,
             budget: self.budget,
             workload: self.spec.workload,
@@ -171,18 +175,18 @@ impl<'a> Planner<'a> {
             (NoiseKind::Laplace, NoiseKind::Gaussian) => {
                 Err(Error::unsupported(mechanism, "it is calibrated to pure ε only: ask for δ = 0"))
             }
-            // Laplace noise answers to the sum of magnitudes, which a bound on the Euclidean norm
-            // does not bound well.
+            // Laplace noise is calibrated to the sum of magnitudes. A bound on the Euclidean norm
+            // does not bound it well.
             (NoiseKind::Laplace, _) if self.spec.contribution.is_vector() => Err(Error::unsupported(
                 mechanism,
-                "vectors are bounded in Euclidean norm, and Laplace noise needs another",
+                "vectors are bounded in Euclidean norm, and Laplace noise needs a bound on the sum of magnitudes",
             )),
             _ => Ok(()),
         }
     }
 
-    fn check_memory(&self, mechanism: Mechanism, noise: Cost, state: State) -> Result<()> {
-        let cost = held(noise, state, &self.shape, self.spec.workload, self.horizon);
+    fn check_memory(&self, mechanism: Mechanism, noise: Cost, state: NoiseMemory) -> Result<()> {
+        let cost = counter_cost(noise, state, &self.shape, self.spec.workload, self.horizon);
         check_limit(mechanism, cost, &self.shape, self.memory_limit())
     }
 
@@ -231,9 +235,9 @@ impl<'a> Planner<'a> {
         let moved = round_up(sensitivity * charge * replacement, 4.0 * f64::EPSILON);
         let exact = self.exact(&*factorization, moved)?;
         let state = if exact.is_some() {
-            State::integer(&*factorization, &self.shape)
+            NoiseMemory::integer(&*factorization, &self.shape)
         } else {
-            State::doubles(&*factorization, &self.shape)
+            NoiseMemory::doubles(&*factorization, &self.shape)
         };
         self.check_memory(mechanism, factorization.cost(), state)?;
         let scale = match &exact {
@@ -241,7 +245,7 @@ impl<'a> Planner<'a> {
             None => round_up(self.budget.noise_multiplier() * moved * magnitude, 4.0 * f64::EPSILON),
         };
         let (mean, max) = (factorization.mean_row_norm_squared(), factorization.max_row_norm_squared());
-        // Coefficients or contributions that overflow have no noise to answer them with.
+        // There is no noise for coefficients or contributions that overflow.
         let largest_noise = MAX_DEVIATIONS * scale * max.sqrt();
         let unit = exact.as_ref().map_or(Resolution::new(spec.workload, magnitude), |exact| exact.unit);
         let is_countable = [largest_noise, magnitude].into_iter().all(|x| unit.count(x).is_some());
@@ -288,7 +292,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Refuses a set of keys that is empty or names one twice.
+/// Refuses a set of keys that is empty or contains a key twice.
 pub(super) fn check_keys(keys: &[String]) -> Result<()> {
     if keys.is_empty() {
         return Err(Error::bad("keys", "at least one", "none"));

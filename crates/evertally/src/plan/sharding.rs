@@ -2,20 +2,20 @@
 //!
 //! **Definition.** [`Plan::with_keys`] keeps everything that was decided — the mechanism, its noise
 //! scale, the units, the name of the noise — and changes the keys that are counted.
-//! [`Plan::declaring_keys`] makes another plan of it, the one that a builder would have made for
-//! those keys.
+//! [`Plan::declaring_keys`] makes another plan: the one that a builder would have made for those
+//! keys.
 //!
 //! **Guarantee.** Within a plan, a key's noise is derived from the key's name, and not from the
-//! keys that a part counts beside it ([`crate::noise::KeyedField`]). Under one noise key it is the
-//! same noise, bit for bit, in the whole plan and in every part that has the key. Parts that have
-//! no key in common therefore make the releases of the whole plan, in pieces. All of them together
-//! spend the budget once, because a contribution counts for one key and so in one part.
+//! other keys of the part ([`crate::noise::KeyedField`]). Under one noise key it is the
+//! same noise, bit for bit, in the full plan and in every part that has the key. Parts without a
+//! common key therefore make the releases of the full plan, in pieces. Together they spend the
+//! budget once, because a contribution counts for one key and so in one part.
 //!
-//! A plan that declares other keys is another plan, with independent noise for every key: what
-//! `other` means changes with the keys beside it, and under common noise the difference of two
+//! A plan that declares other keys is another plan, with independent noise for every key. The
+//! meaning of `other` depends on the other keys, and under common noise the difference of two
 //! releases would be exact.
 //!
-//! **Cost.** No planning: one check of the names, and one of the memory that a counter of the part holds.
+//! **Cost.** No planning. The names are checked, and the memory of a counter of the part.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ use crate::{Error, Result};
 impl Plan {
     /// The same plan for other declared keys, without planning again.
     ///
-    /// The noise of a key is what it is in this plan, so that counters of several parts under one
-    /// noise key release together what one counter of all keys would, bit for bit. They spend the
-    /// budget once, provided that **no key is in two of the parts**: a key that two counters count
-    /// has the same noise in both, and the difference of their releases would be bare.
+    /// A key has the same noise as in this plan. Counters of several parts under one noise key
+    /// together make the releases of one counter of all keys, bit for bit. They spend the budget
+    /// once, provided that **no key is in two of the parts**: a key that two counters count has the
+    /// same noise in both, and the difference of their releases would have no noise.
     ///
-    /// A part has a fingerprint of its own: its counters do not resume the states of other parts.
-    /// The limit on memory holds for each part.
+    /// A part has its own fingerprint, so its counters do not resume the states of other parts. The
+    /// memory limit applies to each part.
     ///
     /// ```
     /// use evertally::{Budget, KeyedCounter, NoiseKey, Plan};
@@ -51,11 +51,11 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::BadParameter`] unless this is a plan for keys, declared or open, and for keys that
-    /// a builder would refuse; [`Error::TooCostly`] if a counter of these keys would hold more
-    /// than the limit on memory.
+    /// a builder would refuse. [`Error::TooCostly`] if a counter of these keys would exceed the
+    /// memory limit.
     pub fn with_keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Self> {
         if !self.shape().is_keyed() {
-            // A single total and a vector have noise that no key has.
+            // The noise of a single total or a vector belongs to no key.
             return Err(Error::bad("plan", "one for keys to be given others", self.shape().kind()));
         }
         let keys: Vec<String> = keys.into_iter().map(Into::into).collect();

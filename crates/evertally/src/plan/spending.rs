@@ -4,7 +4,8 @@ use super::Plan;
 use crate::privacy::{Spend, Unit};
 
 impl Plan {
-    /// What the whole stream of releases costs one protected unit, computed from the noise that is run.
+    /// The privacy cost of the whole stream of releases for one protected unit, computed from the
+    /// noise that is run.
     ///
     /// ```
     /// use evertally::{Budget, Plan};
@@ -18,9 +19,9 @@ impl Plan {
         Spend::of_noise(self.budget().noise(), self.noise_multiplier()).with_variation(self.total_variation())
     }
 
-    /// The unit that the plan protects, as far as its parameters tell: an event where it takes part
-    /// in one step, a person where in several. Where one step is all that a person takes part in,
-    /// say so by [`Unit::person`] to an odometer.
+    /// The unit that the plan protects, derived from its parameters: an event if the participation
+    /// is a single step, and otherwise a person. If a person takes part in one step only, pass
+    /// [`Unit::person`] to an odometer instead.
     ///
     /// ```
     /// use evertally::privacy::{Neighbours, Participation, Unit};

@@ -4,12 +4,12 @@
 //! known factorizations that manage it have Δ² of 16 and more. So the plan declares a cap of
 //! [`PREFIX_SUM_CAP`] steps, which no stream reaches: one step per millisecond takes 34 years.
 //! Noise is calibrated to it. The state of the streamed mechanism does not grow with the cap, so
-//! the only cost is accuracy; [`Plan::milestones`] states how much. By default the square root is
-//! taken. It adds the least noise at every step that will be seen, while mechanisms that do better
-//! on average over the cap gain at its end.
+//! the only cost is accuracy; [`Plan::milestones`] states how much. By default the plan takes the
+//! square root. It adds the least noise at the steps that a stream reaches. Mechanisms that are
+//! better on average over the cap gain only near its end.
 //!
-//! **Windows and decays** forget, so their sensitivity has a finite limit. They run for ever at
-//! that limit: up to 2^60 steps, beyond which there are no more numbers for noise; with keys, up to
+//! **Windows and decays** forget, so their sensitivity has a finite limit, and noise is calibrated
+//! to it. They run up to 2^60 steps, where the indices of noise end; with keys, up to
 //! [`KEYED_CAP`]; windows on the exact path, up to [`EXACT_WINDOW_CAP`].
 
 use super::Plan;
@@ -44,7 +44,7 @@ pub(super) fn cap(workload: Workload, shape: &Shape) -> u64 {
     if shape.is_keyed() { cap.min(KEYED_CAP) } else { cap }
 }
 
-/// The error at a step, beside what a plan that knew it to be the last would have had.
+/// The error at a step, and the error of a plan whose horizon ends at that step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Milestone {
@@ -58,7 +58,7 @@ pub struct Milestone {
 }
 
 impl Milestone {
-    /// How many times the squared error is that of a known horizon.
+    /// The ratio of the squared error to that of a known horizon.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         self.known_horizon.map(|known| (self.standard_error / known).powi(2))
@@ -72,20 +72,20 @@ impl Plan {
         self.inner.is_unbounded
     }
 
-    /// The error after 1, 2^5, 2^10, … 2^40 steps, as far as the horizon goes, beside that of a
-    /// plan that had known the horizon.
+    /// The error after 1, 2^5, 2^10, … 2^40 steps within the horizon, and the error of plans with
+    /// those horizons.
     ///
     /// # Errors
-    /// None that building this plan would not have had.
+    /// Only errors that building this plan could give.
     pub fn milestones(&self) -> Result<Vec<Milestone>> {
         let powers = POWERS.iter().map(|power| 1 << power).chain([PREFIX_SUM_CAP]);
         powers.filter(|step| *step <= self.horizon()).map(|step| self.milestone(step)).collect()
     }
 
-    /// The error after this many steps, beside that of a plan that had known the horizon.
+    /// The error after this many steps, and the error of a plan with that horizon.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] for no steps at all, and [`Error::HorizonSpent`] beyond the horizon.
+    /// [`Error::BadParameter`] for zero steps, and [`Error::HorizonSpent`] beyond the horizon.
     pub fn milestone(&self, step: u64) -> Result<Milestone> {
         let last = step.checked_sub(1).ok_or_else(|| Error::bad("step", "at least 1", step))?;
         let standard_error = self.standard_error(last)?;

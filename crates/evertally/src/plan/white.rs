@@ -10,12 +10,12 @@ use crate::spec::Shape;
 use crate::{Error, Result};
 
 impl Plan {
-    /// The streams of white noise of this plan under a key. Another purpose has other noise: a
-    /// noise file that leaks does not unmask a counter.
+    /// The streams of white noise of this plan under a key. Each purpose has independent noise, so a
+    /// leaked noise file does not reveal the noise of a counter.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] where two declared keys would share their noise, and for open keys,
-    /// whose lanes are not known.
+    /// [`Error::BadParameter`] if two declared keys would share their noise, and for open keys, whose
+    /// lanes are not known in advance.
     pub(crate) fn white_field(&self, key: &NoiseKey, purpose: Purpose) -> Result<Arc<dyn WhiteField>> {
         let white = |layout| {
             let stream = self.stream(key, purpose, layout);

@@ -193,7 +193,7 @@ impl Budget {
     /// (1 + e^ε) times the distance. σ is therefore computed for δ less that charge. If the charge
     /// leaves too little of δ, σ is computed through zCDP, which discrete Gaussian noise meets as
     /// it is.
-    pub(crate) fn whole_noise_multiplier(&self, total_variation: f64) -> Result<f64> {
+    pub(crate) fn integer_noise_multiplier(&self, total_variation: f64) -> Result<f64> {
         let Guarantee::Approximate { epsilon, delta, calibration, rho: None } = self.guarantee else {
             return Ok(self.noise_multiplier);
         };

@@ -1,11 +1,11 @@
-//! In which numbers releases are made.
+//! Whether releases are computed with integers or in floating point.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, Result};
 
-/// In which numbers noise is drawn and added.
+/// The arithmetic in which noise is drawn and added.
 ///
 /// ```
 /// use evertally::{Arithmetic, Budget, Plan};
@@ -15,13 +15,12 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
-    /// Whole numbers throughout: noise from an exact sampler, correlated by a reversible filter,
-    /// added to exact totals, and rounded to a public grid. What is proved is what runs. For
-    /// numbers and keys, by every mechanism but the dense and the prepared ones.
+    /// Integers throughout. Noise from an exact sampler is correlated by a reversible filter, added
+    /// to exact totals, and rounded to a public grid. The proof covers the code that runs. It is
+    /// available for numbers and keys, with every mechanism except the dense and the prepared ones.
     Exact,
-    /// Noise in double precision, added to exact totals. The proof is about real numbers; see the
-    /// threat model for what that leaves open. For vectors, and for mechanisms that have no exact
-    /// path.
+    /// Noise in double precision, added to exact totals. The proof is about real numbers; the threat
+    /// model describes the gap. Vectors and mechanisms without an exact path use it.
     Float,
 }
 

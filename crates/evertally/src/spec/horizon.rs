@@ -1,4 +1,4 @@
-//! How many steps there will be.
+//! The number of steps of a stream.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Horizon {
-    /// This many steps and no more.
+    /// At most this many steps.
     Steps(u64),
     /// The stream has no known end. The plan declares a cap that no stream reaches; see
     /// [`Plan::is_unbounded`](crate::Plan::is_unbounded).
@@ -62,7 +62,7 @@ impl FromStr for Horizon {
         if text == "unbounded" {
             return Ok(Self::Unbounded);
         }
-        let refuse = |_| Error::bad("horizon", "a whole number of steps, or unbounded", format!("{text:?}"));
+        let refuse = |_| Error::bad("horizon", "a number of steps, or unbounded", format!("{text:?}"));
         text.parse().map(Self::Steps).map_err(refuse)
     }
 }

@@ -31,12 +31,12 @@ pub enum Shape {
         /// The keys, in the order of inputs and releases.
         keys: Vec<String>,
     },
-    /// One number per step for every key that will ever appear; none is declared.
+    /// One number per step for every key that appears. No key is declared.
     OpenKeys,
 }
 
 impl Shape {
-    /// How many numbers a step has; zero for open keys, whose number is not known in advance.
+    /// The number of values per step. Zero for open keys, whose number is not known in advance.
     #[must_use]
     pub fn width(&self) -> usize {
         match self {
@@ -47,8 +47,8 @@ impl Shape {
         }
     }
 
-    /// In how many numbers of a step one contribution may show. It counts for one key, and a
-    /// replaced one may have counted for another.
+    /// The number of values of a step that one contribution may change. It counts for one key, and
+    /// the contribution that it replaces may have counted for another.
     pub(crate) fn moved(&self) -> usize {
         match self {
             Self::Scalar => 1,
@@ -57,15 +57,15 @@ impl Shape {
         }
     }
 
-    /// Whether every number has noise derived from a name of its own.
+    /// Whether the noise of each value is derived from the name of its key.
     pub(crate) fn is_keyed(&self) -> bool {
         matches!(self, Self::Keyed { .. } | Self::OpenKeys)
     }
 
-    /// The kind of plan that has this shape, in words; the names of keys are left out.
+    /// The kind of plan that has this shape, in words, without the names of keys.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Scalar => "one for one number a step",
+            Self::Scalar => "one for one number per step",
             Self::Vector { .. } => "one for vectors",
             Self::Keyed { .. } => "one for keys",
             Self::OpenKeys => "one for open keys",
@@ -73,8 +73,8 @@ impl Shape {
     }
 }
 
-/// `scalar`, `vector:D`, `keys:A,B,C` or `open-keys`; a backslash stands before each comma and
-/// backslash of a key.
+/// `scalar`, `vector:D`, `keys:A,B,C` or `open-keys`. Commas and backslashes in a key are escaped
+/// with a backslash.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -94,7 +94,7 @@ impl FromStr for Shape {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // The text may hold keys, and is not repeated.
+        // The text may contain keys, which may be confidential, so the error does not repeat it.
         let refuse = || Error::bad("shape", "scalar, vector:D, keys:A,B,C or open-keys", "another text");
         match text.split_once(':') {
             None if text == "scalar" => Ok(Self::Scalar),
@@ -108,7 +108,7 @@ impl FromStr for Shape {
     }
 }
 
-/// The keys of a list; none if a backslash stands before anything else than a comma or a backslash.
+/// The keys of a list. `None` if a backslash escapes anything but a comma or a backslash.
 fn unescaped(list: &str) -> Option<Vec<String>> {
     let mut keys = vec![String::new()];
     let mut characters = list.chars();

@@ -59,7 +59,7 @@ fn bad_words_have_one_clear_reason() {
         words.parse::<T>().err().unwrap_or_else(|| panic!("{words:?} was taken")).to_string()
     }
     for words in ["", "1e3", "-1", "infinite", "Unbounded", "99999999999999999999"] {
-        let expected = format!("horizon must be a whole number of steps, or unbounded, got {words:?}");
+        let expected = format!("horizon must be a number of steps, or unbounded, got {words:?}");
         assert_eq!(reason::<Horizon>(words), expected);
     }
     for words in ["", "window", "window:x", "decay:", "prefix"] {

@@ -1,5 +1,5 @@
-//! The choices of a plan in JSON: the words that `Display` writes and `FromStr` reads. Numbers stay
-//! numbers, and keys a list.
+//! The choices of a plan in JSON: the words that `Display` writes and `FromStr` reads. Numbers are
+//! JSON numbers, and keys are a list.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -28,7 +28,7 @@ macro_rules! in_words {
 
 in_words!(Workload, BudgetSpec, Mechanism, Neighbours, Participation, Objective, Contribution, Arithmetic);
 
-/// Words, or what JSON has a form of its own for.
+/// Words, or a native JSON value.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OrWords<T> {

@@ -7,13 +7,21 @@ use std::sync::Arc;
 
 use evertally::internals::factorization::Factorization;
 use evertally::internals::noise::WhiteField;
-use evertally::{Budget, Matrix, Mechanism, Participation, Plan, PlanBuilder, Workload};
+use evertally::{Budget, Matrix, Mechanism, NoiseKey, Participation, Plan, PlanBuilder, Workload};
+
+pub(crate) fn budget() -> Budget {
+    Budget::new(1.0, 1e-6).unwrap()
+}
+
+pub(crate) fn key() -> NoiseKey {
+    NoiseKey::insecure_from_seed(11)
+}
 
 /// A budget that the mechanism's noise can meet.
 pub(crate) fn budget_for(mechanism: Mechanism) -> Budget {
     match mechanism {
         Mechanism::LaplaceTree => Budget::pure(1.0).unwrap(),
-        _ => Budget::new(1.0, 1e-6).unwrap(),
+        _ => budget(),
     }
 }
 
@@ -22,11 +30,7 @@ pub(crate) fn builder(workload: Workload, n: u64) -> PlanBuilder {
 }
 
 pub(crate) fn plan(mechanism: Mechanism, workload: Workload, n: u64) -> Plan {
-    builder(workload, n)
-        .mechanism(mechanism)
-        .budget(budget_for(mechanism))
-        .build()
-        .unwrap_or_else(|error| panic!("{mechanism} {workload} {n}: {error}"))
+    plan_with(mechanism, workload, n, Participation::single())
 }
 
 pub(crate) fn plan_with(

@@ -1,4 +1,4 @@
-//! One key's record in a page: its words as numbers.
+//! The record of one key in a page: its words as numbers.
 
 use crate::counter::totals::carried;
 use crate::key_record::{FIXED, Layout};
@@ -26,7 +26,7 @@ impl From<TagWords> for LaneTag {
     }
 }
 
-/// One record, to be read. It holds a true total, so there is no `Debug`.
+/// A shared view of one record. It holds a true total, so there is no `Debug`.
 #[derive(Clone, Copy)]
 pub(super) struct Record<'a> {
     pub(super) layout: Layout,
@@ -34,7 +34,7 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Steps of noise made: the release of this many closed steps has been drawn.
+    /// The number of steps whose noise has been made.
     pub(super) fn made(self) -> u64 {
         self.words[0]
     }
@@ -51,14 +51,14 @@ impl<'a> Record<'a> {
         (self.words[4] >> 32) as u32
     }
 
-    /// The total as it stands in the record, and after how many steps.
+    /// The stored total, and the number of steps it includes.
     pub(super) fn kept(self) -> (i128, u64) {
         let total = (u128::from(self.words[2]) << 64 | u128::from(self.words[1])) as i128;
         (total, if self.layout.decays() { self.words[FIXED] } else { 0 })
     }
 
-    /// The total after `closed` steps: decays that no input interrupted are caught up with step by
-    /// step, as they would have been.
+    /// The total after `closed` steps. Decays of the steps without inputs are applied one by one, so
+    /// the result is the same as if they had been applied in time.
     pub(super) fn total(self, closed: u64) -> i128 {
         let (mut total, mut step) = self.kept();
         if self.layout.decays() {
@@ -76,7 +76,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// One record, to be changed.
+/// A mutable view of one record.
 pub(super) struct RecordMut<'a> {
     pub(super) layout: Layout,
     pub(super) words: &'a mut [u64],

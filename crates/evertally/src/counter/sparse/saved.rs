@@ -6,18 +6,18 @@
 //! | bytes | content |
 //! |---|---|
 //! | 8 | number of keys |
-//! | 11 + 8 + 16 a key | tag, steps of noise made, total in units |
-//! | 8 a key | where totals decay: after how many steps the total stands |
-//! | 8·rows a key | the words of its lane; nothing where no step was made |
+//! | 11 + 8 + 16 per key | tag, steps of noise made, total in units |
+//! | 8 per key | if totals decay: the number of steps that the total includes |
+//! | 8·rows per key | the words of its lane, if any step of noise was made |
 //! | 8 | number of inputs of the open step |
-//! | 4 + 16 an input | number of the key, units |
-//! | 32 | BLAKE3 hash of all before |
+//! | 4 + 16 per input | number of the key, units |
+//! | 32 | BLAKE3 hash of all preceding bytes |
 //!
-//! Keys stand in the order in which they came, and all numbers are little-endian.
+//! Keys are in the order of their first use. All numbers are little-endian.
 
 use zeroize::Zeroizing;
 
-use super::store::MOST_KEYS;
+use super::store::MAX_KEYS;
 use super::{Noise, SparseCounter};
 use crate::counter::state::{FRAME, Head, Reader, cut_short, reals, seal, unseal};
 use crate::counter::totals::carried;
@@ -29,17 +29,17 @@ use crate::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"EVTK";
 
-/// Bytes of a key whose noise was never made, at the least.
-const LEAST_KEY: usize = 11 + 8 + 16;
+/// The minimum number of bytes of a key: one without noise.
+const MIN_KEY_BYTES: usize = 11 + 8 + 16;
 
 impl SparseCounter {
-    /// The state as bytes. It holds true totals: guard it like the data.
+    /// The state as bytes. It contains true totals: guard it like the data.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let layout = self.store.layout();
-        // All at once: a vector that grows leaves copies of its content behind.
+        // Allocated at once, because a vector that grows leaves copies of its content behind.
         let inputs = self.store.inputs().count();
-        let keys = self.store.len() * (LEAST_KEY + 8 + 8 * layout.rows());
+        let keys = self.store.len() * (MIN_KEY_BYTES + 8 + 8 * layout.rows());
         let mut bytes = Vec::with_capacity(FRAME + keys + 20 * inputs);
         let head = Head { fingerprint: self.plan.fingerprint(), key_tag: self.key_tag, step: self.closed };
         head.put(MAGIC, &mut bytes);
@@ -65,10 +65,10 @@ impl SparseCounter {
         seal(bytes)
     }
 
-    /// Continues from a saved state; the releases that follow are those that would have followed,
+    /// Resumes from a saved state. The releases are those of a counter that was never interrupted,
     /// bit for bit.
     ///
-    /// A state must be resumed once only: two runs from one state release different totals under
+    /// Resume a state only once: two runs from one state release different totals under
     /// the same noise.
     ///
     /// ```
@@ -104,10 +104,10 @@ impl SparseCounter {
     fn read_keys(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let layout = self.store.layout();
         let keys = u64::from_le_bytes(reader.take()?);
-        if keys > (reader.left() / LEAST_KEY) as u64 {
+        if keys > (reader.left() / MIN_KEY_BYTES) as u64 {
             return Err(cut_short());
         }
-        if keys > MOST_KEYS as u64 {
+        if keys > MAX_KEYS as u64 {
             return Err(misfit());
         }
         let mut words = Zeroizing::new(vec![0; layout.rows()]);
@@ -169,7 +169,7 @@ impl SparseCounter {
 }
 
 impl Noise {
-    /// Refuses words that no lane holds.
+    /// Refuses words that no lane can hold.
     fn check_lane(&self, words: &[u64]) -> Result<()> {
         match self {
             Self::Doubles(_) => reals(words).map(|_| ()),

@@ -1,14 +1,14 @@
-//! The keys of a counter whose keys are not declared: a record each, found by tag.
+//! The keys of a counter of open keys: one record per key, found by its tag.
 //!
-//! **Definition.** Records ([`super::record`]) stand in pages, in the order in which their keys
-//! came. They are found by linear hashing: a bucket is a chain of records, and every second key
-//! splits one bucket in two. Tags are as good as random to anyone without the noise key, so
-//! they are their own hash and nobody can choose keys that share a bucket.
+//! **Definition.** Records ([`super::record`]) lie in pages, in the order of their first use. They
+//! are found by linear hashing: a bucket is a chain of records, and every second key splits one
+//! bucket in two. Without the noise key, tags look random. So they are their own hash, and nobody
+//! can choose keys that share a bucket.
 //!
-//! **Cost.** 8 bytes a word, 2 for half a bucket and a fraction for pages: 98 and a fraction for
-//! seven numbers a lane. Nothing is ever moved or doubled, so that growth costs no more memory than
-//! the keys that came, and no pause. The inputs of the open step stand beside the pages that have
-//! any, 16 bytes a record.
+//! **Cost.** 8 bytes per word, 2 for half a bucket and a fraction for pages: between 98 and 99 bytes
+//! for seven numbers per lane. Nothing is ever moved or doubled, so growth causes no pause and takes
+//! no memory beyond the new keys. Pages with inputs of the open step hold another 16 bytes per
+//! record.
 //!
 //! **Source.** Litwin, *Linear hashing: a new tool for file and table addressing* (1980).
 
@@ -25,15 +25,15 @@ const PAGE: usize = 128;
 /// Buckets in a page of buckets.
 const BUCKETS: usize = 1024;
 
-/// The most keys: their numbers, and those of a page more, have 32 bits.
-pub(super) const MOST_KEYS: usize = u32::MAX as usize - PAGE;
+/// The maximum number of keys: key numbers have 32 bits, with room for one more page.
+pub(super) const MAX_KEYS: usize = u32::MAX as usize - PAGE;
 
 /// The end of a chain.
 const NONE: u32 = u32::MAX;
 
 struct Page {
     records: Vec<u64>,
-    /// What the open step adds to each record, where it adds anything.
+    /// The inputs of the open step for each record, if there are any.
     inputs: Option<Box<[i128]>>,
 }
 
@@ -87,8 +87,8 @@ impl Store {
         None
     }
 
-    /// The same for several tags: their chains are followed side by side, because each step of one
-    /// waits for memory.
+    /// The same for several tags. Their chains are followed side by side, because each link waits
+    /// for memory.
     pub(super) fn find_each<const N: usize>(&self, tags: &[LaneTag; N]) -> [Option<u32>; N] {
         let tags = tags.map(TagWords::from);
         let mut keys = tags.map(|tag| self.buckets.first(tag));
@@ -111,7 +111,7 @@ impl Store {
         found
     }
 
-    /// Makes a record for a tag that has none.
+    /// Makes the record of a new tag.
     pub(super) fn insert(&mut self, tag: LaneTag) -> u32 {
         let tag = TagWords::from(tag);
         let (key, words) = (self.len as u32, self.layout.words());
@@ -131,7 +131,7 @@ impl Store {
         key
     }
 
-    /// Adds one bucket, and shares out the chain that its keys stood in.
+    /// Adds one bucket, and moves its keys out of the chain that held them.
     fn split(&mut self) {
         let from = self.buckets.add();
         let mut key = self.buckets.replace(from, NONE);
@@ -145,7 +145,7 @@ impl Store {
         }
     }
 
-    /// Lets a total stand after `closed` steps, so that its decays are not made again.
+    /// Stores a total after `closed` steps, so that its decays are not applied again.
     pub(super) fn settle(&mut self, key: u32, closed: u64) {
         if self.layout.decays() {
             let total = self.get(key).total(closed);
@@ -153,7 +153,7 @@ impl Store {
         }
     }
 
-    /// What the open step has for a key.
+    /// The input of the open step for a key.
     pub(super) fn input(&self, key: u32) -> i128 {
         let (page, at) = place(key);
         self.pages[page].inputs.as_ref().map_or(0, |inputs| inputs[at])
@@ -168,7 +168,7 @@ impl Store {
         inputs.get_or_insert_with(|| vec![0; PAGE].into_boxed_slice())[at] = units;
     }
 
-    /// The keys that the open step has something for, page by page.
+    /// The keys with an input in the open step, page by page.
     pub(super) fn inputs(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
         self.touched.iter().flat_map(move |page| {
             let inputs = self.pages[*page as usize].inputs.iter().flat_map(|inputs| inputs.iter());
@@ -177,13 +177,13 @@ impl Store {
         })
     }
 
-    /// The totals after the open step, of which `closed` came before.
+    /// Adds the inputs of the open step to the totals. `closed` steps came before it.
     pub(super) fn close(&mut self, closed: u64) {
         let workload = self.layout.workload();
         for page in std::mem::take(&mut self.touched) {
             let Some(mut inputs) = self.pages[page as usize].inputs.take() else { continue };
             for (key, units) in (page * PAGE as u32..).zip(&*inputs).filter(|(_, units)| **units != 0) {
-                // Inputs that would make a total too large were refused when they came.
+                // Inputs that would make a total too large were refused earlier.
                 let total = carried(workload, self.get(key).total(closed)) + units;
                 self.get_mut(key).set_total(total, closed + 1);
             }
@@ -227,7 +227,7 @@ impl Buckets {
         self.len += 1;
     }
 
-    /// The bucket of a tag: its low bits, one bit fewer where that bucket is not there yet.
+    /// The bucket of a tag: its low bits, or one bit fewer if that bucket does not exist yet.
     fn of(&self, tag: TagWords) -> usize {
         let half = 1 << self.len.ilog2();
         let bucket = tag.low as usize & (2 * half - 1);
@@ -239,7 +239,7 @@ impl Buckets {
         self.pages[bucket / BUCKETS][bucket % BUCKETS]
     }
 
-    /// Makes a key the first of a bucket and returns which was.
+    /// Makes a key the first of a bucket and returns the previous first key.
     fn replace(&mut self, bucket: usize, key: u32) -> u32 {
         std::mem::replace(&mut self.pages[bucket / BUCKETS][bucket % BUCKETS], key)
     }
@@ -294,7 +294,7 @@ mod tests {
         assert!(longest.max() < Some(20));
     }
 
-    /// Tags that differ in the bits that no bucket looks at.
+    /// Tags that differ only in bits that no bucket uses.
     #[test]
     fn tags_are_told_apart_by_every_bit() {
         let mut store = Store::new(Layout::new(Workload::PrefixSum, 0));

@@ -1,35 +1,36 @@
 //! The logarithm of the error as a function of poles and zeros, with its gradient.
 //!
 //! **Definition.** Poles s_j of the encoder and zeros σ_i lie interlaced on the positive axis, 0 =
-//! σ₀ < s₀ < σ₁ < s₁ < … < σ_d, where a place u stands for the decay λ/(1+u). The variables are
-//! logarithms of gaps: u₀ = base + exp(x₀), and each place is 1 + [`MIN_GAP`] + exp(x) times the
-//! one before. So any real numbers give a valid pair, with positive weights, however many there
-//! are, and rounding never brings two places together. Up to a factor of r that is one of 1/l,
+//! σ₀ < s₀ < σ₁ < s₁ < … < σ_d. A place u means the decay λ/(1+u). The variables are logarithms of
+//! gaps: u₀ = base + exp(x₀), and each place is 1 + [`MIN_GAP`] + exp(x) times the previous one. So
+//! any real numbers give a valid pair with positive weights, and rounding never makes two places
+//! equal. Up to a factor that r and 1/l share,
 //!
 //! > κ = 1,  ω_j = Π_i(σ_i−s_j)/Π_{k≠j}(s_k−s_j)/(1+s_j),  η_i = Π_j(s_j−σ_i)/Π_{k≠i}(σ_k−σ_i)/(1+σ_i),
 //!
-//! and the loss is ln Δ² + ln ‖L‖², both quadratic forms of these weights ([`QuadraticForm`]), in which that
-//! factor cancels.
+//! and the loss is ln Δ² + ln ‖L‖². Both are quadratic forms of these weights ([`QuadraticForm`]),
+//! and the factor cancels.
 //!
-//! **Gradient.** Closed forms for the weights; for Γ and B a central difference in the logarithm of
-//! the rate, right to some 10⁻¹⁰, which needs only the row of the decay that is moved: a gradient
-//! costs some five values.
+//! **Gradient.** Closed forms for the weights. For Γ and B a central difference in the logarithm of
+//! the rate, with an error of about 10⁻¹⁰, which needs only the row of the decay that moves. A
+//! gradient costs about as much as five values.
 
 use crate::mixture::{DecayTerms, QuadraticForm};
 
-/// What a fit makes small.
+/// The function that a fit minimises.
 pub(super) struct Loss {
-    /// Whose sum is Δ².
+    /// The quadratic form of Δ².
     pub(super) encoder: QuadraticForm,
-    /// Whose sum is the error.
+    /// The quadratic form of the error.
     pub(super) decoder: QuadraticForm,
     /// −ln λ.
     pub(super) fading: f64,
-    /// No place is closer to the workload's own pole.
+    /// The minimum distance of a place from the workload's own pole.
     pub(super) base: f64,
 }
 
-/// The least relative distance of two places: rounding a decay moves a place by at most a relative 10⁻⁷.
+/// The minimum relative distance of two places. Rounding a decay moves a place by at most a relative
+/// 10⁻⁷.
 const MIN_GAP: f64 = 1e-4;
 
 /// The relative step of a rate in central differences.
@@ -73,23 +74,23 @@ impl Loss {
         gaps.iter().map(next).collect()
     }
 
-    /// The variables of given places, or of close ones that are allowed.
+    /// The variables of these places, or of the nearest valid ones.
     pub(super) fn gaps(&self, places: &[f64]) -> Vec<f64> {
         let gap = |m: usize| match m {
             0 => (places[0] - self.base).max(0.1 * places[0]),
-            // Where the gap is the least one, its excess is nothing, of which there is no logarithm.
+            // At the minimum gap the excess is zero, which has no logarithm.
             _ => (places[m] / places[m - 1] - 1.0 - MIN_GAP).max(1e-9),
         };
         (0..places.len()).map(|m| libm::log(gap(m))).collect()
     }
 }
 
-/// One of the two mixtures: its squared norm, and the derivatives of the logarithm of that.
+/// One of the two mixtures: the logarithm of its squared norm, and its derivatives.
 struct Side {
     norm: f64,
-    /// By its own places.
+    /// With respect to its own places.
     by_own: Vec<f64>,
-    /// By those of the other side.
+    /// With respect to the places of the other mixture.
     by_other: Vec<f64>,
 }
 
@@ -114,7 +115,7 @@ impl Side {
         for (j, place) in own.iter().enumerate() {
             let sum = with_all(&here[j]);
             side.norm += weights[j] * (sum + impulse * form.alone(&here[j]));
-            // By ln w_j.
+            // With respect to ln w_j.
             let slope = 2.0 * weights[j] * sum;
             let mut by_place = 0.0;
             for (derivative, b) in side.by_other.iter_mut().zip(other) {
@@ -141,7 +142,7 @@ impl Side {
     }
 }
 
-/// Π_i(b_i − a_j)/Π_{k≠j}(a_k − a_j)/(1 + a_j), each difference beside one of its size.
+/// Π_i(b_i − a_j)/Π_{k≠j}(a_k − a_j)/(1 + a_j). Each difference is divided by one of similar size.
 fn weight(own: &[f64], other: &[f64], j: usize) -> f64 {
     let place = own[j];
     let mut others = own.iter().enumerate().filter(|(k, _)| *k != j).map(|(_, a)| a - place);

@@ -71,7 +71,7 @@ fn factorize(request: &Request<'_>, buffers: Option<u64>) -> Result<Streamed> {
         }
     };
     if let Some(named) = buffers.filter(|named| !(1..=MAX_BUFFERS).contains(named)) {
-        return Err(Error::bad("buffers", format!("a whole number from 1 to {MAX_BUFFERS}"), named));
+        return Err(Error::bad("buffers", format!("an integer from 1 to {MAX_BUFFERS}"), named));
     }
     let fit = Fit::new(request, factor);
     let (limit, gain) = buffers.map_or((MAX_CHOSEN_BUFFERS, MIN_GAIN), |named| (named, FREE));

@@ -8,9 +8,9 @@
 //!
 //! **Privacy.** L R = A diag(d) T(f̂)⁻¹ diag(1/e) diag(e) T(f̂) diag(1/d) = A for any e > 0,
 //! d > 0 and f̂ with f̂₀ ≠ 0, so no approximation enters: L is run by the mixture Ŝ with T(f̂)
-//! T(Ŝ) = A, which has the same poles and zeros as f̂ and not merely nearly so, and d has a closed
-//! form. What is left is rounding: of d, bounded by `weights::Weights::rounding`, and of the
-//! machine's arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both.
+//! T(Ŝ) = A, which has exactly the same poles and zeros as f̂, and d has a closed form. Two roundings
+//! remain: that of d, bounded by `weights::Weights::rounding`, and that of floating-point
+//! arithmetic, within the margin that every sensitivity has. Δ = 1, enlarged by both.
 //! Several participations use the triangle inequality: Δ = k'.
 //!
 //! **Cost.** By default J = 2 + log₂(n)/3 decays: J + 1 numbers per lane and O(J) operations per step,
@@ -18,8 +18,8 @@
 //! Preparation takes O(n J²) up to 2^16 steps, and beyond that O(J² log n); see `profile` for how
 //! closely the errors are then known.
 //!
-//! **Source.** The square root is the paper's. Columns of equal norm: the dual of γ_F, at whose
-//! optimum all of them are. Grades fitted over the horizon, and their closed form, are this
+//! **Source.** The square root is the paper's. Columns of equal norm follow from the dual of γ_F: at
+//! its optimum all columns have equal norm. The fitted grades and their closed form are this
 //! library's; `cargo xtask fit graded` makes the table.
 
 mod profile;
@@ -148,7 +148,7 @@ impl Parts {
     /// Calls `visit(j, (w T(f̂)⁻¹)_j/e_j)` for j from `last` down to zero, where w_s = d_s for s in
     /// `first..=last` and zero before: with first = 0, row `last` of L.
     ///
-    /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so that each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
+    /// T(f̂)⁻¹ = A⁻¹ T(Ŝ), so each entry is Σ_s (w_s − w_{s+1}) Ŝ_{s−j}: the mixture run backwards.
     fn walk_row(&self, first: u64, last: u64, mut visit: impl FnMut(u64, f64)) {
         let decoder = self.pair.decoder();
         let mut stretch = GradeBlock::default();
@@ -172,8 +172,8 @@ impl Parts {
     }
 }
 
-/// The mean error of a shape, the largest, and a smooth stand-in for the largest: what a fit needs.
-/// Also the smaller of the grades at the two ends. `None` if the shape cannot be run.
+/// The errors of a shape that a fit needs: the mean, the maximum, and a smooth substitute for the
+/// maximum. Also the smaller of the grades at the two ends. `None` if the shape cannot be run.
 #[doc(hidden)]
 #[must_use]
 pub fn trial(horizon: u64, shape: &Shape, power: i32) -> Option<Trial> {
@@ -195,7 +195,7 @@ pub struct Trial {
     pub mean: f64,
     /// max ‖L\[t;\]‖².
     pub max: f64,
-    /// A smooth stand-in for `max`: the mean of this power.
+    /// A smooth substitute for `max`: the mean of this power.
     pub soft_max: f64,
     /// The smaller e of the first and last step.
     pub least_grade: f64,

@@ -1,44 +1,43 @@
-//! The error of every step, by the covariance of the machine that makes the noise.
+//! The error of every step, from the covariance of the recursion that makes the noise.
 //!
-//! **Definition.** The machine of [`crate::noise::Recipe`] holds v_i ← (1−τ_i)v_i + h_t, u = κh_t +
-//! Σ η_i v_i and ζ ← ζ − (d_t − d_{t−1})u, and releases z = ζ + d_t u. With h of variance 1/e_t²
-//! their covariances follow one linear recursion, and ‖L\[t;\]‖² = E z².
+//! **Definition.** The recursion of [`crate::noise::Recipe`] is v_i ← (1−τ_i)v_i + h_t, u = κh_t +
+//! Σ η_i v_i and ζ ← ζ − (d_t − d_{t−1})u, and it releases z = ζ + d_t u. With h of variance 1/e_t²,
+//! the covariances follow a linear recursion, and ‖L\[t;\]‖² = E z².
 //!
-//! **Guarantee.** Up to [`MAX_EXACT`] steps, every step is taken, and the figures are exact up
-//! to rounding. Beyond, steps far from both ends are taken in strides of a 96th of the distance to
-//! the nearer end: within a stride 1/e² and the covariances are taken as linear, the decays
-//! exactly. Measured against the exact recursion, up to 2^18 steps, this is within [`TOLERANCE`]/2
-//! of every step, of the mean and of the largest; reported figures are enlarged by [`TOLERANCE`].
-//! Between the steps that are kept, ‖L\[t;\]‖² is interpolated linearly, again within half the
-//! tolerance.
+//! **Guarantee.** Up to [`MAX_EXACT`] steps, the recursion takes every step, and the figures are
+//! exact up to rounding. Beyond that, it moves in strides of 1/96 of the distance to the nearer end.
+//! Within a stride, 1/e² and the covariances are taken as linear, and decays are exact. Compared
+//! with the exact recursion up to 2^18 steps, the error of every step, of the mean and of the
+//! maximum is within [`TOLERANCE`]/2. Reported figures are enlarged by [`TOLERANCE`]. Between the
+//! stored steps, ‖L\[t;\]‖² is interpolated linearly, again within half the tolerance.
 //!
-//! **Cost.** O(J²) a stride; some 130·log₂ n strides.
+//! **Cost.** O(J²) per stride, and about 130·log₂ n strides.
 
 use super::weights::Weights;
 use crate::mixture::{Mixture, Pair};
 use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock, Grading};
 use crate::privacy::CompensatedSum;
 
-/// The longest horizon whose steps are all taken.
+/// The longest horizon for which every step is computed.
 pub(super) const MAX_EXACT: u64 = 1 << 16;
 
-/// The longest horizon whose steps are all kept.
+/// The longest horizon for which every step is stored.
 const MAX_KEPT: u64 = 1 << 10;
 
 /// The relative error that strides and interpolation may have together.
 pub(super) const TOLERANCE: f64 = 2e-5;
 
-/// Strides are this part of the distance to the nearer end.
+/// The length of a stride as a fraction of the distance to the nearer end.
 const FINENESS: u64 = 96;
 
-/// The steps from `first` to `last` at which strides end, both included; short near `first` and
+/// The ends of strides from `first` to `last`, both included. Strides are short near `first` and
 /// near the horizon.
 fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
     let mut stops = vec![first];
     let mut step = first;
     while step < last {
         let nearer = (step - first).min(horizon - 1 - step);
-        // Behind the middle, the end of a stride limits its length.
+        // After the middle, the end of a stride limits its length.
         step = (step + (nearer / (FINENESS + 1)).max(1)).min(last);
         stops.push(step);
     }
@@ -47,8 +46,8 @@ fn stops(first: u64, last: u64, horizon: u64) -> Vec<u64> {
 
 /// ‖L\[t;\] − L\[s;\]‖² for `earlier` s < `later` t, in strides, within the tolerance.
 ///
-/// With ζ̃ = ζ − z_s the difference z_t − z_s is ζ̃ + d_t u, so that the same recursion serves from
-/// step s on, where ζ̃ = −d_s u.
+/// With ζ̃ = ζ − z_s the difference z_t − z_s is ζ̃ + d_t u, so the same recursion applies from step
+/// s on, where ζ̃ = −d_s u.
 pub(super) fn difference(horizon: u64, pair: &Pair, weights: &Weights, earlier: u64, later: u64) -> f64 {
     let mut covariance = Covariance::new(pair);
     let (grade, mut norm) = weights.at(0);
@@ -59,10 +58,10 @@ pub(super) fn difference(horizon: u64, pair: &Pair, weights: &Weights, earlier: 
     covariance.row(norm) * (1.0 + TOLERANCE)
 }
 
-/// ‖L\[t;\]‖² at chosen steps, and what follows.
+/// ‖L\[t;\]‖² at the stored steps, its mean and its maximum.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
-    /// Empty if every step is kept.
+    /// Empty if every step is stored.
     steps: Vec<u64>,
     rows: Vec<f64>,
     mean: f64,
@@ -79,7 +78,7 @@ impl Profile {
         }
     }
 
-    /// Every step taken.
+    /// Computes every step.
     pub(super) fn exact(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
         let kept = if horizon <= MAX_KEPT { Vec::new() } else { stops(0, horizon - 1, horizon) };
         let mut stretch = GradeBlock::default();
@@ -104,7 +103,7 @@ impl Profile {
         Self { steps: kept, rows, mean: sum.value() / horizon as f64, max, strided: false }
     }
 
-    /// In strides; see the module.
+    /// Computes in strides; see the module.
     pub(super) fn strided(horizon: u64, pair: &Pair, weights: &Weights) -> Self {
         let steps = stops(0, horizon - 1, horizon);
         let mut covariance = Covariance::new(pair);
@@ -115,7 +114,7 @@ impl Profile {
         sum.add(rows[0]);
         covariance.follow(&steps, weights, norm, |length, row| {
             let before = rows[rows.len() - 1];
-            // The trapezium, less its first step and with its last.
+            // The trapezoidal rule, without its first step and with its last.
             sum.add(0.5 * length * (before + row) + 0.5 * (row - before));
             rows.push(row);
         });
@@ -148,7 +147,7 @@ impl Profile {
         self.enlarged(self.max)
     }
 
-    /// A smooth stand-in for the largest, for fitting: the power mean over the steps kept.
+    /// A smooth substitute for the maximum, for fitting: the power mean over the stored steps.
     pub(super) fn soft_max(&self, power: i32) -> f64 {
         let mut sum = 0.0;
         for (i, row) in self.rows.iter().enumerate() {
@@ -166,7 +165,7 @@ impl Profile {
     }
 }
 
-/// Covariances of the machine's numbers after a step.
+/// Covariances of the recursion's numbers after a step.
 struct Covariance<'a> {
     decoder: &'a Mixture,
     /// 1 − τ_i.
@@ -209,8 +208,8 @@ impl<'a> Covariance<'a> {
         }
     }
 
-    /// Goes from stop to stop, starting at the first, where d is `norm`; reports the length of
-    /// each stride and ‖L\[t;\]‖² at its end. Returns d at the last stop.
+    /// Moves from stop to stop. At the first stop d is `norm`. Reports the length of each stride and
+    /// ‖L\[t;\]‖² at its end. Returns d at the last stop.
     fn follow(
         &mut self,
         stops: &[u64],
@@ -233,7 +232,7 @@ impl<'a> Covariance<'a> {
         norm
     }
 
-    /// From here on ζ stands for ζ − z, z that of this step, where d is `norm`.
+    /// From here on ζ means ζ − z, with the z of this step, where d is `norm`.
     fn begin_again(&mut self, norm: f64) {
         self.zeta_squared = norm * norm * self.sum_squared;
         self.zeta_sum = -norm * self.sum_squared;
@@ -242,7 +241,7 @@ impl<'a> Covariance<'a> {
         }
     }
 
-    /// One step: h of variance `fresh`, d rising by `rise`.
+    /// One step: h has variance `fresh`, and d rises by `rise`.
     fn step(&mut self, fresh: f64, rise: f64) {
         self.zeta_squared += rise * (rise * self.sum_squared - 2.0 * self.zeta_sum);
         for ((shifted, decay), sum) in self.shifted.iter_mut().zip(&self.decays).zip(&self.sums) {
@@ -255,7 +254,8 @@ impl<'a> Covariance<'a> {
         self.settle();
     }
 
-    /// `length` steps at once: the variance of h goes linearly to `fresh`, d rises evenly by `rise` in all.
+    /// `length` steps at once: the variance of h changes linearly to `fresh`, and d rises evenly by
+    /// `rise` in total.
     fn stride(&mut self, length: f64, fresh: f64, rise: f64) {
         let len = self.rates.len();
         let (old, rise_a_step) = (self.fresh, rise / length);
@@ -279,14 +279,14 @@ impl<'a> Covariance<'a> {
             self.shifted[a] = power.last * self.shifted[a] - rise_a_step * entered;
         }
         self.settle();
-        // Sums over the steps before the last of the stride, by the trapezium.
+        // Sums over the steps of the stride except the last, by the trapezoidal rule.
         let trapezium = |first: f64, last: f64| 0.5 * (length * (first + last) - (last - first));
         self.zeta_squared += rise_a_step
             * (rise_a_step * trapezium(before.2, self.sum_squared)
                 - 2.0 * trapezium(before.1, self.zeta_sum));
     }
 
-    /// What follows from the states.
+    /// Updates the covariances that follow from those of v.
     fn settle(&mut self) {
         let weights = self.decoder.weights();
         let (impulse, fresh) = (self.decoder.impulse(), self.fresh);
@@ -302,7 +302,7 @@ impl<'a> Covariance<'a> {
         }
     }
 
-    /// ‖L\[t;\]‖² where d_t is `norm`.
+    /// ‖L\[t;\]‖² if d_t is `norm`.
     fn row(&self, norm: f64) -> f64 {
         self.zeta_squared + norm * (2.0 * self.zeta_sum + norm * self.sum_squared)
     }

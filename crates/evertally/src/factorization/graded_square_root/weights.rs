@@ -1,4 +1,5 @@
-//! The two diagonals: e by a short sum of exponentials, and from it d, the column norms, in closed form.
+//! The two diagonals: the grades e as a short sum of exponentials, and the column norms d in closed
+//! form.
 //!
 //! **Definition.** With t from 0 and rates ρ_m = 1.2·4^m/n up to 2,
 //!
@@ -9,15 +10,16 @@
 //!
 //! > d_t² = C − Σ_m A_m exp(−ρ_m(t+1)) − Σ_m B_m exp(−ρ_m N) − Σ_l P_l exp(−Λ_l N)
 //!
-//! exactly: no array over the horizon, no interpolation. (The last 64 are added up instead, where
-//! the series would cancel.)
+//! exactly. It needs no array over the horizon and no interpolation. The last 64 values are added up
+//! from the definition instead, because the series would cancel there.
 //!
-//! **Guarantee.** −e² is a sum of convex functions, so e² is concave and positive everywhere once
-//! it is at both ends, which is checked. The series for d² cancels towards the end of the horizon,
-//! and [`Weights::rounding`] bounds what rounding then does to d; it is added to the sensitivity.
+//! **Guarantee.** −e² is a sum of convex functions, so e² is concave. It is positive everywhere if it
+//! is positive at both ends, which is checked. The series for d² cancels towards the end of the
+//! horizon. [`Weights::rounding`] bounds the effect of rounding on d, and is added to the
+//! sensitivity.
 //!
-//! **Cost.** O(J²·M) to make. A block of 512 steps costs J²/2 + 2M exponentials and, for those that
-//! are not negligible there, one multiplication per step.
+//! **Cost.** O(J²·M) for preparation. A block of 512 steps takes J²/2 + 2M exponentials, and one
+//! multiplication per step for each term that is not negligible there.
 
 use super::shape::{Amplitude, Shape};
 use crate::mixture::Mixture;
@@ -26,7 +28,7 @@ use crate::noise::{GRADED_BLOCK as BLOCK, GradeBlock, GradeBounds, Grading, MIN_
 /// Steps that are handled together.
 const CHUNK: usize = 32;
 
-/// exp(−x) beyond this is below 2⁻⁶⁰: nothing beside the terms of order one.
+/// Beyond this x, exp(−x) is below 2⁻⁶⁰ and negligible compared with terms of order one.
 const NEGLIGIBLE: f64 = 42.0;
 
 /// coefficient·exp(−rate·k), k counted from one end of the horizon.
@@ -37,10 +39,10 @@ struct Term {
     grade: f64,
     /// In d².
     norm: f64,
-    /// exp(−rate·k) for the steps that are handled together: several vectors, whose multiplications
-    /// do not wait for each other.
+    /// exp(−rate·k) for the steps that are handled together, in several vectors whose
+    /// multiplications are independent.
     powers: [f64; CHUNK],
-    /// What a chunk of steps multiplies them by.
+    /// The factor from one chunk of steps to the next.
     chunk: f64,
 }
 
@@ -50,8 +52,8 @@ impl Term {
         Self { rate, grade, norm, powers: std::array::from_fn(power), chunk: power(CHUNK) }
     }
 
-    /// Subtracts the term from consecutive squares, in whole chunks, the first of which stands
-    /// `from` away from the term's end.
+    /// Subtracts the term from consecutive squares, in full chunks. The first square is `from` steps
+    /// away from the term's end.
     #[inline(always)]
     fn subtract(&self, from: f64, grades: &mut [f64], norms: &mut [f64]) {
         let first = libm::exp(-self.rate * from);
@@ -88,12 +90,12 @@ pub(super) struct Weights {
     from_start: Vec<Term>,
     /// In n − t.
     from_end: Vec<Term>,
-    /// d of the last steps, added up from the definition: there the closed form would cancel most.
+    /// d of the last steps, added up from the definition, because the closed form cancels most there.
     last_norms: Vec<f64>,
     rounding: f64,
     /// Σ_k f̂_k² over the horizon.
     energy: f64,
-    /// The smallest grade: one at an end.
+    /// The smallest grade, which is at one of the ends.
     least_grade: f64,
 }
 
@@ -139,15 +141,15 @@ impl Weights {
         };
         let least = [0, horizon - 1].map(|end| weights.at(end).0);
         weights.least_grade = least[0].min(least[1]);
-        // e² is below its constant everywhere, and concave, so smallest at an end.
+        // e² is concave, so it is smallest at an end. It is below its constant everywhere.
         let needed = MIN_ALLOWED_GRADE.max(MIN_GRADE * weights.base.sqrt());
         if !least.iter().all(|grade| *grade > needed) {
             return None;
         }
         weights.add_up_last_norms(mixture);
-        // The closed form of d² is off by at most a few units of each term, 64 multiplications
-        // included. d² falls towards both ends, so that it is smallest at the first step or at the
-        // last where the closed form is used.
+        // The closed form of d² is off by at most a few units in the last place of each term,
+        // including 64 multiplications. d² falls towards both ends, so it is smallest at the first
+        // or the last step for which the closed form is used.
         let smallest = match horizon.checked_sub(LAST + 1) {
             Some(step) => weights.at(step).1.min(weights.at(0).1).powi(2),
             None => f64::INFINITY,
@@ -156,7 +158,7 @@ impl Weights {
         Some(weights)
     }
 
-    /// d² = Σ e_i² f̂(i−t)² with the very e that are run.
+    /// d² = Σ e_i² f̂(i−t)² with the same e that the noise uses.
     fn add_up_last_norms(&mut self, mixture: &Mixture) {
         let first = self.horizon.saturating_sub(LAST);
         let (mut grades, mut stretch) = (Vec::new(), GradeBlock::default());
@@ -175,7 +177,7 @@ impl Weights {
             .collect();
     }
 
-    /// By how much, relatively, rounding can make a column of R longer than one.
+    /// A bound on the relative amount by which rounding makes a column of R longer than one.
     pub(super) fn rounding(&self) -> f64 {
         self.rounding
     }
@@ -214,8 +216,8 @@ impl Weights {
             values.clear();
             values.resize(padded, constant);
         }
-        // Every power is taken towards smaller values, so that none overflows: those from the end
-        // run backwards.
+        // Powers are always taken towards smaller values, so none overflows. Terms from the end run
+        // backwards.
         Self::subtract_all(&self.from_end, self.horizon - end + 1, out);
         for values in [&mut out.grades, &mut out.norms] {
             values.truncate(len);
@@ -245,9 +247,9 @@ impl Grading for Weights {
         self.fill(first, (first + BLOCK).min(self.horizon), out);
     }
 
-    /// e² is concave up to the horizon and nothing beyond, so that it rises and falls once, by at
-    /// most twice its largest value; d² is a sum of such curves with the weights f̂_k². And d_t ≥
-    /// e_t f̂_0 = e_t. All are widened by far more than rounding does to them.
+    /// e² is concave up to the horizon and zero beyond, so its total variation is at most twice its
+    /// largest value. d² is a sum of such curves with the weights f̂_k². Also d_t ≥ e_t f̂_0 = e_t. All
+    /// bounds are widened by far more than rounding needs.
     fn bounds(&self) -> GradeBounds {
         const WIDER: f64 = 1.0 + 1e-9;
         let largest_square = WIDER * self.base;
@@ -260,11 +262,11 @@ impl Grading for Weights {
     }
 }
 
-/// The least e that is run at either end. It bounds how much the series cancel, and costs nothing
-/// in accuracy.
+/// The minimum e at both ends. It limits the cancellation in the series and does not affect the
+/// accuracy.
 const MIN_ALLOWED_GRADE: f64 = 0.02;
 
-/// How many of the last norms are added up.
+/// The number of norms at the end that are added up from the definition.
 const LAST: u64 = 64;
 
 /// f̂² as a mixture: rates λ_i + λ_j and weights ω_iω_j, counted twice off the diagonal.
@@ -300,9 +302,9 @@ fn series(horizon: u64, shape: &Shape, pairs: &[(f64, f64)]) -> (Vec<Series>, f6
         .amplitudes(horizon)
         .into_iter()
         .map(|Amplitude { rate, start, end }| {
-            // Equal rates would need another formula, and one beside those of the pairs serves as
-            // well. The distances are made those of a root without decline, so that e depends
-            // smoothly on the shape.
+            // Equal rates would need another formula, and a rate near those of the pairs is just as
+            // good. Distances are those of a root without decline, so that e depends smoothly on
+            // the shape.
             Series { start_rate: rate, start, end_rate: away_from(rate, pairs, excess) + excess, end }
         })
         .collect();

@@ -9,7 +9,7 @@ use super::field::{AsDoubles, IntegerField};
 use super::filter::Filter;
 use super::steps::{StepNumbers, StepReader};
 use crate::Result;
-use crate::noise::{Correlator, WhiteField, misfit};
+use crate::noise::{Correlator, WhiteField, misfit, restore_numbers};
 
 /// Produces the integer noise of each step in order, for every lane. It never sees data.
 pub(crate) trait IntegerCorrelator: Send {
@@ -120,10 +120,7 @@ impl IntegerCorrelator for FilterCorrelator {
     }
 
     fn restore(&mut self, step: u64, saved: &[i128]) -> Result<()> {
-        if saved.len() != self.lanes.len() {
-            return Err(misfit());
-        }
-        self.lanes.copy_from_slice(saved);
+        restore_numbers(&mut self.lanes, saved)?;
         self.step = step;
         self.burst = Burst::default();
         Ok(())

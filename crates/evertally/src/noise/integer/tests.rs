@@ -118,10 +118,10 @@ fn a_lane_has_the_same_noise_wherever_it_runs() {
     let one = many.with_keys(["key 77"]).unwrap();
     let (exact, alone) = (many.exact().unwrap(), one.exact().unwrap());
     assert_eq!(exact.scale, alone.scale);
-    let mut many_rows = many.whole_noise(exact, &key, &()).unwrap();
-    let mut one_row = one.whole_noise(alone, &key, &()).unwrap();
+    let mut many_rows = many.integer_noise(exact, &key, &()).unwrap();
+    let mut one_row = one.integer_noise(alone, &key, &()).unwrap();
     // Lanes that are started on demand.
-    let mut lazy = many.whole_lanes(exact, &key).unwrap();
+    let mut lazy = many.integer_lanes(exact, &key).unwrap();
     let tag = lazy.noise().tag(b"key 77");
     let mut lane = IntegerLane::new(tag, 0, &vec![0; 2 * lazy.rows()]);
     let (mut row, mut single) = (vec![0; 200], [0]);
@@ -133,7 +133,7 @@ fn a_lane_has_the_same_noise_wherever_it_runs() {
             lazy.advance(std::slice::from_mut(&mut lane), t + 1);
             assert_eq!(lane.noise(), single[0], "{t}");
             let saved = many_rows.save();
-            many_rows = many.whole_noise(exact, &key, &()).unwrap();
+            many_rows = many.integer_noise(exact, &key, &()).unwrap();
             many_rows.restore(t + 1, &saved).unwrap();
             assert!(many_rows.restore(t + 1, &saved[1..]).is_err());
             many_rows.restore(t + 1, &saved).unwrap();

@@ -42,8 +42,11 @@ mod spending;
 
 pub use parity::{MAX_PARITIES, MAX_PARITY_COLUMNS, ParityPlan, ParityTotals, parity_queries};
 pub use plan::BatchPlan;
+use zeroize::Zeroize;
 
-use crate::privacy::{Budget, NoiseKind};
+use crate::noise::{NoiseKey, WhiteNoise};
+use crate::noise_name::NoiseName;
+use crate::privacy::{Budget, Neighbours, NoiseKind, round_up};
 use crate::release::{Release, Tail};
 use crate::{Error, Result};
 
@@ -85,6 +88,34 @@ impl Answer {
         let margin = self.margin(level);
         (self.value - margin, self.value + margin)
     }
+}
+
+/// The budget of a set of answers, who is protected, and the noise that follows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Noise {
+    budget: Budget,
+    neighbours: Neighbours,
+    sensitivity: f64,
+    /// The standard deviation of each white draw.
+    scale: f64,
+}
+
+impl Noise {
+    /// The noise for a sensitivity Δ that is rounded up. `charge` ≥ 1 multiplies the deviation.
+    fn new(budget: Budget, neighbours: Neighbours, sensitivity: f64, charge: f64) -> Self {
+        // Two roundings of half an ulp each.
+        let scale = round_up(budget.noise_multiplier() * sensitivity * charge, 2.0 * f64::EPSILON);
+        Self { budget, neighbours, sensitivity, scale }
+    }
+}
+
+/// White noise that depends on the name, the key and a hash of the data.
+fn white_noise(name: &NoiseName, data: &blake3::Hasher, key: &NoiseKey) -> WhiteNoise {
+    let mut label = name.as_bytes().to_vec();
+    label.extend(data.finalize().as_bytes());
+    let white = WhiteNoise::gaussian(key.stream(&label));
+    label.zeroize();
+    white
 }
 
 /// Refuses budgets that need Laplace noise.

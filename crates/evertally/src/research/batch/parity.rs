@@ -25,11 +25,11 @@ use std::fmt;
 
 use zeroize::Zeroize;
 
-use super::check_gaussian;
+use super::{Noise, check_gaussian, white_noise};
 use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, WhiteNoise};
 use crate::noise_name::{Fields, NoiseName, Value};
-use crate::privacy::{Budget, Neighbours, round_up};
+use crate::privacy::{Budget, Neighbours};
 use crate::{Error, Result};
 
 /// The maximum number of columns.
@@ -64,10 +64,7 @@ pub struct ParityPlan {
     columns: usize,
     degree: usize,
     queries: u64,
-    pub(super) budget: Budget,
-    pub(super) neighbours: Neighbours,
-    pub(super) sensitivity: f64,
-    scale: f64,
+    pub(super) noise: Noise,
 }
 
 impl ParityPlan {
@@ -89,9 +86,8 @@ impl ParityPlan {
             Neighbours::Replace => 4 * most_changed(columns, degree),
         };
         let sensitivity = (squared as f64).sqrt().next_up();
-        // Two roundings of half an ulp each.
-        let scale = round_up(budget.noise_multiplier() * sensitivity, 2.0 * f64::EPSILON);
-        Ok(Self { columns, degree, queries, budget, neighbours, sensitivity, scale })
+        let noise = Noise::new(budget, neighbours, sensitivity, 1.0);
+        Ok(Self { columns, degree, queries, noise })
     }
 
     /// The number of columns d.
@@ -115,30 +111,31 @@ impl ParityPlan {
     /// The standard deviation of the independent noise in every answer.
     #[must_use]
     pub fn standard_error(&self) -> f64 {
-        self.scale
+        self.noise.scale
     }
 
     /// The mean squared error, the same for every answer.
     #[must_use]
     pub fn mean_squared_error(&self) -> f64 {
-        self.scale * self.scale
+        self.noise.scale * self.noise.scale
     }
 
     /// A lower bound on the mean squared error of any factorization at this budget.
     #[must_use]
     pub fn least_mean_squared_error(&self) -> f64 {
-        let factor = match self.neighbours {
+        let factor = match self.noise.neighbours {
             Neighbours::AddRemove => 1.0,
             Neighbours::Replace => 2.0,
         };
-        factor * self.queries as f64 * self.budget.noise_multiplier().powi(2)
+        factor * self.queries as f64 * self.noise.budget.noise_multiplier().powi(2)
     }
 
     /// The paper's lower bound for any mechanism whose noise does not depend on the data: C(d,
     /// w)/(e^{2ε} − 1)². It is defined for adding or removing a row, and for budgets of (ε, δ).
     #[must_use]
     pub fn paper_lower_bound(&self) -> Option<f64> {
-        let epsilon = self.budget.epsilon().filter(|_| self.neighbours == Neighbours::AddRemove)?;
+        let epsilon =
+            self.noise.budget.epsilon().filter(|_| self.noise.neighbours == Neighbours::AddRemove)?;
         Some(self.queries as f64 / (2.0 * epsilon).exp_m1().powi(2))
     }
 
@@ -321,7 +318,7 @@ impl ParityTotals {
         self.white(&key).fill_parallel(0, &mut answers);
         for (answer, &total) in answers.iter_mut().zip(&self.totals) {
             // Added as integers, so that the answer is a function of the noisy sum only.
-            let noise = libm::scalbn(self.plan.scale * *answer, UNIT_BITS).round() as i128;
+            let noise = libm::scalbn(self.plan.noise.scale * *answer, UNIT_BITS).round() as i128;
             *answer = libm::scalbn(((i128::from(total) << UNIT_BITS) + noise) as f64, -UNIT_BITS);
         }
         answers
@@ -330,10 +327,10 @@ impl ParityTotals {
     /// The name of this noise. Other columns, degrees, budgets and neighbours have other names.
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
-        let ParityPlan { columns, degree, budget, neighbours, .. } = &self.plan;
+        let ParityPlan { columns, degree, noise, .. } = &self.plan;
         let mut fields = Fields::new(*b"EVNP", 2);
-        fields.put(3, budget.name_value());
-        fields.put(4, neighbours.name_value());
+        fields.put(3, noise.budget.name_value());
+        fields.put(4, noise.neighbours.name_value());
         fields.put(10, Value::new().integer(*columns as u64).integer(*degree as u64));
         fields.put(12, Value::new().raw(&self.names));
         NoiseName::new(fields.into_bytes())
@@ -344,11 +341,7 @@ impl ParityTotals {
         for total in &self.totals {
             hasher.update(&total.to_le_bytes());
         }
-        let mut label = self.noise_name().as_bytes().to_vec();
-        label.extend(hasher.finalize().as_bytes());
-        let white = WhiteNoise::gaussian(key.stream(&label));
-        label.zeroize();
-        white
+        white_noise(&self.noise_name(), &hasher, key)
     }
 }
 

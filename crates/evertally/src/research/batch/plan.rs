@@ -15,11 +15,11 @@
 use zeroize::Zeroize;
 
 use super::fixed::{Encoder, ROUNDING_CHARGE};
-use super::{Answer, check_gaussian};
+use super::{Answer, Noise, check_gaussian, white_noise};
 use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, Progress, WhiteNoise};
 use crate::noise_name::{Fields, NoiseName, Value};
-use crate::privacy::{Budget, Neighbours, round_up};
+use crate::privacy::{Budget, Neighbours};
 use crate::research::gamma::{Certificate, Factors, Subject, Weights, gamma_f, verify};
 use crate::{Error, Result};
 
@@ -43,10 +43,7 @@ pub struct BatchPlan {
     certificate: Certificate,
     decoder: Matrix,
     encoder: Encoder,
-    pub(super) budget: Budget,
-    pub(super) neighbours: Neighbours,
-    pub(super) sensitivity: f64,
-    scale: f64,
+    pub(super) noise: Noise,
     digest: [u8; 32],
 }
 
@@ -117,13 +114,12 @@ impl BatchPlan {
             || Error::bad("queries", "well inside the range of floating-point numbers", "others");
         let encoder = Encoder::new(&encoder).ok_or_else(out_of_range)?;
         let sensitivity = encoder.sensitivity(neighbours);
-        // Two roundings of half an ulp each.
-        let scale = round_up(budget.noise_multiplier() * sensitivity * ROUNDING_CHARGE, 2.0 * f64::EPSILON);
-        if !(scale.is_normal() && encoder.can_count(scale)) {
+        let noise = Noise::new(budget, neighbours, sensitivity, ROUNDING_CHARGE);
+        if !(noise.scale.is_normal() && encoder.can_count(noise.scale)) {
             return Err(out_of_range());
         }
         let digest = digest_of(&decoder, &encoder);
-        Ok(Self { certificate, decoder, encoder, budget, neighbours, sensitivity, scale, digest })
+        Ok(Self { certificate, decoder, encoder, noise, digest })
     }
 
     /// The number of queries n.
@@ -147,7 +143,7 @@ impl BatchPlan {
     /// The standard deviation of each white draw before L is applied.
     #[must_use]
     pub fn noise_scale(&self) -> f64 {
-        self.scale
+        self.noise.scale
     }
 
     /// L: the noise in the answers has covariance `noise_scale`² L Lᵀ.
@@ -162,7 +158,7 @@ impl BatchPlan {
     /// If there is no such query.
     #[must_use]
     pub fn standard_error(&self, query: usize) -> f64 {
-        self.scale * self.decoder.row_norm_squared(query).sqrt()
+        self.noise.scale * self.decoder.row_norm_squared(query).sqrt()
     }
 
     /// The mean over the queries of the squared standard error.
@@ -176,7 +172,7 @@ impl BatchPlan {
     /// the certificate.
     #[must_use]
     pub fn least_mean_squared_error(&self) -> f64 {
-        self.budget.noise_multiplier().powi(2) * self.certificate.error_factor().0
+        self.noise.budget.noise_multiplier().powi(2) * self.certificate.error_factor().0
     }
 
     /// Private answers to all queries about a histogram. The histogram has one number per cell, and
@@ -197,7 +193,7 @@ impl BatchPlan {
         }
         let mut noise = vec![0.0; self.encoder.rows()];
         self.white(data, &key).fill_parallel(0, &mut noise);
-        noise.iter_mut().for_each(|draw| *draw *= self.scale);
+        noise.iter_mut().for_each(|draw| *draw *= self.noise.scale);
         let encoded = self.encoder.encode(data, &noise);
         noise.zeroize();
         let encoded = encoded?;
@@ -213,8 +209,8 @@ impl BatchPlan {
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
         let mut fields = Fields::new(*b"EVNB", 2);
-        fields.put(3, self.budget.name_value());
-        fields.put(4, self.neighbours.name_value());
+        fields.put(3, self.noise.budget.name_value());
+        fields.put(4, self.noise.neighbours.name_value());
         fields.put(8, Value::new().raw(&self.digest));
         NoiseName::new(fields.into_bytes())
     }
@@ -225,11 +221,7 @@ impl BatchPlan {
         for x in data {
             hasher.update(&x.to_bits().to_le_bytes());
         }
-        let mut label = self.noise_name().as_bytes().to_vec();
-        label.extend(hasher.finalize().as_bytes());
-        let white = WhiteNoise::gaussian(key.stream(&label));
-        label.zeroize();
-        white
+        white_noise(&self.noise_name(), &hasher, key)
     }
 }
 
@@ -253,9 +245,9 @@ impl std::fmt::Debug for BatchPlan {
         f.debug_struct("BatchPlan")
             .field("queries", &self.queries())
             .field("cells", &self.cells())
-            .field("budget", &self.budget)
-            .field("neighbours", &self.neighbours)
-            .field("noise_scale", &self.scale)
+            .field("budget", &self.noise.budget)
+            .field("neighbours", &self.noise.neighbours)
+            .field("noise_scale", &self.noise.scale)
             .finish_non_exhaustive()
     }
 }

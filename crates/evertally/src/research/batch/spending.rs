@@ -24,25 +24,25 @@ macro_rules! spending {
             /// The budget that one set of answers spends.
             #[must_use]
             pub fn budget(&self) -> Budget {
-                self.budget
+                self.noise.budget
             }
 
             #[doc = concat!("Which change of the ", $data, " is hidden.")]
             #[must_use]
             pub fn neighbours(&self) -> Neighbours {
-                self.neighbours
+                self.noise.neighbours
             }
 
             #[doc = concat!("How far one person can move ", $answers, ", rounded up.")]
             #[must_use]
             pub fn sensitivity(&self) -> f64 {
-                self.sensitivity
+                self.noise.sensitivity
             }
 
             /// The cost of one set of answers for one person, computed from the noise that is run.
             #[must_use]
             pub fn spend(&self) -> Spend {
-                self.budget.spend()
+                self.noise.budget.spend()
             }
 
             #[doc = concat!("One person, who is one ", $person, ".")]
@@ -51,7 +51,7 @@ macro_rules! spending {
             /// else.
             #[must_use]
             pub fn unit(&self) -> Unit {
-                Unit::person(self.neighbours)
+                Unit::person(self.noise.neighbours)
             }
         }
     };

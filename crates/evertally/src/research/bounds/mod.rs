@@ -29,11 +29,11 @@
 
 mod closed_form;
 mod constant;
+mod errata;
 mod interval;
 mod landau;
 mod nuclear;
 mod parity;
-mod slips;
 mod table;
 mod tree;
 
@@ -42,13 +42,13 @@ pub use closed_form::{
     paper_row_norm_squared, paper_tree_mean, paper_tree_ratio, paper_upper_mean, row_norm_squared_bound,
 };
 pub use constant::{Reach, largest_paper_delta, oblivious_constant, paper_constant};
+pub use errata::{Regret, fresh_noise_shortfall, growing_scale_shortfall, regret, unscaled_noise_shortfall};
 pub use interval::Interval;
 pub use landau::{
     square_root_decoder_mean, square_root_max_error, square_root_mean_error, square_root_row_norm_squared,
 };
 pub use nuclear::{nuclear_mean_error, nuclear_norm};
 pub use parity::{ParityBounds, parity_bounds, parity_gamma};
-pub use slips::{Regret, fresh_noise_shortfall, growing_scale_shortfall, regret, unscaled_noise_shortfall};
 pub use table::{Bound, Group, bounds};
 pub use tree::{
     binary_tree_mean_error, binary_tree_ones, binary_tree_sensitivity_squared, tree_ratio_at_power,
