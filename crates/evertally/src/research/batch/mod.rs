@@ -92,7 +92,7 @@ impl Answer {
 
 /// The budget of a set of answers, who is protected, and the noise that follows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Noise {
+struct NoiseScale {
     budget: Budget,
     neighbours: Neighbours,
     sensitivity: f64,
@@ -100,7 +100,7 @@ struct Noise {
     scale: f64,
 }
 
-impl Noise {
+impl NoiseScale {
     /// The noise for a sensitivity Δ that is rounded up. `charge` ≥ 1 multiplies the deviation.
     fn new(budget: Budget, neighbours: Neighbours, sensitivity: f64, charge: f64) -> Self {
         // Two roundings of half an ulp each.

@@ -25,7 +25,7 @@ use std::fmt;
 
 use zeroize::Zeroize;
 
-use super::{Noise, check_gaussian, white_noise};
+use super::{NoiseScale, check_gaussian, white_noise};
 use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, WhiteNoise};
 use crate::noise_name::{Fields, NoiseName, Value};
@@ -64,7 +64,7 @@ pub struct ParityPlan {
     columns: usize,
     degree: usize,
     queries: u64,
-    pub(super) noise: Noise,
+    pub(super) noise: NoiseScale,
 }
 
 impl ParityPlan {
@@ -86,7 +86,7 @@ impl ParityPlan {
             Neighbours::Replace => 4 * most_changed(columns, degree),
         };
         let sensitivity = (squared as f64).sqrt().next_up();
-        let noise = Noise::new(budget, neighbours, sensitivity, 1.0);
+        let noise = NoiseScale::new(budget, neighbours, sensitivity, 1.0);
         Ok(Self { columns, degree, queries, noise })
     }
 

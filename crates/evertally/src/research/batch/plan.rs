@@ -15,7 +15,7 @@
 use zeroize::Zeroize;
 
 use super::fixed::{Encoder, ROUNDING_CHARGE};
-use super::{Answer, Noise, check_gaussian, white_noise};
+use super::{Answer, NoiseScale, check_gaussian, white_noise};
 use crate::matrix::Matrix;
 use crate::noise::{NoiseKey, Progress, WhiteNoise};
 use crate::noise_name::{Fields, NoiseName, Value};
@@ -43,7 +43,7 @@ pub struct BatchPlan {
     certificate: Certificate,
     decoder: Matrix,
     encoder: Encoder,
-    pub(super) noise: Noise,
+    pub(super) noise: NoiseScale,
     digest: [u8; 32],
 }
 
@@ -114,7 +114,7 @@ impl BatchPlan {
             || Error::bad("queries", "well inside the range of floating-point numbers", "others");
         let encoder = Encoder::new(&encoder).ok_or_else(out_of_range)?;
         let sensitivity = encoder.sensitivity(neighbours);
-        let noise = Noise::new(budget, neighbours, sensitivity, ROUNDING_CHARGE);
+        let noise = NoiseScale::new(budget, neighbours, sensitivity, ROUNDING_CHARGE);
         if !(noise.scale.is_normal() && encoder.can_count(noise.scale)) {
             return Err(out_of_range());
         }
