@@ -9,7 +9,7 @@ use std::sync::Mutex;
 /// implementation should be fast and must not call back into the computation.
 ///
 /// ```
-/// use evertally::internals::noise::{CausalConvolver, Progress};
+/// use evertally::internals::noise::CausalConvolver;
 ///
 /// let convolver = CausalConvolver::new(&[1.0; 100]);
 /// let mut x = vec![1.0; 100];
