@@ -185,10 +185,12 @@ impl Intake {
             }
         };
         // Ids are compared within a person, so that no id can suppress another person's event.
-        let (owner, person) = match (counter_plan.limits(), given_name(event.person)) {
+        let name = given_name(event.person);
+        // A counter without persons checks the length too: the document states one limit for all.
+        name.map_or(Ok(()), |person| check_length("person", person))?;
+        let (owner, person) = match (counter_plan.limits(), name) {
             (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {
-                check_length("person", person)?;
                 (person, u128::from_le_bytes(self.names.hash(self.counter, [person, ""])).max(1))
             }
         };
