@@ -184,10 +184,10 @@ impl Intake {
                 return Err(Error::bad("value", "left out: this counter counts events", "a value"));
             }
         };
-        // Ids are compared within a person, so that no id can suppress another person's event.
         let name = given_name(event.person);
         // A counter without persons checks the length too: the document states one limit for all.
         name.map_or(Ok(()), |person| check_length("person", person))?;
+        // Ids are compared within a person, so that no id can suppress another person's event.
         let (owner, person) = match (counter_plan.limits(), name) {
             (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {
