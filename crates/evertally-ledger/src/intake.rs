@@ -182,9 +182,9 @@ impl Intake {
             name => name,
         };
         let id = hashed(event.id).unwrap_or_default();
-        if !(1..=MAX_NAME_BYTES).contains(&id.len()) {
-            let expected = format!("a name of 1 to {MAX_NAME_BYTES} bytes");
-            return Err(Error::bad("id", expected, format!("one of {} bytes", id.len())));
+        if id.is_empty() || event.id.len() > MAX_NAME_BYTES {
+            let expected = format!("1 to {MAX_NAME_BYTES} bytes that are not all whitespace");
+            return Err(Error::bad("id", expected, format!("{} bytes", event.id.len())));
         }
         if event.time.is_some() && counter_plan.buckets().is_none() {
             return Err(Error::bad("time", "left out: this counter is advanced by hand", "a time"));

@@ -20,8 +20,8 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Event<'a> {
-    /// An id from the client: 1 to 256 bytes, not counting whitespace around it. A retry with the
-    /// same id changes nothing.
+    /// An id from the client: 1 to 256 bytes that are not all whitespace. A retry with the same id
+    /// changes nothing.
     #[serde(borrow)]
     #[schema(value_type = String, min_length = 1, max_length = 256)]
     id: Text<'a>,
