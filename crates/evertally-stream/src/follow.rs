@@ -26,8 +26,8 @@ use crate::rules::{Event, Rules};
 /// later bucket, that event closes the open bucket and makes the stragglers late, so a total can
 /// move by more than that event's own share. An event past the declared range does the same to all
 /// buckets if the caller ends at it, so a caller asks [`Follow::may_count`] first. The stated
-/// guarantee is for events that arrive in the order of their times, or whose arrival is public. A caller who cannot promise either lets a
-/// clock close the buckets: [`Clocked`](crate::Clocked).
+/// guarantee is for events that arrive in the order of their times, or whose arrival is public. A
+/// caller who cannot promise either lets a clock close the buckets: [`Clocked`](crate::Clocked).
 #[derive(Clone)]
 pub struct Follow {
     buckets: Buckets,
@@ -37,7 +37,7 @@ pub struct Follow {
 }
 
 /// What an event did.
-pub struct Pushed {
+pub struct PushAnswer {
     /// What became of it; `None` if it is decided when its step closes.
     pub outcome: Option<Outcome>,
     /// The steps that it closed, in order.
@@ -63,8 +63,8 @@ impl Follow {
     /// # Errors
     /// [`Error::OutsideRange`](crate::Error::OutsideRange), and the errors of values. An error
     /// changes nothing.
-    pub fn push(&mut self, event: &Event<'_>) -> Result<Pushed> {
-        let refused = |outcome| Pushed { outcome: Some(outcome), closed: ClosedSteps::none() };
+    pub fn push(&mut self, event: &Event<'_>) -> Result<PushAnswer> {
+        let refused = |outcome| PushAnswer { outcome: Some(outcome), closed: ClosedSteps::none() };
         if self.contest.is_unnamed(event) {
             return Ok(refused(Outcome::Unnamed));
         }
@@ -77,7 +77,7 @@ impl Follow {
                 }
                 return Ok(match self.contest.push(event, Ok(step))? {
                     Entry::Refused(outcome) => refused(outcome),
-                    _ => Pushed { outcome: None, closed: ClosedSteps::none() },
+                    _ => PushAnswer { outcome: None, closed: ClosedSteps::none() },
                 });
             }
         }
@@ -94,7 +94,7 @@ impl Follow {
             }
             _ => None,
         };
-        Ok(Pushed { outcome, closed })
+        Ok(PushAnswer { outcome, closed })
     }
 
     /// Whether an event would count if its bucket were in the range and every bucket before it

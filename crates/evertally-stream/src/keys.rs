@@ -24,7 +24,7 @@ impl KeySet {
     /// The declared keys. `other` is added at the end unless it was declared in a place of its own.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] without a key, for a blank one, and for one that is declared twice.
+    /// [`evertally::Error::BadParameter`] without a key, for a blank one, and for one that is declared twice.
     pub fn new<I>(declared: I) -> Result<Self>
     where
         I: IntoIterator,
