@@ -16,7 +16,7 @@ mod tail;
 mod waiting;
 
 pub(crate) use cell::{Cell, EXPECTED_VALUE};
-pub(crate) use waiting::{Waited, WaitingReader};
+pub(crate) use waiting::{NextRow, WaitingReader};
 
 use crate::error::{CliError, Result, name_of, shown};
 use clap::ValueEnum;
