@@ -387,7 +387,7 @@ impl Plan {
     /// >>> plan.with_keys(["north", "south", "other"]).keys
     /// ['north', 'south', 'other']
     fn with_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
-        let inner = py.detach(|| self.inner.declaring_keys(keys.iter().cloned())).or_raise()?;
+        let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
         Ok(inner.into())
     }
 
@@ -396,7 +396,7 @@ impl Plan {
     /// release together what one counter of all keys would, and spend the budget once. Private to
     /// the package: no key may be in two parts, and no record sees whether one is.
     fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
-        let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
+        let inner = py.detach(|| self.inner.part(keys.iter().cloned())).or_raise()?;
         Ok(Self { inner, whole: Some(self.whole()) })
     }
 

@@ -207,13 +207,16 @@ export interface ErrorDetail {
 
 /** One event. */
 export interface Event {
-  /** An id from the client, 1 to 256 bytes. A retry with the same id changes nothing. */
+  /**
+   * An id from the client: 1 to 256 bytes that are not all whitespace. A retry with the same id
+   * changes nothing.
+   */
   id: string;
-  /** Its key, if the counter has keys. */
+  /** Its key, if the counter has keys. Whitespace around it is ignored. */
   key?: string | null;
   /**
-   * Its person, at most 256 bytes, if the counter bounds persons. There, an event without a
-   * person, or with a blank one, does not count.
+   * Its person, if the counter bounds persons, without whitespace around it. There, an event does
+   * not count without a person, with a blank one, or with one of more than 256 bytes.
    */
   person?: string | null;
   /** When it happened. Defaults to the time of its arrival. */

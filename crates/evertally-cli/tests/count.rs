@@ -330,6 +330,11 @@ fn the_header_names_who_is_protected() {
     ] {
         assert!(counted(extra).contains(&format!("# unit: {unit}")), "{extra}");
     }
+    // Rows with a declared bound were charged for a person, and the header said an event.
+    let place = Place::new();
+    place.write("in.csv", "n\n5\n3\n");
+    let by_rows = place.run(&format!("count in.csv {ROWS} --max-steps 2")).ok().stdout;
+    assert!(by_rows.contains("# unit: one person, who changes each of their rows by no more"), "{by_rows}");
 }
 
 #[cfg(unix)]

@@ -252,3 +252,22 @@ fn a_longer_input_without_an_end_starts_as_the_shorter_one() {
     assert!(place.run(&format!("count long.csv {pure}")).ok().stdout.contains("# mechanism: laplace-tree\n"));
     place.run(&format!("count long.csv {ROWS} --horizon many")).refused(&["--horizon", "many", "unbounded"]);
 }
+
+/// Any event past the declared range ended the run and closed every step, even the copy of an event
+/// that had counted, or one of a person over the bound. Such an event moves no time.
+#[test]
+fn an_event_past_the_range_that_cannot_count_ends_nothing() {
+    let place = Place::new();
+    let events = "time,who,id\n\
+        2026-01-05T00:10:00Z,ann,1\n\
+        2027-01-05T00:10:00Z,ann,2\n\
+        2026-01-05T00:20:00Z,bob,1\n\
+        2027-01-05T00:20:00Z,bob,1\n\
+        2026-01-05T02:20:00Z,cleo,1\n";
+    let line = format!("count - --follow {TIMED} --outside drop --id id --person who --max-steps 1");
+    let ran = place.run_with_input(&line, events);
+    assert_near(&ran.stdout, &[2.0, 2.0, 3.0, 3.0]);
+    // An event of somebody who may count does end the run: cleo's is not read.
+    let ran = place.run_with_input(&line, events.replace("2027-01-05T00:20:00Z,bob,1", "2027-01-05,dan,1"));
+    assert_near(&ran.stdout, &[2.0; 4]);
+}

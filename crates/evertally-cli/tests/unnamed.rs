@@ -94,3 +94,55 @@ fn the_rule_is_about_persons_alone() {
     let counted = place.write("in.csv", no_ids).run(&format!("count in.csv {TIMED} --id id")).ok().stdout;
     assert_near(&counted, &[2.0, 3.0, 4.0, 4.0]);
 }
+
+/// A float is no name: all NaN of a column were one person, who shared one bound. The type of a column
+/// is public, so nothing is read and nothing is spent.
+#[test]
+fn floats_decimals_and_times_name_nobody() {
+    let place = Place::new();
+    place.write("in.parquet", include_bytes!("../../../fuzz/seeds/parquet/two-groups"));
+    let timed = TIMED.replace("--time time", "--time seconds");
+    for column in ["decimal", "single", "money", "nanos"] {
+        for options in [
+            format!("--person {column} --max-steps 1"),
+            format!("--id {column}"),
+            format!("--group-by {column} --groups a,b"),
+        ] {
+            let option = options.split(' ').next().unwrap_or_default();
+            place.run(&format!("count in.parquet {timed} {options} --output out.csv")).refused(&[&format!(
+                "in.parquet, column \"{column}\": {option} must be a column of strings or integers"
+            )]);
+        }
+    }
+    assert_eq!(place.files(), ["in.parquet"]);
+    let by_number = place.run(&format!("count in.parquet {timed} --person unsigned --max-steps 1")).ok();
+    assert_near(&by_number.stdout, &[2.0; 4]);
+}
+
+/// Ann is one person, with or without the whitespace around her name, in every format; and so are
+/// ids and keys.
+#[test]
+fn the_whitespace_around_names_does_not_matter() {
+    let place = Place::new();
+    place.with_key();
+    let names = ["ann", " ann", "ann\t", "\u{a0}ann\u{2003}"];
+    let (mut csv, mut json) = ("time,who\n".to_owned(), String::new());
+    for (hour, name) in names.iter().enumerate() {
+        csv += &format!("2026-01-05T0{hour}:10:00Z,{name}\n");
+        let name = name.replace('\t', "\\t");
+        json += &format!("{{\"time\":\"2026-01-05T0{hour}:10:00Z\",\"who\":\"{name}\"}}\n");
+    }
+    place.write("in.csv", csv).write("in.jsonl", json);
+    for (options, counted) in [
+        ("--person who --max-steps 2", [1.0, 2.0, 2.0, 2.0]),
+        ("--id who", [1.0; 4]),
+        ("--group-by who --groups ann --non-negative", [1.0, 2.0, 3.0, 4.0]),
+    ] {
+        let line = format!("{TIMED} {options} --noise-key noise.key");
+        let by_csv = place.forget_uses().run(&format!("count in.csv {line}")).ok().stdout;
+        assert_eq!(place.run(&format!("count in.jsonl {line}")).ok().stdout, by_csv);
+        let of_ann: String =
+            by_csv.lines().filter(|row| !row.contains(",other,")).map(|row| format!("{row}\n")).collect();
+        assert_near(&of_ann, &counted);
+    }
+}

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::fence::Spent;
 use crate::record::{Cost, EntryRecord, EpochName, Grant};
 use crate::spec::{CounterPlan, check_name};
-use evertally::{Budget, Neighbours, Odometer, Spend, Unit};
+use evertally::{Budget, BudgetSpec, Neighbours, Odometer, Spend, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -103,12 +103,10 @@ impl Grant {
 
     fn odometer(&self) -> Result<Odometer> {
         let unit = Unit::named(self.unit.as_str(), self.neighbours.parse::<Neighbours>()?)?;
-        let total = match (self.epsilon, self.delta, self.rho) {
-            (Some(epsilon), Some(0.0), _) => Budget::pure(epsilon)?,
-            (Some(epsilon), Some(delta), _) => Budget::new(epsilon, delta)?,
-            (_, _, Some(rho)) => Budget::zcdp(rho)?,
-            _ => return Err(Error::bad("total", "a budget", "none")),
-        };
+        // A total that was calibrated by way of zCDP has its ρ beside ε and δ.
+        let rho = self.rho.filter(|_| self.epsilon.is_none());
+        let Self { epsilon, delta, .. } = *self;
+        let total = BudgetSpec { epsilon, delta, rho, ..BudgetSpec::default() }.budget()?;
         let odometer = Odometer::new(self.population.as_str(), unit, total)?;
         if self.pure_part == 0.0 { Ok(odometer) } else { Ok(odometer.with_pure_part(self.pure_part)?) }
     }

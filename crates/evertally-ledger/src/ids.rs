@@ -18,9 +18,9 @@ const GENERATIONS: u64 = 8;
 
 /// Takes the bits of an id as they are.
 #[derive(Default)]
-pub(crate) struct AsIs(u64);
+pub(crate) struct IdentityHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -38,7 +38,7 @@ impl Hasher for AsIs {
 pub(crate) struct RecentIds {
     window: u64,
     span: u64,
-    generations: BTreeMap<u64, HashSet<Id, BuildHasherDefault<AsIs>>>,
+    generations: BTreeMap<u64, HashSet<Id, BuildHasherDefault<IdentityHasher>>>,
 }
 
 impl RecentIds {

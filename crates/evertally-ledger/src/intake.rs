@@ -16,7 +16,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The longest id and the longest name of a person.
+/// The longest id, and the longest name that a person can have.
 const MAX_NAME_BYTES: usize = 256;
 
 /// One raw event. No `Debug`: everything in it is private.
@@ -92,7 +92,8 @@ pub struct Receipt {
     pub over_bound: u64,
     /// The counter has no step left, or was retired.
     pub ended: u64,
-    /// They name no person, and the counter bounds persons: they could be anybody's.
+    /// They name no person, and the counter bounds persons: they could be anybody's. An overlong
+    /// name is none.
     pub unnamed: u64,
 }
 
@@ -119,9 +120,9 @@ impl Receipt {
 
 /// The secret under which names are hashed: by SipHash, a keyed function made for short texts, on
 /// which BLAKE3 is slower.
-pub(crate) struct Names(Zeroizing<[u8; 16]>);
+pub(crate) struct NameHasher(Zeroizing<[u8; 16]>);
 
-impl Names {
+impl NameHasher {
     pub(crate) fn new(key: &NoiseKey) -> Self {
         let wide = Zeroizing::new(blake3::derive_key(
             "evertally ledger 2026 names of events and persons",
@@ -148,7 +149,7 @@ impl Names {
 pub struct Intake {
     counter: u32,
     counter_plan: Arc<CounterPlan>,
-    names: Arc<Names>,
+    names: Arc<NameHasher>,
 }
 
 impl std::fmt::Debug for Intake {
@@ -158,19 +159,33 @@ impl std::fmt::Debug for Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(counter: u32, counter_plan: Arc<CounterPlan>, names: Arc<Names>) -> Self {
+    pub(crate) fn new(counter: u32, counter_plan: Arc<CounterPlan>, names: Arc<NameHasher>) -> Self {
         Self { counter, counter_plan, names }
     }
 
     /// Checks an event and prepares it. If persons are bounded, an event that names none
-    /// ([`given_name`]) is prepared too, and the ledger leaves it out: a refusal would let one
-    /// person's event keep out those of others in the same request.
+    /// ([`given_name`]), or one with more than 256 bytes, is prepared too, and the ledger leaves it
+    /// out: a refusal would let one person's event keep out those of others in the same request.
+    ///
+    /// An id is no property of a person. The client makes it so that a retry counts once, so a
+    /// client that sends a blank or overlong one is at fault, and its request is refused like one
+    /// that is not JSON. Without an id, a retry would count an event twice.
     ///
     /// # Errors
     /// [`evertally::Error::BadParameter`] for an event that this counter can never take.
     pub fn prepare(&self, event: &Event<'_>) -> Result<PreparedEvent> {
-        check_length("id", event.id)?;
         let counter_plan = &*self.counter_plan;
+        // A counter of version 0.1 knows persons and ids by hashes of what came. It stays with them:
+        // otherwise a person whose name has spaces around it would be somebody new, with a new bound.
+        let hashed = |text| match given_name(Some(text)) {
+            Some(_) if counter_plan.spec().noise_name == 1 => Some(text),
+            name => name,
+        };
+        let id = hashed(event.id).unwrap_or_default();
+        if id.is_empty() || event.id.len() > MAX_NAME_BYTES {
+            let expected = format!("1 to {MAX_NAME_BYTES} bytes that are not all whitespace");
+            return Err(Error::bad("id", expected, format!("{} bytes", event.id.len())));
+        }
         if event.time.is_some() && counter_plan.buckets().is_none() {
             return Err(Error::bad("time", "left out: this counter is advanced by hand", "a time"));
         }
@@ -184,17 +199,15 @@ impl Intake {
                 return Err(Error::bad("value", "left out: this counter counts events", "a value"));
             }
         };
-        let name = given_name(event.person);
-        // A counter without persons checks the length too: the document states one limit for all.
-        name.map_or(Ok(()), |person| check_length("person", person))?;
         // Ids are compared within a person, so that no id can suppress another person's event.
-        let (owner, person) = match (counter_plan.limits(), name) {
+        let person = event.person.and_then(hashed).filter(|person| person.len() <= MAX_NAME_BYTES);
+        let (owner, person) = match (counter_plan.limits(), person) {
             (None, _) | (Some(_), None) => ("", 0),
             (Some(_), Some(person)) => {
                 (person, u128::from_le_bytes(self.names.hash(self.counter, [person, ""])).max(1))
             }
         };
-        let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, event.id]);
+        let [id @ .., _, _, _, _] = self.names.hash(self.counter, [owner, id]);
         let lane = counter_plan.keys().map_or(0, |keys| keys.position(event.key.unwrap_or_default()));
         Ok(PreparedEvent {
             counter: self.counter,
@@ -212,27 +225,20 @@ fn cut(amount: Amount, grid_steps: i128) -> Amount {
     Amount::from_grid_steps(amount.grid_steps() / grid_steps * grid_steps)
 }
 
-fn check_length(what: &'static str, text: &str) -> Result<()> {
-    if (1..=MAX_NAME_BYTES).contains(&text.len()) {
-        return Ok(());
-    }
-    Err(Error::bad(what, format!("1 to {MAX_NAME_BYTES} bytes"), format!("{} bytes", text.len())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_are_told_apart_by_all_of_them_and_the_secret() {
-        let names = Names(Zeroizing::new([7; 16]));
+        let names = NameHasher(Zeroizing::new([7; 16]));
         let hashes = [
             names.hash(3, ["", "id"]),
             names.hash(4, ["", "id"]),
             names.hash(3, ["i", "d"]),
             names.hash(3, ["id", ""]),
             names.hash(3, ["", "ie"]),
-            Names(Zeroizing::new([8; 16])).hash(3, ["", "id"]),
+            NameHasher(Zeroizing::new([8; 16])).hash(3, ["", "id"]),
         ];
         for (at, hash) in hashes.iter().enumerate() {
             assert!(!hashes[..at].contains(hash), "{at}");

@@ -8,9 +8,9 @@ use crate::accounts::{Accounts, NewPopulation};
 use crate::counter::{CounterState, Life, admission_of};
 use crate::error::{Error, Result};
 use crate::fence::{Fence, Mark};
-use crate::intake::{Intake, Names, PreparedEvent, Receipt};
+use crate::intake::{Intake, NameHasher, PreparedEvent, Receipt};
 use crate::journal::{ChangedCounters, Journal, TentativeChanges};
-use crate::read_view::{CounterView, ReadView, Standing, Status};
+use crate::read_view::{CounterProgress, CounterView, ReadView, Status};
 use crate::record::{Cost, EntryRecord, EpochName, Grant, Group, Head, Record};
 use crate::running_counter::RunningCounter;
 use crate::spec::{CounterPlan, StoredSpec};
@@ -29,7 +29,7 @@ pub struct Ledger {
     pub(crate) view: Arc<ReadView>,
     pub(crate) fence: Box<dyn Fence>,
     pub(crate) key: NoiseKey,
-    pub(crate) names: Arc<Names>,
+    pub(crate) names: Arc<NameHasher>,
     pub(crate) global: Global,
     pub(crate) counters: BTreeMap<u32, CounterState>,
     pub(crate) numbers: HashMap<String, u32>,
@@ -160,7 +160,7 @@ impl Ledger {
     }
 
     /// Whether enough waits to be committed.
-    pub(crate) fn is_laden(&self) -> bool {
+    pub(crate) fn has_full_frame(&self) -> bool {
         self.tentative.records.len() >= MAX_VALUES_PER_FRAME
     }
 
@@ -376,7 +376,7 @@ impl Ledger {
         let running = RunningCounter::new(&counter_plan, &self.key)?;
         let intake = Intake::new(number, Arc::clone(&counter_plan), Arc::clone(&self.names));
         let epochs = vec![(epoch.number, 0)];
-        let standing = Standing {
+        let standing = CounterProgress {
             status: Status::Running,
             epochs: epochs.clone(),
             next_step: 0,

@@ -238,7 +238,8 @@ impl<C: Fn() -> i64, O: Fn(&[Arc<CounterView>])> Work<C, O> {
                     replies.push(change(&mut self.ledger, now));
                 }
             }
-            let is_enough = taken >= EVENTS_PER_COMMIT || replies.len() >= QUEUE || self.ledger.is_laden();
+            let is_enough =
+                taken >= EVENTS_PER_COMMIT || replies.len() >= QUEUE || self.ledger.has_full_frame();
             next = if is_enough { None } else { self.queue.try_recv().ok() };
         }
         (replies, false)

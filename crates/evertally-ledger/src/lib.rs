@@ -21,7 +21,7 @@
 //! - **The fence recognises a restored backup or a copy**, which releases nothing until an operator
 //!   starts a new *epoch*. It has fresh noise, and its cost is composed with what was spent before
 //!   ([`Ledger::epoch_preview`]).
-//! - **A flipped byte is noticed**: frames hang on a chain of hashes, rows are sealed, and `verify`
+//! - **A flipped byte is noticed**: frames form a chain of hashes, rows are sealed, and `verify`
 //!   reads all of it.
 //!
 //! # What it takes

@@ -73,11 +73,11 @@ pub struct CounterView {
     counter_plan: Arc<CounterPlan>,
     intake: Intake,
     created: i64,
-    standing: RwLock<Standing>,
+    standing: RwLock<CounterProgress>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct CounterProgress {
     pub(crate) status: Status,
     /// The first step of every epoch.
     pub(crate) epochs: Vec<(u32, u64)>,
@@ -101,7 +101,7 @@ impl CounterView {
         counter_plan: Arc<CounterPlan>,
         intake: Intake,
         created: i64,
-        standing: Standing,
+        standing: CounterProgress,
     ) -> Self {
         Self { number, counter_plan, intake, created, standing: RwLock::new(standing) }
     }
@@ -156,16 +156,16 @@ impl CounterView {
         self.around(step, epoch_of(&standing.epochs, step), standing.latest.clone()?).ok()
     }
 
-    pub(crate) fn standing(&self) -> RwLockReadGuard<'_, Standing> {
+    pub(crate) fn standing(&self) -> RwLockReadGuard<'_, CounterProgress> {
         self.standing.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn standing_mut(&self) -> RwLockWriteGuard<'_, Standing> {
+    pub(crate) fn standing_mut(&self) -> RwLockWriteGuard<'_, CounterProgress> {
         self.standing.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A release whose values stand in the tail.
-    fn release(&self, standing: &Standing, step: u64) -> Result<StepRelease> {
+    fn release(&self, standing: &CounterProgress, step: u64) -> Result<StepRelease> {
         let width = self.counter_plan.width();
         let at = (step - standing.tail_first) as usize * width;
         let values =

@@ -1,7 +1,7 @@
 //! Opening a ledger: checking everything, and arriving where it was.
 //!
-//! Rows are read first, each as of some frame; then the journal, every frame of which must hang on
-//! the one before. A frame is applied to every counter whose row does not have it. Events that
+//! Rows are read first, each as of some frame; then the journal, every frame of which must name
+//! the hash of the one before. A frame is applied to every counter whose row does not have it. Events that
 //! counted are counted again and must still count; frozen input must be what its events add up to;
 //! and every release since a counter's row is *made again from the key and must be the recorded
 //! one, bit for bit*. Steps that were frozen and not released are released with the next commit:
@@ -15,7 +15,7 @@ use crate::checkpoint::{FORMAT_ROW, GLOBAL, GlobalRow};
 use crate::counter::CounterState;
 use crate::error::{Error, Result};
 use crate::fence::Mark;
-use crate::intake::Names;
+use crate::intake::NameHasher;
 use crate::journal::{ArrivalsRow, ChangedCounters, Journal, TentativeChanges, arrivals_place};
 use crate::ledger::{Global, Halt, Ledger};
 use crate::location::Location;
@@ -52,7 +52,7 @@ impl Ledger {
         let mut ledger = Self {
             view: Arc::new(view),
             fence,
-            names: Arc::new(Names::new(&key)),
+            names: Arc::new(NameHasher::new(&key)),
             key,
             global: state,
             counters: BTreeMap::new(),

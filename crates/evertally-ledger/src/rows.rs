@@ -7,7 +7,7 @@ use crate::intake::Intake;
 use crate::journal::{ArrivalsRow, arrivals_place};
 use crate::ledger::Ledger;
 use crate::persons::PersonRows;
-use crate::read_view::{Chunk, CounterView, Standing, Status};
+use crate::read_view::{Chunk, CounterProgress, CounterView, Status};
 use crate::record::{Group, decode, unseal};
 use crate::running_counter::RunningCounter;
 use crate::spec::{CounterPlan, StoredSpec};
@@ -62,7 +62,7 @@ impl Ledger {
         let released =
             released.ok_or_else(|| Error::damaged("a counter has more steps frozen than closed"))?;
         let (tail_first, tail, chunk_before) = self.read_tail(number, row, released, counter_plan.width())?;
-        let standing = Standing {
+        let standing = CounterProgress {
             status: Status::Running,
             epochs: row.epochs.clone(),
             next_step: released,

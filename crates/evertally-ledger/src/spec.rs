@@ -193,6 +193,9 @@ impl Spec {
         if keys.iter().any(|key| key.len() > 256) {
             return Err(Error::bad("a key", "at most 256 bytes", "more"));
         }
+        if !keys.is_empty() {
+            KeySet::new(keys.iter().cloned())?;
+        }
         if self.grace.is_some_and(|grace| grace.micros() > 7 * MICROS_PER_DAY) {
             return Err(Error::bad("grace", "at most 7d", "more"));
         }
@@ -225,7 +228,7 @@ impl Spec {
     /// Makes the plan of a spec with everything filled in.
     pub(crate) fn build(mut self) -> Result<CounterPlan> {
         let declared = self.declared_keys();
-        let keys = if declared.is_empty() { None } else { Some(KeySet::new(declared.iter().cloned())?) };
+        let keys = if declared.is_empty() { None } else { Some(KeySet::stored(declared.iter().cloned())?) };
         let clamp = self.value_range().map(|range| Clamp::new(range.lo(), range.hi())).transpose()?;
         let limits = self
             .person_bound()

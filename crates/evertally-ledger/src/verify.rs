@@ -9,7 +9,7 @@ use crate::store::CHUNKS;
 /// What was found to be whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verification {
-    /// Frames of the journal, and the heads that they hang on.
+    /// Frames of the journal, and the heads that they name.
     pub frames: u64,
     /// Counters.
     pub counters: u64,

@@ -2,7 +2,9 @@
 //!
 //! # The rule
 //! Events are put in order: by time, then by content (id, key, amount; a missing id or key comes
-//! first). They are decided one by one in this order. An event is
+//! first, texts compare by their bytes, and the amount is the clamped one). They are decided one by
+//! one in this order. Names are compared without the whitespace around them
+//! ([`given_name`](crate::given_name)). An event is
 //! 1. *unnamed* if persons are bounded and it names nobody ([`given_name`](crate::given_name));
 //! 2. a *duplicate* if an event with its id has counted. Where persons are bounded, ids are
 //!    compared within a person. An event without an id is a copy of nothing;
@@ -11,8 +13,16 @@
 //!    one that is too near;
 //! 5. *counted* otherwise. From then on its id is known and its person's step is spent.
 //!
-//! A value that is not a number is an error, which the face raises before it asks for a decision.
 //! Nothing but a counted event changes what later events may do.
+//!
+//! The order is written in four places, which must agree: the claims of one step here (`contest`),
+//! `PreparedEvent::order` in `evertally-ledger`, and `events.py` and `backfill.py` of the Python
+//! package for Spark. The ledger orders by the hash of the id, the place of the key and the amount
+//! on the grid of the plan, because it holds nothing else.
+//!
+//! Which steps are open is decided by each face. With `--lag` an event may be ahead of the clock by
+//! the lag, and is early beyond it. The service takes none from a step that has not started. A file
+//! and `--follow` have no clock, so no event is early.
 //!
 //! # When each face decides
 //! | face | order of decisions |
@@ -20,7 +30,16 @@
 //! | `count` on a file ([`Gather`](crate::Gather)), finished tables in Spark | all events at the end, in the order of the rule. A file need not be sorted: what counts is a function of the set of events |
 //! | `count --follow` ([`Follow`](crate::Follow)), `--lag` ([`Clocked`](crate::Clocked)) | the events of a step when it closes, in the order of the rule. What closes a step is written there |
 //! | streams in Spark | the same. A watermark closes a step. Ids are compared within a step only, and without a bound on persons an event without an id does not count |
-//! | the service (`evertally-ledger`) | at once, because every request has a durable answer: in the order of the rule within a request, and requests in the order of the journal. An event without a time has the time of its arrival. Ids are known by their keyed hashes, keys by their places, and ids are forgotten after a while |
+//! | the service (`evertally-ledger`) | at once, because every request has a durable answer: in the order of the rule within a JSON body or a part of an NDJSON body (at most 4,096 lines, or what came before a pause of a second), and these in the order of the journal. An event without a time has the time of its arrival. Ids are known by their keyed hashes, keys by their places, and ids are forgotten after a while |
+//!
+//! # Values
+//! A value is checked before anything is decided. Where values are summed:
+//!
+//! | value | `count` | Spark | the service |
+//! |---|---|---|---|
+//! | missing | the run stops | the event is left out | it counts as 1, clamped |
+//! | NaN | the run stops | the event is left out | the request is refused: JSON has no such number |
+//! | infinite | the run stops | it is clamped | the request is refused, for the same reason |
 //!
 //! # What the privacy argument needs
 //! Decisions 2 and 4 look only at events of the same person; without a bound on persons, decision 2

@@ -125,6 +125,12 @@ impl Buckets {
         Ok(step as u64)
     }
 
+    /// The step that a time would belong to if the range went on for ever; 0 for a time before it.
+    pub(crate) fn step_in_any_range(&self, time: i64) -> u64 {
+        let since = (i128::from(time) - i128::from(self.from)).max(0);
+        u64::try_from(since / i128::from(self.every.micros)).unwrap_or(u64::MAX)
+    }
+
     /// The moment at which a step's bucket starts. For `step == steps` this is the end of the
     /// range.
     #[must_use]

@@ -14,7 +14,9 @@
 //! is held for each id in a step. With a bound, one is held for each person in a step, and up to k
 //! where ids are compared as well: at most k − 1 of them can be duplicates, because no more have
 //! counted before. The name of the person is held once per step, and for ever once they have
-//! counted.
+//! counted. An event is placed among the k claims of its person in O(log k) comparisons.
+
+mod claims;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,20 +26,10 @@ use crate::contribution::{ContributionBound, KnownIds};
 use crate::error::Result;
 use crate::names::given_name;
 use crate::rules::{Event, Rules};
+use claims::{Claim, Claims};
 
-/// What one event asks for. Claims of one step are ordered as the rule says: by time, then by
-/// content. No `Debug`: everything in it is private.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Claim {
-    time: i64,
-    id: Option<Box<str>>,
-    key: Option<Box<str>>,
-    amount: Amount,
-}
-
-/// The claims of one step, each under its person; under its id where persons are not bounded.
-/// Those of one claimant are in order.
-type Claims = HashMap<Box<str>, Vec<Claim>>;
+/// The claims of one step, by person, or by id where persons are not bounded.
+type StepClaims = HashMap<Box<str>, Claims>;
 
 /// An event that counts: the place of its total, and the amount.
 pub(crate) type Counted = (usize, Amount);
@@ -57,7 +49,7 @@ pub(crate) enum Entry {
 pub(crate) struct Contest {
     rules: Rules,
     admission: Admission<KnownIds, ContributionBound>,
-    open: BTreeMap<u64, Claims>,
+    open: BTreeMap<u64, StepClaims>,
 }
 
 impl Contest {
@@ -96,14 +88,15 @@ impl Contest {
         let Some(claimant) = person.or(id) else {
             return Ok(Entry::Counted((self.rules.position(event.key), amount)));
         };
-        let most = self.rules.limits.filter(|_| self.rules.has_ids).map_or(1, |limits| limits.max_steps());
-        let claim =
-            Claim { time: event.time, id: id.map(Into::into), key: event.key.map(Into::into), amount };
+        let max_claims =
+            self.rules.limits.filter(|_| self.rules.has_ids).map_or(1, |limits| limits.max_steps());
+        let key = given_name(event.key).map(Into::into);
+        let claim = Claim { time: event.time, id: id.map(Into::into), key, amount };
         let claims = self.open.entry(step).or_default();
         match claims.get_mut(claimant) {
-            Some(held) => offer(held, claim, most),
+            Some(claims) => claims.offer(claim, max_claims),
             None => {
-                claims.insert(claimant.into(), vec![claim]);
+                claims.insert(claimant.into(), Claims::one(claim));
             }
         }
         Ok(Entry::Held)
@@ -128,7 +121,7 @@ impl Contest {
     /// may be open, and none is opened again.
     pub(crate) fn close(&mut self, step: u64) -> Vec<Counted> {
         let Some(claims) = self.open.remove(&step) else { return Vec::new() };
-        let counts = |(claimant, claims): (Box<str>, Vec<Claim>)| {
+        let counts = |(claimant, claims): (Box<str>, Claims)| {
             let person = self.rules.limits.is_some().then_some(&*claimant);
             let claim = first_counted(&mut self.admission, person, &claims, step)?;
             Some((self.rules.position(claim.key.as_deref()), claim.amount))
@@ -144,6 +137,21 @@ impl Contest {
     /// What would become of an event of this step if every step before it closed now. Changes
     /// nothing.
     pub(crate) fn preview(&self, event: &Event<'_>, step: u64) -> Outcome {
+        self.decide_after(event, step, step)
+    }
+
+    /// Whether an event of this step may count although its [preview](Self::preview) says that it
+    /// would not. Which of a person's claims counts in an open step may still change, and with it
+    /// which ids count in later ones. Whether the person counts in the `first` open step is certain,
+    /// because one of their claims does; a bound that this step fills is final.
+    pub(crate) fn may_yet_count(&self, event: &Event<'_>, first: u64, step: u64) -> bool {
+        let can_change = self.rules.limits.is_some() && self.rules.has_ids;
+        can_change && self.decide_after(&Event { id: None, ..*event }, first + 1, step).is_counted()
+    }
+
+    /// What would become of an event of this step if every step before `end` closed now and no
+    /// other claim counted.
+    fn decide_after(&self, event: &Event<'_>, end: u64, step: u64) -> Outcome {
         let (person, id) = (self.person_of(event), self.id_of(event));
         let Some(claimant) = person.or(id) else {
             return if self.is_unnamed(event) { Outcome::Unnamed } else { Outcome::Counted { step } };
@@ -153,9 +161,10 @@ impl Contest {
             ids: self.admission.ids.as_ref().map(|known| IdsOnTop { known, new: KnownIds::default() }),
             persons: self.admission.persons.as_ref().map(|persons| persons.only(claimant)),
         };
-        for (open, claims) in self.open.range(..step) {
-            let claims = claims.get(claimant).map_or(&[][..], Vec::as_slice);
-            first_counted(&mut admission, person, claims, *open);
+        for (open, claims) in self.open.range(..end) {
+            if let Some(claims) = claims.get(claimant) {
+                first_counted(&mut admission, person, claims, *open);
+            }
         }
         admission.decide(id.map(|id| (person, id)), person, Ok(step))
     }
@@ -166,7 +175,7 @@ impl Contest {
 fn first_counted<'c, Ids>(
     admission: &mut Admission<Ids, ContributionBound>,
     person: Option<&str>,
-    claims: &'c [Claim],
+    claims: &'c Claims,
     step: u64,
 ) -> Option<&'c Claim>
 where
@@ -194,22 +203,4 @@ impl IdStore for IdsOnTop<'_> {
     fn insert(&mut self, id: Self::Id<'_>, step: u64) {
         self.new.insert(id, step);
     }
-}
-
-/// Puts a claim among those of its claimant in one step: of each id the first, of all ids the first
-/// `most`, and none after one without an id, which is no duplicate and so decides the step.
-fn offer(held: &mut Vec<Claim>, claim: Claim, most: usize) {
-    if let Some(place) = held.iter().position(|other| other.id == claim.id) {
-        if held[place] <= claim {
-            return;
-        }
-        held.remove(place);
-    }
-    let place = held.partition_point(|other| *other < claim);
-    if place > 0 && held[place - 1].id.is_none() {
-        return;
-    }
-    let end = if claim.id.is_none() { place + 1 } else { usize::MAX };
-    held.insert(place, claim);
-    held.truncate(end.min(most));
 }

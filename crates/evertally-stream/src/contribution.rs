@@ -84,7 +84,7 @@ impl ParticipationLimits {
     /// steps).
     ///
     /// # Errors
-    /// [`Error::Library`] if either is zero.
+    /// [`evertally::Error::BadParameter`] if either is zero.
     pub fn new(max_steps: u64, min_gap: u64) -> Result<Self> {
         if max_steps == 0 {
             return Err(Error::bad("the most steps of a person", "at least 1", max_steps));

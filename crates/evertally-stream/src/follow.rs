@@ -14,16 +14,20 @@ use crate::rules::{Event, Rules};
 /// [`Follow::advance_to`] says that time has passed. From then on it never changes, and an event
 /// that belongs to it is refused as [`Outcome::Late`]. Events that do not count move nothing. The
 /// events of the open bucket are decided when it closes, by time and then by content
-/// ([`admission`](crate::admission)).
+/// ([`admission`](crate::admission)). An event of a later bucket that would not count now, but may
+/// yet, waits for its bucket and closes nothing: another event of the open bucket can still take
+/// the place of the one that it is a copy of.
 ///
-/// Memory: one total per key, and the events of the open bucket that compete.
+/// Memory: one total per key, the events of the open bucket that compete, and the events of later
+/// buckets that wait.
 ///
 /// # What must hold
 /// Which event arrives first decides which one is late. If one person can send an event of a much
 /// later bucket, that event closes the open bucket and makes the stragglers late, so a total can
-/// move by more than that event's own share. The stated guarantee is for events that arrive in the
-/// order of their times, or whose arrival is public. A caller who cannot promise either lets a
-/// clock close the buckets: [`Clocked`](crate::Clocked).
+/// move by more than that event's own share. An event past the declared range does the same to all
+/// buckets if the caller ends at it, so a caller asks [`Follow::may_count`] first. The stated
+/// guarantee is for events that arrive in the order of their times, or whose arrival is public. A
+/// caller who cannot promise either lets a clock close the buckets: [`Clocked`](crate::Clocked).
 #[derive(Clone)]
 pub struct Follow {
     buckets: Buckets,
@@ -33,7 +37,7 @@ pub struct Follow {
 }
 
 /// What an event did.
-pub struct Pushed {
+pub struct PushAnswer {
     /// What became of it; `None` if it is decided when its step closes.
     pub outcome: Option<Outcome>,
     /// The steps that it closed, in order.
@@ -59,8 +63,8 @@ impl Follow {
     /// # Errors
     /// [`Error::OutsideRange`](crate::Error::OutsideRange), and the errors of values. An error
     /// changes nothing.
-    pub fn push(&mut self, event: &Event<'_>) -> Result<Pushed> {
-        let refused = |outcome| Pushed { outcome: Some(outcome), closed: ClosedSteps::none() };
+    pub fn push(&mut self, event: &Event<'_>) -> Result<PushAnswer> {
+        let refused = |outcome| PushAnswer { outcome: Some(outcome), closed: ClosedSteps::none() };
         if self.contest.is_unnamed(event) {
             return Ok(refused(Outcome::Unnamed));
         }
@@ -68,7 +72,13 @@ impl Follow {
         if step > self.open {
             let preview = self.contest.preview(event, step);
             if !preview.is_counted() {
-                return Ok(refused(preview));
+                if !self.contest.may_yet_count(event, self.open, step) {
+                    return Ok(refused(preview));
+                }
+                return Ok(match self.contest.push(event, Ok(step))? {
+                    Entry::Refused(outcome) => refused(outcome),
+                    _ => PushAnswer { outcome: None, closed: ClosedSteps::none() },
+                });
             }
         }
         let open = if step < self.open { Err(Outcome::Late) } else { Ok(step) };
@@ -84,7 +94,15 @@ impl Follow {
             }
             _ => None,
         };
-        Ok(Pushed { outcome, closed })
+        Ok(PushAnswer { outcome, closed })
+    }
+
+    /// Whether an event would count if its bucket were in the range and every bucket before it
+    /// closed now. An event past the range says that all buckets are over only if it would: one
+    /// that cannot count moves nothing.
+    #[must_use]
+    pub fn may_count(&self, event: &Event<'_>) -> bool {
+        self.contest.preview(event, self.buckets.step_in_any_range(event.time)).is_counted()
     }
 
     /// Time has reached `time`: closes every bucket that has ended by then.
@@ -101,12 +119,19 @@ impl Follow {
         if step <= self.open {
             return ClosedSteps::none();
         }
-        for (position, amount) in self.contest.close(self.open) {
-            self.totals[position] += amount;
-        }
         let width = self.totals.len();
         let totals = std::mem::replace(&mut self.totals, vec![Amount::default(); width]);
-        let closed = ClosedSteps::new(self.open..step, vec![ClosedStep { step: self.open, totals }], width);
+        let mut held = vec![ClosedStep { step: self.open, totals }];
+        while let Some(step) = self.contest.first_open().filter(|held| *held < step) {
+            if step > self.open {
+                held.push(ClosedStep { step, totals: vec![Amount::default(); width] });
+            }
+            let counted = self.contest.close(step);
+            if let Some(last) = held.last_mut() {
+                counted.into_iter().for_each(|(position, amount)| last.totals[position] += amount);
+            }
+        }
+        let closed = ClosedSteps::new(self.open..step, held, width);
         self.open = step;
         closed
     }
@@ -171,6 +196,43 @@ mod tests {
             assert_eq!(follow.push(&of(nobody, 9)).unwrap().outcome, Some(Outcome::Unnamed));
         }
         assert_eq!(follow.open_step(), 0);
+    }
+
+    /// The copy of an event that is held in the open step was refused at once. Then an earlier event
+    /// of the same person took the step, and neither the event nor its copy counted.
+    #[test]
+    fn a_copy_of_an_event_that_does_not_count_in_the_end_does() {
+        let rules = Rules::new().bound(ParticipationLimits::new(2, 1).unwrap()).drop_duplicates();
+        let at = |id, time| Event { time, person: Some("p"), id: Some(id), ..Event::default() };
+        let events = [at("A", 500_000), at("A", 4 * SECOND), at("B", 100_000)];
+        for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1], [0, 2, 1]] {
+            let mut follow = Follow::new(five_seconds(), rules.clone());
+            let mut closed = Vec::new();
+            for event in order {
+                closed.extend(plain(follow.push(&events[event]).unwrap().closed));
+            }
+            closed.extend(plain(follow.finish()));
+            // In the second order, the event at 4 s came first and made the others late.
+            let first = if order[0] == 1 { 0.0 } else { 1.0 };
+            assert_eq!(closed, [(0, first), (1, 0.0), (2, 0.0), (3, 0.0), (4, 1.0)], "{order:?}");
+        }
+    }
+
+    /// Any event past the range ended a followed run, even a copy or one of a person over the bound.
+    #[test]
+    fn an_event_past_the_range_ends_it_only_if_it_would_count() {
+        let rules = Rules::new().bound(ParticipationLimits::new(2, 3).unwrap()).drop_duplicates();
+        let mut follow = Follow::new(five_seconds(), rules);
+        let at = |person, id, second| Event { person, id, ..at(second) };
+        let [p, q] = [Some("p"), Some("q")];
+        for (person, id, second) in [(p, Some("1"), 0), (p, Some("2"), 3), (q, Some("1"), 3)] {
+            follow.push(&at(person, id, second)).unwrap();
+        }
+        assert!(!follow.may_count(&at(p, Some("3"), 9)), "p has counted in two steps");
+        assert!(!follow.may_count(&at(q, Some("1"), 9)), "a copy");
+        assert!(!follow.may_count(&at(q, Some("2"), 5)), "too near");
+        assert!(!follow.may_count(&at(None, Some("2"), 9)), "nobody's");
+        assert!(follow.may_count(&at(q, Some("2"), 6)));
     }
 
     proptest! {

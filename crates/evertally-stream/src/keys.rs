@@ -3,8 +3,11 @@
 //! Which keys exist is private: a key that appears in the output because it appeared in the input
 //! gives its only visitor away. So the set is declared beforehand, every declared key is released
 //! at every step, and what was not declared is counted under `other`.
+//!
+//! Keys are compared as names ([`given_name`]): the whitespace around them does not matter.
 
 use crate::error::{Error, Result};
+use crate::names::given_name;
 use std::collections::HashMap;
 
 /// The key that takes every undeclared one.
@@ -19,37 +22,60 @@ pub struct KeySet {
 
 impl KeySet {
     /// The declared keys. `other` is added at the end unless it was declared in a place of its own.
+    ///
+    /// # Errors
+    /// [`evertally::Error::BadParameter`] without a key, for a blank one, and for one that is declared twice.
     pub fn new<I>(declared: I) -> Result<Self>
     where
         I: IntoIterator,
         I::Item: Into<String>,
     {
+        Self::of(declared, given_name)
+    }
+
+    /// Keys that were declared before they were compared as names, so two may differ in whitespace
+    /// alone. The first of them takes the events of both.
+    ///
+    /// # Errors
+    /// Those of [`KeySet::new`].
+    pub fn stored<I>(declared: I) -> Result<Self>
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        Self::of(declared, |text| text)
+    }
+
+    /// Keys that are told apart by what `distinct` makes of them.
+    fn of<I>(declared: I, distinct: fn(Option<&str>) -> Option<&str>) -> Result<Self>
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
         let mut set = Self { names: Vec::new(), index: HashMap::new() };
+        let mut places = HashMap::new();
         for name in declared {
-            set.add(name.into())?;
+            let (name, number) = (name.into(), set.names.len());
+            let Some(key) = given_name(Some(&name)) else {
+                return Err(Error::bad("a key", "a name that is not empty", "one of nothing but spaces"));
+            };
+            if let Some(earlier) = places.insert(distinct(Some(&name)).map(str::to_owned), number) {
+                // Identified by position, because names may be confidential.
+                let got =
+                    format!("number {} of them like number {}, counted from 1", number + 1, earlier + 1);
+                return Err(Error::bad("a key", "declared once", got));
+            }
+            set.index.entry(key.to_owned()).or_insert(number);
+            set.names.push(name);
         }
         if set.names.is_empty() {
             return Err(Error::bad("the set of keys", "at least one key", "none"));
         }
         if !set.index.contains_key(OTHER) {
-            set.add(OTHER.to_owned())?;
+            set.index.insert(OTHER.to_owned(), set.names.len());
+            set.names.push(OTHER.to_owned());
         }
         Ok(set)
-    }
-
-    fn add(&mut self, name: String) -> Result<()> {
-        if name.trim().is_empty() {
-            return Err(Error::bad("a key", "a name that is not empty", "one of nothing but spaces"));
-        }
-        let number = self.names.len() + 1;
-        if let Some(earlier) = self.index.get(&name) {
-            // Told by their places, because names may be confidential.
-            let got = format!("number {number} of them like number {}, counted from 1", earlier + 1);
-            return Err(Error::bad("a key", "declared once", got));
-        }
-        self.index.insert(name.clone(), self.names.len());
-        self.names.push(name);
-        Ok(())
     }
 
     /// The names in order, `other` included.
@@ -61,7 +87,8 @@ impl KeySet {
     /// The place of a key; an undeclared key has the place of `other`.
     #[must_use]
     pub fn position(&self, key: &str) -> usize {
-        self.index.get(key).or_else(|| self.index.get(OTHER)).copied().unwrap_or_default()
+        let declared = given_name(Some(key)).and_then(|key| self.index.get(key));
+        declared.or_else(|| self.index.get(OTHER)).copied().unwrap_or_default()
     }
 }
 
@@ -81,6 +108,18 @@ mod tests {
         let keys = KeySet::new(["other", "south"]).unwrap();
         assert_eq!(keys.names(), ["other", "south"]);
         assert_eq!(["south", "west"].map(|key| keys.position(key)), [1, 0]);
+    }
+
+    #[test]
+    fn the_whitespace_around_a_key_does_not_matter() {
+        let keys = KeySet::new(["north", " south\t"]).unwrap();
+        assert_eq!(keys.names(), ["north", " south\t", "other"]);
+        assert_eq!([" north", "north\u{2003}", "south"].map(|key| keys.position(key)), [0, 0, 1]);
+        assert!(KeySet::new(["north", "north "]).is_err());
+        // A ledger of version 0.1 that declared both can still be opened.
+        let keys = KeySet::stored(["north", "north "]).unwrap();
+        assert_eq!((keys.names().len(), keys.position("north ")), (3, 0));
+        assert!(KeySet::stored(["north", "north"]).is_err());
     }
 
     #[test]

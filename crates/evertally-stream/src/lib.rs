@@ -48,7 +48,7 @@ pub use closed::{ClosedStep, ClosedSteps};
 pub use contribution::{ContributionBound, KnownIds, ParticipationLimits};
 pub use definition::{Closing, Columns, Definition, Precedence};
 pub use error::{Error, Result, Side};
-pub use follow::{Follow, Pushed};
+pub use follow::{Follow, PushAnswer};
 pub use gather::{Gather, GatheredSteps};
 pub use keys::{KeySet, OTHER};
 pub use names::given_name;

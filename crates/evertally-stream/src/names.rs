@@ -1,22 +1,22 @@
 //! What a name is.
 //!
-//! **Definition.** A person or an id has a name if the text is there and holds at least one
-//! character that is not whitespace, in Unicode's sense. Every face asks this function, so that all
-//! of them draw the line in one place.
+//! **Definition.** The name of a person, an id or a key is the text without the whitespace around
+//! it, in Unicode's sense. A text of nothing but whitespace is no name. Every face calls this
+//! function and no reader trims by itself, so all of them draw the line in one place.
 //!
-//! **Guarantee.** Nothing without a name is somebody. Two events without a person may be two
-//! people's; if they shared the contribution bound of one empty name, removing one would let the
-//! other in, and one person's change would be a replacement at another step. That costs more than
-//! the plan accounts for.
+//! **Guarantee.** `"ann"` and `"ann "` are one person everywhere. Nothing without a name is
+//! somebody: two events without a person may be two people's. If they shared the contribution bound
+//! of one empty name, removing one would let the other in, and one person's change would be a
+//! replacement at another step. That costs more than the plan accounts for.
 
-/// The name, unchanged, if the text is one.
+/// The name in a text, if there is one.
 ///
 /// ```
 /// use evertally_stream::given_name;
-/// assert_eq!(given_name(Some(" p1 ")), Some(" p1 "));
+/// assert_eq!(given_name(Some(" p\u{a0}1 \t")), Some("p\u{a0}1"));
 /// assert_eq!([None, Some(""), Some(" \t\u{a0}")].map(given_name), [None; 3]);
 /// ```
 #[must_use]
 pub fn given_name(text: Option<&str>) -> Option<&str> {
-    text.filter(|text| !text.trim().is_empty())
+    text.map(str::trim).filter(|name| !name.is_empty())
 }

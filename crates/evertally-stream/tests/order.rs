@@ -168,4 +168,25 @@ proptest! {
         closed.extend(live.advance_to(i64::MAX));
         prop_assert!(plain(closed.into_iter()) == expected);
     }
+
+    /// Events in any order. An event of a later bucket may close others, and what comes after that is
+    /// late. All other events are decided as if they had been gathered.
+    #[test]
+    fn following_decides_everything_that_is_not_late_as_gathering_does(
+        events in prop::collection::vec(made(), 0..24),
+        declared in prop::sample::select(&DECLARED[..]),
+        k in 1_u64..5, b in 1_u64..4,
+    ) {
+        let declared = (declared.0.map(|_| (k, b)), declared.1);
+        let mut follow = Follow::new(buckets(), rules(declared));
+        let (mut closed, mut in_time) = (Vec::new(), Vec::new());
+        for made in events {
+            if made.0 / SECOND >= follow.open_step() as i64 {
+                in_time.push(made);
+            }
+            closed.extend(follow.push(&event(&made)).unwrap().closed);
+        }
+        closed.extend(follow.finish());
+        prop_assert!(plain(closed.into_iter()) == oracle(&in_time, declared));
+    }
 }

@@ -76,6 +76,8 @@ struct Inner {
     objective: Objective,
     contribution: Contribution,
     shape: Arc<Shape>,
+    /// The shape of the full plan, if this is a part of one.
+    whole: Option<Arc<Shape>>,
     stream: String,
     /// What is counted, encoded by the caller.
     definition: Arc<[u8]>,
@@ -188,18 +190,19 @@ impl Plan {
     }
 
     /// All choices, with every default filled in. Building this spec gives the same plan again, with
-    /// the same noise and fingerprint.
+    /// the same noise and fingerprint. The spec of a part ([`Plan::part`]) is that of the full plan,
+    /// because a plan of the part's keys alone would have other noise for the same data.
     ///
     /// The spec names the mechanism, so a later version that would choose another mechanism still
     /// makes this plan. The exception is a window without a known end whose cap was lowered to keep it
     /// exact: the cap is lowered only if no mechanism is named. Two properties are not choices and
-    /// are not part of a spec: that a plan is a part of another ([`Plan::with_keys`]), and that its
-    /// noise has the name of version 0.1 ([`Plan::with_first_noise_name`]).
+    /// are not in a spec: the keys of a part, and that the noise has the name of version 0.1
+    /// ([`Plan::with_first_noise_name`]).
     #[must_use]
     pub fn spec(&self) -> PlanSpec {
         let inner = &*self.inner;
-        let has_lowered_cap =
-            self.is_unbounded() && self.horizon() < unbounded::cap(inner.workload, &inner.shape);
+        let shape = inner.whole.as_ref().unwrap_or(&inner.shape);
+        let has_lowered_cap = self.is_unbounded() && self.horizon() < unbounded::cap(inner.workload, shape);
         PlanSpec {
             horizon: if inner.is_unbounded { Horizon::Unbounded } else { Horizon::Steps(self.horizon()) },
             workload: inner.workload,
@@ -209,7 +212,7 @@ impl Plan {
             participation: inner.participation,
             objective: inner.objective,
             contribution: inner.contribution,
-            shape: Shape::clone(&inner.shape),
+            shape: Shape::clone(shape),
             stream: inner.stream.clone(),
             definition: inner.definition.to_vec(),
             arithmetic: Some(self.arithmetic()),

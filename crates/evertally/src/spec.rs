@@ -7,6 +7,10 @@
 //! **Guarantee.** [`PlanSpec::build`] checks all choices together and makes the
 //! [`Plan`](crate::Plan). [`Plan::spec`](crate::Plan::spec) gives the spec back with everything
 //! filled in, and building that spec gives the same plan: the same noise, the same fingerprint.
+//! There are two exceptions. A part of a plan ([`Plan::part`](crate::Plan::part)) gives the spec of
+//! the full plan. A plan whose noise has the name of version 0.1
+//! ([`Plan::with_first_noise_name`](crate::Plan::with_first_noise_name)) gives a spec whose plan has
+//! a name of today, and so independent noise: two releases of the same data.
 //!
 //! **Use.** The command line, the ledger, the HTTP service and the Python package parse the choices
 //! of their users into a `PlanSpec` and make every plan from it.

@@ -193,7 +193,7 @@ fn a_keys_noise_depends_on_the_declared_keys_and_not_on_its_part() {
     let counter = |plan: &Plan| KeyedCounter::new(plan, NoiseKey::insecure_from_seed(9)).unwrap();
     let whole = plan(&["x", "b", "y", "a"]);
     let mut many = counter(&whole);
-    let mut part = counter(&whole.with_keys(["a", "b"]).unwrap());
+    let mut part = counter(&whole.part(["a", "b"]).unwrap());
     let mut another = counter(&plan(&["a", "b"]));
     for _ in 0..6 {
         let many = many.step(&[9.0, 2.0, 9.0, 1.0]).unwrap();

@@ -151,7 +151,7 @@ fn releases_lie_on_the_grid_and_follow_the_truth() {
 #[test]
 fn a_key_is_released_alike_declared_and_open() {
     let open = Plan::prefix_sum(50).budget(budget()).open_keys().build().unwrap();
-    let keyed = open.with_keys(["north", "south"]).unwrap();
+    let keyed = open.part(["north", "south"]).unwrap();
     let mut declared = KeyedCounter::new(&keyed, key()).unwrap();
     let mut sparse = SparseCounter::new(&open, key()).unwrap();
     for t in 0..50 {

@@ -398,7 +398,7 @@ fn odd_names_are_names() {
     let builder =
         || Plan::prefix_sum(4).budget(budget).mechanism(Mechanism::GradedSquareRoot { decays: None });
     let undeclared = builder().open_keys().build().unwrap();
-    let declared = undeclared.with_keys(names).unwrap();
+    let declared = undeclared.part(names).unwrap();
     let mut keyed = KeyedCounter::new(&declared, key(5)).unwrap().remember_releases().unwrap();
     let mut open = SparseCounter::new(&undeclared, key(5)).unwrap();
     let amounts: Vec<f64> = (0..names.len()).map(|i| i as f64).collect();

@@ -41,7 +41,7 @@ fn parts_are_the_whole(whole: &Plan, names: &[String]) {
         for part in 0..parts {
             let places: Vec<usize> = (part..names.len()).step_by(parts).rev().collect();
             let own: Vec<String> = places.iter().map(|&place| names[place].clone()).collect();
-            let plan = whole.with_keys(own.clone()).unwrap();
+            let plan = whole.part(own.clone()).unwrap();
             assert_eq!((plan.noise_scale(), plan.grid()), (whole.noise_scale(), whole.grid()));
             assert_eq!(plan.spend(), whole.spend());
             for (step, (got, all)) in releases(&plan, &own).iter().zip(&expected).enumerate() {
@@ -90,7 +90,7 @@ fn very_many_keys_are_the_same_in_parts() {
             .build()
             .unwrap();
         let few = 12;
-        let part = plan.with_keys(names[..few].to_vec()).unwrap();
+        let part = plan.part(names[..few].to_vec()).unwrap();
         let mut counters = [&plan, &part].map(|plan| KeyedCounter::new(plan, key()).unwrap());
         for step in 0..19 {
             let inputs: Vec<f64> = names.iter().map(|name| input(step, name)).collect();
@@ -113,22 +113,29 @@ fn a_part_is_a_plan_of_its_own() {
             .unwrap()
     };
     let whole = build(&["a", "b", "c"]);
-    let part = whole.with_keys(["c", "a"]).unwrap();
+    let part = whole.part(["c", "a"]).unwrap();
     assert_eq!(part.stream_name(), "visits");
     // It has the noise of the full plan, which a plan that declares only those keys does not have.
     assert_eq!(part.noise_name(), whole.noise_name());
     assert_ne!(part.fingerprint(), build(&["c", "a"]).fingerprint());
-    assert_eq!(part.declaring_keys(["c", "a"]).unwrap().fingerprint(), build(&["c", "a"]).fingerprint());
-    let others = [whole.clone(), whole.with_keys(["a", "c"]).unwrap(), whole.with_keys(["c"]).unwrap()];
+    assert_eq!(part.with_keys(["c", "a"]).unwrap().fingerprint(), build(&["c", "a"]).fingerprint());
+    let others = [whole.clone(), whole.part(["a", "c"]).unwrap(), whole.part(["c"]).unwrap()];
     assert!(others.iter().all(|other| other.fingerprint() != part.fingerprint()));
-    assert_eq!(whole.with_keys(["a", "b", "c"]).unwrap().fingerprint(), whole.fingerprint());
+    assert_eq!(whole.part(["a", "b", "c"]).unwrap().fingerprint(), whole.fingerprint());
     let state = KeyedCounter::new(&part, key()).unwrap().save();
     assert!(KeyedCounter::resume(&part, key(), &state).is_ok());
     for other in &others {
         assert_eq!(KeyedCounter::resume(other, key(), &state).unwrap_err().class(), ErrorClass::BadState);
     }
+    // A plan of the spec has the noise of the part. The spec of a part held its keys alone, and their
+    // plan had independent noise for the same data.
+    for part in [&part, &part.part(["b"]).unwrap()] {
+        assert_eq!(part.spec(), whole.spec());
+        assert_eq!(part.spec().build().unwrap().noise_name(), part.noise_name());
+    }
+    assert_eq!(part.with_keys(["c", "a"]).unwrap().spec(), build(&["c", "a"]).spec());
     // Keys that were not declared before work like any others.
-    assert!(part.with_keys(["d"]).unwrap().with_keys(["a", "b", "c"]).is_ok());
+    assert!(part.part(["d"]).unwrap().part(["a", "b", "c"]).is_ok());
 }
 
 /// Declaring keys that were left open does not change their noise.
@@ -138,7 +145,7 @@ fn open_keys_can_be_declared() {
         .budget(budget_for(evertally::Mechanism::GradedSquareRoot { decays: None }))
         .open_keys();
     let open = open.build().unwrap();
-    let mut declared = KeyedCounter::new(&open.with_keys(["a", "b"]).unwrap(), key()).unwrap();
+    let mut declared = KeyedCounter::new(&open.part(["a", "b"]).unwrap(), key()).unwrap();
     let mut sparse = SparseCounter::new(&open, key()).unwrap();
     for step in 0..20 {
         sparse.add("b", f64::from(step % 3)).unwrap();
@@ -152,7 +159,7 @@ fn open_keys_can_be_declared() {
 fn keys_and_plans_that_cannot_be_are_refused() {
     let builder = || builder(Workload::PrefixSum, 20).budget(budget_for(evertally::Mechanism::SquareRoot));
     let whole = builder().keys(["a", "b"]).build().unwrap();
-    let refused = |plan: &Plan, keys: &[&str]| plan.with_keys(keys.iter().copied()).unwrap_err();
+    let refused = |plan: &Plan, keys: &[&str]| plan.part(keys.iter().copied()).unwrap_err();
     for keys in [&[][..], &["a", "b", "a"]] {
         let by_builder = builder().keys(keys.iter().copied()).build().unwrap_err();
         assert_eq!(refused(&whole, keys), by_builder);
@@ -175,8 +182,8 @@ fn the_limit_on_memory_holds_for_the_part() {
         .unwrap();
     let cost = whole.cost();
     let most = ((50_000 - cost.shared_bytes) / cost.bytes_per_coordinate) as usize;
-    assert!(whole.with_keys(names(most)).is_ok());
-    let error = whole.with_keys(names(most + 1)).unwrap_err();
+    assert!(whole.part(names(most)).is_ok());
+    let error = whole.part(names(most + 1)).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Unsupported);
     assert!(error.to_string().contains("50000"), "{error}");
 }

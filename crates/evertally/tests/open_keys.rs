@@ -25,7 +25,7 @@ fn open(plan: &PlanBuilder) -> SparseCounter {
 /// A counter of some keys of the same open plan. It releases all of them at every step.
 fn declared(plan: &PlanBuilder, keys: usize) -> KeyedCounter {
     let open = plan.clone().open_keys().build().unwrap();
-    KeyedCounter::new(&open.with_keys((0..keys).map(name)).unwrap(), key()).unwrap()
+    KeyedCounter::new(&open.part((0..keys).map(name)).unwrap(), key()).unwrap()
 }
 
 /// The events of a step: amounts that are added, and keys that are released after it.

@@ -7,7 +7,7 @@
 
 use super::{BudgetFile, KeyUse};
 use crate::error::{CliError, Result};
-use evertally::{Budget, Neighbours, Odometer, Unit};
+use evertally::{BudgetSpec, Neighbours, Odometer, Unit};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -72,18 +72,28 @@ pub(crate) enum Total {
     Pure { epsilon: f64 },
 }
 
+impl Total {
+    fn spec(&self) -> Result<BudgetSpec> {
+        let nothing = BudgetSpec::default();
+        Ok(match self {
+            Self::Approximate { epsilon, delta, calibration, .. } => {
+                let calibration = Some(calibration.parse()?);
+                BudgetSpec { epsilon: Some(*epsilon), delta: Some(*delta), calibration, ..nothing }
+            }
+            Self::Concentrated { rho } => BudgetSpec { rho: Some(*rho), ..nothing },
+            Self::Pure { epsilon } => BudgetSpec { epsilon: Some(*epsilon), delta: Some(0.0), ..nothing },
+        })
+    }
+}
+
 impl Grant {
     /// The account before anything is spent.
     pub(crate) fn odometer(&self) -> Result<Odometer> {
         let unit = Unit::named(self.unit.as_str(), self.neighbours.parse::<Neighbours>()?)?;
-        let odometer = |total: Budget| Odometer::new(self.population.as_str(), unit, total);
-        Ok(match &self.total {
-            Total::Approximate { epsilon, delta, calibration, pure_part } => {
-                let total = Budget::new(*epsilon, *delta)?.with_calibration(calibration.parse()?)?;
-                odometer(total)?.with_pure_part(*pure_part)?
-            }
-            Total::Concentrated { rho } => odometer(Budget::zcdp(*rho)?)?,
-            Total::Pure { epsilon } => odometer(Budget::pure(*epsilon)?)?,
+        let odometer = Odometer::new(self.population.as_str(), unit, self.total.spec()?.budget()?)?;
+        Ok(match self.total {
+            Total::Approximate { pure_part, .. } => odometer.with_pure_part(pure_part)?,
+            Total::Concentrated { .. } | Total::Pure { .. } => odometer,
         })
     }
 }

@@ -1,12 +1,12 @@
 //! One cell, and the types that it can be read as.
 
-use evertally_stream::time;
+use evertally_stream::{given_name, time};
 use std::borrow::Cow;
 
 /// A cell as its format gave it. No `Debug`: cells are private.
 #[derive(Clone, Default)]
 pub(crate) enum Cell {
-    /// Absent, null or empty.
+    /// Absent, null or blank.
     #[default]
     Missing,
     Text(String),
@@ -20,9 +20,9 @@ pub(crate) enum Cell {
 pub(crate) const EXPECTED_VALUE: &str = "an integer from -2^63 to 2^63-1 or a finite decimal";
 
 impl Cell {
-    /// Sets the cell to a text and reuses its memory. An empty text is a missing cell.
+    /// Sets the cell to a text and reuses its memory. A blank text is a missing cell.
     pub(crate) fn set_text(&mut self, text: &str) {
-        if text.is_empty() {
+        if given_name(Some(text)).is_none() {
             *self = Self::Missing;
         } else if let Self::Text(held) = self {
             held.clear();
@@ -32,27 +32,37 @@ impl Cell {
         }
     }
 
-    /// The cell as a name (a key, a person, an id), if there is one.
+    /// The cell as a name (a key, a person, an id), if there is one. A decimal or a time is no name:
+    /// it may be rounded, and then two people would be one.
     pub(crate) fn as_name(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Missing => None,
-            Self::Text(text) => Some(Cow::Borrowed(text)),
+            Self::Text(text) => given_name(Some(text)).map(Cow::Borrowed),
             Self::Integer(number) => Some(Cow::Owned(number.to_string())),
-            Self::Decimal(number) => Some(Cow::Owned(number.to_string())),
-            Self::Time(micros) => {
-                Some(Cow::Owned(time::format(*micros).unwrap_or_else(|| micros.to_string())))
-            }
+            Self::Missing | Self::Decimal(_) | Self::Time(_) => None,
         }
     }
 
     /// Converts the cell to a name in place.
     pub(crate) fn make_name(&mut self) -> Option<&str> {
-        if !matches!(self, Self::Text(_) | Self::Missing) {
-            *self = self.as_name().map_or(Self::Missing, |name| Self::Text(name.into_owned()));
+        if let Self::Integer(number) = self {
+            *self = Self::Text(number.to_string());
         }
         match self {
-            Self::Text(name) => Some(name),
+            Self::Text(text) => given_name(Some(text)),
             _ => None,
+        }
+    }
+
+    /// The cell as an error shows it, if there is anything in it.
+    pub(crate) fn as_shown(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Missing => None,
+            Self::Text(text) => Some(Cow::Borrowed(text.trim())),
+            Self::Integer(number) => Some(Cow::Owned(number.to_string())),
+            Self::Decimal(number) => Some(Cow::Owned(number.to_string())),
+            Self::Time(micros) => {
+                Some(Cow::Owned(time::format(*micros).unwrap_or_else(|| micros.to_string())))
+            }
         }
     }
 
@@ -70,7 +80,7 @@ impl Cell {
     pub(crate) fn as_value(&self) -> Option<f64> {
         match self {
             Self::Text(text) => parse_value(text.trim()),
-            Self::Integer(number) => Some(whole(*number)),
+            Self::Integer(number) => Some(integer_to_f64(*number)),
             Self::Decimal(number) => Some(*number).filter(|number| number.is_finite()),
             Self::Missing | Self::Time(_) => None,
         }
@@ -81,7 +91,7 @@ impl Cell {
 pub(crate) fn parse_value(text: &str) -> Option<f64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse().ok().map(whole);
+        return text.parse().ok().map(integer_to_f64);
     }
     // "inf" and "nan" parse as floating-point numbers. They are refused here.
     text.parse().ok().filter(|number: &f64| number.is_finite())
@@ -89,7 +99,7 @@ pub(crate) fn parse_value(text: &str) -> Option<f64> {
 
 /// The nearest double, except that a number above 2^53 never becomes 2^53, so that it is recognised
 /// as too large.
-fn whole(number: i64) -> f64 {
+fn integer_to_f64(number: i64) -> f64 {
     const MAX_EXACT: u64 = 1 << 53;
     let nearest = number as f64;
     if number.unsigned_abs() > MAX_EXACT && nearest.abs() == MAX_EXACT as f64 {
@@ -103,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_whole_numbers_or_finite_decimals() {
+    fn values_are_integers_or_finite_decimals() {
         let taken = [("0", 0.0), ("-17", -17.0), ("+3", 3.0), ("2.5", 2.5), ("1e3", 1000.0), (".5", 0.5)];
         for (text, value) in taken {
             assert_eq!(parse_value(text), Some(value), "{text}");

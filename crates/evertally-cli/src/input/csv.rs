@@ -55,7 +55,7 @@ impl RowReader for CsvReader {
                 let place = format!("{}, line {}, column {}", self.name, row.line, shown(column));
                 CliError::bad(format!("{place}: expected text in UTF-8"))
             })?;
-            cell.set_text(text.trim());
+            cell.set_text(text);
         }
         Ok(true)
     }

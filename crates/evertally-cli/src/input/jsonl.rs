@@ -115,7 +115,7 @@ fn cell_of(raw: &str) -> Cell {
         Some(b'n') => Cell::Missing,
         Some(b'"') => {
             let mut cell = Cell::Missing;
-            cell.set_text(serde_json::from_str::<Cow<'_, str>>(raw).unwrap_or_default().trim());
+            cell.set_text(&serde_json::from_str::<Cow<'_, str>>(raw).unwrap_or_default());
             cell
         }
         // Numbers, booleans, arrays and objects: the text is what an error would show.

@@ -16,7 +16,7 @@ mod tail;
 mod waiting;
 
 pub(crate) use cell::{Cell, EXPECTED_VALUE};
-pub(crate) use waiting::{Waited, WaitingReader};
+pub(crate) use waiting::{NextRow, WaitingReader};
 
 use crate::error::{CliError, Result, name_of, shown};
 use clap::ValueEnum;
@@ -78,6 +78,12 @@ pub(crate) trait RowReader: Send {
 
     /// The share of the input that has been read, from 0 to 1, if it is known.
     fn fraction_read(&self) -> Option<f64>;
+
+    /// Whether the cells of a requested column can be names: texts or integers. A format without
+    /// types has no other cells.
+    fn holds_names(&self, _column: usize) -> bool {
+        true
+    }
 
     /// What `Row::line` counts: a "line" or a "row".
     fn unit(&self) -> &'static str {
@@ -191,7 +197,7 @@ pub(crate) fn place(source: &str, unit: &str, line: u64, column: &str) -> String
 
 /// The error for a cell of the wrong type.
 pub(crate) fn expected(place: &str, expected: &str, cell: &Cell) -> CliError {
-    let got = cell.as_name().map_or_else(|| "nothing".to_owned(), |text| shown(&text));
+    let got = cell.as_shown().map_or_else(|| "nothing".to_owned(), |text| shown(&text));
     CliError::bad(format!("{place}: expected {expected}, got {got}"))
 }
 

@@ -14,8 +14,8 @@ use parquet::schema::types::ColumnDescPtr;
 use std::io::Read;
 use std::path::Path;
 
-const ROWS_A_BATCH: usize = 4096;
-const MICROS_A_DAY: i64 = 86_400_000_000;
+const ROWS_PER_BATCH: usize = 4096;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 pub(crate) struct ParquetReader {
     name: String,
@@ -109,7 +109,7 @@ impl ParquetReader {
             }
             self.next_row_group += 1;
         }
-        let count = self.rows_left_in_group.min(ROWS_A_BATCH);
+        let count = self.rows_left_in_group.min(ROWS_PER_BATCH);
         for column in &mut self.columns {
             column.fill(&self.name, count)?;
         }
@@ -138,6 +138,10 @@ impl RowReader for ParquetReader {
         (self.rows > 0).then(|| (self.rows_read as f64 / self.rows as f64).min(1.0))
     }
 
+    fn holds_names(&self, column: usize) -> bool {
+        self.columns.get(column).is_none_or(|column| holds_names(&column.descriptor))
+    }
+
     fn unit(&self) -> &'static str {
         "row"
     }
@@ -157,7 +161,7 @@ impl Column {
 
     fn fill(&mut self, source: &str, count: usize) -> Result<()> {
         use ColumnReader as C;
-        let whole = whole_number_of(&self.descriptor);
+        let integer = integer_cell(&self.descriptor);
         let bytes = bytes_of(&self.descriptor);
         let cells = &mut self.cells;
         let nullable = self.descriptor.max_def_level();
@@ -167,9 +171,9 @@ impl Column {
                 read_batch(reader, nullable, count, cells, |value| Some(Cell::Text(value.to_string())))
             }
             C::Int32ColumnReader(reader) => {
-                read_batch(reader, nullable, count, cells, |value| whole(i64::from(value)))
+                read_batch(reader, nullable, count, cells, |value| integer(i64::from(value)))
             }
-            C::Int64ColumnReader(reader) => read_batch(reader, nullable, count, cells, whole),
+            C::Int64ColumnReader(reader) => read_batch(reader, nullable, count, cells, integer),
             C::Int96ColumnReader(reader) => {
                 read_batch(reader, nullable, count, cells, |value| Some(Cell::Time(value.to_micros())))
             }
@@ -233,7 +237,7 @@ fn read_batch<T: DataType>(
 }
 
 /// What the integers of a column mean: times, dates, decimals or integers.
-fn whole_number_of(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> + use<> {
+fn integer_cell(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> + use<> {
     enum Meaning {
         Number,
         Unsigned32,
@@ -261,7 +265,7 @@ fn whole_number_of(descriptor: &ColumnDescPtr) -> impl Fn(i64) -> Option<Cell> +
         Meaning::Unsigned32 => Some(Cell::Integer(i64::from(value as u32))),
         // A number outside i64 keeps its digits, so that the check of values sees and refuses it.
         Meaning::Unsigned64 => Some(Cell::Text((value as u64).to_string())),
-        Meaning::Day => value.checked_mul(MICROS_A_DAY).map(Cell::Time),
+        Meaning::Day => value.checked_mul(MICROS_PER_DAY).map(Cell::Time),
         Meaning::Time { multiply, divide } => {
             value.checked_mul(multiply).map(|scaled| Cell::Time(scaled.div_euclid(divide)))
         }
@@ -277,8 +281,20 @@ fn bytes_of(descriptor: &ColumnDescPtr) -> impl Fn(&[u8]) -> Option<Cell> + use<
             return Some(Cell::Decimal(big_endian(bytes)? as f64 / 10_f64.powi(scale)));
         }
         let mut cell = Cell::Missing;
-        cell.set_text(std::str::from_utf8(bytes).ok()?.trim());
+        cell.set_text(std::str::from_utf8(bytes).ok()?);
         Some(cell)
+    }
+}
+
+/// Whether a column holds texts or integers. Floats, decimals and times are rounded when they are
+/// read, so two different ones may be equal, and every NaN is.
+fn holds_names(descriptor: &ColumnDescPtr) -> bool {
+    match descriptor.physical_type() {
+        PhysicalType::FLOAT | PhysicalType::DOUBLE | PhysicalType::INT96 => false,
+        PhysicalType::INT32 | PhysicalType::INT64 => {
+            matches!(integer_cell(descriptor)(0), Some(Cell::Integer(_) | Cell::Text(_)))
+        }
+        _ => !is_decimal(descriptor),
     }
 }
 

@@ -52,6 +52,51 @@ fn text_numbers_and_absence() {
     assert_eq!([first[4].as_value(), second[4].as_value()], [Some(7.0), None]);
 }
 
+/// Every NaN was one person, and ids above 2^53 were rounded to their neighbours.
+#[test]
+fn floats_decimals_and_times_are_no_names() {
+    let names = ["name", "flag", "unsigned", "seconds"];
+    let others = ["decimal", "money", "millis", "nanos", "old", "day"];
+    for (columns, holds_names) in [(&names[..], true), (&others, false)] {
+        let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
+        let mut reader = ParquetReader::held("events.parquet", bytes(), &columns).unwrap();
+        let mut row = Row::for_columns(&columns);
+        assert!(reader.read(&mut row).unwrap());
+        for (index, cell) in row.cells.iter().enumerate() {
+            assert_eq!(reader.holds_names(index), holds_names, "{}", columns[index]);
+            assert_eq!(cell.as_name().is_some(), holds_names, "{}", columns[index]);
+        }
+    }
+}
+
+/// An id of 2^53 displaced one of 2^53 + 1 where the column was a decimal.
+#[test]
+fn integers_are_exact_and_decimals_are_refused_as_ids() {
+    use parquet::data_type::Int64Type;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let schema = "message events { required int64 number; required int64 decimal (DECIMAL(18, 0)); }";
+    let (mut bytes, ids) = (Vec::new(), [1 << 53, (1 << 53) + 1]);
+    let schema = parse_message_type(schema).unwrap().into();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for _ in 0..2 {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int64Type>().write_batch(&ids, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    let names = ["number", "decimal"];
+    let columns = names.map(str::to_owned);
+    let reader = ParquetReader::held("events.parquet", bytes.clone(), &columns).unwrap();
+    assert_eq!([0, 1].map(|column| reader.holds_names(column)), [true, false]);
+    for (row, id) in rows_of(bytes, &names).unwrap().iter().zip(ids) {
+        assert_eq!(row.cells[0].as_name().as_deref(), Some(&*id.to_string()));
+        assert!(row.cells[1].as_name().is_none());
+    }
+}
+
 #[test]
 fn bytes_that_are_not_text_are_refused() {
     let refusal = rows(&["raw"]).err().map(|error| error.to_string()).unwrap_or_default();

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 const ROWS_AHEAD: usize = 1024;
 
-/// The result of waiting.
-pub(crate) enum Waited {
+/// What waiting for a row gave.
+pub(crate) enum NextRow {
     Row(Row),
     /// The input has ended.
     End,
@@ -36,10 +36,10 @@ impl WaitingReader {
     }
 
     /// The next row, if one arrives in time.
-    pub(crate) fn wait(&mut self, longest: Duration) -> Result<Waited> {
+    pub(crate) fn wait(&mut self, longest: Duration) -> Result<NextRow> {
         match self.rows.recv_timeout(longest) {
-            Ok(read) => Ok(read?.map_or(Waited::End, Waited::Row)),
-            Err(RecvTimeoutError::Timeout) => Ok(Waited::Nothing),
+            Ok(read) => Ok(read?.map_or(NextRow::End, NextRow::Row)),
+            Err(RecvTimeoutError::Timeout) => Ok(NextRow::Nothing),
             // The thread reports the end of the input. A thread that failed must not look like it.
             Err(RecvTimeoutError::Disconnected) => {
                 Err(CliError::Failure("the input is no longer read".to_owned()))

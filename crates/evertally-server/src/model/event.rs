@@ -20,22 +20,23 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Event<'a> {
-    /// An id from the client, 1 to 256 bytes. A retry with the same id changes nothing.
+    /// An id from the client: 1 to 256 bytes that are not all whitespace. A retry with the same id
+    /// changes nothing.
     #[serde(borrow)]
-    #[schema(value_type = String, min_length = 1, max_length = 256)]
+    #[schema(value_type = String, min_length = 1, max_length = 256, pattern = "\\S")]
     id: Text<'a>,
     /// When it happened. Defaults to the time of its arrival.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     time: Option<Text<'a>>,
-    /// Its key, if the counter has keys.
+    /// Its key, if the counter has keys. Whitespace around it is ignored.
     #[serde(borrow, default)]
     #[schema(value_type = Option<String>)]
     key: Option<Text<'a>>,
-    /// Its person, at most 256 bytes, if the counter bounds persons. There, an event without a
-    /// person, or with a blank one, does not count.
+    /// Its person, if the counter bounds persons, without whitespace around it. There, an event
+    /// does not count without a person, with a blank one, or with one of more than 256 bytes.
     #[serde(borrow, default)]
-    #[schema(value_type = Option<String>, max_length = 256)]
+    #[schema(value_type = Option<String>)]
     person: Option<Text<'a>>,
     /// Its value, if the counter sums values.
     #[serde(default)]

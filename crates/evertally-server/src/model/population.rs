@@ -1,8 +1,8 @@
 //! Populations: the people whose privacy is protected, and what is spent of their budget.
 
 use super::finite;
-use crate::error::{Problem, Result};
-use evertally::Budget;
+use crate::error::Result;
+use evertally::BudgetSpec;
 use evertally::Spend;
 use evertally_ledger::NewPopulation;
 use serde::{Deserialize, Serialize};
@@ -122,12 +122,8 @@ pub(crate) struct PopulationDraft {
 
 impl PopulationDraft {
     pub(crate) fn new_population(self) -> Result<NewPopulation> {
-        let total = match (self.epsilon, self.delta, self.rho) {
-            (Some(epsilon), Some(0.0), None) => Budget::pure(epsilon)?,
-            (Some(epsilon), Some(delta), None) => Budget::new(epsilon, delta)?,
-            (None, None, Some(rho)) => Budget::zcdp(rho)?,
-            _ => return Err(Problem::bad("a population needs epsilon and delta, or rho instead of both")),
-        };
+        let Self { epsilon, delta, rho, .. } = self;
+        let total = BudgetSpec { epsilon, delta, rho, ..BudgetSpec::default() }.budget()?;
         Ok(NewPopulation {
             name: self.name,
             unit: self.unit.unwrap_or_else(|| "event".to_owned()),

@@ -142,8 +142,11 @@ fn keys_values_and_persons_count_as_declared() {
         (&receipt["unnamed"], &receipt["counted"], &receipt["received"]),
         (&json!(2), &json!(1), &json!(3))
     );
-    let long = "x".repeat(257);
-    server.post("/v1/counters/served/events", &json!({"id": "1", "person": long})).expect(400);
+    // Nor does an overlong name, which is none.
+    let batch = json!([{"id": "0", "person": "x".repeat(257)}, {"id": "0", "person": "r"}]);
+    let receipt = server.post("/v1/counters/served/events", &batch).expect(200).json();
+    assert_eq!((&receipt["unnamed"], &receipt["counted"]), (&json!(1), &json!(1)));
+    server.post("/v1/counters/served/events", &json!({"id": " ", "person": "r"})).expect(400);
     server.post("/v1/counters/served/events", &json!({"id": "1", "person": "p"})).expect(200);
     server.post("/v1/counters/served/advance", &json!({})).expect(200);
     let receipt =

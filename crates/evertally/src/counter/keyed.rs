@@ -12,7 +12,7 @@ use crate::{Error, Result};
 ///
 /// Every key is released at every step. For keys that are not known in advance, or too many to
 /// release them all, see [`SparseCounter`](crate::SparseCounter). Its releases are those of a
-/// `KeyedCounter` for the same keys of its plan ([`Plan::with_keys`]), bit for bit.
+/// `KeyedCounter` for the same keys of its plan ([`Plan::part`]), bit for bit.
 ///
 /// A counter holds 16 bytes for each number of the mechanism's state and for the step ahead, 16 for
 /// the total and 12 for the name's tag: 156 with `graded-square-root:6`, and 85 in floating point.

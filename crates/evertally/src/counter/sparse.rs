@@ -5,7 +5,7 @@
 //! key may be released, once.
 //!
 //! **Guarantee.** The releases of a key are those of a counter that declares the key of the same
-//! plan ([`Plan::with_keys`]) under the same noise key, bit for bit. They do not depend on which
+//! plan ([`Plan::part`]) under the same noise key, bit for bit. They do not depend on which
 //! steps and which other keys are released. [`crate::noise`] explains why a lane may start at any
 //! step.
 //!

@@ -17,7 +17,7 @@ impl Plan {
     /// The name of this plan's noise. Counters of plans with other names have independent noise
     /// under one key.
     ///
-    /// A part of a plan ([`Plan::with_keys`]) has the name of the full plan.
+    /// A part of a plan ([`Plan::part`]) has the name of the full plan.
     #[must_use]
     pub fn noise_name(&self) -> NoiseName {
         NoiseName::new(match self.naming() {
@@ -27,7 +27,7 @@ impl Plan {
     }
 
     /// The name under which the inputs of this plan's counters are recorded. It is the name of the
-    /// noise. For a part of a plan ([`Plan::with_keys`]) it also contains the keys of the part,
+    /// noise. For a part of a plan ([`Plan::part`]) it also contains the keys of the part,
     /// because each part has its own inputs.
     ///
     /// A record identifies a part by all of its keys. It does not detect that one key is in two

@@ -274,6 +274,7 @@ impl<'a> Planner<'a> {
                 objective: spec.objective,
                 contribution: spec.contribution,
                 shape: Arc::clone(&self.shape),
+                whole: None,
                 stream: spec.stream.clone(),
                 definition: spec.definition.as_slice().into(),
                 declared_keys: match &*self.shape {

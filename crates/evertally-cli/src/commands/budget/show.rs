@@ -5,7 +5,7 @@ use crate::commands::shared::delta_in_words;
 use crate::error::{Result, name_of};
 use crate::output::{Destination, json_line};
 use clap::Args;
-use evertally::{Budget, Odometer, Spend};
+use evertally::{BudgetSpec, Odometer, Spend};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -217,8 +217,8 @@ fn room(odometer: &Odometer, delta: f64) -> Result<f64> {
     }
     let scale = 10.0_f64.powi(3 - room.log10().floor() as i32);
     let nearest = (room * scale).round() / scale;
-    let budget = if delta == 0.0 { Budget::pure(nearest) } else { Budget::new(nearest, delta) };
-    let fits = budget.is_ok_and(|budget| odometer.can_afford(&budget.spend()));
+    let run = BudgetSpec { epsilon: Some(nearest), delta: Some(delta), ..BudgetSpec::default() };
+    let fits = run.budget().is_ok_and(|budget| odometer.can_afford(&budget.spend()));
     Ok(if fits { nearest } else { (room * scale).floor() / scale })
 }
 
@@ -278,7 +278,7 @@ fn digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evertally::{Neighbours, Unit};
+    use evertally::{Budget, Neighbours, Unit};
 
     #[test]
     fn numbers_are_short() {

@@ -2,9 +2,27 @@
 
 use super::options::{Outside, Unnamed};
 use super::task::Task;
+use crate::error::shown;
 use crate::error::{CliError, Result, tell};
-use crate::input::{Cell, EXPECTED_VALUE, Row, expected, place};
+use crate::input::{Cell, EXPECTED_VALUE, Row, RowReader, expected, place};
 use evertally_stream::{Error as StreamError, Event, Outcome, time};
+
+/// Refuses an input whose keys, persons or ids are in a column that cannot hold names. The types of
+/// columns are public, so this is decided before a row is read.
+pub(super) fn check_name_columns(task: &Task, reader: &dyn RowReader) -> Result<()> {
+    let others = [&task.time, &task.value].into_iter().flatten().count();
+    let names = [("--group-by", &task.key), ("--person", &task.person), ("--id", &task.id)];
+    let given = names.into_iter().filter_map(|(option, column)| Some((option, column.as_ref()?)));
+    for (index, (option, column)) in given.enumerate() {
+        if !reader.holds_names(others + index) {
+            let (source, column) = (&task.source, shown(column));
+            return Err(CliError::bad(format!(
+                "{source}, column {column}: {option} must be a column of strings or integers; floats, decimals and times are rounded, so different ones would be one"
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// One row as an event. The order of the columns here is that of [`Task::columns`].
 pub(super) struct EventRow<'a> {

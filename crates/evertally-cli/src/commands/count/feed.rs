@@ -56,16 +56,19 @@ pub(super) fn follow_events(
     let mut left_out = LeftOut::while_following(task);
     let mut rows = EventRows::new(task, reader, "following");
     while rows.read()? {
-        match follow.push(&rows.row.event()?) {
+        let event = rows.row.event()?;
+        match follow.push(&event) {
             Ok(pushed) => {
                 left_out.note(Ok(pushed.outcome), &rows.row)?;
                 releaser.release_and_flush(pushed.closed)?;
             }
             Err(error) => {
-                let is_over = error == StreamError::OutsideRange { side: Side::After };
+                // Time has moved past the declared range, so every bucket in it is over. An event
+                // that cannot count moves no time.
+                let is_over =
+                    error == StreamError::OutsideRange { side: Side::After } && follow.may_count(&event);
                 left_out.note(Err(error), &rows.row)?;
                 if is_over {
-                    // Time has moved past the declared range, so every bucket in it is over.
                     break;
                 }
             }

@@ -7,7 +7,7 @@ use super::events::{EventRow, LeftOut};
 use super::release::Releaser;
 use super::task::Task;
 use crate::error::Result;
-use crate::input::{RowReader, Waited, WaitingReader};
+use crate::input::{NextRow, RowReader, WaitingReader};
 use evertally_stream::{Buckets, Clocked, ClosedSteps, time};
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn close_by_clock(
     mut live: Clocked,
     mut row: EventRow<'_>,
     mut left_out: LeftOut<'_>,
-    wait: &mut dyn FnMut(Duration) -> Result<Waited>,
+    wait: &mut dyn FnMut(Duration) -> Result<NextRow>,
     clock: &dyn Fn() -> i64,
     release: &mut dyn FnMut(ClosedSteps) -> Result<()>,
 ) -> Result<()> {
@@ -55,13 +55,13 @@ fn close_by_clock(
         // Time has passed while the program waited, so the clock comes before the event.
         release(live.advance_to(clock()))?;
         match waited {
-            Waited::Row(read) => {
+            NextRow::Row(read) => {
                 *row.cells() = read;
                 let pushed = live.push(&row.event()?);
                 left_out.note(pushed, &row)?;
             }
-            Waited::Nothing => {}
-            Waited::End => break,
+            NextRow::Nothing => {}
+            NextRow::End => break,
         }
     }
     left_out.tell();

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     if task.bounds_persons {
         args.budget_file.refuse_events()?;
     }
-    let charge = args.budget_file.charge("count", &args.file, task.unit_name(), task.spec.neighbours)?;
+    let charge = args.budget_file.charge("count", &args.file, task.unit().name(), task.spec.neighbours)?;
     if let Some(charge) = &charge {
         charge.check(task.spec.budget.budget()?, key.tag())?;
     }
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<()> {
     output::refuse_overwriting(&read, &written)?;
     key.refuse_outputs(&written)?;
     let mut reader = input::open(&args.file, args.input_format, &task.columns(), args.follow)?;
+    events::check_name_columns(&task, reader.as_ref())?;
     // Outputs are opened before anything is released, so that an output that cannot be written costs
     // no budget. A followed output stays, so it is opened when the first step closes.
     let plot =

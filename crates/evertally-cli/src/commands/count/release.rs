@@ -1,7 +1,7 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
 use super::options::Unnamed;
-use super::task::{Steps, Task};
+use super::task::{ProtectedUnit, Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
@@ -229,7 +229,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         (true, Some(_)) => format!("one person in at most {steps} steps at least {gap} apart, enforced"),
         (true, None) => format!("at most {steps} steps at least {gap} apart, declared and not enforced"),
     };
-    header.record("unit", unit(task));
+    header.record("unit", unit_in_words(task));
     header.record("participation", participation);
     if let Some(unnamed) = task.unnamed {
         header.record("unnamed", if unnamed == Unnamed::Drop { "left out" } else { "refused" });
@@ -277,12 +277,17 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
 }
 
 /// Who or what the budget protects.
-fn unit(task: &Task) -> &'static str {
-    match (&task.steps, &task.person, &task.id) {
-        (_, Some(_), _) => "one person with all of their events",
-        (_, None, Some(_)) => "one event with all rows of the same id",
-        (Steps::Buckets(_), None, None) => "one event",
-        (Steps::Rows(_), None, None) => "one event, which changes its row by no more than the contribution",
+fn unit_in_words(task: &Task) -> &'static str {
+    match (task.unit(), &task.steps, &task.id) {
+        (ProtectedUnit::Person, Steps::Buckets(_), _) => "one person with all of their events",
+        (ProtectedUnit::Person, Steps::Rows(_), _) => {
+            "one person, who changes each of their rows by no more than the contribution"
+        }
+        (ProtectedUnit::Event, _, Some(_)) => "one event with all rows of the same id",
+        (ProtectedUnit::Event, Steps::Buckets(_), None) => "one event",
+        (ProtectedUnit::Event, Steps::Rows(_), None) => {
+            "one event, which changes its row by no more than the contribution"
+        }
     }
 }
 
@@ -308,7 +313,7 @@ fn title(task: &Task) -> String {
 
 fn subtitle(task: &Task, mechanism: &str) -> String {
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
-    let unit = if task.person.is_some() { "person" } else { "event" };
+    let unit = task.unit().name();
     let (epsilon, delta) = task.budget();
     let delta = delta_in_words(delta);
     format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", task.spec.neighbours)

@@ -27,6 +27,23 @@ pub(super) enum Steps {
     Rows(Option<u64>),
 }
 
+/// What the budget of a run protects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProtectedUnit {
+    Event,
+    Person,
+}
+
+impl ProtectedUnit {
+    /// Its name in budget files.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Event => EVENT,
+            Self::Person => PERSON,
+        }
+    }
+}
+
 pub(super) struct Task {
     pub(super) source: String,
     pub(super) steps: Steps,
@@ -167,9 +184,10 @@ impl Task {
         })
     }
 
-    /// The name of the protected unit in budget files: a person if the steps of persons are bounded.
-    pub(super) fn unit_name(&self) -> &'static str {
-        if self.bounds_persons { PERSON } else { EVENT }
+    /// What the budget protects: a person if the steps of persons are bounded, whether the bound is
+    /// enforced or declared, otherwise an event. Budget files, headers and plots say the same.
+    pub(super) fn unit(&self) -> ProtectedUnit {
+        if self.bounds_persons { ProtectedUnit::Person } else { ProtectedUnit::Event }
     }
 
     /// What is counted. It is part of the noise's name, so runs that count anything differently share

@@ -115,7 +115,7 @@ fn a_lane_has_the_same_noise_wherever_it_runs() {
     let names: Vec<String> = (0..200).map(|i| format!("key {i}")).collect();
     let budget = Budget::new(1.0, 1e-6).unwrap();
     let many = Plan::prefix_sum(600).budget(budget).keys(names.clone()).build().unwrap();
-    let one = many.with_keys(["key 77"]).unwrap();
+    let one = many.part(["key 77"]).unwrap();
     let (exact, alone) = (many.exact().unwrap(), one.exact().unwrap());
     assert_eq!(exact.scale, alone.scale);
     let mut many_rows = many.integer_noise(exact, &key, &()).unwrap();

@@ -45,15 +45,15 @@ fn released(options: &str, script: &[Next]) -> Vec<(i64, u64, f64)> {
         if due > longest {
             passed += longest;
             clock.set(clock.get() + longest);
-            return Ok(Waited::Nothing);
+            return Ok(NextRow::Nothing);
         }
         passed = 0;
         clock.set(clock.get() + due);
         Ok(match script.next() {
             Some(Event { second, .. }) => {
-                Waited::Row(Row { line: 2, cells: vec![Cell::Time(second * SECOND)] })
+                NextRow::Row(Row { line: 2, cells: vec![Cell::Time(second * SECOND)] })
             }
-            _ => Waited::End,
+            _ => NextRow::End,
         })
     };
     let live = clocked(&task, *task.buckets().unwrap()).unwrap().unwrap();
