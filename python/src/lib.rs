@@ -20,6 +20,7 @@ mod counter_core;
 mod counter_rows;
 mod definition;
 mod errors;
+mod event_forms;
 mod gamma;
 mod guarded_state;
 mod keyed_counter;
@@ -67,7 +68,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
     module.add_function(wrap_pyfunction!(definition::_definition, module)?)?;
-    module.add_function(wrap_pyfunction!(definition::_bucket_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_time_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_bucket_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_interval_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_ends_on_grid, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_whitespace, module)?)?;
+    module.add("_GRID", event_forms::GRID)?;
     module.add("_OTHER", evertally_stream::OTHER)?;
     Ok(())
 }
