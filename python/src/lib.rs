@@ -29,6 +29,7 @@ mod noise_key;
 mod noise_stream;
 mod odometer;
 mod participants;
+mod pickled_plan;
 mod plan;
 mod process_lock;
 mod release;
@@ -66,7 +67,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
-    module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
+    module.add_function(wrap_pyfunction!(pickled_plan::_plan_again, module)?)?;
     module.add_function(wrap_pyfunction!(definition::_definition, module)?)?;
     module.add_function(wrap_pyfunction!(event_forms::_time_micros, module)?)?;
     module.add_function(wrap_pyfunction!(event_forms::_bucket_micros, module)?)?;

@@ -8,17 +8,11 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{matrix, readable};
 use crate::choices;
-use crate::errors::{BadState, OrRaise, bad};
+use crate::errors::{OrRaise, bad};
 use crate::spend::Spend;
 
 /// The longest profile that is computed unless steps are given: half a gigabyte.
 const MAX_PROFILE: u64 = 1 << 26;
-
-/// The name of a part's keys in a pickled plan.
-const PART: &str = "_part";
-
-/// The name of the mark of a pickled plan that bounds persons to one step.
-const BOUNDS_PERSONS: &str = "_bounds_persons";
 
 /// A new array.
 type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
@@ -41,10 +35,10 @@ type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
 pub(crate) struct Plan {
     pub(crate) inner: evertally::Plan,
     /// The plan that this is a part of, if it is one.
-    whole: Option<PlanSpec>,
+    pub(crate) whole: Option<PlanSpec>,
     /// Whether `max_steps` was given. A person who is bounded to one step is still no event: if one
     /// of the person's events is removed, another one may count instead.
-    bounds_persons: bool,
+    pub(crate) bounds_persons: bool,
 }
 
 impl Plan {
@@ -70,7 +64,7 @@ impl Plan {
     }
 
     /// The spec of the whole plan.
-    fn whole(&self) -> PlanSpec {
+    pub(crate) fn whole(&self) -> PlanSpec {
         self.whole.clone().unwrap_or_else(|| self.inner.spec())
     }
 }
@@ -145,38 +139,6 @@ pub(crate) fn read(
     choices::read(function, &all)
 }
 
-/// Makes a pickled plan again, and checks that it is the same.
-///
-/// What was pickled is the spec as a dictionary, with the keys of a part and the bound on persons
-/// beside it. Version 0.1 pickled keyword arguments.
-#[pyfunction]
-pub(crate) fn _plan_again(py: Python<'_>, pickled: &Bound<'_, PyDict>, fingerprint: &[u8]) -> PyResult<Plan> {
-    let spec = pickled.copy()?;
-    let part: Option<Vec<String>> = spec.get_item(PART)?.map(|keys| keys.extract()).transpose()?;
-    if part.is_some() {
-        spec.del_item(PART)?;
-    }
-    let bounds_persons = spec.contains(BOUNDS_PERSONS)?;
-    if bounds_persons {
-        spec.del_item(BOUNDS_PERSONS)?;
-    }
-    let spec = if spec.contains("budget")? {
-        let text: String = py.import("json")?.call_method1("dumps", (spec,))?.extract()?;
-        serde_json::from_str(&text).map_err(|error| BadState::new_err(format!("pickled plan: {error}")))?
-    } else {
-        choices::read("plan", &spec)?
-    };
-    let mut plan = Plan::make(py, &spec, bounds_persons)?;
-    if let Some(keys) = part {
-        plan = plan._part(py, keys)?;
-    }
-    if plan.inner.fingerprint() == fingerprint {
-        Ok(plan)
-    } else {
-        Err(BadState::new_err("saved state refused: this version makes another plan of the same choices"))
-    }
-}
-
 #[pymethods]
 impl Plan {
     /// The number of steps. For an unbounded stream, its cap.
@@ -211,7 +173,7 @@ impl Plan {
 
     /// The maximum number of steps per person.
     #[getter]
-    fn max_steps(&self) -> u64 {
+    pub(crate) fn max_steps(&self) -> u64 {
         self.inner.participation().max_steps()
     }
 
@@ -267,7 +229,7 @@ impl Plan {
 
     /// The declared keys in their order; None for other plans.
     #[getter]
-    fn keys(&self) -> Option<Vec<String>> {
+    pub(crate) fn keys(&self) -> Option<Vec<String>> {
         match self.inner.shape() {
             Shape::Keyed { keys } => Some(keys.clone()),
             _ => None,
@@ -363,7 +325,7 @@ impl Plan {
 
     /// 32 bytes that identify the plan in saved states. Equal plans have equal fingerprints.
     #[getter]
-    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+    pub(crate) fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.fingerprint())
     }
 
@@ -434,7 +396,7 @@ impl Plan {
     /// a key is what it is in the whole plan, bit for bit, so that counters of several parts
     /// release together what one counter of all keys would, and spend the budget once. Private to
     /// the package: no key may be in two parts, and no record sees whether one is.
-    fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
+    pub(crate) fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
         Ok(Self { inner, whole: Some(self.whole()), ..*self })
     }
@@ -458,21 +420,6 @@ impl Plan {
         let fingerprint = self.inner.fingerprint();
         let (head, _) = fingerprint.split_at(8);
         head.try_into().map_or(0, u64::from_le_bytes)
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let again = py.import("evertally._native")?.getattr("_plan_again")?;
-        let text = serde_json::to_string(&self.whole())
-            .map_err(|error| BadState::new_err(format!("a plan cannot be pickled: {error}")))?;
-        let spec = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-        if self.whole.is_some() {
-            spec.set_item(PART, self.keys())?;
-        }
-        if self.bounds_persons && self.max_steps() == 1 {
-            spec.set_item(BOUNDS_PERSONS, true)?;
-        }
-        let arguments = (spec, self.fingerprint(py));
-        Ok((again, arguments.into_pyobject(py)?.into_any()))
     }
 
     fn __repr__(&self) -> String {

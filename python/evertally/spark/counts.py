@@ -86,11 +86,11 @@ def private_counts(
         this key, and is left out otherwise.
     person: the column with the person of an event. It protects persons instead of events: a person
         counts with one event per step, in at most max_steps steps of the plan, at least min_gap
-        apart. The plan must be made with max_steps, and a budget for persons.
-    unnamed: what to do with an event whose person is null, blank or not UTF-8. It could belong to anyone, so
-        no person's bound covers it: "drop" leaves it out, and "refuse" stops the query; a stream
-        cannot get past such an event. Needs `person`. `UnnamedRowsNotPrivate` counts the events
-        that a stream leaves out.
+        apart. The plan must be made with max_steps.
+    unnamed: what to do with an event whose person is null, blank or not UTF-8. It could belong to
+        anyone, so no person's bound covers it: "drop" leaves it out, and "refuse" stops the query;
+        a stream cannot get past such an event. Needs `person`. `UnnamedRowsNotPrivate` counts the
+        events that a stream leaves out.
     id: the column that identifies an event. Copies count once (copies of one person, with
         `person`). A streaming table compares the ids of one step only, and none with `person`.
     value: the column to sum, with each value clamped to the plan's contribution. Defaults to None,
@@ -113,9 +113,9 @@ def private_counts(
 
     Values that are not numbers and events without a time do not count. Keys, persons and ids are
     trimmed of whitespace. In a stream with ids and without persons, events with an id that is
-    missing, blank or not UTF-8 do not count either. Spark's web interface
-    and progress reports show true counts: guard them like the data. For a streaming table the
-    session's state store is set to RocksDB, which Spark's operator requires.
+    missing, blank or not UTF-8 do not count either. Spark's web interface and progress reports show
+    true counts: guard them like the data. For a streaming table the session's state store is set to
+    RocksDB, which Spark's operator requires.
     """
     session = df.sparkSession
     _check_classic(session)
