@@ -74,7 +74,7 @@ impl Counter {
         Ok(Releases::of_steps(spreads, values.into_any()))
     }
 
-    /// Takes one step for each row of an array of int64 with a single column. One counts
+    /// Takes one step for each row of an array of int64 with a single column. A unit counts
     /// `grid_steps` steps of the grid of 2^-20. Totals that no double holds count exactly. If a row
     /// is refused, no step is taken. Private to the package.
     fn _run_amounts(

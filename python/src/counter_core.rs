@@ -6,7 +6,7 @@
 //!
 //! The digest of a row of keys follows the order of their names. Plans that declare the same keys
 //! in another order have the same noise, and a row in one order must not pass for a row in the other.
-//! Integers have the digest of the doubles that add up to them, so that equal inputs have equal digests.
+//! Integers have the digest of the doubles that add up to them: equal inputs have equal digests.
 
 use evertally::Shape;
 use evertally_keys::{Digest, InputChain, Uses};

@@ -83,8 +83,8 @@ impl AmountCounter for evertally::KeyedCounter {
 }
 
 impl<C: AmountCounter> CounterCore<C> {
-    /// Takes one step for each row of a two-dimensional array of integers, or none of them. One
-    /// counts this number of steps of [`Amount`]'s grid.
+    /// Takes one step for each row of a two-dimensional array of integers, or none of them. A
+    /// unit counts this number of steps of [`Amount`]'s grid.
     pub(crate) fn run_amounts(
         &self,
         py: Python<'_>,

@@ -20,8 +20,11 @@ const UNITS: [(&str, i64); 7] = [
     ("week", 604_800_000_000),
 ];
 
-/// The shortest of them that a step may be measured in.
-const SHORTEST: i64 = 1_000_000;
+/// The shortest unit in which a step may be given.
+const MIN_STEP_UNIT: i64 = 1_000_000;
+
+/// The number of steps of the grid in one.
+pub(crate) const GRID: i64 = 1 << -Amount::GRID_EXPONENT;
 
 /// A time in microseconds since 1970, in any form that files have. In UTC unless it has an offset.
 ///
@@ -43,7 +46,7 @@ pub(crate) fn _time_micros(text: &str) -> Option<i64> {
 pub(crate) fn _bucket_micros(text: &str) -> PyResult<i64> {
     let mut words = text.split_whitespace();
     let in_short = match (words.next(), words.next(), words.next()) {
-        (Some(count), Some(word), None) if unit(word).is_some_and(|micros| micros >= SHORTEST) => {
+        (Some(count), Some(word), None) if unit(word).is_some_and(|micros| micros >= MIN_STEP_UNIT) => {
             Some(format!("{count}{}", &word[..1]))
         }
         _ => None,
@@ -93,9 +96,6 @@ pub(crate) fn _ends_on_grid(lo: f64, hi: f64) -> PyResult<(i64, i64)> {
     };
     Ok((in_64_bits(end(f64::NEG_INFINITY)?)?, in_64_bits(end(f64::INFINITY)?)?))
 }
-
-/// The number of steps of the grid in one.
-pub(crate) const GRID: i64 = 1 << -Amount::GRID_EXPONENT;
 
 /// All characters that are trimmed from names.
 ///

@@ -60,8 +60,8 @@ impl KeyedCounter {
         self.0.run_rows(py, inputs)
     }
 
-    /// Takes one step for each row of an array of int64, which has a column for each key. One counts
-    /// `grid_steps` steps of the grid of 2^-20. Totals that no double holds count exactly. If a row
+    /// Takes one step for each row of an array of int64, which has a column for each key. A unit
+    /// counts `grid_steps` steps of the grid of 2^-20. Totals that no double holds count exactly. If a row
     /// is refused, no step is taken. Private to the package.
     fn _run_amounts(
         &self,

@@ -1,7 +1,7 @@
 //! Pickled plans.
 //!
 //! **Definition.** A pickle holds the spec of a plan as a dictionary, and beside it the keys of a part
-//! and whether persons are bounded to one step, which no spec says.
+//! and whether persons are bounded to one step, because a spec contains neither.
 //!
 //! **Guarantee.** The plan that is made of a pickle has the fingerprint of the original, or it is
 //! refused.

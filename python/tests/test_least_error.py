@@ -129,7 +129,7 @@ def test_a_person_bounded_to_one_step_is_no_event() -> None:
         assert events.entries == []
         evertally.Odometer("visitors", rho=0.35, unit="person").spend("persons", plan)
         evertally.Odometer("visitors", rho=0.35, unit="household").spend("households", plan, unit="household")
-    # The noise of vectors admits nobody: an example has its steps, and is one event to whom it serves.
+    # Training admits and leaves out nothing: the steps of an example are fixed, and it is one event.
     training = evertally.plan(10, rho=0.1, dimension=3, max_steps=2)
     evertally.Odometer("examples", rho=0.35).spend("run", training, unit="event")
 
