@@ -4,13 +4,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::OrRaise;
-use crate::plan::{Plan, read};
+use crate::plan::{Plan, bounds_persons, read};
 
 /// All mechanisms for the same choices, each with its plan or the reason why it has none. Made by
 /// `compare`.
 #[pyclass(frozen, module = "evertally", name = "Comparison")]
 pub(crate) struct Comparison {
     inner: evertally::Comparison,
+    bounds_persons: bool,
 }
 
 /// Plans for every mechanism, or only for a named one, with bounds on the error of any mechanism.
@@ -41,7 +42,7 @@ pub(crate) fn compare(
 ) -> PyResult<Comparison> {
     let spec = read("compare", horizon, epsilon, delta, choices)?;
     let inner = py.detach(|| spec.compare(&())).or_raise()?;
-    Ok(Comparison { inner })
+    Ok(Comparison { inner, bounds_persons: bounds_persons(choices)? })
 }
 
 #[pymethods]
@@ -52,7 +53,7 @@ impl Comparison {
         let plans = PyDict::new(py);
         for (mechanism, plan) in &self.inner.entries {
             if let Ok(plan) = plan {
-                plans.set_item(mechanism.to_string(), Bound::new(py, Plan::from(plan.clone()))?)?;
+                plans.set_item(mechanism.to_string(), Bound::new(py, self.plan(plan))?)?;
             }
         }
         Ok(plans)
@@ -73,7 +74,7 @@ impl Comparison {
     /// The plan with the least error; None if every mechanism is refused.
     #[getter]
     fn best(&self) -> Option<Plan> {
-        self.inner.best().cloned().map(Plan::from)
+        self.inner.best().map(|plan| self.plan(plan))
     }
 
     /// Proven bounds on the least mean error factor, a variance at σ = 1; None if the horizon is too
@@ -102,5 +103,11 @@ impl Comparison {
             });
         }
         lines.join("\n")
+    }
+}
+
+impl Comparison {
+    fn plan(&self, plan: &evertally::Plan) -> Plan {
+        Plan::new(plan.clone(), self.bounds_persons)
     }
 }

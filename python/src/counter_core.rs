@@ -6,9 +6,11 @@
 //!
 //! The digest of a row of keys follows the order of their names. Plans that declare the same keys
 //! in another order have the same noise, and a row in one order must not pass for a row in the other.
+//! Integers have the digest of the doubles that add up to them: equal inputs have equal digests.
 
 use evertally::Shape;
 use evertally_keys::{Digest, InputChain, Uses};
+use evertally_stream::Amount;
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
 
@@ -25,6 +27,29 @@ pub(crate) trait LibraryCounter: Sized + Send {
     /// The plan. Its noise has another name in a counter that was resumed from a state of version 0.1.
     fn plan(&self) -> &evertally::Plan;
     fn steps(&self) -> u64;
+}
+
+/// A number that counters take: a double, or an integer in steps of [`Amount`]'s grid.
+pub(crate) trait CounterInput: Copy + Sync {
+    /// The number of doubles that add up to a number.
+    const PARTS: usize;
+    fn part(self, index: usize) -> f64;
+}
+
+impl CounterInput for f64 {
+    const PARTS: usize = 1;
+
+    fn part(self, _: usize) -> f64 {
+        self
+    }
+}
+
+impl CounterInput for i128 {
+    const PARTS: usize = 3;
+
+    fn part(self, index: usize) -> f64 {
+        Amount::from_grid_steps(self).to_exact_f64s()[index]
+    }
 }
 
 /// Implements [`LibraryCounter`] and the Python methods of a class that wraps [`CounterCore`]: those
@@ -224,10 +249,10 @@ impl<C: LibraryCounter> CounterCore<C> {
     /// Takes several steps, or none of them. If a step is refused, or the steps cannot be recorded,
     /// the counter returns to the state before the call. Nothing was handed out by then, so the
     /// steps may be taken again with other inputs.
-    pub(crate) fn all_or_nothing<R: Send>(
+    pub(crate) fn all_or_nothing<T: CounterInput, R: Send>(
         &self,
         py: Python<'_>,
-        inputs: &[f64],
+        inputs: &[T],
         work: impl FnOnce(&mut C) -> evertally::Result<R> + Send,
     ) -> PyResult<R> {
         let (plan, key, order, width) = (self.inner(), &self.key, self.order.as_deref(), self.width());
@@ -270,9 +295,8 @@ fn order_of_names(shape: &Shape) -> Option<Box<[usize]>> {
 }
 
 /// The digest of a row. The counter refuses a row of another length.
-fn digest(chain: &mut InputChain, row: &[f64], order: Option<&[usize]>) -> Digest {
-    match order {
-        Some(order) => chain.step(order.iter().filter_map(|place| row.get(*place).copied())),
-        None => chain.step(row.iter().copied()),
-    }
+fn digest<T: CounterInput>(chain: &mut InputChain, row: &[T], order: Option<&[usize]>) -> Digest {
+    let input = |place| row.get(order.map_or(place, |order| order.get(place).copied().unwrap_or(place)));
+    let inputs = |part| (0..row.len()).filter_map(input).map(move |input| input.part(part));
+    chain.step((0..T::PARTS).flat_map(inputs))
 }

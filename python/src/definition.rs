@@ -1,5 +1,4 @@
-//! What Spark shares with the command line: how the definition of a count is encoded, and the length
-//! of a bucket.
+//! How the definition of a count is encoded, by Spark as by the command line.
 //!
 //! Private to the package. Counts with the same definition have the same noise under one key.
 
@@ -55,14 +54,4 @@ pub(crate) fn _definition<'py>(
         precedence: if within_step { Precedence::TimeWithinStep } else { Precedence::Time },
     };
     Ok(PyBytes::new(py, &definition.encode()))
-}
-
-/// The length of a bucket in microseconds, from a text such as "30s", "15m", "1h", "1d" or "1w".
-///
-/// >>> from evertally._native import _bucket_micros
-/// >>> _bucket_micros("1m")
-/// 60000000
-#[pyfunction]
-pub(crate) fn _bucket_micros(text: &str) -> PyResult<i64> {
-    text.parse::<BucketLength>().map(BucketLength::micros).map_err(refused)
 }

@@ -60,6 +60,18 @@ impl KeyedCounter {
         self.0.run_rows(py, inputs)
     }
 
+    /// Takes one step for each row of an array of int64, which has a column for each key. A unit
+    /// counts `grid_steps` steps of the grid of 2^-20. Totals that no double holds count exactly. If a row
+    /// is refused, no step is taken. Private to the package.
+    fn _run_amounts(
+        &self,
+        py: Python<'_>,
+        amounts: &Bound<'_, PyAny>,
+        grid_steps: i64,
+    ) -> PyResult<Releases> {
+        self.0.run_amounts(py, amounts, grid_steps)
+    }
+
     /// The total of a key over the steps `first` to `last`, both included, from the remembered
     /// releases, with its exact standard error.
     fn interval(&self, py: Python<'_>, key: &str, first: u64, last: u64) -> PyResult<Release> {

@@ -20,6 +20,7 @@ mod counter_core;
 mod counter_rows;
 mod definition;
 mod errors;
+mod event_forms;
 mod gamma;
 mod guarded_state;
 mod keyed_counter;
@@ -28,6 +29,7 @@ mod noise_key;
 mod noise_stream;
 mod odometer;
 mod participants;
+mod pickled_plan;
 mod plan;
 mod process_lock;
 mod release;
@@ -65,9 +67,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gamma::gamma, module)?)?;
     module.add_function(wrap_pyfunction!(bounds::bounds, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
-    module.add_function(wrap_pyfunction!(plan::_plan_again, module)?)?;
+    module.add_function(wrap_pyfunction!(pickled_plan::_plan_again, module)?)?;
     module.add_function(wrap_pyfunction!(definition::_definition, module)?)?;
-    module.add_function(wrap_pyfunction!(definition::_bucket_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_time_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_bucket_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_interval_micros, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_ends_on_grid, module)?)?;
+    module.add_function(wrap_pyfunction!(event_forms::_whitespace, module)?)?;
+    module.add("_GRID", event_forms::GRID)?;
     module.add("_OTHER", evertally_stream::OTHER)?;
     Ok(())
 }

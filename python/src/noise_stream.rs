@@ -12,7 +12,7 @@ use crate::arrays::{Precision, kind, writable};
 use crate::choices;
 use crate::errors::{OrRaise, bad};
 use crate::noise_key::{NoiseKey, given_or_fresh};
-use crate::plan::Plan;
+use crate::plan::{Plan, bounds_persons};
 use crate::process_lock::ProcessLock;
 
 /// The noise of a plan, row by row: row t is noise_scale · (L g)[t] in every coordinate. Nothing
@@ -274,7 +274,8 @@ fn plan_or_dimension<'py>(
         return Err(PyTypeError::new_err("NoiseStream() got the dimension twice"));
     }
     all.set_item("dimension", dimension)?;
-    Bound::new(given.py(), Plan::make(given.py(), &choices::read("NoiseStream", &all)?)?)
+    let spec = choices::read("NoiseStream", &all)?;
+    Bound::new(given.py(), Plan::make(given.py(), &spec, bounds_persons(Some(&all))?)?)
 }
 
 fn next_row<'py, F: Real + Element>(

@@ -58,8 +58,9 @@ impl Odometer {
         Ok(Self(ProcessLock::new(odometer)))
     }
 
-    /// Records a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. Whether a plan
-    /// protects an event or a person follows from its parameters, unless `unit` says otherwise. A
+    /// Records a mechanism that is about to run: a Plan, a BatchPlan, or a Spend. A plan protects
+    /// its `unit`, or the one that is named here. A plan for totals that bounds persons (`max_steps`)
+    /// never protects an event at its cost: without one event of a person, another one may count. A
     /// mechanism that exceeds the total is refused, and nothing changes.
     #[pyo3(signature = (name, mechanism, *, unit=None))]
     fn spend(
@@ -72,7 +73,7 @@ impl Odometer {
         let (spend, own) = cost(mechanism)?;
         let named = match (unit, &own) {
             (None, _) => None,
-            (Some(unit), Some(own)) => Some(Unit::named(unit, own.neighbours()).or_raise()?),
+            (Some(unit), Some(own)) => Some(named_unit(unit, own, mechanism)?),
             (Some(_), None) => return Err(bad("unit", "left out with a Spend, which has none", "one")),
         };
         self.0.with(py, |odometer| {
@@ -123,11 +124,26 @@ impl Odometer {
     }
 }
 
+/// The unit that the caller names for a mechanism whose own unit is another one.
+fn named_unit(unit: &str, own: &Unit, mechanism: &Bound<'_, PyAny>) -> PyResult<Unit> {
+    let named = Unit::named(unit, own.neighbours()).or_raise()?;
+    let is_event = named == Unit::event(own.neighbours());
+    let bounds_persons = mechanism.cast::<Plan>().is_ok_and(|plan| plan.get().admits_events_of_persons());
+    if is_event && bounds_persons {
+        return Err(bad(
+            "unit",
+            "a person, or another unit that may have several events, for a plan with max_steps",
+            unit,
+        ));
+    }
+    Ok(named)
+}
+
 /// The cost of a mechanism, and the unit that it protects, if known.
 fn cost(mechanism: &Bound<'_, PyAny>) -> PyResult<(evertally::Spend, Option<Unit>)> {
     if let Ok(plan) = mechanism.cast::<Plan>() {
-        let plan = &plan.get().inner;
-        return Ok((plan.spend(), Some(plan.unit())));
+        let plan = plan.get();
+        return Ok((plan.inner.spend(), Some(plan.protected_unit())));
     }
     if let Ok(plan) = mechanism.cast::<BatchPlan>() {
         let plan = &plan.get().0;

@@ -1,5 +1,6 @@
 //! Plans: everything that is decided before the first event.
 
+use evertally::privacy::Unit;
 use evertally::{PlanSpec, Shape};
 use numpy::{Ix1, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -7,14 +8,11 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{matrix, readable};
 use crate::choices;
-use crate::errors::{BadState, OrRaise, bad};
+use crate::errors::{OrRaise, bad};
 use crate::spend::Spend;
 
 /// The longest profile that is computed unless steps are given: half a gigabyte.
 const MAX_PROFILE: u64 = 1 << 26;
-
-/// The name of a part's keys in a pickled plan.
-const PART: &str = "_part";
 
 /// A new array.
 type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
@@ -37,23 +35,37 @@ type DenseArray<'py> = Bound<'py, PyArray2<f64>>;
 pub(crate) struct Plan {
     pub(crate) inner: evertally::Plan,
     /// The plan that this is a part of, if it is one.
-    whole: Option<PlanSpec>,
+    pub(crate) whole: Option<PlanSpec>,
+    /// Whether `max_steps` was given. A person who is bounded to one step is still no event: if one
+    /// of the person's events is removed, another one may count instead.
+    pub(crate) bounds_persons: bool,
 }
 
 impl Plan {
-    pub(crate) fn make(py: Python<'_>, spec: &PlanSpec) -> PyResult<Self> {
-        py.detach(|| spec.build()).or_raise().map(Self::from)
+    pub(crate) fn make(py: Python<'_>, spec: &PlanSpec, bounds_persons: bool) -> PyResult<Self> {
+        Ok(Self::new(py.detach(|| spec.build()).or_raise()?, bounds_persons))
+    }
+
+    pub(crate) fn new(inner: evertally::Plan, bounds_persons: bool) -> Self {
+        let bounds_persons = bounds_persons || inner.participation().max_steps() > 1;
+        Self { inner, whole: None, bounds_persons }
+    }
+
+    /// What one entry of this plan in a budget protects, unless the caller names it.
+    pub(crate) fn protected_unit(&self) -> Unit {
+        let neighbours = self.inner.neighbours();
+        if self.bounds_persons { Unit::person(neighbours) } else { Unit::event(neighbours) }
+    }
+
+    /// Whether the plan counts events and admits only some of a person's. The noise of vectors goes
+    /// to examples whose steps are fixed beforehand, so that no event takes the place of another.
+    pub(crate) fn admits_events_of_persons(&self) -> bool {
+        self.bounds_persons && !matches!(self.inner.shape(), Shape::Vector { .. })
     }
 
     /// The spec of the whole plan.
-    fn whole(&self) -> PlanSpec {
+    pub(crate) fn whole(&self) -> PlanSpec {
         self.whole.clone().unwrap_or_else(|| self.inner.spec())
-    }
-}
-
-impl From<evertally::Plan> for Plan {
-    fn from(inner: evertally::Plan) -> Self {
-        Self { inner, whole: None }
     }
 }
 
@@ -68,7 +80,8 @@ impl From<evertally::Plan> for Plan {
 ///     accurate one that fits in memory.
 /// workload: "prefix-sum", ("window", width) or ("decay", factor).
 /// neighbours: which change of the input is hidden, "add-remove" or "replace".
-/// max_steps, min_gap: one person takes part in at most max_steps steps, at least min_gap apart.
+/// max_steps, min_gap: one person takes part in at most max_steps steps, at least min_gap apart. A
+///     plan protects persons if max_steps is given, even as 1, and single events otherwise.
 /// objective: the error to minimise, "mean" or "worst".
 /// contribution, norm: the range (lo, hi) of one contribution to a step, by default (0, 1); for
 ///     vectors, the bound on its norm, by default 1.
@@ -99,7 +112,13 @@ pub(crate) fn plan(
     delta: Option<&Bound<'_, PyAny>>,
     choices: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Plan> {
-    Plan::make(py, &read("plan", horizon, epsilon, delta, choices)?)
+    Plan::make(py, &read("plan", horizon, epsilon, delta, choices)?, bounds_persons(choices)?)
+}
+
+/// Whether the named choices bound the steps of a person.
+pub(crate) fn bounds_persons(named: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+    let given = named.map(|named| named.get_item("max_steps")).transpose()?.flatten();
+    Ok(given.is_some_and(|given| !given.is_none()))
 }
 
 /// Positional and named choices together.
@@ -118,34 +137,6 @@ pub(crate) fn read(
     all.set_item("epsilon", epsilon)?;
     all.set_item("delta", delta)?;
     choices::read(function, &all)
-}
-
-/// Makes a pickled plan again, and checks that it is the same.
-///
-/// What was pickled is the spec as a dictionary, with the keys of a part beside it. Version 0.1
-/// pickled keyword arguments.
-#[pyfunction]
-pub(crate) fn _plan_again(py: Python<'_>, pickled: &Bound<'_, PyDict>, fingerprint: &[u8]) -> PyResult<Plan> {
-    let spec = pickled.copy()?;
-    let part: Option<Vec<String>> = spec.get_item(PART)?.map(|keys| keys.extract()).transpose()?;
-    if part.is_some() {
-        spec.del_item(PART)?;
-    }
-    let spec = if spec.contains("budget")? {
-        let text: String = py.import("json")?.call_method1("dumps", (spec,))?.extract()?;
-        serde_json::from_str(&text).map_err(|error| BadState::new_err(format!("pickled plan: {error}")))?
-    } else {
-        choices::read("plan", &spec)?
-    };
-    let mut plan = Plan::make(py, &spec)?;
-    if let Some(keys) = part {
-        plan = plan._part(py, keys)?;
-    }
-    if plan.inner.fingerprint() == fingerprint {
-        Ok(plan)
-    } else {
-        Err(BadState::new_err("saved state refused: this version makes another plan of the same choices"))
-    }
 }
 
 #[pymethods]
@@ -182,7 +173,7 @@ impl Plan {
 
     /// The maximum number of steps per person.
     #[getter]
-    fn max_steps(&self) -> u64 {
+    pub(crate) fn max_steps(&self) -> u64 {
         self.inner.participation().max_steps()
     }
 
@@ -190,6 +181,16 @@ impl Plan {
     #[getter]
     fn min_gap(&self) -> u64 {
         self.inner.participation().min_gap()
+    }
+
+    /// What is protected: "person" if `max_steps` was given, and "event" otherwise.
+    ///
+    /// >>> import evertally
+    /// >>> evertally.plan(24).unit, evertally.plan(24, max_steps=1).unit
+    /// ('event', 'person')
+    #[getter]
+    fn unit(&self) -> String {
+        self.protected_unit().name().to_owned()
     }
 
     /// The error that is minimised: "mean" or "worst".
@@ -228,7 +229,7 @@ impl Plan {
 
     /// The declared keys in their order; None for other plans.
     #[getter]
-    fn keys(&self) -> Option<Vec<String>> {
+    pub(crate) fn keys(&self) -> Option<Vec<String>> {
         match self.inner.shape() {
             Shape::Keyed { keys } => Some(keys.clone()),
             _ => None,
@@ -324,7 +325,7 @@ impl Plan {
 
     /// 32 bytes that identify the plan in saved states. Equal plans have equal fingerprints.
     #[getter]
-    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+    pub(crate) fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.fingerprint())
     }
 
@@ -376,7 +377,7 @@ impl Plan {
     /// key is independent.
     fn with_stream(&self, name: String) -> Self {
         let whole = self.whole.clone().map(|whole| PlanSpec { stream: name.clone(), ..whole });
-        Self { inner: self.inner.with_stream(name), whole }
+        Self { inner: self.inner.with_stream(name), whole, ..*self }
     }
 
     /// The same plan for other declared keys, without planning again. Its noise is independent of
@@ -388,22 +389,22 @@ impl Plan {
     /// ['north', 'south', 'other']
     fn with_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.with_keys(keys.iter().cloned())).or_raise()?;
-        Ok(inner.into())
+        Ok(Self::new(inner, self.bounds_persons))
     }
 
     /// A part of the plan: the same plan for some of its keys, without planning again. The noise of
     /// a key is what it is in the whole plan, bit for bit, so that counters of several parts
     /// release together what one counter of all keys would, and spend the budget once. Private to
     /// the package: no key may be in two parts, and no record sees whether one is.
-    fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
+    pub(crate) fn _part(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Self> {
         let inner = py.detach(|| self.inner.part(keys.iter().cloned())).or_raise()?;
-        Ok(Self { inner, whole: Some(self.whole()) })
+        Ok(Self { inner, whole: Some(self.whole()), ..*self })
     }
 
     /// The same plan for a count of this definition, which names its noise. Private to the package.
     fn _with_definition(&self, definition: &[u8]) -> Self {
         let whole = self.whole.clone().map(|whole| PlanSpec { definition: definition.to_vec(), ..whole });
-        Self { inner: self.inner.with_definition(definition), whole }
+        Self { inner: self.inner.with_definition(definition), whole, ..*self }
     }
 
     /// What all releases together cost one protected unit, computed from the actual noise.
@@ -419,18 +420,6 @@ impl Plan {
         let fingerprint = self.inner.fingerprint();
         let (head, _) = fingerprint.split_at(8);
         head.try_into().map_or(0, u64::from_le_bytes)
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let again = py.import("evertally._native")?.getattr("_plan_again")?;
-        let text = serde_json::to_string(&self.whole())
-            .map_err(|error| BadState::new_err(format!("a plan cannot be pickled: {error}")))?;
-        let spec = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-        if self.whole.is_some() {
-            spec.set_item(PART, self.keys())?;
-        }
-        let arguments = (spec, self.fingerprint(py));
-        Ok((again, arguments.into_pyobject(py)?.into_any()))
     }
 
     fn __repr__(&self) -> String {

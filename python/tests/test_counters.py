@@ -287,3 +287,38 @@ def test_threads_share_a_counter_step_by_step() -> None:
     for release in taken:
         values[release.step] = release.value
     assert np.array_equal(values, expected.values)
+
+
+@pytest.mark.parametrize("keys", [None, ["b", "a"]])
+def test_integers_count_like_the_doubles_that_they_equal(keys: list[str] | None) -> None:
+    """Totals of Spark reached counters as doubles, which hold no integer above 2^53 exactly."""
+    plan = evertally.plan(6, epsilon=1.0, delta=1e-6, keys=keys)
+    kind: Any = evertally.Counter if keys is None else evertally.KeyedCounter
+    amounts = np.array([[3 << 20, 5], [0, -7], [1, 1 << 40]])[:, : 1 if keys is None else 2].copy()
+    doubles = amounts / 2.0**20
+    key = evertally.NoiseKey.generate()
+    counters = [kind(plan, key) for _ in range(2)]
+    # One record serves both: equal inputs have equal digests.
+    values = [counters[0]._run_amounts(amounts, 1).values, counters[1].run(doubles[:, 0].copy() if keys is None else doubles).values]
+    assert values[0].ravel().tolist() == values[1].ravel().tolist()
+    assert counters[0].save() == counters[1].save()
+    # What is left of two totals that one double cannot tell apart has the same noise.
+    large = np.full((1, amounts.shape[1]), 1 << 62)
+    left = []
+    for more in (0, 1):
+        counter = kind(plan, evertally.NoiseKey.insecure_from_seed(3)._without_record())
+        counter._run_amounts(large + more, 1 << 20)
+        left.append(counter._run_amounts(-large, 1 << 20).values)
+    assert (left[1] - left[0]).ravel().tolist() == [1.0] * amounts.shape[1]
+    # Another input under the same key is refused, and so is one that differs below a double's reach.
+    again = kind(plan, key)
+    again._run_amounts(amounts, 1)
+    counters[0]._run_amounts(large, 1)
+    for changed in (large + 1, large - 1):
+        with pytest.raises(evertally.KeyReused):
+            again._run_amounts(changed, 1)
+    again._run_amounts(large, 1)
+    with pytest.raises(evertally.BadParameter, match="rows of"):
+        again._run_amounts(np.zeros((1, 3), dtype=np.int64), 1)
+    with pytest.raises(evertally.BadParameter, match="int64"):
+        again._run_amounts(doubles, 1)

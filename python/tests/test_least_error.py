@@ -1,5 +1,7 @@
 """Certificates, bounds, batches, and what several mechanisms cost."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,29 @@ def test_spends_add_up() -> None:
         one.epsilon(2.0)
     with pytest.raises(TypeError):
         one + 1  # type: ignore[operator]
+
+
+def test_a_person_bounded_to_one_step_is_no_event() -> None:
+    """A plan with max_steps=1 was an event to every odometer. If one event of a person is left out,
+    another one may count in another step: that is a replacement, which costs more than the budget
+    of an event covers.
+    """
+    bounded = evertally.plan(10, rho=0.1, max_steps=1, keys=["a", "b"])
+    compared = evertally.compare(10, rho=0.1, max_steps=1).best
+    assert compared is not None and evertally.plan(10, rho=0.1, max_steps=None).unit == "event"
+    copies = [bounded, bounded.with_stream("s"), bounded.with_keys(["c"]), bounded._part(["a"]), bounded._with_definition(b"d"), compared]
+    for plan in [*copies, *(pickle.loads(pickle.dumps(plan)) for plan in copies)]:
+        assert plan.unit == "person"
+        events = evertally.Odometer("visitors", rho=0.35)
+        for unit in (None, "event"):
+            with pytest.raises(evertally.BadParameter, match="unit"):
+                events.spend("persons", plan, unit=unit)
+        assert events.entries == []
+        evertally.Odometer("visitors", rho=0.35, unit="person").spend("persons", plan)
+        evertally.Odometer("visitors", rho=0.35, unit="household").spend("households", plan, unit="household")
+    # Training admits and leaves out nothing: the steps of an example are fixed, and it is one event.
+    training = evertally.plan(10, rho=0.1, dimension=3, max_steps=2)
+    evertally.Odometer("examples", rho=0.35).spend("run", training, unit="event")
 
 
 def test_odometers_allow_what_was_stated_and_no_more() -> None:

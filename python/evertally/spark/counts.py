@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import pickle
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from time import time_ns
@@ -16,12 +15,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from evertally import BadParameter, NoiseKey, Plan, Unsupported
-from evertally._native import _OTHER, _bucket_micros, _definition
+from evertally._native import _GRID, _OTHER, _bucket_micros, _definition, _interval_micros, _time_micros
 from evertally.spark import backfill, events
 from evertally.spark.events import Columns, Ticks
 from evertally.spark.record import forget_with, metadata_of
 from evertally.spark.secret import recorded_key, secret_of
-from evertally.spark.shards import GRID, Job
+from evertally.spark.shards import Job
 from evertally.spark.streaming import KeyShards, PersonShards
 
 # Values are counted on a grid of 2^-20 in 64 bits: the sum of two million values of the largest
@@ -73,8 +72,8 @@ def private_counts(
         finished table is released at once.
     time: the column of type timestamp with the time of an event.
     every: the length of a step: "1 minute", "15m", "1 hour", "1d", "1 week".
-    start: the start of the first step, in UTC unless it has a zone. It is declared, because the
-        time of the first event is private.
+    start: the start of the first step, in UTC unless it has a zone: a datetime, or a text in any form
+        that `evertally count` takes. It is declared, because the time of the first event is private.
     plan: the horizon, the budget, who is protected, and what is counted: one total, declared keys,
         or keys that are declared here (`open_keys=True`).
     noise_key: the path of a key file that the driver and every executor can read, or a NoiseKey.
@@ -87,11 +86,11 @@ def private_counts(
         this key, and is left out otherwise.
     person: the column with the person of an event. It protects persons instead of events: a person
         counts with one event per step, in at most max_steps steps of the plan, at least min_gap
-        apart.
-    unnamed: what to do with an event whose person is null or blank. It could belong to anyone, so
-        no person's bound covers it: "drop" leaves it out, and "refuse" stops the query; a stream
-        cannot get past such an event. Needs `person`. `UnnamedRowsNotPrivate` counts the events
-        that a stream leaves out.
+        apart. The plan must be made with max_steps.
+    unnamed: what to do with an event whose person is null, blank or not UTF-8. It could belong to
+        anyone, so no person's bound covers it: "drop" leaves it out, and "refuse" stops the query;
+        a stream cannot get past such an event. Needs `person`. `UnnamedRowsNotPrivate` counts the
+        events that a stream leaves out.
     id: the column that identifies an event. Copies count once (copies of one person, with
         `person`). A streaming table compares the ids of one step only, and none with `person`.
     value: the column to sum, with each value clamped to the plan's contribution. Defaults to None,
@@ -112,10 +111,11 @@ def private_counts(
     key, and each spends its own budget. A streaming table is a different count from a finished one,
     because it drops late events.
 
-    Values that are not numbers and events without a time do not count. In a stream with ids and
-    without persons, events with a missing or blank id do not count either. Spark's web interface
-    and progress reports show true counts: guard them like the data. For a streaming table the
-    session's state store is set to RocksDB, which Spark's operator requires.
+    Values that are not numbers and events without a time do not count. Keys, persons and ids are
+    trimmed of whitespace. In a stream with ids and without persons, events with an id that is
+    missing, blank or not UTF-8 do not count either. Spark's web interface and progress reports show
+    true counts: guard them like the data. For a streaming table the session's state store is set to
+    RocksDB, which Spark's operator requires.
     """
     session = df.sparkSession
     _check_classic(session)
@@ -133,8 +133,9 @@ def private_counts(
     closing = None
     if df.isStreaming:
         _check_stream(session, rows, delay, until)
-        closing = _closing(rows, _interval("delay", delay), _interval("ahead", ahead))
-        rows = events.watermarked(rows, _interval("delay", delay), _interval("ahead", ahead))
+        lengths = _interval("delay", delay), _interval("ahead", ahead)
+        rows = events.watermarked(rows, *lengths)
+        closing = _closing(rows, *lengths)
     definition = _defined(plan, columns, ticks, closing)
     plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
     job = _job(
@@ -190,13 +191,12 @@ def _defined(
     )
 
 
-def _closing(rows: DataFrame, delay: Optional[str], ahead: Optional[str]) -> tuple[int, Optional[int]]:
-    """How late events may be, and how far ahead of the clock, in microseconds. A table with its own
-    watermark has no bound on the latter.
+def _closing(rows: DataFrame, delay: Optional[int], ahead: Optional[int]) -> tuple[int, Optional[int]]:
+    """How late events may be by their watermark, and how far ahead of the clock, in microseconds. A
+    table with its own watermark has no bound on the latter.
     """
-    marked = events.watermarked(rows, delay, ahead)
-    late = int(marked.schema["time"].metadata[WATERMARK]) * 1000
-    return late, None if delay is None or ahead is None else _interval_micros(ahead)
+    late = int(rows.schema["time"].metadata[WATERMARK]) * 1000
+    return late, None if delay is None else ahead
 
 
 def _totals(
@@ -243,14 +243,13 @@ def _job(
     if is_keyed:
         # Any key can be the pattern for the plans of shards.
         plan = plan._part([_OTHER])
-    scale = 1 if columns.value is None else GRID
     return Job(
         plan_pickled=pickle.dumps(plan),
         is_keyed=is_keyed,
         secret=secret_of(session.sparkContext, noise_key),
         start_micros=ticks.start_micros,
         every_micros=ticks.every_micros,
-        scale=scale,
+        grid_steps=_GRID if columns.value is None else 1,
         identity=bytes(plan.fingerprint)
         + "|".join(map(str, ("", LAYOUT, shards, _partitions(session), *keys_known_by))).encode(),
     )
@@ -270,12 +269,17 @@ def _declared(
             raise BadParameter(
                 f"keys must be a finished table of one column of strings or integers, got {got}"
             )
-        return keys.toDF("key").select(F.col("key").cast("string")).where("key is not null").distinct(), None
+        named = keys.toDF("key").select(events.as_name(F.col("key")).alias("key"))
+        return named.where("key is not null").distinct(), None
     names = list(keys) if keys is not None else plan.keys
     if names is None:
         return None, None
     # The plan checks the keys.
     names = plan._part(names).keys or []
+    if any(not name or name != name.strip(events.WHITESPACE) for name in names):
+        raise BadParameter(
+            "keys must be names without whitespace at their ends, which is trimmed from the keys of events"
+        )
     return session.createDataFrame([(name,) for name in names], "key string"), names
 
 
@@ -384,17 +388,17 @@ def _check_plan(plan: Plan, columns: Columns, keys: Optional[Keys]) -> tuple[flo
         raise BadParameter(
             f"keys must be declared either by the plan or, if it has open keys, here; got {got}"
         )
-    if columns.person is None and plan.max_steps > 1:
+    if columns.person is None and plan.unit == "person":
         raise BadParameter("person must name a column if the plan bounds a person's steps")
+    if columns.person is not None and plan.unit != "person":
+        raise BadParameter(
+            "plan must bound a person's steps if person names a column: make it with max_steps, even if "
+            "that is 1, so that no budget for single events takes it"
+        )
     low, high = plan.contribution
     if columns.value is None and not low <= 1.0 <= high:
         raise BadParameter(
             f"plan must allow contributions of one, as events count, got a range of {low} to {high}"
-        )
-    lowest, highest = events.ends_on_grid((low, high))
-    if columns.value is not None and lowest >= highest:
-        raise BadParameter(
-            f"plan must allow contributions wider than the grid of 2^-20, got a range of {low} to {high}"
         )
     if columns.value is not None and max(abs(low), abs(high)) > MAX_CONTRIBUTION:
         raise BadParameter(
@@ -436,16 +440,13 @@ def _ticks(plan: Plan, start_micros: int, every_micros: int) -> Ticks:
 def _micros(name: str, moment: Moment) -> int:
     """The microseconds since 1970 of a moment, in UTC unless it has a zone."""
     if isinstance(moment, str):
-        try:
-            # Python 3.10 does not parse Z.
-            moment = datetime.datetime.fromisoformat(re.sub("[zZ]$", "+00:00", moment))
-        except ValueError:
-            raise BadParameter(
-                f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}"
-            ) from None
-    elif not isinstance(moment, datetime.date):
+        micros = _time_micros(moment)
+        if micros is None:
+            raise BadParameter(f"{name} must be a time such as 2026-01-05T00:00:00Z, got {moment!r}")
+        return micros
+    if not isinstance(moment, datetime.date):
         raise BadParameter(f"{name} must be a time, got {type(moment).__name__}")
-    elif not isinstance(moment, datetime.datetime):
+    if not isinstance(moment, datetime.datetime):
         moment = datetime.datetime.combine(moment, datetime.time())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.timezone.utc)
@@ -457,35 +458,16 @@ def _length(every: str) -> int:
     """The microseconds of a length, in the form of the command line ("15m") or of Spark ("15 minutes")."""
     if not isinstance(every, str):
         raise BadParameter(f"every must be a text such as 1 minute, got {type(every).__name__}")
-    words = re.fullmatch(r"\s*(\d+)\s+(second|minute|hour|day|week)s?\s*", every)
-    return _bucket_micros(f"{words[1]}{words[2][0]}" if words else every)
+    return _bucket_micros(every)
 
 
-def _interval(name: str, text: Optional[str]) -> Optional[str]:
-    """An interval in Spark's form, from Spark's form or that of the command line."""
-    if text is not None and not isinstance(text, str):
+def _interval(name: str, text: Optional[str]) -> Optional[int]:
+    """The microseconds of an interval, in Spark's form or that of the command line."""
+    if text is None:
+        return None
+    if not isinstance(text, str):
         raise BadParameter(f"{name} must be a text such as 10 minutes, got {type(text).__name__}")
-    if text is None or re.fullmatch(
-        r"(\s*\d+\s+(microsecond|millisecond|second|minute|hour|day|week)s?)+\s*", text
-    ):
-        return text
-    try:
-        return f"{_bucket_micros(text)} microseconds"
-    except BadParameter:
-        raise BadParameter(f"{name} must be an interval such as 10 minutes or 10m, got {text!r}") from None
-
-
-def _interval_micros(interval: str) -> int:
-    """The microseconds of an interval in Spark's form."""
-    lengths = {
-        "microsecond": 1,
-        "millisecond": 1000,
-        "second": 10**6,
-        "minute": 60 * 10**6,
-        "hour": 3600 * 10**6,
-        "day": 86_400 * 10**6,
-        "week": 604_800 * 10**6,
-    }
-    return sum(
-        int(count) * lengths[unit] for count, unit in re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", interval)
-    )
+    micros = _interval_micros(text)
+    if micros is None:
+        raise BadParameter(f"{name} must be an interval such as 10 minutes or 10m, got {text!r}")
+    return micros

@@ -14,14 +14,14 @@ partitions deliver them: *first* is by time, then by id, key and value. A batch 
 therefore has the same totals. Amounts are integers, so sums do not depend on order either. Only the
 watermark depends on arrival: an event whose step it has passed is late and does not count.
 
-A person or an id is present if it has at least one character that is not whitespace: the rule of
-``given_name`` in `evertally-stream`. An event without a person could belong to anyone. It is left
-out before it can move time, so it changes nothing.
+A person, an id or a key is a text with at least one character that is not whitespace, and is
+trimmed: the rule of ``given_name`` in `evertally-stream`. Bytes that are not UTF-8 are no text. They
+must not be repaired either, because two different people would then have one name. An event without
+a person could belong to anyone. It is left out before it can move time, so it changes nothing.
 
 Spark logs the clock of a batch, so it too is the same when the batch is run again.
 """
 
-import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,13 +30,12 @@ from typing import Optional
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from evertally._native import _OTHER
+from evertally._native import _GRID, _OTHER, _ends_on_grid, _whitespace
 from evertally.spark import placement
-from evertally.spark.shards import GRID, TOO_LARGE
+from evertally.spark.shards import TOO_LARGE
 
-
-# A character that is not whitespace in Unicode, as defined by Rust's `char::is_whitespace`.
-NAME = r"(?U)\S"
+# The characters that Rust's `str::trim` removes.
+WHITESPACE = _whitespace()
 
 # The prefix of the name under which Spark's progress reports count rows that name no person.
 UNNAMED = "evertally unnamed "
@@ -68,10 +67,19 @@ class Columns:
 
 
 def chosen(events: DataFrame, columns: Columns) -> DataFrame:
-    """The columns that have a role, renamed to it."""
+    """The columns that have a role, renamed to it. Keys, persons and ids are names, or null."""
     names = [(role, name) for role in ("time", "value", "key", "person", "id") if (name := getattr(columns, role)) is not None]
     # Names may have dots in them.
-    return events.select(*[F.col("`" + name.replace("`", "``") + "`").alias(role) for role, name in names])
+    found = {role: F.col("`" + name.replace("`", "``") + "`") for role, name in names}
+    return events.select(
+        *[(as_name(column) if role in ("key", "person", "id") else column).alias(role) for role, column in found.items()]
+    )
+
+
+def as_name(column: Column) -> Column:
+    """The trimmed name in a column, or null if it holds none."""
+    trimmed = F.btrim(F.try_validate_utf8(column.cast("string")), F.lit(WHITESPACE))
+    return F.when(trimmed != "", trimmed)
 
 
 def named(events: DataFrame, refuse: bool) -> DataFrame:
@@ -82,7 +90,7 @@ def named(events: DataFrame, refuse: bool) -> DataFrame:
     """
     if "person" not in events.columns:
         return events
-    is_named = _is_named("person")
+    is_named = F.col("person").isNotNull()
     if refuse:
         return events.where(F.when(is_named, F.lit(True)).otherwise(F.raise_error(F.lit(REFUSED)).cast("boolean")))
     if events.isStreaming:
@@ -91,26 +99,17 @@ def named(events: DataFrame, refuse: bool) -> DataFrame:
     return events.where(is_named)
 
 
-def _is_named(role: str) -> Column:
-    return F.coalesce(_text(role).rlike(NAME), F.lit(False))
-
-
-def _text(role: str) -> Column:
-    # Spark's strings may hold any bytes, and Python's may not: one event must not stop the query.
-    return F.make_valid_utf8(F.col(role).cast("string"))
-
-
-def watermarked(events: DataFrame, delay: Optional[str], ahead: Optional[str]) -> DataFrame:
+def watermarked(events: DataFrame, delay: Optional[int], ahead: Optional[int]) -> DataFrame:
     """Lets events move time, but never beyond the clock of a batch: one event from the future must
-    not close the steps of all others.
+    not close the steps of all others. Both lengths are in microseconds.
 
     An existing watermark of the events is kept: events that have moved it cannot be left out here.
     """
     if delay is None:
         return events
     if ahead is not None:
-        events = events.where(F.col("time") <= F.current_timestamp() + F.expr(f"interval {ahead}"))
-    return events.withWatermark("time", delay)
+        events = events.where(F.col("time") <= F.current_timestamp() + F.expr(f"interval {ahead} microseconds"))
+    return events.withWatermark("time", f"{delay} microseconds")
 
 
 def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> DataFrame:
@@ -123,12 +122,9 @@ def counted(events: DataFrame, ticks: Ticks, clamp: tuple[float, float]) -> Data
         value = F.col("value").cast("double")
         rows = rows.where(value.isNotNull() & ~F.isnan(value))
         amount = _amount(value, clamp)
-    texts = {role: _text(role) for role in ("key", "person", "id") if role in roles}
-    if "id" in texts and not events.isStreaming:
-        texts["id"] = F.when(_is_named("id"), texts["id"])
-    elif "id" in texts and "person" not in texts:
-        rows = rows.where(_is_named("id"))
-    return rows.select("time", amount.alias("amount"), *[text.alias(role) for role, text in texts.items()])
+    if "id" in roles and "person" not in roles and events.isStreaming:
+        rows = rows.where(F.col("id").isNotNull())
+    return rows.select("time", amount.alias("amount"), *[role for role in ("key", "person", "id") if role in roles])
 
 
 def declared_only(rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -144,15 +140,10 @@ def declared_only(rows: DataFrame, names: Sequence[str]) -> DataFrame:
 
 def _amount(value: Column, clamp: tuple[float, float]) -> Column:
     """The value inside the clamp on the grid, with the rounding of `evertally count`."""
-    lowest, highest = ends_on_grid(clamp)
+    lowest, highest = _ends_on_grid(*clamp)
     inside = F.least(F.greatest(value, F.lit(clamp[0])), F.lit(clamp[1]))
-    rounded = F.rint(inside * float(GRID)).cast("bigint")
+    rounded = F.rint(inside * float(_GRID)).cast("bigint")
     return F.least(F.greatest(rounded, F.lit(lowest).cast("bigint")), F.lit(highest).cast("bigint"))
-
-
-def ends_on_grid(clamp: tuple[float, float]) -> tuple[int, int]:
-    """The least and the largest amount inside a clamp."""
-    return math.ceil(clamp[0] * GRID), math.floor(clamp[1] * GRID)
 
 
 def first_of_each(rows: DataFrame, units: Sequence[str], ticks: Ticks) -> DataFrame:

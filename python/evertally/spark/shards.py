@@ -28,13 +28,10 @@ from evertally.spark.secret import Secret
 LEVEL = 0.95
 CELLS_AT_ONCE = 1 << 18
 
-# Values are counted on a grid of 2^-20, as in `evertally count`: sums of integers do not depend on
-# their order.
-GRID = 1 << 20
-
-# Float64 represents every integer up to this one exactly.
-MAX_TOTAL = 1 << 53
-TOO_LARGE = "the total of a step is too large to be counted exactly"
+# Totals are integers, because their sums do not depend on order. They stay below half of what 64
+# bits hold, so that rounding in the check of a sum cannot hide an overflow.
+MAX_TOTAL = 1 << 62
+TOO_LARGE = "the total of a step is too large for integers of 64 bits"
 
 Integers = npt.NDArray[np.int64]
 Check = Callable[[int, Integers], None]
@@ -63,8 +60,10 @@ class Job:
     secret: Secret
     start_micros: int
     every_micros: int
-    scale: int
-    """The number of units in one: ``GRID`` for values, 1 for counts."""
+    grid_steps: int
+    """What one unit of a total counts, in steps of the grid of 2^-20: 1 for values, and 2^20 for
+    counts.
+    """
     identity: bytes
     """What a checkpoint must have in common with the query that resumes it."""
 
@@ -123,12 +122,17 @@ class ShardKeys:
         while first < until:
             last = min(until, first + at_once)
             here = (steps >= first) & (steps < last)
-            if np.abs(totals[here].astype(np.float64)).sum() >= 2.0**62:
-                # If all of them together do not overflow, no sum does.
-                raise BadParameter(TOO_LARGE)
+            where, added = (steps[here] - first, places[here]), totals[here]
+            magnitudes = np.abs(added.astype(np.float64))
+            # If all of them together do not overflow, no sum does.
+            if magnitudes.sum() >= MAX_TOTAL:
+                sums = np.zeros((last - first, width))
+                np.add.at(sums, where, magnitudes)
+                if sums.max() >= MAX_TOTAL:
+                    raise BadParameter(TOO_LARGE)
             cells = np.zeros((last - first, width), dtype=np.int64)
-            np.add.at(cells, (steps[here] - first, places[here]), totals[here])
-            yield first, _checked(cells)
+            np.add.at(cells, where, added)
+            yield first, cells
             first = last
 
 
@@ -179,19 +183,16 @@ class Shard:
         """Takes every step before `until` and hands out its releases, some steps at a time. `check`
         sees the totals of a step before its releases are handed out.
 
-        Totals are in units of ``Job.scale``; see ``ShardKeys.cells``.
+        Totals are in units of ``Job.grid_steps``; see ``ShardKeys.cells``.
         """
         for first, cells in self._keys.cells(self.next_step, until, steps, keys, totals):
             if check is not None:
                 check(first, cells)
-            yield self._release(first, cells / float(self._job.scale))
+            yield self._release(first, cells)
 
-    def _release(self, first: int, inputs: npt.NDArray[np.float64]) -> pd.DataFrame:
-        rows, width = inputs.shape
-        if isinstance(self._counter, KeyedCounter):
-            releases = self._counter.run(inputs)
-        else:
-            releases = self._counter.run(inputs[:, 0])
+    def _release(self, first: int, cells: Integers) -> pd.DataFrame:
+        rows, width = cells.shape
+        releases = self._counter._run_amounts(cells, self._job.grid_steps)
         # Adding zero turns a rounded -0 into 0, as `evertally count` does.
         lower, upper = (end.ravel() + 0.0 for end in releases.interval(LEVEL))
         steps = np.repeat(np.arange(first, first + rows), width)
@@ -216,13 +217,6 @@ def columns(
         return nothing, (nothing.astype(object) if is_keyed else None), nothing
     keys = rows["key"].to_numpy(object) if is_keyed else None
     return rows["step"].to_numpy(np.int64), keys, rows["total"].to_numpy(np.int64)
-
-
-def _checked(totals: Integers) -> Integers:
-    """Checks that float64 represents the totals exactly."""
-    if len(totals) and (totals.max() > MAX_TOTAL or totals.min() < -MAX_TOTAL):
-        raise BadParameter(TOO_LARGE)
-    return totals
 
 
 def horizon_spent(job: Job) -> HorizonSpent:

@@ -101,17 +101,17 @@ class NoiseRows:
 
     def row(self, permission: bytes) -> Tensor:
         """z_t on the device of the parameters. The next row may overwrite this memory."""
-        RELEASES.enter(self._name, self.steps_taken, permission)
-        self.stream.next(out=self._arrays[0])
+        self._draw(permission, 0)
         return self._rows[0].to(self.device)
 
     def noisy(self, permission: bytes, gradients: Tensor, share: float) -> Tensor:
         """(gradients + z_t − z_{t−1}) · share, on the device of the parameters. The next step
         overwrites this memory.
         """
+        # The new row takes the place of the older one. A refusal leaves the latest row where it is.
+        self._draw(permission, 1)
         self._arrays.reverse()
         self._rows.reverse()
-        self.row(permission)
         # The older row is no longer needed: its memory takes the difference, and then the result.
         result = torch.sub(self._rows[0], self._rows[1], out=self._rows[1]).to(self.device)
         for part in blocks(len(result)):
@@ -129,6 +129,10 @@ class NoiseRows:
             if self.device.type == "cpu"
             else torch.empty_like(self._rows[1], device=self.device)
         )
+
+    def _draw(self, permission: bytes, place: int) -> None:
+        RELEASES.enter(self._name, self.steps_taken, permission)
+        self.stream.next(out=self._arrays[place])
 
     def _set_latest(self, row: Tensor) -> None:
         """Sets the row from which the next increment is taken."""

@@ -1,13 +1,18 @@
 """What cannot be counted is refused before a query starts, with a sentence that says what was expected."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
-from cluster import SCHEMA, START, as_releases
+from cluster import SCHEMA, START, as_releases, count_by_program
 from pyspark.sql import DataFrame, SparkSession
 
 import evertally
 from evertally.spark import noise, private_counts
+from evertally.spark.shards import ShardKeys
 
 PLAN = evertally.plan(10, epsilon=1.0, delta=1e-6)
 KEYED = evertally.plan(10, epsilon=1.0, delta=1e-6, keys=["a", "b"])
@@ -47,10 +52,14 @@ GOOD: dict[str, Any] = {"time": "ts", "every": "1 minute", "start": START, "plan
         ({"plan": OPEN, "key": "region"}, "here; got neither"),
         ({"plan": OPEN, "key": "region", "keys": []}, "keys must be at least one"),
         ({"plan": OPEN, "key": "region", "keys": ["a", "a"]}, "distinct"),
+        ({"plan": OPEN, "key": "region", "keys": ["a", "b\u00a0"]}, "keys must be names without whitespace at their ends"),
         ({"start": 7}, "start must be a time, got int"),
         ({"every": 60}, "every must be a text such as 1 minute, got int"),
         ({"plan": evertally.plan(10, dimension=3)}, "plan must be one for totals, got one for vectors"),
         ({"plan": evertally.plan(10, max_steps=2)}, "person must name a column if the plan bounds a person's steps"),
+        ({"plan": evertally.plan(10, max_steps=1)}, "person must name a column if the plan bounds a person's steps"),
+        ({"person": "person"}, "plan must bound a person's steps if person names a column: make it with max_steps"),
+        ({"start": "2026-W01"}, "start must be a time such as"),
         ({"plan": evertally.plan(10, contribution=(2.0, 5.0))}, "plan must allow contributions of one"),
         ({"plan": evertally.plan(10, contribution=(0.0, 1e-7)), "value": "amount"}, "wider than the grid"),
         ({"plan": evertally.plan(10, contribution=(0.0, 2.0**21)), "value": "amount"}, "at most 2\\^20 in magnitude"),
@@ -122,11 +131,37 @@ def test_a_key_file_that_is_not_there_is_named(events: DataFrame) -> None:
         private_counts(events, **{**GOOD, "noise_key": "/nowhere/noise.key"}).collect()
 
 
-def test_totals_that_no_double_holds_stop_the_count(spark: SparkSession) -> None:
+def test_totals_that_no_double_holds_are_counted(spark: SparkSession, binary: str, key_file: str, tmp_path: Path) -> None:
+    """Totals reached the counter as doubles, so 8,193 values of 2^20 in one step stopped the query.
+    Whether a query stops must not depend on such data, and `evertally count` took them.
+    """
+    amounts = [1e9] * 9000 + [2.0**-20]
+    rows = pd.DataFrame({"ts": [pd.Timestamp("2024-01-08T00:00:30Z")] * len(amounts), "amount": amounts})
+    copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
+    options = ["--horizon", "10", "--epsilon", "1", "--delta", "1e-6", "--value", "amount", "--clamp", f"0,{2**20}"]
+    expected = count_by_program(binary, rows, tmp_path, [*options, "--noise-key", copy])
     largest = evertally.plan(10, epsilon=1.0, delta=1e-6, contribution=(0.0, 2.0**20))
-    rows = spark.range(9000).selectExpr("timestamp'2024-01-08T00:00:30Z' as ts", "1e9D as amount")
-    with pytest.raises(Exception, match="too large to be counted exactly"):
+    given = {**GOOD, "plan": largest, "value": "amount", "noise_key": key_file}
+    assert as_releases(private_counts(spark.createDataFrame(rows), **given)) == expected
+
+
+def test_totals_that_64_bits_do_not_hold_stop_the_count(spark: SparkSession) -> None:
+    largest = evertally.plan(10, epsilon=1.0, delta=1e-6, contribution=(0.0, 2.0**20))
+    rows = spark.range(1 << 23).selectExpr("timestamp'2024-01-08T00:00:30Z' as ts", "1e9D as amount")
+    with pytest.raises(Exception, match="too large for integers of 64 bits"):
         private_counts(rows, **{**GOOD, "plan": largest, "value": "amount"}).collect()
+
+
+def test_only_the_total_of_a_key_in_a_step_is_limited() -> None:
+    """The totals of several keys and steps together were refused above 2^62, although each fitted."""
+    large = 1 << 61
+    keys, steps = np.array(["a", "b", "a", "b"], dtype=object), np.array([0, 0, 1, 1])
+    totals = np.array([large, -large, large, large])
+    [(first, cells)] = ShardKeys(["a", "b"]).cells(0, 2, steps, keys, totals)
+    assert first == 0 and cells.tolist() == [[large, -large], [large, large]]
+    for more in (large, -large):
+        with pytest.raises(evertally.BadParameter, match="too large for integers of 64 bits"):
+            list(ShardKeys(["a"]).cells(0, 1, np.array([0, 0]), keys[[0, 0]], np.array([more, more])))
 
 
 @pytest.mark.parametrize(

@@ -97,15 +97,57 @@ def test_blank_ids_are_no_ids(spark: SparkSession, key_file: str) -> None:
     assert counted == expected
 
 
+def test_bytes_that_are_not_text_name_nobody(spark: SparkSession, key_file: str) -> None:
+    """They were repaired: the persons FF and FE had one name, U+FFFD, and shared the bound of one
+    person. Without the one, the other counted. The same held for their ids.
+    """
+    rows = spark.createDataFrame(at([(0.1, "ann"), (0.2, "bob"), (1.5, "ann")])).drop("region", "event", "amount")
+    strange = spark.sql("select timestamp'2024-01-08T00:00:03Z' as ts, cast(bytes as string) as person from values (x'ff'), (x'fe'), (x'61ff'), (x'eda080') as t(bytes)")
+    expected = as_releases(private_counts(rows, **arguments(key_file)))
+    assert as_releases(private_counts(rows.unionByName(strange), **arguments(key_file))) == expected
+    with pytest.raises(PySparkException, match="an event names no person"):
+        private_counts(rows.unionByName(strange), **arguments(key_file, unnamed="refuse")).collect()
+    # In a finished table, events without an id are copies of nothing: all four count.
+    given = {**arguments(key_file, plan=evertally.plan(STEPS, epsilon=1.0, delta=1e-6), id="person"), "person": None}
+    named = spark.createDataFrame(at([(0.05, name) for name in "cdef"])).select("ts", "person")
+    counted, different = (as_releases(private_counts(rows.unionByName(more), **given)) for more in (strange, named))
+    assert counted == different
+
+
+def test_names_are_trimmed(spark: SparkSession, binary: str, key_file: str, tmp_path: Path) -> None:
+    """`evertally count` trimmed names and Spark did not: "ann" and "ann " were one person there and
+    two here, under the same noise. A blank key was a key, and came after null.
+    """
+    rows = at([(0.1, "ann"), (1.1, "ann\u2003"), (2.1, "\tann"), (0.2, "bob "), (0.2, "bob"), (3.1, "cid")])
+    rows = rows.assign(region=["k0", " k0", "k0", None, "", "k1\u00a0"], event=["1", " 1", "2", None, " ", "3"], amount=[1.0, 1.0, 1.0, 5.0, 3.0, 1.0])
+    copy = str(shutil.copy(key_file, tmp_path / "copy.key"))
+    options = [*OPTIONS, "--group-by", "region", "--groups", "k0,k1", "--id", "event", "--value", "amount", "--clamp", "0,8"]
+    expected = count_by_program(binary, rows, tmp_path, [*options, "--noise-key", copy])
+    plan = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, max_steps=1, keys=["k0", "k1", "other"], contribution=(0.0, 8.0))
+    given = arguments(key_file, plan=plan, key="region", id="event", value="amount")
+    assert as_releases(private_counts(spark.createDataFrame(rows), **given)) == expected
+
+
+def test_declared_keys_are_names_too(spark: SparkSession, key_file: str) -> None:
+    plan = evertally.plan(STEPS, epsilon=1.0, delta=1e-6, open_keys=True)
+    given = {**arguments(key_file, plan=plan, key="region"), "person": None}
+    rows = spark.createDataFrame(at(NAMED))
+    tables = [spark.createDataFrame([(name,) for name in names], "name string") for names in (["k0", "k1"], ["k0 ", "k0", "k1", " ", None])]
+    plain, padded = (as_releases(private_counts(rows, keys=table, **given)) for table in tables)
+    assert plain == padded and len(plain) == 2 * STEPS
+
+
 def test_names_are_those_of_the_program(spark: SparkSession) -> None:
     """Spark's expression and the function in Rust agree on every character of the basic plane,
     alone and beside another.
     """
     characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
-    names = [*characters, *(f" {character}\n" for character in characters), "", "\U0001f600"]
+    names = [*characters, *(f" {character}\n" for character in characters), *(f"a{character}b" for character in characters), "", "\U0001f600"]
     table = spark.createDataFrame(pd.DataFrame({"person": names}))
-    kept = {row.person for row in events.named(table, refuse=False).select(F.col("person")).collect()}
-    persons = _Participants(1, 1, evertally.NoiseKey.generate())
-    admitted = persons.admit(names, np.zeros(len(names), dtype=np.int64))
-    assert kept == {name for name, is_named in zip(names, admitted) if is_named}
-    assert len(names) - len(kept) == 2 * 25 + 1, "Unicode has 25 characters of whitespace"
+    found = [row.name for row in table.select(events.as_name(F.col("person")).alias("name")).collect()]
+    assert found == [name.strip(events.WHITESPACE) or None for name in names]
+    # A name may come twice, trimmed.
+    persons = _Participants(2, 1, evertally.NoiseKey.generate())
+    is_named = persons.admit(names, np.arange(len(names)))
+    assert is_named.tolist() == [name is not None for name in found]
+    assert found.count(None) == 2 * 25 + 1, "Unicode has 25 characters of whitespace"

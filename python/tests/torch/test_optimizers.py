@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import evertally  # noqa: E402
 from evertally import BadParameter, BadState, HorizonSpent, Unsupported  # noqa: E402
 from evertally.torch import DPFTRL, DPSGD, ClippedSum, CorrelatedNoise, PerExampleClipper, training_plan  # noqa: E402
+from evertally.torch.noise import RELEASES, NoiseRows  # noqa: E402
 
 STEPS, BATCH = 8, 4
 # Noise for gradients that are declared to be tiny, and are not: what is left is the optimiser.
@@ -323,6 +324,27 @@ def test_one_key_serves_one_run():
     again.step(clipped(owners, 0))
     again.step(clipped(owners, 1))
     assert again.steps_taken == 2
+
+
+def test_a_step_that_fails_keeps_the_latest_row(monkeypatch):
+    """The buffers of two rows were swapped before the new row was drawn. After a failure, the next
+    step subtracted the row before the latest one, and its noise did not cancel as planned.
+    """
+    key, training, silence = evertally.NoiseKey.generate(), plan(), torch.zeros(16, dtype=torch.float64)
+    noise = NoiseRows(training.plan, key, 16, torch.float64, torch.device("cpu"))
+    increments = [noise.noisy(noise.admit(silence), silence, 1.0).clone() for _ in range(2)]
+    latest = noise.latest()
+
+    def fail(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RELEASES, "enter", fail)
+        with pytest.raises(MemoryError):
+            noise.noisy(noise.admit(silence), silence, 1.0)
+    assert torch.equal(noise.latest(), latest) and noise.steps_taken == 2
+    increments.append(noise.noisy(noise.admit(silence), silence, 1.0).clone())
+    torch.testing.assert_close(torch.stack(increments).sum(0), noise.latest())
 
 
 def test_nothing_secret_is_shown():
