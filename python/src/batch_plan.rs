@@ -135,8 +135,8 @@ impl BatchPlan {
     }
 
     /// The privacy cost of one set of answers for one person.
-    fn spend(&self) -> Spend {
-        Spend(self.0.spend())
+    pub(crate) fn spend(&self) -> Spend {
+        self.0.spend().into()
     }
 
     fn __repr__(&self) -> String {

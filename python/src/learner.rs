@@ -176,7 +176,7 @@ impl LearningPlan {
     /// The privacy cost of the first `steps` steps for one example. Defaults to all steps.
     #[pyo3(signature = (steps=None))]
     fn spend(&self, steps: Option<u64>) -> PyResult<Spend> {
-        self.0.spend_after(steps.unwrap_or(self.0.steps())).or_raise().map(Spend)
+        self.0.spend_after(steps.unwrap_or(self.0.steps())).or_raise().map(Spend::from)
     }
 
     /// The bound on expected average regret against the best parameters at this distance from the
@@ -289,7 +289,7 @@ impl Learner {
 
     /// The privacy cost of the steps taken so far for one example.
     fn spend(&self, py: Python<'_>) -> PyResult<Spend> {
-        self.inner.with(py, |learner| learner.spend()).map(Spend)
+        self.inner.with(py, |learner| learner.spend()).map(Spend::from)
     }
 
     /// The state as bytes, for `resume`. It holds true sums of gradients: guard it like the data.

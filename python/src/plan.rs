@@ -408,8 +408,8 @@ impl Plan {
     }
 
     /// What all releases together cost one protected unit, computed from the actual noise.
-    fn spend(&self) -> Spend {
-        Spend(self.inner.spend())
+    pub(crate) fn spend(&self) -> Spend {
+        Spend { inner: self.inner.spend(), bounds_persons: self.admits_events_of_persons() }
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

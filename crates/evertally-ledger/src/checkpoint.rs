@@ -284,12 +284,12 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         return Err(Error::damaged("a release was recorded and not shown"));
     }
     let spec = StoredSpec::from(state.counter_plan.spec()).text()?;
-    let standing = state.view.standing();
-    let chunk = if standing.tail.is_empty() {
+    let progress = state.view.progress();
+    let chunk = if progress.tail.is_empty() {
         None
     } else {
-        let chunk = Chunk { before: state.chunk_before, values: standing.tail.clone() };
-        Some((standing.tail_first, chunk.row(number, standing.tail_first)?.0))
+        let chunk = Chunk { before: state.chunk_before, values: progress.tail.clone() };
+        Some((progress.tail_first, chunk.row(number, progress.tail_first)?.0))
     };
     let totals = |amounts: &BTreeMap<u32, Amount>| {
         amounts.iter().map(|(lane, amount)| (*lane, amount.grid_steps())).collect()
@@ -306,10 +306,10 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
         frozen: state.frozen.iter().map(|frozen| (frozen.step, frozen.totals.clone(), frozen.hash)).collect(),
         running: state.running.as_ref().map(RunningCounter::save),
         people: state.admission.persons.as_ref().map_or(0, PersonRows::sum),
-        tail_first: standing.tail_first,
+        tail_first: progress.tail_first,
         chunk_before: state.chunk_before,
     };
-    drop(standing);
+    drop(progress);
     Ok(Rows {
         number,
         counter: seal(&counter_place(number), encode(&row)?),
@@ -323,12 +323,12 @@ fn rows_of(state: &mut CounterState, sequence: u64) -> Result<Rows> {
 /// Starts a new chunk if the present one is full and on the disk. The row still names the old one,
 /// which is found full when it is read.
 fn drop_full_tail(state: &mut CounterState) -> Result<()> {
-    let mut standing = state.view.standing_mut();
-    if standing.tail.len() * size_of::<f64>() < CHUNK_BYTES {
+    let mut progress = state.view.progress_mut();
+    if progress.tail.len() * size_of::<f64>() < CHUNK_BYTES {
         return Ok(());
     }
-    let chunk = Chunk { before: state.chunk_before, values: std::mem::take(&mut standing.tail) };
-    state.chunk_before = chunk.row(state.view.number, standing.tail_first)?.1;
-    standing.tail_first = standing.next_step;
+    let chunk = Chunk { before: state.chunk_before, values: std::mem::take(&mut progress.tail) };
+    state.chunk_before = chunk.row(state.view.number, progress.tail_first)?.1;
+    progress.tail_first = progress.next_step;
     Ok(())
 }

@@ -15,6 +15,7 @@
 //! where ids are compared as well: at most k − 1 of them can be duplicates, because no more have
 //! counted before. The name of the person is held once per step, and for ever once they have
 //! counted. An event is placed among the k claims of its person in O(log k) comparisons.
+//! A preview looks at every step with claims before the event's.
 
 mod claims;
 

@@ -12,20 +12,22 @@ use crate::rules::{Event, Rules};
 ///
 /// One bucket is open at a time. It is closed when an event of a later bucket counts, or when
 /// [`Follow::advance_to`] says that time has passed. From then on it never changes, and an event
-/// that belongs to it is refused as [`Outcome::Late`]. Events that do not count move nothing. The
+/// that belongs to it is refused as [`Outcome::Late`]. An event moves something only if an event
+/// of its person and step counts. The
 /// events of the open bucket are decided when it closes, by time and then by content
 /// ([`admission`](crate::admission)). An event of a later bucket that would not count now, but may
 /// yet, waits for its bucket and closes nothing: another event of the open bucket can still take
 /// the place of the one that it is a copy of.
 ///
 /// Memory: one total per key, the events of the open bucket that compete, and the events of later
-/// buckets that wait.
+/// buckets that wait. Cost: an event of a later bucket is compared with those that wait before it, so
+/// n copies that one person sends for n buckets cost n² / 2 look-ups.
 ///
 /// # What must hold
 /// Which event arrives first decides which one is late. If one person can send an event of a much
 /// later bucket, that event closes the open bucket and makes the stragglers late, so a total can
 /// move by more than that event's own share. An event past the declared range does the same to all
-/// buckets if the caller ends at it, so a caller asks [`Follow::may_count`] first. The stated
+/// buckets if the caller ends at it, so a caller asks [`Follow::would_count`] first. The stated
 /// guarantee is for events that arrive in the order of their times, or whose arrival is public. A
 /// caller who cannot promise either lets a clock close the buckets: [`Clocked`](crate::Clocked).
 #[derive(Clone)]
@@ -101,7 +103,7 @@ impl Follow {
     /// closed now. An event past the range says that all buckets are over only if it would: one
     /// that cannot count moves nothing.
     #[must_use]
-    pub fn may_count(&self, event: &Event<'_>) -> bool {
+    pub fn would_count(&self, event: &Event<'_>) -> bool {
         self.contest.preview(event, self.buckets.step_in_any_range(event.time)).is_counted()
     }
 
@@ -228,11 +230,11 @@ mod tests {
         for (person, id, second) in [(p, Some("1"), 0), (p, Some("2"), 3), (q, Some("1"), 3)] {
             follow.push(&at(person, id, second)).unwrap();
         }
-        assert!(!follow.may_count(&at(p, Some("3"), 9)), "p has counted in two steps");
-        assert!(!follow.may_count(&at(q, Some("1"), 9)), "a copy");
-        assert!(!follow.may_count(&at(q, Some("2"), 5)), "too near");
-        assert!(!follow.may_count(&at(None, Some("2"), 9)), "nobody's");
-        assert!(follow.may_count(&at(q, Some("2"), 6)));
+        assert!(!follow.would_count(&at(p, Some("3"), 9)), "p has counted in two steps");
+        assert!(!follow.would_count(&at(q, Some("1"), 9)), "a copy");
+        assert!(!follow.would_count(&at(q, Some("2"), 5)), "too near");
+        assert!(!follow.would_count(&at(None, Some("2"), 9)), "nobody's");
+        assert!(follow.would_count(&at(q, Some("2"), 6)));
     }
 
     proptest! {

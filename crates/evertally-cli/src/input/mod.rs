@@ -79,11 +79,8 @@ pub(crate) trait RowReader: Send {
     /// The share of the input that has been read, from 0 to 1, if it is known.
     fn fraction_read(&self) -> Option<f64>;
 
-    /// Whether the cells of a requested column can be names: texts or integers. A format without
-    /// types has no other cells.
-    fn holds_names(&self, _column: usize) -> bool {
-        true
-    }
+    /// Whether the cells of a requested column can be names: texts or integers.
+    fn holds_names(&self, column: usize) -> bool;
 
     /// What `Row::line` counts: a "line" or a "row".
     fn unit(&self) -> &'static str {

@@ -66,7 +66,7 @@ pub(super) fn follow_events(
                 // Time has moved past the declared range, so every bucket in it is over. An event
                 // that cannot count moves no time.
                 let is_over =
-                    error == StreamError::OutsideRange { side: Side::After } && follow.may_count(&event);
+                    error == StreamError::OutsideRange { side: Side::After } && follow.would_count(&event);
                 left_out.note(Err(error), &rows.row)?;
                 if is_over {
                     break;

@@ -219,7 +219,7 @@ impl Task {
         (self.bounds_persons && self.person.is_some()).then(|| (bound.max_steps(), bound.min_gap()))
     }
 
-    /// The columns to read. Their order is known to [`super::feed`] alone.
+    /// The columns to read. Their order is known to [`super::events`] alone.
     pub(super) fn columns(&self) -> Vec<String> {
         [&self.time, &self.value, &self.key, &self.person, &self.id].into_iter().flatten().cloned().collect()
     }
