@@ -145,7 +145,7 @@ pub(crate) use counter_methods;
 
 /// A counter that Python holds.
 pub(crate) struct CounterCore<C> {
-    counter: GuardedLock<C>,
+    pub(crate) counter: GuardedLock<C>,
     key: evertally::NoiseKey,
     plan: Py<Plan>,
     /// The places of a row in the order of its keys' names. None if the row is in this order already.
@@ -205,25 +205,6 @@ impl<C: LibraryCounter> CounterCore<C> {
         self.counter.read(py, LibraryCounter::steps)
     }
 
-    /// Does work that takes no step.
-    pub(crate) fn with<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut C) -> evertally::Result<R> + Send,
-    ) -> PyResult<R> {
-        self.counter.with(py, work)
-    }
-
-    /// Takes one step. Its digest is computed from the counter and the inputs.
-    pub(crate) fn admit<R: Send, D: FnOnce(&mut InputChain) -> Vec<Digest>>(
-        &self,
-        py: Python<'_>,
-        digests: impl FnOnce(&C) -> D + Send,
-        work: impl FnOnce(&mut C) -> evertally::Result<R> + Send,
-    ) -> PyResult<R> {
-        self.counter.with_state(py, |state| state.admit(digests, work))
-    }
-
     /// Takes one step with a row of inputs and writes into a row of outputs, which the caller may
     /// already see: a release that is withheld is wiped from it.
     pub(crate) fn step_into<R: Send>(
@@ -272,7 +253,7 @@ impl<C: LibraryCounter> CounterCore<C> {
     }
 
     pub(crate) fn save(&self, py: Python<'_>) -> PyResult<Zeroizing<Vec<u8>>> {
-        self.with(py, |counter| Ok(Zeroizing::new(counter.save())))
+        self.counter.with(py, |counter| Ok(Zeroizing::new(counter.save())))
     }
 
     /// What every counter shows of itself: nothing that it counted.

@@ -153,8 +153,8 @@ impl NoiseKey {
     /// Eight public bytes by which saved states recognise their key. They reveal nothing else about
     /// it.
     #[getter]
-    fn tag<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.key.tag())
+    fn tag(&self) -> [u8; 8] {
+        self.key.tag()
     }
 
     /// The same key without a record, for tasks of a job whose input was recorded as one.
