@@ -133,10 +133,20 @@ def private_counts(
     closing = None
     if df.isStreaming:
         _check_stream(session, rows, delay, until)
-        lengths = _interval("delay", delay), _interval("ahead", ahead)
-        rows = events.watermarked(rows, *lengths)
-        closing = _closing(rows, *lengths)
-    definition = _defined(plan, columns, ticks, closing)
+        delay_micros, ahead_micros = _interval("delay", delay), _interval("ahead", ahead)
+        rows = events.watermarked(rows, delay_micros, ahead_micros)
+        late_micros = int(rows.schema["time"].metadata[WATERMARK]) * 1000
+        # Nothing bounds how far ahead the events of a table with its own watermark may be.
+        closing = late_micros, None if delay is None else ahead_micros
+    # Two counts that could differ have independent noise.
+    definition = _definition(
+        (time, value, key, person, id),
+        (ticks.start_micros, ticks.every_micros),
+        closing,
+        clamp=clamp if value is not None else None,
+        bound=(plan.max_steps, plan.min_gap) if person is not None else None,
+        within_step=closing is not None,
+    )
     plan = (plan if keys is None or names is None else plan.with_keys(names))._with_definition(definition)
     job = _job(
         session,
@@ -173,30 +183,6 @@ def private_counts(
     if kept is not None:
         forget_with(released, kept)
     return released
-
-
-def _defined(
-    plan: Plan, columns: Columns, ticks: Ticks, closing: Optional[tuple[int, Optional[int]]]
-) -> bytes:
-    """The definition of the count, for the name of the noise: two counts that could differ have
-    independent noise.
-    """
-    return _definition(
-        (columns.time, columns.value, columns.key, columns.person, columns.id),
-        (ticks.start_micros, ticks.every_micros),
-        closing,
-        clamp=plan.contribution if columns.value is not None else None,
-        bound=(plan.max_steps, plan.min_gap) if columns.person is not None else None,
-        within_step=closing is not None,
-    )
-
-
-def _closing(rows: DataFrame, delay: Optional[int], ahead: Optional[int]) -> tuple[int, Optional[int]]:
-    """How late events may be by their watermark, and how far ahead of the clock, in microseconds. A
-    table with its own watermark has no bound on the latter.
-    """
-    late = int(rows.schema["time"].metadata[WATERMARK]) * 1000
-    return late, None if delay is None else ahead
 
 
 def _totals(

@@ -108,11 +108,10 @@ class ReleaseRecord:
         released = self.count(name)
         if step < released and not replay:
             raise BadState(
-                f"step {step} lies before step {released}, which this process has already released "
-                "under the same key: the same noise "
-                "on other gradients would cancel, and the budget would be spent twice. Resume from a "
-                "later state, use a "
-                "fresh key, or pass replay=True to repeat exactly the same steps"
+                f"step {step} lies before step {released}, which this process has already released under the "
+                "same key: the same noise on other gradients would cancel, and the budget would be spent "
+                "twice. Resume from a later state, use a fresh key, or pass replay=True to repeat exactly "
+                "the same steps"
             )
 
     def admit(self, name: bytes, step: int, gradients: Tensor, *, replay: bool) -> bytes:
