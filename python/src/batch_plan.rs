@@ -83,8 +83,7 @@ impl BatchPlan {
         key: Option<&Bound<'_, NoiseKey>>,
     ) -> PyResult<Releases> {
         let data = readable::<f64, Ix1>("data", data)?;
-        let (data, given) = (data.as_slice()?, key.map(Bound::get));
-        let (key, uses) = (given_or_fresh(given)?, given.and_then(NoiseKey::uses));
+        let (data, (key, uses)) = (data.as_slice()?, given_or_fresh(key)?);
         let answers = py.detach(|| -> Result<_, Failure> {
             let Some(uses) = uses else { return Ok(self.0.answer(data, key)?) };
             uses.guard(&self.0.noise_name())?.admit_run(

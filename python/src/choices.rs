@@ -49,10 +49,11 @@ pub(crate) fn read(function: &str, given: &Bound<'_, PyDict>) -> PyResult<(PlanS
     )?;
     let defaults = PlanSpec::new(Horizon::from(horizon), budget);
     let shape = rest.shape()?;
+    let workload = rest.remove("workload")?.map(|value| read_workload(&value)).transpose()?;
     let max_steps = rest.take("max_steps", "a number of steps from 1")?;
     let spec = PlanSpec {
         mechanism: rest.choice("mechanism", "the name of a mechanism")?,
-        workload: rest.workload()?.unwrap_or(defaults.workload),
+        workload: workload.unwrap_or(defaults.workload),
         neighbours: rest.choice("neighbours", "add-remove or replace")?.unwrap_or_default(),
         participation: Participation::at_most(
             max_steps.unwrap_or(1),
@@ -139,10 +140,6 @@ impl<'py> Rest<'py> {
             (None, None, Shape::Vector { .. }) => Contribution::norm(1.0).or_raise(),
             (None, None, _) => Ok(Contribution::default()),
         }
-    }
-
-    fn workload(&mut self) -> PyResult<Option<Workload>> {
-        self.remove("workload")?.map(|value| read_workload(&value)).transpose()
     }
 }
 

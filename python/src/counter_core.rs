@@ -132,7 +132,7 @@ macro_rules! counter_methods {
             /// The plan that the counter follows.
             #[getter]
             fn plan(&self, py: Python<'_>) -> Py<$crate::plan::Plan> {
-                self.0.plan(py)
+                self.0.plan.clone_ref(py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -147,7 +147,7 @@ pub(crate) use counter_methods;
 pub(crate) struct CounterCore<C> {
     pub(crate) counter: GuardedLock<C>,
     key: evertally::NoiseKey,
-    plan: Py<Plan>,
+    pub(crate) plan: Py<Plan>,
     /// The places of a row in the order of its keys' names. None if the row is in this order already.
     order: Option<Box<[usize]>>,
 }
@@ -158,9 +158,8 @@ impl<C: LibraryCounter> CounterCore<C> {
         key: Option<&Bound<'_, NoiseKey>>,
         remember: bool,
     ) -> PyResult<Self> {
-        let key = key.map(Bound::get);
-        let uses = key.and_then(NoiseKey::uses);
-        Self::build(plan, given_or_fresh(key)?, uses, None, |plan, key| C::new(plan, key, remember))
+        let (key, uses) = given_or_fresh(key)?;
+        Self::build(plan, key, uses, None, |plan, key| C::new(plan, key, remember))
     }
 
     pub(crate) fn resume(plan: &Bound<'_, Plan>, key: &Bound<'_, NoiseKey>, state: &[u8]) -> PyResult<Self> {
@@ -184,10 +183,6 @@ impl<C: LibraryCounter> CounterCore<C> {
         });
         let (counter, order) = made.map_err(Failure::raise)?;
         Ok(Self { counter, key, plan: plan.clone().unbind(), order })
-    }
-
-    pub(crate) fn plan(&self, py: Python<'_>) -> Py<Plan> {
-        self.plan.clone_ref(py)
     }
 
     /// The plan as the library has it.

@@ -195,8 +195,8 @@ impl Learner {
     #[new]
     #[pyo3(signature = (plan, key=None))]
     fn new(plan: &Bound<'_, LearningPlan>, key: Option<&Bound<'_, NoiseKey>>) -> PyResult<Self> {
-        let given = key.map(Bound::get);
-        Self::build(plan, given_or_fresh(given)?, given.and_then(NoiseKey::uses), None)
+        let (key, uses) = given_or_fresh(key)?;
+        Self::build(plan, key, uses, None)
     }
 
     /// Resumes from a saved state, bit for bit. The state of another plan or key is refused, and so

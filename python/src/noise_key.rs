@@ -78,9 +78,14 @@ pub(crate) fn copy_of(key: &evertally::NoiseKey) -> evertally::NoiseKey {
     evertally::NoiseKey::from_bytes(*key.expose_bytes())
 }
 
-/// The given key, or a fresh one that is not kept.
-pub(crate) fn given_or_fresh(key: Option<&NoiseKey>) -> PyResult<evertally::NoiseKey> {
-    key.map_or_else(|| evertally::NoiseKey::from_os().or_raise(), |key| Ok(key.copied()))
+/// The given key with its record, or a fresh one that is not kept.
+pub(crate) fn given_or_fresh<'a>(
+    key: Option<&'a Bound<'_, NoiseKey>>,
+) -> PyResult<(evertally::NoiseKey, Option<&'a Uses>)> {
+    match key.map(Bound::get) {
+        Some(given) => Ok((given.copied(), given.uses())),
+        None => Ok((evertally::NoiseKey::from_os().or_raise()?, None)),
+    }
 }
 
 #[pymethods]

@@ -99,7 +99,7 @@ impl NoiseStream {
         choices: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let plan = plan_or_dimension(plan, choices)?;
-        let key = given_or_fresh(key.map(Bound::get))?;
+        let (key, _) = given_or_fresh(key)?;
         Self::build(&plan, key, None, dtype, coordinates)
     }
 

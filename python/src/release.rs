@@ -158,20 +158,15 @@ impl Releases {
         }
     }
 
-    /// Margins at a level. Computing the factor of the error takes longest, so it is computed once
-    /// for consecutive answers with the same kind of noise.
+    /// Margins at a level. The quantile takes longest, so it is computed once for consecutive
+    /// answers with the same kind of noise.
     fn margins(&self, level: f64) -> Vec<f64> {
-        let mut known: Option<(Tail, f64)> = None;
-        let margin = |spread: &Spread| {
-            let factor = match known {
-                Some((tail, factor)) if tail == spread.tail => factor,
-                _ => evertally::Release { step: 0, value: 0.0, standard_error: 1.0, tail: spread.tail }
-                    .margin(level),
-            };
-            known = Some((spread.tail, factor));
-            factor * spread.standard_error
-        };
-        self.spreads.iter().map(margin).collect()
+        let runs = self.spreads.chunk_by(|one, next| one.tail == next.tail);
+        let margins = runs.flat_map(|run| {
+            let unit = evertally::Release { standard_error: 1.0, ..run[0].around(0.0) }.margin(level);
+            run.iter().map(move |spread| unit * spread.standard_error)
+        });
+        margins.collect()
     }
 }
 
