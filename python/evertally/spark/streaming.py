@@ -101,8 +101,7 @@ class KeyShards(StatefulProcessor):
             shard = Shard(job, names, bytes(counter[0]))
         except BadState as error:
             raise BadState(ANOTHER) from error
-        steps, keys, totals = columns(rows, job.is_keyed)
-        yield from shard.close(min(ended, horizon), steps, keys, totals)
+        yield from shard.close(min(ended, horizon), *columns(rows, job.is_keyed))
         self._store(shard, watermark)
 
     def _check_identity(self) -> Optional[list[str]]:

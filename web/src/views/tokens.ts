@@ -5,7 +5,7 @@ import { h } from "../dom";
 import { moment } from "../format";
 import type { Role, Token } from "../types";
 import { clearProblems, field, placeProblem, select, textInput } from "../ui/field";
-import { problemBox } from "../ui/blocks";
+import { problemBox, section } from "../ui/blocks";
 import { button, copyButton, onSubmit } from "../ui/button";
 import { confirmDialog } from "../ui/dialog";
 
@@ -42,8 +42,8 @@ export const tokensView: View = async (app, main, signal) => {
   main.append(
     h("div", { class: "head" }, h("div", {}, h("h1", {}, "Tokens"), h("p", { class: "summary" }, "Anyone who has a token has its role. The service keeps only a hash of each."))),
     made,
-    h("section", { class: "section" }, h("h2", {}, "In force"), h("div", { class: "section-body" }, h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Tokens" } }, table))),
-    h("section", { class: "section" }, h("h2", {}, "Make one"), h("div", { class: "section-body" }, form)));
+    section("In force", h("div", { class: "scroll", attrs: { tabindex: 0, role: "region", "aria-label": "Tokens" } }, table)),
+    section("Make one", form));
 
   function row(token: Token): HTMLElement {
     const revoke = button("Revoke…", () => confirmDialog({
