@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use crate::attributes::attributes;
 use crate::errors::OrRaise;
 
 /// The privacy cost of one or more mechanisms for one protected unit: μ² of Gaussian noise, ε of
@@ -38,6 +39,19 @@ impl PartialEq for Spend {
     }
 }
 
+attributes!(Spend, self => {
+    /// μ = 1/σ: neighbours are no easier to distinguish than N(0, 1) and N(μ, 1).
+    mu: f64 = self.inner.mu();
+    /// μ², which adds up over mechanisms.
+    mu_squared: f64 = self.inner.mu_squared();
+    /// ε of the pure part.
+    pure_epsilon: f64 = self.inner.pure_epsilon();
+    /// The total variation between the noise in use and Gaussian noise.
+    variation: f64 = self.inner.variation();
+    /// ρ of all parts together, as zCDP.
+    rho: f64 = self.inner.rho();
+});
+
 #[pymethods]
 impl Spend {
     /// A spend from its parts: μ² = 1/σ² for Gaussian noise, ε for pure noise, and the total
@@ -46,36 +60,6 @@ impl Spend {
     #[pyo3(signature = (mu_squared=0.0, pure_epsilon=0.0, variation=0.0))]
     fn new(mu_squared: f64, pure_epsilon: f64, variation: f64) -> PyResult<Self> {
         evertally::Spend::new(mu_squared, pure_epsilon, variation).or_raise().map(Self::from)
-    }
-
-    /// μ = 1/σ: neighbours are no easier to distinguish than N(0, 1) and N(μ, 1).
-    #[getter]
-    fn mu(&self) -> f64 {
-        self.inner.mu()
-    }
-
-    /// μ², which adds up over mechanisms.
-    #[getter]
-    fn mu_squared(&self) -> f64 {
-        self.inner.mu_squared()
-    }
-
-    /// ε of the pure part.
-    #[getter]
-    fn pure_epsilon(&self) -> f64 {
-        self.inner.pure_epsilon()
-    }
-
-    /// The total variation between the noise in use and Gaussian noise.
-    #[getter]
-    fn variation(&self) -> f64 {
-        self.inner.variation()
-    }
-
-    /// ρ of all parts together, as zCDP.
-    #[getter]
-    fn rho(&self) -> f64 {
-        self.inner.rho()
     }
 
     /// The smallest ε that is known to hold at δ, rounded up. Infinite if none is known.
