@@ -135,12 +135,10 @@ fn figure_two() -> Result<Claim> {
     for n in [2_u64, 8, 64] {
         let root = (n as f64).sqrt();
         if let Some(known) = certified(n)? {
-            table = table.row(vec![
+            table = table.figures(
                 horizon(n),
-                figure(nuclear_norm(n)?.middle() / root),
-                figure(known.lower.sqrt() * root),
-                figure(known.upper.sqrt() * root),
-            ]);
+                &[nuclear_norm(n)?.middle() / root, known.lower.sqrt() * root, known.upper.sqrt() * root],
+            );
         }
     }
     Ok(Claim::new(
@@ -401,12 +399,7 @@ fn double_factorial() -> Claim {
     }
     let mut table = Table::new(&["k", "lower", "f(k)", "upper"]);
     for k in [0, 1, 2, 10, 1000] {
-        table = table.row(vec![
-            k.to_string(),
-            figure(lower(k)),
-            figure(square_root_coefficient(k)),
-            figure(upper(k)),
-        ]);
+        table = table.figures(k.to_string(), &[lower(k), square_root_coefficient(k), upper(k)]);
     }
     let finding = format!(
         "Fails at {fails} of k = 1…{tried}. At k = 1 the lower bound is an equality; at k = 0, outside the \

@@ -68,6 +68,11 @@ impl Table {
         self.rows.push(cells);
         self
     }
+
+    /// Adds a row of figures after a label.
+    pub(super) fn figures(self, label: String, figures: &[f64]) -> Self {
+        self.row(std::iter::once(label).chain(figures.iter().copied().map(figure)).collect())
+    }
 }
 
 /// One numbered statement of the paper.

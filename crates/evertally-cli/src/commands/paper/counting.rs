@@ -68,13 +68,15 @@ fn lower_bound() -> Result<Claim> {
     let mut table =
         Table::new(&["n", "closed form", "(‖A‖_*/n)²", "C² · closed form", "error of the square root at σ"]);
     for n in SAMPLES {
-        table = table.row(vec![
+        table = table.figures(
             horizon(n),
-            figure(paper_lower_mean(n)?.middle()),
-            figure(nuclear_mean_error(n)?.middle()),
-            figure(c * c * paper_lower_mean(n)?.middle()),
-            figure(sigma * sigma * square_root_mean_error(n)?.middle()),
-        ]);
+            &[
+                paper_lower_mean(n)?.middle(),
+                nuclear_mean_error(n)?.middle(),
+                c * c * paper_lower_mean(n)?.middle(),
+                sigma * sigma * square_root_mean_error(n)?.middle(),
+            ],
+        );
     }
     let (passed, all) = count_of(|n| {
         Ok(sigma * sigma * square_root_mean_error(n)?.upper < c * c * paper_lower_mean(n)?.lower)
@@ -107,7 +109,7 @@ fn additive_gap() -> Result<Claim> {
         }
         if m % 10 == 0 || passes == Some(m) {
             let exact = square_root_mean_error(n)?.middle() - nuclear_mean_error(n)?.middle();
-            table = table.row(vec![horizon(n), figure(gap.middle()), figure(exact)]);
+            table = table.figures(horizon(n), &[gap.middle(), exact]);
         }
     }
     let at_fifty = paper_additive_gap(1 << 50)?.middle();
@@ -151,15 +153,17 @@ fn any_mechanism() -> Result<Claim> {
         "proven to δ (e^2ε)",
     ]);
     for epsilon in [0.01_f64, 0.1, 0.3, 0.5, 0.8, 1.0, 2.0] {
-        table = table.row(vec![
+        table = table.figures(
             epsilon.to_string(),
-            figure(paper_constant(epsilon, Reach::Any)?),
-            figure(paper_constant(epsilon, Reach::Oblivious)?),
-            figure(oblivious_constant(epsilon, 1e-6)?),
-            figure((-epsilon).exp() / 4.0),
-            figure(largest_paper_delta(epsilon, Reach::Any)?),
-            figure(largest_paper_delta(epsilon, Reach::Oblivious)?),
-        ]);
+            &[
+                paper_constant(epsilon, Reach::Any)?,
+                paper_constant(epsilon, Reach::Oblivious)?,
+                oblivious_constant(epsilon, 1e-6)?,
+                (-epsilon).exp() / 4.0,
+                largest_paper_delta(epsilon, Reach::Any)?,
+                largest_paper_delta(epsilon, Reach::Oblivious)?,
+            ],
+        );
     }
     let finding = format!(
         "Both parts hold while δ is small against ε, to the δ in the table, with errors taken over all \
@@ -196,13 +200,15 @@ fn tree_ratio() -> Result<Claim> {
             Some(known) => known,
             _ => nuclear_mean_error(n)?,
         };
-        table = table.row(vec![
+        table = table.figures(
             horizon(n),
-            figure(paper_tree_ratio(n)?.middle()),
-            figure(ratio(n)?.middle()),
-            figure(paper_optimum_ratio(n)?.middle()),
-            figure((binary_tree_mean_error(n)? / optimum).upper),
-        ]);
+            &[
+                paper_tree_ratio(n)?.middle(),
+                ratio(n)?.middle(),
+                paper_optimum_ratio(n)?.middle(),
+                (binary_tree_mean_error(n)? / optimum).upper,
+            ],
+        );
     }
     let below = holds_from(|n| {
         Ok((binary_tree_mean_error(n)? / nuclear_mean_error(n)?).upper < paper_optimum_ratio(n)?.lower)
@@ -231,7 +237,7 @@ fn factor_ten() -> Result<Claim> {
     }
     let mut table = Table::new(&["n", "tree / square root, exact"]);
     for m in [10, 12, 20, 30, 40, 50, 60, 100, 300, 1000] {
-        table = table.row(vec![format!("2^{m}"), figure(tree_ratio_at_power(m)?.middle())]);
+        table = table.figures(format!("2^{m}"), &[tree_ratio_at_power(m)?.middle()]);
     }
     let finding = format!(
         "{} is the limit. The exact ratio is {} at n = 4096, {} at 2^20 and {} at 2^60; it reaches 10 only \
@@ -255,12 +261,14 @@ fn row_norm() -> Result<Claim> {
     let mut table =
         Table::new(&["t", "printed 1 + ln((4t−3)/5)/π", "exact ‖L[t;]‖²", "corrected 1 + ln(4t−3)/π"]);
     for t in SAMPLES {
-        table = table.row(vec![
+        table = table.figures(
             horizon(t),
-            figure(paper_row_norm_squared(t)?.middle()),
-            figure(square_root_row_norm_squared(t)?.middle()),
-            figure(row_norm_squared_bound(t)?.middle()),
-        ]);
+            &[
+                paper_row_norm_squared(t)?.middle(),
+                square_root_row_norm_squared(t)?.middle(),
+                row_norm_squared_bound(t)?.middle(),
+            ],
+        );
     }
     let finding = format!(
         "True at {true_at} of the {all} steps scanned: the sum starts at 1, so the integral that bounds it \
@@ -278,12 +286,10 @@ fn factor_norms() -> Result<Claim> {
     let (column, all) = count_of(|n| Ok(square_root_row_norm_squared(n)?.lower <= closed(n)?))?;
     let mut table = Table::new(&["n", "1 + ln(4n/5)/π", "exact ‖L‖_F²/n", "exact ‖R‖₁→₂²"]);
     for n in SAMPLES {
-        table = table.row(vec![
+        table = table.figures(
             horizon(n),
-            figure(closed(n)?),
-            figure(square_root_decoder_mean(n)?.middle()),
-            figure(square_root_row_norm_squared(n)?.middle()),
-        ]);
+            &[closed(n)?, square_root_decoder_mean(n)?.middle(), square_root_row_norm_squared(n)?.middle()],
+        );
     }
     let finding = format!(
         "The bound on ‖L‖_F² holds {}, that on ‖R‖₁→₂² at {column} of {all} horizons.",

@@ -142,12 +142,10 @@ fn algorithm_one() -> Result<Claim> {
     let mut table = Table::new(&["n", "noise too small by", "ε spent, exact σ", "ε spent, paper's C"]);
     for n in [1_u64, 16, 1 << 10, 1 << 20] {
         let factor = fresh_noise_shortfall(n)?;
-        table = table.row(vec![
+        table = table.figures(
             horizon(n),
-            figure(factor),
-            figure(gaussian_epsilon(sigma / factor, delta)?),
-            figure(gaussian_epsilon(c / factor, delta)?),
-        ]);
+            &[factor, gaussian_epsilon(sigma / factor, delta)?, gaussian_epsilon(c / factor, delta)?],
+        );
     }
     Ok(Claim::new(
         "Algorithm 1",
