@@ -10,7 +10,7 @@ use crate::output::{self, Destination};
 use clap::{Args, ValueEnum};
 use evertally_learn::{Dataset, Loss, Losses};
 use serde::Deserialize;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -112,16 +112,10 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     output::refuse_overwriting(&[Some(&args.model), Some(&args.data)], &[args.output.as_deref()])?;
     let model = Model::read(&args.model, args.average)?;
     let rows = model.rows(args)?;
-    let destination = Destination::open(args.output.as_deref())?;
-    let name = destination.name();
-    let failed = |error: &io::Error| CliError::writing(&name, error);
-    let mut out = BufWriter::new(destination);
-    let written = match args.format {
-        PredictionFormat::Csv if !args.json => model.write_csv(&mut out, &rows),
-        _ => model.write_json(&mut out, &rows),
-    };
-    written.map_err(|error| failed(&error))?;
-    out.into_inner().map_err(|error| failed(error.error()))?.commit()
+    Destination::open(args.output.as_deref())?.write_with(|out| match args.format {
+        PredictionFormat::Csv if !args.json => model.write_csv(out, &rows),
+        _ => model.write_json(out, &rows),
+    })
 }
 
 impl Model {
