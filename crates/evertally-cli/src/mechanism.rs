@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::output::{Estimate, Header};
 use crate::progress::with_progress;
 use evertally::post::PostProcess;
-use evertally::{Comparison, Counter, KeyedCounter, NoiseKey, NoiseName, Plan, PlanSpec, Shape, Spend};
+use evertally::{Comparison, Counter, KeyedCounter, NoiseKey, Plan, PlanSpec, Shape};
 use evertally_stream::Amount;
 use zeroize::Zeroizing;
 
@@ -25,7 +25,7 @@ pub(crate) fn plan(spec: &PlanSpec) -> Result<Plan> {
 
 /// A plan that is ready to run.
 pub(crate) struct Prepared {
-    plan: Plan,
+    pub(crate) plan: Plan,
     post_processing: PostProcess,
 }
 
@@ -34,16 +34,11 @@ impl Prepared {
         Ok(Self { plan: plan(spec)?, post_processing })
     }
 
-    /// The mechanism's name, for titles.
-    pub(crate) fn mechanism_name(&self) -> String {
-        self.plan.mechanism().to_string()
-    }
-
     /// Adds the facts of the plan to a header.
     pub(crate) fn describe(&self, header: &mut Header) {
         let plan = &self.plan;
         header.record("budget", plan.budget().to_string());
-        header.record("mechanism", self.mechanism_name());
+        header.record("mechanism", plan.mechanism().to_string());
         header.record("objective", plan.objective().to_string());
         header.record("workload", plan.workload().to_string());
         header.record("neighbours", plan.neighbours().to_string());
@@ -58,21 +53,6 @@ impl Prepared {
         if !plan.is_unbounded() {
             header.record("rmse", plan.accuracy().rmse);
         }
-    }
-
-    /// The number of steps that the noise is calibrated to.
-    pub(crate) fn horizon(&self) -> u64 {
-        self.plan.horizon()
-    }
-
-    /// What all releases together cost.
-    pub(crate) fn spend(&self) -> Spend {
-        self.plan.spend()
-    }
-
-    /// The name that the noise is derived from, together with the key.
-    pub(crate) fn noise_name(&self) -> NoiseName {
-        self.plan.noise_name()
     }
 
     /// Starts counting with a key.

@@ -7,7 +7,7 @@ use super::shared::{aligned, bytes_in_words, delta_in_words};
 use crate::error::Result;
 use crate::mechanism::{self, state_bytes};
 use crate::output::{Destination, JsonObject, write_whole_file};
-use crate::plot::{PlotFormat, Profile, ProfileChart, render};
+use crate::plot::{Line, PlotFormat, ProfileChart, render};
 use clap::Args;
 use evertally::{Accuracy, Comparison, Horizon, Mechanism, Objective, Optimum, Plan, PlanSpec, Shape};
 use std::path::PathBuf;
@@ -129,14 +129,14 @@ fn table(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> Str
         ]);
     }
     let mut text = summary(spec, comparison);
-    text.push_str(&aligned(&rows, 2));
+    text.push_str(&aligned(&rows, 0..2));
     let skipped = comparison.entries.iter().filter_map(|(mechanism, plan)| {
         Some([String::new(), mechanism.to_string(), reason(plan.as_ref().err()?)])
     });
     let skipped: Vec<_> = skipped.collect();
     if !skipped.is_empty() {
         text.push_str("\nskipped:\n");
-        text.push_str(&aligned(&skipped, 3));
+        text.push_str(&aligned(&skipped, 0..3));
     }
     if let Some(plan) = chosen {
         let error = match plan.objective() {
@@ -211,11 +211,8 @@ fn above_optimum(comparison: &Comparison, accuracy: &Accuracy) -> String {
 
 fn chart(spec: &PlanSpec, comparison: &Comparison, chosen: Option<&Plan>) -> Result<ProfileChart> {
     let profiles = comparison.entries.iter().filter_map(|(_, plan)| plan.as_ref().ok()).map(|plan| {
-        Ok(Profile {
-            name: plan.mechanism().to_string(),
-            errors: mechanism::profile(plan)?,
-            chosen: is_chosen(plan, chosen),
-        })
+        let errors = mechanism::profile(plan)?;
+        Ok(Line::profile(plan.mechanism().to_string(), &errors, is_chosen(plan, chosen)))
     });
     let (epsilon, delta) = budget_of(spec);
     let delta = delta_in_words(delta);

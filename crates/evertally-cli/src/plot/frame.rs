@@ -80,12 +80,28 @@ pub(super) fn legend_row<B: Backend>(
 }
 
 /// One named curve.
-pub(super) struct Line {
+pub(crate) struct Line {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) width: f64,
     /// Whether its name is in bold.
     pub(super) is_bold: bool,
+}
+
+impl Line {
+    pub(crate) fn plain(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.to_owned(), points, width: 2.0, is_bold: false }
+    }
+
+    /// The standard errors of a mechanism. Steps count from zero.
+    pub(crate) fn profile(name: impl Into<String>, errors: &[(u64, f64)], is_chosen: bool) -> Self {
+        Self {
+            name: name.into(),
+            points: errors.iter().map(|&(step, error)| ((step + 1) as f64, error)).collect(),
+            width: if is_chosen { 3.2 } else { 1.6 },
+            is_bold: is_chosen,
+        }
+    }
 }
 
 /// Splits an area into one for curves and, to the right, one of this width for their names.

@@ -139,7 +139,7 @@ impl Audited<'_> {
         };
         let rows: Vec<_> =
             std::iter::once(head.map(str::to_owned)).chain(report.findings.iter().map(row)).collect();
-        format!("{}\n{}\n{}", self.summary(), aligned(&rows, 5), closing(report))
+        format!("{}\n{}\n{}", self.summary(), aligned(&rows, 0..5), closing(report))
     }
 
     fn summary(&self) -> String {

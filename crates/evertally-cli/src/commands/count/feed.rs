@@ -4,14 +4,11 @@ use super::events::{EventRow, LeftOut};
 use super::release::Releaser;
 use super::task::Task;
 use crate::error::{CliError, Result};
-use crate::input::{EXPECTED_VALUE, Row, RowReader, expected, place};
+use crate::input::{EXPECTED_VALUE, ROWS_BETWEEN_UPDATES, RowReader, each_row, expected, place};
 use crate::progress::Progress;
 use evertally_stream::{
     Buckets, ClosedStep, Error as StreamError, Follow, Gather, GatheredSteps, Rows, Side,
 };
-
-/// The number of rows between two updates of the progress bar.
-const ROWS_BETWEEN_UPDATES: u64 = 4096;
 
 /// Gathers every event of a finished input, in any order.
 pub(super) fn gather_events(
@@ -123,20 +120,12 @@ fn each_row_value(
 ) -> Result<()> {
     let columns = task.columns();
     let column = columns.first().map_or("", String::as_str);
-    let mut progress = Progress::new("reading");
-    let mut row = Row::for_columns(&columns);
-    let mut count: u64 = 0;
-    while reader.read(&mut row)? {
-        count += 1;
-        if count.is_multiple_of(ROWS_BETWEEN_UPDATES) {
-            progress.update(reader.fraction_read());
-        }
+    each_row(&columns, reader, Some("reading"), |unit, row| {
         let cell = &row.cells[0];
-        let place = || place(&task.source, reader.unit(), row.line, column);
+        let place = || place(&task.source, unit, row.line, column);
         let value = cell.as_value().ok_or_else(|| expected(&place(), EXPECTED_VALUE, cell))?;
-        take(value).map_err(|error| CliError::bad(format!("{}: {error}", place())))??;
-    }
-    Ok(())
+        take(value).map_err(|error| CliError::bad(format!("{}: {error}", place())))?
+    })
 }
 
 /// The rows of an input as events, one after another.

@@ -88,19 +88,19 @@ impl<'a> Releaser<'a> {
     ) -> Result<Self> {
         let mut header = Header::new();
         prepared.describe(&mut header);
-        describe(task, prepared.horizon(), &mut header);
+        describe(task, prepared.plan.horizon(), &mut header);
         let waiting = Waiting {
             header,
-            payment: start.charge.map(|charge| (charge, prepared.spend())),
+            payment: start.charge.map(|charge| (charge, prepared.plan.spend())),
             format: start.format,
             shape: Shape { timed: task.buckets().is_some(), keyed: task.keys.is_some() },
             path,
         };
         let width = task.keys.as_ref().map_or(1, |keys| keys.names().len());
-        let (key, watch) = start.key.watched(&prepared.noise_name())?;
+        let (key, watch) = start.key.watched(&prepared.plan.noise_name())?;
         Ok(Self {
             task,
-            mechanism: prepared.mechanism_name(),
+            mechanism: prepared.plan.mechanism().to_string(),
             running: prepared.start(key)?,
             watch: watch.for_keys(task.keys.as_ref()),
             output: Output::Waiting(Box::new(waiting)),

@@ -3,9 +3,9 @@
 //! A model is private already, so predictions cost no further budget. They protect the rows that the
 //! model was trained on, but are as sensitive as the rows that they are made for.
 
-use super::table::{Prepare, Scales, each_row};
+use super::table::{Prepare, Scales};
 use crate::error::{CliError, Result, name_of};
-use crate::input::{self, EXPECTED_VALUE, InputFormat, expected};
+use crate::input::{self, EXPECTED_VALUE, InputFormat, each_row, expected};
 use crate::output::{self, Destination};
 use clap::{Args, ValueEnum};
 use evertally_learn::{Dataset, Loss, Losses};
@@ -169,7 +169,7 @@ impl Model {
         let mut reader = input::open(path, args.input_format, &self.features, false)?;
         let mut values = Vec::new();
         let mut count = 0;
-        each_row(&self.features, reader.as_mut(), args.quiet, |unit, row| {
+        each_row(&self.features, reader.as_mut(), (!args.quiet).then_some("reading"), |unit, row| {
             count += 1;
             for (cell, column) in row.cells.iter().zip(&self.features) {
                 let place = || input::place(&name_of(path), unit, row.line, column);

@@ -7,7 +7,7 @@ use super::task::Task;
 use crate::budget_file::BudgetReceipt;
 use crate::error::{Result, name_of};
 use crate::output::JsonObject;
-use crate::plot::{Curve, CurveChart};
+use crate::plot::{CurveChart, Line};
 use evertally_learn::Loss as _;
 use evertally_learn::regret::RegretReport;
 use serde::Serialize;
@@ -122,9 +122,8 @@ impl Report<'_> {
     pub(super) fn chart(&self) -> CurveChart {
         let (task, privacy) = (self.task, self.privacy);
         let is_classified = self.curve.iter().all(|point| point.last.accuracy.is_some());
-        let curve = |name: &str, value: &dyn Fn(&Measured) -> f64| Curve {
-            name: name.to_owned(),
-            points: self.curve.iter().map(|point| (point.steps as f64, value(point))).collect(),
+        let curve = |name: &str, value: &dyn Fn(&Measured) -> f64| {
+            Line::plain(name, self.curve.iter().map(|point| (point.steps as f64, value(point))).collect())
         };
         let value = |score: Score| match score.accuracy.filter(|_| is_classified) {
             Some(accuracy) => 100.0 * accuracy,

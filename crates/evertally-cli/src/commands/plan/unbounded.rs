@@ -5,7 +5,7 @@ use crate::commands::shared::{bytes_in_words, delta_in_words};
 use crate::error::Result;
 use crate::mechanism::{UnboundedPlan, state_bytes};
 use crate::output::JsonObject;
-use crate::plot::{Profile, ProfileChart, grouped};
+use crate::plot::{Line, ProfileChart, grouped};
 use evertally::{PlanSpec, Workload};
 
 /// The plan in a shape that other programs rely on.
@@ -64,7 +64,7 @@ pub(super) fn table(spec: &PlanSpec, unbounded: &UnboundedPlan) -> Result<String
         plan.accuracy().worst_rmse,
         bytes_in_words(state_bytes(plan)),
         plan.cost().operations_per_step,
-        aligned(&rows, 2),
+        aligned(&rows, 0..2),
     ))
 }
 
@@ -102,9 +102,8 @@ fn power(steps: u64) -> String {
 pub(super) fn chart(spec: &PlanSpec, unbounded: &UnboundedPlan) -> ProfileChart {
     let (plan, (epsilon, delta)) = (&unbounded.plan, budget_of(spec));
     let delta = delta_in_words(delta);
-    let unknown = Profile { name: "end unknown".to_owned(), errors: unbounded.profile.clone(), chosen: true };
-    let known =
-        Profile { name: "end known in advance".to_owned(), errors: unbounded.known.clone(), chosen: false };
+    let unknown = Line::profile("end unknown", &unbounded.profile, true);
+    let known = Line::profile("end known in advance", &unbounded.known, false);
     ProfileChart {
         title: format!("What not knowing the end costs: {}", subject(spec.workload)),
         subtitle: format!(
