@@ -59,7 +59,6 @@ pub(crate) fn run() -> Outcome {
         growth.push(Growth { n, coarse, fine });
     }
     let text = text(&beside, &growth)?;
-    println!("{text}");
     write_results("gamma", &document(&beside, &growth), &text)
 }
 
