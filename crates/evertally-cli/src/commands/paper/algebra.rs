@@ -113,13 +113,11 @@ fn main_lemma() -> Result<Claim> {
 fn relation() -> Result<Claim> {
     let n = 256;
     let (largest, mean) = (square_root_max_error(n)?.middle(), nuclear_mean_error(n)?.middle());
+    let [largest, mean, factor] = [largest, mean, (largest / mean).sqrt()].map(figure);
     let finding = format!(
         "Rows of L are no longer than its Frobenius norm, and n of them no longer than √n times the longest. \
-         At n = {n} γ_2² is at most {} (square root) and γ_F²/n at least {}, so the second inequality is \
-         within a factor {} of equality.",
-        figure(largest),
-        figure(mean),
-        figure((largest / mean).sqrt())
+         At n = {n} γ_2² is at most {largest} (square root) and γ_F²/n at least {mean}, so the second inequality \
+         is within a factor {factor} of equality."
     );
     Ok(Claim::new(
         "Equation gammanormrelationship",
@@ -205,15 +203,14 @@ fn norm_check() -> Result<(bool, String)> {
         |n: u64| -> Result<Option<f64>> { Ok(certified(n)?.map(|known| (known.upper * n as f64).sqrt())) };
     let (Some(whole), Some(half)) = (gamma(2 * n)?, gamma(n)?) else { return Ok((false, String::new())) };
     let ones = (n as f64).sqrt();
+    let sum = 2.0 * half + ones;
+    let holds = whole <= sum;
+    let [whole, half, ones, sum] = [whole, half, ones, sum].map(figure);
     let text = format!(
-        "For example γ_F(A) = {} at n = {}, and its blocks, two of {} and one of {}, add up to {}.",
-        figure(whole),
-        2 * n,
-        figure(half),
-        figure(ones),
-        figure(2.0 * half + ones)
+        "For example γ_F(A) = {whole} at n = {}, and its blocks, two of {half} and one of {ones}, add up to {sum}.",
+        2 * n
     );
-    Ok((whole <= 2.0 * half + ones, text))
+    Ok((holds, text))
 }
 
 fn equal_singular_values() -> Result<Claim> {
@@ -239,12 +236,10 @@ fn diagonal() -> Result<Claim> {
     // Weights v = a²/Σa²: the nuclear norm of A diag(√v) is Σ a²/√Σa².
     let dual: f64 = entries.iter().map(|x| x * x / squares.sqrt()).sum();
     let equal: f64 = entries.iter().sum::<f64>() / (entries.len() as f64).sqrt();
+    let [dual, norm, equal] = [dual, squares.sqrt(), equal].map(figure);
     let finding = format!(
-        "For diag(3, 1, ½, 2) the dual at weights a²/Σa² gives {}, equal to ‖A‖_F = {}; Lemma 1 alone gives \
-         {}.",
-        figure(dual),
-        figure(squares.sqrt()),
-        figure(equal)
+        "For diag(3, 1, ½, 2) the dual at weights a²/Σa² gives {dual}, equal to ‖A‖_F = {norm}; Lemma 1 alone \
+         gives {equal}."
     );
     Ok(Claim::new(
         "Lemma 48",

@@ -2,7 +2,7 @@
 
 use super::super::bounds::certified_mean;
 use crate::error::Result;
-use evertally::research::bounds::Interval;
+use evertally::research::bounds::{Interval, tree_ratio_at_power};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -216,4 +216,10 @@ pub(super) fn certified(n: u64) -> Result<Option<Interval>> {
         known.insert(n, made);
     }
     Ok(made)
+}
+
+/// The exact errors of the tree divided by those of the square root, at 2^12, 2^20 and 2^60 steps.
+pub(super) fn tree_ratios() -> Result<[String; 3]> {
+    let ratios = [tree_ratio_at_power(12)?, tree_ratio_at_power(20)?, tree_ratio_at_power(60)?];
+    Ok(ratios.map(|ratio| figure(ratio.middle())))
 }

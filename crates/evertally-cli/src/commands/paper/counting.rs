@@ -1,7 +1,8 @@
 //! The claims about continual counting: the upper bound, the lower bounds, and the tree.
 
 use super::claim::{
-    Claim, SAMPLES, Table, Verdict, certified, count_of, figure, from_words, holds_from, horizon, yes,
+    Claim, SAMPLES, Table, Verdict, certified, count_of, figure, from_words, holds_from, horizon,
+    tree_ratios, yes,
 };
 
 use crate::error::Result;
@@ -165,22 +166,19 @@ fn any_mechanism() -> Result<Claim> {
             ],
         );
     }
+    let is_passed = gaussian < claimed || halves < claimed_short;
+    let [error, claimed, half_error, short_claim] = [gaussian, claimed, halves, claimed_short].map(figure);
     let finding = format!(
         "Both parts hold while δ is small against ε, to the δ in the table, with errors taken over all \
          integer streams; there this library proves a larger constant. They fail outside. At ε = {epsilon}, \
-         δ = {delta} (allowed: δ ≤ 1/4e^ε) the square root with Gaussian noise has error {} over {n} steps \
-         where at least {} is claimed. And over 0/1 streams, as the paper defines the error, always \
-         releasing t/2 is perfectly private with error at most {} over {short} steps, where {} is claimed at \
-         ε = {tiny}.",
-        figure(gaussian),
-        figure(claimed),
-        figure(halves),
-        figure(claimed_short)
+         δ = {delta} (allowed: δ ≤ 1/4e^ε) the square root with Gaussian noise has error {error} over {n} steps \
+         where at least {claimed} is claimed. And over 0/1 streams, as the paper defines the error, always \
+         releasing t/2 is perfectly private with error at most {half_error} over {short} steps, where {short_claim} is claimed at \
+         ε = {tiny}."
     );
     let statement = "For ε > 0 and δ < c/2e^ε every (ε, δ)-private mechanism has mean squared error at least \
                      (2 + ln((2n+1)/5) + ln(2n+1)/2n)²/(π(e^4ε − 1))², for all n; with e^2ε for noise \
                      oblivious of the input and small ε, δ.";
-    let is_passed = gaussian < claimed || halves < claimed_short;
     let verdict = if is_passed { Verdict::HoldsPartly } else { Verdict::Holds };
     Ok(Claim::new("Theorem 4", "Lower bound on any mechanism", statement, verdict, finding).with(table))
 }
@@ -239,13 +237,11 @@ fn factor_ten() -> Result<Claim> {
     for m in [10, 12, 20, 30, 40, 50, 60, 100, 300, 1000] {
         table = table.figures(format!("2^{m}"), &[tree_ratio_at_power(m)?.middle()]);
     }
+    let [at_12, at_20, at_60] = tree_ratios()?;
     let finding = format!(
-        "{} is the limit. The exact ratio is {} at n = 4096, {} at 2^20 and {} at 2^60; it reaches 10 only \
-         at n = 2^{}.",
+        "{} is the limit. The exact ratio is {at_12} at n = 4096, {at_20} at 2^20 and {at_60} at 2^60; it reaches \
+         10 only at n = 2^{}.",
         figure(limit),
-        figure(tree_ratio_at_power(12)?.middle()),
-        figure(tree_ratio_at_power(20)?.middle()),
-        figure(tree_ratio_at_power(60)?.middle()),
         first.unwrap_or_default()
     );
     let statement = "The mean squared error is a factor 10 (about 10.2 = ½(π/ln 2)²) smaller than that of \

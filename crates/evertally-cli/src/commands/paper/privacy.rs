@@ -92,13 +92,10 @@ fn calibration() -> Result<Claim> {
             }
         }
     }
+    let [least, most, least_squared, most_squared] = [least, most, least * least, most * most].map(figure);
     let finding = format!(
-        "Private at all 24 budgets tried, but loose: C is {} to {} times the least noise, {} to {} times in \
-         squared error.",
-        figure(least),
-        figure(most),
-        figure(least * least),
-        figure(most * most)
+        "Private at all 24 budgets tried, but loose: C is {least} to {most} times the least noise, \
+         {least_squared} to {most_squared} times in squared error."
     );
     let verdict = if private { Verdict::Holds } else { Verdict::Fails };
     Ok(Claim::new(
