@@ -12,7 +12,7 @@ use evertally_stream::{
 
 /// Gathers every event of a finished input, in any order.
 pub(super) fn gather_events(
-    task: &Task,
+    task: &Task<'_>,
     buckets: Buckets,
     reader: &mut dyn RowReader,
 ) -> Result<GatheredSteps> {
@@ -30,7 +30,7 @@ pub(super) fn gather_events(
 /// Passes on every event of a finished input in its order.
 #[cfg(test)]
 pub(super) fn each_event(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
     mut take: impl FnMut(&evertally_stream::Event<'_>),
 ) -> Result<()> {
@@ -44,7 +44,7 @@ pub(super) fn each_event(
 /// Releases each bucket as soon as an event has moved past it. The end of the input closes the
 /// remaining buckets. Their number was declared, so no event decides it.
 pub(super) fn follow_events(
-    task: &Task,
+    task: &Task<'_>,
     buckets: Buckets,
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
@@ -77,7 +77,7 @@ pub(super) fn follow_events(
 
 /// Releases each row as a step, as soon as it is read. Declared steps without a row are zero.
 pub(super) fn follow_rows(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
     releaser: &mut Releaser<'_>,
 ) -> Result<()> {
@@ -93,7 +93,7 @@ pub(super) fn follow_rows(
 /// Declared steps without a row are zero. If no number was declared, the number of rows is public.
 /// Returns the number of steps, the steps that were read, and the rest.
 pub(super) fn read_rows(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
 ) -> Result<(u64, Vec<ClosedStep>, impl Iterator<Item = ClosedStep> + use<>)> {
     let mut rows = Rows::new(task.declared_rows(), task.clamp)?;
@@ -114,7 +114,7 @@ pub(super) fn read_rows(
 
 /// Passes on the value of each row. The inner result is the writer's, the outer one the stream's.
 fn each_row_value(
-    task: &Task,
+    task: &Task<'_>,
     reader: &mut dyn RowReader,
     mut take: impl FnMut(f64) -> std::result::Result<Result<()>, StreamError>,
 ) -> Result<()> {
@@ -137,7 +137,7 @@ struct EventRows<'a> {
 }
 
 impl<'a> EventRows<'a> {
-    fn new(task: &'a Task, reader: &'a mut dyn RowReader, label: &'static str) -> Self {
+    fn new(task: &'a Task<'a>, reader: &'a mut dyn RowReader, label: &'static str) -> Self {
         let row = EventRow::new(task, reader.unit());
         Self { row, reader, progress: Progress::new(label), count: 0 }
     }

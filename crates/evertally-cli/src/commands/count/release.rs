@@ -26,7 +26,7 @@ pub(super) enum Input<'a> {
 }
 
 pub(super) struct Releaser<'a> {
-    task: &'a Task,
+    task: &'a Task<'a>,
     running: Running,
     watch: Watch,
     mechanism: String,
@@ -64,7 +64,7 @@ impl<'a> Releaser<'a> {
     /// Starts a run whose input is already read: admits it, charges for the run, and starts the output
     /// with its header.
     pub(super) fn start(
-        task: &'a Task,
+        task: &'a Task<'a>,
         prepared: Prepared,
         start: Start,
         input: &Input<'_>,
@@ -81,7 +81,7 @@ impl<'a> Releaser<'a> {
     /// Starts a run whose input is still to come. The first steps that close are admitted and paid
     /// for before there is an output.
     pub(super) fn wait(
-        task: &'a Task,
+        task: &'a Task<'a>,
         prepared: Prepared,
         start: Start,
         path: Option<PathBuf>,
@@ -215,7 +215,7 @@ impl<'a> Releaser<'a> {
 }
 
 /// The facts that the command line adds to the header.
-fn describe(task: &Task, horizon: u64, header: &mut Header) {
+fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
     let (epsilon, delta) = task.budget();
     header.record("epsilon", epsilon);
     header.record("delta", delta);
@@ -224,7 +224,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
     header.record("calibration", calibration);
     let bound = task.spec.participation;
     let (steps, gap) = (bound.max_steps(), bound.min_gap());
-    let participation = match (task.bounds_persons, &task.person) {
+    let participation = match (task.bounds_persons, &task.args.person) {
         (false, _) => "one step".to_owned(),
         (true, Some(_)) => format!("one person in at most {steps} steps at least {gap} apart, enforced"),
         (true, None) => format!("at most {steps} steps at least {gap} apart, declared and not enforced"),
@@ -250,7 +250,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         Steps::Buckets(buckets) => {
             header.record("from", time::format(buckets.start_of(0)).unwrap_or_default());
             header.record("every", buckets.every().to_string());
-            if task.has_until {
+            if task.args.until.is_some() {
                 header.record("until", time::format(buckets.start_of(buckets.steps())).unwrap_or_default());
             }
             if let Some(lag) = task.lag {
@@ -263,7 +263,7 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
         Steps::Rows(Some(_)) => header.record("steps", "one row each, their number declared"),
         Steps::Rows(None) => header.record("steps", "one row each, their number taken as public"),
     }
-    if let (Some(column), Some(keys)) = (&task.key, &task.keys) {
+    if let (Some(column), Some(keys)) = (&task.args.group_by, &task.keys) {
         header.record("key_column", column.clone());
         header.record("keys", keys.names().to_vec());
     }
@@ -277,8 +277,8 @@ fn describe(task: &Task, horizon: u64, header: &mut Header) {
 }
 
 /// Who or what the budget protects.
-fn unit_in_words(task: &Task) -> &'static str {
-    match (task.unit(), &task.steps, &task.id) {
+fn unit_in_words(task: &Task<'_>) -> &'static str {
+    match (task.unit(), &task.steps, &task.args.id) {
         (ProtectedUnit::Person, Steps::Buckets(_), _) => "one person with all of their events",
         (ProtectedUnit::Person, Steps::Rows(_), _) => {
             "one person, who changes each of their rows by no more than the contribution"
@@ -291,27 +291,27 @@ fn unit_in_words(task: &Task) -> &'static str {
     }
 }
 
-fn post_processing_words(task: &Task) -> String {
+fn post_processing_words(task: &Task<'_>) -> String {
     let post = &task.post_processing;
     if post.is_identity() { "none".to_owned() } else { post.names().join(",") }
 }
 
-fn title(task: &Task) -> String {
+fn title(task: &Task<'_>) -> String {
     let what = match task.spec.workload {
         Workload::PrefixSum => "Private running total",
         Workload::SlidingWindow { .. } => "Private sliding-window total",
         _ => "Private decayed total",
     };
-    let of = match (&task.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
+    let of = match (&task.args.value, Path::new(&task.source).file_stem().and_then(|stem| stem.to_str())) {
         (Some(value), Some(source)) => format!(" of {value} in {source}"),
         (None, Some(source)) => format!(" of {source}"),
         (_, None) => String::new(),
     };
-    let by = task.key.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
+    let by = task.args.group_by.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
     format!("{what}{of}{by}")
 }
 
-fn subtitle(task: &Task, mechanism: &str) -> String {
+fn subtitle(task: &Task<'_>, mechanism: &str) -> String {
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
     let unit = task.unit().name();
     let (epsilon, delta) = task.budget();
