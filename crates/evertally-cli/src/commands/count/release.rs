@@ -1,7 +1,7 @@
 //! Turns closed steps into estimates, writes them and keeps them for the plot.
 
 use super::options::Unnamed;
-use super::task::{ProtectedUnit, Steps, Task};
+use super::task::{Steps, Task};
 use super::truth::TruthNotPrivate;
 use crate::budget_file::{BudgetReceipt, Charge};
 use crate::commands::shared::delta_in_words;
@@ -183,12 +183,10 @@ impl<'a> Releaser<'a> {
             }
             self.admit(&steps)?;
             steps.iter().try_for_each(|step| self.release_one(step))?;
-            self.flush()?;
+            if let Output::Writing(writer) = &mut self.output {
+                writer.flush()?;
+            }
         }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        if let Output::Writing(writer) = &mut self.output { writer.flush() } else { Ok(()) }
     }
 
     /// Completes the output and returns the series to draw.
@@ -267,33 +265,28 @@ fn describe(task: &Task<'_>, horizon: u64, header: &mut Header) {
         header.record("key_column", column.clone());
         header.record("keys", keys.names().to_vec());
     }
-    header.record("post_processing", post_processing_words(task));
-    let interval = if task.post_processing.is_identity() {
-        "95 %"
+    let post = &task.post_processing;
+    let (applied, interval) = if post.is_identity() {
+        ("none".to_owned(), "95 %")
     } else {
-        "95 %, of the estimate before post-processing, widened to hold the one after"
+        let interval = "95 %, of the estimate before post-processing, widened to hold the one after";
+        (post.names().join(","), interval)
     };
+    header.record("post_processing", applied);
     header.record("interval", interval);
 }
 
 /// Who or what the budget protects.
 fn unit_in_words(task: &Task<'_>) -> &'static str {
-    match (task.unit(), &task.steps, &task.args.id) {
-        (ProtectedUnit::Person, Steps::Buckets(_), _) => "one person with all of their events",
-        (ProtectedUnit::Person, Steps::Rows(_), _) => {
+    match (task.bounds_persons, &task.steps, &task.args.id) {
+        (true, Steps::Buckets(_), _) => "one person with all of their events",
+        (true, Steps::Rows(_), _) => {
             "one person, who changes each of their rows by no more than the contribution"
         }
-        (ProtectedUnit::Event, _, Some(_)) => "one event with all rows of the same id",
-        (ProtectedUnit::Event, Steps::Buckets(_), None) => "one event",
-        (ProtectedUnit::Event, Steps::Rows(_), None) => {
-            "one event, which changes its row by no more than the contribution"
-        }
+        (false, _, Some(_)) => "one event with all rows of the same id",
+        (false, Steps::Buckets(_), None) => "one event",
+        (false, Steps::Rows(_), None) => "one event, which changes its row by no more than the contribution",
     }
-}
-
-fn post_processing_words(task: &Task<'_>) -> String {
-    let post = &task.post_processing;
-    if post.is_identity() { "none".to_owned() } else { post.names().join(",") }
 }
 
 fn title(task: &Task<'_>) -> String {
@@ -313,7 +306,7 @@ fn title(task: &Task<'_>) -> String {
 
 fn subtitle(task: &Task<'_>, mechanism: &str) -> String {
     let every = task.buckets().map(|buckets| format!(" · every {}", buckets.every())).unwrap_or_default();
-    let unit = task.unit().name();
+    let unit = task.unit();
     let (epsilon, delta) = task.budget();
     let delta = delta_in_words(delta);
     format!("ε = {epsilon}, δ = {delta} for one {unit} ({}) · {mechanism}{every}", task.spec.neighbours)

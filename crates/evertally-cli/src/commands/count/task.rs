@@ -27,23 +27,6 @@ pub(super) enum Steps {
     Rows(Option<u64>),
 }
 
-/// What the budget of a run protects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProtectedUnit {
-    Event,
-    Person,
-}
-
-impl ProtectedUnit {
-    /// Its name in budget files.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Event => EVENT,
-            Self::Person => PERSON,
-        }
-    }
-}
-
 pub(super) struct Task<'a> {
     pub(super) args: &'a CountArgs,
     pub(super) source: String,
@@ -170,8 +153,8 @@ impl<'a> Task<'a> {
 
     /// What the budget protects: a person if the steps of persons are bounded, whether the bound is
     /// enforced or declared, otherwise an event. Budget files, headers and plots say the same.
-    pub(super) fn unit(&self) -> ProtectedUnit {
-        if self.bounds_persons { ProtectedUnit::Person } else { ProtectedUnit::Event }
+    pub(super) fn unit(&self) -> &'static str {
+        if self.bounds_persons { PERSON } else { EVENT }
     }
 
     /// What is counted. It is part of the noise's name, so runs that count anything differently share
