@@ -47,6 +47,7 @@ pub struct Ledger {
 }
 
 /// What belongs to no counter.
+#[derive(Default)]
 pub(crate) struct Global {
     pub(crate) ledger: [u8; 16],
     pub(crate) identity: u64,

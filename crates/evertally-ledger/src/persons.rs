@@ -75,7 +75,5 @@ fn row_hash(person: u128, steps: &[u64]) -> u128 {
     steps.iter().for_each(|step| {
         hasher.update(&step.to_le_bytes());
     });
-    let mut short = [0; 16];
-    short.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    u128::from_le_bytes(short)
+    hasher.finalize().as_bytes().first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes))
 }

@@ -180,7 +180,7 @@ fn run(file: &std::path::Path, typed: &Typed) -> Option<(evertally::NoiseName, C
     let sorted =
         |step: ClosedStep| ClosedStep { totals: order.iter().map(|at| step.totals[*at]).collect(), ..step };
     let steps = steps.into_iter().map(sorted).collect();
-    Some((prepared.noise_name(), Counted { steps, starts, keys }))
+    Some((prepared.plan.noise_name(), Counted { steps, starts, keys }))
 }
 
 #[test]
