@@ -49,16 +49,12 @@ impl OpenKeysSubject {
         I: IntoIterator,
         I::Item: Into<String>,
     {
-        let bad = |name, expected: &str, got: &str| {
-            let (expected, got) = (expected.to_owned(), got.to_owned());
-            Err(Error::BadParameter { name, expected, got })
-        };
         if *plan.shape() != Shape::OpenKeys {
-            return bad("plan", "for open keys", "another");
+            return Err(Error::bad("plan", "for open keys", "another"));
         }
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         if names.is_empty() {
-            return bad("names", "at least one key to watch", "none");
+            return Err(Error::bad("names", "at least one key to watch", "none"));
         }
         Ok(Self { grid: plan.grid().unwrap_or(0.0), plan, names })
     }

@@ -14,7 +14,7 @@ use std::f64::consts::{SQRT_2, TAU};
 use evertally::privacy::NoiseKind;
 use evertally::{Budget, Error, Mechanism, NoiseKey, Participation, Plan, PlanBuilder, Result};
 
-use crate::keys::Coins;
+use crate::keys::{Coins, copy_of};
 use crate::subject::{CounterSubject, Promise, Session, Subject};
 
 /// The standard deviation of noise that is 15 % short, relative to the declared one.
@@ -97,27 +97,27 @@ impl Fault {
         grid: f64,
     ) -> Result<Box<dyn Subject>> {
         let builder = Plan::prefix_sum(horizon).mechanism(mechanism).budget(budget);
-        let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?);
+        let whole = |builder: &PlanBuilder| CounterSubject::new(builder.build()?)?.rounded_to(grid);
         Ok(match self {
             Self::ShortNoise => short_noise(builder.build()?, 1.0 - SHORT_FACTOR, grid)?,
-            Self::FreshNoise => Box::new(FreshNoise { whole: whole(&builder)?.rounded_to(grid)? }),
-            Self::MissedParticipation => Box::new(MissedParticipation {
-                whole: whole(&builder)?.rounded_to(grid)?,
-                promised: Participation::at_most(2, 1)?,
-            }),
-            Self::RepeatedKey => Box::new(RepeatedKey { whole: whole(&builder)?.rounded_to(grid)? }),
+            Self::FreshNoise => Box::new(FreshNoise { whole: whole(&builder)? }),
+            Self::MissedParticipation => {
+                let participation = Participation::at_most(2, 1)?;
+                overstated(whole(&builder)?, |promise| Promise { participation, ..promise })
+            }
+            Self::RepeatedKey => Box::new(RepeatedKey { whole: whole(&builder)? }),
             Self::SharedKey => Box::new(SharedKey {
-                one: whole(&builder)?.rounded_to(grid)?,
+                one: whole(&builder)?,
                 both: builder.keys(["first", "second"]).build()?,
             }),
             Self::FloatNoise => Box::new(FloatNoise::new(builder.build()?)?),
-            Self::ShortCalibration => Box::new(ShortCalibration {
-                whole: whole(&builder.budget(understated_budget(budget)?))?.rounded_to(grid)?,
-                promised: budget,
-            }),
-            Self::MissedMove => Box::new(multiple_lanes::MissedMove::new(&builder, grid)?),
+            Self::ShortCalibration => {
+                let short = whole(&builder.budget(understated_budget(budget)?))?;
+                overstated(short, |promise| Promise { budget, ..promise })
+            }
+            Self::MissedMove => multiple_lanes::missed_move(&builder, grid)?,
             Self::SleepingKey => Box::new(multiple_lanes::SleepingKey::new(&builder, grid)?),
-            Self::WideVectors => Box::new(multiple_lanes::WideVectors::new(builder, grid)?),
+            Self::WideVectors => multiple_lanes::wide_vectors(builder, grid)?,
             Self::ShortCoordinate => Box::new(multiple_lanes::ShortCoordinate::new(builder, grid)?),
         })
     }
@@ -130,6 +130,34 @@ impl Fault {
 /// As [`CounterSubject::new`].
 pub fn short_noise(plan: Plan, short: f64, grid: f64) -> Result<Box<dyn Subject>> {
     Ok(Box::new(ShortNoise { whole: CounterSubject::new(plan)?, left: 1.0 - short, grid }))
+}
+
+/// A counter that promises more than its plan covers.
+struct Overstated {
+    whole: CounterSubject,
+    promise: Promise,
+}
+
+fn overstated(whole: CounterSubject, promise: impl FnOnce(Promise) -> Promise) -> Box<dyn Subject> {
+    Box::new(Overstated { promise: promise(whole.promise()), whole })
+}
+
+impl Subject for Overstated {
+    fn plan(&self) -> &Plan {
+        self.whole.plan()
+    }
+
+    fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    fn grid(&self) -> f64 {
+        self.whole.grid()
+    }
+
+    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
+        self.whole.start(key)
+    }
 }
 
 struct ShortNoise {
@@ -213,29 +241,6 @@ impl Session for FreshNoiseSession<'_> {
     }
 }
 
-struct MissedParticipation {
-    whole: CounterSubject,
-    promised: Participation,
-}
-
-impl Subject for MissedParticipation {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        Promise { participation: self.promised, ..Promise::of(self.whole.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
-}
-
 struct RepeatedKey {
     whole: CounterSubject,
 }
@@ -269,8 +274,7 @@ impl Subject for SharedKey {
     }
 
     fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        let again = NoiseKey::from_bytes(*key.expose_bytes());
-        Ok(Box::new(SharedKeySession(self.one.start(key)?, self.one.start(again)?)))
+        Ok(Box::new(SharedKeySession(self.one.start(copy_of(&key))?, self.one.start(key)?)))
     }
 }
 
@@ -292,29 +296,6 @@ fn understated_budget(budget: Budget) -> Result<Budget> {
     }
 }
 
-struct ShortCalibration {
-    whole: CounterSubject,
-    promised: Budget,
-}
-
-impl Subject for ShortCalibration {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        Promise { budget: self.promised, ..Promise::of(self.whole.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
-}
-
 struct FloatNoise {
     plan: Plan,
     decoder: evertally::Matrix,
@@ -323,8 +304,7 @@ struct FloatNoise {
 impl FloatNoise {
     fn new(plan: Plan) -> Result<Self> {
         if plan.budget().noise() != NoiseKind::Gaussian {
-            let reason = "Box–Muller makes Gaussian noise".to_owned();
-            return Err(Error::Unsupported { mechanism: plan.mechanism().to_string(), reason });
+            return Err(Error::unsupported(plan.mechanism(), "Box–Muller makes Gaussian noise"));
         }
         Ok(Self { decoder: plan.dense()?.decoder, plan })
     }

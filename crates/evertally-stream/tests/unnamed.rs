@@ -26,7 +26,7 @@ enum Rule {
 
 fn totals(arrivals: &[Arrival], rule: Rule, k: u64, b: u64) -> Vec<f64> {
     let buckets = Buckets::new(0, "1s".parse().unwrap(), STEPS as u64).unwrap();
-    let rules = Rules::new().bound(ParticipationLimits::new(k, b).unwrap());
+    let rules = Rules { limits: Some(ParticipationLimits::new(k, b).unwrap()), ..Rules::default() };
     let mut gather = Gather::new(buckets, rules, 1 << 10).unwrap();
     for &(person, step) in arrivals {
         let person = match rule {

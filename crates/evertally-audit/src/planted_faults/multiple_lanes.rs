@@ -2,11 +2,10 @@
 
 use evertally::{Contribution, Neighbours, NoiseKey, Plan, PlanBuilder, Result};
 
-use super::{SHORT_FACTOR, coins_of};
+use super::{SHORT_FACTOR, coins_of, overstated};
 use crate::keys::copy_of;
 use crate::open_keys::OpenKeysSubject;
 use crate::subject::{CounterSubject, Promise, Session, Subject, rounded};
-use crate::vectors::VectorSubject;
 
 const NAMES: [&str; 2] = ["first", "second"];
 
@@ -15,32 +14,9 @@ const DIMENSION: usize = 4;
 
 /// Planned for contributions that are added or removed, but promised for contributions that may
 /// move to another key.
-pub(super) struct MissedMove {
-    whole: CounterSubject,
-}
-
-impl MissedMove {
-    pub(super) fn new(builder: &PlanBuilder, grid: f64) -> Result<Self> {
-        Ok(Self { whole: CounterSubject::new(builder.clone().keys(NAMES).build()?)?.rounded_to(grid)? })
-    }
-}
-
-impl Subject for MissedMove {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        Promise { neighbours: Neighbours::Replace, ..Promise::of(self.whole.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
+pub(super) fn missed_move(builder: &PlanBuilder, grid: f64) -> Result<Box<dyn Subject>> {
+    let whole = CounterSubject::new(builder.clone().keys(NAMES).build()?)?.rounded_to(grid)?;
+    Ok(overstated(whole, |promise| Promise { neighbours: Neighbours::Replace, ..promise }))
 }
 
 /// Keys with an odd index have noise of another stream at odd steps.
@@ -97,46 +73,21 @@ impl Session for SleepingKeySession<'_> {
     }
 }
 
+fn vectors(builder: PlanBuilder, grid: f64) -> Result<CounterSubject> {
+    let plan = builder.dimension(DIMENSION).contribution(Contribution::norm(1.0)?).build()?;
+    CounterSubject::new(plan)?.rounded_to(grid)
+}
+
 /// Planned for vectors of norm one, but promised for vectors whose coordinates are each at most
 /// one.
-pub(super) struct WideVectors {
-    whole: VectorSubject,
-}
-
-fn vectors(builder: PlanBuilder, grid: f64) -> Result<VectorSubject> {
-    let plan = builder.dimension(DIMENSION).contribution(Contribution::norm(1.0)?).build()?;
-    VectorSubject::new(plan)?.rounded_to(grid)
-}
-
-impl WideVectors {
-    pub(super) fn new(builder: PlanBuilder, grid: f64) -> Result<Self> {
-        Ok(Self { whole: vectors(builder, grid)? })
-    }
-}
-
-impl Subject for WideVectors {
-    fn plan(&self) -> &Plan {
-        self.whole.plan()
-    }
-
-    fn promise(&self) -> Promise {
-        let norm = (DIMENSION as f64).sqrt() * self.plan().contribution().hi();
-        let contribution = Contribution::norm(norm).unwrap_or(self.plan().contribution());
-        Promise { contribution, ..Promise::of(self.plan()) }
-    }
-
-    fn grid(&self) -> f64 {
-        self.whole.grid()
-    }
-
-    fn start(&self, key: NoiseKey) -> Result<Box<dyn Session + '_>> {
-        self.whole.start(key)
-    }
+pub(super) fn wide_vectors(builder: PlanBuilder, grid: f64) -> Result<Box<dyn Subject>> {
+    let contribution = Contribution::norm((DIMENSION as f64).sqrt())?;
+    Ok(overstated(vectors(builder, grid)?, |promise| Promise { contribution, ..promise }))
 }
 
 /// The last coordinate has too little noise.
 pub(super) struct ShortCoordinate {
-    whole: VectorSubject,
+    whole: CounterSubject,
     grid: f64,
 }
 

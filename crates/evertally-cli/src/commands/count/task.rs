@@ -226,20 +226,14 @@ impl Task {
 
     /// The rules under which an event counts.
     pub(super) fn rules(&self) -> Result<Rules> {
-        let mut rules = Rules::new();
-        if let Some(keys) = &self.keys {
-            rules = rules.keys(keys.clone());
-        }
-        if let Some(clamp) = self.clamp {
-            rules = rules.clamp(clamp);
-        }
-        if let Some((max_steps, min_gap)) = self.enforced_bound() {
-            rules = rules.bound(ParticipationLimits::new(max_steps, min_gap)?);
-        }
-        if self.id.is_some() {
-            rules = rules.drop_duplicates();
-        }
-        Ok(rules)
+        let limits =
+            self.enforced_bound().map(|(max_steps, min_gap)| ParticipationLimits::new(max_steps, min_gap));
+        Ok(Rules {
+            keys: self.keys.clone(),
+            clamp: self.clamp,
+            limits: limits.transpose()?,
+            has_ids: self.id.is_some(),
+        })
     }
 }
 
