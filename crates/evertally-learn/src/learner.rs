@@ -38,7 +38,7 @@ pub struct Learner {
     /// The batch in which `step` collects its gradients.
     batch: Batch,
     /// The true sum of a step, as input of the counter.
-    sum: Vec<f64>,
+    sum: Zeroizing<Vec<f64>>,
     /// The counter's release.
     fresh: Vec<f64>,
 }
@@ -87,7 +87,7 @@ impl Learner {
         vectors: Vectors,
     ) -> Result<Self> {
         let batch = Batch::new(plan.dimension(), plan.clip())?;
-        let (sum, fresh) = (vec![0.0; plan.dimension()], vec![0.0; plan.dimension()]);
+        let (sum, fresh) = (vec![0.0; plan.dimension()].into(), vec![0.0; plan.dimension()]);
         Ok(Self { plan: plan.clone(), key, step, counter, vectors, batch, sum, fresh })
     }
 
@@ -293,12 +293,6 @@ impl Vectors {
 /// One key is used for every segment of a run. Each segment has its own stream.
 pub(crate) fn copy_of(key: &NoiseKey) -> NoiseKey {
     NoiseKey::from_bytes(*key.expose_bytes())
-}
-
-impl Drop for Learner {
-    fn drop(&mut self) {
-        self.sum.as_mut_slice().zeroize();
-    }
 }
 
 impl std::fmt::Debug for Learner {

@@ -27,3 +27,8 @@ pub mod noise_name {
 pub mod replay {
     pub use crate::counter::{ReplayedLane, replay_distance, replay_lane};
 }
+
+/// The frame of saved forms.
+pub mod saved_form {
+    pub use crate::saved_form::{Reader, cut_short, seal, start, unseal};
+}

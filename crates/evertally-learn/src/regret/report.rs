@@ -9,7 +9,7 @@ use super::{RegretMeter, Sum};
 use crate::bound::{RegretBound, printed};
 use crate::data::Dataset;
 use crate::hindsight::{Hindsight, best_fixed};
-use crate::loss::{Loss, Losses};
+use crate::loss::Losses;
 use crate::plan::{LearningPlan, Update};
 use crate::set::norm;
 

@@ -198,11 +198,12 @@ impl Engine {
                 key_tag: self.key_tag,
                 step: self.step,
             },
-            totals: self.totals.save(self.step),
+            totals: self.totals.save(self.step).into(),
             noise: match &self.noise {
                 Noise::Doubles { correlator, .. } => state::words(correlator.save()),
                 Noise::Integers(rows) => rows.save(),
-            },
+            }
+            .into(),
             history: self.history.clone(),
         };
         saved.to_bytes()

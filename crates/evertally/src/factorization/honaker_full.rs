@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::{Cost, Dense, Factorization, Kind, Mechanism, Request, dense_size, tree};
 use crate::matrix::Matrix;
@@ -236,14 +236,14 @@ impl Factorization for HonakerFull {
 
     fn correlator(&self, field: Arc<dyn WhiteField>, _: &dyn Progress) -> Box<dyn Correlator> {
         let lanes = field.width();
-        let errors = vec![0.0; (self.variances.root_height() as usize + 1) * lanes];
+        let zeros = |len| Zeroizing::new(vec![0.0; len]);
         Box::new(Walk {
             variances: Arc::clone(&self.variances),
             field,
             step: 0,
-            errors,
-            prefix: vec![0.0; lanes],
-            fresh: vec![0.0; lanes],
+            errors: zeros((self.variances.root_height() as usize + 1) * lanes),
+            prefix: zeros(lanes),
+            fresh: zeros(lanes),
         })
     }
 }
@@ -254,10 +254,10 @@ struct Walk {
     field: Arc<dyn WhiteField>,
     step: u64,
     /// `errors[k]` lanes: the error of the node of height k on the path to the current leaf.
-    errors: Vec<f64>,
+    errors: Zeroizing<Vec<f64>>,
     /// z of the last step.
-    prefix: Vec<f64>,
-    fresh: Vec<f64>,
+    prefix: Zeroizing<Vec<f64>>,
+    fresh: Zeroizing<Vec<f64>>,
 }
 
 impl Walk {
@@ -277,7 +277,7 @@ impl Walk {
         let deviation = split.fresh.sqrt();
         let (below, node) = self.errors.split_at_mut(height as usize * lanes);
         let left = &mut below[(height as usize - 1) * lanes..];
-        for ((left, node), fresh) in left.iter_mut().zip(node).zip(&self.fresh) {
+        for ((left, node), fresh) in left.iter_mut().zip(node).zip(self.fresh.iter()) {
             *left = split.share * *node + deviation * fresh;
         }
     }
@@ -290,7 +290,7 @@ impl Correlator for Walk {
             let root = self.variances.root_height();
             self.field.draw(0, &mut self.fresh);
             let deviation = self.variances.node(root, 0).sqrt();
-            for (error, fresh) in self.errors[root as usize * lanes..].iter_mut().zip(&self.fresh) {
+            for (error, fresh) in self.errors[root as usize * lanes..].iter_mut().zip(self.fresh.iter()) {
                 *error = deviation * fresh;
             }
             root
@@ -302,7 +302,7 @@ impl Correlator for Walk {
         for height in (1..=top).rev() {
             self.turn_left(height, self.step);
         }
-        for (prefix, leaf) in self.prefix.iter_mut().zip(&self.errors) {
+        for (prefix, leaf) in self.prefix.iter_mut().zip(self.errors.iter()) {
             *prefix += leaf;
         }
         out.copy_from_slice(&self.prefix);
@@ -310,7 +310,7 @@ impl Correlator for Walk {
     }
 
     fn save(&self) -> Vec<f64> {
-        self.errors.iter().chain(&self.prefix).copied().collect()
+        [&self.errors[..], &self.prefix].concat()
     }
 
     fn restore(&mut self, step: u64, saved: &[f64]) -> Result<()> {
@@ -322,13 +322,5 @@ impl Correlator for Walk {
         self.prefix.copy_from_slice(prefix);
         self.step = step;
         Ok(())
-    }
-}
-
-impl Drop for Walk {
-    fn drop(&mut self) {
-        self.errors.zeroize();
-        self.prefix.zeroize();
-        self.fresh.zeroize();
     }
 }

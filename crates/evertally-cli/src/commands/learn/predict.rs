@@ -8,7 +8,7 @@ use crate::error::{CliError, Result, name_of};
 use crate::input::{self, EXPECTED_VALUE, InputFormat, expected};
 use crate::output::{self, Destination};
 use clap::{Args, ValueEnum};
-use evertally_learn::{Dataset, Loss, Losses};
+use evertally_learn::{Dataset, Losses};
 use serde::Deserialize;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
