@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::counter::state::{Head, Saved, as_named, reals, words};
+use crate::counter::state::{Head, Saved, reals, words};
 use crate::noise::{Correlator, NoiseKey, Progress, Real, SliceField, StreamingCorrelator};
 use crate::noise_name::{Layout, NoiseName, Purpose};
 use crate::plan::{Plan, first};
@@ -248,17 +248,9 @@ impl<F: Real> NoiseStream<F> {
 
     fn resume_of(plan: &Plan, key: NoiseKey, coordinates: Range<usize>, state: &[u8]) -> Result<Self> {
         let saved = Saved::from_bytes(state)?;
-        let refuse = |reason| Err(Error::BadState { reason });
-        let is_it = |plan: &Plan| saved.head.fingerprint == fingerprint::<F>(plan, &coordinates);
-        let Some(plan) = &as_named(plan, is_it) else {
-            return refuse("it belongs to another plan, precision or slice");
-        };
-        if saved.head.key_tag != key.tag() {
-            return refuse("it belongs to another key");
-        }
-        if saved.head.step > plan.horizon() {
-            return refuse("it lies beyond the horizon");
-        }
+        let fingerprint = |plan: &Plan| fingerprint::<F>(plan, &coordinates);
+        let other = "it belongs to another plan, precision or slice";
+        let plan = &saved.head.plan_by(plan, &key, fingerprint, other)?;
         let mut stream = Self::of(plan, key, coordinates, &())?;
         let noise = reals(&saved.noise)?;
         match &mut stream.source {

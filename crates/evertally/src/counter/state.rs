@@ -51,9 +51,20 @@ impl Head {
     /// The plan under which the state resumes: this one, with the noise name of the state. Refuses a
     /// state of another plan or key.
     pub(crate) fn plan(&self, plan: &Plan, key: &NoiseKey) -> Result<Plan> {
+        self.plan_by(plan, key, Plan::fingerprint, "it belongs to another plan")
+    }
+
+    /// The same for states with fingerprints of their own.
+    pub(crate) fn plan_by(
+        &self,
+        plan: &Plan,
+        key: &NoiseKey,
+        fingerprint: impl Fn(&Plan) -> [u8; 32],
+        other: &'static str,
+    ) -> Result<Plan> {
         let refuse = |reason| Err(Error::BadState { reason });
-        let named = |plan: &Plan| plan.fingerprint() == self.fingerprint;
-        let Some(plan) = as_named(plan, named) else { return refuse("it belongs to another plan") };
+        let named = |plan: &Plan| fingerprint(plan) == self.fingerprint;
+        let Some(plan) = as_named(plan, named) else { return refuse(other) };
         if self.key_tag != key.tag() {
             return refuse("it belongs to another key");
         }
@@ -66,7 +77,7 @@ impl Head {
 
 /// The plan with the noise name that the state was saved under: today's, or that of version 0.1.
 /// Version 0.1 had no definitions, so a plan with a definition cannot have made such a state.
-pub(crate) fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
+fn as_named(plan: &Plan, is_it: impl Fn(&Plan) -> bool) -> Option<Plan> {
     if is_it(plan) {
         return Some(plan.clone());
     }
